@@ -1,0 +1,85 @@
+/// Values that may be an error instead. Every fallible call of Starling returns one; exceptions are
+/// kept for what no caller can handle. Thread-safe as any plain value.
+#pragma once
+
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace starling {
+
+/// What went wrong, in one sentence: the value, the place, and what would be valid.
+struct Error {
+  std::string message;
+
+  /// The same error seen from further out: "<place>: <message>".
+  Error within(std::string_view place) && {
+    message.insert(0, std::string{place} + ": ");
+    return std::move(*this);
+  }
+};
+
+/// Either a value or an Error.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  explicit operator bool() const noexcept { return state_.index() == 0; }
+  [[nodiscard]] bool ok() const noexcept { return state_.index() == 0; }
+
+  /// Requires: ok(). A violated precondition ends the program with the error's message.
+  T& value() & {
+    require();
+    return std::get<0>(state_);
+  }
+  const T& value() const& {
+    require();
+    return std::get<0>(state_);
+  }
+  T&& value() && {
+    require();
+    return std::get<0>(std::move(state_));
+  }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  /// Requires: !ok().
+  [[nodiscard]] const Error& error() const& { return std::get<1>(state_); }
+  [[nodiscard]] Error&& error() && { return std::get<1>(std::move(state_)); }
+
+ private:
+  void require() const {
+    if (ok()) return;
+    std::cerr << "starling: a failed result was used as a value: " << error().message << '\n';
+    std::abort();
+  }
+
+  std::variant<T, Error> state_;
+};
+
+/// Success without a value, or an Error.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(std::move(error)) {}
+
+  explicit operator bool() const noexcept { return !error_; }
+  [[nodiscard]] bool ok() const noexcept { return !error_; }
+  /// Requires: !ok().
+  [[nodiscard]] const Error& error() const& { return *error_; }
+  [[nodiscard]] Error&& error() && { return std::move(*error_); }
+
+ private:
+  std::optional<Error> error_;
+};
+
+}  // namespace starling

@@ -1,0 +1,68 @@
+/// The one grammar of flags, job files and code: `name:key=value,key=value,flag`.
+///
+///     auto spec = Spec::parse("pssp:s=4,beta=10").value();
+///     SpecReader read(spec);
+///     auto s = read.count("s", 4);
+///     if (auto done = read.finish(); !done) return done.error();
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "starling/base/result.hpp"
+
+namespace starling {
+
+/// A name and its options, as written. A positional option has an empty key.
+struct Spec {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> options;
+
+  /// Splits `text`; refuses an empty name, an empty option and a repeated key.
+  static Result<Spec> parse(std::string_view text);
+
+  bool operator==(const Spec&) const = default;
+};
+
+/// Takes typed options out of a Spec. The first bad value is kept and reported by finish(), which
+/// also refuses every option that nobody asked for.
+class SpecReader {
+ public:
+  explicit SpecReader(const Spec& spec) : spec_(spec), taken_(spec.options.size(), false) {}
+
+  /// A whole number in [least, most].
+  std::uint64_t count(std::string_view key, std::uint64_t otherwise, std::uint64_t least = 0,
+                      std::uint64_t most = UINT64_MAX);
+  /// A finite number in [least, most].
+  double number(std::string_view key, double otherwise, double least, double most);
+  /// Text as written.
+  std::string text(std::string_view key, std::string_view otherwise);
+  /// A duration, see parse_duration.
+  std::chrono::nanoseconds duration(std::string_view key, std::chrono::nanoseconds otherwise);
+  /// True where the bare word stands among the options.
+  bool flag(std::string_view key);
+  /// The next option without a key, empty if there is none.
+  std::string positional();
+  /// True where `key=` was written.
+  [[nodiscard]] bool has(std::string_view key) const;
+  /// Records an error of the caller's, named after the spec.
+  void refuse(std::string message);
+
+  /// The first error, if any. Call last.
+  [[nodiscard]] Result<void> finish();
+
+ private:
+  /// The written value of `key`, marked as taken; nullptr if absent.
+  const std::string* take(std::string_view key);
+
+  const Spec& spec_;
+  std::vector<bool> taken_;
+  std::vector<std::string> known_;
+  std::string error_;
+};
+
+}  // namespace starling

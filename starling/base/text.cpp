@@ -1,0 +1,124 @@
+#include "starling/base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+namespace starling {
+namespace {
+
+using Duration = std::chrono::nanoseconds;
+
+struct Unit {
+  std::string_view name;
+  Duration length;
+};
+
+/// Longest first, so that printing picks the largest unit that divides.
+constexpr std::array units{
+    Unit{"h", std::chrono::hours{1}},         Unit{"min", std::chrono::minutes{1}},
+    Unit{"s", std::chrono::seconds{1}},       Unit{"ms", std::chrono::milliseconds{1}},
+    Unit{"us", std::chrono::microseconds{1}}, Unit{"ns", Duration{1}},
+};
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view space = " \t\r\n";
+  const auto first = text.find_first_not_of(space);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(space) - first + 1);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const auto end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+    if (text.empty()) parts.emplace_back();
+  }
+  return parts;
+}
+
+Result<std::uint64_t> parse_count(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || fault != std::errc{} || end != text.data() + text.size())
+    return Error{"'" + std::string{text} + "' is not a whole number >= 0"};
+  return value;
+}
+
+Result<double> parse_number(std::string_view text) {
+  double value = 0;
+  const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || fault != std::errc{} || end != text.data() + text.size() ||
+      !std::isfinite(value))
+    return Error{"'" + std::string{text} + "' is not a finite number"};
+  return value;
+}
+
+Result<Duration> parse_duration(std::string_view text) {
+  const Error bad{"'" + std::string{text} +
+                  "' is not a duration like 250us, 20ms, 1.5s, 2min or 1h"};
+  const auto digits = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
+  const auto number = parse_number(text.substr(0, digits));
+  const auto unit = std::ranges::find(units, text.substr(digits), &Unit::name);
+  if (!number || unit == units.end() || *number < 0) return bad;
+  const double ns = *number * static_cast<double>(unit->length.count());
+  if (ns > 9e18) return bad;
+  return Duration{std::llround(ns)};
+}
+
+std::string print_duration(Duration duration) {
+  for (const Unit& unit : units)
+    if (duration.count() != 0 && duration % unit.length == Duration{0})
+      return std::to_string(duration / unit.length) + std::string{unit.name};
+  return "0s";
+}
+
+std::string print_number(double number) {
+  std::array<char, 32> text{};
+  const auto [end, fault] = std::to_chars(text.data(), text.data() + text.size(), number);
+  return fault == std::errc{} ? std::string{text.data(), end} : std::to_string(number);
+}
+
+std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 2) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string suggest(std::string_view word, std::span<const std::string> candidates) {
+  std::string text;
+  if (const std::string meant = nearest(word, candidates); !meant.empty())
+    text = "did you mean '" + meant + "'? ";
+  text += "valid: ";
+  for (std::size_t i = 0; i < candidates.size(); ++i) text += (i ? ", " : "") + candidates[i];
+  return text;
+}
+
+}  // namespace starling

@@ -1,0 +1,42 @@
+/// What a model trains, by name and shape.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace starling::models {
+
+/// One named tensor of a model, stored row-major in the model's parameter vector.
+struct Parameter {
+  std::string name;
+  /// Extents, outermost first; an empty shape is a scalar.
+  std::vector<std::size_t> shape;
+  /// Pushed and pulled by rows of dimension 0 where a batch touches only some of them.
+  bool row_sparse = false;
+  /// Weight decay (`--l2`) applies. Biases usually say false.
+  bool decay = true;
+  /// False for a buffer that is kept but not trained, such as a running mean: the "gradient" is
+  /// then the change to add, weighted like any update but past the optimiser.
+  bool trained = true;
+
+  /// Number of elements.
+  [[nodiscard]] std::size_t size() const {
+    return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>{});
+  }
+  /// Elements in one row of dimension 0.
+  [[nodiscard]] std::size_t row_size() const {
+    return shape.empty() || shape[0] == 0 ? 1 : size() / shape[0];
+  }
+};
+
+/// Elements in all of `parameters`: the length of the parameter vector.
+[[nodiscard]] inline std::size_t total_size(const std::vector<Parameter>& parameters) {
+  std::size_t sum = 0;
+  for (const Parameter& parameter : parameters) sum += parameter.size();
+  return sum;
+}
+
+}  // namespace starling::models

@@ -1,0 +1,96 @@
+/// The built-in data set: rows of features, dense or sparse, and one label each.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "starling/base/check.hpp"
+
+namespace starling::models {
+
+/// The stored entries of one sparse row; columns ascend.
+struct SparseRow {
+  std::span<const std::uint32_t> columns;
+  std::span<const float> values;
+};
+
+/// An immutable data set. Dense tables hold size() x features() floats, sparse ones compressed rows
+/// (8 bytes a stored entry). A label is a class index where classes() > 0, else a real target.
+class Table {
+ public:
+  struct Dense {
+    /// Row-major, size x features.
+    std::vector<float> values;
+  };
+  struct Sparse {
+    /// Start of each row in columns/values; one more entry than rows.
+    std::vector<std::uint64_t> starts{0};
+    std::vector<std::uint32_t> columns;
+    std::vector<float> values;
+  };
+
+  Table() = default;
+  /// Requires: x.values.size() == labels.size() * features.
+  Table(std::size_t features, std::size_t classes, Dense x, std::vector<float> labels)
+      : features_(features), classes_(classes), dense_(std::move(x)), labels_(std::move(labels)) {
+    STARLING_CHECK(dense_.values.size() == labels_.size() * features_);
+  }
+  /// Requires: x.starts.size() == labels.size() + 1 and every column < features.
+  Table(std::size_t features, std::size_t classes, Sparse x, std::vector<float> labels)
+      : features_(features),
+        classes_(classes),
+        is_sparse_(true),
+        sparse_(std::move(x)),
+        labels_(std::move(labels)) {
+    STARLING_CHECK(sparse_.starts.size() == labels_.size() + 1);
+  }
+
+  /// Number of rows.
+  [[nodiscard]] std::size_t size() const noexcept { return labels_.size(); }
+  [[nodiscard]] std::size_t features() const noexcept { return features_; }
+  /// Number of classes; 0 where labels are real targets.
+  [[nodiscard]] std::size_t classes() const noexcept { return classes_; }
+  [[nodiscard]] bool is_sparse() const noexcept { return is_sparse_; }
+  [[nodiscard]] float label(std::size_t row) const noexcept { return labels_[row]; }
+
+  /// Requires: !is_sparse().
+  [[nodiscard]] std::span<const float> dense_row(std::size_t row) const noexcept {
+    return {dense_.values.data() + row * features_, features_};
+  }
+  /// Requires: is_sparse().
+  [[nodiscard]] SparseRow sparse_row(std::size_t row) const noexcept {
+    const auto from = sparse_.starts[row];
+    const auto count = sparse_.starts[row + 1] - from;
+    return {{sparse_.columns.data() + from, count}, {sparse_.values.data() + from, count}};
+  }
+
+  /// Stored entries: size x features for dense tables.
+  [[nodiscard]] std::size_t entries() const noexcept {
+    return is_sparse_ ? sparse_.values.size() : dense_.values.size();
+  }
+  /// Bytes held for features and labels.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return dense_.values.capacity() * sizeof(float) + labels_.capacity() * sizeof(float) +
+           sparse_.starts.capacity() * sizeof(std::uint64_t) +
+           sparse_.columns.capacity() * sizeof(std::uint32_t) +
+           sparse_.values.capacity() * sizeof(float);
+  }
+
+  /// The rows named by `rows`, in that order; repetitions allowed. Requires: each < size().
+  [[nodiscard]] Table select(std::span<const std::uint32_t> rows) const;
+
+  /// The parameters that generated the labels, where a generator knows them (features of them).
+  std::vector<float> truth;
+
+ private:
+  std::size_t features_ = 0;
+  std::size_t classes_ = 0;
+  bool is_sparse_ = false;
+  Dense dense_;
+  Sparse sparse_;
+  std::vector<float> labels_;
+};
+
+}  // namespace starling::models

@@ -1,0 +1,40 @@
+#include "starling/base/permutation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace starling {
+namespace {
+
+class PermutationSizes : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(PermutationSizes, VisitsEveryPlaceOnce) {
+  const std::uint64_t size = GetParam();
+  const Permutation permutation{size, 7};
+  std::vector<int> visits(size);
+  for (std::uint64_t i = 0; i < size; ++i) ++visits.at(permutation(i));
+  for (const int count : visits) EXPECT_EQ(count, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, PermutationSizes,
+                         testing::Values(1, 2, 3, 4, 5, 17, 64, 1000, 8191, 8192, 8193));
+
+TEST(Permutation, MovesEverySampleToEveryPlaceEquallyOften) {
+  constexpr std::uint64_t size = 10;
+  constexpr int keys = 20000;
+  std::vector<double> counts(size * size);
+  for (std::uint64_t key = 0; key < keys; ++key) {
+    const Permutation permutation{size, key};
+    for (std::uint64_t i = 0; i < size; ++i) ++counts[i * size + permutation(i)];
+  }
+  double chi_square = 0;
+  const double expected = double{keys} / size;
+  for (const double count : counts)
+    chi_square += (count - expected) * (count - expected) / expected;
+  // (size-1)^2 = 81 degrees of freedom, sd sqrt(162): five sigma.
+  EXPECT_LT(chi_square, 81 + 5 * 12.73);
+}
+
+}  // namespace
+}  // namespace starling

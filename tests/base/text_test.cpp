@@ -1,0 +1,45 @@
+#include "starling/base/text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace starling {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Text, SplitsAndTrims) {
+  EXPECT_TRUE(split("", ',').empty());
+  EXPECT_EQ(split("a,b,", ','), (std::vector<std::string_view>{"a", "b", ""}));
+  EXPECT_EQ(trimmed(" \ta b\r\n"), "a b");
+}
+
+TEST(Text, ReadsDurationsWithUnitsOnly) {
+  EXPECT_EQ(parse_duration("250us").value(), 250us);
+  EXPECT_EQ(parse_duration("1.5s").value(), 1500ms);
+  EXPECT_EQ(parse_duration("2min").value(), 2min);
+  for (const char* text : {"", "5", "ms", "-1ms", "1 ms", "1e300h", "nan", "1msx"})
+    EXPECT_FALSE(parse_duration(text).ok()) << text;
+}
+
+TEST(Text, PrintsWhatItReads) {
+  for (const char* text : {"250us", "20ms", "1500ms", "2min", "1h", "0s"})
+    EXPECT_EQ(print_duration(parse_duration(text).value()), text);
+  for (const char* text : {"0.1", "1e-04", "64", "-2.5"})
+    EXPECT_EQ(print_number(parse_number(text).value()), text);
+}
+
+TEST(Text, RefusesWhatIsNotANumber) {
+  for (const char* text : {"", "x", "1x", "inf", "nan", "1e999", "+1", " 1"})
+    EXPECT_FALSE(parse_number(text).ok()) << text;
+  for (const char* text : {"", "-1", "1.0", "99999999999999999999"})
+    EXPECT_FALSE(parse_count(text).ok()) << text;
+}
+
+TEST(Text, SuggestsOnlyWhatIsNear) {
+  const std::vector<std::string> names{"bsp", "ssp", "pssp"};
+  EXPECT_EQ(nearest("psp", names), "bsp");
+  EXPECT_EQ(nearest("elephant", names), "");
+}
+
+}  // namespace
+}  // namespace starling
