@@ -11,7 +11,7 @@
 
 namespace starling {
 
-/// A six-round balanced Feistel network over the next even power of two, walked until it lands
+/// A ten-round balanced Feistel network over the next even power of two, walked until it lands
 /// inside [0, size) (Black, Rogaway, CT-RSA 2002). At most 4 walks on average.
 class Permutation {
  public:
@@ -45,7 +45,7 @@ class Permutation {
 
   std::uint64_t size_;
   unsigned half_bits_;
-  std::array<std::uint64_t, 6> keys_{};
+  std::array<std::uint64_t, 10> keys_{};
 };
 
 }  // namespace starling
