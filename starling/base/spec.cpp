@@ -51,6 +51,14 @@ std::uint64_t SpecReader::count(std::string_view key, std::uint64_t otherwise, s
   return otherwise;
 }
 
+std::uint64_t SpecReader::count_or_inf(std::string_view key, std::uint64_t otherwise) {
+  const auto infinite = [&](const auto& o) { return o.first == key && o.second == "inf"; };
+  const auto at = std::ranges::find_if(spec_.options, infinite);
+  if (at == spec_.options.end()) return count(key, otherwise);
+  (void)take(key);
+  return UINT64_MAX;
+}
+
 double SpecReader::number(std::string_view key, double otherwise, double least, double most) {
   const std::string* written = take(key);
   if (written == nullptr) return otherwise;

@@ -37,6 +37,8 @@ class SpecReader {
   /// A whole number in [least, most].
   std::uint64_t count(std::string_view key, std::uint64_t otherwise, std::uint64_t least = 0,
                       std::uint64_t most = UINT64_MAX);
+  /// A whole number, or `inf` for UINT64_MAX.
+  std::uint64_t count_or_inf(std::string_view key, std::uint64_t otherwise);
   /// A finite number in [least, most].
   double number(std::string_view key, double otherwise, double least, double most);
   /// Text as written.

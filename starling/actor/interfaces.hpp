@@ -1,0 +1,72 @@
+/// Every actor of a job, by what may be said to it. Messages are in engine/core/message.hpp and
+/// actor/types.hpp; an actor of your own may talk to any of these.
+#pragma once
+
+#include <vector>
+
+#include "starling/actor/types.hpp"
+
+namespace starling::actor {
+
+/// Computes updates, one step after the other.
+using WorkerActor =
+    Interface<void(DirectoryPtr),      // The job starts; these are its members.
+              void(core::Value),       // An owner answers a Pull.
+              void(core::Ack),         // An owner holds a push.
+              void(core::Proceed),     // The coordinator lets it pass.
+              void(core::Stop),        // Stop at the end of the step.
+              void(core::StepQuery),   // Another worker's barrier asks for its step.
+              void(core::StepAnswer),  // The answer to its own query.
+              void(core::NotifyAt),    // Another worker waits for it.
+              void(core::CaughtUp),    // The one it waits for has caught up.
+              void(Planned),           // The job has said what it reads next.
+              void(Computed),          // The compute pool has its update.
+              void(ComputeFailed),     // The computation threw.
+              void(credit_atom),      // The observer has taken its report and may be sent the next.
+              void(tick_atom),        // A timer.
+              core::Step(step_atom),  // What is your step? For anyone; answered while it computes.
+              void(quit_atom)>;       // The job is over.
+
+/// Owns ranges of the parameters.
+using OwnerActor = Interface<void(DirectoryPtr),    // The job starts.
+                             void(core::Pull),      // A worker reads a range.
+                             void(core::Push),      // A worker's update of a range.
+                             void(core::Ended),     // A worker's last step.
+                             void(core::Snapshot),  // The observer wants the state of all ranges.
+                             void(quit_atom)>;      // The job is over.
+
+/// Keeps the steps in central mode.
+using CoordinatorActor =
+    Interface<void(DirectoryPtr),      // The job starts.
+              void(core::Arrived),     // A worker has finished a step and wants to pass.
+              void(core::Ended),       // A worker's last step.
+              void(core::Stop),        // Stop everyone who waits or arrives.
+              void(tick_atom),         // A timer.
+              StepsReport(step_atom),  // Who is where?
+              void(quit_atom)>;        // The job is over.
+
+/// Collects reports for display, evaluation, stopping and saving. Nobody waits for it.
+using ObserverActor = Interface<void(DirectoryPtr),  // The job starts.
+                                void(Report),        // A worker's progress; answered with a credit.
+                                void(core::RangeState),  // An owner's state of a range.
+                                void(Evaluated),   // The compute pool has evaluated the model.
+                                void(Failure),     // The job cannot go on.
+                                void(core::Stop),  // The user wants it to end.
+                                void(tick_atom),   // Time to look.
+                                void(quit_atom)>;  // The job is over.
+
+/// A worker that also owns ranges.
+using PeerActor = WorkerActor::extend<
+    caf::replies_to<core::Pull>::with<void>, caf::replies_to<core::Push>::with<void>,
+    caf::replies_to<core::Ended>::with<void>, caf::replies_to<core::Snapshot>::with<void>>;
+
+/// Who is who. Complete before the first message of a job is sent.
+struct Directory {
+  std::vector<WorkerActor> workers;
+  std::vector<OwnerActor> owners;
+  /// Absent unless the steps are central.
+  CoordinatorActor coordinator;
+  ObserverActor observer;
+};
+
+}  // namespace starling::actor

@@ -1,0 +1,131 @@
+#include "starling/barrier/barrier.hpp"
+
+#include <algorithm>
+
+#include "starling/base/text.hpp"
+
+namespace starling::barrier {
+namespace {
+
+/// Calls `visit(R{})` for each rule that text can name.
+template <class Visit>
+void for_each_rule(Visit visit) {
+  [&]<class... Rs>(std::type_identity<std::variant<Rs...>>) {
+    static_assert((Rule<Rs> && ...));
+    (visit(Rs{}), ...);
+  }(std::type_identity<AnyRule>{});
+}
+
+std::string label(const AnyRule& rule) {
+  if (const auto* own = std::get_if<Predicate>(&rule)) return own->label;
+  return std::visit([](const auto& r) { return std::string{r.name}; }, rule);
+}
+
+std::vector<std::string> known_names(std::span<const Predicate> own) {
+  std::vector<std::string> names;
+  const auto add = [&](std::string_view name) {
+    names.emplace_back(name);
+    if (name != Asp::name) names.push_back("p" + std::string{name});
+  };
+  for_each_rule([&]<class R>(R) {
+    if constexpr (!std::same_as<R, Predicate>) add(R::name);
+  });
+  for (const Predicate& rule : own) add(rule.label);
+  return names;
+}
+
+/// The rule called `name`, its options taken from `read`.
+std::optional<AnyRule> find_rule(std::string_view name, SpecReader& read,
+                                 std::span<const Predicate> own) {
+  if (const auto it = std::ranges::find(own, name, &Predicate::label); it != own.end()) return *it;
+  std::optional<AnyRule> found;
+  for_each_rule([&]<class R>(R) {
+    if constexpr (!std::same_as<R, Predicate>)
+      if (name == R::name) found = R::parse(read);
+  });
+  return found;
+}
+
+}  // namespace
+
+bool admits(const Barrier& barrier, Step own, std::span<const Step> seen) {
+  return std::visit([&](const auto& rule) { return rule.admits(own, seen); }, barrier.rule);
+}
+
+std::optional<Step> floor(const Barrier& barrier, Step own) {
+  return std::visit([&](const auto& rule) { return rule.floor(own); }, barrier.rule);
+}
+
+std::size_t observes(const Barrier& barrier, std::size_t others) {
+  if (always_passes(barrier)) return 0;
+  return std::min(barrier.sample.value_or(others), others);
+}
+
+bool always_passes(const Barrier& barrier) {
+  const auto* ssp = std::get_if<Ssp>(&barrier.rule);
+  return std::holds_alternative<Asp>(barrier.rule) || barrier.sample == 0 ||
+         (ssp != nullptr && ssp->staleness == finished);
+}
+
+bool needs_every_step(const Barrier& barrier) { return !barrier.sample && !always_passes(barrier); }
+
+bool is_bulk_synchronous(const Barrier& barrier) { return spread_bound(barrier) == Step{1}; }
+
+std::optional<Step> spread_bound(const Barrier& barrier) {
+  if (!needs_every_step(barrier)) return std::nullopt;
+  if (std::holds_alternative<Bsp>(barrier.rule)) return 1;
+  if (const auto* ssp = std::get_if<Ssp>(&barrier.rule)) return ssp->staleness + 1;
+  return std::nullopt;
+}
+
+Result<void> check(const Barrier& barrier, std::size_t workers) {
+  if (!barrier.sample || *barrier.sample < workers) return {};
+  std::string valid = workers > 1 ? "0 to " + std::to_string(workers - 1) : "0";
+  return Error{"barrier " + print(barrier) + ": beta=" + std::to_string(*barrier.sample) +
+               " others cannot be drawn among " + std::to_string(workers) +
+               (workers == 1 ? " worker" : " workers") + "; valid: beta = " + valid};
+}
+
+Result<Barrier> parse(std::string_view text, std::span<const Predicate> own) {
+  auto spec = Spec::parse(text);
+  if (!spec) return std::move(spec).error().within("barrier");
+  SpecReader read{*spec};
+  Barrier barrier;
+  auto rule = find_rule(spec->name, read, own);
+  if (!rule && spec->name.starts_with('p')) {
+    rule = find_rule(std::string_view{spec->name}.substr(1), read, own);
+    if (rule && !read.has("beta"))
+      read.refuse("give the sample size, as in " + spec->name + ":beta=2");
+    if (rule) barrier.sample = read.count("beta", 1);
+  }
+  if (!rule)
+    return Error{"barrier: '" + spec->name + "' is unknown; " +
+                 suggest(spec->name, known_names(own))};
+  barrier.rule = *std::move(rule);
+  if (auto done = read.finish(); !done) return std::move(done).error().within("barrier");
+  return barrier;
+}
+
+std::string print(const Barrier& barrier) {
+  std::string text = (barrier.sample ? "p" : "") + label(barrier.rule);
+  std::string options = std::visit([](const auto& r) { return r.options(); }, barrier.rule);
+  if (barrier.sample) {
+    if (!options.empty()) options += ',';
+    options += "beta=" + std::to_string(*barrier.sample);
+  }
+  return options.empty() ? text : text + ":" + options;
+}
+
+std::vector<Description> descriptions() {
+  std::vector<Description> all;
+  for_each_rule([&]<class R>(R rule) {
+    const bool asp = std::same_as<R, Asp>;
+    all.push_back({print({rule}), std::string{R::summary} + (asp ? "" : ", of all workers"), !asp});
+    if (!asp)
+      all.push_back({print(sampled(rule, 2)),
+                     std::string{R::summary} + ", of beta workers drawn at random", false});
+  });
+  return all;
+}
+
+}  // namespace starling::barrier

@@ -1,0 +1,41 @@
+/// When a worker that may not pass looks again. It decides the outcome of sampled barriers more
+/// than the sample size does, so it is always explicit.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "starling/base/result.hpp"
+
+namespace starling::barrier {
+
+/// Any combination of triggers; whichever comes first leads to a fresh draw.
+struct Recheck {
+  using Duration = std::chrono::nanoseconds;
+
+  /// At every arriving update, every waiter draws afresh. Only where one place sees every step.
+  bool arrival = false;
+  /// The first laggard of the draw says when it has caught up.
+  bool notify = false;
+  /// This long after the draw was decided; `automatic` stands for a quarter of the worker's median
+  /// step time.
+  std::optional<Duration> interval = std::nullopt;
+
+  static constexpr Duration automatic{-1};
+
+  /// The defaults: `arrival` where the steps are central, else `notify+interval:auto`.
+  static constexpr Recheck central() { return {.arrival = true}; }
+  static constexpr Recheck distributed() { return {.notify = true, .interval = automatic}; }
+
+  bool operator==(const Recheck&) const = default;
+};
+
+/// Reads `arrival`, `notify`, `interval:5ms`, `interval:auto`, `notify+interval:5ms`, ...
+[[nodiscard]] Result<Recheck> parse_recheck(std::string_view text);
+
+/// The text that parse_recheck reads back.
+[[nodiscard]] std::string print(const Recheck& recheck);
+
+}  // namespace starling::barrier

@@ -1,0 +1,47 @@
+/// Drawing whom to look at, and the exact chance that what is drawn lets one pass.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "starling/base/random.hpp"
+
+namespace starling::barrier {
+
+/// Fills `drawn` with `count` different numbers of [0, population), every subset equally likely.
+/// Requires: count <= population.
+///
+/// Small samples use Floyd's method (Bentley, Floyd, CACM 1987): no memory beyond the sample.
+/// Larger ones use a partial Fisher-Yates shuffle.
+inline void draw(std::uint32_t population, std::uint32_t count, Random& random,
+                 std::vector<std::uint32_t>& drawn) {
+  drawn.clear();
+  if (count <= 32) {
+    for (std::uint32_t last = population - count; last < population; ++last) {
+      const auto pick = static_cast<std::uint32_t>(random.below(last + 1U));
+      drawn.push_back(std::ranges::find(drawn, pick) == drawn.end() ? pick : last);
+    }
+    return;
+  }
+  drawn.resize(population);
+  std::iota(drawn.begin(), drawn.end(), 0U);
+  for (std::uint32_t i = 0; i < count; ++i)
+    std::swap(drawn[i], drawn[i + random.below(population - i)]);
+  drawn.resize(count);
+}
+
+/// The chance that none of `beta` others drawn from `others` is a laggard, when `on_pace` of them
+/// are not: C(on_pace, beta) / C(others, beta). Requires: beta <= others, on_pace <= others.
+[[nodiscard]] constexpr double pass_probability(std::uint64_t on_pace, std::uint64_t others,
+                                                std::uint64_t beta) {
+  if (beta > on_pace) return 0;
+  double probability = 1;
+  for (std::uint64_t i = 0; i < beta; ++i)
+    probability *= static_cast<double>(on_pace - i) / static_cast<double>(others - i);
+  return probability;
+}
+
+}  // namespace starling::barrier

@@ -1,0 +1,43 @@
+/// A worker's clock, and what a rule over clocks must offer.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "starling/base/spec.hpp"
+
+namespace starling::barrier {
+
+/// Count of a worker's finished iterations.
+using Step = std::uint64_t;
+
+/// The step of a worker that has finished its job: infinitely far ahead.
+inline constexpr Step finished = std::numeric_limits<Step>::max();
+
+/// When may a worker at step `own`, seeing the steps `seen` of others, start its next iteration?
+///
+/// Rules are values: no clock, no randomness, no memory of earlier calls. A worker that did not
+/// answer is shown to the rule as step 0.
+template <class R>
+concept Rule = std::regular<R> &&
+    requires(const R rule, Step own, std::span<const Step> seen, SpecReader& options) {
+  /// The word that is parsed, printed and stored.
+  { R::name } -> std::convertible_to<std::string_view>;
+  /// One line for people.
+  { R::summary } -> std::convertible_to<std::string_view>;
+  /// The decision.
+  { rule.admits(own, seen) } -> std::same_as<bool>;
+  /// The step that everyone seen must have reached, for rules of that form: the first seen worker
+  /// below it decides against passing. nullopt: the rule must see all answers to decide.
+  { rule.floor(own) } -> std::same_as<std::optional<Step>>;
+  /// Reads and prints `key=value` options; an empty text means there are none.
+  { R::parse(options) } -> std::same_as<R>;
+  { rule.options() } -> std::convertible_to<std::string>;
+};
+
+}  // namespace starling::barrier

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "starling/engine/core/effect.hpp"
+
+namespace starling::core {
+
+/// Keeps the timers of a core few: a new one is set only where none pending fires early enough.
+class Alarm {
+ public:
+  /// Makes sure that on_timer is called at `at` or before.
+  void want(const Context& context, Time at) {
+    if (std::ranges::any_of(pending_, [&](Time set) { return set <= at; })) return;
+    pending_.push_back(at);
+    context.out.push_back(SetTimer{at});
+  }
+
+  /// Forgets what has fired. Call first in on_timer.
+  void fired(Time now) {
+    std::erase_if(pending_, [&](Time set) { return set <= now; });
+  }
+
+ private:
+  std::vector<Time> pending_;
+};
+
+}  // namespace starling::core

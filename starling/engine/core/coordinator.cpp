@@ -1,0 +1,171 @@
+#include "starling/engine/core/coordinator.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "starling/barrier/sampling.hpp"
+#include "starling/base/check.hpp"
+
+namespace starling::core {
+
+Coordinator::Coordinator(CoordinatorOptions options)
+    : options_(std::move(options)),
+      members_(options_.first.size()),
+      alive_(members_.size()),
+      position_(members_.size()) {
+  std::iota(alive_.begin(), alive_.end(), WorkerId{0});
+  std::iota(position_.begin(), position_.end(), 0U);
+  for (WorkerId id = 0; id < members_.size(); ++id) {
+    members_[id].step = options_.first[id];
+    ++standing_[members_[id].step];
+  }
+}
+
+void Coordinator::on(const Context& context, const Arrived& arrived) {
+  Member& member = members_.at(arrived.worker);
+  if (!member.alive) return;
+  if (arrived.step < member.step || (arrived.step == member.step && !member.waiting)) {
+    // Said before: its release was lost with the worker's actor.
+    if (arrived.step == member.step) context.send(ToWorker{arrived.worker}, Proceed{arrived.step});
+    return;
+  }
+  if (arrived.step == member.step) return;
+  member.step_times.add(context.now - member.arrived);
+  member.arrived = context.now;
+  set_step(arrived.worker, arrived.step);
+  if (stopping_) {
+    context.send(ToWorker{arrived.worker}, Stop{});
+    return;
+  }
+  member.waiting = true;
+  waiting_.push_back(arrived.worker);
+  consider(context, arrived.worker);
+  review(context, arrived.worker);
+}
+
+void Coordinator::on(const Context& context, const Ended& ended) {
+  if (!members_.at(ended.worker).alive) return;
+  if (ended.step > members_[ended.worker].step) set_step(ended.worker, ended.step);
+  remove(ended.worker);
+  members_[ended.worker].step = barrier::finished;
+  review(context, ended.worker);
+}
+
+void Coordinator::on_left(const Context& context, WorkerId worker) {
+  if (!members_.at(worker).alive) return;
+  remove(worker);
+  members_[worker].alive = false;
+  const std::uint32_t at = position_[worker];
+  alive_[at] = alive_.back();
+  position_[alive_[at]] = at;
+  alive_.pop_back();
+  review(context, worker);
+}
+
+void Coordinator::on(const Context& context, const Stop&) {
+  stopping_ = true;
+  for (const WorkerId id : std::exchange(waiting_, {})) {
+    members_[id].waiting = false;
+    context.send(ToWorker{id}, Stop{});
+  }
+}
+
+void Coordinator::on_timer(const Context& context) {
+  alarm_.fired(context.now);
+  for (const WorkerId id : std::vector{waiting_})
+    if (members_[id].retry <= context.now) consider(context, id);
+  for (const WorkerId id : waiting_)
+    if (members_[id].retry != Time::max()) alarm_.want(context, members_[id].retry);
+}
+
+void Coordinator::set_step(WorkerId id, Step step) {
+  Member& member = members_[id];
+  const auto old = standing_.find(member.step);
+  if (--old->second == 0) standing_.erase(old);
+  member.step = step;
+  ++standing_[step];
+  const auto [min, max] = spread();
+  spread_max_ = std::max(spread_max_, max - min);
+  const auto bound = barrier::spread_bound(options_.barrier);
+  STARLING_CHECK(!bound || spread_max_ <= *bound);
+}
+
+/// Takes a worker out of the race; it may still be drawn unless it is dead.
+void Coordinator::remove(WorkerId id) {
+  const auto standing = standing_.find(members_[id].step);
+  if (standing != standing_.end() && --standing->second == 0) standing_.erase(standing);
+  std::erase(waiting_, id);
+  members_[id].waiting = false;
+}
+
+Coordinator::Spread Coordinator::spread() const {
+  if (standing_.empty()) return {};
+  return {standing_.begin()->first, standing_.rbegin()->first};
+}
+
+/// `moved` has a new step, has finished or is gone: who waits for that?
+void Coordinator::review(const Context& context, WorkerId moved) {
+  if (waiting_.empty()) return;
+  for (const WorkerId id : std::vector{waiting_})
+    if (id != moved && looks_again(members_[id], moved)) consider(context, id);
+}
+
+bool Coordinator::looks_again(const Member& member, WorkerId moved) const {
+  if (!options_.barrier.sample || options_.recheck.arrival) return true;
+  if (!options_.recheck.notify || member.laggard != moved) return false;
+  const Member& other = members_[moved];
+  return !other.alive || other.step >= barrier::floor(options_.barrier, member.step).value_or(0);
+}
+
+void Coordinator::consider(const Context& context, WorkerId id) {
+  if (admitted(context, id)) return release(context, id);
+  Member& member = members_[id];
+  if (!options_.barrier.sample) return;
+  const auto& interval = options_.recheck.interval;
+  const bool someone_calls =
+      options_.recheck.arrival || (options_.recheck.notify && member.laggard);
+  if (!interval && someone_calls) return;
+  const bool automatic = !interval || *interval == barrier::Recheck::automatic;
+  member.retry = context.now + (automatic ? member.step_times.recheck_interval() : *interval);
+  alarm_.want(context, member.retry);
+}
+
+bool Coordinator::admitted(const Context& context, WorkerId id) {
+  if (barrier::always_passes(options_.barrier)) return true;
+  if (options_.barrier.sample) return admitted_by_sample(context, id);
+  const Step own = members_[id].step;
+  if (const auto floor = barrier::floor(options_.barrier, own)) return spread().min >= *floor;
+  seen_.clear();
+  for (const WorkerId other : alive_)
+    if (other != id) seen_.push_back(members_[other].step);
+  return barrier::admits(options_.barrier, own, seen_);
+}
+
+bool Coordinator::admitted_by_sample(const Context& context, WorkerId id) {
+  Member& member = members_[id];
+  const auto others = static_cast<std::uint32_t>(alive_.size() - 1);
+  const auto beta = static_cast<std::uint32_t>(barrier::observes(options_.barrier, others));
+  const auto floor = barrier::floor(options_.barrier, member.step);
+  barrier::draw(others, beta, context.random, picks_);
+  seen_.clear();
+  member.laggard.reset();
+  for (const std::uint32_t pick : picks_) {
+    const WorkerId other = alive_[pick + (pick >= position_[id] ? 1 : 0)];
+    seen_.push_back(members_[other].step);
+    if (floor && !member.laggard && seen_.back() < *floor) member.laggard = other;
+  }
+  const bool pass = barrier::admits(options_.barrier, member.step, seen_);
+  ++draws_;
+  passes_ += pass ? 1 : 0;
+  return pass;
+}
+
+void Coordinator::release(const Context& context, WorkerId id) {
+  Member& member = members_[id];
+  std::erase(waiting_, id);
+  member.waiting = false;
+  member.retry = Time::max();
+  context.send(ToWorker{id}, Proceed{member.step});
+}
+
+}  // namespace starling::core

@@ -1,0 +1,87 @@
+/// Central step keeping: sees every step and says who may go on.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "starling/barrier/barrier.hpp"
+#include "starling/barrier/recheck.hpp"
+#include "starling/engine/core/alarm.hpp"
+#include "starling/engine/core/effect.hpp"
+#include "starling/engine/core/step_times.hpp"
+
+namespace starling::core {
+
+struct CoordinatorOptions {
+  barrier::Barrier barrier;
+  barrier::Recheck recheck = barrier::Recheck::central();
+  /// Where each worker starts: its step, 0 in a fresh job.
+  std::vector<Step> first;
+};
+
+/// One at a time; not thread-safe. Ends the program where a barrier over everyone was violated.
+class Coordinator {
+ public:
+  explicit Coordinator(CoordinatorOptions options);
+
+  void on(const Context& context, const Arrived& arrived);
+  void on(const Context& context, const Ended& ended);
+  /// From now on whoever waits or arrives is told to stop.
+  void on(const Context& context, const Stop& stop);
+  void on_timer(const Context& context);
+  /// `worker` has died: nobody waits for it any more.
+  void on_left(const Context& context, WorkerId worker);
+
+  /// Smallest and largest step of the workers that still run; {0, 0} when none does.
+  struct Spread {
+    Step min = 0;
+    Step max = 0;
+  };
+  [[nodiscard]] Spread spread() const;
+  /// The largest spread there ever was.
+  [[nodiscard]] Step spread_max() const noexcept { return spread_max_; }
+  /// Sampled barriers: draws made, and those that let a worker pass.
+  [[nodiscard]] std::uint64_t draws() const noexcept { return draws_; }
+  [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
+
+ private:
+  struct Member {
+    Step step = 0;
+    bool alive = true;
+    bool waiting = false;
+    Time arrived{};
+    /// Sampled barriers: whom the last draw failed on, and when to draw again.
+    std::optional<WorkerId> laggard;
+    Time retry = Time::max();
+    StepTimes step_times;
+  };
+
+  void set_step(WorkerId id, Step step);
+  void remove(WorkerId id);
+  void review(const Context& context, WorkerId moved);
+  [[nodiscard]] bool looks_again(const Member& member, WorkerId moved) const;
+  void consider(const Context& context, WorkerId id);
+  bool admitted(const Context& context, WorkerId id);
+  bool admitted_by_sample(const Context& context, WorkerId id);
+  void release(const Context& context, WorkerId id);
+
+  CoordinatorOptions options_;
+  std::vector<Member> members_;
+  std::vector<WorkerId> alive_;
+  /// Position in alive_ of each live worker.
+  std::vector<std::uint32_t> position_;
+  /// Who waits, in the order of arrival.
+  std::vector<WorkerId> waiting_;
+  /// How many running workers stand at each step.
+  std::map<Step, std::size_t> standing_;
+  bool stopping_ = false;
+  Step spread_max_ = 0;
+  std::uint64_t draws_ = 0;
+  std::uint64_t passes_ = 0;
+  Alarm alarm_;
+  std::vector<std::uint32_t> picks_;
+  std::vector<Step> seen_;
+};
+
+}  // namespace starling::core

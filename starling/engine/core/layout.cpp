@@ -1,0 +1,113 @@
+#include "starling/engine/core/layout.hpp"
+
+#include <algorithm>
+
+#include "starling/base/check.hpp"
+#include "starling/base/random.hpp"
+
+namespace starling::core {
+namespace {
+
+constexpr std::size_t range_bytes_min = std::size_t{4} << 10U;
+
+/// Elements a range may hold so that each of `owners` gets some of `size` elements.
+std::size_t range_elements(std::size_t size, std::size_t element_bytes, std::size_t owners) {
+  const std::size_t fair = (size + owners - 1) / owners;
+  return std::clamp(fair, range_bytes_min / element_bytes, range_bytes_max / element_bytes);
+}
+
+class Cutter {
+ public:
+  Cutter(Layout& layout, std::size_t elements) : layout_(layout), elements_(elements) {}
+
+  void add_rows(std::size_t parameter) {
+    const auto& shape = layout_.parameters[parameter];
+    const std::size_t row = shape.row_size();
+    if (row > elements_) return add_dense(parameter);
+    close();
+    row_size_ = row;
+    const std::size_t limit = elements_ / row * row;
+    fill(parameter, shape.size(), limit);
+    close();
+    row_size_ = 0;
+  }
+
+  void add_dense(std::size_t parameter) {
+    fill(parameter, layout_.parameters[parameter].size(), elements_);
+  }
+
+  void close() {
+    if (open_.count > 0) layout_.ranges.push_back(std::move(open_));
+    open_ = {.offset = at_, .count = 0, .row_size = 0, .segments = {}};
+  }
+
+ private:
+  void fill(std::size_t parameter, std::size_t size, std::size_t limit) {
+    for (std::size_t done = 0; done < size;) {
+      const std::size_t take = std::min(size - done, limit - open_.count);
+      open_.row_size = row_size_;
+      open_.segments.push_back({parameter, open_.count, done, take});
+      open_.count += take;
+      at_ += take;
+      done += take;
+      if (open_.count == limit) close();
+    }
+  }
+
+  Layout& layout_;
+  std::size_t elements_;
+  std::size_t at_ = 0;
+  std::size_t row_size_ = 0;
+  Range open_{.offset = 0, .count = 0, .row_size = 0, .segments = {}};
+};
+
+}  // namespace
+
+std::pair<RangeId, RangeId> Layout::ranges_of(std::size_t p) const {
+  const std::size_t first = offsets[p];
+  const std::size_t last = first + parameters[p].size();
+  const auto from = std::ranges::partition_point(
+      ranges, [&](const Range& range) { return range.offset + range.count <= first; });
+  const auto to =
+      std::ranges::partition_point(ranges, [&](const Range& range) { return range.offset < last; });
+  return {static_cast<RangeId>(from - ranges.begin()), static_cast<RangeId>(to - ranges.begin())};
+}
+
+Layout cut(std::vector<models::Parameter> parameters, std::size_t element_bytes,
+           std::size_t owners) {
+  STARLING_CHECK(owners > 0 && element_bytes > 0);
+  Layout layout{.parameters = std::move(parameters), .offsets = {}, .ranges = {}, .size = 0};
+  for (const auto& parameter : layout.parameters) {
+    layout.offsets.push_back(layout.size);
+    layout.size += parameter.size();
+  }
+  Cutter cutter{layout, range_elements(layout.size, element_bytes, owners)};
+  for (std::size_t p = 0; p < layout.parameters.size(); ++p) {
+    if (layout.parameters[p].row_sparse)
+      cutter.add_rows(p);
+    else
+      cutter.add_dense(p);
+  }
+  cutter.close();
+  return layout;
+}
+
+std::vector<OwnerId> assign(std::size_t ranges, std::size_t owners) {
+  STARLING_CHECK(owners > 0);
+  const std::size_t most = (ranges + owners - 1) / owners;
+  std::vector<std::size_t> load(owners);
+  std::vector<OwnerId> owner_of(ranges);
+  for (std::size_t range = 0; range < ranges; ++range) {
+    std::uint64_t best_hash = 0;
+    for (std::size_t owner = 0; owner < owners; ++owner) {
+      const std::uint64_t hash = mix(mix(range) ^ mix(~owner)) | 1U;
+      if (load[owner] >= most || hash <= best_hash) continue;
+      best_hash = hash;
+      owner_of[range] = static_cast<OwnerId>(owner);
+    }
+    ++load[owner_of[range]];
+  }
+  return owner_of;
+}
+
+}  // namespace starling::core

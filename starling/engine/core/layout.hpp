@@ -1,0 +1,61 @@
+/// The parameter vector cut into ranges, once, when a job starts.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "starling/engine/core/ids.hpp"
+#include "starling/models/parameter.hpp"
+
+namespace starling::core {
+
+/// A range never holds more than this many bytes, whatever the element type.
+inline constexpr std::size_t range_bytes_max = std::size_t{256} << 10U;
+
+/// The part of one parameter that lies in one range.
+struct Segment {
+  /// Position in Layout::parameters.
+  std::size_t parameter;
+  /// First element, counted from the range's first.
+  std::size_t offset;
+  /// First element, counted from the parameter's first.
+  std::size_t parameter_offset;
+  std::size_t count;
+};
+
+/// A run of consecutive elements of the parameter vector: the unit of push, pull, acknowledgement,
+/// de-duplication and ownership.
+struct Range {
+  std::size_t offset;
+  std::size_t count;
+  /// Elements a row where the range belongs to a row-sparse parameter; 0 elsewhere.
+  std::size_t row_size;
+  std::vector<Segment> segments;
+};
+
+/// What lies where. Immutable and shared by all members of a job.
+struct Layout {
+  std::vector<models::Parameter> parameters;
+  /// First element of each parameter in the vector.
+  std::vector<std::size_t> offsets;
+  std::vector<Range> ranges;
+  /// Elements in all.
+  std::size_t size = 0;
+
+  /// The ranges that hold elements of parameter `p`: [first, last).
+  [[nodiscard]] std::pair<RangeId, RangeId> ranges_of(std::size_t p) const;
+};
+
+/// Cuts `parameters` for `owners` owners: row-sparse parameters at row boundaries in ranges of
+/// their own, all others as one run. Ranges are small enough for every owner to have some where the
+/// parameters allow it (4 KiB at least), and never above range_bytes_max; a single row larger than
+/// that is cut like a dense parameter.
+[[nodiscard]] Layout cut(std::vector<models::Parameter> parameters, std::size_t element_bytes,
+                         std::size_t owners);
+
+/// The owner of each range. Consistent hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam,
+/// SODA 2018) over rendezvous hashes: balanced to within one range, and few ranges move when
+/// `owners` changes. Requires: owners > 0.
+[[nodiscard]] std::vector<OwnerId> assign(std::size_t ranges, std::size_t owners);
+
+}  // namespace starling::core

@@ -1,0 +1,135 @@
+/// Everything the members of a job say to one another. Plain values; actor/ gives each a typed
+/// handler, and later the wire an encoding.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "starling/engine/core/ids.hpp"
+#include "starling/engine/core/slice.hpp"
+
+namespace starling::core {
+
+// --- between workers and owners -----------------------------------------------------------------
+
+/// Worker to owner: send me a range (or rows of it) as I may read it at step `at`.
+struct Pull {
+  WorkerId worker;
+  RangeId range;
+  Step at;
+  Rows rows;
+};
+
+/// Owner to worker: the answer to a Pull.
+struct Value {
+  RangeId range;
+  Step at;
+  Slice value;
+};
+
+/// Worker to owner: my update that makes my step `step` (counted from 1), as far as it concerns
+/// `range`. An empty slice says that it does not.
+struct Push {
+  WorkerId worker;
+  Incarnation incarnation;
+  RangeId range;
+  Step step;
+  /// Samples the update was computed from.
+  std::uint32_t samples;
+  Slice update;
+};
+
+/// Owner to worker: the push is held, by me for good: applied, or gathered into the round that
+/// whoever passes the barrier will read.
+struct Ack {
+  RangeId range;
+  Step step;
+};
+
+/// Worker to owner, and to the coordinator where there is one: `step` was my last.
+struct Ended {
+  WorkerId worker;
+  Step step;
+};
+
+// --- between workers and the coordinator (steps kept centrally) ---------------------------------
+
+/// Worker to coordinator: all owners hold my update; my step is now `step`. May I go on?
+struct Arrived {
+  WorkerId worker;
+  Step step;
+};
+
+/// Coordinator to worker: go on from `step`.
+struct Proceed {
+  Step step;
+};
+
+/// To a worker: stop at the end of the step, at once when waiting. To the coordinator: tell each
+/// worker so when it arrives.
+struct Stop {};
+
+// --- between workers (steps kept by everyone) ---------------------------------------------------
+
+/// What is your step?
+struct StepQuery {
+  WorkerId from;
+  std::uint64_t draw;
+};
+
+struct StepAnswer {
+  WorkerId from;
+  std::uint64_t draw;
+  Step step;
+};
+
+/// Tell me when your step reaches `floor`. A later one of the same asker replaces it.
+struct NotifyAt {
+  WorkerId from;
+  std::uint64_t draw;
+  Step floor;
+};
+
+struct CaughtUp {
+  WorkerId from;
+  std::uint64_t draw;
+};
+
+// --- from owners to whoever keeps the model -----------------------------------------------------
+
+/// To an owner: send me the state of all your ranges.
+struct Snapshot {
+  /// Comes back with each state; above 0.
+  std::uint64_t ticket;
+};
+
+/// How far an owner has followed one worker in one range.
+struct LedgerEntry {
+  Incarnation incarnation = 0;
+  Step step = 0;
+  bool operator==(const LedgerEntry&) const = default;
+};
+
+/// All an owner knows of one range: enough to go on from.
+struct RangeState {
+  RangeId range = 0;
+  Slice value;
+  /// Optimiser state, slot after slot, each as long as the range.
+  Slice slots;
+  /// Updates applied (Adam's t), and samples they came from (the schedules' key).
+  std::uint64_t updates = 0;
+  std::uint64_t samples = 0;
+  /// Rounds applied; bulk-synchronous jobs only.
+  Step round = 0;
+  /// By worker: the last step whose update is in `value`.
+  std::vector<LedgerEntry> ledger;
+  /// The Snapshot it answers; 0 where the owner sends it by itself, at the end of `round`.
+  std::uint64_t ticket = 0;
+};
+
+using Message = std::variant<Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
+                             StepAnswer, NotifyAt, CaughtUp, Snapshot, RangeState>;
+
+}  // namespace starling::core

@@ -1,0 +1,38 @@
+#include "starling/engine/core/mode.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "starling/base/text.hpp"
+
+namespace starling::core {
+namespace {
+
+const std::vector<std::string> names{"central", "hybrid", "peer"};
+
+}  // namespace
+
+Result<Mode> parse_mode(std::string_view text) {
+  const auto at = std::ranges::find(names, text);
+  if (at == names.end())
+    return Error{"mode: '" + std::string{text} + "' is unknown; " + suggest(text, names)};
+  return static_cast<Mode>(at - names.begin());
+}
+
+std::string print(Mode mode) { return names[static_cast<std::size_t>(mode)]; }
+
+Result<void> check(Mode mode, const barrier::Barrier& barrier, const barrier::Recheck& recheck,
+                   std::size_t workers) {
+  if (workers == 0) return Error{"workers=0: a job needs at least 1 worker"};
+  if (!keeps_steps_centrally(mode) && barrier::needs_every_step(barrier))
+    return Error{"barrier " + barrier::print(barrier) +
+                 " needs to see every worker's step, which no one does in " + print(mode) +
+                 " mode; valid there: asp, pbsp:beta=..., pssp:s=...,beta=..., " +
+                 "or use mode central"};
+  if (!keeps_steps_centrally(mode) && recheck.arrival)
+    return Error{"recheck arrival works in central mode only; valid in " + print(mode) +
+                 " mode: notify, interval:5ms, notify+interval:auto"};
+  return barrier::check(barrier, workers);
+}
+
+}  // namespace starling::core

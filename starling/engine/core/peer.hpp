@@ -1,0 +1,38 @@
+/// The decentralised mode's only member: a worker that also owns ranges.
+#pragma once
+
+#include "starling/engine/core/shard.hpp"
+#include "starling/engine/core/worker.hpp"
+
+namespace starling::core {
+
+/// Hands each message to the half it is for. Both halves stay usable on their own, so a peer's
+/// worker is the very worker of the other modes. One at a time; not thread-safe.
+template <class T>
+class Peer {
+ public:
+  Peer(WorkerOptions worker, ShardOptions<T> shard)
+      : worker_(std::move(worker)), shard_(std::move(shard)) {}
+
+  template <class M>
+  void on(const Context& context, const M& message) {
+    if constexpr (requires { worker_.on(context, message); })
+      worker_.on(context, message);
+    else
+      shard_.on(context, message);
+  }
+
+  void on_left(const Context& context, WorkerId worker) {
+    shard_.on_left(context, worker);
+    worker_.on_left(context, worker);
+  }
+
+  [[nodiscard]] Worker& worker() noexcept { return worker_; }
+  [[nodiscard]] Shard<T>& shard() noexcept { return shard_; }
+
+ private:
+  Worker worker_;
+  Shard<T> shard_;
+};
+
+}  // namespace starling::core

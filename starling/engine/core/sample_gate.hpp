@@ -1,0 +1,87 @@
+/// A worker's barrier where no one sees every step: it asks a random few.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "starling/barrier/barrier.hpp"
+#include "starling/barrier/recheck.hpp"
+#include "starling/engine/core/alarm.hpp"
+#include "starling/engine/core/effect.hpp"
+
+namespace starling::core {
+
+/// Who can be drawn: shared by all workers of a node until someone leaves.
+using Members = std::shared_ptr<const std::vector<WorkerId>>;
+
+/// A worker that does not answer a step query within this time counts as behind.
+inline constexpr Time query_timeout = std::chrono::seconds{1};
+
+/// Draws beta others, asks them, and decides at the first laggard or when all have answered:
+///
+///     idle --begin--> asking --all on pace--> (passed) idle
+///                       ^  \--laggard, silence--> refused
+///                       \------caught up, interval----/
+///
+/// Events return true when the worker may pass. One at a time; not thread-safe.
+class SampleGate {
+ public:
+  SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, WorkerId self, Members members)
+      : barrier_(std::move(barrier)),
+        recheck_(recheck),
+        self_(self),
+        members_(std::move(members)) {}
+
+  /// The worker has finished step `own`. `automatic` is what the interval `auto` stands for.
+  [[nodiscard]] bool begin(const Context& context, Step own, Time automatic);
+
+  [[nodiscard]] bool on(const Context& context, const StepAnswer& answer);
+  [[nodiscard]] bool on(const Context& context, const CaughtUp& note);
+  [[nodiscard]] bool on_timer(const Context& context);
+
+  /// `worker` has left or died: it is not drawn again, and nobody waits for it.
+  [[nodiscard]] bool on_left(const Context& context, WorkerId worker);
+
+  /// Gives up waiting; later answers are ignored.
+  void abandon() { phase_ = Phase::idle; }
+
+  /// Asks afresh what was asked before the worker's actor was lost.
+  [[nodiscard]] bool again(const Context& context);
+
+  /// Draws made, and those that let the worker pass.
+  struct Counts {
+    std::uint64_t draws = 0;
+    std::uint64_t passes = 0;
+  };
+  [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+
+ private:
+  enum class Phase { idle, asking, refused };
+
+  bool draw(const Context& context);
+  bool pass();
+  bool refuse(const Context& context, std::optional<WorkerId> laggard);
+  void wait_until(const Context& context, Time deadline);
+
+  barrier::Barrier barrier_;
+  barrier::Recheck recheck_;
+  WorkerId self_;
+  Members members_;
+
+  Phase phase_ = Phase::idle;
+  Step own_ = 0;
+  Time automatic_{};
+  std::uint64_t draw_ = 0;
+  /// Whom the current draw still waits for.
+  std::vector<WorkerId> silent_;
+  std::vector<Step> seen_;
+  std::optional<WorkerId> laggard_;
+  Time deadline_{};
+  Alarm alarm_;
+  Counts counts_;
+  std::vector<std::uint32_t> picks_;
+};
+
+}  // namespace starling::core

@@ -1,0 +1,321 @@
+#include "starling/engine/core/shard.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "starling/base/check.hpp"
+
+namespace starling::core {
+namespace {
+
+constexpr std::uint32_t nowhere = UINT32_MAX;
+
+/// True where no reader holds the buffer any more, so that it may be changed in place.
+bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
+#ifdef __SANITIZE_THREAD__
+  (void)buffer;  // ThreadSanitizer does not model the fence below, so it sees copies only.
+  return false;
+#else
+  if (buffer.use_count() != 1) return false;
+  std::atomic_thread_fence(std::memory_order_acquire);  // after the last reader's release
+  return true;
+#endif
+}
+
+/// `buffer`, or a copy of it where readers still hold it.
+template <class T>
+void make_writable(std::shared_ptr<Buffer>& buffer) {
+  if (sole_owner(buffer)) return;
+  const auto old = std::as_const(*buffer).as<T>();
+  auto copy = Buffer::make<T>(old.size());
+  std::ranges::copy(old, copy->template as<T>().begin());
+  buffer = std::move(copy);
+}
+
+template <class T>
+std::shared_ptr<Buffer> copy_of(const Slice& slice) {
+  auto buffer = Buffer::make<T>(slice.count);
+  std::ranges::copy(slice.as<T>(), buffer->template as<T>().begin());
+  return buffer;
+}
+
+template <class T>
+std::shared_ptr<Buffer> zeros(std::size_t count) {
+  auto buffer = Buffer::make<T>(count);
+  std::ranges::fill(buffer->template as<T>(), T{0});
+  return buffer;
+}
+
+/// Calls piece(first element, values) for the runs of consecutive elements of a range in `slice`.
+template <class T, class Piece>
+void for_each_piece(const Range& range, const Slice& slice, Piece piece) {
+  const auto values = slice.as<T>();
+  if (slice.empty()) return;
+  if (!slice.rows) return piece(std::size_t{0}, values);
+  const auto& rows = *slice.rows;
+  for (std::size_t i = 0; i < rows.size();) {
+    std::size_t end = i + 1;
+    while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
+    piece(rows[i] * range.row_size, values.subspan(i * range.row_size, (end - i) * range.row_size));
+    i = end;
+  }
+}
+
+}  // namespace
+
+template <class T>
+Shard<T>::Shard(ShardOptions<T> options)
+    : options_(std::move(options)),
+      position_(options_.layout->ranges.size(), nowhere),
+      running_(options_.workers, true) {
+  const auto* descend = std::get_if<Descend>(&options_.applier);
+  const std::size_t slots = descend ? models::slots(descend->optimizer) : 0;
+  for (const RangeState& state : options_.ranges) {
+    const std::size_t count = options_.layout->ranges.at(state.range).count;
+    STARLING_CHECK(state.value.count == count);
+    position_[state.range] = static_cast<std::uint32_t>(held_.size());
+    ranges_.push_back(state.range);
+    Held held{.value = copy_of<T>(state.value),
+              .slots = state.slots.empty() ? zeros<T>(slots * count) : copy_of<T>(state.slots),
+              .updates = state.updates,
+              .samples = state.samples,
+              .round = state.round,
+              .ledger = state.ledger,
+              .gathered = {},
+              .missing = options_.workers,
+              .parked = {}};
+    held.ledger.resize(options_.workers);
+    if (options_.bulk) held.gathered.resize(options_.workers);
+    held_.push_back(std::move(held));
+  }
+  options_.ranges.clear();
+}
+
+template <class T>
+typename Shard<T>::Held& Shard<T>::held(RangeId range) {
+  STARLING_CHECK(position_.at(range) != nowhere);
+  return held_[position_[range]];
+}
+
+template <class T>
+void Shard<T>::on(const Context& context, const Pull& pull) {
+  Held& range = held(pull.range);
+  if (!options_.bulk || range.round >= pull.at) return answer(context, pull, range);
+  std::erase_if(range.parked, [&](const Pull& old) { return old.worker == pull.worker; });
+  range.parked.push_back(pull);
+}
+
+template <class T>
+void Shard<T>::answer(const Context& context, const Pull& pull, const Held& range) const {
+  Slice slice{range.value, 0, range.value->size(), nullptr};
+  const std::size_t row = options_.layout->ranges[pull.range].row_size;
+  if (pull.rows && row > 0) {
+    auto chosen = Buffer::make<T>(pull.rows->size() * row);
+    auto to = chosen->template as<T>().begin();
+    const auto from = std::as_const(*range.value).template as<T>();
+    for (const std::uint32_t r : *pull.rows)
+      to = std::ranges::copy(from.subspan(r * row, row), to).out;
+    slice = {std::move(chosen), 0, pull.rows->size() * row, pull.rows};
+  }
+  context.send(ToWorker{pull.worker}, Value{pull.range, pull.at, std::move(slice)});
+}
+
+template <class T>
+void Shard<T>::on(const Context& context, const Push& push) {
+  Held& range = held(push.range);
+  LedgerEntry& last = range.ledger.at(push.worker);
+  if (push.incarnation < last.incarnation) return;  // a life that was replaced: no answer
+  if (push.incarnation > last.incarnation) last = {push.incarnation, 0};
+  if (push.step <= last.step) {
+    ++duplicates_;
+  } else {
+    last.step = push.step;
+    accept(context, push, range);
+  }
+  context.send(ToWorker{push.worker}, Ack{push.range, push.step});
+}
+
+template <class T>
+void Shard<T>::accept(const Context& context, const Push& push, Held& range) {
+  if (options_.bulk) return gather(context, push, range);
+  double weight = 1;
+  if (const auto* descend = std::get_if<Descend>(&options_.applier))
+    weight =
+        static_cast<double>(push.samples) / static_cast<double>(options_.workers * descend->batch);
+  if (!push.update.empty()) {
+    ++range.updates;
+    apply(push.range, range, push.update, weight);
+  }
+  range.samples += push.samples;
+}
+
+template <class T>
+void Shard<T>::gather(const Context& context, const Push& push, Held& range) {
+  auto& queue = range.gathered[push.worker];
+  if (queue.empty() && running_[push.worker]) --range.missing;
+  queue.push_back(push);
+  complete_rounds(context, push.range, range);
+}
+
+template <class T>
+std::size_t Shard<T>::count_missing(const Held& range) const {
+  std::size_t missing = 0;
+  for (WorkerId worker = 0; worker < running_.size(); ++worker)
+    missing += running_[worker] && range.gathered[worker].empty() ? 1 : 0;
+  return missing;
+}
+
+template <class T>
+void Shard<T>::complete_rounds(const Context& context, RangeId id, Held& range) {
+  const auto is_filled = [](const auto& queue) { return !queue.empty(); };
+  while (range.missing == 0 && std::ranges::any_of(range.gathered, is_filled)) {
+    apply_round(id, range);
+    range.missing = count_missing(range);
+    for (const Pull& pull : range.parked)
+      if (range.round >= pull.at) answer(context, pull, range);
+    std::erase_if(range.parked, [&](const Pull& pull) { return range.round >= pull.at; });
+    if (options_.snapshot_every > 0 && range.round % options_.snapshot_every == 0)
+      context.send(ToObserver{}, state(id, range, 0));
+  }
+}
+
+template <class T>
+void Shard<T>::apply_round(RangeId id, Held& range) {
+  std::vector<Push> round;
+  std::uint64_t samples = 0;
+  for (auto& queue : range.gathered) {
+    if (queue.empty()) continue;
+    samples += queue.front().samples;
+    range.round = queue.front().step;
+    round.push_back(std::move(queue.front()));
+    queue.erase(queue.begin());
+  }
+  if (std::holds_alternative<Merge<T>>(options_.applier)) {
+    for (const Push& push : round) apply(id, range, push.update, 1);
+    range.updates += round.size();
+  } else if (samples > 0) {
+    apply_mean(id, range, round, samples);
+  }
+  range.samples += samples;
+}
+
+/// The sample-weighted mean of a round in worker order, applied once.
+template <class T>
+void Shard<T>::apply_mean(RangeId id, Held& range, std::span<const Push> round,
+                          std::uint64_t samples) {
+  const Range& shape = options_.layout->ranges[id];
+  const std::size_t unit = shape.row_size > 0 ? shape.row_size : shape.count;
+  mean_.assign(shape.count, T{0});
+  touched_.assign(shape.count / unit, false);
+  for (const Push& push : round) {
+    const T share =
+        static_cast<T>(static_cast<double>(push.samples) / static_cast<double>(samples));
+    for_each_piece<T>(shape, push.update, [&](std::size_t from, std::span<const T> update) {
+      models::axpy(share, update, std::span{mean_}.subspan(from, update.size()));
+      for (std::size_t u = from / unit; u < (from + update.size()) / unit; ++u) touched_[u] = true;
+    });
+  }
+  ++range.updates;
+  for (std::size_t u = 0; u < touched_.size();) {
+    std::size_t end = u;
+    while (end < touched_.size() && touched_[end]) ++end;
+    if (end > u) {
+      make_writable<T>(range.value);
+      make_writable<T>(range.slots);
+      apply_piece(id, range, u * unit,
+                  std::span<const T>{mean_}.subspan(u * unit, (end - u) * unit), 1);
+    }
+    u = end + 1;
+  }
+}
+
+template <class T>
+void Shard<T>::apply(RangeId id, Held& range, const Slice& update, double weight) {
+  make_writable<T>(range.value);
+  make_writable<T>(range.slots);
+  for_each_piece<T>(options_.layout->ranges[id], update,
+                    [&](std::size_t from, std::span<const T> piece) {
+                      apply_piece(id, range, from, piece, weight);
+                    });
+}
+
+/// Applies consecutive elements of a range, segment by segment.
+template <class T>
+void Shard<T>::apply_piece(RangeId id, Held& range, std::size_t from, std::span<const T> update,
+                           double weight) {
+  const Range& shape = options_.layout->ranges[id];
+  const auto value = range.value->template as<T>();
+  const auto slots = range.slots->template as<T>();
+  for (const Segment& segment : shape.segments) {
+    const std::size_t first = std::max(from, segment.offset);
+    const std::size_t last = std::min(from + update.size(), segment.offset + segment.count);
+    if (first >= last) continue;
+    const auto part = value.subspan(first, last - first);
+    const auto change = update.subspan(first - from, last - first);
+    const auto& parameter = options_.layout->parameters[segment.parameter];
+    if (const auto* merge = std::get_if<Merge<T>>(&options_.applier)) {
+      (*merge)({segment.parameter, segment.parameter_offset + first - segment.offset}, part,
+               change);
+      continue;
+    }
+    if (!parameter.trained) {
+      models::axpy(static_cast<T>(weight), change, part);
+      continue;
+    }
+    const auto& descend = std::get<Descend>(options_.applier);
+    models::apply<T>(descend.optimizer, part, change, slots.empty() ? slots : slots.subspan(first),
+                     shape.count,
+                     {.rate_scale = weight * models::factor(descend.schedule, range.samples),
+                      .l2 = parameter.decay ? descend.l2 : 0,
+                      .t = range.updates});
+  }
+}
+
+template <class T>
+void Shard<T>::on(const Context& context, const Ended& ended) {
+  worker_gone(context, ended.worker);
+}
+
+template <class T>
+void Shard<T>::on_left(const Context& context, WorkerId worker) {
+  for (Held& range : held_)
+    std::erase_if(range.parked, [&](const Pull& pull) { return pull.worker == worker; });
+  worker_gone(context, worker);
+}
+
+template <class T>
+void Shard<T>::worker_gone(const Context& context, WorkerId worker) {
+  if (!running_.at(worker)) return;
+  running_[worker] = false;
+  if (!options_.bulk) return;
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    if (held_[i].gathered[worker].empty()) --held_[i].missing;
+    complete_rounds(context, ranges_[i], held_[i]);
+  }
+}
+
+template <class T>
+void Shard<T>::on(const Context& context, const Snapshot& request) {
+  for (std::size_t i = 0; i < held_.size(); ++i)
+    context.send(ToObserver{}, state(ranges_[i], held_[i], request.ticket));
+}
+
+template <class T>
+RangeState Shard<T>::state(RangeId id, const Held& range, std::uint64_t ticket) const {
+  auto ledger = range.ledger;
+  if (options_.bulk)  // what waits for its round is not in the value yet
+    for (LedgerEntry& entry : ledger) entry.step = std::min(entry.step, range.round);
+  return {.range = id,
+          .value = {range.value, 0, range.value->size(), nullptr},
+          .slots = {range.slots, 0, range.slots->size(), nullptr},
+          .updates = range.updates,
+          .samples = range.samples,
+          .round = range.round,
+          .ledger = std::move(ledger),
+          .ticket = ticket};
+}
+
+template class Shard<float>;
+template class Shard<double>;
+
+}  // namespace starling::core

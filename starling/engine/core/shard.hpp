@@ -1,0 +1,123 @@
+/// An owner of ranges: applies updates exactly once and answers reads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "starling/engine/core/effect.hpp"
+#include "starling/engine/core/layout.hpp"
+#include "starling/models/optimizer.hpp"
+#include "starling/models/schedule.hpp"
+
+namespace starling::core {
+
+/// Updates are gradients, applied by an optimiser.
+///
+/// A push of n samples is applied with rate lr * schedule * n / (workers * batch); in
+/// bulk-synchronous jobs the sample-weighted mean of a round is applied once with rate lr *
+/// schedule.
+struct Descend {
+  models::Optimizer optimizer;
+  models::Schedule schedule;
+  double l2 = 0;
+  /// Samples a worker's full batch holds.
+  std::size_t batch = 1;
+};
+
+/// Where a piece of an update belongs.
+struct MergeSite {
+  /// Position of the parameter.
+  std::size_t parameter;
+  /// First element, counted from the parameter's first.
+  std::size_t offset;
+};
+
+/// Updates are whatever a function makes of them: `value` becomes value merged with `update`,
+/// element by element or row by row. Called once for each consecutive piece; must not throw.
+template <class T>
+using Merge =
+    std::function<void(const MergeSite& site, std::span<T> value, std::span<const T> update)>;
+
+template <class T>
+using Applier = std::variant<Descend, Merge<T>>;
+
+template <class T>
+struct ShardOptions {
+  std::shared_ptr<const Layout> layout;
+  /// What this owner holds, and with which content; states without slots start at zero.
+  std::vector<RangeState> ranges;
+  Applier<T> applier;
+  std::size_t workers = 1;
+  /// True where the pushes of a step are gathered and applied together, in worker order.
+  bool bulk = false;
+  /// Bulk only: sends the state to the observer whenever this many more rounds are applied; 0
+  /// never.
+  Step snapshot_every = 0;
+};
+
+/// One at a time; not thread-safe. Pushes may be repeated without harm: the last step of each
+/// (worker, incarnation) is kept for each range, and steps only rise.
+template <class T>
+class Shard {
+ public:
+  explicit Shard(ShardOptions<T> options);
+
+  void on(const Context& context, const Pull& pull);
+  void on(const Context& context, const Push& push);
+  void on(const Context& context, const Ended& ended);
+  void on(const Context& context, const Snapshot& request);
+  /// `worker` has died: rounds are completed without it.
+  void on_left(const Context& context, WorkerId worker);
+
+  /// Pushes that had been held before.
+  [[nodiscard]] std::uint64_t duplicates() const noexcept { return duplicates_; }
+
+ private:
+  struct Held {
+    std::shared_ptr<Buffer> value;
+    std::shared_ptr<Buffer> slots;
+    std::uint64_t updates = 0;
+    std::uint64_t samples = 0;
+    Step round = 0;
+    std::vector<LedgerEntry> ledger;
+    /// Bulk only: pushes by worker that wait for their round, and how many running workers have
+    /// none there yet.
+    std::vector<std::vector<Push>> gathered;
+    std::size_t missing = 0;
+    /// Bulk only: reads that wait for a round, at most one a worker.
+    std::vector<Pull> parked;
+  };
+
+  Held& held(RangeId range);
+  void answer(const Context& context, const Pull& pull, const Held& held) const;
+  void accept(const Context& context, const Push& push, Held& held);
+  void gather(const Context& context, const Push& push, Held& held);
+  void complete_rounds(const Context& context, RangeId range, Held& held);
+  void apply_round(RangeId range, Held& held);
+  void apply_mean(RangeId range, Held& held, std::span<const Push> round, std::uint64_t samples);
+  void apply(RangeId range, Held& held, const Slice& update, double weight);
+  void apply_piece(RangeId range, Held& held, std::size_t from, std::span<const T> update,
+                   double weight);
+  [[nodiscard]] RangeState state(RangeId range, const Held& held, std::uint64_t ticket) const;
+  [[nodiscard]] std::size_t count_missing(const Held& held) const;
+  void worker_gone(const Context& context, WorkerId worker);
+
+  ShardOptions<T> options_;
+  /// Position in held_ by range, or npos.
+  std::vector<std::uint32_t> position_;
+  std::vector<RangeId> ranges_;
+  std::vector<Held> held_;
+  /// Workers that may still push.
+  std::vector<bool> running_;
+  std::uint64_t duplicates_ = 0;
+  std::vector<T> mean_;
+  std::vector<bool> touched_;
+};
+
+extern template class Shard<float>;
+extern template class Shard<double>;
+
+}  // namespace starling::core

@@ -1,0 +1,74 @@
+/// Numbers on their way between actors: immutable, shared, never copied per recipient.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "starling/base/check.hpp"
+
+namespace starling::core {
+
+/// Fixed-size, 64-byte aligned storage of one element type. Mutable until shared as const.
+class Buffer {
+ public:
+  /// `count` elements of T, uninitialised.
+  template <class T>
+  static std::shared_ptr<Buffer> make(std::size_t count) {
+    return std::shared_ptr<Buffer>{new Buffer{count, sizeof(T)}};
+  }
+
+  /// Requires: T is the type it was made for.
+  template <class T>
+  [[nodiscard]] std::span<T> as() {
+    STARLING_CHECK(sizeof(T) == element_bytes_);
+    return {static_cast<T*>(memory_.get()), count_};
+  }
+  template <class T>
+  [[nodiscard]] std::span<const T> as() const {
+    STARLING_CHECK(sizeof(T) == element_bytes_);
+    return {static_cast<const T*>(memory_.get()), count_};
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return count_; }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const noexcept { std::free(memory); }
+  };
+
+  Buffer(std::size_t count, std::size_t element_bytes)
+      : memory_(std::aligned_alloc(64, (count * element_bytes + 64) / 64 * 64)),
+        count_(count),
+        element_bytes_(element_bytes) {
+    if (memory_ == nullptr) throw std::bad_alloc{};
+  }
+
+  std::unique_ptr<void, Free> memory_;
+  std::size_t count_;
+  std::size_t element_bytes_;
+};
+
+/// Rows of a range, counted from the range's first, ascending. nullptr stands for all of the range.
+using Rows = std::shared_ptr<const std::vector<std::uint32_t>>;
+
+/// A read-only part of a Buffer that keeps the buffer alive.
+struct Slice {
+  std::shared_ptr<const Buffer> buffer;
+  std::size_t offset = 0;
+  std::size_t count = 0;
+  /// Which rows of the range the elements belong to, row after row; nullptr: the whole range.
+  Rows rows;
+
+  [[nodiscard]] bool empty() const noexcept { return count == 0; }
+  template <class T>
+  [[nodiscard]] std::span<const T> as() const {
+    return buffer ? std::as_const(*buffer).as<T>().subspan(offset, count) : std::span<const T>{};
+  }
+};
+
+}  // namespace starling::core

@@ -1,0 +1,252 @@
+#include "starling/engine/core/worker.hpp"
+
+#include <algorithm>
+
+#include "starling/base/check.hpp"
+
+namespace starling::core {
+namespace {
+
+constexpr std::uint32_t nowhere = UINT32_MAX;
+
+/// Every range, whole.
+std::vector<RangeRows> all_ranges(std::size_t count) {
+  std::vector<RangeRows> all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i].range = static_cast<RangeId>(i);
+  return all;
+}
+
+std::vector<OwnerId> distinct(std::vector<OwnerId> owners) {
+  std::ranges::sort(owners);
+  const auto rest = std::ranges::unique(owners);
+  owners.erase(rest.begin(), rest.end());
+  return owners;
+}
+
+}  // namespace
+
+Worker::Worker(WorkerOptions options)
+    : options_(std::move(options)),
+      owners_(distinct(*options_.owner_of)),
+      step_(options_.first),
+      position_(options_.owner_of->size(), nowhere) {
+  if (!options_.central)
+    gate_.emplace(options_.barrier, options_.recheck, options_.id, options_.members);
+}
+
+void Worker::start(const Context& context) {
+  STARLING_CHECK(phase_ == Phase::idle);
+  if (step_ >= options_.last) return finish(context);
+  begin_step(context);
+}
+
+void Worker::begin_step(const Context& context) {
+  step_began_ = context.now;
+  failures_ = 0;
+  if (options_.plans) {
+    phase_ = Phase::planning;
+    context.out.push_back(Plan{step_});
+    return;
+  }
+  if (plan_.empty()) {
+    plan_ = all_ranges(position_.size());
+    for (std::uint32_t i = 0; i < plan_.size(); ++i) position_[i] = i;
+  }
+  pull(context);
+}
+
+void Worker::on_plan(const Context& context, std::vector<RangeRows> wanted) {
+  if (phase_ != Phase::planning) return;
+  for (const RangeRows& old : plan_) position_[old.range] = nowhere;
+  plan_ = std::move(wanted);
+  for (std::uint32_t i = 0; i < plan_.size(); ++i) position_.at(plan_[i].range) = i;
+  pull(context);
+}
+
+void Worker::pull(const Context& context) {
+  phase_ = Phase::pulling;
+  values_.assign(plan_.size(), Value{});
+  missing_ = plan_.size();
+  for (const RangeRows& want : plan_)
+    context.send(ToOwner{(*options_.owner_of)[want.range]},
+                 Pull{options_.id, want.range, step_, want.rows});
+  if (missing_ == 0) {
+    phase_ = Phase::computing;
+    context.out.push_back(Compute{step_, {}});
+  }
+}
+
+void Worker::on(const Context& context, const Value& value) {
+  if (phase_ != Phase::pulling || value.at != step_) return;
+  const std::uint32_t at = position_.at(value.range);
+  if (at == nowhere || values_[at].value.buffer) return;
+  values_[at] = value;
+  if (--missing_ > 0) return;
+  phase_ = Phase::computing;
+  context.out.push_back(Compute{step_, values_});
+}
+
+void Worker::on_update(const Context& context, Step step, Update update) {
+  if (phase_ != Phase::computing || step != step_) return;
+  values_.clear();  // lets owners change the ranges in place again
+  update_ = std::move(update);
+  if (options_.bulk) {
+    std::vector<bool> covered(position_.size());
+    for (const auto& part : update_.parts) covered[part.range] = true;
+    for (RangeId range = 0; range < covered.size(); ++range)
+      if (!covered[range]) update_.parts.push_back({range, {}});
+  }
+  unheld_.assign(update_.parts.size(), true);
+  missing_ = update_.parts.size();
+  push(context);
+}
+
+void Worker::on_failure(const Context& context, Step step, const std::string& why) {
+  if (phase_ != Phase::computing || step != step_) return;
+  if (++failures_ < options_.attempts) {
+    context.out.push_back(Compute{step_, values_});
+    return;
+  }
+  context.out.push_back(Fail{"worker " + std::to_string(options_.id) + " failed " +
+                             std::to_string(failures_) + " times at step " +
+                             std::to_string(step_ + 1) + ": " + why});
+}
+
+void Worker::push(const Context& context) {
+  phase_ = Phase::pushing;
+  for (std::size_t i = 0; i < unheld_.size(); ++i) {
+    if (!unheld_[i]) continue;
+    const auto& [range, values] = update_.parts[i];
+    context.send(
+        ToOwner{(*options_.owner_of)[range]},
+        Push{options_.id, options_.incarnation, range, step_ + 1, update_.samples, values});
+  }
+  if (missing_ == 0) arrive(context);
+}
+
+void Worker::on(const Context& context, const Ack& ack) {
+  if (phase_ != Phase::pushing || ack.step != step_ + 1) return;
+  for (std::size_t i = 0; i < unheld_.size(); ++i) {
+    if (update_.parts[i].range != ack.range || !unheld_[i]) continue;
+    unheld_[i] = false;
+    if (--missing_ == 0) arrive(context);
+    return;
+  }
+}
+
+void Worker::arrive(const Context& context) {
+  ++step_;
+  update_ = {};
+  step_times_.add(context.now - step_began_);
+  tell_waiters(context);
+  if (step_ >= options_.last) return finish(context);
+  wait_began_ = context.now;
+  phase_ = Phase::waiting;
+  if (gate_ && stopping_) return finish(context);
+  knock(context);
+}
+
+/// Asks to pass the barrier.
+void Worker::knock(const Context& context) {
+  if (!gate_) {
+    context.send(ToCoordinator{}, Arrived{options_.id, step_});
+  } else if (gate_->begin(context, step_, step_times_.recheck_interval())) {
+    pass(context);
+  }
+}
+
+void Worker::pass(const Context& context) {
+  waited_ += context.now - wait_began_;
+  begin_step(context);
+}
+
+void Worker::finish(const Context& context) {
+  if (phase_ == Phase::waiting) waited_ += context.now - wait_began_;
+  phase_ = Phase::done;
+  if (gate_) gate_->abandon();
+  to_every_owner(context, Ended{options_.id, step_});
+  if (!gate_) context.send(ToCoordinator{}, Ended{options_.id, step_});
+  tell_waiters(context);
+  context.out.push_back(Done{step_});
+}
+
+void Worker::on(const Context& context, const Proceed& proceed) {
+  if (phase_ == Phase::waiting && !gate_ && proceed.step == step_) pass(context);
+}
+
+void Worker::on(const Context& context, const Stop&) {
+  stopping_ = true;
+  if (phase_ == Phase::waiting) finish(context);
+}
+
+void Worker::on_timer(const Context& context) {
+  if (gate_ && gate_->on_timer(context)) pass(context);
+}
+
+void Worker::on_left(const Context& context, WorkerId worker) {
+  std::erase_if(waiters_, [&](const NotifyAt& wish) { return wish.from == worker; });
+  if (gate_ && gate_->on_left(context, worker)) pass(context);
+}
+
+void Worker::on(const Context& context, const StepAnswer& answer) {
+  if (gate_ && gate_->on(context, answer)) pass(context);
+}
+
+void Worker::on(const Context& context, const CaughtUp& note) {
+  if (gate_ && gate_->on(context, note)) pass(context);
+}
+
+void Worker::on(const Context& context, const StepQuery& query) {
+  context.send(ToWorker{query.from}, StepAnswer{options_.id, query.draw, reported_step()});
+}
+
+void Worker::on(const Context& context, const NotifyAt& wish) {
+  std::erase_if(waiters_, [&](const NotifyAt& old) { return old.from == wish.from; });
+  waiters_.push_back(wish);
+  tell_waiters(context);
+}
+
+void Worker::tell_waiters(const Context& context) {
+  const Step step = reported_step();
+  std::erase_if(waiters_, [&](const NotifyAt& wish) {
+    if (step < wish.floor) return false;
+    context.send(ToWorker{wish.from}, CaughtUp{options_.id, wish.draw});
+    return true;
+  });
+}
+
+Step Worker::reported_step() const noexcept {
+  return phase_ == Phase::done ? barrier::finished : step_;
+}
+
+void Worker::to_every_owner(const Context& context, const Message& message) const {
+  for (const OwnerId owner : owners_) context.send(ToOwner{owner}, message);
+}
+
+void Worker::resume(const Context& context) {
+  switch (phase_) {
+    case Phase::idle:
+      return start(context);
+    case Phase::planning:
+      context.out.push_back(Plan{step_});
+      return;
+    case Phase::pulling:
+      return pull(context);
+    case Phase::computing:
+      context.out.push_back(Compute{step_, values_});
+      return;
+    case Phase::pushing:
+      return push(context);
+    case Phase::waiting:
+      return knock(context);
+    case Phase::done:
+      context.out.push_back(Done{step_});
+      return;
+  }
+}
+
+SampleGate::Counts Worker::gate_counts() const {
+  return gate_ ? gate_->counts() : SampleGate::Counts{};
+}
+
+}  // namespace starling::core

@@ -1,0 +1,132 @@
+/// A worker's protocol: read the parameters, compute, push, and pass the barrier, step after step.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "starling/engine/core/effect.hpp"
+#include "starling/engine/core/sample_gate.hpp"
+#include "starling/engine/core/step_times.hpp"
+
+namespace starling::core {
+
+/// One range a worker wants to read, or rows of it.
+struct RangeRows {
+  RangeId range;
+  Rows rows;
+};
+
+/// What a worker computed in one step.
+struct Update {
+  struct Part {
+    RangeId range;
+    Slice values;
+  };
+  std::vector<Part> parts;
+  std::uint32_t samples = 0;
+};
+
+struct WorkerOptions {
+  WorkerId id = 0;
+  Incarnation incarnation = 0;
+  /// The step to go on from; more than 0 when a job resumes.
+  Step first = 0;
+  /// The step after which the worker is done.
+  Step last = barrier::finished;
+  /// True where a coordinator keeps the steps; else the worker asks others itself.
+  bool central = true;
+  /// True where a range waits for a push of every worker in every step.
+  bool bulk = false;
+  /// True where the job says before each step which ranges it needs; else it needs all.
+  bool plans = false;
+  barrier::Barrier barrier;
+  barrier::Recheck recheck = barrier::Recheck::distributed();
+  /// All workers of the job; needed where steps are asked of others.
+  Members members;
+  /// The owner of each range.
+  std::shared_ptr<const std::vector<OwnerId>> owner_of;
+  /// A step that failed this many times in a row ends the job.
+  int attempts = 3;
+};
+
+/// One at a time; not thread-safe. Messages may be lost, repeated or late without harm.
+///
+///     start -> [planning] -> pulling -> computing -> pushing -> waiting -> [planning] ... -> done
+class Worker {
+ public:
+  explicit Worker(WorkerOptions options);
+
+  void start(const Context& context);
+
+  void on_plan(const Context& context, std::vector<RangeRows> wanted);
+  /// The answer to Compute at `step`; ignored where the worker has moved on.
+  void on_update(const Context& context, Step step, Update update);
+  /// The computation at `step` threw: it is tried again, then the job is given up.
+  void on_failure(const Context& context, Step step, const std::string& why);
+  void on_timer(const Context& context);
+  void on_left(const Context& context, WorkerId worker);
+
+  void on(const Context& context, const Value& value);
+  void on(const Context& context, const Ack& ack);
+  void on(const Context& context, const Proceed& proceed);
+  void on(const Context& context, const Stop& stop);
+  void on(const Context& context, const StepQuery& query);
+  void on(const Context& context, const StepAnswer& answer);
+  void on(const Context& context, const NotifyAt& wish);
+  void on(const Context& context, const CaughtUp& note);
+
+  /// Whoever carried this core was lost and replaced: asks again for all that was under way.
+  void resume(const Context& context);
+
+  [[nodiscard]] Step step() const noexcept { return step_; }
+  /// Time spent waiting at barriers; updated when a wait ends.
+  [[nodiscard]] Time waited() const noexcept { return waited_; }
+  [[nodiscard]] bool done() const noexcept { return phase_ == Phase::done; }
+  [[nodiscard]] const WorkerOptions& options() const noexcept { return options_; }
+  /// Draws and passes of a sampled barrier asked of others; zero in central mode.
+  [[nodiscard]] SampleGate::Counts gate_counts() const;
+
+ private:
+  enum class Phase { idle, planning, pulling, computing, pushing, waiting, done };
+
+  void begin_step(const Context& context);
+  void pull(const Context& context);
+  void push(const Context& context);
+  void arrive(const Context& context);
+  void knock(const Context& context);
+  void pass(const Context& context);
+  void finish(const Context& context);
+  void tell_waiters(const Context& context);
+  [[nodiscard]] Step reported_step() const noexcept;
+  void to_every_owner(const Context& context, const Message& message) const;
+
+  WorkerOptions options_;
+  std::optional<SampleGate> gate_;
+  std::vector<OwnerId> owners_;
+
+  Phase phase_ = Phase::idle;
+  Step step_;
+  bool stopping_ = false;
+  int failures_ = 0;
+
+  std::vector<RangeRows> plan_;
+  /// The plan's answers; an unanswered one has no buffer.
+  std::vector<Value> values_;
+  /// Position in the plan by range, or npos.
+  std::vector<std::uint32_t> position_;
+  /// What is being pushed, kept until every owner holds it; unacknowledged parts in `unheld_`.
+  Update update_;
+  std::vector<bool> unheld_;
+  std::size_t missing_ = 0;
+
+  std::vector<NotifyAt> waiters_;
+  Time step_began_{};
+  Time wait_began_{};
+  Time waited_{};
+  StepTimes step_times_;
+};
+
+}  // namespace starling::core

@@ -1,0 +1,55 @@
+#include "starling/engine/live/compute_pool.hpp"
+
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "starling/base/check.hpp"
+
+namespace starling::live {
+namespace {
+
+/// Linux keeps nice values by thread. Being refused costs speed of control, not correctness.
+void lower_priority() {
+  const auto thread = static_cast<id_t>(::syscall(SYS_gettid));
+  (void)::setpriority(PRIO_PROCESS, thread, 10);
+}
+
+}  // namespace
+
+ComputePool::ComputePool(std::size_t threads) {
+  STARLING_CHECK(threads > 0);
+  for (std::size_t i = 0; i < threads; ++i)
+    threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+}
+
+ComputePool::~ComputePool() {
+  for (auto& thread : threads_) thread.request_stop();
+  threads_.clear();
+}
+
+void ComputePool::submit(Task task) {
+  {
+    const std::lock_guard lock{mutex_};
+    tasks_.push_back(std::move(task));
+  }
+  filled_.notify_one();
+}
+
+void ComputePool::work(const std::stop_token& stop) {
+  lower_priority();
+  Scratch scratch;
+  for (;;) {
+    Task task;
+    {
+      std::unique_lock lock{mutex_};
+      if (!filled_.wait(lock, stop, [&] { return !tasks_.empty(); }) || stop.stop_requested())
+        return;
+      task = std::move(tasks_.front());
+      tasks_.pop_front();
+    }
+    task(scratch);
+  }
+}
+
+}  // namespace starling::live

@@ -1,0 +1,52 @@
+/// Where gradients are computed: a few threads of lower priority, so that the actors, which answer
+/// everyone's questions, are never kept waiting by a computation.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "starling/models/arena.hpp"
+
+namespace starling::live {
+
+/// Memory of one compute thread, reused from task to task.
+struct Scratch {
+  /// For the parameter vector.
+  models::Arena parameters;
+  /// For the model; emptied before each use.
+  models::Arena work;
+};
+
+/// First come, first served. Submitting never blocks: each worker has at most one task here, so the
+/// queue is bounded by the number of workers. Thread-safe.
+class ComputePool {
+ public:
+  using Task = std::function<void(Scratch&)>;
+
+  /// Starts `threads` threads at nice 10. Requires: threads > 0.
+  explicit ComputePool(std::size_t threads);
+  /// Finishes the tasks that have begun and drops the rest.
+  ~ComputePool();
+
+  ComputePool(const ComputePool&) = delete;
+  ComputePool& operator=(const ComputePool&) = delete;
+
+  /// Runs `task` later on some thread. It must not throw.
+  void submit(Task task);
+
+  [[nodiscard]] std::size_t threads() const noexcept { return threads_.size(); }
+
+ private:
+  void work(const std::stop_token& stop);
+
+  std::mutex mutex_;
+  std::condition_variable_any filled_;
+  std::deque<Task> tasks_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace starling::live

@@ -1,0 +1,160 @@
+/// What every actor around a core does alike: hand messages in as events, carry effects out. Used
+/// by the actors of engine/live only.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "starling/actor/interfaces.hpp"
+#include "starling/base/check.hpp"
+#include "starling/base/random.hpp"
+#include "starling/engine/core/effect.hpp"
+#include "starling/engine/live/compute_pool.hpp"
+#include "starling/engine/live/slowdown.hpp"
+#include "starling/engine/live/task.hpp"
+
+namespace starling::live {
+
+/// What the actors of one job share. Outlives them all.
+struct Scene {
+  std::shared_ptr<Task> task;
+  std::unique_ptr<ComputePool> pool;
+  Delay delay;
+  /// By worker; 1 is full speed.
+  std::vector<double> slowness;
+  std::uint64_t seed = 1;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+
+  [[nodiscard]] core::Time now() const { return std::chrono::steady_clock::now() - start; }
+};
+using ScenePtr = std::shared_ptr<Scene>;
+
+namespace detail {
+
+template <class M, class... Ms>
+inline constexpr bool one_of = (std::is_same_v<M, Ms> || ...);
+
+template <class M>
+inline constexpr bool for_worker =
+    one_of<M, core::Value, core::Ack, core::Proceed, core::Stop, core::StepQuery, core::StepAnswer,
+           core::NotifyAt, core::CaughtUp>;
+template <class M>
+inline constexpr bool for_owner = one_of<M, core::Pull, core::Push, core::Ended, core::Snapshot>;
+template <class M>
+inline constexpr bool for_coordinator = one_of<M, core::Arrived, core::Ended, core::Stop>;
+template <class M>
+inline constexpr bool for_observer = one_of<M, core::RangeState>;
+
+/// Sends a core's message to the actor it is meant for.
+template <class Self, class M>
+void deliver(Self* self, const actor::Directory& directory, const core::Address& to, M&& message) {
+  using Plain = std::remove_cvref_t<M>;
+  if (const auto* worker = std::get_if<core::ToWorker>(&to)) {
+    if constexpr (for_worker<Plain>)
+      return actor::send(self, directory.workers[worker->id], std::forward<M>(message));
+  } else if (const auto* owner = std::get_if<core::ToOwner>(&to)) {
+    if constexpr (for_owner<Plain>)
+      return actor::send(self, directory.owners[owner->id], std::forward<M>(message));
+  } else if (std::holds_alternative<core::ToCoordinator>(to)) {
+    if constexpr (for_coordinator<Plain>)
+      return actor::send(self, directory.coordinator, std::forward<M>(message));
+  } else {
+    if constexpr (for_observer<Plain>)
+      return actor::send(self, directory.observer, std::forward<M>(message));
+  }
+  STARLING_CHECK(false && "a message for another kind of actor");
+}
+
+}  // namespace detail
+
+/// The common half of an actor with the typed interface `Interface`. `Derived` handles the effects
+/// that are its own by on_effect(effect).
+template <class Interface, class Derived>
+class Host : public Interface::base {
+ public:
+  Host(caf::actor_config& config, ScenePtr scene, std::uint64_t stream)
+      : Interface::base(config),
+        scene_(std::move(scene)),
+        random_(Random::stream(scene_->seed, stream)) {
+    this->set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
+      try {
+        std::rethrow_exception(thrown);
+      } catch (const std::exception& fault) {
+        report_failure(std::string{Derived::role} + ": " + fault.what());
+      } catch (...) {
+        report_failure(std::string{Derived::role} + ": an exception of unknown type");
+      }
+      return caf::exit_reason::user_shutdown;
+    });
+  }
+
+ protected:
+  /// Runs one event of a core: `event(context)`, then its effects.
+  template <class Event>
+  void run(Event event) {
+    core::Effects effects = std::move(spare_);
+    event(core::Context{scene_->now(), random_, effects});
+    for (core::Effect& effect : effects) std::visit([&](auto& e) { carry_out(e); }, effect);
+    effects.clear();
+    spare_ = std::move(effects);
+  }
+
+  /// A handler that hands message M to the derived class's core.
+  template <class M>
+  auto forward() {
+    return [this](const M& message) {
+      run([&](const core::Context& context) { derived().core().on(context, message); });
+    };
+  }
+
+  auto start_with_directory() {
+    return [this](const actor::DirectoryPtr& directory) {
+      directory_ = directory;
+      derived().on_start();
+    };
+  }
+
+  auto quit_when_told() {
+    return [this](actor::quit_atom) {
+      directory_.reset();
+      this->quit();
+    };
+  }
+
+  void report_failure(std::string why) {
+    if (directory_) actor::send(this, directory_->observer, actor::Failure{std::move(why)});
+  }
+
+  ScenePtr scene_;
+  Random random_;
+  actor::DirectoryPtr directory_;
+
+ private:
+  Derived& derived() { return static_cast<Derived&>(*this); }
+
+  void carry_out(core::Send& effect) {
+    if (!directory_) return;
+    std::visit(
+        [&]<class M>(M& message) {
+          detail::deliver(&derived(), *directory_, effect.to, std::move(message));
+        },
+        effect.message);
+  }
+  void carry_out(const core::SetTimer& effect) {
+    actor::send_later(&derived(), derived().self(), effect.at - scene_->now(), actor::tick_atom_v);
+  }
+  void carry_out(const core::Fail& effect) { report_failure(effect.why); }
+  template <class Effect>
+  void carry_out(Effect& effect) {
+    if constexpr (requires { derived().on_effect(effect); })
+      derived().on_effect(effect);
+    else
+      STARLING_CHECK(false && "an effect of another kind of core");
+  }
+
+  core::Effects spare_;
+};
+
+}  // namespace starling::live

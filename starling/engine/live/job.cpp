@@ -1,0 +1,226 @@
+#include "starling/engine/live/job.hpp"
+
+#include <algorithm>
+#include <future>
+#include <thread>
+
+#include "starling/actor/system.hpp"
+#include "starling/engine/live/observer.hpp"
+#include "starling/engine/live/owner_host.hpp"
+#include "starling/engine/live/worker_host.hpp"
+
+namespace starling::live {
+namespace {
+
+using core::WorkerId;
+
+std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency()); }
+
+/// The outcome, set once by whoever is first.
+class Verdict {
+ public:
+  void deliver(Outcome outcome) {
+    if (!set_.exchange(true)) promise_.set_value(std::move(outcome));
+  }
+  Outcome wait() { return promise_.get_future().get(); }
+
+ private:
+  std::atomic<bool> set_ = false;
+  std::promise<Outcome> promise_;
+};
+
+/// The step each worker goes on from: what all ranges hold of it.
+std::vector<core::Step> first_steps(const std::vector<core::RangeState>& start,
+                                    std::size_t workers) {
+  std::vector<core::Step> first(workers, 0);
+  for (WorkerId worker = 0; worker < workers; ++worker) {
+    core::Step least = barrier::finished;
+    for (const auto& state : start)
+      least = std::min(least, worker < state.ledger.size() ? state.ledger[worker].step : 0);
+    first[worker] = start.empty() ? 0 : least;
+  }
+  return first;
+}
+
+/// Spawns a job's actors, and later sends them home in order.
+template <class T>
+class Company {
+ public:
+  Company(const JobOptions& options, std::shared_ptr<Task> task, core::Applier<T> applier,
+          std::vector<core::RangeState> start)
+      : options_(options),
+        applier_(std::move(applier)),
+        start_(std::move(start)),
+        first_(first_steps(start_, options.workers)),
+        recheck_(options.recheck.value_or(core::default_recheck(options.mode))),
+        layout_(std::shared_ptr<const core::Layout>{task, &task->layout()}),
+        owner_of_(std::make_shared<const std::vector<core::OwnerId>>(
+            core::assign(layout_->ranges.size(), owner_count(options)))),
+        config_(processors()),
+        system_(config_) {
+    std::vector<WorkerId> everyone(options.workers);
+    for (WorkerId id = 0; id < everyone.size(); ++id) everyone[id] = id;
+    members_ = std::make_shared<const std::vector<WorkerId>>(std::move(everyone));
+    scene_->task = std::move(task);
+    scene_->pool = std::make_unique<ComputePool>(
+        options.compute_threads > 0 ? options.compute_threads : processors());
+    scene_->delay = options.delay;
+    scene_->slowness = slowness(options.stragglers, options.workers).value();
+    scene_->seed = options.seed;
+  }
+
+  Outcome run() {
+    hire();
+    scene_->start = std::chrono::steady_clock::now();
+    for_everyone([&](const auto& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
+    Outcome outcome = verdict_->wait();
+    scene_->pool.reset();  // running computations end; the rest is dropped
+    for_everyone([](const auto& member) { actor::post(member, actor::quit_atom_v); });
+    directory_.reset();
+    return outcome;
+  }
+
+ private:
+  /// In the order in which they begin and end: owners before those who use them.
+  template <class F>
+  void for_everyone(F f) {
+    f(directory_->observer);
+    if (core::has_servers(options_.mode))
+      for (const auto& owner : directory_->owners) f(owner);
+    if (directory_->coordinator) f(directory_->coordinator);
+    for (const auto& worker : directory_->workers) f(worker);
+  }
+
+  void hire() {
+    auto directory = std::make_shared<actor::Directory>();
+    directory->observer = system_.spawn<ObserverHost, caf::detached>(
+        scene_, options_,
+        [verdict = verdict_](Outcome outcome) { verdict->deliver(std::move(outcome)); });
+    actor::when_ended(directory->observer, [verdict = verdict_](const caf::error&) {
+      verdict->deliver({.end = Outcome::End::failed,
+                        .error = "the observer ended unasked",
+                        .last = {},
+                        .model = {}});
+    });
+    const auto streams = options_.workers;
+    if (core::has_servers(options_.mode))
+      for (core::OwnerId id = 0; id < owner_count(options_); ++id)
+        directory->owners.push_back(
+            watched(directory->observer, "shard " + std::to_string(id),
+                    system_.spawn<ShardHost<T>>(scene_, core::Shard<T>{shard_options(id)},
+                                                streams + 1 + id)));
+    if (core::keeps_steps_centrally(options_.mode))
+      directory->coordinator =
+          watched(directory->observer, "the coordinator",
+                  system_.spawn<CoordinatorHost>(
+                      scene_, core::Coordinator{{options_.barrier, recheck_, first_}}, streams));
+    for (WorkerId id = 0; id < options_.workers; ++id) {
+      if (core::has_servers(options_.mode)) {
+        using Plain = WorkerHost<actor::WorkerActor, core::Worker>;
+        directory->workers.push_back(
+            watched(directory->observer, "worker " + std::to_string(id),
+                    system_.spawn<Plain>(scene_, core::Worker{worker_options(id)})));
+      } else {
+        using Peer = WorkerHost<actor::PeerActor, core::Peer<T>>;
+        const actor::PeerActor peer = watched(
+            directory->observer, "peer " + std::to_string(id),
+            system_.spawn<Peer>(scene_, core::Peer<T>{worker_options(id), shard_options(id)}));
+        directory->workers.emplace_back(peer);
+        directory->owners.emplace_back(peer);
+      }
+    }
+    directory_ = std::move(directory);
+  }
+
+  /// An actor that ends for any reason but being sent home ends the job with an error.
+  template <class Handle>
+  Handle watched(const actor::ObserverActor& observer, std::string name, Handle member) {
+    actor::when_ended(member, [weak = caf::actor_cast<caf::actor_addr>(observer),
+                               name = std::move(name)](const caf::error& reason) {
+      if (!reason) return;
+      if (const auto alive = caf::actor_cast<actor::ObserverActor>(weak))
+        actor::post(alive, actor::Failure{name + " ended unasked"});
+    });
+    return member;
+  }
+
+  core::WorkerOptions worker_options(WorkerId id) const {
+    return {.id = id,
+            .incarnation = 0,
+            .first = first_[id],
+            .last = options_.steps,
+            .central = core::keeps_steps_centrally(options_.mode),
+            .bulk = is_bulk(),
+            .plans = scene_->task->plans(),
+            .barrier = options_.barrier,
+            .recheck = recheck_,
+            .members = members_,
+            .owner_of = owner_of_,
+            .attempts = options_.attempts};
+  }
+
+  core::ShardOptions<T> shard_options(core::OwnerId id) const {
+    core::ShardOptions<T> shard{
+        .layout = layout_,
+        .ranges = {},
+        .applier = applier_,
+        .workers = options_.workers,
+        .bulk = is_bulk(),
+        .snapshot_every = options_.on_checkpoint ? options_.checkpoint_every : 0};
+    for (const auto& state : start_)
+      if ((*owner_of_)[state.range] == id) shard.ranges.push_back(state);
+    return shard;
+  }
+
+  [[nodiscard]] bool is_bulk() const { return barrier::is_bulk_synchronous(options_.barrier); }
+
+  const JobOptions& options_;
+  core::Applier<T> applier_;
+  std::vector<core::RangeState> start_;
+  std::vector<core::Step> first_;
+  barrier::Recheck recheck_;
+  std::shared_ptr<const core::Layout> layout_;
+  std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
+  core::Members members_;
+  std::shared_ptr<Verdict> verdict_ = std::make_shared<Verdict>();
+  ScenePtr scene_ = std::make_shared<Scene>();
+  std::shared_ptr<const actor::Directory> directory_;
+  actor::Config config_;
+  /// Last: its end waits for all actors.
+  caf::actor_system system_;
+};
+
+}  // namespace
+
+Result<void> check(const JobOptions& options) {
+  const auto recheck = options.recheck.value_or(core::default_recheck(options.mode));
+  if (auto valid = core::check(options.mode, options.barrier, recheck, options.workers); !valid)
+    return valid;
+  if (auto factors = slowness(options.stragglers, options.workers); !factors)
+    return std::move(factors).error();
+  if (options.attempts < 1) return Error{"attempts=0: a step is tried at least once"};
+  if (options.steps == barrier::finished && !options.time && !options.until)
+    return Error{"the job would never end: give a number of steps, a time or a target"};
+  return {};
+}
+
+std::size_t owner_count(const JobOptions& options) {
+  if (!core::has_servers(options.mode)) return options.workers;
+  return options.shards > 0 ? options.shards : std::clamp<std::size_t>(options.workers / 4, 1, 8);
+}
+
+template <class T>
+Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
+                        core::Applier<T> applier, std::vector<core::RangeState> start) {
+  if (auto valid = check(options); !valid) return std::move(valid).error();
+  STARLING_CHECK(start.size() == task->layout().ranges.size());
+  Company<T> company{options, std::move(task), std::move(applier), std::move(start)};
+  return company.run();
+}
+
+template Result<Outcome> run_job<float>(const JobOptions&, std::shared_ptr<Task>,
+                                        core::Applier<float>, std::vector<core::RangeState>);
+template Result<Outcome> run_job<double>(const JobOptions&, std::shared_ptr<Task>,
+                                         core::Applier<double>, std::vector<core::RangeState>);
+
+}  // namespace starling::live

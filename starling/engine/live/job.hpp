@@ -1,0 +1,139 @@
+/// One job in this process: real actors and messages, in any mode, under any barrier.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "starling/barrier/barrier.hpp"
+#include "starling/barrier/recheck.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/core/message.hpp"
+#include "starling/engine/core/mode.hpp"
+#include "starling/engine/core/shard.hpp"
+#include "starling/engine/live/slowdown.hpp"
+#include "starling/engine/live/task.hpp"
+
+namespace starling::live {
+
+/// Smallest, middle and largest of the workers' steps.
+struct Spread {
+  core::Step min = 0;
+  core::Step median = 0;
+  core::Step max = 0;
+};
+
+/// What a running job looks like. All figures are measured, as of the workers' last reports.
+struct Progress {
+  core::Time elapsed{};
+  /// Updates made, one a worker and step.
+  std::uint64_t updates = 0;
+  Spread spread;
+  /// The largest spread seen so far: exact in central mode, as reported elsewhere.
+  core::Step max_lag = 0;
+  /// Share of the workers' time spent waiting at barriers.
+  double waiting_share = 0;
+  /// Mean loss of the batches since the last progress; repeats the last where there were none.
+  double loss = 0;
+  /// The latest evaluations on test and training data, and the mean step they were asked at.
+  models::Metrics test;
+  models::Metrics train;
+  double evaluated_at = 0;
+  std::size_t evaluations = 0;
+  /// Barrier draws made, and those that let a worker pass; 0 for barriers over everyone.
+  std::uint64_t draws = 0;
+  std::uint64_t passes = 0;
+};
+
+/// A figure of the evaluation to be reached.
+struct Target {
+  std::string metric;
+  double value = 0;
+  /// True for figures that grow as the model improves.
+  bool at_least = true;
+};
+
+/// Called with the state of every range and the number of updates in it.
+using SaveState = std::function<void(const std::vector<core::RangeState>&)>;
+
+struct JobOptions {
+  core::Mode mode = core::Mode::peer;
+  barrier::Barrier barrier = barrier::sampled(barrier::Ssp{4}, 2);
+  /// nullopt: the mode's default.
+  std::optional<barrier::Recheck> recheck = std::nullopt;
+  std::size_t workers = 4;
+  /// Server shards in central and hybrid mode; 0 takes 1 for each 4 workers, at most 8.
+  std::size_t shards = 0;
+  /// Steps of each worker.
+  core::Step steps = barrier::finished;
+  std::optional<std::chrono::nanoseconds> time = std::nullopt;
+  std::optional<Target> until = std::nullopt;
+  std::uint64_t seed = 1;
+
+  Delay delay = {};
+  std::vector<Straggler> stragglers = {};
+  /// Compute threads; 0 takes one for each processor.
+  std::size_t compute_threads = 0;
+  /// A step that throws this many times in a row ends the job.
+  int attempts = 3;
+
+  /// Evaluates whenever the workers have made this many more steps on average; 0: at the end only.
+  core::Step evaluate_every = 0;
+  /// Evaluates on the training data too at the end.
+  bool evaluate_train = true;
+  /// Saves whenever this many more steps were made: rounds under bsp, on average otherwise; 0
+  /// never.
+  core::Step checkpoint_every = 0;
+  SaveState on_checkpoint = {};
+
+  /// Called about every `progress_every` on the observer's thread; false stops the job in order.
+  std::function<bool(const Progress&)> on_progress = {};
+  std::chrono::nanoseconds progress_every = std::chrono::milliseconds{200};
+  /// Stops the job in order.
+  std::stop_token stop = {};
+};
+
+/// How a job ended, and what it leaves.
+struct Outcome {
+  enum class End {
+    /// All steps were made.
+    completed,
+    /// The time was up, or the target was reached.
+    reached,
+    /// Someone asked it to stop.
+    stopped,
+    /// See error.
+    failed,
+  };
+  End end = End::completed;
+  std::string error;
+  /// The figures at the end.
+  Progress last;
+  /// The state of all ranges, by range. After a failure the last good one, empty if it was lost.
+  std::vector<core::RangeState> model;
+};
+
+/// Refuses options that cannot work, with the reason.
+[[nodiscard]] Result<void> check(const JobOptions& options);
+
+/// How many owners the parameters have: servers, or peers.
+[[nodiscard]] std::size_t owner_count(const JobOptions& options);
+
+/// Runs a job to its end; blocks. `start` holds the content of every range of task->layout(), with
+/// ledgers where the job goes on from a saved state. T is the element type of the parameters.
+template <class T>
+[[nodiscard]] Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
+                                      core::Applier<T> applier,
+                                      std::vector<core::RangeState> start);
+
+extern template Result<Outcome> run_job<float>(const JobOptions&, std::shared_ptr<Task>,
+                                               core::Applier<float>, std::vector<core::RangeState>);
+extern template Result<Outcome> run_job<double>(const JobOptions&, std::shared_ptr<Task>,
+                                                core::Applier<double>,
+                                                std::vector<core::RangeState>);
+
+}  // namespace starling::live

@@ -1,0 +1,267 @@
+#include "starling/engine/live/observer.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace starling::live {
+namespace {
+
+constexpr core::Time tick = std::chrono::milliseconds{20};
+/// How long a failed job may take to hand over its model.
+constexpr core::Time rescue_time = std::chrono::seconds{5};
+
+double threshold(core::Step every) {
+  return every == 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(every);
+}
+
+double sum_of(const std::vector<actor::Report>& reports, core::Time actor::Report::*field) {
+  double sum = 0;
+  for (const auto& report : reports) sum += static_cast<double>((report.*field).count());
+  return sum;
+}
+
+}  // namespace
+
+ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobOptions& options,
+                           Deliver deliver)
+    : actor::ObserverActor::base(config),
+      scene_(std::move(scene)),
+      options_(options),
+      deliver_(std::move(deliver)),
+      reports_(options.workers),
+      ended_(options.workers, core::Time::max()),
+      running_(options.workers),
+      next_show_(options.progress_every),
+      next_evaluation_(threshold(options.evaluate_every)),
+      next_checkpoint_(barrier::is_bulk_synchronous(options.barrier)
+                           ? threshold(0)
+                           : threshold(options.checkpoint_every)) {
+  set_exception_handler([this](const std::exception_ptr&) -> caf::error {
+    deliver_({.end = Outcome::End::failed,
+              .error = "a callback of the job threw",
+              .last = {},
+              .model = {}});
+    return caf::exit_reason::user_shutdown;
+  });
+}
+
+actor::ObserverActor::behavior_type ObserverHost::make_behavior() {
+  return {[this](const actor::DirectoryPtr& directory) {
+            directory_ = directory;
+            on_tick();
+          },
+          [this](const actor::Report& report) { on_report(report); },
+          [this](const core::RangeState& state) { on_state(state); },
+          [this](const actor::Evaluated& evaluated) { on_evaluated(evaluated); },
+          [this](const actor::Failure& failure) { on_failure(failure); },
+          [this](const core::Stop&) { stop(Outcome::End::stopped); },
+          [this](actor::tick_atom) { on_tick(); },
+          [this](actor::quit_atom) {
+            directory_.reset();
+            quit();
+          }};
+}
+
+void ObserverHost::on_report(const actor::Report& report) {
+  actor::Report& last = reports_.at(report.worker);
+  if (last.done) return;
+  last = report;
+  loss_sum_ += report.loss_sum;
+  losses_ += report.losses;
+  if (!report.done) {
+    actor::send(this, directory_->workers[report.worker], actor::credit_atom_v);
+    return;
+  }
+  ended_[report.worker] = scene_->now();
+  if (--running_ == 0 && phase_ <= Phase::stopping) {
+    phase_ = Phase::collecting;
+    collect({.last = true});
+  }
+}
+
+void ObserverHost::on_tick() {
+  if (phase_ == Phase::over || !directory_) return;
+  const core::Time now = scene_->now();
+  if (phase_ == Phase::running && options_.time && now >= *options_.time)
+    stop(Outcome::End::reached);
+  if (phase_ == Phase::running && options_.stop.stop_requested()) stop(Outcome::End::stopped);
+  if (now >= give_up_) return finish();
+  if (now >= next_show_) {
+    next_show_ = now + options_.progress_every;
+    show();
+  }
+  if (phase_ == Phase::running) {
+    const double at = mean_step();
+    Purpose purpose{.evaluate = at >= next_evaluation_ && !evaluating_,
+                    .save = at >= next_checkpoint_};
+    if ((purpose.evaluate || purpose.save) && !purpose_) collect(purpose);
+  }
+  actor::send_later(this, actor::ObserverActor{this}, tick, actor::tick_atom_v);
+}
+
+void ObserverHost::stop(Outcome::End why) {
+  if (phase_ != Phase::running) return;
+  phase_ = Phase::stopping;
+  outcome_.end = why;
+  if (directory_->coordinator)
+    actor::send(this, directory_->coordinator, core::Stop{});
+  else
+    for (const auto& worker : directory_->workers) actor::send(this, worker, core::Stop{});
+}
+
+void ObserverHost::on_failure(const actor::Failure& failure) {
+  if (phase_ >= Phase::collecting) return;
+  phase_ = Phase::collecting;
+  outcome_.end = Outcome::End::failed;
+  outcome_.error = failure.why;
+  give_up_ = scene_->now() + rescue_time;
+  collect({.last = true});
+}
+
+void ObserverHost::collect(Purpose purpose) {
+  const bool under_way = purpose_.has_value();
+  if (under_way) purpose.save = purpose.save || purpose_->save;
+  purpose_ = purpose;
+  ++ticket_;  // answers to an earlier request no longer count
+  states_.assign(scene_->task->layout().ranges.size(), {});
+  if (purpose.evaluate) {
+    figures_.evaluated_at = mean_step();
+    next_evaluation_ = figures_.evaluated_at + threshold(options_.evaluate_every);
+  }
+  if (purpose.save) next_checkpoint_ = mean_step() + threshold(options_.checkpoint_every);
+  for (const auto& owner : directory_->owners) actor::send(this, owner, core::Snapshot{ticket_});
+}
+
+void ObserverHost::on_state(const core::RangeState& state) {
+  if (state.ticket == 0) return on_scheduled_state(state);
+  if (!purpose_ || state.ticket != ticket_) return;
+  states_.at(state.range) = state;
+  const auto is_missing = [](const core::RangeState& s) { return !s.value.buffer; };
+  if (std::ranges::none_of(states_, is_missing)) collected();
+}
+
+void ObserverHost::on_scheduled_state(const core::RangeState& state) {
+  auto& round = rounds_[state.round];
+  round.push_back(state);
+  if (round.size() < scene_->task->layout().ranges.size()) return;
+  std::ranges::sort(round, {}, &core::RangeState::range);
+  if (options_.on_checkpoint) options_.on_checkpoint(round);
+  rounds_.erase(rounds_.begin(), rounds_.upper_bound(state.round));
+}
+
+void ObserverHost::collected() {
+  const Purpose purpose = *std::exchange(purpose_, std::nullopt);
+  if (purpose.save && options_.on_checkpoint) options_.on_checkpoint(states_);
+  if (purpose.last) {
+    outcome_.model = states_;
+    ask_coordinator();
+  } else if (purpose.evaluate) {
+    evaluate(false);
+  }
+}
+
+/// In central mode the coordinator saw every step; its figures replace the reported ones.
+void ObserverHost::ask_coordinator() {
+  if (!directory_->coordinator) return evaluate(true);
+  request(directory_->coordinator, std::chrono::seconds{2}, actor::step_atom_v)
+      .then(
+          [this](const actor::StepsReport& steps) {
+            figures_.max_lag = steps.spread_max;
+            figures_.draws = steps.draws;
+            figures_.passes = steps.passes;
+            evaluate(true);
+          },
+          [this](const caf::error&) { evaluate(true); });
+}
+
+void ObserverHost::evaluate(bool last) {
+  if (last) {
+    phase_ = Phase::evaluating;
+    if (outcome_.end == Outcome::End::failed) return finish();
+  }
+  evaluating_ = true;
+  scene_->pool->submit([scene = scene_, self = actor::ObserverActor{this}, states = states_, last,
+                        train = last && options_.evaluate_train](Scratch& scratch) noexcept {
+    actor::Evaluated result{.final = last, .train = {}, .test = {}};
+    try {
+      result.test = scene->task->evaluate(states, false, scratch);
+      if (train) result.train = scene->task->evaluate(states, true, scratch);
+      actor::post(self, std::move(result));
+    } catch (const std::exception& fault) {
+      actor::post(self, actor::Failure{std::string{"evaluation: "} + fault.what()});
+      if (last) actor::post(self, std::move(result));
+    }
+  });
+}
+
+void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
+  evaluating_ = false;
+  if (phase_ == Phase::over) return;
+  ++figures_.evaluations;
+  figures_.test = evaluated.test;
+  if (!evaluated.train.empty()) figures_.train = evaluated.train;
+  if (evaluated.final) {
+    figures_.evaluated_at = mean_step();
+    return finish();
+  }
+  check_target();
+}
+
+void ObserverHost::check_target() {
+  if (!options_.until || phase_ != Phase::running) return;
+  const Target& target = *options_.until;
+  for (const auto& [name, value] : figures_.test)
+    if (name == target.metric && (target.at_least ? value >= target.value : value <= target.value))
+      stop(Outcome::End::reached);
+}
+
+void ObserverHost::show() {
+  if (!options_.on_progress || phase_ > Phase::stopping) return;
+  update_figures();
+  if (!options_.on_progress(figures_)) stop(Outcome::End::stopped);
+}
+
+void ObserverHost::finish() {
+  if (phase_ == Phase::over) return;
+  phase_ = Phase::over;
+  update_figures();
+  outcome_.last = figures_;
+  deliver_(std::move(outcome_));
+}
+
+double ObserverHost::mean_step() const {
+  double sum = 0;
+  for (const auto& report : reports_) sum += static_cast<double>(report.step);
+  return sum / static_cast<double>(reports_.size());
+}
+
+void ObserverHost::update_figures() {
+  std::vector<core::Step> steps;
+  core::Time active{};
+  const core::Time now = scene_->now();
+  const bool counted_centrally = directory_ && directory_->coordinator && phase_ == Phase::over;
+  std::uint64_t draws = 0;
+  std::uint64_t passes = 0;
+  for (std::size_t w = 0; w < reports_.size(); ++w) {
+    steps.push_back(reports_[w].step);
+    active += std::min(now, ended_[w]);
+    draws += reports_[w].draws;
+    passes += reports_[w].passes;
+  }
+  if (!counted_centrally) {
+    figures_.draws = draws;
+    figures_.passes = passes;
+  }
+  std::ranges::sort(steps);
+  figures_.elapsed = std::min(now, *std::ranges::max_element(ended_));
+  figures_.updates = std::accumulate(steps.begin(), steps.end(), std::uint64_t{0});
+  figures_.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
+  figures_.max_lag = std::max(figures_.max_lag, steps.back() - steps.front());
+  if (active.count() > 0)
+    figures_.waiting_share =
+        sum_of(reports_, &actor::Report::waited) / static_cast<double>(active.count());
+  if (losses_ > 0) figures_.loss = std::exchange(loss_sum_, 0) / static_cast<double>(losses_);
+  losses_ = 0;
+}
+
+}  // namespace starling::live

@@ -1,0 +1,78 @@
+/// The actor that collects results. It has a thread of its own, so a slow display or disk delays
+/// nobody: no barrier and no update ever waits for it.
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include "starling/engine/live/host.hpp"
+#include "starling/engine/live/job.hpp"
+
+namespace starling::live {
+
+///     running -> stopping -> collecting -> evaluating -> over
+///        \--------(failure)----^
+class ObserverHost : public actor::ObserverActor::base {
+ public:
+  using Deliver = std::function<void(Outcome)>;
+
+  /// `deliver` is called once, with the outcome.
+  ObserverHost(caf::actor_config& config, ScenePtr scene, const JobOptions& options,
+               Deliver deliver);
+
+  actor::ObserverActor::behavior_type make_behavior() override;
+
+ private:
+  enum class Phase { running, stopping, collecting, evaluating, over };
+  /// Why the ranges' states are being collected.
+  struct Purpose {
+    bool evaluate = false;
+    bool save = false;
+    bool last = false;
+  };
+
+  void on_report(const actor::Report& report);
+  void on_state(const core::RangeState& state);
+  void on_scheduled_state(const core::RangeState& state);
+  void on_evaluated(const actor::Evaluated& evaluated);
+  void on_failure(const actor::Failure& failure);
+  void on_tick();
+
+  void stop(Outcome::End why);
+  void collect(Purpose purpose);
+  void collected();
+  void evaluate(bool last);
+  void ask_coordinator();
+  void show();
+  void check_target();
+  void finish();
+  void update_figures();
+  [[nodiscard]] double mean_step() const;
+
+  ScenePtr scene_;
+  const JobOptions& options_;
+  Deliver deliver_;
+  actor::DirectoryPtr directory_;
+
+  Phase phase_ = Phase::running;
+  Outcome outcome_;
+  Progress figures_;
+  std::vector<actor::Report> reports_;
+  std::vector<core::Time> ended_;
+  std::size_t running_;
+  double loss_sum_ = 0;
+  std::uint64_t losses_ = 0;
+
+  std::optional<Purpose> purpose_;
+  std::uint64_t ticket_ = 0;
+  std::vector<core::RangeState> states_;
+  /// Bulk-synchronous jobs: states on their way, by round.
+  std::map<core::Step, std::vector<core::RangeState>> rounds_;
+  bool evaluating_ = false;
+  core::Time next_show_{};
+  double next_evaluation_;
+  double next_checkpoint_;
+  core::Time give_up_ = core::Time::max();
+};
+
+}  // namespace starling::live

@@ -1,0 +1,74 @@
+/// The actors around a shard's and the coordinator's core.
+#pragma once
+
+#include "starling/engine/core/coordinator.hpp"
+#include "starling/engine/core/shard.hpp"
+#include "starling/engine/live/host.hpp"
+
+namespace starling::live {
+
+template <class T>
+class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
+  using Super = Host<actor::OwnerActor, ShardHost<T>>;
+  friend Super;
+
+ public:
+  static constexpr std::string_view role = "shard";
+
+  ShardHost(caf::actor_config& config, ScenePtr scene, core::Shard<T> core, std::uint64_t stream)
+      : Super(config, std::move(scene), stream), core_(std::move(core)) {}
+
+  actor::OwnerActor::behavior_type make_behavior() override {
+    return {this->start_with_directory(),
+            this->template forward<core::Pull>(),
+            this->template forward<core::Push>(),
+            this->template forward<core::Ended>(),
+            this->template forward<core::Snapshot>(),
+            this->quit_when_told()};
+  }
+
+ private:
+  core::Shard<T>& core() { return core_; }
+  actor::OwnerActor self() { return this; }
+  void on_start() {}
+
+  core::Shard<T> core_;
+};
+
+class CoordinatorHost : public Host<actor::CoordinatorActor, CoordinatorHost> {
+  using Super = Host<actor::CoordinatorActor, CoordinatorHost>;
+  friend Super;
+
+ public:
+  static constexpr std::string_view role = "coordinator";
+
+  CoordinatorHost(caf::actor_config& config, ScenePtr scene, core::Coordinator core,
+                  std::uint64_t stream)
+      : Super(config, std::move(scene), stream), core_(std::move(core)) {}
+
+  actor::CoordinatorActor::behavior_type make_behavior() override {
+    return {start_with_directory(),
+            forward<core::Arrived>(),
+            forward<core::Ended>(),
+            forward<core::Stop>(),
+            [this](actor::tick_atom) {
+              run([&](const core::Context& context) { core_.on_timer(context); });
+            },
+            [this](actor::step_atom) { return steps(); },
+            quit_when_told()};
+  }
+
+ private:
+  core::Coordinator& core() { return core_; }
+  actor::CoordinatorActor self() { return this; }
+  void on_start() {}
+
+  [[nodiscard]] actor::StepsReport steps() const {
+    const auto [min, max] = core_.spread();
+    return {min, max, core_.spread_max(), core_.draws(), core_.passes()};
+  }
+
+  core::Coordinator core_;
+};
+
+}  // namespace starling::live

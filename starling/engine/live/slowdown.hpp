@@ -1,0 +1,49 @@
+/// Slowness on purpose: delays and stragglers, to see what a barrier makes of them.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starling/base/random.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::live {
+
+/// A random extra time before each push.
+struct Delay {
+  enum class Law { none, constant, exponential, uniform };
+  using Duration = std::chrono::nanoseconds;
+
+  Law law = Law::none;
+  /// The mean; a uniform delay lies in [0, 2 * mean).
+  Duration mean{0};
+
+  [[nodiscard]] Duration draw(Random& random) const;
+  bool operator==(const Delay&) const = default;
+};
+
+/// Reads `none`, `const:20ms`, `exp:20ms`, `uniform:20ms`.
+[[nodiscard]] Result<Delay> parse_delay(std::string_view text);
+[[nodiscard]] std::string print(const Delay& delay);
+
+/// Some workers that take `factor` times as long for each step, computing and delay together.
+struct Straggler {
+  /// Either a number of workers or a share of them, the other being 0.
+  std::size_t count = 0;
+  double share = 0;
+  double factor = 1;
+
+  bool operator==(const Straggler&) const = default;
+};
+
+/// Reads `1:4x` (one worker) or `5%:4x`.
+[[nodiscard]] Result<Straggler> parse_straggler(std::string_view text);
+[[nodiscard]] std::string print(const Straggler& straggler);
+
+/// The slowness factor of each worker: stragglers are the last ones, 1 for everyone else.
+[[nodiscard]] Result<std::vector<double>> slowness(const std::vector<Straggler>& stragglers,
+                                                   std::size_t workers);
+
+}  // namespace starling::live

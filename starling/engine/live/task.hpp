@@ -1,0 +1,59 @@
+/// What a job's workers do, behind one interface for every kind of job.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "starling/engine/core/layout.hpp"
+#include "starling/engine/core/worker.hpp"
+#include "starling/engine/live/compute_pool.hpp"
+#include "starling/models/model.hpp"
+
+namespace starling::live {
+
+/// One step's work for one worker.
+struct StepInput {
+  core::WorkerId worker;
+  /// Steps the worker has finished.
+  core::Step step;
+  /// What it read: one for each planned range.
+  std::span<const core::Value> values;
+};
+
+struct StepResult {
+  core::Update update;
+  /// Mean loss over the step's samples; 0 where there is none.
+  double loss = 0;
+  /// Set where the numbers are none (NaN, infinite): the job stops, and nothing is pushed.
+  std::optional<std::string> fault;
+};
+
+/// Called from the compute pool, by several threads at once. What it throws is caught, and the step
+/// tried again.
+class Task {
+ public:
+  virtual ~Task() = default;
+
+  [[nodiscard]] virtual const core::Layout& layout() const = 0;
+  /// True where plan() says what a step reads; else each step reads everything.
+  [[nodiscard]] virtual bool plans() const { return false; }
+  virtual std::vector<core::RangeRows> plan(core::WorkerId worker, core::Step step) {
+    (void)worker;
+    (void)step;
+    return {};
+  }
+  virtual StepResult compute(const StepInput& input, Scratch& scratch) = 0;
+
+  /// Means over the test data (or the training data where asked); empty where there is none.
+  virtual models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,
+                                   Scratch& scratch) {
+    (void)model;
+    (void)on_training_data;
+    (void)scratch;
+    return {};
+  }
+};
+
+}  // namespace starling::live
