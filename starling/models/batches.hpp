@@ -1,0 +1,63 @@
+/// What the models' source files share in walking a batch and reporting on it.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "starling/base/check.hpp"
+#include "starling/base/result.hpp"
+#include "starling/models/affine.hpp"
+#include "starling/models/loss.hpp"
+#include "starling/models/model.hpp"
+#include "starling/models/table.hpp"
+
+namespace starling::models {
+
+/// Calls `visit` with successive pieces of at most rows_at_once rows.
+template <class Visit>
+void for_pieces(Batch batch, Visit visit) {
+  for (std::size_t at = 0; at < batch.size(); at += rows_at_once)
+    visit(batch.subspan(at, std::min(rows_at_once, batch.size() - at)));
+}
+
+/// Where `piece` starts in `batch`.
+[[nodiscard]] inline std::size_t offset(Batch batch, Batch piece) {
+  return static_cast<std::size_t>(piece.data() - batch.data());
+}
+
+/// A loss's sums as means over `rows` rows; zeros for no rows.
+template <class Loss>
+[[nodiscard]] Metrics means(const Tally& sums, std::size_t rows) {
+  const double divisor = rows == 0 ? 1 : static_cast<double>(rows);
+  return {{"loss", sums.loss / divisor}, {std::string{Loss::metric}, sums.merit / divisor}};
+}
+
+/// out_i = what row i of scores [out.size() x outputs] predicts.
+template <class Loss, class T>
+void decide_rows(std::span<const T> scores, std::span<float> out) {
+  if (out.empty()) return;
+  STARLING_CHECK(scores.size() % out.size() == 0);
+  const std::size_t outputs = scores.size() / out.size();
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = Loss::template decide<T>(scores.subspan(i * outputs, outputs));
+}
+
+/// What a model was built for.
+struct DataShape {
+  std::size_t features = 0;
+  /// 0 for real targets.
+  std::size_t classes = 0;
+  bool sparse = false;
+};
+
+/// "10 classes", "1 class" or "real targets".
+[[nodiscard]] std::string describe_labels(std::size_t classes);
+
+/// Refuses data of another shape than the model `name` was built for, with the reason. A sparse
+/// table may have fewer features, any table fewer classes: a test set need not hold every one.
+[[nodiscard]] Result<void> accepts_shape(std::string_view name, const DataShape& built,
+                                         const Table& data);
+
+}  // namespace starling::models

@@ -1,0 +1,78 @@
+/// Matrix factorisation for ratings. An immutable value; any thread may call it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starling/base/random.hpp"
+#include "starling/base/result.hpp"
+#include "starling/base/spec.hpp"
+#include "starling/models/model.hpp"
+#include "starling/models/table.hpp"
+
+namespace starling::models {
+
+/// The rating of item i by user u is predicted as mu + b_u + c_i + p_u . q_i (Koren, Bell,
+/// Volinsky, "Matrix Factorization Techniques for Recommender Systems", Computer 2009, eq. 4), with
+/// loss (prediction - rating)^2 / 2. Data: dense, two columns, user id and item id (whole numbers
+/// from 0), and the rating as a real label.
+///
+/// Parameters: "user" [users x rank], "item" [items x rank], "user_bias" [users], "item_bias"
+/// [items], all row-sparse, and the scalar "mean", without decay. Factors start normal with
+/// deviation 0.1, biases at 0, the mean at the data's mean rating.
+template <class T>
+class Factorization {
+ public:
+  using Scalar = T;
+  static constexpr std::string_view name = "mf";
+  static constexpr std::string_view summary =
+      "matrix factorisation for (user, item) -> rating: mf[:rank=16,users=U,items=I]";
+
+  /// Reads `mf[:rank=R,users=U,items=I]`; users and items are by default one more than the largest
+  /// id in `data`, so write them where other data may hold larger ones.
+  static Result<Factorization> parse(const Spec& spec, const Table& data);
+  [[nodiscard]] std::string print() const;
+
+  [[nodiscard]] std::vector<Parameter> parameters() const;
+  void initialise(std::span<T> w, Random& random) const;
+  /// Reads every id.
+  [[nodiscard]] Result<void> accepts(const Table& data) const;
+
+  double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
+                  Pass& pass) const;
+  /// "loss" and "mse".
+  [[nodiscard]] Metrics evaluate(std::span<const T> w, const Table& data, Batch batch,
+                                 Pass& pass) const;
+  [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const;
+
+  /// Writes each row's predicted rating to `out`.
+  void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+               std::span<float> out) const;
+
+  [[nodiscard]] std::size_t users() const { return users_; }
+  [[nodiscard]] std::size_t items() const { return items_; }
+  [[nodiscard]] std::size_t rank() const { return rank_; }
+
+ private:
+  /// The values that one row reads, or the gradients by them. Null pointers never occur.
+  template <class U>
+  struct Place {
+    std::span<U> user;
+    std::span<U> item;
+    U& user_bias;
+    U& item_bias;
+    U& mean;
+  };
+  Factorization() = default;
+  template <class U>
+  Place<U> place(std::span<U> w, const Table& data, std::size_t row) const;
+  [[nodiscard]] T rating(const Place<const T>& at) const;
+
+  std::size_t rank_ = 16;
+  std::size_t users_ = 0;
+  std::size_t items_ = 0;
+  double mean_ = 0;
+};
+
+}  // namespace starling::models

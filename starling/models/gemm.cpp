@@ -1,0 +1,113 @@
+#include "starling/models/gemm.hpp"
+
+#include <dlfcn.h>
+
+#include <Eigen/Core>
+
+#include "starling/base/check.hpp"
+#ifdef STARLING_HAS_DNNL
+#include <dnnl.h>
+#endif
+
+namespace starling::models {
+namespace {
+
+template <class T>
+using RowMajor = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+/// The matrix as it lies in memory.
+template <class T>
+auto stored(const MatrixView<const T>& m) {
+  const auto rows = static_cast<Eigen::Index>(m.transposed ? m.columns : m.rows);
+  const auto columns = static_cast<Eigen::Index>(m.transposed ? m.rows : m.columns);
+  return Eigen::Map<const RowMajor<T>>{m.data, rows, columns};
+}
+
+template <class T>
+void eigen_gemm(const MatrixView<const T>& a, const MatrixView<const T>& b, T beta,
+                const MatrixView<T>& c) {
+  Eigen::Map<RowMajor<T>> out{c.data, static_cast<Eigen::Index>(c.rows),
+                              static_cast<Eigen::Index>(c.columns)};
+  if (beta == T{0}) {
+    out.setZero();
+  } else if (beta != T{1}) {
+    out *= beta;
+  }
+  const auto left = stored(a);
+  const auto right = stored(b);
+  if (a.transposed && b.transposed) {
+    out.noalias() += left.transpose() * right.transpose();
+  } else if (a.transposed) {
+    out.noalias() += left.transpose() * right;
+  } else if (b.transposed) {
+    out.noalias() += left * right.transpose();
+  } else {
+    out.noalias() += left * right;
+  }
+}
+
+#ifdef STARLING_HAS_DNNL
+/// Holds OpenMP's thread count of the calling thread at 1: distributions build oneDNN with OpenMP,
+/// and a compute thread must not wake others. OpenMP is looked up in the running program, for a
+/// oneDNN built without it needs nothing here.
+class OneThread {
+ public:
+  OneThread() : before_(openmp().get ? openmp().get() : 1) { set(1); }
+  ~OneThread() { set(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  struct OpenMp {
+    int (*get)();
+    void (*set)(int);
+  };
+
+  static const OpenMp& openmp() {
+    static const OpenMp found{
+        reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads")),
+        reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))};
+    return found;
+  }
+  void set(int threads) const {
+    if (before_ != 1 && openmp().set != nullptr) openmp().set(threads);
+  }
+
+  int before_;
+};
+
+bool dnnl_gemm(const MatrixView<const float>& a, const MatrixView<const float>& b, float beta,
+               const MatrixView<float>& c) {
+  const OneThread alone;
+  const auto width = [](const auto& m) {
+    return static_cast<dnnl_dim_t>(m.transposed ? m.rows : m.columns);
+  };
+  return dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N',
+                    static_cast<dnnl_dim_t>(c.rows), static_cast<dnnl_dim_t>(c.columns),
+                    static_cast<dnnl_dim_t>(a.columns), 1.0F, a.data, width(a), b.data, width(b),
+                    beta, c.data, width(c)) == dnnl_success;
+}
+#else
+bool dnnl_gemm(const MatrixView<const float>&, const MatrixView<const float>&, float,
+               const MatrixView<float>&) {
+  return false;
+}
+#endif
+
+}  // namespace
+
+template <class T>
+void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c) {
+  STARLING_CHECK(a.rows == c.rows && b.columns == c.columns && a.columns == b.rows);
+  STARLING_CHECK(!c.transposed);
+  if (c.rows == 0 || c.columns == 0) return;
+  if constexpr (std::is_same_v<T, float>) {
+    if (a.columns > 0 && dnnl_gemm(a, b, beta, c)) return;
+  }
+  eigen_gemm(a, b, beta, c);
+}
+
+template void gemm(MatrixView<const float>, MatrixView<const float>, float, MatrixView<float>);
+template void gemm(MatrixView<const double>, MatrixView<const double>, double, MatrixView<double>);
+
+}  // namespace starling::models

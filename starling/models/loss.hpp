@@ -1,0 +1,68 @@
+/// Losses over the scores of a batch. Plain functions of values: any thread may call them.
+///
+/// A loss offers, for scores [n x k] row by row and n labels,
+/// - apply: returns sums over the rows, and replaces every score by `scale` times the derivative of
+///   its row's loss by it;
+/// - decide: what a row's scores predict, a class index or a value;
+/// - metric: the name of what Tally::merit sums.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace starling::models {
+
+/// Sums over the rows of a batch.
+struct Tally {
+  double loss = 0;
+  /// Rows predicted rightly, or squared errors: see the loss's metric.
+  double merit = 0;
+
+  Tally& operator+=(const Tally& other) {
+    loss += other.loss;
+    merit += other.merit;
+    return *this;
+  }
+};
+
+/// (z - y)^2 / 2 for one score z and a real label y; the merit is (z - y)^2.
+struct SquaredLoss {
+  static constexpr std::string_view metric = "mse";
+  template <class T>
+  static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);
+  template <class T>
+  static float decide(std::span<const T> scores);
+};
+
+/// Two classes by one score z: log(1 + e^z) - y z with y in {0, 1}, so sigmoid(z) is the
+/// probability of class 1. Finite for every finite z.
+struct LogLoss {
+  static constexpr std::string_view metric = "accuracy";
+  template <class T>
+  static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);
+  template <class T>
+  static float decide(std::span<const T> scores);
+};
+
+/// k classes by k scores: log(sum_j e^(z_j)) - z_y, the cross-entropy of softmax(z). Finite for
+/// all finite scores.
+struct SoftmaxLoss {
+  static constexpr std::string_view metric = "accuracy";
+  template <class T>
+  static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);
+  template <class T>
+  static float decide(std::span<const T> scores);
+};
+
+/// Hinge: sum_j max(0, 1 - t_j z_j). One score tells two classes apart (t = 1 for class 1, else
+/// -1); k scores are k machines, one against the rest (t_j = 1 where j is the label, else -1)
+/// (Rifkin, Klautau, JMLR 2004). The derivative at the kink is 0.
+struct HingeLoss {
+  static constexpr std::string_view metric = "accuracy";
+  template <class T>
+  static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);
+  template <class T>
+  static float decide(std::span<const T> scores);
+};
+
+}  // namespace starling::models
