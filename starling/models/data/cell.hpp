@@ -1,0 +1,18 @@
+/// One number as it stands in a text file.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace starling::models {
+
+enum class Cell { number, not_finite, text };
+
+/// Reads `cell` into `value`: a decimal number, a `+` before it allowed. not_finite covers nan, inf
+/// and what float cannot hold; `value` is then untouched.
+Cell read_cell(std::string_view cell, float& value);
+
+/// `cell` in quotes for a message: cut behind 40 bytes, unprintable bytes shown as `?`.
+[[nodiscard]] std::string quoted(std::string_view cell);
+
+}  // namespace starling::models

@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <optional>
+
+#include "starling/base/text.hpp"
+#include "starling/models/data/cell.hpp"
+#include "starling/models/data/file.hpp"
+#include "starling/models/data/readers.hpp"
+
+namespace starling::models {
+namespace {
+
+/// Splits lines into cells. Quotes around a cell are taken off; within them stand commas and
+/// doubled quotes.
+class CellSplitter {
+ public:
+  /// The cells of `line`, valid until the next call; an error names what is wrong in the line.
+  Result<std::vector<std::string_view>*> operator()(std::string_view line);
+
+ private:
+  /// Takes one quoted cell off the front of `rest`, up to and with its comma.
+  Result<std::string_view> quoted_cell(std::string_view& rest);
+
+  std::vector<std::string_view> cells_;
+  /// Cells with doubled quotes, rewritten; reserved so that views into it stay valid.
+  std::string rewritten_;
+};
+
+Result<std::vector<std::string_view>*> CellSplitter::operator()(std::string_view line) {
+  cells_.clear();
+  rewritten_.clear();
+  rewritten_.reserve(line.size());
+  bool more = true;
+  while (more) {
+    const auto start = line.find_first_not_of(" \t");
+    if (start != std::string_view::npos && line[start] == '"') {
+      line.remove_prefix(start);
+      auto cell = quoted_cell(line);
+      if (!cell) return std::move(cell).error();
+      cells_.push_back(*cell);
+      more = !line.empty();
+      if (more) line.remove_prefix(1);
+      continue;
+    }
+    const auto comma = line.find(',');
+    more = comma != std::string_view::npos;
+    cells_.push_back(trimmed(line.substr(0, comma)));
+    if (more) line.remove_prefix(comma + 1);
+  }
+  return &cells_;
+}
+
+Result<std::string_view> CellSplitter::quoted_cell(std::string_view& rest) {
+  const std::size_t from = rewritten_.size();
+  const auto column = [&] { return "column " + std::to_string(cells_.size() + 1) + ": "; };
+  for (std::size_t i = 1; i < rest.size(); ++i) {
+    if (rest[i] != '"') {
+      rewritten_ += rest[i];
+    } else if (i + 1 < rest.size() && rest[i + 1] == '"') {
+      rewritten_ += rest[i++];
+    } else {
+      rest.remove_prefix(i + 1);
+      rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+      if (!rest.empty() && rest[0] != ',')
+        return Error{column() + quoted(rest) + " follows a closing quote; valid: a comma"};
+      return trimmed(std::string_view{rewritten_}.substr(from));
+    }
+  }
+  return Error{column() + "the quote before " + quoted(rest.substr(1)) +
+               " is not closed in its line"};
+}
+
+class CsvReader {
+ public:
+  CsvReader(const CsvSource& source, InputFile file) : source_(source), lines_(std::move(file)) {}
+
+  Result<RawTable> read();
+
+ private:
+  using Cells = std::vector<std::string_view>;
+
+  Result<void> take(std::string_view line);
+  Result<void> take_first(const Cells& cells);
+  Result<void> take_row(const Cells& cells);
+  Result<std::size_t> label_column(const std::vector<std::string>& header) const;
+  [[nodiscard]] Error error(const std::string& what) const {
+    return Error{lines_.place() + ": " + what};
+  }
+  [[nodiscard]] Error bad_cell(Cell kind, std::string_view cell, std::size_t column) const;
+
+  const CsvSource& source_;
+  LineReader lines_;
+  CellSplitter split_;
+  std::size_t columns_ = 0;
+  std::size_t label_ = 0;
+  bool has_header_ = false;
+  std::vector<float> values_;
+  std::vector<float> labels_;
+};
+
+Result<RawTable> CsvReader::read() {
+  while (true) {
+    const auto line = lines_.next();
+    if (!line) return line.error();
+    if (!*line) break;
+    if (trimmed(**line).empty()) continue;
+    if (auto taken = take(**line); !taken) return std::move(taken).error();
+  }
+  if (columns_ == 0) return Error{lines_.path() + ": is empty; valid: rows of numbers"};
+  if (labels_.empty()) return Error{lines_.path() + ": holds a header, but no rows"};
+  values_.shrink_to_fit();
+  labels_.shrink_to_fit();
+  RawTable raw{.place = lines_.path(), .features = columns_ - 1};
+  raw.task = source_.task;
+  raw.x = Table::Dense{std::move(values_)};
+  raw.labels = std::move(labels_);
+  return raw;
+}
+
+Result<void> CsvReader::take(std::string_view line) {
+  auto cells = split_(line);
+  if (!cells) return std::move(cells).error().within(lines_.place());
+  return columns_ == 0 ? take_first(**cells) : take_row(**cells);
+}
+
+Result<void> CsvReader::take_first(const Cells& cells) {
+  if (cells.size() < 2)
+    return error("has one column only, " + quoted(cells[0]) +
+                 "; a row needs a feature and a label, separated by a comma");
+  columns_ = cells.size();
+  float ignored = 0;
+  const auto is_text = [&](std::string_view c) { return read_cell(c, ignored) == Cell::text; };
+  has_header_ = std::ranges::all_of(cells, is_text);
+  std::vector<std::string> header;
+  if (has_header_) header.assign(cells.begin(), cells.end());
+  const auto label = label_column(header);
+  if (!label) return label.error();
+  label_ = *label;
+  return has_header_ ? Result<void>{} : take_row(cells);
+}
+
+Result<std::size_t> CsvReader::label_column(const std::vector<std::string>& header) const {
+  if (source_.label == "last") return columns_ - 1;
+  if (source_.label == "first") return std::size_t{0};
+  if (header.empty())
+    return error("label=" + source_.label + " names a column, but the file has no header" +
+                 "; valid: label=last, label=first");
+  const auto count = std::ranges::count(header, source_.label);
+  if (count == 1)
+    return static_cast<std::size_t>(std::ranges::find(header, source_.label) - header.begin());
+  if (count > 1)
+    return error("label=" + source_.label + " names " + std::to_string(count) +
+                 " columns; valid: a name that stands once");
+  return error("no column is named " + quoted(source_.label) + "; " +
+               suggest(source_.label, header));
+}
+
+Result<void> CsvReader::take_row(const Cells& cells) {
+  if (cells.size() != columns_)
+    return error("has " + std::to_string(cells.size()) + " columns, but the first row has " +
+                 std::to_string(columns_));
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    float value = 0;
+    if (const Cell kind = read_cell(cells[i], value); kind != Cell::number)
+      return bad_cell(kind, cells[i], i);
+    (i == label_ ? labels_ : values_).push_back(value);
+  }
+  return {};
+}
+
+Error CsvReader::bad_cell(Cell kind, std::string_view cell, std::size_t column) const {
+  const std::string place = "column " + std::to_string(column + 1) + ": " + quoted(cell);
+  if (kind == Cell::not_finite) return error(place + " is not a finite number that a float holds");
+  const bool first = !has_header_ && values_.size() + labels_.size() < columns_;
+  return error(place + " is not a number" + (first ? " (a header holds no numbers at all)" : ""));
+}
+
+}  // namespace
+
+Result<RawTable> read_csv(const CsvSource& source) {
+  auto file = InputFile::open(source.file);
+  if (!file) return std::move(file).error();
+  return CsvReader{source, std::move(*file)}.read();
+}
+
+}  // namespace starling::models

@@ -1,0 +1,35 @@
+/// What is in a table, in figures.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "starling/models/table.hpp"
+
+namespace starling::models {
+
+struct Description {
+  std::size_t rows = 0;
+  std::size_t features = 0;
+  bool sparse = false;
+  /// Values held: rows x features for dense tables.
+  std::size_t entries = 0;
+  /// Share of the rows x features cells that are not zero.
+  double density = 0;
+  /// Over the values held; 0 where there are none.
+  double value_min = 0;
+  double value_max = 0;
+  double value_mean = 0;
+  /// Over the labels as the table holds them: class indices, or real targets.
+  double label_min = 0;
+  double label_max = 0;
+  double label_mean = 0;
+  /// Rows of each class; empty for real targets.
+  std::vector<std::size_t> class_counts{};
+  /// Memory of features and labels.
+  std::size_t bytes = 0;
+};
+
+[[nodiscard]] Description describe(const Table& table);
+
+}  // namespace starling::models

@@ -1,0 +1,120 @@
+#include "starling/base/text.hpp"
+#include "starling/models/data/cell.hpp"
+#include "starling/models/data/file.hpp"
+#include "starling/models/data/readers.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::uint64_t index_max = std::uint64_t{1} << 31U;
+
+/// Takes the next word off the front of `rest`; empty at its end.
+std::string_view take_word(std::string_view& rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  const auto word = rest.substr(0, rest.find_first_of(" \t"));
+  rest.remove_prefix(word.size());
+  return word;
+}
+
+class LibsvmReader {
+ public:
+  LibsvmReader(const LibsvmSource& source, InputFile file)
+      : source_(source), lines_(std::move(file)) {}
+
+  Result<RawTable> read();
+
+ private:
+  Result<void> take_row(std::string_view line);
+  Result<void> take_entry(std::string_view word);
+  Result<std::uint64_t> read_index(std::string_view word, std::string_view index) const;
+  [[nodiscard]] Error error(const std::string& what) const {
+    return Error{lines_.place() + ": " + what};
+  }
+
+  const LibsvmSource& source_;
+  LineReader lines_;
+  Table::Sparse x_;
+  std::vector<float> labels_;
+  /// The last index of the row, and the largest of all.
+  std::uint64_t last_ = 0;
+  std::uint64_t most_ = 0;
+};
+
+Result<RawTable> LibsvmReader::read() {
+  while (true) {
+    const auto line = lines_.next();
+    if (!line) return line.error();
+    if (!*line) break;
+    const auto content = trimmed((*line)->substr(0, (*line)->find('#')));
+    if (content.empty()) continue;
+    if (auto taken = take_row(content); !taken) return std::move(taken).error();
+  }
+  if (labels_.empty()) return Error{lines_.path() + ": holds no rows"};
+  const std::uint64_t features = source_.features != 0 ? source_.features : most_;
+  if (features == 0) return Error{lines_.path() + ": holds labels, but not one feature"};
+  x_.starts.shrink_to_fit();
+  x_.columns.shrink_to_fit();
+  x_.values.shrink_to_fit();
+  labels_.shrink_to_fit();
+  RawTable raw{.place = lines_.path(), .features = features};
+  raw.task = source_.task;
+  raw.x = std::move(x_);
+  raw.labels = std::move(labels_);
+  return raw;
+}
+
+Result<void> LibsvmReader::take_row(std::string_view line) {
+  const auto word = take_word(line);
+  float label = 0;
+  if (read_cell(word, label) != Cell::number)
+    return error(quoted(word) + " is not a label; valid: a finite number, then index:value ...");
+  last_ = 0;
+  while (true) {
+    const auto entry = take_word(line);
+    if (entry.empty()) break;
+    if (auto taken = take_entry(entry); !taken) return taken;
+  }
+  labels_.push_back(label);
+  x_.starts.push_back(x_.columns.size());
+  return {};
+}
+
+Result<void> LibsvmReader::take_entry(std::string_view word) {
+  const auto colon = word.find(':');
+  if (colon == std::string_view::npos)
+    return error(quoted(word) + " has no colon; valid: index:value");
+  const auto index = read_index(word, word.substr(0, colon));
+  if (!index) return index.error();
+  float value = 0;
+  if (read_cell(word.substr(colon + 1), value) != Cell::number)
+    return error("the value of " + quoted(word) + " is not a finite number that a float holds");
+  x_.columns.push_back(static_cast<std::uint32_t>(*index - 1));
+  x_.values.push_back(value);
+  last_ = *index;
+  most_ = std::max(most_, last_);
+  return {};
+}
+
+Result<std::uint64_t> LibsvmReader::read_index(std::string_view word,
+                                               std::string_view index) const {
+  const auto number = parse_count(index);
+  const std::uint64_t most = source_.features != 0 ? source_.features : index_max;
+  if (!number || *number == 0 || *number > most)
+    return error("the index of " + quoted(word) + " is not valid; valid: whole numbers 1 to " +
+                 std::to_string(most) + (source_.features != 0 ? " (features=N)" : ""));
+  if (*number == last_) return error("index " + std::to_string(last_) + " stands twice in its row");
+  if (*number < last_)
+    return error("index " + std::to_string(*number) + " stands behind " + std::to_string(last_) +
+                 "; indices must ascend");
+  return *number;
+}
+
+}  // namespace
+
+Result<RawTable> read_libsvm(const LibsvmSource& source) {
+  auto file = InputFile::open(source.file);
+  if (!file) return std::move(file).error();
+  return LibsvmReader{source, std::move(*file)}.read();
+}
+
+}  // namespace starling::models

@@ -1,0 +1,99 @@
+#include "starling/models/data/load.hpp"
+
+#include <algorithm>
+
+#include "starling/models/data/generators.hpp"
+#include "starling/models/data/raw.hpp"
+#include "starling/models/data/readers.hpp"
+
+namespace starling::models {
+namespace {
+
+Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
+  struct Reader {
+    std::uint64_t seed;
+    Part part;
+    Result<RawTable> operator()(const IdxSource& s) const { return read_idx(s); }
+    Result<RawTable> operator()(const CsvSource& s) const { return read_csv(s); }
+    Result<RawTable> operator()(const LibsvmSource& s) const { return read_libsvm(s); }
+    Result<RawTable> operator()(const DigitsSource& s) const { return make_digits(s, seed, part); }
+    Result<RawTable> operator()(const LinearSource& s) const { return make_linear(s, seed, part); }
+    Result<RawTable> operator()(const RatingsSource& s) const {
+      return make_ratings(s, seed, part);
+    }
+  };
+  auto raw = std::visit(Reader{seed, part}, source.kind);
+  if (raw && raw->place.empty()) raw->place = source.print();
+  return raw;
+}
+
+bool is_sparse(const RawTable& raw) { return std::holds_alternative<Table::Sparse>(raw.x); }
+
+/// Where a generator's truth belongs to its options, a test must have the same.
+Result<void> check_same_truth(const Source& train, const Source& test) {
+  const auto* ratings = std::get_if<RatingsSource>(&train.kind);
+  const auto* others = std::get_if<RatingsSource>(&test.kind);
+  if (ratings == nullptr || others == nullptr) return {};
+  if (ratings->users == others->users && ratings->items == others->items &&
+      ratings->rank == others->rank)
+    return {};
+  return Error{test.print() + " does not test " + train.print() +
+               ": users, items and rank must be the same"};
+}
+
+/// Gives both the same number of features, or says why they cannot have it.
+Result<void> fit_features(RawTable& train, RawTable& test) {
+  if (is_sparse(train) != is_sparse(test))
+    return Error{test.place + ": is " + (is_sparse(test) ? "sparse" : "dense") + ", but " +
+                 train.place + " is " + (is_sparse(train) ? "sparse" : "dense")};
+  if (is_sparse(train)) train.features = test.features = std::max(train.features, test.features);
+  if (train.features == test.features) return {};
+  return Error{test.place + ": has " + std::to_string(test.features) + " features, but " +
+               train.place + " has " + std::to_string(train.features)};
+}
+
+Result<void> fit_task(const RawTable& test, const RawTable& train, const Labelling& rule) {
+  const bool asked = test.task.has_value() || test.labelling.has_value();
+  const bool values =
+      test.labelling ? test.labelling->classes == 0 : test.task == std::optional{Task::values};
+  if (!asked || values == (rule.classes == 0)) return {};
+  return Error{test.place + ": has " + (values ? "real targets" : "classes") + ", but " +
+               train.place + " has " + (values ? "classes" : "real targets")};
+}
+
+/// A test without features=N is held to the training file's.
+Source inherit_features(const Source& train, Source test) {
+  const auto* from = std::get_if<LibsvmSource>(&train.kind);
+  auto* to = std::get_if<LibsvmSource>(&test.kind);
+  if (from != nullptr && to != nullptr && to->features == 0) to->features = from->features;
+  return test;
+}
+
+}  // namespace
+
+Result<Table> load(const Source& source, std::uint64_t seed) {
+  auto raw = read_raw(source, seed, Part::train);
+  if (!raw) return std::move(raw).error();
+  const auto rule = label_rule(*raw);
+  if (!rule) return rule.error();
+  return finish(std::move(*raw), *rule);
+}
+
+Result<TablePair> load_pair(const Source& train, const Source& test, std::uint64_t seed) {
+  if (auto same = check_same_truth(train, test); !same) return std::move(same).error();
+  auto raw = read_raw(train, seed, Part::train);
+  if (!raw) return std::move(raw).error();
+  const auto rule = label_rule(*raw);
+  if (!rule) return rule.error();
+  auto other = read_raw(inherit_features(train, test), seed, Part::test);
+  if (!other) return std::move(other).error();
+  if (auto fits = fit_features(*raw, *other); !fits) return std::move(fits).error();
+  if (auto fits = fit_task(*other, *raw, *rule); !fits) return std::move(fits).error();
+  auto train_table = finish(std::move(*raw), *rule);
+  if (!train_table) return std::move(train_table).error();
+  auto test_table = finish(std::move(*other), *rule);
+  if (!test_table) return std::move(test_table).error();
+  return TablePair{std::move(*train_table), std::move(*test_table)};
+}
+
+}  // namespace starling::models

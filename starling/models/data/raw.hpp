@@ -1,0 +1,50 @@
+/// What a reader found, before its labels are given their meaning. Internal to models/data.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/models/data/source.hpp"
+#include "starling/models/table.hpp"
+
+namespace starling::models {
+
+/// How written labels become those of a Table.
+struct Labelling {
+  /// 0 for real targets, which stay as written.
+  std::size_t classes = 0;
+  /// The label of class 0; meaningless for real targets.
+  float first = 0;
+  /// -1 and +1 become 0 and 1.
+  bool signs = false;
+};
+
+struct RawTable {
+  /// The file, or the source, for messages.
+  std::string place{};
+  std::size_t features = 0;
+  std::variant<Table::Dense, Table::Sparse> x{};
+  /// As written, one a row.
+  std::vector<float> labels{};
+  /// As asked; guessed where absent.
+  std::optional<Task> task{};
+  /// Known beforehand by generators.
+  std::optional<Labelling> labelling{};
+  std::vector<float> truth{};
+};
+
+/// The meaning of `raw`'s labels. Classes are written 0..k-1, 1..k, or -1 and +1. Where no task is
+/// asked, labels are classes if they are so written with 2 to 100 different values and none left
+/// out between the smallest and the largest, else real targets. Where classes are asked, a class
+/// may be missing.
+Result<Labelling> label_rule(const RawTable& raw);
+
+/// Gives labels their meaning by `rule`, which may be another table's; refuses labels that are not
+/// among its classes.
+Result<Table> finish(RawTable raw, const Labelling& rule);
+
+}  // namespace starling::models

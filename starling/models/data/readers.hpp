@@ -1,0 +1,20 @@
+/// The readers of files, one a format. Internal to models/data; users call load().
+#pragma once
+
+#include "starling/base/result.hpp"
+#include "starling/models/data/raw.hpp"
+#include "starling/models/data/source.hpp"
+
+namespace starling::models {
+
+/// IDX (LeCun, http://yann.lecun.com/exdb/mnist): 8-bit images are scaled to [0, 1], float and
+/// double ones are taken as they are.
+Result<RawTable> read_idx(const IdxSource& source);
+
+/// A first row without any number is the header. Blank lines are skipped, cells may be quoted.
+Result<RawTable> read_csv(const CsvSource& source);
+
+/// LIBSVM's sparse text; `#` starts a comment. Indices ascend from 1.
+Result<RawTable> read_libsvm(const LibsvmSource& source);
+
+}  // namespace starling::models

@@ -1,0 +1,168 @@
+#include "starling/models/data/source.hpp"
+
+#include <array>
+
+#include "starling/base/spec.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::uint64_t rows_max = UINT32_MAX;
+/// Ids and class labels are stored as floats, exact up to here.
+constexpr std::uint64_t ids_max = std::uint64_t{1} << 24U;
+constexpr std::uint64_t features_max = std::uint64_t{1} << 31U;
+/// 16 GiB of floats: more is refused before it is allocated.
+constexpr std::uint64_t generated_max = std::uint64_t{1} << 32U;
+constexpr double noise_max = 1e6;
+
+std::string read_file(SpecReader& read, std::string_view usage) {
+  std::string file = read.positional();
+  if (file.empty())
+    read.refuse("names no file; valid: " + std::string{usage} + ", no ',' or '=' in a file's name");
+  return file;
+}
+
+std::optional<Task> read_task(SpecReader& read) {
+  static const std::vector<std::string> words{"class", "value"};
+  const std::string word = read.text("task", "");
+  if (word == "class") return Task::classes;
+  if (word == "value") return Task::values;
+  if (!word.empty()) read.refuse("task=" + word + " is unknown; " + suggest(word, words));
+  return std::nullopt;
+}
+
+IdxSource read_idx(SpecReader& read) {
+  IdxSource source;
+  source.images = read.positional();
+  source.labels = read.positional();
+  if (source.labels.empty())
+    read.refuse("needs two files; valid: idx:IMAGES,LABELS, no ',' or '=' in a file's name");
+  return source;
+}
+
+CsvSource read_csv(SpecReader& read) {
+  CsvSource source{.file = read_file(read, "csv:FILE[,label=last|first|NAME][,task=class|value]")};
+  source.label = read.text("label", source.label);
+  source.task = read_task(read);
+  return source;
+}
+
+LibsvmSource read_libsvm(SpecReader& read) {
+  LibsvmSource source{.file = read_file(read, "libsvm:FILE[,features=N][,task=class|value]")};
+  source.features = read.count("features", 0, 1, features_max);
+  source.task = read_task(read);
+  return source;
+}
+
+DigitsSource read_digits(SpecReader& read) {
+  DigitsSource source;
+  source.n = read.count("n", source.n, 1, generated_max / 784);
+  return source;
+}
+
+LinearSource read_linear(SpecReader& read) {
+  LinearSource source;
+  source.d = read.count("d", source.d, 1, features_max);
+  source.n = read.count("n", source.n, 1, rows_max);
+  source.noise = read.number("noise", source.noise, 0, noise_max);
+  if (source.d > generated_max / source.n)
+    read.refuse("d=" + std::to_string(source.d) + ",n=" + std::to_string(source.n) +
+                " makes too many values; d * n must be <= " + std::to_string(generated_max));
+  return source;
+}
+
+RatingsSource read_ratings(SpecReader& read) {
+  RatingsSource source;
+  source.users = read.count("users", source.users, 1, ids_max);
+  source.items = read.count("items", source.items, 1, ids_max);
+  source.rank = read.count("rank", source.rank, 1, 4096);
+  source.n = read.count("n", source.n, 1, generated_max / 4);
+  source.noise = read.number("noise", source.noise, 0, noise_max);
+  if (source.users + source.items > generated_max / source.rank)
+    read.refuse("rank=" + std::to_string(source.rank) +
+                " makes too many factors; (users + items) * rank must be <= " +
+                std::to_string(generated_max));
+  return source;
+}
+
+std::string print_task(const std::optional<Task>& task) {
+  if (!task) return {};
+  return *task == Task::classes ? ",task=class" : ",task=value";
+}
+
+std::string print_kind(const IdxSource& s) { return "idx:" + s.images + "," + s.labels; }
+
+std::string print_kind(const CsvSource& s) {
+  const std::string label = s.label == CsvSource{}.label ? "" : ",label=" + s.label;
+  return "csv:" + s.file + label + print_task(s.task);
+}
+
+std::string print_kind(const LibsvmSource& s) {
+  const std::string features = s.features == 0 ? "" : ",features=" + std::to_string(s.features);
+  return "libsvm:" + s.file + features + print_task(s.task);
+}
+
+std::string print_kind(const DigitsSource& s) { return "digits:n=" + std::to_string(s.n); }
+
+std::string print_kind(const LinearSource& s) {
+  return "linear:d=" + std::to_string(s.d) + ",n=" + std::to_string(s.n) +
+         ",noise=" + print_number(s.noise);
+}
+
+std::string print_kind(const RatingsSource& s) {
+  return "ratings:users=" + std::to_string(s.users) + ",items=" + std::to_string(s.items) +
+         ",rank=" + std::to_string(s.rank) + ",n=" + std::to_string(s.n) +
+         ",noise=" + print_number(s.noise);
+}
+
+Result<Source> unknown(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto& [known, line] : source_names()) names.push_back(known);
+  return Error{"unknown data source '" + name + "'; " + suggest(name, names)};
+}
+
+}  // namespace
+
+Result<Source> Source::parse(std::string_view text) {
+  const auto spec = Spec::parse(text);
+  if (!spec) return spec.error();
+  SpecReader read{*spec};
+  Source source;
+  if (spec->name == "idx")
+    source.kind = read_idx(read);
+  else if (spec->name == "csv")
+    source.kind = read_csv(read);
+  else if (spec->name == "libsvm")
+    source.kind = read_libsvm(read);
+  else if (spec->name == "digits")
+    source.kind = read_digits(read);
+  else if (spec->name == "linear")
+    source.kind = read_linear(read);
+  else if (spec->name == "ratings")
+    source.kind = read_ratings(read);
+  else
+    return unknown(spec->name);
+  if (auto done = read.finish(); !done) return std::move(done).error();
+  return source;
+}
+
+std::string Source::print() const {
+  return std::visit([](const auto& chosen) { return print_kind(chosen); }, kind);
+}
+
+const std::vector<std::pair<std::string, std::string>>& source_names() {
+  static const std::vector<std::pair<std::string, std::string>> names{
+      {"idx", "images and labels in MNIST's format, gzip or plain: idx:IMAGES,LABELS"},
+      {"csv", "comma-separated numbers: csv:FILE[,label=last|first|NAME][,task=class|value]"},
+      {"libsvm", "sparse text, label index:value ...: libsvm:FILE[,features=N][,task=class|value]"},
+      {"digits", "drawn digits, 28 x 28, 10 classes, generated: digits[:n=6000]"},
+      {"linear", "a linear target, generated: linear[:d=1000,n=20000,noise=0.1]"},
+      {"ratings",
+       "a low-rank user x item matrix, generated: "
+       "ratings[:users=500,items=400,rank=8,n=40000,noise=0.1]"},
+  };
+  return names;
+}
+
+}  // namespace starling::models

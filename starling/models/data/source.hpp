@@ -1,0 +1,97 @@
+/// Where a data set comes from, in the grammar of flags, job files and code:
+///
+///     idx:IMAGES,LABELS
+///     csv:FILE[,label=last|first|NAME][,task=class|value]
+///     libsvm:FILE[,features=N][,task=class|value]
+///     digits[:n=6000]
+///     linear[:d=1000,n=20000,noise=0.1]
+///     ratings[:users=500,items=400,rank=8,n=40000,noise=0.1]
+///
+/// A file's name holds no `,` and no `=` there. The set is closed: data of another kind is a Table
+/// that the user builds. Plain values, safe from any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/base/result.hpp"
+
+namespace starling::models {
+
+/// What labels are: class indices or real targets. See label_rule() for how it is guessed where
+/// nobody says.
+enum class Task { classes, values };
+
+/// Images and labels in the IDX format of MNIST, gzip or plain. Labels are classes.
+struct IdxSource {
+  std::string images;
+  std::string labels;
+  bool operator==(const IdxSource&) const = default;
+};
+
+/// Numbers separated by commas, one row a line, with or without a header.
+struct CsvSource {
+  std::string file;
+  /// The column of labels: `last`, `first`, or a name of the header.
+  std::string label = "last";
+  std::optional<Task> task = std::nullopt;
+  bool operator==(const CsvSource&) const = default;
+};
+
+/// Sparse text: `label index:value index:value ...`, indices from 1.
+struct LibsvmSource {
+  std::string file;
+  /// Number of features; 0 takes the largest index of the file.
+  std::uint64_t features = 0;
+  std::optional<Task> task = std::nullopt;
+  bool operator==(const LibsvmSource&) const = default;
+};
+
+/// Drawn digits 0-9, 28 x 28 pixels in [0, 1], 10 classes.
+struct DigitsSource {
+  std::uint64_t n = 6000;
+  bool operator==(const DigitsSource&) const = default;
+};
+
+/// n rows of d standard normal features; label = x . truth + noise * N(0, 1).
+struct LinearSource {
+  std::uint64_t d = 1000;
+  std::uint64_t n = 20000;
+  double noise = 0.1;
+  bool operator==(const LinearSource&) const = default;
+};
+
+/// n ratings (user id, item id -> real) of a users x items matrix of the given rank and of unit
+/// variance, plus noise * N(0, 1).
+struct RatingsSource {
+  std::uint64_t users = 500;
+  std::uint64_t items = 400;
+  std::uint64_t rank = 8;
+  std::uint64_t n = 40000;
+  double noise = 0.1;
+  bool operator==(const RatingsSource&) const = default;
+};
+
+/// One of the sources above.
+struct Source {
+  std::variant<IdxSource, CsvSource, LibsvmSource, DigitsSource, LinearSource, RatingsSource> kind =
+      DigitsSource{};
+
+  static Result<Source> parse(std::string_view text);
+
+  /// The form that parse() reads back; options at their default are left out, except that the
+  /// generators always say how much they generate.
+  [[nodiscard]] std::string print() const;
+
+  bool operator==(const Source&) const = default;
+};
+
+/// Every source's name and one line about it, in the order of `--help`.
+[[nodiscard]] const std::vector<std::pair<std::string, std::string>>& source_names();
+
+}  // namespace starling::models
