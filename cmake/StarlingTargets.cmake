@@ -8,6 +8,10 @@ add_library(starling_options INTERFACE)
 target_compile_features(starling_options INTERFACE cxx_std_20)
 target_compile_options(starling_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${STARLING_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms about string concatenation when optimising: gcc's PR105651.
+  target_compile_options(starling_options INTERFACE -Wno-restrict)
+endif()
 if(STARLING_SANITIZE)
   target_compile_options(starling_options INTERFACE -fsanitize=${STARLING_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
