@@ -14,7 +14,7 @@ import sys
 TOP = ("starling", "tools", "tests", "examples", "benchmarks", "cmake", ".ci")
 LINES_MAX = 600
 
-# Who may include whom, by folder. Longer paths come first: the first match decides.
+# Who may include whom, by folder.
 LAYERS = {
     "starling/base": [],
     "starling/barrier": ["base"],
@@ -23,7 +23,8 @@ LAYERS = {
     "starling/engine/sim": ["base", "barrier", "models", "engine/core"],
     "starling/actor": ["base", "barrier", "engine/core"],
     "starling/engine/live": ["base", "barrier", "models", "engine/core", "actor"],
-    "starling/app": ["base", "barrier", "models", "engine/core", "engine/sim", "engine/live", "actor"],
+    "starling/app": ["base", "barrier", "models", "engine/core", "engine/sim", "engine/live",
+                     "actor"],
 }
 
 # Libraries from outside: where their headers may stand, as patterns of files. What is in no row may
