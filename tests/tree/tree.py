@@ -45,7 +45,7 @@ IMPURE_HEADERS = {
     "clock": {"ctime"},
     "random generator": {"random"},
     "thread": {"thread", "mutex", "shared_mutex", "condition_variable", "future", "semaphore",
-               "latch", "barrier", "stop_token", "atomic"},
+               "latch", "barrier", "stop_token"},
     "input or output": {"iostream", "ostream", "istream", "fstream", "filesystem", "cstdio",
                         "syncstream", "csignal"},
 }
@@ -208,7 +208,9 @@ def check_headers(root):
         text = read(root, path)
         if not re.search(r"^#pragma once$", text, re.M):
             yield f"{path}:1: no #pragma once"
-        if not text.startswith("///"):
+        # Directives and the namespace may come before it; code may not.
+        opening = re.sub(r"^(\s*#[^\n]*\n|\s*namespace [^\n]*\{\n|\s*\n)+", "", text)
+        if not opening.lstrip().startswith("///"):
             yield f"{path}:1: a header opens with a /// comment: what it is for, who may call it"
 
 

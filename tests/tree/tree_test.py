@@ -21,7 +21,9 @@ CLEAN = {
     "starling/base/text.cpp": '#include "starling/base/text.hpp"\n',
     "starling/barrier/CMakeLists.txt": "starling_library(barrier SOURCES bsp.cpp)\n",
     "starling/barrier/bsp.hpp": HEADER + '#include <chrono>\n\n#include "starling/base/text.hpp"\n',
-    "starling/barrier/bsp.cpp": '#include "starling/barrier/bsp.hpp"\n'
+    "starling/barrier/asp.hpp": "#pragma once\n\nnamespace starling {\n\n/// A rule.\nstruct Asp {};\n\n"
+                                "}  // namespace starling\n",
+    "starling/barrier/bsp.cpp": '#include "starling/barrier/bsp.hpp"\n\n#include "starling/barrier/asp.hpp"\n'
                                 '// Not a steady_clock, and no "mt19937".\n',
     "starling/models/CMakeLists.txt": "starling_library(models SOURCES kernel.cpp)\n",
     "starling/models/kernel.cpp": '#include <zlib.h>\n\n#include "starling/base/text.hpp"\n',
@@ -69,7 +71,8 @@ PLANTED = [
     ("files", {"cmake/Dead.cmake": "\n"}, "cmake/Dead.cmake:1: nobody includes this module"),
     ("length", {"starling/base/text.cpp": "\n" * (tree.LINES_MAX + 1)}, "601 lines, at most 600"),
     ("headers", {"starling/base/text.hpp": "/// A header.\n"}, "no #pragma once"),
-    ("headers", {"starling/base/text.hpp": "#pragma once\n"}, "opens with a /// comment"),
+    ("headers", {"starling/base/text.hpp": "#pragma once\n\nnamespace a {\nint b;\n/// c\n}\n"},
+     "opens with a /// comment"),
     ("shell", {"tools/run": "#!/usr/bin/env bash\nif true; then\n"}, "tools/run:1: does not parse"),
     ("shell", {"tools/other": "#!/bin/sh\n"}, "tools/other:1: is a script but not executable"),
     ("format", {"starling/base/text.cpp": "int  a;\n"}, "starling/base/text.cpp:1: not laid out"),
