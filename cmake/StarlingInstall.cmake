@@ -1,1 +1,54 @@
-# Install rules and the package config.
+# Install rules and the package config behind find_package(starling).
+include(CMakePackageConfigHelpers)
+
+get_property(libraries GLOBAL PROPERTY STARLING_LIBRARIES)
+get_property(programs GLOBAL PROPERTY STARLING_PROGRAMS)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/starling)
+
+# Libraries are static, so whoever links one needs what it links. Each outside target, and the call
+# that finds it:
+set(finding
+  Threads::Threads "find_dependency(Threads)"
+  ZLIB::ZLIB "find_dependency(ZLIB)"
+  Eigen3::Eigen "find_dependency(Eigen3 3.4 NO_MODULE)"
+  CAF::core "find_dependency(CAF 0.17.6)"
+  DNNL::dnnl "find_dependency(DNNL)"
+  CLI11::CLI11 "find_dependency(CLI11)"
+  toml11::toml11 "find_dependency(toml11)"
+  fmt::fmt "find_dependency(fmt)"
+  nlohmann_json::nlohmann_json "find_dependency(nlohmann_json)")
+set(STARLING_FIND_DEPENDENCIES "")
+foreach(library IN LISTS libraries)
+  get_property(linked TARGET ${library} PROPERTY LINK_LIBRARIES)
+  list(FILTER linked EXCLUDE REGEX "^(starling::|[$]<)")
+  foreach(target IN LISTS linked)
+    list(FIND finding ${target} at)
+    if(at EQUAL -1)
+      message(FATAL_ERROR "${library} links ${target}: say in cmake/StarlingInstall.cmake how it is found")
+    endif()
+    math(EXPR at "${at} + 1")
+    list(GET finding ${at} call)
+    string(FIND "${STARLING_FIND_DEPENDENCIES}" "${call}" known)
+    if(known EQUAL -1)
+      string(APPEND STARLING_FIND_DEPENDENCIES "${call}\n")
+    endif()
+  endforeach()
+endforeach()
+
+install(TARGETS ${libraries} EXPORT starlingTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(programs)
+  install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/starling DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT starlingTargets NAMESPACE starling:: DESTINATION ${package_dir})
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/starlingConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/starlingConfig.cmake INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may break what users wrote.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/starlingConfigVersion.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/starlingConfig.cmake ${PROJECT_BINARY_DIR}/starlingConfigVersion.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake ${PROJECT_SOURCE_DIR}/cmake/FindDNNL.cmake
+  DESTINATION ${package_dir})

@@ -1,12 +1,17 @@
 # starling_library(NAME SOURCES ... [PUBLIC ...] [PRIVATE ...]) defines starling_NAME with the alias
 # and the exported name starling::NAME. PUBLIC and PRIVATE are the libraries it links.
+# starling_program(NAME SOURCES ... LIBRARIES ...) defines a program that is installed.
 # starling_test(NAME LABEL unit|scenario|live|slow SOURCES ... LIBRARIES ...) defines one test program
-# whose cases ctest runs one by one.
+# whose cases ctest runs one by one. The target sanitizer_tests builds the unit and scenario ones.
 
 add_library(starling_options INTERFACE)
 target_compile_features(starling_options INTERFACE cxx_std_20)
 target_compile_options(starling_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
   -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${STARLING_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # False alarms about string concatenation when optimising: gcc's PR105651.
+  target_compile_options(starling_options INTERFACE -Wno-restrict)
+endif()
 if(STARLING_SANITIZE)
   target_compile_options(starling_options INTERFACE -fsanitize=${STARLING_SANITIZE}
     -fno-omit-frame-pointer -fno-sanitize-recover=all)
@@ -28,13 +33,34 @@ function(starling_library name)
   set_property(GLOBAL APPEND PROPERTY STARLING_LIBRARIES starling_${name})
 endfunction()
 
+function(starling_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} starling_options)
+  set_property(GLOBAL APPEND PROPERTY STARLING_PROGRAMS ${name})
+endfunction()
+
+# Defined even without tests of that kind, so that a build may always ask for it.
+add_custom_target(sanitizer_tests)
+
 function(starling_test name)
   cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT ARG_LABEL MATCHES "^(unit|scenario|live|slow)$")
+    message(FATAL_ERROR "${name}: '${ARG_LABEL}' is no label; valid: unit, scenario, live, slow")
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} starling_options GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_definitions(${name} PRIVATE
-    STARLING_SOURCE_DIR="${PROJECT_SOURCE_DIR}" STARLING_DATA_DIR="${PROJECT_SOURCE_DIR}/../shared/data")
+  # A header rather than definitions: a path in the flags would keep clones from sharing a cache.
+  set(paths ${PROJECT_BINARY_DIR}/test_paths.hpp)
+  file(CONFIGURE OUTPUT ${paths} @ONLY CONTENT [[
+#define STARLING_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
+#define STARLING_DATA_DIR "@PROJECT_SOURCE_DIR@/../shared/data"
+]])
+  target_compile_options(${name} PRIVATE -include ${paths})
+  if(ARG_LABEL MATCHES "^(unit|scenario)$")
+    add_dependencies(sanitizer_tests ${name})
+  endif()
   include(GoogleTest)
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_LABEL}." DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 600)

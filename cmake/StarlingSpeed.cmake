@@ -1,0 +1,26 @@
+# What only makes builds faster, and only in a checkout of our own: ccache and mold, where present.
+if(NOT PROJECT_IS_TOP_LEVEL)
+  return()
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # A cache that cannot be written would keep every file from being compiled.
+  execute_process(COMMAND sh -c "mkdir -p \"$(${CCACHE_PROGRAM} --get-config cache_dir)/tmp\""
+    RESULT_VARIABLE ccache_status OUTPUT_QUIET ERROR_QUIET)
+  if(ccache_status EQUAL 0)
+    # Paths below the source are hashed as relative ones, so that all clones share the cache.
+    set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      ${CCACHE_PROGRAM})
+  endif()
+endif()
+
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM)
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=mold STARLING_LINKER_IS_MOLD)
+  if(STARLING_LINKER_IS_MOLD)
+    add_link_options(-fuse-ld=mold)
+  endif()
+endif()
+mark_as_advanced(CCACHE_PROGRAM MOLD_PROGRAM)

@@ -1,0 +1,46 @@
+/// Uses a little of every installed library, as a user would; exits 0 when it works.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "starling/base/spec.hpp"
+#include "starling/models/model.hpp"
+#include "starling/models/table.hpp"
+
+namespace {
+
+using starling::models::Table;
+
+/// A model of the user's own: the mean of the labels.
+struct Mean {
+  using Scalar = float;
+
+  std::vector<starling::models::Parameter> parameters() const { return {{.name = "mean"}}; }
+  void initialise(std::span<float> w, starling::Random) const { w[0] = 0; }
+  double gradient(std::span<const float> w, const Table& data, starling::models::Batch batch,
+                  std::span<float> g, starling::models::Pass) const {
+    double loss = 0;
+    for (const std::uint32_t row : batch) {
+      const float error = w[0] - data.label(row);
+      g[0] += error / static_cast<float>(batch.size());
+      loss += 0.5 * static_cast<double>(error * error) / static_cast<double>(batch.size());
+    }
+    return loss;
+  }
+  starling::models::Metrics evaluate(std::span<const float>, const Table&, starling::models::Batch,
+                                     starling::models::Pass) const {
+    return {{"loss", 0}};
+  }
+};
+static_assert(starling::models::Model<Mean, Table>);
+
+}  // namespace
+
+int main() {
+  const auto spec = starling::Spec::parse("pssp:s=4,beta=2");
+  if (!spec || spec->name != "pssp") return 1;
+
+  const Table table{1, 0, Table::Dense{{1.0F, 2.0F}}, {0.0F, 1.0F}};
+  const std::vector<std::uint32_t> rows{1};
+  return table.select(rows).label(0) == 1.0F ? 0 : 2;
+}

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Checks the source tree: tree.py CHECK ROOT.
+
+Prints one line a violation, `file:line: what broke which rule`, and exits 1 if there is any, 77 if
+the check could not run. docs/design/0001-layout.md says why the rules are what they are.
+tree_test.py shows each check failing on a planted violation.
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+TOP = ("starling", "tools", "tests", "examples", "benchmarks", "cmake", ".ci")
+LINES_MAX = 600
+
+# Who may include whom, by folder.
+LAYERS = {
+    "starling/base": [],
+    "starling/barrier": ["base"],
+    "starling/models": ["base"],
+    "starling/engine/core": ["base", "barrier", "models"],
+    "starling/engine/sim": ["base", "barrier", "models", "engine/core"],
+    "starling/actor": ["base", "barrier", "engine/core"],
+    "starling/engine/live": ["base", "barrier", "models", "engine/core", "actor"],
+    "starling/app": ["base", "barrier", "models", "engine/core", "engine/sim", "engine/live",
+                     "actor"],
+}
+
+# Libraries from outside: where their headers may stand, as patterns of files. What is in no row may
+# not be included under starling/ at all. Tests are free.
+OUTSIDE = {
+    r"Eigen/|unsupported/Eigen/|zlib\.h$|dnnl": r"starling/models/.*\.cpp",
+    r"cuda|cublas|cudnn": r"starling/models/cuda/.*",
+    r"caf/|zmq|cereal/": r"starling/actor/.*",
+    r"CLI/|toml|fmt/|nlohmann/": r"(starling/app|tools|examples)/.*",
+    # The operating system's and the processor's: never in what users include.
+    r"(sys|netinet|arpa|linux)/|(unistd|fcntl|poll|pthread|sched|signal|dlfcn|\w+intrin)\.h$":
+        r"(starling/(models|actor|engine/live|app)/.*\.cpp|(tools|examples)/.*)",
+}
+
+# Time arrives as an event, randomness is passed in, output is a value (<chrono>'s durations are fine).
+PURE = ("starling/barrier", "starling/engine/core")
+IMPURE_HEADERS = {
+    "clock": {"ctime"},
+    "random generator": {"random"},
+    "thread": {"thread", "mutex", "shared_mutex", "condition_variable", "future", "semaphore",
+               "latch", "barrier", "stop_token"},
+    "input or output": {"iostream", "ostream", "istream", "fstream", "filesystem", "cstdio",
+                        "syncstream", "csignal"},
+}
+IMPURE_WORDS = {
+    "clock": r"(?:system|steady|high_resolution|utc|file)_clock|clock_gettime|gettimeofday|(?:std::)?time\s*\(\s*(?:0|NULL|nullptr)\s*\)",
+    "random generator": r"random_device|mt19937(?:_64)?|minstd_rand0?|default_random_engine|s?rand\s*\(",
+    "thread": r"this_thread|std::j?thread|thread_local|std::async|pthread_\w+",
+    "input or output": r"std::c(?:out|err|log|in)\b|f?printf\s*\(|fopen|getenv|::socket\s*\(|spdlog",
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+class Skipped(Exception):
+    """The check could not run; the message says why."""
+
+
+def paths(root, *patterns):
+    """All files of the tree, as sorted paths relative to root, that match one of the globs."""
+    found = set()
+    for top in TOP:
+        for pattern in patterns:
+            found.update(p for p in (root / top).rglob(pattern) if p.is_file())
+    if (root / "CMakeLists.txt").exists() and "CMakeLists.txt" in patterns:
+        found.add(root / "CMakeLists.txt")
+    return sorted(str(p.relative_to(root)) for p in found if "__pycache__" not in p.parts)
+
+
+def read(root, path):
+    return (root / path).read_text(encoding="utf-8", errors="replace")
+
+
+def inclusions(root, path):
+    """Yields (line number, is written <so>, what is included)."""
+    for number, line in enumerate(read(root, path).splitlines(), 1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match[1] == "<", match[2]
+
+
+def layer_of(path):
+    return next((layer for layer in LAYERS if path.startswith(layer + "/")), None)
+
+
+def is_outside(header):
+    """The standard library's headers have neither a dot nor a slash in their names."""
+    return "/" in header or "." in header
+
+
+def check_includes(root):
+    """Includes point one way; libraries from outside stay in their places."""
+    for path in paths(root, "*.hpp", "*.cpp"):
+        layer = layer_of(path)
+        if path.startswith("starling/") and layer is None and path.count("/") > 1:
+            yield f"{path}:1: stands in no known layer; valid: {', '.join(LAYERS)}"
+        for number, angled, header in inclusions(root, path):
+            at = f"{path}:{number}: "
+            if angled:
+                yield from (at + m for m in outside_violations(path, header))
+                continue
+            if path.startswith("tests/install/outside/"):
+                continue
+            if not (root / header).is_file():
+                yield at + f'"{header}" is no file; includes are written from the root of the tree'
+                continue
+            target = layer_of(header)
+            if layer is None or target == layer:
+                continue
+            if target is None:
+                yield at + f'"{header}" is no part of a library; {layer} may not include it'
+            elif target.removeprefix("starling/") not in LAYERS[layer]:
+                allowed = ", ".join(LAYERS[layer]) or "nothing"
+                yield at + f"{layer} may not include {target} (it may include: {allowed})"
+
+
+def outside_violations(path, header):
+    if not is_outside(header) or path.startswith(("tests/", "benchmarks/")):
+        return
+    if header.startswith("starling/"):
+        yield f'<{header}> is ours; write "{header}"'
+        return
+    for pattern, place in OUTSIDE.items():
+        if re.match(pattern, header):
+            if not re.fullmatch(place, path):
+                yield f"<{header}> may only be included by {place}"
+            return
+    if path.startswith("starling/"):
+        yield f"<{header}> is of no library that may be included here; see OUTSIDE in tests/tree/tree.py"
+
+
+def without_comments(text):
+    """The text with comments and literals blanked, lines kept."""
+    pattern = r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'"""
+    return re.sub(pattern, lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
+
+
+def check_purity(root):
+    """No clock, random generator, thread, input or output in barrier and core."""
+    for path in paths(root, "*.hpp", "*.cpp"):
+        if not path.startswith(tuple(p + "/" for p in PURE)):
+            continue
+        for number, angled, header in inclusions(root, path):
+            for kind, headers in IMPURE_HEADERS.items():
+                if angled and header in headers:
+                    yield f"{path}:{number}: <{header}>: no {kind} in {' or '.join(PURE)}"
+        for number, line in enumerate(without_comments(read(root, path)).splitlines(), 1):
+            for kind, words in IMPURE_WORDS.items():
+                match = re.search(r"(?<!\w)(?:" + words + ")", line)
+                if match:
+                    yield f"{path}:{number}: {match[0]}: no {kind} in {' or '.join(PURE)}"
+
+
+def check_files(root):
+    """Nothing in the tree is dead: all is built, included or reached by CMake."""
+    lists = {str(pathlib.Path(p).parent): re.sub(r"#[^\n]*", "", read(root, p))
+             for p in paths(root, "CMakeLists.txt")}
+    for path in paths(root, "*.cpp"):
+        if not any(builds(folder, text, path) for folder, text in lists.items()):
+            yield f"{path}:1: no CMakeLists.txt above it names it"
+    for folder, text in lists.items():
+        if folder == "." or re.search(r"^\s*project\(", text, re.M):
+            continue
+        parent = pathlib.Path(folder).parent
+        if not re.search(rf"add_subdirectory\(\s*{re.escape(pathlib.Path(folder).name)}[\s)]",
+                         lists.get(str(parent), "")):
+            yield f"{folder}/CMakeLists.txt:1: {parent}/CMakeLists.txt does not add this folder"
+    sources = paths(root, "*.hpp", "*.cpp")
+    included = {header for path in sources for _, _, header in inclusions(root, path) if header != path}
+    for path in paths(root, "*.hpp"):
+        is_umbrella = path.count("/") == 1 and path.startswith("starling/")
+        if path not in included and not is_umbrella:
+            yield f"{path}:1: nobody includes this header"
+    modules = " ".join(lists.values()) + "".join(read(root, p) for p in paths(root, "*.cmake"))
+    for path in paths(root, "*.cmake"):
+        stem = pathlib.Path(path).stem
+        if path.startswith("cmake/") and not re.search(
+                rf"include\({stem}\)|find_package\({stem.removeprefix('Find')}\b", modules):
+            yield f"{path}:1: nobody includes this module"
+
+
+def builds(folder, text, path):
+    """True where the CMakeLists.txt of `folder` names `path`, with or without its ending."""
+    if folder != "." and not path.startswith(folder + "/"):
+        return False
+    name = path.removeprefix(folder + "/").removesuffix(".cpp")
+    return re.search(rf"(?<![\w/.-]){re.escape(name)}(\.cpp)?(?![\w/.-])", text) is not None
+
+
+def check_length(root):
+    """A file that grows too long holds two things."""
+    for path in paths(root, "*.hpp", "*.cpp", "*.cu", "*.py", "*.cmake", "CMakeLists.txt", "*.sh"):
+        lines = read(root, path).count("\n")
+        if lines > LINES_MAX:
+            yield f"{path}:{lines}: {lines} lines, at most {LINES_MAX}"
+
+
+def check_headers(root):
+    """Headers are included once, and open with what they are for."""
+    for path in paths(root, "*.hpp"):
+        text = read(root, path)
+        if not re.search(r"^#pragma once$", text, re.M):
+            yield f"{path}:1: no #pragma once"
+        # Directives and the namespace may come before it; code may not.
+        opening = re.sub(r"^(\s*#[^\n]*\n|\s*namespace [^\n]*\{\n|\s*\n)+", "", text)
+        if not opening.lstrip().startswith("///"):
+            yield f"{path}:1: a header opens with a /// comment: what it is for, who may call it"
+
+
+def check_shell(root):
+    """Scripts are executable and parse."""
+    for path in paths(root, "*"):
+        with open(root / path, "rb") as file:
+            first = file.readline()
+        if not re.match(rb"#!.*\b(ba)?sh\b", first):
+            continue
+        if not (root / path).stat().st_mode & 0o100:
+            yield f"{path}:1: is a script but not executable"
+        done = subprocess.run(["bash", "-n", root / path], capture_output=True, text=True)
+        if done.returncode != 0:
+            yield f"{path}:1: does not parse: {done.stderr.strip()}"
+
+
+def check_format(root):
+    """C++ is laid out as .clang-format says; tools/format puts it right."""
+    if shutil.which("clang-format") is None:
+        raise Skipped("clang-format is not installed")
+    sources = paths(root, "*.hpp", "*.cpp", "*.cu")
+    if not sources:
+        return
+    done = subprocess.run(["clang-format", "--dry-run", "-Werror", "--style=file", *sources],
+                          cwd=root, capture_output=True, text=True)
+    places = re.findall(r"^(.+?:\d+):\d+: error:", done.stderr, re.M)
+    for place in dict.fromkeys(places):
+        yield f"{place}: not laid out as .clang-format says; run tools/format"
+    if done.returncode != 0 and not places:
+        yield f".clang-format:1: clang-format failed: {done.stderr.strip()}"
+
+
+CHECKS = {name.removeprefix("check_"): function for name, function in list(globals().items())
+          if name.startswith("check_")}
+
+
+def main(arguments):
+    if len(arguments) != 2 or arguments[0] not in CHECKS:
+        print(f"usage: tree.py {'|'.join(CHECKS)} ROOT", file=sys.stderr)
+        return 2
+    root = pathlib.Path(arguments[1])
+    if not paths(root, "*"):
+        print(f"{root} holds no tree", file=sys.stderr)
+        return 2
+    try:
+        violations = list(CHECKS[arguments[0]](root))
+    except Skipped as reason:
+        print(f"skipped: {reason}")
+        return 77
+    for violation in violations:
+        print(violation)
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
