@@ -44,6 +44,7 @@ TEST(LineReader, EndsLinesAtEitherMark) {
   EXPECT_EQ(read_lines(folder.write("a", "\n")), "|");
   EXPECT_EQ(read_lines(folder.write("a", "x\ny\r\n\nz")), "x|y||z|");
   EXPECT_EQ(read_lines(folder.write("a", "x\n")), "x|");
+  EXPECT_EQ(read_lines(folder.write("a", "\xef\xbb\xbfx\ny")), "x|y|");
 }
 
 TEST(LineReader, JoinsLinesAcrossChunks) {
