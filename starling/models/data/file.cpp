@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t chunk_bytes = std::size_t{1} << 18U;
 constexpr std::size_t line_bytes_max = std::size_t{256} << 20U;
 constexpr std::uint64_t deflate_ratio_max = 1032;
+constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 constexpr int gzip_window_bits = 16 + MAX_WBITS;
 
 struct Close {
@@ -191,7 +192,7 @@ Result<std::optional<std::string_view>> LineReader::next() {
     }
     auto line = held.substr(0, found);
     begin_ += std::min(held.size(), line.size() + 1);
-    ++line_;
+    if (++line_ == 1 && line.starts_with(byte_order_mark)) line.remove_prefix(3);
     if (line.ends_with('\r')) line.remove_suffix(1);
     return std::optional{line};
   }

@@ -40,7 +40,7 @@ class InputFile {
   std::unique_ptr<State> state_;
 };
 
-/// The lines of a text file. A line is at most 256 MiB.
+/// The lines of a text file, without UTF-8's byte order mark. A line is at most 256 MiB.
 class LineReader {
  public:
   explicit LineReader(InputFile file) : file_(std::move(file)) {}

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "starling/base/text.hpp"
 #include "starling/models/data/cell.hpp"
 #include "starling/models/data/file.hpp"

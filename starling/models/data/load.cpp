@@ -2,12 +2,16 @@
 
 #include <algorithm>
 
+#include "starling/base/random.hpp"
 #include "starling/models/data/generators.hpp"
 #include "starling/models/data/raw.hpp"
 #include "starling/models/data/readers.hpp"
 
 namespace starling::models {
 namespace {
+
+/// Keeps generated data apart from all else that a job's seed decides.
+constexpr std::uint64_t data_stream = 0x64617461;
 
 Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
   struct Reader {
@@ -22,7 +26,7 @@ Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
       return make_ratings(s, seed, part);
     }
   };
-  auto raw = std::visit(Reader{seed, part}, source.kind);
+  auto raw = std::visit(Reader{mix(seed ^ data_stream), part}, source.kind);
   if (raw && raw->place.empty()) raw->place = source.print();
   return raw;
 }

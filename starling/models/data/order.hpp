@@ -38,7 +38,7 @@ class SampleOrder {
     STARLING_CHECK(worker < workers_);
     const std::uint64_t epoch = step / steps_;
     const std::uint64_t first = step % steps_ * batch_;
-    const Permutation order{samples_, Random::stream(seed_, epoch)()};
+    const Permutation order{samples_, Random::stream(seed_, order_stream, epoch)()};
     out.clear();
     for (std::uint64_t i = first; i < first + batch_; ++i) {
       const std::uint64_t place = i * workers_ + worker;
@@ -48,6 +48,9 @@ class SampleOrder {
   }
 
  private:
+  /// Keeps the order apart from all else that a job's seed decides.
+  static constexpr std::uint64_t order_stream = 0x6f72646572;
+
   std::uint64_t samples_;
   std::uint64_t workers_;
   std::uint64_t batch_;

@@ -1,7 +1,5 @@
 #include "starling/models/data/source.hpp"
 
-#include <array>
-
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
 

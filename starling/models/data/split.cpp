@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "starling/base/permutation.hpp"
+#include "starling/base/random.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::models {

@@ -1,0 +1,108 @@
+#include "files.hpp"
+
+namespace starling::models {
+namespace {
+
+TEST(Csv, ReadsRowsWithTheLabelLast) {
+  const TemporaryFolder folder;
+  const Table table = load_text("csv:" + folder.write("x", "1,2,0\n3,4.5,1\n")).value();
+  ASSERT_EQ(table.size(), 2U);
+  EXPECT_EQ(table.features(), 2U);
+  EXPECT_EQ(table.classes(), 2U);
+  EXPECT_FALSE(table.is_sparse());
+  EXPECT_EQ(table.dense_row(1)[0], 3);
+  EXPECT_EQ(table.dense_row(1)[1], 4.5F);
+  EXPECT_EQ(table.label(1), 1);
+}
+
+TEST(Csv, TakesTheLabelWhereItIsSaid) {
+  const TemporaryFolder folder;
+  const std::string file = "csv:" + folder.write("x", "a,price,b\n1,2.5,3\n4,5.5,6\n");
+  const Table named = load_text(file + ",label=price").value();
+  EXPECT_EQ(named.classes(), 0U);
+  EXPECT_EQ(named.label(0), 2.5F);
+  EXPECT_EQ(named.dense_row(1)[0], 4);
+  EXPECT_EQ(named.dense_row(1)[1], 6);
+  EXPECT_EQ(load_text(file + ",label=first,task=value").value().label(1), 4);
+  EXPECT_EQ(load_text(file + ",task=value").value().label(0), 3);
+}
+
+TEST(Csv, ToleratesQuotesSpacesBlankLinesCarriageReturnsAndAMissingLastNewline) {
+  const TemporaryFolder folder;
+  const std::string text =
+      "\r\n\"a, b\" ,\"say \"\"hi\"\"\",y\r\n\r\n\"1\", \"2\" ,0\r\n  \n +3 ,\t-4e-1,1";
+  const Table table = load_text("csv:" + folder.write("x", text)).value();
+  ASSERT_EQ(table.size(), 2U);
+  EXPECT_EQ(table.dense_row(0)[1], 2);
+  EXPECT_EQ(table.dense_row(1)[0], 3);
+  EXPECT_EQ(table.dense_row(1)[1], -0.4F);
+  const std::string quoted = "csv:" + folder.path("x") + ",label=say \"hi\",task=value";
+  EXPECT_EQ(load_text(quoted).value().label(0), 2);
+}
+
+TEST(Csv, ReadsGzipWhateverTheName) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += std::to_string(i) + "," + std::to_string(i % 3) + "\n";
+  const Table table = load_text("csv:" + folder.write("x.tra", gzip(text))).value();
+  ASSERT_EQ(table.size(), 100'000U);
+  EXPECT_EQ(table.classes(), 3U);
+  for (std::size_t i = 0; i < table.size(); ++i)
+    ASSERT_EQ(table.dense_row(i)[0], static_cast<float>(i));
+}
+
+TEST(Csv, RefusesWithPlaceAndWhatWouldBeValid) {
+  const TemporaryFolder folder;
+  const std::vector<std::array<std::string, 3>> cases{
+      {"", "", "FILE: is empty; valid: rows of numbers"},
+      {"", "\n \r\n\n", "FILE: is empty; valid: rows of numbers"},
+      {"", "a,b\n", "FILE: holds a header, but no rows"},
+      {"", "a,b\n\n", "FILE: holds a header, but no rows"},
+      {"", "1\n2\n",
+       "FILE:1: has one column only, '1'; a row needs a feature and a label, separated by a comma"},
+      {"", "1;2;3\n",
+       "FILE:1: has one column only, '1;2;3'; "
+       "a row needs a feature and a label, separated by a comma"},
+      {"", "1,2\n3\n", "FILE:2: has 1 columns, but the first row has 2"},
+      {"", "1,2\n\n3,4,5\n", "FILE:3: has 3 columns, but the first row has 2"},
+      {"", "a,b\n1,2,3\n", "FILE:2: has 3 columns, but the first row has 2"},
+      {"", "1,2\n3,4,\n", "FILE:2: has 3 columns, but the first row has 2"},
+      {"", "1,2\n3,x\n", "FILE:2: column 2: 'x' is not a number"},
+      {"", "1,x,3\n", "FILE:1: column 2: 'x' is not a number (a header holds no numbers at all)"},
+      {"", "a,b\nc,d\n", "FILE:2: column 1: 'c' is not a number"},
+      {"", "1,2\n,4\n", "FILE:2: column 1: '' is not a number"},
+      {"", "1,2\n?,4\n", "FILE:2: column 1: '?' is not a number"},
+      {"", "1,2\n0x10,4\n", "FILE:2: column 1: '0x10' is not a number"},
+      {"", "1,2\n1 2,4\n", "FILE:2: column 1: '1 2' is not a number"},
+      {"", "1,2\n+-3,4\n", "FILE:2: column 1: '+-3' is not a number"},
+      {"", "1,2\n\x01\x02,4\n", "FILE:2: column 1: '\?\?' is not a number"},
+      {"", "1,2\n" + std::string(50, 'z') + ",4\n",
+       "FILE:2: column 1: '" + std::string(40, 'z') + "...' is not a number"},
+      {"", "1,2\nnan,4\n", "FILE:2: column 1: 'nan' is not a finite number that a float holds"},
+      {"", "nan,2\n", "FILE:1: column 1: 'nan' is not a finite number that a float holds"},
+      {"", "1,2\n3,-inf\n", "FILE:2: column 2: '-inf' is not a finite number that a float holds"},
+      {"", "1,2\n1e39,0\n", "FILE:2: column 1: '1e39' is not a finite number that a float holds"},
+      {"", "1,2\n1e999,0\n", "FILE:2: column 1: '1e999' is not a finite number that a float holds"},
+      {"", "1,\"2\n3\",4\n", "FILE:1: column 2: the quote before '2' is not closed in its line"},
+      {"", "1,\"2\"3\n", "FILE:1: column 2: '3' follows a closing quote; valid: a comma"},
+      {",label=y", "1,2\n",
+       "FILE:1: label=y names a column, but the file has no header; "
+       "valid: label=last, label=first"},
+      {",label=prise", "area,price\n1,2\n",
+       "FILE:1: no column is named 'prise'; did you mean 'price'? valid: area, price"},
+      {",label=y", "y,x,y\n1,2,3\n",
+       "FILE:1: label=y names 2 columns; valid: a name that stands once"},
+      {",task=class", "1,0\n2,1.5\n",
+       "FILE: label 1.5 of record 2 is not a class; valid: whole numbers 0..k-1 or 1..k with "
+       "k <= 1000000, or -1 and +1 throughout"},
+      {"", std::string{"\x1f\x8b\x08\x00", 4},
+       "FILE: its gzip data ends too early, at byte 4 of the file"},
+  };
+  for (const auto& [options, content, message] : cases) {
+    const std::string path = folder.write("x.csv", content);
+    EXPECT_EQ(message_of(load_text("csv:" + path + options)), with_path(message, path)) << content;
+  }
+}
+
+}  // namespace
+}  // namespace starling::models

@@ -1,0 +1,75 @@
+/// Files that a test writes for itself, in a folder of its own that goes with it.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "starling/models/data/load.hpp"
+
+namespace starling::models {
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "starling-data-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+
+  /// Writes `content` under `name` and returns the whole path.
+  std::string write(const std::string& name, std::string_view content) const {
+    const std::string path = (path_ / name).string();
+    std::ofstream{path, std::ios::binary}.write(content.data(),
+                                                static_cast<std::streamsize>(content.size()));
+    return path;
+  }
+  [[nodiscard]] std::string path(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// `content` as one gzip member.
+inline std::string gzip(std::string_view content) {
+  z_stream stream{};
+  deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&stream, content.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+/// `text` with every `FILE` replaced by `path`.
+inline std::string with_path(std::string text, const std::string& path) {
+  for (std::size_t at = text.find("FILE"); at != std::string::npos;
+       at = text.find("FILE", at + path.size()))
+    text.replace(at, 4, path);
+  return text;
+}
+
+inline Result<Table> load_text(const std::string& source, std::uint64_t seed = 1) {
+  const auto parsed = Source::parse(source);
+  if (!parsed) return parsed.error();
+  return load(*parsed, seed);
+}
+
+inline std::string message_of(const Result<Table>& result) {
+  return result ? "no error" : result.error().message;
+}
+
+}  // namespace starling::models

@@ -1,0 +1,92 @@
+#include "files.hpp"
+
+namespace starling::models {
+namespace {
+
+TEST(Libsvm, KeepsRowsSparse) {
+  const TemporaryFolder folder;
+  const std::string text = "+1 1:0.5 3:-2\n\n# a comment\n-1\t2:1e2 # behind a row\r\n-1\n";
+  const Table table = load_text("libsvm:" + folder.write("x", text)).value();
+  ASSERT_TRUE(table.is_sparse());
+  ASSERT_EQ(table.size(), 3U);
+  EXPECT_EQ(table.features(), 3U);
+  EXPECT_EQ(table.classes(), 2U);
+  EXPECT_EQ(table.entries(), 3U);
+  EXPECT_EQ(table.label(0), 1);
+  EXPECT_EQ(table.label(1), 0);
+  EXPECT_EQ(table.sparse_row(0).columns[1], 2U);
+  EXPECT_EQ(table.sparse_row(0).values[1], -2);
+  EXPECT_EQ(table.sparse_row(1).values[0], 100);
+  EXPECT_TRUE(table.sparse_row(2).columns.empty());
+}
+
+TEST(Libsvm, TakesFeaturesAsSaidAndReadsGzip) {
+  const TemporaryFolder folder;
+  const std::string file = "libsvm:" + folder.write("x", gzip("0 1:1\n1 2:1\n"));
+  EXPECT_EQ(load_text(file).value().features(), 2U);
+  EXPECT_EQ(load_text(file + ",features=9").value().features(), 9U);
+}
+
+TEST(Libsvm, AllowsTheLargestIndex) {
+  const TemporaryFolder folder;
+  const Table table = load_text("libsvm:" + folder.write("x", "0 1:1\n1 2147483648:1\n")).value();
+  EXPECT_EQ(table.features(), 2147483648U);
+  EXPECT_EQ(table.sparse_row(1).columns[0], 2147483647U);
+  EXPECT_LT(table.bytes(), 1000U);
+}
+
+TEST(Libsvm, RefusesWithPlaceAndWhatWouldBeValid) {
+  const std::string all = "; valid: whole numbers 1 to 2147483648";
+  const std::string four = "; valid: whole numbers 1 to 4 (features=N)";
+  const TemporaryFolder folder;
+  const std::vector<std::array<std::string, 3>> cases{
+      {"", "", "FILE: holds no rows"},
+      {"", "# nothing\n\n", "FILE: holds no rows"},
+      {"", "0\n1\n", "FILE: holds labels, but not one feature"},
+      {"", "x 1:1\n", "FILE:1: 'x' is not a label; valid: a finite number, then index:value ..."},
+      {"", "0 1:1\n1:1 2:2\n",
+       "FILE:2: '1:1' is not a label; valid: a finite number, then index:value ..."},
+      {"", "nan 1:1\n",
+       "FILE:1: 'nan' is not a label; valid: a finite number, then index:value ..."},
+      {"", "1,2 1:1\n",
+       "FILE:1: '1,2' is not a label; valid: a finite number, then index:value ..."},
+      {"", "0 1\n", "FILE:1: '1' has no colon; valid: index:value"},
+      {"", "0 1 :2\n", "FILE:1: '1' has no colon; valid: index:value"},
+      {"", "0 0:1\n", "FILE:1: the index of '0:1' is not valid" + all},
+      {"", "0 -1:1\n", "FILE:1: the index of '-1:1' is not valid" + all},
+      {"", "0 +1:1\n", "FILE:1: the index of '+1:1' is not valid" + all},
+      {"", "0 :1\n", "FILE:1: the index of ':1' is not valid" + all},
+      {"", "0 1.5:1\n", "FILE:1: the index of '1.5:1' is not valid" + all},
+      {"", "0 qid:3 1:1\n", "FILE:1: the index of 'qid:3' is not valid" + all},
+      {"", "0 2147483649:1\n", "FILE:1: the index of '2147483649:1' is not valid" + all},
+      {"", "0 18446744073709551617:1\n",
+       "FILE:1: the index of '18446744073709551617:1' is not valid" + all},
+      {",features=4", "0 4:1\n1 5:1\n", "FILE:2: the index of '5:1' is not valid" + four},
+      {"", "0 3:1 2:1\n", "FILE:1: index 2 stands behind 3; indices must ascend"},
+      {"", "0 1:1\n0 3:1 3:2\n", "FILE:2: index 3 stands twice in its row"},
+      {"", "0 1:\n", "FILE:1: the value of '1:' is not a finite number that a float holds"},
+      {"", "0 1:x\n", "FILE:1: the value of '1:x' is not a finite number that a float holds"},
+      {"", "0 1:inf\n", "FILE:1: the value of '1:inf' is not a finite number that a float holds"},
+      {"", "0 1:NaN\n", "FILE:1: the value of '1:NaN' is not a finite number that a float holds"},
+      {"", "0 1:1e39\n", "FILE:1: the value of '1:1e39' is not a finite number that a float holds"},
+      {"", "0 1:1:1\n", "FILE:1: the value of '1:1:1' is not a finite number that a float holds"},
+      {"", "0 1:1,2:1\n",
+       "FILE:1: the value of '1:1,2:1' is not a finite number that a float holds"},
+      {",task=class", "0 1:1\n0 1:2\n",
+       "FILE: every label is 0, but a classification needs at least two classes"},
+      {",task=class", "-1 1:1\n0 1:2\n",
+       "FILE: label -1 of record 1 is not a class; valid: whole numbers 0..k-1 or 1..k with "
+       "k <= 1000000, or -1 and +1 throughout"},
+      {",task=class", "0 1:1\n1000001 1:2\n",
+       "FILE: label 1000001 of record 2 is not a class; valid: whole numbers 0..k-1 or 1..k with "
+       "k <= 1000000, or -1 and +1 throughout"},
+  };
+  for (const auto& [options, content, message] : cases) {
+    const std::string path = folder.write("x.svm", content);
+    EXPECT_EQ(message_of(load_text("libsvm:" + path + options)), with_path(message, path))
+        << content;
+  }
+}
+
+}  // namespace
+}  // namespace starling::models

@@ -1,0 +1,76 @@
+/// Reads the public data sets, where they are: in the folder the build was told, or in the one that
+/// the environment's STARLING_DATA_DIR names.
+#include <numeric>
+
+#include "files.hpp"
+#include "starling/models/data/describe.hpp"
+#include "starling/models/data/split.hpp"
+
+namespace starling::models {
+namespace {
+
+class RealData : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* chosen = std::getenv("STARLING_DATA_DIR");
+    folder_ = chosen != nullptr ? chosen : STARLING_DATA_DIR;
+    if (!std::filesystem::exists(folder_)) GTEST_SKIP() << "no data sets at " << folder_;
+  }
+  [[nodiscard]] std::string file(const std::string& name) const { return folder_ + "/" + name; }
+
+  std::string folder_;
+};
+
+TEST_F(RealData, Mnist) {
+  const Table table = load_text("idx:" + file("mnist-10k-images-idx3-ubyte.gz") + "," +
+                                file("mnist-10k-labels-idx1-ubyte.gz"))
+                          .value();
+  const Description d = describe(table);
+  EXPECT_EQ(d.rows, 10'000U);
+  EXPECT_EQ(d.features, 784U);
+  EXPECT_FALSE(d.sparse);
+  EXPECT_EQ(d.class_counts,
+            (std::vector<std::size_t>{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}));
+  EXPECT_EQ(d.value_min, 0);
+  EXPECT_EQ(d.value_max, 1);
+  EXPECT_LE(d.bytes, 10'000U * 785 * sizeof(float) + 64);
+}
+
+TEST_F(RealData, Optdigits) {
+  const Split split = load_split({.data = Source{CsvSource{file("optdigits.tra")}},
+                                  .test = Source{CsvSource{file("optdigits.tes")}}})
+                          .value();
+  const Description train = describe(split.train);
+  EXPECT_EQ(train.rows, 3823U);
+  EXPECT_EQ(train.features, 64U);
+  EXPECT_EQ(train.value_max, 16);
+  EXPECT_EQ(train.class_counts,
+            (std::vector<std::size_t>{376, 389, 380, 389, 387, 376, 377, 387, 380, 382}));
+  EXPECT_EQ(split.test.size(), 1797U);
+  EXPECT_EQ(split.test.classes(), 10U);
+}
+
+TEST_F(RealData, A9aStaysSparseAndSmall) {
+  const Table table = load_text("libsvm:" + file("a9a") + ",features=123").value();
+  const Description d = describe(table);
+  EXPECT_EQ(d.rows, 32'560U);
+  EXPECT_EQ(d.features, 123U);
+  EXPECT_TRUE(d.sparse);
+  ASSERT_EQ(d.class_counts.size(), 2U);
+  EXPECT_NEAR(static_cast<double>(d.class_counts[1]) / 32'560, 0.24, 0.005);
+  EXPECT_EQ(d.value_min, 1);
+  EXPECT_EQ(d.value_max, 1);
+  EXPECT_LT(d.bytes, 3 * 8 * d.entries);
+}
+
+TEST_F(RealData, A9aAndItsTestFit) {
+  const Split split = load_split({.data = Source{LibsvmSource{file("a9a"), 123}},
+                                  .test = Source{LibsvmSource{file("a9a.t")}}})
+                          .value();
+  EXPECT_EQ(split.test.size(), 16'281U);
+  EXPECT_EQ(split.test.features(), 123U);
+  EXPECT_EQ(split.test.classes(), 2U);
+}
+
+}  // namespace
+}  // namespace starling::models
