@@ -10,7 +10,7 @@ target_compile_options(starling_options INTERFACE -Wall -Wextra -Wpedantic -Wsha
   -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${STARLING_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms about string concatenation when optimising: gcc's PR105651.
-  target_compile_options(starling_options INTERFACE -Wno-restrict)
+  target_compile_options(starling_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
 endif()
 if(STARLING_SANITIZE)
   target_compile_options(starling_options INTERFACE -fsanitize=${STARLING_SANITIZE}

@@ -2,10 +2,11 @@
 /// kept for what no caller can handle. Thread-safe as any plain value.
 #pragma once
 
+#include <cstdio>
 #include <cstdlib>
-#include <iostream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -58,7 +59,8 @@ class [[nodiscard]] Result {
  private:
   void require() const {
     if (ok()) return;
-    std::cerr << "starling: a failed result was used as a value: " << error().message << '\n';
+    std::fprintf(stderr, "starling: a failed result was used as a value: %s\n",
+                 error().message.c_str());
     std::abort();
   }
 

@@ -21,7 +21,7 @@ LAYERS = {
     "starling/models": ["base"],
     "starling/engine/core": ["base", "barrier", "models"],
     "starling/engine/sim": ["base", "barrier", "models", "engine/core"],
-    "starling/actor": ["base", "barrier", "engine/core"],
+    "starling/actor": ["base", "barrier", "models", "engine/core"],
     "starling/engine/live": ["base", "barrier", "models", "engine/core", "actor"],
     "starling/app": ["base", "barrier", "models", "engine/core", "engine/sim", "engine/live",
                      "actor"],

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "starling/base/check.hpp"
+#include "starling/models/kernels.hpp"
 
 namespace starling::core {
 namespace {

@@ -2,6 +2,7 @@
 /// by the actors of engine/live only.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -91,6 +92,12 @@ class Host : public Interface::base {
   }
 
  protected:
+  /// Sends a tick to `self` at `at`.
+  template <class Handle>
+  void tick_at(const Handle& self, core::Time at) {
+    actor::send_later(this, self, std::max(core::Time{0}, at - scene_->now()), actor::tick_atom_v);
+  }
+
   /// Runs one event of a core: `event(context)`, then its effects.
   template <class Event>
   void run(Event event) {
@@ -142,16 +149,10 @@ class Host : public Interface::base {
         },
         effect.message);
   }
-  void carry_out(const core::SetTimer& effect) {
-    actor::send_later(&derived(), derived().self(), effect.at - scene_->now(), actor::tick_atom_v);
-  }
-  void carry_out(const core::Fail& effect) { report_failure(effect.why); }
+  void carry_out(core::Fail& effect) { report_failure(effect.why); }
   template <class Effect>
   void carry_out(Effect& effect) {
-    if constexpr (requires { derived().on_effect(effect); })
-      derived().on_effect(effect);
-    else
-      STARLING_CHECK(false && "an effect of another kind of core");
+    derived().on_effect(effect);
   }
 
   core::Effects spare_;

@@ -1,10 +1,12 @@
 #include "starling/engine/live/job.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <thread>
 
 #include "starling/actor/system.hpp"
+#include "starling/engine/core/peer.hpp"
 #include "starling/engine/live/observer.hpp"
 #include "starling/engine/live/owner_host.hpp"
 #include "starling/engine/live/worker_host.hpp"

@@ -29,8 +29,11 @@ class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
 
  private:
   core::Shard<T>& core() { return core_; }
-  actor::OwnerActor self() { return this; }
   void on_start() {}
+  template <class Effect>
+  void on_effect(const Effect&) {
+    STARLING_CHECK(false && "a shard only sends");
+  }
 
   core::Shard<T> core_;
 };
@@ -60,8 +63,12 @@ class CoordinatorHost : public Host<actor::CoordinatorActor, CoordinatorHost> {
 
  private:
   core::Coordinator& core() { return core_; }
-  actor::CoordinatorActor self() { return this; }
   void on_start() {}
+  void on_effect(const core::SetTimer& timer) { tick_at(actor::CoordinatorActor{this}, timer.at); }
+  template <class Effect>
+  void on_effect(const Effect&) {
+    STARLING_CHECK(false && "a coordinator only sends and waits");
+  }
 
   [[nodiscard]] actor::StepsReport steps() const {
     const auto [min, max] = core_.spread();

@@ -98,6 +98,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   }
 
   void on_effect(const core::Done&) { report(); }
+  void on_effect(const core::SetTimer& timer) { this->tick_at(self(), timer.at); }
 
   /// Runs the user's code; what it throws goes to `self` as a message.
   template <class F>
@@ -126,7 +127,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
     if (wait <= core::Time{0}) return accept(computed);
     held_ = computed;
     held_until_ = this->scene_->now() + wait;
-    actor::send_later(this, self(), wait, actor::tick_atom_v);
+    this->tick_at(self(), held_until_);
   }
 
   void on_tick() {

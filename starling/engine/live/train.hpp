@@ -1,0 +1,148 @@
+/// Training a model on data with many workers: the main job.
+///
+///     starling::live::TrainOptions options;
+///     options.job.workers = 8;
+///     options.job.barrier = starling::barrier::parse("pssp:s=4,beta=2").value();
+///     auto outcome = starling::live::train(model, training_data, test_data, options);
+///
+/// Model and data are plain values that satisfy models::Model; see docs/write-a-model.md.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/live/job.hpp"
+#include "starling/models/clip.hpp"
+#include "starling/models/data/order.hpp"
+#include "starling/models/evaluate.hpp"
+#include "starling/models/model.hpp"
+#include "starling/models/optimizer.hpp"
+#include "starling/models/schedule.hpp"
+
+namespace starling::live {
+
+struct TrainOptions {
+  JobOptions job;
+  models::Optimizer optimizer = models::Sgd{};
+  models::Schedule schedule = {};
+  /// Applied by each worker to each of its gradients.
+  models::Clip clip = {};
+  /// Weight decay, for parameters that take it.
+  double l2 = 0;
+  /// Samples of one step of one worker.
+  std::size_t batch = 64;
+  /// Passes over the training data; replaces job.steps where given.
+  std::optional<double> epochs = std::nullopt;
+  /// A saved state to go on from, one for each range; empty: a fresh model.
+  std::vector<core::RangeState> resume = {};
+};
+
+/// Steps of one worker in one epoch over `samples` samples.
+[[nodiscard]] inline core::Step steps_per_epoch(const TrainOptions& options, std::size_t samples) {
+  return models::SampleOrder{samples, options.job.workers, options.batch, 0}.steps_per_epoch();
+}
+
+/// The ranges that a model of these parameters is cut into under `options`.
+template <class T>
+[[nodiscard]] core::Layout layout_of(std::vector<models::Parameter> parameters,
+                                     const JobOptions& options) {
+  return core::cut(std::move(parameters), sizeof(T), owner_count(options));
+}
+
+/// The parameter vector spread over its ranges.
+template <class T>
+[[nodiscard]] std::vector<core::RangeState> to_ranges(const core::Layout& layout,
+                                                      std::span<const T> vector) {
+  auto buffer = core::Buffer::make<T>(vector.size());
+  std::ranges::copy(vector, buffer->template as<T>().begin());
+  std::vector<core::RangeState> states(layout.ranges.size());
+  for (std::size_t r = 0; r < states.size(); ++r) {
+    states[r].range = static_cast<core::RangeId>(r);
+    states[r].value = {buffer, layout.ranges[r].offset, layout.ranges[r].count, nullptr};
+  }
+  return states;
+}
+
+/// The parameter vector collected from its ranges. Requires: one state for each range.
+template <class T>
+[[nodiscard]] std::vector<T> to_vector(const core::Layout& layout,
+                                       std::span<const core::RangeState> states) {
+  std::vector<T> vector(layout.size);
+  for (const auto& state : states)
+    std::ranges::copy(state.value.as<T>(), vector.begin() + static_cast<std::ptrdiff_t>(
+                                                                layout.ranges[state.range].offset));
+  return vector;
+}
+
+/// A model and its data as a Task: reads the parameters, computes one batch's gradient, hands it
+/// over. `Data` outlives the task.
+template <class M, class D>
+requires models::Model<M, D>
+class TrainTask final : public Task {
+ public:
+  using T = typename M::Scalar;
+
+  TrainTask(const M& model, const D& train, const D* test, const TrainOptions& options)
+      : model_(model),
+        train_(train),
+        test_(test),
+        clip_(options.clip),
+        seed_(options.job.seed),
+        order_(train.size(), options.job.workers, options.batch, options.job.seed),
+        layout_(layout_of<T>(model.parameters(), options.job)) {
+    if constexpr (models::RowSparseModel<M, D>)
+      by_rows_ = std::ranges::any_of(layout_.parameters, &models::Parameter::row_sparse);
+  }
+
+  [[nodiscard]] const core::Layout& layout() const override { return layout_; }
+
+  [[nodiscard]] bool plans() const override { return by_rows_; }
+
+  std::vector<core::RangeRows> plan(core::WorkerId worker, core::Step step) override;
+  StepResult compute(const StepInput& input, Scratch& scratch) override;
+  models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,
+                           Scratch& scratch) override;
+
+ private:
+  std::span<const T> assemble(std::span<const core::Value> values, Scratch& scratch) const;
+  void clear(std::span<const core::Value> values, std::span<T> g) const;
+  std::vector<core::Update::Part> dense_update(const std::shared_ptr<core::Buffer>& gradient) const;
+  std::vector<core::Update::Part> sparse_update(std::span<const core::Value> values,
+                                                std::span<const T> g, double& norm) const;
+
+  M model_;
+  const D& train_;
+  const D* test_;
+  models::Clip clip_;
+  std::uint64_t seed_;
+  models::SampleOrder order_;
+  core::Layout layout_;
+  /// True where steps read and push rows of some parameter only.
+  bool by_rows_ = false;
+};
+
+/// Trains `model`; blocks until the job has ended. `test` may be null. See JobOptions for stopping,
+/// progress and saving; errors of the options come back before anything starts.
+template <class M, class D>
+requires models::Model<M, D>
+[[nodiscard]] Result<Outcome> train(const M& model, const D& data, const D* test,
+                                    const TrainOptions& options);
+
+/// The task's layout and the parameters at the end of `outcome`, as one vector.
+template <class M>
+[[nodiscard]] std::vector<typename M::Scalar> parameters_of(const M& model,
+                                                            const TrainOptions& options,
+                                                            const Outcome& outcome) {
+  using T = typename M::Scalar;
+  return to_vector<T>(layout_of<T>(model.parameters(), options.job), outcome.model);
+}
+
+}  // namespace starling::live
+
+#include "starling/engine/live/train_impl.hpp"

@@ -1,0 +1,38 @@
+/// Figures of a model over a whole data set.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "starling/models/model.hpp"
+
+namespace starling::models {
+
+/// The model's metrics as means over all samples of `data`, computed in chunks of bounded memory.
+template <class M, class D>
+  requires Model<M, D>
+[[nodiscard]] Metrics evaluate_all(const M& model, std::span<const typename M::Scalar> w,
+                                   const D& data, Arena& arena) {
+  constexpr std::size_t chunk = 512;
+  Metrics total;
+  std::vector<std::uint32_t> rows;
+  const std::size_t size = data.size();
+  for (std::size_t first = 0; first < size; first += chunk) {
+    rows.resize(std::min(chunk, size - first));
+    std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
+    arena.reset();
+    Random random{0};
+    Pass pass{random, arena, false};
+    const Metrics part = model.evaluate(w, data, rows, pass);
+    const double share = static_cast<double>(rows.size()) / static_cast<double>(size);
+    if (total.empty())
+      for (const Metric& metric : part) total.push_back({metric.name, 0});
+    for (std::size_t m = 0; m < part.size(); ++m) total.at(m).value += part[m].value * share;
+  }
+  return total;
+}
+
+}  // namespace starling::models
