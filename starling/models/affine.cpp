@@ -1,8 +1,10 @@
 #include "starling/models/affine.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "starling/base/check.hpp"
+#include "starling/models/batches.hpp"
 #include "starling/models/gemm.hpp"
 #include "starling/models/kernels.hpp"
 
@@ -117,10 +119,7 @@ std::vector<std::uint32_t> stored_columns(const Table& table, Batch batch) {
     const auto columns = table.sparse_row(row).columns;
     found.insert(found.end(), columns.begin(), columns.end());
   }
-  std::ranges::sort(found);
-  const auto rest = std::ranges::unique(found);
-  found.erase(rest.begin(), rest.end());
-  return found;
+  return ascending(std::move(found));
 }
 
 #define STARLING_INSTANTIATE(T)                                                        \

@@ -2,6 +2,12 @@
 
 namespace starling::models {
 
+std::vector<std::uint32_t> ascending(std::vector<std::uint32_t> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
 std::string describe_labels(std::size_t classes) {
   if (classes == 0) return "real targets";
   return std::to_string(classes) + (classes == 1 ? " class" : " classes");

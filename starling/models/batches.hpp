@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "starling/base/check.hpp"
 #include "starling/base/result.hpp"
@@ -26,6 +28,9 @@ void for_pieces(Batch batch, Visit visit) {
 [[nodiscard]] inline std::size_t offset(Batch batch, Batch piece) {
   return static_cast<std::size_t>(piece.data() - batch.data());
 }
+
+/// `numbers` in ascending order, without repetition.
+[[nodiscard]] std::vector<std::uint32_t> ascending(std::vector<std::uint32_t> numbers);
 
 /// A loss's sums as means over `rows` rows; zeros for no rows.
 template <class Loss>

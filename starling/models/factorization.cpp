@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "starling/base/check.hpp"
 #include "starling/models/batches.hpp"
@@ -161,10 +162,7 @@ std::vector<TouchedRows> Factorization<T>::touched(const Table& data, Batch batc
     found.reserve(batch.size());
     for (const std::uint32_t row : batch)
       found.push_back(static_cast<std::uint32_t>(data.dense_row(row)[column]));
-    std::ranges::sort(found);
-    const auto rest = std::ranges::unique(found);
-    found.erase(rest.begin(), rest.end());
-    return found;
+    return ascending(std::move(found));
   };
   const auto users = ids(0);
   const auto items = ids(1);

@@ -86,21 +86,22 @@ STARLING_INLINE float exp_of(float x) {
       std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(rounder) + 127U;
   return series * std::bit_cast<float>(exponent << 23U);
 }
-STARLING_INLINE double exp_of(double x) { return std::exp(x); }
-
 STARLING_INLINE float tanh_of(float x) { return 1.0F - 2.0F / (exp_of(2.0F * x) + 1.0F); }
-STARLING_INLINE double tanh_of(double x) { return std::tanh(x); }
 
-template <class T>
-STARLING_INLINE void exp_loop(T* x, Size n) {
+STARLING_CLONES void exp_all(float* x, Size n) {
 #pragma omp simd
   for (Size i = 0; i < n; ++i) x[i] = exp_of(x[i]);
 }
+void exp_all(double* x, Size n) {
+  for (Size i = 0; i < n; ++i) x[i] = std::exp(x[i]);
+}
 
-template <class T>
-STARLING_INLINE void tanh_loop(T* x, Size n) {
+STARLING_CLONES void tanh_all(float* x, Size n) {
 #pragma omp simd
   for (Size i = 0; i < n; ++i) x[i] = tanh_of(x[i]);
+}
+void tanh_all(double* x, Size n) {
+  for (Size i = 0; i < n; ++i) x[i] = std::tanh(x[i]);
 }
 
 template <class T>
@@ -155,11 +156,9 @@ STARLING_INLINE void add_sparse_outer_loop(Columns columns, const float* values,
   STARLING_CLONES void relu_backward_of(const T* y, T* dy, Size n) {                               \
     relu_backward_loop(y, dy, n);                                                                  \
   }                                                                                                \
-  STARLING_CLONES void tanh_all(T* x, Size n) { tanh_loop(x, n); }                                 \
   STARLING_CLONES void tanh_backward_of(const T* y, T* dy, Size n) {                               \
     tanh_backward_loop(y, dy, n);                                                                  \
   }                                                                                                \
-  STARLING_CLONES void exp_all(T* x, Size n) { exp_loop(x, n); }                                   \
   STARLING_CLONES void add_column_sums_of(const T* x, Size rows, T* sums, Size columns) {          \
     add_column_sums_loop(x, rows, sums, columns);                                                  \
   }                                                                                                \

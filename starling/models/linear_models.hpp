@@ -1,7 +1,6 @@
 /// The models of one affine layer, by name.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>

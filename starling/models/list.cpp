@@ -1,6 +1,8 @@
 #include "starling/models/list.hpp"
 
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
@@ -22,7 +24,10 @@ struct List<std::variant<Each...>> {
   /// Nothing where no model has the spec's name.
   static std::optional<Result<Any>> parse(const Spec& spec, const Table& data) {
     std::optional<Result<Any>> found;
-    ((spec.name == Each::name && (found = parse_as<Each>(spec, data), true)) || ...);
+    const auto read = [&]<class Model>(std::type_identity<Model>) {
+      if (spec.name == Model::name) found = parse_as<Model>(spec, data);
+    };
+    (read(std::type_identity<Each>{}), ...);
     return found;
   }
 

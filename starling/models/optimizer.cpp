@@ -13,11 +13,6 @@ namespace {
 
 using Size = std::size_t;
 
-template <class... Each>
-struct Overloaded : Each... {
-  using Each::operator()...;
-};
-
 template <class T>
 STARLING_INLINE void descend_loop(T lr, T l2, const T* g, T* w, Size n) {
 #pragma omp simd
@@ -172,6 +167,24 @@ std::string option(const char* key, double value, double by_default) {
   return value == by_default ? "" : std::string{","} + key + "=" + print_number(value);
 }
 
+std::string print_of(const Sgd& sgd) {
+  return "sgd:lr=" + print_number(sgd.lr) + option("momentum", sgd.momentum, 0) +
+         (sgd.nesterov ? ",nesterov" : "");
+}
+std::string print_of(const Adagrad& adagrad) {
+  return "adagrad:lr=" + print_number(adagrad.lr) +
+         option("epsilon", adagrad.epsilon, Adagrad{}.epsilon);
+}
+std::string print_of(const Adam& adam) {
+  return "adam:lr=" + print_number(adam.lr) + option("beta1", adam.beta1, Adam{}.beta1) +
+         option("beta2", adam.beta2, Adam{}.beta2) +
+         option("epsilon", adam.epsilon, Adam{}.epsilon);
+}
+
+Size slots_of(const Sgd& sgd) { return sgd.momentum > 0 ? 1 : 0; }
+Size slots_of(const Adagrad&) { return 1; }
+Size slots_of(const Adam&) { return 2; }
+
 }  // namespace
 
 Result<Optimizer> parse_optimizer(std::string_view text) {
@@ -194,27 +207,11 @@ Result<Optimizer> parse_optimizer(std::string_view text) {
 }
 
 std::string print(const Optimizer& optimizer) {
-  const Overloaded printer{
-      [](const Sgd& o) {
-        return "sgd:lr=" + print_number(o.lr) + option("momentum", o.momentum, 0) +
-               (o.nesterov ? ",nesterov" : "");
-      },
-      [](const Adagrad& o) {
-        return "adagrad:lr=" + print_number(o.lr) + option("epsilon", o.epsilon, Adagrad{}.epsilon);
-      },
-      [](const Adam& o) {
-        return "adam:lr=" + print_number(o.lr) + option("beta1", o.beta1, Adam{}.beta1) +
-               option("beta2", o.beta2, Adam{}.beta2) +
-               option("epsilon", o.epsilon, Adam{}.epsilon);
-      }};
-  return std::visit(printer, optimizer);
+  return std::visit([](const auto& any) { return print_of(any); }, optimizer);
 }
 
 std::size_t slots(const Optimizer& optimizer) {
-  return std::visit(
-      Overloaded{[](const Sgd& sgd) -> Size { return sgd.momentum > 0 ? 1 : 0; },
-                 [](const Adagrad&) -> Size { return 1; }, [](const Adam&) -> Size { return 2; }},
-      optimizer);
+  return std::visit([](const auto& any) { return slots_of(any); }, optimizer);
 }
 
 double learning_rate(const Optimizer& optimizer) {

@@ -1,0 +1,268 @@
+// Every model against central finite differences, and against what the model concept promises.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "model_data.hpp"
+#include "starling/models/list.hpp"
+
+namespace starling::models {
+namespace {
+
+struct Case {
+  std::string model;
+  Table (*data)();
+};
+
+void PrintTo(const Case& given, std::ostream* out) { *out << given.model; }
+
+template <std::size_t Features, std::size_t Classes>
+Table dense() {
+  return dense_table(23, Features, Classes);
+}
+template <std::size_t Features, std::size_t Classes>
+Table sparse() {
+  return sparse_table(23, Features, Classes);
+}
+Table ratings() { return ratings_table(23, 5, 7); }
+
+const std::vector<Case> cases{
+    {"linear", dense<7, 0>},
+    {"linear:bias=1", dense<1, 0>},
+    {"linear:bias=1", sparse<9, 0>},
+    {"logistic", dense<70, 2>},
+    {"logistic:bias=0", sparse<9, 2>},
+    {"softmax", dense<7, 5>},
+    {"softmax", dense<5, 2>},
+    {"softmax:bias=0", sparse<9, 3>},
+    {"svm", dense<7, 2>},
+    {"svm", dense<7, 4>},
+    {"svm", sparse<9, 2>},
+    {"svm:bias=0", sparse<9, 3>},
+    {"mf:rank=1", ratings},
+    {"mf:rank=3", ratings},
+    {"mlp:6-5-3", dense<6, 3>},
+    {"mlp:6-3", dense<6, 3>},
+    {"mlp:6-8-7-3,activation=tanh", dense<6, 3>},
+    {"mlp:6-5-1", dense<6, 0>},
+    {"mlp:6-1-1,activation=tanh", dense<6, 0>},
+    {"mlp:9-5-4", sparse<9, 4>},
+    {"mlp:9-1,activation=tanh", sparse<9, 0>},
+};
+
+/// A model, its data, random parameters, and calls on them.
+template <class T = double>
+struct Subject {
+  explicit Subject(const Case& given)
+      : data(given.data()), model(parse_model<T>(given.model, data).value()) {
+    Random random{5};
+    w.resize(total_size(parameters()));
+    for (T& value : w) value = static_cast<T>(0.3 * random.normal());
+  }
+
+  std::vector<Parameter> parameters() const {
+    return std::visit([](const auto& any) { return any.parameters(); }, model);
+  }
+  double gradient(Batch batch, std::vector<T>& g) {
+    arena.reset();
+    Random random{1};
+    Pass pass{random, arena};
+    g.assign(w.size(), T{0});
+    return std::visit([&](const auto& any) { return any.gradient(w, data, batch, g, pass); },
+                      model);
+  }
+  Metrics evaluate(Batch batch) {
+    arena.reset();
+    Random random{1};
+    Pass pass{random, arena, false};
+    return std::visit([&](const auto& any) { return any.evaluate(w, data, batch, pass); }, model);
+  }
+  std::vector<float> predict(Batch batch) {
+    arena.reset();
+    Random random{1};
+    Pass pass{random, arena, false};
+    std::vector<float> out(batch.size());
+    std::visit([&](const auto& any) { any.predict(w, data, batch, pass, out); }, model);
+    return out;
+  }
+  std::vector<TouchedRows> touched(Batch batch) const {
+    return std::visit([&](const auto& any) { return any.touched(data, batch); }, model);
+  }
+
+  Table data;
+  AnyModel<T> model;
+  std::vector<T> w;
+  Arena arena;
+};
+
+class Models : public testing::TestWithParam<Case> {};
+
+void expect_differences_agree(Subject<>& subject, Batch batch) {
+  std::vector<double> g;
+  const double loss = subject.gradient(batch, g);
+  EXPECT_NEAR(loss, subject.evaluate(batch)[0].value, 1e-12);
+  constexpr double step = 1e-5;
+  double largest = 0;
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    const double kept = subject.w[i];
+    subject.w[i] = kept + step;
+    const double above = subject.evaluate(batch)[0].value;
+    subject.w[i] = kept - step;
+    const double below = subject.evaluate(batch)[0].value;
+    subject.w[i] = kept;
+    EXPECT_NEAR(g[i], (above - below) / (2 * step), 1e-8) << "parameter " << i;
+    largest = std::max(largest, std::abs(g[i]));
+  }
+  EXPECT_GT(largest, 1e-3) << "a gradient of zeros proves nothing";
+}
+
+TEST_P(Models, GradientIsTheSlopeOfTheLoss) {
+  Subject subject{GetParam()};
+  expect_differences_agree(subject, all_rows(subject.data));
+}
+
+TEST_P(Models, GradientOfScatteredAndRepeatedRows) {
+  Subject subject{GetParam()};
+  const std::vector<std::uint32_t> batch{4, 22, 4, 0, 9, 4, 17};
+  expect_differences_agree(subject, batch);
+}
+
+TEST_P(Models, GradientOfOneRow) {
+  Subject subject{GetParam()};
+  const std::vector<std::uint32_t> batch{6};
+  expect_differences_agree(subject, batch);
+}
+
+TEST_P(Models, RepeatedRowsWeighAsOftenAsTheyStand) {
+  Subject subject{GetParam()};
+  std::vector<double> once, other, mixed;
+  const double loss_once = subject.gradient(std::vector<std::uint32_t>{3}, once);
+  const double loss_other = subject.gradient(std::vector<std::uint32_t>{8}, other);
+  const double loss_mixed = subject.gradient(std::vector<std::uint32_t>{3, 8, 3}, mixed);
+  EXPECT_NEAR(loss_mixed, (2 * loss_once + loss_other) / 3, 1e-12);
+  for (std::size_t i = 0; i < mixed.size(); ++i)
+    EXPECT_NEAR(mixed[i], (2 * once[i] + other[i]) / 3, 1e-12);
+}
+
+TEST_P(Models, BatchesLargerThanOnePieceAreMeansOfAll) {
+  Subject subject{GetParam()};
+  std::vector<std::uint32_t> batch;
+  for (std::uint32_t i = 0; i < 23 * 30; ++i) batch.push_back(i % 23);
+  std::vector<double> whole, many;
+  const double loss = subject.gradient(all_rows(subject.data), whole);
+  EXPECT_NEAR(subject.gradient(batch, many), loss, 1e-12);
+  for (std::size_t i = 0; i < many.size(); ++i) EXPECT_NEAR(many[i], whole[i], 1e-12);
+  const auto small = subject.evaluate(all_rows(subject.data));
+  const auto large = subject.evaluate(batch);
+  for (std::size_t m = 0; m < small.size(); ++m) EXPECT_NEAR(small[m].value, large[m].value, 1e-12);
+}
+
+TEST_P(Models, FloatAgreesWithDouble) {
+  Subject<double> exact{GetParam()};
+  Subject<float> rough{GetParam()};
+  std::vector<double> g;
+  std::vector<float> h;
+  const auto batch = all_rows(exact.data);
+  EXPECT_NEAR(exact.gradient(batch, g), rough.gradient(batch, h), 1e-4);
+  for (std::size_t i = 0; i < g.size(); ++i) EXPECT_NEAR(g[i], static_cast<double>(h[i]), 1e-4);
+}
+
+TEST_P(Models, PredictionsAgreeWithTheMetric) {
+  Subject subject{GetParam()};
+  const auto batch = all_rows(subject.data);
+  const auto predicted = subject.predict(batch);
+  const auto metrics = subject.evaluate(batch);
+  ASSERT_EQ(metrics.size(), 2U);
+  EXPECT_EQ(metrics[0].name, "loss");
+  double sum = 0;
+  for (const std::uint32_t row : batch) {
+    const float label = subject.data.label(row);
+    const auto error = static_cast<double>(predicted[row] - label);
+    sum += subject.data.classes() > 0 ? (predicted[row] == label ? 1 : 0) : error * error;
+  }
+  EXPECT_EQ(metrics[1].name, subject.data.classes() > 0 ? "accuracy" : "mse");
+  EXPECT_NEAR(metrics[1].value, sum / static_cast<double>(batch.size()), 1e-6);
+}
+
+TEST_P(Models, NothingButTouchedRowsIsReadOrWritten) {
+  Subject subject{GetParam()};
+  const std::vector<std::uint32_t> batch{2, 11};
+  const auto touched = subject.touched(batch);
+  std::vector<double> g, again;
+  const double loss = subject.gradient(batch, g);
+  const auto parameters = subject.parameters();
+  std::size_t start = 0;
+  std::vector<bool> allowed(g.size(), true);
+  for (std::size_t p = 0; p < parameters.size(); start += parameters[p].size(), ++p) {
+    if (!parameters[p].row_sparse) continue;
+    const auto rows = std::ranges::find(touched, p, &TouchedRows::parameter);
+    ASSERT_NE(rows, touched.end()) << parameters[p].name;
+    for (std::size_t i = 0; i < parameters[p].size(); ++i) {
+      const auto row = static_cast<std::uint32_t>(i / parameters[p].row_size());
+      allowed[start + i] = std::ranges::binary_search(rows->rows, row);
+    }
+  }
+  for (std::size_t i = 0; i < g.size(); ++i) {
+    if (allowed[i]) continue;
+    EXPECT_EQ(g[i], 0);
+    subject.w[i] = std::numeric_limits<double>::quiet_NaN();
+  }
+  EXPECT_EQ(subject.gradient(batch, again), loss);
+  EXPECT_EQ(again, g);
+}
+
+TEST_P(Models, EmptyBatchesAreHarmless) {
+  Subject subject{GetParam()};
+  std::vector<double> g;
+  EXPECT_EQ(subject.gradient({}, g), 0);
+  EXPECT_EQ(g, std::vector<double>(g.size(), 0));
+  EXPECT_EQ(subject.evaluate({})[0].value, 0);
+}
+
+TEST_P(Models, SurviveExtremeParameters) {
+  Subject<float> subject{GetParam()};
+  for (float& value : subject.w) value *= 1e4F;
+  std::vector<float> g;
+  EXPECT_TRUE(std::isfinite(subject.gradient(all_rows(subject.data), g)));
+  for (const float slope : g) ASSERT_TRUE(std::isfinite(slope));
+}
+
+TEST_P(Models, StartAsDocumented) {
+  Subject subject{GetParam()};
+  Random random{7};
+  std::vector<double> w(subject.w.size(), -1);
+  std::visit([&](const auto& any) { any.initialise(w, random); }, subject.model);
+  const bool convex = subject.model.index() < 4;
+  const auto moved = std::ranges::count_if(w, [](double value) { return value != 0; });
+  EXPECT_EQ(convex, moved == 0);
+  EXPECT_TRUE(std::ranges::none_of(w, [](double value) { return value == -1; }));
+}
+
+TEST_P(Models, TrainByPlainDescent) {
+  Subject subject{GetParam()};
+  Random random{7};
+  std::visit([&](const auto& any) { any.initialise(subject.w, random); }, subject.model);
+  const auto batch = all_rows(subject.data);
+  std::vector<double> g;
+  const double first = subject.gradient(batch, g);
+  for (int step = 0; step < 200; ++step) {
+    subject.gradient(batch, g);
+    for (std::size_t i = 0; i < g.size(); ++i) subject.w[i] -= 0.05 * g[i];
+  }
+  EXPECT_LT(subject.gradient(batch, g), 0.98 * first);
+}
+
+std::string name_of(const testing::TestParamInfo<Case>& given) {
+  std::string name = std::to_string(given.index) + "_" + given.param.model;
+  std::ranges::replace_if(
+      name, [](char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(All, Models, testing::ValuesIn(cases), name_of);
+
+}  // namespace
+}  // namespace starling::models

@@ -1,0 +1,138 @@
+#include "starling/models/list.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "model_data.hpp"
+
+namespace starling::models {
+namespace {
+
+std::string refusal(const char* text, const Table& data) {
+  return parse_model<float>(text, data).error().message;
+}
+
+TEST(ModelList, PrintsWhatItReads) {
+  const Table classes = dense_table(9, 4, 3);
+  const Table two = sparse_table(9, 4, 2);
+  const Table real = dense_table(9, 4, 0);
+  const auto printed = [](const char* text, const Table& data) {
+    return print(parse_model<double>(text, data).value());
+  };
+  EXPECT_EQ(printed("linear", real), "linear");
+  EXPECT_EQ(printed("linear:bias=1", real), "linear:bias=1");
+  EXPECT_EQ(printed("linear:bias=0", real), "linear");
+  EXPECT_EQ(printed("logistic:bias=1", two), "logistic");
+  EXPECT_EQ(printed("softmax:bias=0", classes), "softmax:bias=0");
+  EXPECT_EQ(printed("svm", two), "svm");
+  EXPECT_EQ(printed("mlp:4-7-3", classes), "mlp:4-7-3");
+  EXPECT_EQ(printed("mlp:4-7-5-1,activation=tanh", real), "mlp:4-7-5-1,activation=tanh");
+  const Table ratings{2, 0, Table::Dense{{0, 4, 2, 1}}, {3, 5}};
+  EXPECT_EQ(printed("mf", ratings), "mf:rank=16,users=3,items=5");
+  EXPECT_EQ(printed("mf:rank=2,users=9", ratings), "mf:rank=2,users=9,items=5");
+  EXPECT_EQ(printed("mf:rank=2,users=9,items=5", ratings), "mf:rank=2,users=9,items=5");
+}
+
+TEST(ModelList, SaysWhatIsWrongWithTheText) {
+  const Table data = dense_table(9, 4, 3);
+  EXPECT_EQ(refusal("sotfmax", data),
+            "unknown model 'sotfmax'; did you mean 'softmax'? valid: linear, logistic, softmax, "
+            "svm, mf, mlp");
+  EXPECT_EQ(refusal("", data), "model: '' has no name");
+  EXPECT_EQ(refusal("softmax:bias=2", data),
+            "softmax: bias=2 must be a whole number >= 0 and <= 1");
+  EXPECT_EQ(refusal("softmax:rank=2", data), "softmax: unknown option 'rank'; valid: bias");
+  EXPECT_EQ(refusal("mf:rank=0", data), "mf: rank=0 must be a whole number >= 1 and <= 65536");
+  EXPECT_EQ(refusal("mlp", data), "mlp: needs its widths, e.g. mlp:784-128-10");
+  EXPECT_EQ(refusal("mlp:784", data), "mlp: '784' is not a list of widths like 784-128-10");
+  EXPECT_EQ(refusal("mlp:4-0-3", data), "mlp: '4-0-3' is not a list of widths like 784-128-10");
+  EXPECT_EQ(refusal("mlp:4--3", data), "mlp: '4--3' is not a list of widths like 784-128-10");
+  EXPECT_EQ(refusal("mlp:4-3,activation=relo", data),
+            "mlp: unknown activation 'relo'; did you mean 'relu'? valid: relu, tanh");
+}
+
+TEST(ModelList, SaysWhyTheDataDoesNotFit) {
+  const Table ten = dense_table(40, 4, 10);
+  const Table real = dense_table(9, 4, 0);
+  EXPECT_EQ(refusal("logistic", ten), "logistic needs 2 classes, the data has 10");
+  EXPECT_EQ(refusal("logistic", real), "logistic needs 2 classes, the data has real targets");
+  EXPECT_EQ(refusal("linear", ten), "linear needs real targets, the data has 10 classes");
+  EXPECT_EQ(refusal("softmax", real), "softmax needs 2 or more classes, the data has real targets");
+  EXPECT_EQ(refusal("svm", dense_table(3, 4, 1)), "svm needs 2 or more classes, the data has 1");
+  EXPECT_EQ(refusal("mlp:784-128-10", ten),
+            "mlp:784-128-10 starts with another width than the data's 4 features; "
+            "use mlp:4-128-10");
+  EXPECT_EQ(refusal("mlp:4-128-9", ten),
+            "mlp:4-128-9 ends with another width than the data's 10 classes; use mlp:4-128-10");
+  EXPECT_EQ(refusal("mlp:4-8-2", real),
+            "mlp:4-8-2 must end with width 1 for real targets; use mlp:4-8-1");
+  EXPECT_EQ(refusal("mf", ten), "mf needs 2 features (user, item), the data has 4");
+  EXPECT_EQ(refusal("mf", dense_table(9, 2, 3)),
+            "mf needs ratings as real targets, the data has 3 classes");
+  EXPECT_EQ(refusal("mf", sparse_table(9, 2, 0)),
+            "mf needs dense rows (user, item), the data has sparse ones");
+  const Table odd{2, 0, Table::Dense{{0, 1, 2, 1.5F}}, {3, 5}};
+  EXPECT_EQ(refusal("mf", odd),
+            "mf: the item id in row 1 is not a whole number from 0 to 16777215");
+  const Table ids{2, 0, Table::Dense{{0, 1, 7, 1}}, {3, 5}};
+  EXPECT_EQ(refusal("mf:users=7", ids),
+            "mf: the user id in row 1 is not a whole number from 0 to 6");
+}
+
+TEST(ModelList, ModelsRefuseOtherDataThanTheyWereBuiltFor) {
+  const auto refused = [](const char* text, const Table& built, const Table& other) {
+    const auto model = parse_model<float>(text, built).value();
+    const auto accepted = std::visit([&](const auto& any) { return any.accepts(other); }, model);
+    return accepted ? std::string{} : accepted.error().message;
+  };
+  const Table dense = dense_table(9, 4, 3);
+  EXPECT_EQ(refused("softmax", dense, dense_table(5, 4, 3)), "");
+  EXPECT_EQ(refused("softmax", dense, dense_table(5, 4, 2)), "");
+  EXPECT_EQ(refused("softmax", dense, dense_table(5, 6, 3)),
+            "softmax was built for 4 features, the data has 6");
+  EXPECT_EQ(refused("mlp:4-3", dense, dense_table(5, 4, 5)),
+            "mlp was built for 3 classes, the data has 5 classes");
+  EXPECT_EQ(refused("svm", dense, dense_table(5, 4, 0)),
+            "svm was built for 3 classes, the data has real targets");
+  EXPECT_EQ(refused("svm", dense, sparse_table(5, 4, 3)),
+            "svm was built for dense rows, the data has sparse ones");
+  const Table sparse = sparse_table(9, 8, 2);
+  EXPECT_EQ(refused("logistic", sparse, sparse_table(9, 7, 2)), "");
+  EXPECT_EQ(refused("logistic", sparse, sparse_table(9, 9, 2)),
+            "logistic was built for 8 features, the data has 9");
+  const Table ratings{2, 0, Table::Dense{{0, 4, 2, 1}}, {3, 5}};
+  EXPECT_EQ(refused("mf", ratings, Table{2, 0, Table::Dense{{3, 0}}, {1}}),
+            "mf: the user id in row 0 is not a whole number from 0 to 2");
+}
+
+TEST(ModelList, NamesEveryModelOnce) {
+  const auto names = model_names();
+  ASSERT_EQ(names.size(), 6U);
+  for (const auto& [name, summary] : names) {
+    EXPECT_NE(summary.find(name), std::string_view::npos) << name;
+    EXPECT_EQ(std::ranges::count(names, name, &ModelName::name), 1);
+  }
+}
+
+TEST(ModelList, ShapesComeFromTheData) {
+  const auto parameters = [](const char* text, const Table& data) {
+    const auto model = parse_model<float>(text, data).value();
+    return std::visit([](const auto& any) { return any.parameters(); }, model);
+  };
+  const auto linear = parameters("linear", dense_table(9, 1000, 0));
+  ASSERT_EQ(linear.size(), 1U);
+  EXPECT_EQ(linear[0].shape, std::vector<std::size_t>{1000});
+  EXPECT_FALSE(linear[0].row_sparse);
+  const auto softmax = parameters("softmax", sparse_table(30, 6, 4));
+  EXPECT_EQ(softmax[0].shape, (std::vector<std::size_t>{6, 4}));
+  EXPECT_TRUE(softmax[0].row_sparse);
+  EXPECT_FALSE(softmax[1].decay);
+  EXPECT_EQ(total_size(parameters("mlp:784-512-512-10", dense_table(9, 784, 10))), 669706U);
+  EXPECT_EQ(total_size(parameters("svm", dense_table(9, 5, 2))), 6U);
+  const Table ratings{2, 0, Table::Dense{{0, 4, 2, 1}}, {3, 5}};
+  EXPECT_EQ(total_size(parameters("mf:rank=2", ratings)), (3U + 5U) * 3U + 1U);
+}
+
+}  // namespace
+}  // namespace starling::models

@@ -1,0 +1,108 @@
+// What a compute thread relies on: gradients allocate nothing once warm, stay on their caller's
+// thread, and do not disturb each other.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+#include <string>
+#include <thread>
+
+#include "model_data.hpp"
+#include "starling/models/gemm.hpp"
+#include "starling/models/list.hpp"
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+}  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  ++allocations;
+  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  throw std::bad_alloc{};
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace starling::models {
+namespace {
+
+template <class T>
+double gradient(const AnyModel<T>& model, std::span<const T> w, const Table& data, Batch batch,
+                std::span<T> g, Arena& arena) {
+  arena.reset();
+  Random random{1};
+  Pass pass{random, arena};
+  return std::visit([&](const auto& any) { return any.gradient(w, data, batch, g, pass); }, model);
+}
+
+template <class T>
+std::vector<T> start(const AnyModel<T>& model) {
+  const auto parameters = std::visit([](const auto& any) { return any.parameters(); }, model);
+  std::vector<T> w(total_size(parameters));
+  Random random{2};
+  for (T& value : w) value = static_cast<T>(0.1 * random.normal());
+  return w;
+}
+
+void expect_no_allocation(const char* text, const Table& data) {
+  const auto model = parse_model<float>(text, data).value();
+  const auto w = start(model);
+  std::vector<float> g(w.size());
+  const auto batch = all_rows(data);
+  Arena arena;
+  gradient<float>(model, w, data, batch, g, arena);
+  const std::size_t before = allocations;
+  gradient<float>(model, w, data, batch, g, arena);
+  EXPECT_EQ(allocations, before) << text;
+}
+
+TEST(SteadyState, WarmGradientsAllocateNothing) {
+  const std::size_t before = allocations;
+  const Table data = dense_table(700, 9, 0);
+  ASSERT_GT(allocations, before) << "the count does not count";
+  expect_no_allocation("linear", data);
+  expect_no_allocation("logistic", sparse_table(700, 9, 2));
+  expect_no_allocation("softmax", dense_table(700, 9, 4));
+  expect_no_allocation("svm", sparse_table(700, 9, 4));
+  expect_no_allocation("mf", ratings_table(700, 9, 4));
+  expect_no_allocation("mlp:9-33-17-4", dense_table(700, 9, 4));
+  expect_no_allocation("mlp:9-33-1", sparse_table(700, 9, 0));
+}
+
+TEST(SteadyState, ThreadsShareAModelAndAgree) {
+  const Table data = dense_table(700, 40, 4);
+  const auto model = parse_model<float>("mlp:40-64-4", data).value();
+  const auto w = start(model);
+  std::vector<std::vector<float>> gradients(4, std::vector<float>(w.size()));
+  std::vector<std::thread> threads;
+  for (auto& g : gradients)
+    threads.emplace_back([&] {
+      Arena arena;
+      for (int i = 0; i < 5; ++i) gradient<float>(model, w, data, all_rows(data), g, arena);
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& g : gradients) EXPECT_EQ(g, gradients[0]);
+}
+
+/// Threads of this process; 0 where the system does not say.
+int thread_count() {
+  std::ifstream status{"/proc/self/status"};
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("Threads:")) return std::stoi(line.substr(8));
+  return 0;
+}
+
+TEST(SteadyState, ProductsStartNoThreads) {
+  const std::size_t n = 512;
+  const std::vector<float> a(n * n, 1.0F);
+  std::vector<float> c(n * n);
+  const int before = thread_count();
+  gemm<float>({a.data(), n, n}, {a.data(), n, n}, 0.0F, {c.data(), n, n});
+  EXPECT_EQ(thread_count(), before);
+  EXPECT_EQ(c[n], static_cast<float>(n));
+}
+
+}  // namespace
+}  // namespace starling::models
