@@ -30,6 +30,10 @@ struct handler<R(As...)> {
 template <class... Signatures>
 using Interface = caf::typed_actor<typename detail::handler<Signatures>::type...>;
 
+/// One more signature, to extend an interface with.
+template <class Signature>
+using Handles = typename detail::handler<Signature>::type;
+
 /// Sends from inside an actor.
 template <class Self, class Handle, class... Ts>
 void send(Self* self, const Handle& to, Ts&&... xs) {

@@ -8,9 +8,12 @@
 
 namespace starling::actor {
 
+// clang-format off: one line and one comment a signature.
+
 /// Computes updates, one step after the other.
 using WorkerActor =
-    Interface<void(DirectoryPtr),      // The job starts; these are its members.
+    Interface<void(DirectoryPtr),      // These are the job's members.
+              void(start_atom),        // Everyone knows everyone: the job starts.
               void(core::Value),       // An owner answers a Pull.
               void(core::Ack),         // An owner holds a push.
               void(core::Proceed),     // The coordinator lets it pass.
@@ -28,7 +31,7 @@ using WorkerActor =
               void(quit_atom)>;       // The job is over.
 
 /// Owns ranges of the parameters.
-using OwnerActor = Interface<void(DirectoryPtr),    // The job starts.
+using OwnerActor = Interface<void(DirectoryPtr),    // These are the job's members.
                              void(core::Pull),      // A worker reads a range.
                              void(core::Push),      // A worker's update of a range.
                              void(core::Ended),     // A worker's last step.
@@ -37,16 +40,17 @@ using OwnerActor = Interface<void(DirectoryPtr),    // The job starts.
 
 /// Keeps the steps in central mode.
 using CoordinatorActor =
-    Interface<void(DirectoryPtr),      // The job starts.
+    Interface<void(DirectoryPtr),      // These are the job's members.
               void(core::Arrived),     // A worker has finished a step and wants to pass.
               void(core::Ended),       // A worker's last step.
               void(core::Stop),        // Stop everyone who waits or arrives.
               void(tick_atom),         // A timer.
-              StepsReport(step_atom),  // Who is where?
+              StepsReport(step_atom),  // Who is where? For anyone.
               void(quit_atom)>;        // The job is over.
 
 /// Collects reports for display, evaluation, stopping and saving. Nobody waits for it.
-using ObserverActor = Interface<void(DirectoryPtr),  // The job starts.
+using ObserverActor = Interface<void(DirectoryPtr),  // These are the job's members.
+                                void(start_atom),    // The job starts.
                                 void(Report),        // A worker's progress; answered with a credit.
                                 void(core::RangeState),  // An owner's state of a range.
                                 void(Evaluated),   // The compute pool has evaluated the model.
@@ -55,10 +59,11 @@ using ObserverActor = Interface<void(DirectoryPtr),  // The job starts.
                                 void(tick_atom),   // Time to look.
                                 void(quit_atom)>;  // The job is over.
 
-/// A worker that also owns ranges.
-using PeerActor = WorkerActor::extend<
-    caf::replies_to<core::Pull>::with<void>, caf::replies_to<core::Push>::with<void>,
-    caf::replies_to<core::Ended>::with<void>, caf::replies_to<core::Snapshot>::with<void>>;
+/// A worker that also owns ranges: may be told all that a worker and an owner may.
+using PeerActor = WorkerActor::extend<Handles<void(core::Pull)>, Handles<void(core::Push)>,
+                                      Handles<void(core::Ended)>, Handles<void(core::Snapshot)>>;
+
+// clang-format on
 
 /// Who is who. Complete before the first message of a job is sent.
 struct Directory {

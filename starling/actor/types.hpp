@@ -99,6 +99,7 @@ CAF_ADD_TYPE_ID(starling, (starling::actor::Report))
 CAF_ADD_TYPE_ID(starling, (starling::actor::StepsReport))
 CAF_ADD_TYPE_ID(starling, (starling::actor::Failure))
 
+CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
 CAF_ADD_ATOM(starling, starling::actor, tick_atom, "tick")
 CAF_ADD_ATOM(starling, starling::actor, step_atom, "step")
 CAF_ADD_ATOM(starling, starling::actor, credit_atom, "credit")

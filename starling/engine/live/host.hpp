@@ -116,11 +116,8 @@ class Host : public Interface::base {
     };
   }
 
-  auto start_with_directory() {
-    return [this](const actor::DirectoryPtr& directory) {
-      directory_ = directory;
-      derived().on_start();
-    };
+  auto learn_directory() {
+    return [this](const actor::DirectoryPtr& directory) { directory_ = directory; };
   }
 
   auto quit_when_told() {

@@ -74,7 +74,10 @@ class Company {
   Outcome run() {
     hire();
     scene_->start = std::chrono::steady_clock::now();
+    // Two rounds: nobody starts before everyone knows whom to answer.
     for_everyone([&](const auto& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
+    actor::post(directory_->observer, actor::start_atom_v);
+    for (const auto& worker : directory_->workers) actor::post(worker, actor::start_atom_v);
     Outcome outcome = verdict_->wait();
     scene_->pool.reset();  // running computations end; the rest is dropped
     for_everyone([](const auto& member) { actor::post(member, actor::quit_atom_v); });

@@ -46,10 +46,8 @@ ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobO
 }
 
 actor::ObserverActor::behavior_type ObserverHost::make_behavior() {
-  return {[this](const actor::DirectoryPtr& directory) {
-            directory_ = directory;
-            on_tick();
-          },
+  return {[this](const actor::DirectoryPtr& directory) { directory_ = directory; },
+          [this](actor::start_atom) { on_tick(); },
           [this](const actor::Report& report) { on_report(report); },
           [this](const core::RangeState& state) { on_state(state); },
           [this](const actor::Evaluated& evaluated) { on_evaluated(evaluated); },

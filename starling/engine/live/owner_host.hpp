@@ -19,7 +19,7 @@ class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
       : Super(config, std::move(scene), stream), core_(std::move(core)) {}
 
   actor::OwnerActor::behavior_type make_behavior() override {
-    return {this->start_with_directory(),
+    return {this->learn_directory(),
             this->template forward<core::Pull>(),
             this->template forward<core::Push>(),
             this->template forward<core::Ended>(),
@@ -29,7 +29,6 @@ class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
 
  private:
   core::Shard<T>& core() { return core_; }
-  void on_start() {}
   template <class Effect>
   void on_effect(const Effect&) {
     STARLING_CHECK(false && "a shard only sends");
@@ -50,7 +49,7 @@ class CoordinatorHost : public Host<actor::CoordinatorActor, CoordinatorHost> {
       : Super(config, std::move(scene), stream), core_(std::move(core)) {}
 
   actor::CoordinatorActor::behavior_type make_behavior() override {
-    return {start_with_directory(),
+    return {learn_directory(),
             forward<core::Arrived>(),
             forward<core::Ended>(),
             forward<core::Stop>(),
@@ -63,7 +62,6 @@ class CoordinatorHost : public Host<actor::CoordinatorActor, CoordinatorHost> {
 
  private:
   core::Coordinator& core() { return core_; }
-  void on_start() {}
   void on_effect(const core::SetTimer& timer) { tick_at(actor::CoordinatorActor{this}, timer.at); }
   template <class Effect>
   void on_effect(const Effect&) {

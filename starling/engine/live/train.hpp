@@ -21,6 +21,7 @@
 #include "starling/models/clip.hpp"
 #include "starling/models/data/order.hpp"
 #include "starling/models/evaluate.hpp"
+#include "starling/models/kernels.hpp"
 #include "starling/models/model.hpp"
 #include "starling/models/optimizer.hpp"
 #include "starling/models/schedule.hpp"
@@ -111,6 +112,7 @@ class TrainTask final : public Task {
 
  private:
   std::span<const T> assemble(std::span<const core::Value> values, Scratch& scratch) const;
+  double clipped_norm(std::span<T> g) const;
   void clear(std::span<const core::Value> values, std::span<T> g) const;
   std::vector<core::Update::Part> dense_update(const std::shared_ptr<core::Buffer>& gradient) const;
   std::vector<core::Update::Part> sparse_update(std::span<const core::Value> values,

@@ -91,11 +91,19 @@ requires models::Model<M, D> StepResult TrainTask<M, D>::compute(const StepInput
   if (by_rows_) {
     result.update.parts = sparse_update(input.values, g, norm);
   } else {
-    norm = models::apply<T>(clip_, g);
+    norm = clipped_norm(g);
     result.update.parts = dense_update(buffer);
   }
   if (!std::isfinite(norm)) result.fault = "the gradient is not finite";
   return result;
+}
+
+/// Clips `g` and says its norm as it was, so that a gradient that is none is noticed.
+template <class M, class D>
+requires models::Model<M, D>
+double TrainTask<M, D>::clipped_norm(std::span<T> g) const {
+  if (clip_.kind == models::Clip::Kind::none) return models::squared_norm<T>(g);
+  return models::apply<T>(clip_, g);
 }
 
 /// Zeroes `g` where this step may write it.
@@ -149,7 +157,7 @@ const {
     parts.push_back({value.range, {buffer, at, value.value.count, value.value.rows}});
     at += value.value.count;
   }
-  norm = models::apply<T>(clip_, gathered);
+  norm = clipped_norm(gathered);
   return parts;
 }
 

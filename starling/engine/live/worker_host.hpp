@@ -50,7 +50,8 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
 
   template <class... More>
   typename Interface::behavior_type handlers(More... more) {
-    return {this->start_with_directory(),
+    return {this->learn_directory(),
+            [this](actor::start_atom) { on_start(); },
             this->template forward<core::Value>(),
             this->template forward<core::Ack>(),
             this->template forward<core::Proceed>(),
