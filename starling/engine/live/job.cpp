@@ -81,7 +81,9 @@ class Company {
       for (const auto& worker : directory_->workers) actor::post(worker, actor::start_atom_v);
     }
     Outcome outcome = verdict_->wait();
-    scene_->pool.reset();  // running computations end; the rest is dropped
+    // Running computations end; the rest is dropped, also what workers of a failed job, who do not
+    // know yet, still ask for.
+    scene_->pool->close();
     for_everyone([](const auto& member) { actor::post(member, actor::quit_atom_v); });
     directory_.reset();
     return outcome;
