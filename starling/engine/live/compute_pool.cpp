@@ -32,7 +32,12 @@ ComputePool::ComputePool(std::size_t threads) {
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
 }
 
-ComputePool::~ComputePool() {
+void ComputePool::close() {
+  {
+    const std::lock_guard lock{mutex_};
+    closed_ = true;
+    tasks_.clear();
+  }
   for (auto& thread : threads_) thread.request_stop();
   threads_.clear();
 }
@@ -40,6 +45,7 @@ ComputePool::~ComputePool() {
 void ComputePool::submit(Task task) {
   {
     const std::lock_guard lock{mutex_};
+    if (closed_) return;
     tasks_.push_back(std::move(task));
   }
   filled_.notify_one();

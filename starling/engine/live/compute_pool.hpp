@@ -35,14 +35,16 @@ class ComputePool {
 
   /// Starts `threads` threads at nice 10. Requires: threads > 0.
   explicit ComputePool(std::size_t threads);
-  /// Finishes the tasks that have begun and drops the rest.
-  ~ComputePool();
+  ~ComputePool() { close(); }
 
   ComputePool(const ComputePool&) = delete;
   ComputePool& operator=(const ComputePool&) = delete;
 
-  /// Runs `task` later on some thread. It must not throw.
+  /// Runs `task` later on some thread. It must not throw. Dropped once the pool is closed.
   void submit(Task task);
+
+  /// Finishes the tasks that have begun and drops the rest. Call from one thread, no task's.
+  void close();
 
   [[nodiscard]] std::size_t threads() const noexcept { return threads_.size(); }
 
@@ -52,6 +54,7 @@ class ComputePool {
   std::mutex mutex_;
   std::condition_variable_any filled_;
   std::deque<Task> tasks_;
+  bool closed_ = false;
   std::vector<std::jthread> threads_;
 };
 
