@@ -21,6 +21,7 @@ class ObserverHost : public actor::ObserverActor::base {
                Deliver deliver);
 
   actor::ObserverActor::behavior_type make_behavior() override;
+  void on_exit() override { directory_.reset(); }
 
  private:
   enum class Phase { running, stopping, collecting, evaluating, over };
