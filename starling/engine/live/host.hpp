@@ -91,6 +91,9 @@ class Host : public Interface::base {
     });
   }
 
+  /// However it ends: members know each other, and a circle of them would never be freed.
+  void on_exit() override { directory_.reset(); }
+
  protected:
   /// Sends a tick to `self` at `at`.
   template <class Handle>
@@ -121,10 +124,7 @@ class Host : public Interface::base {
   }
 
   auto quit_when_told() {
-    return [this](actor::quit_atom) {
-      directory_.reset();
-      this->quit();
-    };
+    return [this](actor::quit_atom) { this->quit(); };
   }
 
   void report_failure(std::string why) {

@@ -54,10 +54,7 @@ actor::ObserverActor::behavior_type ObserverHost::make_behavior() {
           [this](const actor::Failure& failure) { on_failure(failure); },
           [this](const core::Stop&) { stop(Outcome::End::stopped); },
           [this](actor::tick_atom) { on_tick(); },
-          [this](actor::quit_atom) {
-            directory_.reset();
-            quit();
-          }};
+          [this](actor::quit_atom) { quit(); }};
 }
 
 void ObserverHost::on_report(const actor::Report& report) {
