@@ -1,5 +1,6 @@
 #include "starling/engine/live/compute_pool.hpp"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +17,14 @@ void lower_priority() {
 }
 
 }  // namespace
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  (void)::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest glibc takes
+  (void)::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  (void)::mallopt(M_TOP_PAD, 1 << 20);
+#endif
+}
 
 ComputePool::ComputePool(std::size_t threads) {
   STARLING_CHECK(threads > 0);

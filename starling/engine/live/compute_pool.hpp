@@ -21,6 +21,12 @@ struct Scratch {
   models::Arena work;
 };
 
+/// Keeps the process from handing freed tensors back to the system between steps: a fresh page
+/// costs more than the copy into it (measured: 228 us of processor time a step without, 105 us
+/// with, for 100,000 idle parameters and 4 peers). Up to 256 MiB stay with the process. Idempotent;
+/// called by every job, and a no-op where the C library is not glibc.
+void keep_freed_memory();
+
 /// First come, first served. Submitting never blocks: each worker has at most one task here, so the
 /// queue is bounded by the number of workers. Thread-safe.
 class ComputePool {
