@@ -72,6 +72,8 @@ struct Evaluated {
 /// The job cannot go on, or one of its actors ended unasked.
 struct Failure {
   std::string why;
+  /// A part of the model is lost with its owner.
+  bool lost = false;
 };
 
 }  // namespace starling::actor

@@ -91,7 +91,7 @@ class Host : public Interface::base {
     });
   }
 
-  /// However it ends: members that hold one another would never be freed.
+  /// However it ends: members know each other, and a circle of them would never be freed.
   void on_exit() override { directory_.reset(); }
 
  protected:

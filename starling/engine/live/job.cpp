@@ -162,11 +162,13 @@ class Company {
   /// An actor that ends for any reason but being sent home ends the job with an error.
   template <class Handle>
   Handle watched(const actor::ObserverActor& observer, std::string name, Handle member) {
+    constexpr bool owns = !std::is_same_v<Handle, actor::WorkerActor> &&
+                          !std::is_same_v<Handle, actor::CoordinatorActor>;
     actor::when_ended(member, [weak = caf::actor_cast<caf::actor_addr>(observer),
                                name = std::move(name)](const caf::error& reason) {
       if (!reason) return;
       if (const auto alive = caf::actor_cast<actor::ObserverActor>(weak))
-        actor::post(alive, actor::Failure{name + " ended unasked"});
+        actor::post(alive, actor::Failure{name + " ended unasked", owns});
     });
     return member;
   }

@@ -105,10 +105,14 @@ void ObserverHost::stop(Outcome::End why) {
 }
 
 void ObserverHost::on_failure(const actor::Failure& failure) {
-  if (phase_ >= Phase::collecting) return;
+  const bool too_late = phase_ > Phase::collecting;
+  if (too_late || (phase_ == Phase::collecting && !failure.lost)) return;
+  if (outcome_.end != Outcome::End::failed) {
+    outcome_.end = Outcome::End::failed;
+    outcome_.error = failure.why;
+  }
+  if (failure.lost) return finish();  // there is nothing whole to wait for
   phase_ = Phase::collecting;
-  outcome_.end = Outcome::End::failed;
-  outcome_.error = failure.why;
   give_up_ = scene_->now() + rescue_time;
   collect({.last = true});
 }

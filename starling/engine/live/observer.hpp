@@ -21,6 +21,7 @@ class ObserverHost : public actor::ObserverActor::base {
                Deliver deliver);
 
   actor::ObserverActor::behavior_type make_behavior() override;
+  /// Members know each other, and a circle of them would never be freed.
   void on_exit() override { directory_.reset(); }
 
  private:
