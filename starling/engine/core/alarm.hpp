@@ -25,6 +25,9 @@ class Alarm {
     std::erase_if(pending_, [&](Time set) { return set <= now; });
   }
 
+  /// Whoever kept the timers was lost, and all of them with it.
+  void forget() { pending_.clear(); }
+
  private:
   std::vector<Time> pending_;
 };
