@@ -129,6 +129,16 @@ class TrainTask final : public Task {
   bool by_rows_ = false;
 };
 
+/// The parameters that a job of this seed starts from.
+template <class M>
+[[nodiscard]] std::vector<typename M::Scalar> initial_parameters(const M& model,
+                                                                 std::uint64_t seed) {
+  std::vector<typename M::Scalar> w(models::total_size(model.parameters()));
+  Random random = Random::stream(seed, 0x1217);
+  model.initialise(std::span<typename M::Scalar>{w}, random);
+  return w;
+}
+
 /// Trains `model`; blocks until the job has ended. `test` may be null. See JobOptions for stopping,
 /// progress and saving; errors of the options come back before anything starts.
 template <class M, class D>

@@ -188,12 +188,8 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
   }
   auto task = std::make_shared<TrainTask<M, D>>(model, data, test, options);
   auto start = options.resume;
-  if (start.empty()) {
-    std::vector<T> w(task->layout().size);
-    Random random = Random::stream(options.job.seed, 0x1217);
-    model.initialise(std::span<T>{w}, random);
-    start = to_ranges<T>(task->layout(), w);
-  }
+  if (start.empty())
+    start = to_ranges<T>(task->layout(), initial_parameters(model, options.job.seed));
   core::Descend descend{.optimizer = options.optimizer,
                         .schedule = options.schedule,
                         .l2 = options.l2,
