@@ -13,7 +13,7 @@
 namespace starling::app {
 
 struct DataRequest {
-  std::string data = "digits:n=20000";
+  std::string data = "digits:n=30000";
   /// At most one of these three; with none, a fifth is held out where the data can be divided.
   std::optional<std::string> test = std::nullopt;
   std::optional<std::uint64_t> split = std::nullopt;
