@@ -134,7 +134,7 @@ Result<void> check_agreement(const StoredModel& stored, const Agreement& agreeme
       return Error{stored.path + ": is no checkpoint: it does not say its job's " + key};
     if (at->second != value)
       return Error{stored.path + ": is of another job: its " + key + " is " + at->second +
-                   ", not " + value};
+                   ", not " + value + (key == "content" ? " (a hash of the training data)" : "")};
   }
   return {};
 }
@@ -160,7 +160,7 @@ Agreement agreement_of(const Running& job, const DataRequest& request, const Any
           {"mode", core::print(options.job.mode)},
           {"shards", std::to_string(live::owner_count(options.job))},
           {"barrier", barrier::print(options.job.barrier)},
-          {"training data's content", std::to_string(fingerprint(train))}};
+          {"content", std::to_string(fingerprint(train))}};
 }
 
 Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,

@@ -24,6 +24,36 @@ std::string sources_help(const Contents& contents) {
   return text;
 }
 
+Result<std::uint64_t> seed_of(const std::string& text) {
+  auto seed = parse_count(text);
+  if (!seed) return std::move(seed).error().within("--seed");
+  return seed;
+}
+
+/// What CLI11 found wrong, in our words where its are too short.
+Error usage_error(const CLI::ParseError& fault) {
+  const std::string what = fault.what();
+  if (fault.get_name() != "ArgumentMismatch") return Error{what};
+  return Error{what.substr(0, what.find(':')) + ": needs a value"};
+}
+
+/// Longer lines are broken, so that the help stays readable on a narrow terminal.
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t width = 64;
+  std::string out;
+  std::size_t column = 0;
+  for (const std::string_view word : split(text, ' ')) {
+    if (column > 0) {
+      const bool breaks = column + 1 + word.size() > width;
+      out += breaks ? '\n' : ' ';
+      column = breaks ? 0 : column + 1;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out;
+}
+
 /// One subcommand with its options; flags that it does not know are refused with the nearest.
 class Command {
  public:
@@ -91,10 +121,10 @@ class TrainArguments {
     CLI::App& app = command_.app();
     const std::string flag = "--" + key.name;
     if (key.kind == KeyKind::flag) {
-      app.add_flag(flag, set_[key.name], key.help)->group(key.group);
+      app.add_flag(flag, set_[key.name], wrapped(key.help))->group(key.group);
       return;
     }
-    app.add_option(flag, texts_[key.name], key.help)
+    app.add_option(flag, texts_[key.name], wrapped(key.help))
         ->type_name(key.form)
         ->group(key.group)
         ->expected(1)
@@ -119,7 +149,7 @@ class EvaluateArguments {
         ->required();
     app.add_option("--data", options_.data, "what it is used on [what it was tested on]")
         ->type_name("SOURCE");
-    app.add_option("--seed", options_.seed, "of generated data [1]")->type_name("N");
+    app.add_option("--seed", seed_, "of generated data [1]")->type_name("N");
     app.footer("\n" + sources_help(contents));
   }
   void add_json() { command_.app().add_flag("--json", options_.json, "one JSON object"); }
@@ -130,11 +160,19 @@ class EvaluateArguments {
   }
 
   [[nodiscard]] const Command& command() const { return command_; }
-  [[nodiscard]] const EvaluateOptions& options() const { return options_; }
+  template <class Run>
+  [[nodiscard]] Result<int> run(Run command, const Contents& contents) const {
+    const auto seed = seed_of(seed_);
+    if (!seed) return seed.error();
+    EvaluateOptions options = options_;
+    options.seed = *seed;
+    return command(contents, options);
+  }
 
  private:
   Command command_;
   EvaluateOptions options_;
+  std::string seed_ = "1";
 };
 
 class InspectArguments {
@@ -142,19 +180,24 @@ class InspectArguments {
   InspectArguments(CLI::App& program, const Contents& contents)
       : command_(program, "inspect", "say what is in a data source or a saved model") {
     command_.app()
-        .add_option("WHAT", what, "a source of data, or a file that train --save wrote")
+        .add_option("WHAT", what_, "a source of data, or a file that train --save wrote")
         ->type_name("")
         ->required();
-    command_.app().add_option("--seed", seed, "of generated data [1]")->type_name("N");
+    command_.app().add_option("--seed", seed_, "of generated data [1]")->type_name("N");
     command_.app().footer("\n" + sources_help(contents));
   }
   [[nodiscard]] const Command& command() const { return command_; }
 
-  std::string what;
-  std::uint64_t seed = 1;
+  [[nodiscard]] Result<int> run(const Contents& contents) const {
+    const auto seed = seed_of(seed_);
+    if (!seed) return seed.error();
+    return inspect_command(contents, what_, *seed);
+  }
 
  private:
   Command command_;
+  std::string what_;
+  std::string seed_ = "1";
 };
 
 /// All of the command line, as declared.
@@ -179,7 +222,7 @@ class CommandLine {
     } catch (const CLI::Success& wanted) {
       return show(wanted);
     } catch (const CLI::ParseError& fault) {
-      return Error{fault.what()};
+      return usage_error(fault);
     }
     return dispatch();
   }
@@ -202,9 +245,9 @@ class CommandLine {
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
-    if (name == "evaluate") return evaluate_command(contents_, evaluate_.options());
-    if (name == "predict") return predict_command(contents_, predict_.options());
-    if (name == "inspect") return inspect_command(contents_, inspect_.what, inspect_.seed);
+    if (name == "evaluate") return evaluate_.run(evaluate_command, contents_);
+    if (name == "predict") return predict_.run(predict_command, contents_);
+    if (name == "inspect") return inspect_.run(contents_);
     if (name == "barriers") return barriers_command(contents_);
     if (name == "models") return models_command(contents_);
     const auto settings = train_.settings();

@@ -21,6 +21,7 @@ struct EvaluateOptions {
   std::string model_file;
   /// Empty: the data that the model was tested on.
   std::string data;
+  /// Of generated data.
   std::uint64_t seed = 1;
   /// predict only: where to; empty for stdout.
   std::string out;

@@ -73,8 +73,9 @@ struct Reader {
 Error syntax_error(const std::string& path, const toml::syntax_error& fault) {
   std::string what = fault.what();
   what = what.substr(0, what.find('\n'));
-  for (const std::string_view lead : {"[error] ", "toml::"})
-    if (const auto at = what.find(lead); at != std::string::npos) what.erase(0, at + lead.size());
+  // "[error] toml::parse_key_value_pair: missing value ..." names toml11's function, too.
+  if (const auto at = what.find("toml::"); at != std::string::npos) what.erase(0, at + 6);
+  if (const auto at = what.find(": "); at < what.find(' ')) what.erase(0, at + 2);
   return Error{path + ":" + std::to_string(fault.location().line()) + ": is no TOML: " + what};
 }
 

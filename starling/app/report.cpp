@@ -44,6 +44,7 @@ std::optional<double> seconds_left(const Running& job, const live::Progress& pro
 }
 
 std::string duration_text(double s) {
+  if (s < 0.0995) return fmt::format("{:.1f} ms", 1000 * s);
   if (s < 9.95) return fmt::format("{:.1f} s", s);
   if (s < 120) return fmt::format("{:.0f} s", s);
   if (s < 7200) return fmt::format("{:.0f} min {:02.0f} s", std::floor(s / 60), std::fmod(s, 60));
