@@ -161,12 +161,12 @@ class EvaluateArguments {
 
   [[nodiscard]] const Command& command() const { return command_; }
   template <class Run>
-  [[nodiscard]] Result<int> run(Run command, const Contents& contents) const {
+  [[nodiscard]] Result<int> run(Run with, const Contents& contents) const {
     const auto seed = seed_of(seed_);
     if (!seed) return seed.error();
     EvaluateOptions options = options_;
     options.seed = *seed;
-    return command(contents, options);
+    return with(contents, options);
   }
 
  private:

@@ -168,13 +168,13 @@ std::string draws_text(const live::Progress& last) {
 std::string progress_line(const Running& job, const live::Progress& progress) {
   const auto& spread = progress.spread;
   std::string text =
-      fmt::format("{}  epoch {:.1f}  {:.0f} updates/s  steps {}/{}/{}  waiting {:.0f} %",
+      fmt::format("{}  epoch {:.1f}  {:.0f} updates/s  steps {}-{}-{}  waiting {:.0f} %",
                   duration_text(seconds(progress.elapsed)),
                   mean_step(job, progress) / static_cast<double>(job.steps_per_epoch),
                   updates_per_second(job, progress), spread.min, spread.median, spread.max,
                   100 * progress.waiting_share);
-  if (progress.updates > job.updates_before) text += fmt::format("  loss {:.4g}", progress.loss);
-  if (!progress.test.empty()) text += "  test " + metric_text(progress.test.back());
+  if (progress.updates > job.updates_before) text += fmt::format("  loss {:.3g}", progress.loss);
+  if (!progress.test.empty()) text += "  " + metric_text(progress.test.back());
   if (const auto left = seconds_left(job, progress)) text += "  ETA " + duration_text(*left);
   return text;
 }
