@@ -36,7 +36,8 @@ using OwnerActor = Interface<void(DirectoryPtr),    // These are the job's membe
                              void(core::Push),      // A worker's update of a range.
                              void(core::Ended),     // A worker's last step.
                              void(core::Snapshot),  // The observer wants the state of all ranges.
-                             void(quit_atom)>;      // The job is over.
+                             core::Value(read_atom, core::Pull),  // As it is now? For anyone.
+                             void(quit_atom)>;                    // The job is over.
 
 /// Keeps the steps in central mode.
 using CoordinatorActor =
@@ -61,7 +62,8 @@ using ObserverActor = Interface<void(DirectoryPtr),  // These are the job's memb
 
 /// A worker that also owns ranges: may be told all that a worker and an owner may.
 using PeerActor = WorkerActor::extend<Handles<void(core::Pull)>, Handles<void(core::Push)>,
-                                      Handles<void(core::Ended)>, Handles<void(core::Snapshot)>>;
+                                      Handles<void(core::Ended)>, Handles<void(core::Snapshot)>,
+                                      Handles<core::Value(read_atom, core::Pull)>>;
 
 // clang-format on
 

@@ -65,6 +65,8 @@ struct Evaluated {
   bool final = false;
   models::Metrics train;
   models::Metrics test;
+  /// The job's own criterion says that it is good enough.
+  bool stop = false;
 };
 
 /// The job cannot go on, or one of its actors ended unasked.
@@ -103,6 +105,7 @@ CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
 CAF_ADD_ATOM(starling, starling::actor, tick_atom, "tick")
 CAF_ADD_ATOM(starling, starling::actor, step_atom, "step")
 CAF_ADD_ATOM(starling, starling::actor, credit_atom, "credit")
+CAF_ADD_ATOM(starling, starling::actor, read_atom, "read")
 CAF_ADD_ATOM(starling, starling::actor, quit_atom, "quit")
 
 CAF_END_TYPE_ID_BLOCK(starling)

@@ -135,7 +135,10 @@ class ModelOf final : public AnyModel {
 
   /// The parameters that a job of this seed starts from.
   [[nodiscard]] std::vector<T> fresh(std::uint64_t seed) const {
-    return live::initial_parameters(model_, seed);
+    std::vector<T> w(models::total_size(model_.parameters()));
+    Random random = Random::stream(seed, live::initial_stream);
+    model_.initialise(std::span<T>{w}, random);
+    return w;
   }
 
   [[nodiscard]] std::vector<float> predictions(std::span<const T> w, const D& data) const {

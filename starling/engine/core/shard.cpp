@@ -108,6 +108,11 @@ void Shard<T>::on(const Context& context, const Pull& pull) {
 
 template <class T>
 void Shard<T>::answer(const Context& context, const Pull& pull, const Held& range) const {
+  context.send(ToWorker{pull.worker}, value_of(pull, range));
+}
+
+template <class T>
+Value Shard<T>::value_of(const Pull& pull, const Held& range) const {
   Slice slice{range.value, 0, range.value->size(), nullptr};
   const std::size_t row = options_.layout->ranges[pull.range].row_size;
   if (pull.rows && row > 0) {
@@ -118,7 +123,7 @@ void Shard<T>::answer(const Context& context, const Pull& pull, const Held& rang
       to = std::ranges::copy(from.subspan(r * row, row), to).out;
     slice = {std::move(chosen), 0, pull.rows->size() * row, pull.rows};
   }
-  context.send(ToWorker{pull.worker}, Value{pull.range, pull.at, std::move(slice)});
+  return {pull.range, pull.at, std::move(slice)};
 }
 
 template <class T>

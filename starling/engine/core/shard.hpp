@@ -72,6 +72,9 @@ class Shard {
   /// `worker` has died: rounds are completed without it.
   void on_left(const Context& context, WorkerId worker);
 
+  /// What a Pull asks for as it is now, for readers who are no workers.
+  [[nodiscard]] Value read(const Pull& pull) { return value_of(pull, held(pull.range)); }
+
   /// Pushes that had been held before.
   [[nodiscard]] std::uint64_t duplicates() const noexcept { return duplicates_; }
 
@@ -92,6 +95,7 @@ class Shard {
   };
 
   Held& held(RangeId range);
+  [[nodiscard]] Value value_of(const Pull& pull, const Held& held) const;
   void answer(const Context& context, const Pull& pull, const Held& held) const;
   void accept(const Context& context, const Push& push, Held& held);
   void gather(const Context& context, const Push& push, Held& held);

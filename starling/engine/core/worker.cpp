@@ -102,9 +102,13 @@ void Worker::on_update(const Context& context, Step step, Update update) {
 }
 
 void Worker::on_failure(const Context& context, Step step, const std::string& why) {
-  if (phase_ != Phase::computing || step != step_) return;
+  const bool planning = phase_ == Phase::planning;
+  if ((!planning && phase_ != Phase::computing) || step != step_) return;
   if (++failures_ < options_.attempts) {
-    context.out.push_back(Compute{step_, values_});
+    if (planning)
+      context.out.push_back(Plan{step_});
+    else
+      context.out.push_back(Compute{step_, values_});
     return;
   }
   context.out.push_back(Fail{"worker " + std::to_string(options_.id) + " failed " +

@@ -64,7 +64,7 @@ class Worker {
   void on_plan(const Context& context, std::vector<RangeRows> wanted);
   /// The answer to Compute at `step`; ignored where the worker has moved on.
   void on_update(const Context& context, Step step, Update update);
-  /// The computation at `step` threw: it is tried again, then the job is given up.
+  /// Planning or computing at `step` threw: it is tried again, then the job is given up.
   void on_failure(const Context& context, Step step, const std::string& why);
   void on_timer(const Context& context);
   void on_left(const Context& context, WorkerId worker);

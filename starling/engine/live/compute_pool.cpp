@@ -1,5 +1,6 @@
 #include "starling/engine/live/compute_pool.hpp"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,13 +18,26 @@ void lower_priority() {
 
 }  // namespace
 
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  (void)::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest glibc takes
+  (void)::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  (void)::mallopt(M_TOP_PAD, 1 << 20);
+#endif
+}
+
 ComputePool::ComputePool(std::size_t threads) {
   STARLING_CHECK(threads > 0);
   for (std::size_t i = 0; i < threads; ++i)
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
 }
 
-ComputePool::~ComputePool() {
+void ComputePool::close() {
+  {
+    const std::lock_guard lock{mutex_};
+    closed_ = true;
+    tasks_.clear();
+  }
   for (auto& thread : threads_) thread.request_stop();
   threads_.clear();
 }
@@ -31,6 +45,7 @@ ComputePool::~ComputePool() {
 void ComputePool::submit(Task task) {
   {
     const std::lock_guard lock{mutex_};
+    if (closed_) return;
     tasks_.push_back(std::move(task));
   }
   filled_.notify_one();

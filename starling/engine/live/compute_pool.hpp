@@ -21,6 +21,12 @@ struct Scratch {
   models::Arena work;
 };
 
+/// Keeps the process from handing freed tensors back to the system between steps: a fresh page
+/// costs more than the copy into it (measured: 228 us of processor time a step without, 105 us
+/// with, for 100,000 idle parameters and 4 peers). Up to 256 MiB stay with the process. Idempotent;
+/// called by every job, and a no-op where the C library is not glibc.
+void keep_freed_memory();
+
 /// First come, first served. Submitting never blocks: each worker has at most one task here, so the
 /// queue is bounded by the number of workers. Thread-safe.
 class ComputePool {
@@ -29,14 +35,16 @@ class ComputePool {
 
   /// Starts `threads` threads at nice 10. Requires: threads > 0.
   explicit ComputePool(std::size_t threads);
-  /// Finishes the tasks that have begun and drops the rest.
-  ~ComputePool();
+  ~ComputePool() { close(); }
 
   ComputePool(const ComputePool&) = delete;
   ComputePool& operator=(const ComputePool&) = delete;
 
-  /// Runs `task` later on some thread. It must not throw.
+  /// Runs `task` later on some thread. It must not throw. Dropped once the pool is closed.
   void submit(Task task);
+
+  /// Finishes the tasks that have begun and drops the rest. Call from one thread, no task's.
+  void close();
 
   [[nodiscard]] std::size_t threads() const noexcept { return threads_.size(); }
 
@@ -46,6 +54,7 @@ class ComputePool {
   std::mutex mutex_;
   std::condition_variable_any filled_;
   std::deque<Task> tasks_;
+  bool closed_ = false;
   std::vector<std::jthread> threads_;
 };
 

@@ -18,6 +18,13 @@
 #include "starling/engine/live/slowdown.hpp"
 #include "starling/engine/live/task.hpp"
 
+namespace caf {
+class actor_system;
+}
+namespace starling::actor {
+struct Directory;
+}
+
 namespace starling::live {
 
 /// Smallest, middle and largest of the workers' steps.
@@ -60,6 +67,13 @@ struct Target {
 /// Called with the state of every range and the number of updates in it.
 using SaveState = std::function<void(const std::vector<core::RangeState>&)>;
 
+/// Told who is who, before anyone starts.
+using OnStart =
+    std::function<void(const std::shared_ptr<const actor::Directory>&, caf::actor_system&)>;
+
+/// A criterion of one's own on the figures and the state of every range.
+using StopWhen = std::function<bool(const Progress&, const std::vector<core::RangeState>&)>;
+
 struct JobOptions {
   core::Mode mode = core::Mode::peer;
   barrier::Barrier barrier = barrier::sampled(barrier::Ssp{4}, 2);
@@ -72,6 +86,9 @@ struct JobOptions {
   core::Step steps = barrier::finished;
   std::optional<std::chrono::nanoseconds> time = std::nullopt;
   std::optional<Target> until = std::nullopt;
+  /// Asked on a compute thread at each evaluation (see evaluate_every); true ends the job in order,
+  /// as reached. The ranges' states are of one round under bsp only where the job has one range.
+  StopWhen stop_when = {};
   std::uint64_t seed = 1;
 
   Delay delay = {};
@@ -95,6 +112,11 @@ struct JobOptions {
   std::chrono::nanoseconds progress_every = std::chrono::milliseconds{200};
   /// Stops the job in order.
   std::stop_token stop = {};
+
+  /// Called once, on the thread that runs the job, when all members know each other and none has
+  /// started: the place to spawn actors of one's own (see actor/interfaces.hpp). The job's end
+  /// waits for theirs, so each quits when the job's observer, which it monitors, is down.
+  OnStart on_start = {};
 };
 
 /// How a job ended, and what it leaves.

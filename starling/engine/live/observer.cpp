@@ -178,10 +178,14 @@ void ObserverHost::evaluate(bool last) {
     if (outcome_.end == Outcome::End::failed) return finish();
   }
   evaluating_ = true;
+  const StopWhen* stop_when = !last && options_.stop_when ? &options_.stop_when : nullptr;
+  if (stop_when != nullptr) update_figures();
   scene_->pool->submit([scene = scene_, self = actor::ObserverActor{this}, states = states_, last,
+                        stop_when, figures = figures_,
                         train = last && options_.evaluate_train](Scratch& scratch) noexcept {
     actor::Evaluated result{.final = last, .train = {}, .test = {}};
     try {
+      if (stop_when != nullptr) result.stop = (*stop_when)(figures, states);
       result.test = scene->task->evaluate(states, false, scratch);
       if (train) result.train = scene->task->evaluate(states, true, scratch);
       actor::post(self, std::move(result));
@@ -202,6 +206,7 @@ void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
     figures_.evaluated_at = mean_step();
     return finish();
   }
+  if (evaluated.stop) stop(Outcome::End::reached);
   check_target();
 }
 
@@ -216,6 +221,7 @@ void ObserverHost::check_target() {
 void ObserverHost::show() {
   if (!options_.on_progress || phase_ > Phase::stopping) return;
   update_figures();
+  take_loss();
   if (!options_.on_progress(figures_)) stop(Outcome::End::stopped);
 }
 
@@ -223,6 +229,7 @@ void ObserverHost::finish() {
   if (phase_ == Phase::over) return;
   phase_ = Phase::over;
   update_figures();
+  take_loss();
   outcome_.last = figures_;
   deliver_(std::move(outcome_));
 }
@@ -258,6 +265,9 @@ void ObserverHost::update_figures() {
   if (active.count() > 0)
     figures_.waiting_share =
         sum_of(reports_, &actor::Report::waited) / static_cast<double>(active.count());
+}
+
+void ObserverHost::take_loss() {
   if (losses_ > 0) figures_.loss = std::exchange(loss_sum_, 0) / static_cast<double>(losses_);
   losses_ = 0;
 }

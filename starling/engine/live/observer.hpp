@@ -47,6 +47,7 @@ class ObserverHost : public actor::ObserverActor::base {
   void check_target();
   void finish();
   void update_figures();
+  void take_loss();
   [[nodiscard]] double mean_step() const;
 
   ScenePtr scene_;

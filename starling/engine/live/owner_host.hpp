@@ -24,6 +24,7 @@ class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
             this->template forward<core::Push>(),
             this->template forward<core::Ended>(),
             this->template forward<core::Snapshot>(),
+            [this](actor::read_atom, const core::Pull& pull) { return core_.read(pull); },
             this->quit_when_told()};
   }
 

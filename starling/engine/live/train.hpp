@@ -44,6 +44,9 @@ struct TrainOptions {
   std::vector<core::RangeState> resume = {};
 };
 
+/// The stream of the job's seed that a fresh model's parameters are drawn from.
+inline constexpr std::uint64_t initial_stream = 0x1217;
+
 /// Steps of one worker in one epoch over `samples` samples.
 [[nodiscard]] inline core::Step steps_per_epoch(const TrainOptions& options, std::size_t samples) {
   return models::SampleOrder{samples, options.job.workers, options.batch, 0}.steps_per_epoch();
@@ -129,21 +132,12 @@ class TrainTask final : public Task {
   bool by_rows_ = false;
 };
 
-/// The parameters that a job of this seed starts from.
-template <class M>
-[[nodiscard]] std::vector<typename M::Scalar> initial_parameters(const M& model,
-                                                                 std::uint64_t seed) {
-  std::vector<typename M::Scalar> w(models::total_size(model.parameters()));
-  Random random = Random::stream(seed, 0x1217);
-  model.initialise(std::span<typename M::Scalar>{w}, random);
-  return w;
-}
-
 /// Trains `model`; blocks until the job has ended. `test` may be null. See JobOptions for stopping,
 /// progress and saving; errors of the options come back before anything starts.
 template <class M, class D>
 requires models::Model<M, D>
-[[nodiscard]] Result<Outcome> train(const M& model, const D& data, const D* test,
+[[nodiscard]] Result<Outcome> train(const M& model, const D& data,
+                                    std::type_identity_t<const D*> test,
                                     const TrainOptions& options);
 
 /// The task's layout and the parameters at the end of `outcome`, as one vector.

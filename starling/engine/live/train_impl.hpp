@@ -171,7 +171,8 @@ requires models::Model<M, D> models::Metrics TrainTask<M, D>::evaluate(
 }
 
 template <class M, class D>
-requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data, const D* test,
+requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data,
+                                                   std::type_identity_t<const D*> test,
                                                    const TrainOptions& options) {
   using T = typename M::Scalar;
   if (options.batch == 0) return Error{"batch=0: a batch holds at least 1 sample"};
@@ -188,8 +189,12 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
   }
   auto task = std::make_shared<TrainTask<M, D>>(model, data, test, options);
   auto start = options.resume;
-  if (start.empty())
-    start = to_ranges<T>(task->layout(), initial_parameters(model, options.job.seed));
+  if (start.empty()) {
+    std::vector<T> w(task->layout().size);
+    Random random = Random::stream(options.job.seed, initial_stream);
+    model.initialise(std::span<T>{w}, random);
+    start = to_ranges<T>(task->layout(), w);
+  }
   core::Descend descend{.optimizer = options.optimizer,
                         .schedule = options.schedule,
                         .l2 = options.l2,

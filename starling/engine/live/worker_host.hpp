@@ -43,9 +43,10 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   typename Interface::behavior_type behavior(std::true_type) { return handlers(); }
   /// A peer.
   typename Interface::behavior_type behavior(std::false_type) {
-    return handlers(this->template forward<core::Pull>(), this->template forward<core::Push>(),
-                    this->template forward<core::Ended>(),
-                    this->template forward<core::Snapshot>());
+    return handlers(
+        this->template forward<core::Pull>(), this->template forward<core::Push>(),
+        this->template forward<core::Ended>(), this->template forward<core::Snapshot>(),
+        [this](actor::read_atom, const core::Pull& pull) { return core_.shard().read(pull); });
   }
 
   template <class... More>
