@@ -8,28 +8,16 @@
 #include "starling/app/built_in.hpp"
 #include "starling/app/checkpoint.hpp"
 #include "starling/app/commands.hpp"
-#include "starling/app/display.hpp"
 #include "starling/app/file_output.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/job.hpp"
 #include "starling/app/metrics_file.hpp"
+#include "starling/app/recorder.hpp"
 #include "starling/app/report.hpp"
 #include "starling/app/target.hpp"
 
 namespace starling::app {
 namespace {
-
-/// A job that is ready to start: nothing in it can be refused any more.
-struct Prepared {
-  Job job;
-  TrainAndTest data;
-  std::shared_ptr<const AnyModel> model;
-  Running running;
-  ModelNotes notes;
-  Agreement agreement;
-
-  [[nodiscard]] const AnyData* test() const { return data.test ? &*data.test : nullptr; }
-};
 
 Result<void> check_files(const Job& job, const Settings& settings) {
   const std::array<std::pair<const char*, const std::string*>, 3> files{
@@ -131,80 +119,12 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings) {
   return ready;
 }
 
-/// A running job's display and files. The observer's thread calls it, then, once the job is over,
-/// the one that started it.
-class Recorder {
- public:
-  Recorder(const Prepared& ready, MetricsFile metrics)
-      : ready_(ready), metrics_(std::move(metrics)), display_(ready.job.quiet) {}
-
-  /// False where the job is to stop.
-  bool on_progress(const live::Progress& progress) {
-    display_.show(progress_line(ready_.running, progress));
-    note(metrics_.append(progress_json(ready_.running, progress)));
-    evaluated(progress);
-    return error_.empty() && !is_interrupted();
-  }
-
-  void on_checkpoint(const std::vector<core::RangeState>& states) {
-    if (ready_.job.checkpoint.empty() || states.empty()) return;
-    const bool written = note(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model,
-                                               ready_.running, ready_.agreement, states));
-    if (written) checkpoint_ = ready_.job.checkpoint;
-  }
-
-  void save(const live::Outcome& outcome) {
-    if (ready_.job.save.empty() || outcome.model.empty()) return;
-    const Weights w = ready_.model->collect(ready_.running.options.job, outcome.model);
-    if (note(save_model(ready_.job.save, ready_.notes, *ready_.model, w))) saved_ = ready_.job.save;
-  }
-
-  /// The last of the metrics, and everything that is to be said.
-  Ended end(const live::Outcome& outcome) {
-    display_.close();
-    evaluated(outcome.last);
-    Ended ended{.job = ready_.running, .outcome = outcome};
-    if (!outcome.model.empty())
-      ended.normalised_error = ready_.model->normalised_error(
-          ready_.model->collect(ready_.running.options.job, outcome.model), ready_.data.train,
-          ready_.running.options.job.seed);
-    ended.interrupted = is_interrupted();
-    ended.saved = saved_;
-    ended.checkpoint = checkpoint_;
-    ended.error = outcome.end == live::Outcome::End::failed ? outcome.error : error_;
-    note(metrics_.append(end_json(ended)));
-    if (ended.error.empty()) ended.error = error_;
-    return ended;
-  }
-
- private:
-  /// Keeps the first error; true where there is none.
-  bool note(Result<void> result) {
-    if (result) return true;
-    if (error_.empty()) error_ = result.error().message;
-    return false;
-  }
-
-  void evaluated(const live::Progress& progress) {
-    if (progress.evaluations == evaluations_ || progress.test.empty()) return;
-    evaluations_ = progress.evaluations;
-    note(metrics_.append(evaluation_json(ready_.running, progress)));
-  }
-
-  const Prepared& ready_;
-  MetricsFile metrics_;
-  Display display_;
-  std::size_t evaluations_ = 0;
-  std::string error_;
-  std::string saved_;
-  std::string checkpoint_;
-};
-
-int report(const Ended& ended, bool json) {
+int report(const Ended& ended, const std::string& save, bool json) {
   if (!ended.error.empty()) {
     complain(ended.error);
-    if (ended.outcome.end == live::Outcome::End::failed && !ended.saved.empty())
-      complain("the last good model is in " + ended.saved);
+    if (!ended.saved.empty()) complain("the last good model is in " + ended.saved);
+    if (ended.saved.empty() && !save.empty())
+      complain(save + ": is as it was, there is no good model to save");
   }
   const int code = !ended.error.empty() ? job_failed : ended.interrupted ? interrupted_code : done;
   const auto put = put_out(json ? summary_json(ended) + "\n" : summary_table(ended), code);
@@ -222,13 +142,15 @@ Result<int> train_command(const Contents& contents, const Settings& settings) {
   Recorder recorder{*ready, *std::move(metrics)};
   auto options = ready->running.options;
   options.job.on_progress = [&](const live::Progress& p) { return recorder.on_progress(p); };
+  options.job.stop_when = [&](const live::Progress&, const std::vector<core::RangeState>& states) {
+    recorder.on_evaluation(states);
+    return false;
+  };
   if (!ready->job.checkpoint.empty())
     options.job.on_checkpoint = [&](const auto& states) { recorder.on_checkpoint(states); };
   const auto outcome = ready->model->train(ready->data.train, ready->test(), options);
   if (!outcome) return placed(outcome.error(), settings);
-  recorder.on_checkpoint(outcome->model);
-  recorder.save(*outcome);
-  return report(recorder.end(*outcome), ready->job.json);
+  return report(recorder.end(*outcome), ready->job.save, ready->job.json);
 }
 
 }  // namespace starling::app
