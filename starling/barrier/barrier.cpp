@@ -7,12 +7,16 @@
 namespace starling::barrier {
 namespace {
 
-/// Calls `visit(R{})` for each rule that text can name.
+/// Calls `visit(R{})` for each rule that text can name: all but a program's own predicates, which
+/// go by their labels.
 template <class Visit>
 void for_each_rule(Visit visit) {
+  const auto visit_named = [&]<class R>(R rule) {
+    if constexpr (!std::same_as<R, Predicate>) visit(rule);
+  };
   [&]<class... Rs>(std::type_identity<std::variant<Rs...>>) {
     static_assert((Rule<Rs> && ...));
-    (visit(Rs{}), ...);
+    (visit_named(Rs{}), ...);
   }(std::type_identity<AnyRule>{});
 }
 
@@ -27,9 +31,7 @@ std::vector<std::string> known_names(std::span<const Predicate> own) {
     names.emplace_back(name);
     if (name != Asp::name) names.push_back("p" + std::string{name});
   };
-  for_each_rule([&]<class R>(R) {
-    if constexpr (!std::same_as<R, Predicate>) add(R::name);
-  });
+  for_each_rule([&]<class R>(R) { add(R::name); });
   for (const Predicate& rule : own) add(rule.label);
   return names;
 }
@@ -40,8 +42,7 @@ std::optional<AnyRule> find_rule(std::string_view name, SpecReader& read,
   if (const auto it = std::ranges::find(own, name, &Predicate::label); it != own.end()) return *it;
   std::optional<AnyRule> found;
   for_each_rule([&]<class R>(R) {
-    if constexpr (!std::same_as<R, Predicate>)
-      if (name == R::name) found = R::parse(read);
+    if (name == R::name) found = R::parse(read);
   });
   return found;
 }

@@ -61,7 +61,7 @@ struct Barrier {
 /// The text that parse reads back.
 [[nodiscard]] std::string print(const Barrier& barrier);
 
-/// What a person may choose from.
+/// What a person may choose from: a form that parse reads, and what it does.
 struct Description {
   std::string form;
   std::string summary;

@@ -9,6 +9,7 @@ namespace starling::barrier {
 namespace {
 
 Result<Recheck::Duration> parse_interval(std::string_view text) {
+  if (text.empty()) return Error{"give the interval, as in interval:5ms or interval:auto"};
   if (text == "auto") return Recheck::automatic;
   auto duration = parse_duration(text);
   if (duration && *duration <= Recheck::Duration{0})
@@ -34,6 +35,7 @@ Result<Recheck> parse_recheck(std::string_view text) {
     } else if (spec->name == "interval") {
       const auto interval = parse_interval(read.positional());
       if (!interval) return refuse(interval.error().message);
+      if (recheck.interval) return refuse("'interval' is given twice");
       recheck.interval = *interval;
     } else {
       const std::array<std::string, 3> names{"arrival", "notify", "interval"};

@@ -11,8 +11,8 @@
 
 namespace starling::barrier {
 
-/// Fills `drawn` with `count` different numbers of [0, population), every subset equally likely.
-/// Requires: count <= population.
+/// Fills `drawn` with `count` different numbers of [0, population), every subset equally likely;
+/// the order within it is not random. Requires: count <= population.
 ///
 /// Small samples use Floyd's method (Bentley, Floyd, CACM 1987): no memory beyond the sample.
 /// Larger ones use a partial Fisher-Yates shuffle.

@@ -3,7 +3,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,8 +15,9 @@ namespace starling::barrier {
 /// Count of a worker's finished iterations.
 using Step = std::uint64_t;
 
-/// The step of a worker that has finished its job: infinitely far ahead.
-inline constexpr Step finished = std::numeric_limits<Step>::max();
+/// The step of a worker that has finished its job: infinitely far ahead, with room left for a rule
+/// to add to it.
+inline constexpr Step finished = Step{1} << 62U;
 
 /// When may a worker at step `own`, seeing the steps `seen` of others, start its next iteration?
 ///

@@ -28,6 +28,7 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
     chosen = Table{features_, classes_, std::move(x), std::move(labels)};
   }
   chosen.truth = truth;
+  chosen.labelling = labelling;
   return chosen;
 }
 

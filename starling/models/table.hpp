@@ -16,6 +16,24 @@ struct SparseRow {
   std::span<const float> values;
 };
 
+/// How written labels become those of a Table, and back.
+struct Labelling {
+  /// 0 for real targets, which stay as written.
+  std::size_t classes = 0;
+  /// The label of class 0; meaningless for real targets.
+  float first = 0;
+  /// -1 and +1 become 0 and 1.
+  bool signs = false;
+
+  /// The label as it was written for one of a Table.
+  [[nodiscard]] float written(float label) const {
+    if (classes == 0) return label;
+    return signs ? 2 * label - 1 : label + first;
+  }
+
+  bool operator==(const Labelling&) const = default;
+};
+
 /// An immutable data set. Dense tables hold size() x features() floats, sparse ones compressed rows
 /// (8 bytes a stored entry). A label is a class index where classes() > 0, else a real target.
 class Table {
@@ -83,6 +101,8 @@ class Table {
 
   /// The parameters that generated the labels, where a generator knows them (features of them).
   std::vector<float> truth;
+  /// How the labels were written where the data comes from.
+  Labelling labelling;
 
  private:
   std::size_t features_ = 0;

@@ -21,7 +21,7 @@ struct Ssp {
     return own > staleness ? own - staleness : 0;
   }
 
-  static Ssp parse(SpecReader& read) { return {read.count_or_inf("s", 4)}; }
+  static Ssp parse(SpecReader& read) { return {std::min(read.count_or_inf("s", 4), finished)}; }
   [[nodiscard]] std::string options() const {
     return "s=" + (staleness == finished ? "inf" : std::to_string(staleness));
   }

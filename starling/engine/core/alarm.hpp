@@ -17,10 +17,16 @@ class Alarm {
     context.out.push_back(SetTimer{at});
   }
 
-  /// Forgets what has fired. Call first in on_timer.
+  /// Forgets the timer that called on_timer: the earliest, even where it came before its time, and
+  /// whatever else is due. Call first in on_timer.
   void fired(Time now) {
+    if (const auto first = std::ranges::min_element(pending_); first != pending_.end())
+      pending_.erase(first);
     std::erase_if(pending_, [&](Time set) { return set <= now; });
   }
+
+  /// Whoever kept the timers was lost, and all of them with it.
+  void forget() { pending_.clear(); }
 
  private:
   std::vector<Time> pending_;

@@ -23,23 +23,17 @@ Coordinator::Coordinator(CoordinatorOptions options)
 
 void Coordinator::on(const Context& context, const Arrived& arrived) {
   Member& member = members_.at(arrived.worker);
-  if (!member.alive) return;
-  if (arrived.step < member.step || (arrived.step == member.step && !member.waiting)) {
-    // Said before: its release was lost with the worker's actor.
-    if (arrived.step == member.step) context.send(ToWorker{arrived.worker}, Proceed{arrived.step});
+  if (!member.alive || arrived.step < member.step) return;
+  if (arrived.step == member.step) {
+    // Said before. Who does not wait was answered, and may have lost the answer with its actor.
+    if (!member.waiting) answer(context, arrived.worker);
     return;
   }
-  if (arrived.step == member.step) return;
-  member.step_times.add(context.now - member.arrived);
-  member.arrived = context.now;
+  member.step_times.add(context.now - member.began);
   set_step(arrived.worker, arrived.step);
-  if (stopping_) {
-    context.send(ToWorker{arrived.worker}, Stop{});
-    return;
-  }
+  if (stopping_) return answer(context, arrived.worker);
   member.waiting = true;
-  waiting_.push_back(arrived.worker);
-  consider(context, arrived.worker);
+  if (!consider(context, arrived.worker)) waiting_.push_back(arrived.worker);
   review(context, arrived.worker);
 }
 
@@ -64,18 +58,19 @@ void Coordinator::on_left(const Context& context, WorkerId worker) {
 
 void Coordinator::on(const Context& context, const Stop&) {
   stopping_ = true;
-  for (const WorkerId id : std::exchange(waiting_, {})) {
-    members_[id].waiting = false;
-    context.send(ToWorker{id}, Stop{});
-  }
+  for (const WorkerId id : std::exchange(waiting_, {})) answer(context, id);
 }
 
 void Coordinator::on_timer(const Context& context) {
   alarm_.fired(context.now);
-  for (const WorkerId id : std::vector{waiting_})
-    if (members_[id].retry <= context.now) consider(context, id);
-  for (const WorkerId id : waiting_)
-    if (members_[id].retry != Time::max()) alarm_.want(context, members_[id].retry);
+  std::vector<WorkerId> due;
+  for (const auto& [at, id] : retries_) {
+    if (at > context.now) break;
+    due.push_back(id);
+  }
+  for (const WorkerId id : due)
+    if (consider(context, id)) std::erase(waiting_, id);
+  if (!retries_.empty()) alarm_.want(context, retries_.begin()->first);
 }
 
 void Coordinator::set_step(WorkerId id, Step step) {
@@ -94,8 +89,8 @@ void Coordinator::set_step(WorkerId id, Step step) {
 void Coordinator::remove(WorkerId id) {
   const auto standing = standing_.find(members_[id].step);
   if (standing != standing_.end() && --standing->second == 0) standing_.erase(standing);
-  std::erase(waiting_, id);
-  members_[id].waiting = false;
+  if (std::exchange(members_[id].waiting, false)) std::erase(waiting_, id);
+  retry_at(id, Time::max());
 }
 
 Coordinator::Spread Coordinator::spread() const {
@@ -105,9 +100,14 @@ Coordinator::Spread Coordinator::spread() const {
 
 /// `moved` has a new step, has finished or is gone: who waits for that?
 void Coordinator::review(const Context& context, WorkerId moved) {
-  if (waiting_.empty()) return;
-  for (const WorkerId id : std::vector{waiting_})
-    if (id != moved && looks_again(members_[id], moved)) consider(context, id);
+  // Over everyone, a rule with a floor can only change its mind when the slowest moves.
+  const Step slowest = std::exchange(reviewed_, spread().min);
+  const bool by_slowest =
+      !options_.barrier.sample && barrier::floor(options_.barrier, 0).has_value();
+  if (by_slowest && slowest == reviewed_) return;
+  std::erase_if(waiting_, [&](WorkerId id) {
+    return id != moved && looks_again(members_[id], moved) && consider(context, id);
+  });
 }
 
 bool Coordinator::looks_again(const Member& member, WorkerId moved) const {
@@ -117,24 +117,31 @@ bool Coordinator::looks_again(const Member& member, WorkerId moved) const {
   return !other.alive || other.step >= barrier::floor(options_.barrier, member.step).value_or(0);
 }
 
-void Coordinator::consider(const Context& context, WorkerId id) {
-  if (admitted(context, id)) return release(context, id);
+/// Lets `id` go if it may, or says when it looks again. The caller keeps waiting_.
+bool Coordinator::consider(const Context& context, WorkerId id) {
+  if (admitted(context, id)) {
+    answer(context, id);
+    return true;
+  }
+  if (!options_.barrier.sample) return false;
   Member& member = members_[id];
-  if (!options_.barrier.sample) return;
   const auto& interval = options_.recheck.interval;
   const bool someone_calls =
       options_.recheck.arrival || (options_.recheck.notify && member.laggard);
-  if (!interval && someone_calls) return;
+  if (!interval && someone_calls) return false;
   const bool automatic = !interval || *interval == barrier::Recheck::automatic;
-  member.retry = context.now + (automatic ? member.step_times.recheck_interval() : *interval);
+  retry_at(id, context.now + (automatic ? member.step_times.recheck_interval() : *interval));
   alarm_.want(context, member.retry);
+  return false;
 }
 
 bool Coordinator::admitted(const Context& context, WorkerId id) {
   if (barrier::always_passes(options_.barrier)) return true;
-  if (options_.barrier.sample) return admitted_by_sample(context, id);
   const Step own = members_[id].step;
-  if (const auto floor = barrier::floor(options_.barrier, own)) return spread().min >= *floor;
+  const auto floor = barrier::floor(options_.barrier, own);
+  if (floor == Step{0}) return true;
+  if (options_.barrier.sample) return admitted_by_sample(context, id);
+  if (floor) return spread().min >= *floor;
   seen_.clear();
   for (const WorkerId other : alive_)
     if (other != id) seen_.push_back(members_[other].step);
@@ -145,6 +152,7 @@ bool Coordinator::admitted_by_sample(const Context& context, WorkerId id) {
   Member& member = members_[id];
   const auto others = static_cast<std::uint32_t>(alive_.size() - 1);
   const auto beta = static_cast<std::uint32_t>(barrier::observes(options_.barrier, others));
+  if (beta == 0) return true;
   const auto floor = barrier::floor(options_.barrier, member.step);
   barrier::draw(others, beta, context.random, picks_);
   seen_.clear();
@@ -160,12 +168,24 @@ bool Coordinator::admitted_by_sample(const Context& context, WorkerId id) {
   return pass;
 }
 
-void Coordinator::release(const Context& context, WorkerId id) {
+/// Sets or, by Time::max(), clears when `id` draws again by the clock.
+void Coordinator::retry_at(WorkerId id, Time at) {
   Member& member = members_[id];
-  std::erase(waiting_, id);
+  if (member.retry != Time::max()) retries_.erase({member.retry, id});
+  member.retry = at;
+  if (at != Time::max()) retries_.emplace(at, id);
+}
+
+/// Tells a worker at the barrier to go on, or to stop where the job does.
+void Coordinator::answer(const Context& context, WorkerId id) {
+  Member& member = members_[id];
   member.waiting = false;
-  member.retry = Time::max();
-  context.send(ToWorker{id}, Proceed{member.step});
+  member.began = context.now;
+  retry_at(id, Time::max());
+  if (stopping_)
+    context.send(ToWorker{id}, Stop{});
+  else
+    context.send(ToWorker{id}, Proceed{member.step});
 }
 
 }  // namespace starling::core

@@ -3,6 +3,8 @@
 
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "starling/barrier/barrier.hpp"
@@ -41,7 +43,7 @@ class Coordinator {
   [[nodiscard]] Spread spread() const;
   /// The largest spread there ever was.
   [[nodiscard]] Step spread_max() const noexcept { return spread_max_; }
-  /// Sampled barriers: draws made, and those that let a worker pass.
+  /// Draws of others, and those that let a worker pass.
   [[nodiscard]] std::uint64_t draws() const noexcept { return draws_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
 
@@ -50,7 +52,8 @@ class Coordinator {
     Step step = 0;
     bool alive = true;
     bool waiting = false;
-    Time arrived{};
+    /// When it was last let go.
+    Time began{};
     /// Sampled barriers: whom the last draw failed on, and when to draw again.
     std::optional<WorkerId> laggard;
     Time retry = Time::max();
@@ -61,10 +64,11 @@ class Coordinator {
   void remove(WorkerId id);
   void review(const Context& context, WorkerId moved);
   [[nodiscard]] bool looks_again(const Member& member, WorkerId moved) const;
-  void consider(const Context& context, WorkerId id);
+  bool consider(const Context& context, WorkerId id);
   bool admitted(const Context& context, WorkerId id);
   bool admitted_by_sample(const Context& context, WorkerId id);
-  void release(const Context& context, WorkerId id);
+  void retry_at(WorkerId id, Time at);
+  void answer(const Context& context, WorkerId id);
 
   CoordinatorOptions options_;
   std::vector<Member> members_;
@@ -73,8 +77,12 @@ class Coordinator {
   std::vector<std::uint32_t> position_;
   /// Who waits, in the order of arrival.
   std::vector<WorkerId> waiting_;
+  /// Who of them draws again by the clock, and when; as Member::retry.
+  std::set<std::pair<Time, WorkerId>> retries_;
   /// How many running workers stand at each step.
   std::map<Step, std::size_t> standing_;
+  /// The slowest of them when who waits was last looked at.
+  Step reviewed_ = 0;
   bool stopping_ = false;
   Step spread_max_ = 0;
   std::uint64_t draws_ = 0;

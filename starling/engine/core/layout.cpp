@@ -1,6 +1,7 @@
 #include "starling/engine/core/layout.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "starling/base/check.hpp"
 #include "starling/base/random.hpp"
@@ -13,20 +14,25 @@ constexpr std::size_t range_bytes_min = std::size_t{4} << 10U;
 /// Elements a range may hold so that each of `owners` gets some of `size` elements.
 std::size_t range_elements(std::size_t size, std::size_t element_bytes, std::size_t owners) {
   const std::size_t fair = (size + owners - 1) / owners;
-  return std::clamp(fair, range_bytes_min / element_bytes, range_bytes_max / element_bytes);
+  // Rounded up, fair shares are equal; with many owners they may also be too few.
+  const bool enough = fair == 0 || (size + fair - 1) / fair >= owners;
+  return std::clamp(enough ? fair : size / owners, range_bytes_min / element_bytes,
+                    range_bytes_max / element_bytes);
 }
 
 class Cutter {
  public:
-  Cutter(Layout& layout, std::size_t elements) : layout_(layout), elements_(elements) {}
+  /// Ranges hold about `elements` and never more than `most`.
+  Cutter(Layout& layout, std::size_t elements, std::size_t most)
+      : layout_(layout), elements_(elements), most_(most) {}
 
   void add_rows(std::size_t parameter) {
     const auto& shape = layout_.parameters[parameter];
     const std::size_t row = shape.row_size();
-    if (row > elements_) return add_dense(parameter);
+    if (row > most_) return add_dense(parameter);
     close();
     row_size_ = row;
-    const std::size_t limit = elements_ / row * row;
+    const std::size_t limit = std::max(elements_, row) / row * row;
     fill(parameter, shape.size(), limit);
     close();
     row_size_ = 0;
@@ -56,6 +62,7 @@ class Cutter {
 
   Layout& layout_;
   std::size_t elements_;
+  std::size_t most_;
   std::size_t at_ = 0;
   std::size_t row_size_ = 0;
   Range open_{.offset = 0, .count = 0, .row_size = 0, .segments = {}};
@@ -66,6 +73,7 @@ class Cutter {
 std::pair<RangeId, RangeId> Layout::ranges_of(std::size_t p) const {
   const std::size_t first = offsets[p];
   const std::size_t last = first + parameters[p].size();
+  if (first == last) return {0, 0};
   const auto from = std::ranges::partition_point(
       ranges, [&](const Range& range) { return range.offset + range.count <= first; });
   const auto to =
@@ -81,7 +89,8 @@ Layout cut(std::vector<models::Parameter> parameters, std::size_t element_bytes,
     layout.offsets.push_back(layout.size);
     layout.size += parameter.size();
   }
-  Cutter cutter{layout, range_elements(layout.size, element_bytes, owners)};
+  Cutter cutter{layout, range_elements(layout.size, element_bytes, owners),
+                range_bytes_max / element_bytes};
   for (std::size_t p = 0; p < layout.parameters.size(); ++p) {
     if (layout.parameters[p].row_sparse)
       cutter.add_rows(p);
@@ -94,19 +103,32 @@ Layout cut(std::vector<models::Parameter> parameters, std::size_t element_bytes,
 
 std::vector<OwnerId> assign(std::size_t ranges, std::size_t owners) {
   STARLING_CHECK(owners > 0);
-  const std::size_t most = (ranges + owners - 1) / owners;
-  std::vector<std::size_t> load(owners);
-  std::vector<OwnerId> owner_of(ranges);
-  for (std::size_t range = 0; range < ranges; ++range) {
-    std::uint64_t best_hash = 0;
-    for (std::size_t owner = 0; owner < owners; ++owner) {
-      const std::uint64_t hash = mix(mix(range) ^ mix(~owner)) | 1U;
-      if (load[owner] >= most || hash <= best_hash) continue;
-      best_hash = hash;
-      owner_of[range] = static_cast<OwnerId>(owner);
+  std::vector<std::vector<RangeId>> held(owners);
+  held[0].resize(ranges);
+  std::iota(held[0].begin(), held[0].end(), RangeId{0});
+  std::ranges::sort(held[0], {}, [](RangeId range) { return mix(range); });
+  // Everyone in `rich` holds one range more than everyone in `poor`.
+  std::vector<OwnerId> rich;
+  std::vector<OwnerId> poor{0};
+  for (OwnerId joiner = 1; joiner < owners; ++joiner) {
+    const std::size_t share = ranges / (joiner + 1);
+    while (held[joiner].size() < share) {
+      if (rich.empty()) std::swap(rich, poor);
+      const OwnerId giver = rich.back();
+      rich.pop_back();
+      poor.push_back(giver);
+      held[joiner].push_back(held[giver].back());
+      held[giver].pop_back();
     }
-    ++load[owner_of[range]];
+    if (!poor.empty() && held[poor.back()].size() > share) {
+      STARLING_CHECK(rich.empty());
+      std::swap(rich, poor);
+    }
+    poor.push_back(joiner);
   }
+  std::vector<OwnerId> owner_of(ranges);
+  for (OwnerId owner = 0; owner < owners; ++owner)
+    for (const RangeId range : held[owner]) owner_of[range] = owner;
   return owner_of;
 }
 

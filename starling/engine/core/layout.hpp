@@ -42,20 +42,24 @@ struct Layout {
   /// Elements in all.
   std::size_t size = 0;
 
-  /// The ranges that hold elements of parameter `p`: [first, last).
+  /// The ranges that hold elements of parameter `p`: [first, last), none for an empty one.
   [[nodiscard]] std::pair<RangeId, RangeId> ranges_of(std::size_t p) const;
 };
 
 /// Cuts `parameters` for `owners` owners: row-sparse parameters at row boundaries in ranges of
 /// their own, all others as one run. Ranges are small enough for every owner to have some where the
-/// parameters allow it (4 KiB at least), and never above range_bytes_max; a single row larger than
-/// that is cut like a dense parameter.
+/// parameters allow it (4 KiB and a row at least), and never above range_bytes_max; rows larger
+/// than that are cut like a dense parameter.
 [[nodiscard]] Layout cut(std::vector<models::Parameter> parameters, std::size_t element_bytes,
                          std::size_t owners);
 
-/// The owner of each range. Consistent hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam,
-/// SODA 2018) over rendezvous hashes: balanced to within one range, and few ranges move when
-/// `owners` changes. Requires: owners > 0.
+/// The owner of each range: loads differ by one range at most, and neighbouring ranges are spread.
+/// Defined by joining: n + 1 owners hold what n held, but for the newcomer's fair share, rounded
+/// down, which it takes from those who hold most. No assignment that balanced moves fewer.
+/// Requires: owners > 0.
+///
+/// Hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam, SODA 2018) was refused: with loads
+/// this tight, many owners would be left with nothing, and a join moves far more than its share.
 [[nodiscard]] std::vector<OwnerId> assign(std::size_t ranges, std::size_t owners);
 
 }  // namespace starling::core

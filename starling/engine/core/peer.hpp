@@ -6,6 +6,12 @@
 
 namespace starling::core {
 
+/// A core that takes messages of type M.
+template <class Core, class M>
+concept Takes = requires(Core& core, const Context& context, const M& message) {
+  core.on(context, message);
+};
+
 /// Hands each message to the half it is for. Both halves stay usable on their own, so a peer's
 /// worker is the very worker of the other modes. One at a time; not thread-safe.
 template <class T>
@@ -15,8 +21,9 @@ class Peer {
       : worker_(std::move(worker)), shard_(std::move(shard)) {}
 
   template <class M>
+  requires Takes<Worker, M> || Takes<Shard<T>, M>
   void on(const Context& context, const M& message) {
-    if constexpr (requires { worker_.on(context, message); })
+    if constexpr (Takes<Worker, M>)
       worker_.on(context, message);
     else
       shard_.on(context, message);

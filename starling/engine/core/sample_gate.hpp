@@ -28,11 +28,7 @@ inline constexpr Time query_timeout = std::chrono::seconds{1};
 /// Events return true when the worker may pass. One at a time; not thread-safe.
 class SampleGate {
  public:
-  SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, WorkerId self, Members members)
-      : barrier_(std::move(barrier)),
-        recheck_(recheck),
-        self_(self),
-        members_(std::move(members)) {}
+  SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, WorkerId self, Members members);
 
   /// The worker has finished step `own`. `automatic` is what the interval `auto` stands for.
   [[nodiscard]] bool begin(const Context& context, Step own, Time automatic);
@@ -47,10 +43,10 @@ class SampleGate {
   /// Gives up waiting; later answers are ignored.
   void abandon() { phase_ = Phase::idle; }
 
-  /// Asks afresh what was asked before the worker's actor was lost.
-  [[nodiscard]] bool again(const Context& context);
+  /// The worker's actor was lost, and with it all timers and answers: asks afresh if it waits.
+  [[nodiscard]] bool resume(const Context& context);
 
-  /// Draws made, and those that let the worker pass.
+  /// Draws of others, and those that let the worker pass.
   struct Counts {
     std::uint64_t draws = 0;
     std::uint64_t passes = 0;
@@ -61,14 +57,20 @@ class SampleGate {
   enum class Phase { idle, asking, refused };
 
   bool draw(const Context& context);
-  bool pass();
-  bool refuse(const Context& context, std::optional<WorkerId> laggard);
+  bool judge(const Context& context);
+  void exclude(WorkerId worker);
+  /// True where nothing but a note of the laggard makes the worker draw again.
+  [[nodiscard]] bool waits_for_notice() const;
+  void ask_for_notice(const Context& context) const;
+  void refuse(const Context& context, std::optional<WorkerId> laggard);
   void wait_until(const Context& context, Time deadline);
 
   barrier::Barrier barrier_;
   barrier::Recheck recheck_;
   WorkerId self_;
   Members members_;
+  /// Positions in members_ that are not drawn: one's own, and those of who has left. Ascending.
+  std::vector<std::uint32_t> excluded_;
 
   Phase phase_ = Phase::idle;
   Step own_ = 0;

@@ -132,6 +132,8 @@ void Shard<T>::on(const Context& context, const Push& push) {
   LedgerEntry& last = range.ledger.at(push.worker);
   if (push.incarnation < last.incarnation) return;  // a life that was replaced: no answer
   if (push.incarnation > last.incarnation) last = {push.incarnation, 0};
+  // Its round went without it, which happens to whoever was declared dead: no answer either.
+  if (options_.bulk && push.step > last.step && push.step <= range.round) return;
   if (push.step <= last.step) {
     ++duplicates_;
   } else {
@@ -189,16 +191,20 @@ template <class T>
 void Shard<T>::apply_round(RangeId id, Held& range) {
   std::vector<Push> round;
   std::uint64_t samples = 0;
+  ++range.round;
   for (auto& queue : range.gathered) {
     if (queue.empty()) continue;
     samples += queue.front().samples;
-    range.round = queue.front().step;
+    STARLING_CHECK(queue.front().step == range.round);
     round.push_back(std::move(queue.front()));
     queue.erase(queue.begin());
   }
   if (std::holds_alternative<Merge<T>>(options_.applier)) {
-    for (const Push& push : round) apply(id, range, push.update, 1);
-    range.updates += round.size();
+    for (const Push& push : round) {
+      if (push.update.empty()) continue;
+      ++range.updates;
+      apply(id, range, push.update, 1);
+    }
   } else if (samples > 0) {
     apply_mean(id, range, round, samples);
   }
@@ -221,6 +227,7 @@ void Shard<T>::apply_mean(RangeId id, Held& range, std::span<const Push> round,
       for (std::size_t u = from / unit; u < (from + update.size()) / unit; ++u) touched_[u] = true;
     });
   }
+  if (std::ranges::find(touched_, true) == touched_.end()) return;
   ++range.updates;
   for (std::size_t u = 0; u < touched_.size();) {
     std::size_t end = u;

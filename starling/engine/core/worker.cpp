@@ -36,7 +36,7 @@ Worker::Worker(WorkerOptions options)
 
 void Worker::start(const Context& context) {
   STARLING_CHECK(phase_ == Phase::idle);
-  if (step_ >= options_.last) return finish(context);
+  if (stopping_ || step_ >= options_.last) return finish(context);
   begin_step(context);
 }
 
@@ -59,7 +59,11 @@ void Worker::on_plan(const Context& context, std::vector<RangeRows> wanted) {
   if (phase_ != Phase::planning) return;
   for (const RangeRows& old : plan_) position_[old.range] = nowhere;
   plan_ = std::move(wanted);
-  for (std::uint32_t i = 0; i < plan_.size(); ++i) position_.at(plan_[i].range) = i;
+  for (std::uint32_t i = 0; i < plan_.size(); ++i) {
+    std::uint32_t& position = position_.at(plan_[i].range);
+    STARLING_CHECK(position == nowhere);
+    position = i;
+  }
   pull(context);
 }
 
@@ -96,6 +100,9 @@ void Worker::on_update(const Context& context, Step step, Update update) {
     for (RangeId range = 0; range < covered.size(); ++range)
       if (!covered[range]) update_.parts.push_back({range, {}});
   }
+  std::ranges::sort(update_.parts, {}, &Update::Part::range);
+  STARLING_CHECK(std::ranges::adjacent_find(update_.parts, {}, &Update::Part::range) ==
+                 update_.parts.end());
   unheld_.assign(update_.parts.size(), true);
   missing_ = update_.parts.size();
   push(context);
@@ -130,12 +137,12 @@ void Worker::push(const Context& context) {
 
 void Worker::on(const Context& context, const Ack& ack) {
   if (phase_ != Phase::pushing || ack.step != step_ + 1) return;
-  for (std::size_t i = 0; i < unheld_.size(); ++i) {
-    if (update_.parts[i].range != ack.range || !unheld_[i]) continue;
-    unheld_[i] = false;
-    if (--missing_ == 0) arrive(context);
-    return;
-  }
+  const auto part = std::ranges::lower_bound(update_.parts, ack.range, {}, &Update::Part::range);
+  if (part == update_.parts.end() || part->range != ack.range) return;
+  const auto at = static_cast<std::size_t>(part - update_.parts.begin());
+  if (!unheld_[at]) return;
+  unheld_[at] = false;
+  if (--missing_ == 0) arrive(context);
 }
 
 void Worker::arrive(const Context& context) {
@@ -143,10 +150,9 @@ void Worker::arrive(const Context& context) {
   update_ = {};
   step_times_.add(context.now - step_began_);
   tell_waiters(context);
-  if (step_ >= options_.last) return finish(context);
+  if (stopping_ || step_ >= options_.last) return finish(context);
   wait_began_ = context.now;
   phase_ = Phase::waiting;
-  if (gate_ && stopping_) return finish(context);
   knock(context);
 }
 
@@ -168,9 +174,13 @@ void Worker::finish(const Context& context) {
   if (phase_ == Phase::waiting) waited_ += context.now - wait_began_;
   phase_ = Phase::done;
   if (gate_) gate_->abandon();
-  to_every_owner(context, Ended{options_.id, step_});
-  if (!gate_) context.send(ToCoordinator{}, Ended{options_.id, step_});
+  say_ended(context);
   tell_waiters(context);
+}
+
+void Worker::say_ended(const Context& context) const {
+  for (const OwnerId owner : owners_) context.send(ToOwner{owner}, Ended{options_.id, step_});
+  if (!gate_) context.send(ToCoordinator{}, Ended{options_.id, step_});
   context.out.push_back(Done{step_});
 }
 
@@ -188,7 +198,7 @@ void Worker::on_timer(const Context& context) {
 }
 
 void Worker::on_left(const Context& context, WorkerId worker) {
-  std::erase_if(waiters_, [&](const NotifyAt& wish) { return wish.from == worker; });
+  waiters_.erase(worker);
   if (gate_ && gate_->on_left(context, worker)) pass(context);
 }
 
@@ -205,14 +215,18 @@ void Worker::on(const Context& context, const StepQuery& query) {
 }
 
 void Worker::on(const Context& context, const NotifyAt& wish) {
-  std::erase_if(waiters_, [&](const NotifyAt& old) { return old.from == wish.from; });
-  waiters_.push_back(wish);
-  tell_waiters(context);
+  NotifyAt& latest = waiters_.try_emplace(wish.from, wish).first->second;
+  if (latest.draw > wish.draw) return;  // overtaken on its way
+  latest = wish;
+  if (reported_step() < wish.floor) return;
+  context.send(ToWorker{wish.from}, CaughtUp{options_.id, wish.draw});
+  waiters_.erase(wish.from);
 }
 
 void Worker::tell_waiters(const Context& context) {
   const Step step = reported_step();
-  std::erase_if(waiters_, [&](const NotifyAt& wish) {
+  std::erase_if(waiters_, [&](const auto& entry) {
+    const NotifyAt& wish = entry.second;
     if (step < wish.floor) return false;
     context.send(ToWorker{wish.from}, CaughtUp{options_.id, wish.draw});
     return true;
@@ -223,11 +237,8 @@ Step Worker::reported_step() const noexcept {
   return phase_ == Phase::done ? barrier::finished : step_;
 }
 
-void Worker::to_every_owner(const Context& context, const Message& message) const {
-  for (const OwnerId owner : owners_) context.send(ToOwner{owner}, message);
-}
-
 void Worker::resume(const Context& context) {
+  if (gate_ && gate_->resume(context)) return pass(context);
   switch (phase_) {
     case Phase::idle:
       return start(context);
@@ -242,10 +253,10 @@ void Worker::resume(const Context& context) {
     case Phase::pushing:
       return push(context);
     case Phase::waiting:
-      return knock(context);
-    case Phase::done:
-      context.out.push_back(Done{step_});
+      if (!gate_) knock(context);
       return;
+    case Phase::done:
+      return say_ended(context);
   }
 }
 

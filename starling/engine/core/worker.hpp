@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +20,7 @@ struct RangeRows {
   Rows rows;
 };
 
-/// What a worker computed in one step.
+/// What a worker computed in one step: one part for each range that it concerns.
 struct Update {
   struct Part {
     RangeId range;
@@ -52,7 +53,8 @@ struct WorkerOptions {
   int attempts = 3;
 };
 
-/// One at a time; not thread-safe. Messages may be lost, repeated or late without harm.
+/// One at a time; not thread-safe. Messages may be repeated or late without harm; what is lost is
+/// asked for again by resume() only.
 ///
 ///     start -> [planning] -> pulling -> computing -> pushing -> waiting -> [planning] ... -> done
 class Worker {
@@ -61,6 +63,7 @@ class Worker {
 
   void start(const Context& context);
 
+  /// Requires: each range at most once.
   void on_plan(const Context& context, std::vector<RangeRows> wanted);
   /// The answer to Compute at `step`; ignored where the worker has moved on.
   void on_update(const Context& context, Step step, Update update);
@@ -78,7 +81,8 @@ class Worker {
   void on(const Context& context, const NotifyAt& wish);
   void on(const Context& context, const CaughtUp& note);
 
-  /// Whoever carried this core was lost and replaced: asks again for all that was under way.
+  /// Whoever carried this core was lost and replaced, and with it any message, computation and
+  /// timer under way: asks again for all of them.
   void resume(const Context& context);
 
   [[nodiscard]] Step step() const noexcept { return step_; }
@@ -99,9 +103,9 @@ class Worker {
   void knock(const Context& context);
   void pass(const Context& context);
   void finish(const Context& context);
+  void say_ended(const Context& context) const;
   void tell_waiters(const Context& context);
   [[nodiscard]] Step reported_step() const noexcept;
-  void to_every_owner(const Context& context, const Message& message) const;
 
   WorkerOptions options_;
   std::optional<SampleGate> gate_;
@@ -117,12 +121,14 @@ class Worker {
   std::vector<Value> values_;
   /// Position in the plan by range, or npos.
   std::vector<std::uint32_t> position_;
-  /// What is being pushed, kept until every owner holds it; unacknowledged parts in `unheld_`.
+  /// What is being pushed, by range, kept until every owner holds it; unacknowledged parts in
+  /// `unheld_`.
   Update update_;
   std::vector<bool> unheld_;
   std::size_t missing_ = 0;
 
-  std::vector<NotifyAt> waiters_;
+  /// Who wants to be told when this worker has caught up.
+  std::map<WorkerId, NotifyAt> waiters_;
   Time step_began_{};
   Time wait_began_{};
   Time waited_{};

@@ -98,7 +98,10 @@ class Host : public Interface::base {
   /// Sends a tick to `self` at `at`.
   template <class Handle>
   void tick_at(const Handle& self, core::Time at) {
-    actor::send_later(this, self, std::max(core::Time{0}, at - scene_->now()), actor::tick_atom_v);
+    const auto delay = std::max(core::Time{0}, at - scene_->now());
+    // Rounded up: CAF counts microseconds, and a tick before its time finds nothing to do.
+    actor::send_later(this, self, std::chrono::ceil<std::chrono::microseconds>(delay),
+                      actor::tick_atom_v);
   }
 
   /// Runs one event of a core: `event(context)`, then its effects.

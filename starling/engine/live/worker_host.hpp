@@ -133,7 +133,8 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   }
 
   void on_tick() {
-    if (held_ && held_until_ <= this->scene_->now()) accept(*std::exchange(held_, std::nullopt));
+    if (held_ && held_until_ <= this->scene_->now())
+      return accept(*std::exchange(held_, std::nullopt));
     this->run([&](const core::Context& context) { worker().on_timer(context); });
   }
 

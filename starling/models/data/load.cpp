@@ -83,6 +83,12 @@ Result<Table> load(const Source& source, std::uint64_t seed) {
   return finish(std::move(*raw), *rule);
 }
 
+Result<Table> load(const Source& source, std::uint64_t seed, const Labelling& rule) {
+  auto raw = read_raw(source, seed, Part::train);
+  if (!raw) return std::move(raw).error();
+  return finish(std::move(*raw), rule);
+}
+
 Result<TablePair> load_pair(const Source& train, const Source& test, std::uint64_t seed) {
   if (auto same = check_same_truth(train, test); !same) return std::move(same).error();
   auto raw = read_raw(train, seed, Part::train);

@@ -17,6 +17,10 @@ namespace starling::models {
 /// that. Classes become 0..k-1 in the table.
 Result<Table> load(const Source& source, std::uint64_t seed);
 
+/// The same with labels read by `rule`, which is that of another table: what a model that was
+/// trained there is evaluated on.
+Result<Table> load(const Source& source, std::uint64_t seed, const Labelling& rule);
+
 /// A training table, and a test table that fits it.
 struct TablePair {
   Table train;

@@ -97,6 +97,7 @@ Result<Table> finish(RawTable raw, const Labelling& rule) {
   };
   Table table = std::visit(build, raw.x);
   table.truth = std::move(raw.truth);
+  table.labelling = rule;
   return table;
 }
 

@@ -13,16 +13,6 @@
 
 namespace starling::models {
 
-/// How written labels become those of a Table.
-struct Labelling {
-  /// 0 for real targets, which stay as written.
-  std::size_t classes = 0;
-  /// The label of class 0; meaningless for real targets.
-  float first = 0;
-  /// -1 and +1 become 0 and 1.
-  bool signs = false;
-};
-
 struct RawTable {
   /// The file, or the source, for messages.
   std::string place{};

@@ -1,0 +1,172 @@
+/// A model of any type over data of any type: what the program does with it, and no more. Built-in
+/// models and a user's own come through this one door. Immutable; any thread may call it.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/app/any_data.hpp"
+#include "starling/app/weights.hpp"
+#include "starling/engine/live/train.hpp"
+#include "starling/models/evaluate.hpp"
+#include "starling/models/model.hpp"
+
+namespace starling::app {
+
+class AnyModel {
+ public:
+  virtual ~AnyModel() = default;
+
+  /// What a job file would say for this very model.
+  [[nodiscard]] virtual std::string print() const = 0;
+  [[nodiscard]] virtual ElementType element_type() const = 0;
+  [[nodiscard]] virtual std::vector<models::Parameter> parameters() const = 0;
+  [[nodiscard]] virtual core::Layout layout(const live::JobOptions& job) const = 0;
+
+  /// Refuses data of another type or shape, with the reason. What follows requires that it was
+  /// accepted.
+  [[nodiscard]] virtual Result<void> accepts(const AnyData& data) const = 0;
+  [[nodiscard]] virtual Result<live::Outcome> train(const AnyData& data, const AnyData* test,
+                                                    const live::TrainOptions& options) const = 0;
+  /// The figures that evaluate() says, as far as an untrained model and one sample tell.
+  [[nodiscard]] virtual models::Metrics try_metrics(const AnyData& data) const = 0;
+  [[nodiscard]] virtual models::Metrics evaluate(const Weights& w, const AnyData& data) const = 0;
+  /// One value a sample; nothing where the model cannot predict.
+  [[nodiscard]] virtual std::optional<std::vector<float>> predict(const Weights& w,
+                                                                  const AnyData& data) const = 0;
+  /// ||w - w*|| / ||w0 - w*|| where the data knows the parameters w* that it was made from; w0 is
+  /// the fresh model of `seed`.
+  [[nodiscard]] virtual std::optional<double> normalised_error(const Weights& w,
+                                                               const AnyData& data,
+                                                               std::uint64_t seed) const = 0;
+  /// The parameter vector that a job's ranges hold.
+  [[nodiscard]] virtual Weights collect(const live::JobOptions& job,
+                                        std::span<const core::RangeState> states) const = 0;
+};
+
+/// A model that says what it predicts, one number a sample.
+template <class M, class D>
+concept PredictingModel = models::Model<M, D> &&
+    requires(const M model, std::span<const typename M::Scalar> w, const D data,
+             models::Batch batch, models::Pass pass, std::span<float> out) {
+  model.predict(w, data, batch, pass, out);
+};
+
+/// The one AnyModel: a model M over data of type D.
+template <class M, class D>
+requires models::Model<M, D>
+class ModelOf final : public AnyModel {
+ public:
+  using T = typename M::Scalar;
+
+  ModelOf(M model, std::string text) : model_(std::move(model)), text_(std::move(text)) {}
+
+  [[nodiscard]] std::string print() const override { return text_; }
+  [[nodiscard]] ElementType element_type() const override { return app::element_type<T>; }
+  [[nodiscard]] std::vector<models::Parameter> parameters() const override {
+    return model_.parameters();
+  }
+  [[nodiscard]] core::Layout layout(const live::JobOptions& job) const override {
+    return live::layout_of<T>(model_.parameters(), job);
+  }
+
+  [[nodiscard]] Result<void> accepts(const AnyData& data) const override {
+    const D* own = data.as<D>();
+    if (own == nullptr) return Error{"model " + text_ + " learns from data of another type"};
+    if constexpr (models::CheckedModel<M, D>) return model_.accepts(*own);
+    return {};
+  }
+
+  [[nodiscard]] Result<live::Outcome> train(const AnyData& data, const AnyData* test,
+                                            const live::TrainOptions& options) const override {
+    return live::train(model_, *data.as<D>(), test == nullptr ? nullptr : test->as<D>(), options);
+  }
+
+  [[nodiscard]] models::Metrics try_metrics(const AnyData& data) const override {
+    const std::vector<T> w = fresh(1);
+    const std::uint32_t first = 0;
+    models::Arena arena;
+    Random random{0};
+    models::Pass pass{.random = random, .arena = arena, .training = false};
+    return model_.evaluate(std::span<const T>{w}, *data.as<D>(), models::Batch{&first, 1}, pass);
+  }
+
+  [[nodiscard]] models::Metrics evaluate(const Weights& w, const AnyData& data) const override {
+    models::Arena arena;
+    return models::evaluate_all(model_, values(w), *data.as<D>(), arena);
+  }
+
+  [[nodiscard]] std::optional<std::vector<float>> predict(const Weights& w,
+                                                          const AnyData& data) const override {
+    if constexpr (PredictingModel<M, D>) return predictions(values(w), *data.as<D>());
+    (void)w, (void)data;
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<double> normalised_error(const Weights& w, const AnyData& data,
+                                                       std::uint64_t seed) const override {
+    if constexpr (requires(std::span<const T> v) { model_.weights(v); }) {
+      const models::Table* table = data.table();
+      if (table == nullptr || table->truth.empty()) return std::nullopt;
+      const std::vector<T> first = fresh(seed);
+      const auto far = distance(model_.weights(std::span<const T>{first}), table->truth);
+      const auto near = distance(model_.weights(values(w)), table->truth);
+      if (!far || !near || *far == 0) return std::nullopt;
+      return *near / *far;
+    }
+    (void)w, (void)data, (void)seed;
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Weights collect(const live::JobOptions& job,
+                                std::span<const core::RangeState> states) const override {
+    return live::to_vector<T>(layout(job), states);
+  }
+
+ private:
+  static std::span<const T> values(const Weights& w) { return std::get<std::vector<T>>(w); }
+
+  /// The parameters that a job of this seed starts from.
+  [[nodiscard]] std::vector<T> fresh(std::uint64_t seed) const {
+    std::vector<T> w(models::total_size(model_.parameters()));
+    Random random = Random::stream(seed, live::initial_stream);
+    model_.initialise(std::span<T>{w}, random);
+    return w;
+  }
+
+  [[nodiscard]] std::vector<float> predictions(std::span<const T> w, const D& data) const {
+    constexpr std::size_t chunk = 512;
+    std::vector<float> out(data.size());
+    std::vector<std::uint32_t> rows;
+    models::Arena arena;
+    for (std::size_t first = 0; first < out.size(); first += chunk) {
+      rows.resize(std::min(chunk, out.size() - first));
+      std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
+      arena.reset();
+      Random random{0};
+      models::Pass pass{.random = random, .arena = arena, .training = false};
+      model_.predict(w, data, rows, pass, std::span{out}.subspan(first, rows.size()));
+    }
+    return out;
+  }
+
+  static std::optional<double> distance(std::span<const T> w, const std::vector<float>& truth) {
+    if (w.size() != truth.size()) return std::nullopt;
+    double sum = 0;
+    for (std::size_t i = 0; i < w.size(); ++i)
+      sum += std::pow(static_cast<double>(w[i]) - static_cast<double>(truth[i]), 2);
+    return std::sqrt(sum);
+  }
+
+  M model_;
+  std::string text_;
+};
+
+}  // namespace starling::app

@@ -1,0 +1,219 @@
+#include "starling/app/checkpoint.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+
+#include "starling/base/text.hpp"
+#include "starling/engine/core/mode.hpp"
+
+namespace starling::app {
+namespace {
+
+using States = std::vector<core::RangeState>;
+using Numbers = std::vector<std::uint64_t>;
+
+constexpr const char* slots_name = "starling.slots";
+constexpr const char* ranges_name = "starling.ranges";
+constexpr const char* ledger_name = "starling.ledger";
+/// What leads an agreement's keys in the metadata.
+constexpr const char* job_prefix = "job.";
+
+Numbers counters_of(const States& states) {
+  Numbers numbers;
+  for (const auto& state : states)
+    numbers.insert(numbers.end(), {state.updates, state.samples, state.round});
+  return numbers;
+}
+
+Numbers ledger_of(const States& states) {
+  Numbers numbers;
+  for (const auto& state : states)
+    for (const auto& entry : state.ledger)
+      numbers.insert(numbers.end(), {std::uint64_t{entry.incarnation}, entry.step});
+  return numbers;
+}
+
+/// Slot by slot, each as one vector over all ranges.
+template <class T>
+std::vector<T> slots_of(const core::Layout& layout, const States& states, std::size_t count) {
+  std::vector<T> slots(count * layout.size);
+  for (const auto& state : states) {
+    const core::Range& range = layout.ranges[state.range];
+    const auto from = state.slots.as<T>();
+    for (std::size_t slot = 0; slot < count && !from.empty(); ++slot)
+      std::ranges::copy(
+          from.subspan(slot * range.count, range.count),
+          slots.begin() + static_cast<std::ptrdiff_t>(slot * layout.size + range.offset));
+  }
+  return slots;
+}
+
+/// Reads one tensor of the file into memory of its type; its shape must be the one expected.
+template <class T>
+Result<std::vector<T>> values_in(const StoredModel& stored, const char* name,
+                                 const std::vector<std::uint64_t>& shape) {
+  const safetensors::Tensor* tensor = stored.file.find(name);
+  if (tensor == nullptr)
+    return Error{stored.path + ": is no checkpoint: it has no tensor '" + name + "'"};
+  if (tensor->dtype != safetensors::dtype_of<T> || tensor->shape != shape) {
+    const safetensors::Tensor wanted{name, safetensors::dtype_of<T>, shape, {}};
+    return Error{stored.path + ": tensor '" + name + "' is " + tensor->describe() +
+                 ", but this job needs " + wanted.describe()};
+  }
+  std::vector<T> values(tensor->size());
+  if (!values.empty()) std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
+  return values;
+}
+
+template <class T>
+core::Slice range_slots(const core::Layout& layout, const core::Range& range,
+                        const std::vector<T>& slots) {
+  const std::size_t count = layout.size == 0 ? 0 : slots.size() / layout.size;
+  auto buffer = core::Buffer::make<T>(count * range.count);
+  const auto to = buffer->template as<T>();
+  for (std::size_t slot = 0; slot < count; ++slot)
+    std::ranges::copy(std::span{slots}.subspan(slot * layout.size + range.offset, range.count),
+                      to.begin() + static_cast<std::ptrdiff_t>(slot * range.count));
+  return {std::move(buffer), 0, count * range.count, nullptr};
+}
+
+template <class T>
+Result<States> states_in(const StoredModel& stored, const AnyModel& model, const Running& job) {
+  const core::Layout layout = model.layout(job.options.job);
+  const std::uint64_t ranges = layout.ranges.size();
+  const std::uint64_t workers = job.options.job.workers;
+  auto weights = weights_in(stored, model);
+  if (!weights) return std::move(weights).error();
+  auto slots =
+      values_in<T>(stored, slots_name, {models::slots(job.options.optimizer), layout.size});
+  if (!slots) return std::move(slots).error();
+  const auto counters = values_in<std::uint64_t>(stored, ranges_name, {ranges, 3});
+  if (!counters) return counters.error();
+  const auto ledger = values_in<std::uint64_t>(stored, ledger_name, {ranges, workers, 2});
+  if (!ledger) return ledger.error();
+  States states =
+      live::to_ranges<T>(layout, std::span<const T>{std::get<std::vector<T>>(*weights)});
+  for (core::RangeState& state : states) {
+    const std::size_t r = state.range;
+    state.slots = range_slots(layout, layout.ranges[r], *slots);
+    state.updates = (*counters)[3 * r];
+    state.samples = (*counters)[3 * r + 1];
+    state.round = (*counters)[3 * r + 2];
+    for (std::size_t w = 0; w < workers; ++w)
+      state.ledger.push_back({static_cast<core::Incarnation>((*ledger)[2 * (r * workers + w)]),
+                              (*ledger)[2 * (r * workers + w) + 1]});
+  }
+  return states;
+}
+
+/// No job leaves steps further apart than its barrier allows, or bulk rounds half done.
+Result<void> check_steps(const std::string& path, const States& states,
+                         const live::JobOptions& options) {
+  constexpr core::Step step_max = core::Step{1} << 60U;
+  const Error bad{path + ": holds steps that this job cannot have reached"};
+  const auto first = first_steps(states);
+  if (first.empty()) return {};
+  const auto [least, most] = std::ranges::minmax(first);
+  if (most > step_max) return bad;
+  const auto bound = barrier::spread_bound(options.barrier);
+  if (bound && most - least > *bound) return bad;
+  if (!barrier::is_bulk_synchronous(options.barrier)) return {};
+  for (const auto& state : states)
+    for (const auto& entry : state.ledger)
+      if (entry.step != state.round || state.round != least) return bad;
+  return {};
+}
+
+Result<void> check_agreement(const StoredModel& stored, const Agreement& agreement) {
+  const auto& metadata = stored.file.metadata;
+  for (const auto& [key, value] : agreement) {
+    const auto at = metadata.find(job_prefix + key);
+    if (at == metadata.end())
+      return Error{stored.path + ": is no checkpoint: it does not say its job's " + key};
+    if (at->second != value)
+      return Error{stored.path + ": is of another job: its " + key + " is " + at->second +
+                   ", not " + value + (key == "content" ? " (a hash of the training data)" : "")};
+  }
+  return {};
+}
+
+}  // namespace
+
+Agreement agreement_of(const Running& job, const DataRequest& request, const AnyData& train) {
+  const auto& options = job.options;
+  const auto text = [](const auto& value) { return value ? std::to_string(*value) : "none"; };
+  return {{"data", request.data},
+          {"test", request.test.value_or("none")},
+          {"split", text(request.split)},
+          {"holdout", text(request.holdout)},
+          {"seed", std::to_string(request.seed)},
+          {"model", job.model},
+          {"dtype", print(job.element_type)},
+          {"optimizer", models::print(options.optimizer)},
+          {"l2", print_number(options.l2)},
+          {"clip", models::print(options.clip)},
+          {"schedule", models::print(options.schedule)},
+          {"batch", std::to_string(options.batch)},
+          {"workers", std::to_string(options.job.workers)},
+          {"mode", core::print(options.job.mode)},
+          {"shards", std::to_string(live::owner_count(options.job))},
+          {"barrier", barrier::print(options.job.barrier)},
+          {"content", std::to_string(fingerprint(train))}};
+}
+
+Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
+                              const AnyModel& model, const Running& job, const Agreement& agreement,
+                              const States& states) {
+  const auto& options = job.options;
+  const core::Layout layout = model.layout(options.job);
+  const std::uint64_t ranges = layout.ranges.size();
+  const std::uint64_t slot_count = models::slots(options.optimizer);
+  const Weights w = model.collect(options.job, states);
+  const Weights slots = std::visit(
+      [&]<class T>(const std::vector<T>&) -> Weights {
+        return slots_of<T>(layout, states, slot_count);
+      },
+      w);
+  const Numbers counters = counters_of(states);
+  const Numbers ledger = ledger_of(states);
+  auto tensors = to_tensors(model, w);
+  std::visit(
+      [&]<class T>(const std::vector<T>& values) {
+        tensors.push_back(safetensors::view<T>(slots_name, {slot_count, layout.size}, values));
+      },
+      slots);
+  tensors.push_back(safetensors::view<std::uint64_t>(ranges_name, {ranges, 3}, counters));
+  tensors.push_back(
+      safetensors::view<std::uint64_t>(ledger_name, {ranges, options.job.workers, 2}, ledger));
+  auto metadata = to_metadata(notes);
+  for (const auto& [key, value] : agreement) metadata[job_prefix + key] = value;
+  return safetensors::write(path, metadata, tensors);
+}
+
+Result<States> read_checkpoint(const std::string& path, const AnyModel& model, const Running& job,
+                               const Agreement& agreement) {
+  const auto stored = read_model(path);
+  if (!stored) return stored.error();
+  if (auto same = check_agreement(*stored, agreement); !same) return std::move(same).error();
+  auto states = model.element_type() == ElementType::float32
+                    ? states_in<float>(*stored, model, job)
+                    : states_in<double>(*stored, model, job);
+  if (!states) return states;
+  if (auto valid = check_steps(path, *states, job.options.job); !valid)
+    return std::move(valid).error();
+  return states;
+}
+
+std::vector<core::Step> first_steps(const States& states) {
+  std::vector<core::Step> first;
+  for (const auto& state : states) {
+    if (first.empty()) first.assign(state.ledger.size(), barrier::finished);
+    for (std::size_t w = 0; w < first.size(); ++w)
+      first[w] = std::min(first[w], state.ledger[w].step);
+  }
+  return first;
+}
+
+}  // namespace starling::app

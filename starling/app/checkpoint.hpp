@@ -1,0 +1,43 @@
+/// The whole state of a job in a file, to go on from: a model file that also holds the optimiser's
+/// slots, the ranges' counters and how far each worker was. Blocking.
+///
+/// Beside the model's tensors stand
+/// - starling.slots   [slots, parameters]: optimiser state, slot by slot;
+/// - starling.ranges  [ranges, 3]: updates, samples and round of each range;
+/// - starling.ledger  [ranges, workers, 2]: incarnation and step of each worker in each range.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/app/model_file.hpp"
+#include "starling/app/report.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/core/message.hpp"
+
+namespace starling::app {
+
+/// What must be the same for a job to go on as if it had never stopped: keys and their values.
+using Agreement = std::vector<std::pair<std::string, std::string>>;
+
+/// `request` as asked for; `train` is its training data.
+[[nodiscard]] Agreement agreement_of(const Running& job, const DataRequest& request,
+                                     const AnyData& train);
+
+[[nodiscard]] Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
+                                            const AnyModel& model, const Running& job,
+                                            const Agreement& agreement,
+                                            const std::vector<core::RangeState>& states);
+
+/// The ranges' states. Refuses the checkpoint of another job, naming the key, and states that no
+/// job of this kind can have.
+[[nodiscard]] Result<std::vector<core::RangeState>> read_checkpoint(const std::string& path,
+                                                                    const AnyModel& model,
+                                                                    const Running& job,
+                                                                    const Agreement& agreement);
+
+/// The step that each worker goes on from.
+[[nodiscard]] std::vector<core::Step> first_steps(const std::vector<core::RangeState>& states);
+
+}  // namespace starling::app

@@ -1,0 +1,287 @@
+#include "starling/app/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <sstream>
+
+#include "starling/app/commands.hpp"
+#include "starling/app/job_file.hpp"
+#include "starling/app/keys.hpp"
+#include "starling/app/version.hpp"
+#include "starling/base/text.hpp"
+#include "starling/models/data/source.hpp"
+
+namespace starling::app {
+namespace {
+
+std::string sources_help(const Contents& contents) {
+  std::string text = "Sources of data:\n";
+  const auto line = [&](const std::string& name, const std::string& summary) {
+    text += "  " + name + std::string(name.size() < 9 ? 9 - name.size() : 1, ' ') + summary + "\n";
+  };
+  for (const auto& entry : contents.data()) line(entry.name, entry.summary);
+  for (const auto& [name, summary] : models::source_names()) line(name, summary);
+  return text;
+}
+
+Result<std::uint64_t> seed_of(const std::string& text) {
+  auto seed = parse_count(text);
+  if (!seed) return std::move(seed).error().within("--seed");
+  return seed;
+}
+
+/// What CLI11 found wrong, in our words where its are too short.
+Error usage_error(const CLI::ParseError& fault) {
+  const std::string what = fault.what();
+  if (fault.get_name() != "ArgumentMismatch") return Error{what};
+  return Error{what.substr(0, what.find(':')) + ": needs a value"};
+}
+
+/// Longer lines are broken, so that the help stays readable on a narrow terminal.
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t width = 64;
+  std::string out;
+  std::size_t column = 0;
+  for (const std::string_view word : split(text, ' ')) {
+    if (column > 0) {
+      const bool breaks = column + 1 + word.size() > width;
+      out += breaks ? '\n' : ' ';
+      column = breaks ? 0 : column + 1;
+    }
+    out += word;
+    column += word.size();
+  }
+  return out;
+}
+
+/// One subcommand with its options; flags that it does not know are refused with the nearest.
+class Command {
+ public:
+  Command(CLI::App& program, const std::string& name, const std::string& summary)
+      : app_(*program.add_subcommand(name, summary)) {
+    app_.allow_extras();
+    app_.get_formatter()->column_width(32);
+  }
+
+  CLI::App& app() { return app_; }
+  [[nodiscard]] bool is_chosen() const { return app_.parsed(); }
+
+  [[nodiscard]] Result<void> refuse_extras() const {
+    const auto extras = app_.remaining();
+    if (extras.empty()) return {};
+    const std::string flag = extras[0].substr(0, extras[0].find('='));
+    const std::string help = "`starling " + app_.get_name() + " --help` lists what is valid";
+    if (!flag.starts_with('-'))
+      return Error{"'" + extras[0] + "' is one argument too many; " + help};
+    std::vector<std::string> known;
+    for (const CLI::Option* option : app_.get_options())
+      if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
+    const std::string meant = nearest(flag, known);
+    return Error{"unknown flag '" + flag + "'; " +
+                 (meant.empty() ? "" : "did you mean '" + meant + "'? ") + help};
+  }
+
+ private:
+  CLI::App& app_;
+};
+
+class TrainArguments {
+ public:
+  explicit TrainArguments(CLI::App& program, const Contents& contents)
+      : command_(program, "train", "train a model with many workers") {
+    CLI::App& app = command_.app();
+    app.add_option("JOB", file_, "a job file: TOML lines `key = value`, each key as below")
+        ->type_name("");
+    for (const Key& key : job_keys()) add(key);
+    app.footer("\n" + sources_help(contents) +
+               "\nFlags override the job file. Ctrl-C stops in order and saves; twice stops at "
+               "once.\nExit codes: 0 done, 1 the job failed, 2 bad input, 130 interrupted.");
+  }
+
+  [[nodiscard]] const Command& command() const { return command_; }
+
+  [[nodiscard]] Result<Settings> settings() const {
+    Settings flags;
+    for (const Key& key : job_keys()) {
+      const std::string place = "--" + key.name;
+      if (key.kind == KeyKind::flag) {
+        if (set_.at(key.name)) flags.push_back({key.name, "true", place});
+      } else {
+        for (const auto& text : texts_.at(key.name)) flags.push_back({key.name, text, place});
+      }
+    }
+    if (file_.empty()) return flags;
+    auto file = read_job_file(file_);
+    if (!file) return file;
+    return overridden(*std::move(file), flags);
+  }
+
+ private:
+  void add(const Key& key) {
+    CLI::App& app = command_.app();
+    const std::string flag = "--" + key.name;
+    if (key.kind == KeyKind::flag) {
+      app.add_flag(flag, set_[key.name], wrapped(key.help))->group(key.group);
+      return;
+    }
+    app.add_option(flag, texts_[key.name], wrapped(key.help))
+        ->type_name(key.form)
+        ->group(key.group)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+
+  Command command_;
+  std::string file_;
+  std::map<std::string, bool> set_;
+  std::map<std::string, std::vector<std::string>> texts_;
+};
+
+/// evaluate and predict.
+class EvaluateArguments {
+ public:
+  EvaluateArguments(CLI::App& program, const std::string& name, const std::string& summary,
+                    const Contents& contents)
+      : command_(program, name, summary) {
+    CLI::App& app = command_.app();
+    app.add_option("--model-file", options_.model_file, "what train --save wrote")
+        ->type_name("FILE")
+        ->required();
+    app.add_option("--data", options_.data, "what it is used on [what it was tested on]")
+        ->type_name("SOURCE");
+    app.add_option("--seed", seed_, "of generated data [1]")->type_name("N");
+    app.footer("\n" + sources_help(contents));
+  }
+  void add_json() { command_.app().add_flag("--json", options_.json, "one JSON object"); }
+  void add_out() {
+    command_.app()
+        .add_option("--out", options_.out, "CSV: index,prediction,label; one row a sample [stdout]")
+        ->type_name("FILE.csv");
+  }
+
+  [[nodiscard]] const Command& command() const { return command_; }
+  template <class Run>
+  [[nodiscard]] Result<int> run(Run with, const Contents& contents) const {
+    const auto seed = seed_of(seed_);
+    if (!seed) return seed.error();
+    EvaluateOptions options = options_;
+    options.seed = *seed;
+    return with(contents, options);
+  }
+
+ private:
+  Command command_;
+  EvaluateOptions options_;
+  std::string seed_ = "1";
+};
+
+class InspectArguments {
+ public:
+  InspectArguments(CLI::App& program, const Contents& contents)
+      : command_(program, "inspect", "say what is in a data source or a saved model") {
+    command_.app()
+        .add_option("WHAT", what_, "a source of data, or a file that train --save wrote")
+        ->type_name("")
+        ->required();
+    command_.app().add_option("--seed", seed_, "of generated data [1]")->type_name("N");
+    command_.app().footer("\n" + sources_help(contents));
+  }
+  [[nodiscard]] const Command& command() const { return command_; }
+
+  [[nodiscard]] Result<int> run(const Contents& contents) const {
+    const auto seed = seed_of(seed_);
+    if (!seed) return seed.error();
+    return inspect_command(contents, what_, *seed);
+  }
+
+ private:
+  Command command_;
+  std::string what_;
+  std::string seed_ = "1";
+};
+
+/// All of the command line, as declared.
+class CommandLine {
+ public:
+  explicit CommandLine(const Contents& contents) : contents_(contents) {
+    program_.set_version_flag("--version", "starling " + version(), "the version");
+    program_.set_help_flag("-h,--help", "this help");
+    program_.allow_extras();
+    program_.require_subcommand(0, 1);
+    predict_.add_out();
+    evaluate_.add_json();
+    program_.footer(
+        "\nTry: starling train\n"
+        "     starling train --workers 8 --straggler 1:4x --mode central --barrier bsp\n"
+        "     starling COMMAND --help");
+  }
+
+  Result<int> run(int argc, const char* const* argv) {
+    try {
+      program_.parse(argc, argv);
+    } catch (const CLI::Success& wanted) {
+      return show(wanted);
+    } catch (const CLI::ParseError& fault) {
+      return usage_error(fault);
+    }
+    return dispatch();
+  }
+
+ private:
+  /// Help and version, where they were asked for.
+  Result<int> show(const CLI::Success& wanted) {
+    std::ostringstream out;
+    std::ostringstream ignored;
+    program_.exit(wanted, out, ignored);
+    return put_out(out.str(), done);
+  }
+
+  Result<int> dispatch() {
+    if (program_.get_subcommands().empty()) return without_command();
+    const CLI::App& chosen = *program_.get_subcommands()[0];
+    for (const Command* command : std::initializer_list<const Command*>{
+             &train_.command(), &evaluate_.command(), &predict_.command(), &inspect_.command(),
+             &barriers_, &models_})
+      if (command->is_chosen())
+        if (auto known = command->refuse_extras(); !known) return std::move(known).error();
+    const std::string& name = chosen.get_name();
+    if (name == "evaluate") return evaluate_.run(evaluate_command, contents_);
+    if (name == "predict") return predict_.run(predict_command, contents_);
+    if (name == "inspect") return inspect_.run(contents_);
+    if (name == "barriers") return barriers_command(contents_);
+    if (name == "models") return models_command(contents_);
+    const auto settings = train_.settings();
+    if (!settings) return settings.error();
+    return train_command(contents_, *settings);
+  }
+
+  Result<int> without_command() {
+    const auto extras = program_.remaining();
+    if (extras.empty()) return put_out(program_.help(), done);
+    std::vector<std::string> names;
+    for (const CLI::App* command : program_.get_subcommands({}))
+      names.push_back(command->get_name());
+    return Error{"unknown command '" + extras[0] + "'; " + suggest(extras[0], names)};
+  }
+
+  const Contents& contents_;
+  CLI::App program_{
+      "Starling: actor-model distributed learning with probabilistic synchronous "
+      "parallel barriers",
+      "starling"};
+  TrainArguments train_{program_, contents_};
+  EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", contents_};
+  EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",
+                             contents_};
+  InspectArguments inspect_{program_, contents_};
+  Command barriers_{program_, "barriers", "list the barriers"};
+  Command models_{program_, "models", "list the models"};
+};
+
+}  // namespace
+
+Result<int> run_command_line(int argc, const char* const* argv, const Contents& contents) {
+  return CommandLine{contents}.run(argc, argv);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,47 @@
+/// What the program does, one function a command. Each returns an exit code, or an error of its
+/// input: then nothing was started, and the code is bad_input.
+#pragma once
+
+#include <string>
+
+#include "starling/app/contents.hpp"
+#include "starling/app/settings.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+inline constexpr int done = 0;
+inline constexpr int job_failed = 1;
+inline constexpr int bad_input = 2;
+
+/// Requires: settings of known keys.
+[[nodiscard]] Result<int> train_command(const Contents& contents, const Settings& settings);
+
+struct EvaluateOptions {
+  std::string model_file;
+  /// Empty: the data that the model was tested on.
+  std::string data;
+  /// Of generated data.
+  std::uint64_t seed = 1;
+  /// predict only: where to; empty for stdout.
+  std::string out;
+  bool json = false;
+};
+[[nodiscard]] Result<int> evaluate_command(const Contents& contents,
+                                           const EvaluateOptions& options);
+[[nodiscard]] Result<int> predict_command(const Contents& contents, const EvaluateOptions& options);
+
+/// A data source or a saved model, in figures.
+[[nodiscard]] Result<int> inspect_command(const Contents& contents, const std::string& what,
+                                          std::uint64_t seed);
+
+[[nodiscard]] Result<int> barriers_command(const Contents& contents);
+[[nodiscard]] Result<int> models_command(const Contents& contents);
+
+/// Writes results to stdout; false, with a message, where that fails.
+[[nodiscard]] Result<int> put_out(const std::string& text, int code);
+
+/// "starling: <message>" on stderr.
+void complain(const std::string& message);
+
+}  // namespace starling::app

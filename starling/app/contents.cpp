@@ -1,0 +1,14 @@
+#include "starling/app/contents.hpp"
+
+namespace starling::app {
+
+std::string print(const Spec& spec) {
+  std::string text = spec.name;
+  for (const auto& [key, value] : spec.options) {
+    text += text.size() == spec.name.size() ? ':' : ',';
+    text += key.empty() ? value : key + "=" + value;
+  }
+  return text;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,50 @@
+/// From what a job says about data to data: `--data`, `--test`, `--split`, `--holdout`. Blocking.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "starling/app/any_data.hpp"
+#include "starling/app/contents.hpp"
+#include "starling/base/result.hpp"
+#include "starling/models/table.hpp"
+
+namespace starling::app {
+
+struct DataRequest {
+  std::string data = "digits:n=30000";
+  /// At most one of these three; with none, a fifth is held out where the data can be divided.
+  std::optional<std::string> test = std::nullopt;
+  std::optional<std::uint64_t> split = std::nullopt;
+  std::optional<double> holdout = std::nullopt;
+  std::uint64_t seed = 1;
+};
+
+struct TrainAndTest {
+  AnyData train;
+  /// Absent where data of a user's own cannot be divided and no test was named.
+  std::optional<AnyData> test;
+};
+
+/// Refuses text that names no source, before anything is read.
+[[nodiscard]] Result<void> check_data(const Contents& contents, const std::string& text);
+
+/// What is trained on and what is tested on.
+[[nodiscard]] Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& request);
+
+/// All of one source; tables with labels read by `rule` where one is given.
+[[nodiscard]] Result<AnyData> load_whole(const Contents& contents, const std::string& text,
+                                         std::uint64_t seed,
+                                         const std::optional<models::Labelling>& rule);
+
+/// The model that suits the data where none is named.
+[[nodiscard]] std::string suitable_model(const std::string& text, const AnyData& data);
+
+/// "20000 rows, 784 features, 10 classes".
+[[nodiscard]] std::string describe(const AnyData& data);
+
+/// Changes with any value or label of a table; for other data, with its size.
+[[nodiscard]] std::uint64_t fingerprint(const AnyData& data);
+
+}  // namespace starling::app

@@ -1,0 +1,29 @@
+/// Progress while a job runs: on a terminal one line written over and over, elsewhere a line about
+/// every second. One thread at a time.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace starling::app {
+
+class Display {
+ public:
+  /// Writes to stderr, or nowhere if `quiet`.
+  explicit Display(bool quiet);
+  Display(const Display&) = delete;
+  Display& operator=(const Display&) = delete;
+  /// Ends the line that stands on the terminal.
+  ~Display() { close(); }
+
+  void show(const std::string& line);
+  void close();
+
+ private:
+  bool quiet_;
+  bool is_terminal_;
+  bool is_open_ = false;
+  std::chrono::steady_clock::time_point next_{};
+};
+
+}  // namespace starling::app

@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "starling/app/commands.hpp"
+#include "starling/app/file_output.hpp"
+#include "starling/app/model_file.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+/// A saved model beside the data it is to be used on.
+struct Use {
+  std::shared_ptr<const AnyModel> model;
+  Weights weights;
+  AnyData data;
+  std::string source;
+  models::Labelling labelling;
+};
+
+/// The data that a model was tested on, or the one that was named.
+Result<AnyData> data_for(const Contents& contents, const StoredModel& stored,
+                         const EvaluateOptions& options) {
+  const auto& notes = stored.notes;
+  if (!options.data.empty()) {
+    std::optional<models::Labelling> rule;
+    if (notes.shape) rule = notes.shape->labelling;
+    auto data = load_whole(contents, options.data, options.seed, rule);
+    if (!data) return std::move(data).error().within("--data");
+    return data;
+  }
+  auto both = load_data(contents, notes.data);
+  if (!both)
+    return std::move(both).error().within(stored.path + ": its data cannot be had, give --data");
+  if (!both->test) return Error{"--data: is needed, " + stored.path + " was tested on none"};
+  return *std::move(both->test);
+}
+
+Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
+  auto stored = read_model(options.model_file);
+  if (!stored) return std::move(stored).error().within("--model-file");
+  auto data = data_for(contents, *stored, options);
+  if (!data) return std::move(data).error();
+  auto model = model_in(contents, *stored, *data);
+  if (!model) return std::move(model).error();
+  auto weights = weights_in(*stored, **model);
+  if (!weights) return std::move(weights).error();
+  const bool own = options.data.empty();
+  return Use{*std::move(model), *std::move(weights), *std::move(data),
+             own ? "the test part of " + stored->notes.data.data : options.data,
+             stored->notes.shape ? stored->notes.shape->labelling : models::Labelling{}};
+}
+
+std::string json_of(const Use& use, const EvaluateOptions& options,
+                    const models::Metrics& metrics) {
+  nlohmann::ordered_json json;
+  json["model"] = use.model->print();
+  json["model_file"] = options.model_file;
+  json["data"] = use.source;
+  json["samples"] = use.data.size();
+  for (const auto& metric : metrics) json[metric.name] = metric.value;
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string table_of(const Use& use, const models::Metrics& metrics) {
+  std::string text =
+      fmt::format("{} on {} ({})\n", use.model->print(), use.source, describe(use.data));
+  for (const auto& metric : metrics)
+    text += fmt::format("  {:<12}{:.6g}\n", metric.name, metric.value);
+  return text;
+}
+
+std::string rows_of(const Use& use, const std::vector<float>& predictions) {
+  const bool labelled = use.data.label(0).has_value();
+  const auto written = [&](double value) {
+    return print_number(static_cast<double>(use.labelling.written(static_cast<float>(value))));
+  };
+  std::string text = labelled ? "index,prediction,label\n" : "index,prediction\n";
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    text += std::to_string(i) + "," + written(static_cast<double>(predictions[i]));
+    if (labelled) text += "," + written(*use.data.label(i));
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<int> evaluate_command(const Contents& contents, const EvaluateOptions& options) {
+  const auto use = prepare(contents, options);
+  if (!use) return use.error();
+  const auto metrics = use->model->evaluate(use->weights, use->data);
+  return put_out(options.json ? json_of(*use, options, metrics) : table_of(*use, metrics), done);
+}
+
+Result<int> predict_command(const Contents& contents, const EvaluateOptions& options) {
+  if (!options.out.empty())
+    if (auto writable = check_writable(options.out); !writable)
+      return std::move(writable).error().within("--out");
+  const auto use = prepare(contents, options);
+  if (!use) return use.error();
+  const auto predictions = use->model->predict(use->weights, use->data);
+  if (!predictions) return Error{"model " + use->model->print() + " has no predict()"};
+  const std::string rows = rows_of(*use, *predictions);
+  if (options.out.empty()) return put_out(rows, done);
+  if (auto written = replace_file(options.out, rows); !written) {
+    complain(written.error().message);
+    return job_failed;
+  }
+  return put_out(fmt::format("{} predictions in {}\n", predictions->size(), options.out), done);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,150 @@
+#include "starling/app/file_output.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace starling::app {
+namespace {
+
+/// The path of the temporary file, readable from a signal handler.
+std::array<char, 4096> unfinished{};
+std::atomic<bool> is_unfinished = false;
+
+Error failed(const std::string& path, const char* what) {
+  return Error{path + ": " + what + ": " + std::strerror(errno)};
+}
+
+/// An open file descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  /// False, with errno set, where closing reports that something was not written.
+  [[nodiscard]] bool close() noexcept { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+/// A temporary file that is removed unless it was kept.
+class Temporary {
+ public:
+  explicit Temporary(std::string path) : path_(std::move(path)) {
+    if (path_.size() >= unfinished.size()) return;
+    std::memcpy(unfinished.data(), path_.c_str(), path_.size() + 1);
+    is_unfinished = true;
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  ~Temporary() {
+    if (!kept_) ::unlink(path_.c_str());
+    is_unfinished = false;
+  }
+  void keep() noexcept { kept_ = true; }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+ private:
+  std::string path_;
+  bool kept_ = false;
+};
+
+/// The file behind `path`, were it a link to one.
+std::string resolved(const std::string& path) {
+  std::error_code fault;
+  const auto real = std::filesystem::canonical(path, fault);
+  return fault ? path : real.string();
+}
+
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string temporary_beside(const std::string& path) {
+  return path + ".starling-" + std::to_string(::getpid()) + ".tmp";
+}
+
+int create(const std::string& path) {
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+}
+
+bool write_all(int fd, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+/// Brings a renamed file's name to the disk; file systems that cannot say so are let off.
+Result<void> sync_folder(const std::string& folder) {
+  const Descriptor fd{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (fd.get() < 0) return {};
+  if (::fsync(fd.get()) != 0 && errno == EIO)
+    return failed(folder, "cannot be brought to the disk");
+  return {};
+}
+
+Result<void> check_target(const std::string& path) {
+  if (path.empty()) return Error{"the name of a file is empty"};
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return {};
+  if (S_ISDIR(info.st_mode)) return Error{path + ": is a directory; valid: the name of a file"};
+  if (!S_ISREG(info.st_mode))
+    return Error{path + ": is not a regular file; valid: the name of a file"};
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_writable(const std::string& path) {
+  if (auto valid = check_target(path); !valid) return valid;
+  const Temporary temporary{temporary_beside(resolved(path))};
+  const Descriptor fd{create(temporary.path())};
+  if (fd.get() < 0) return failed(path, "cannot be written");
+  return {};
+}
+
+Result<void> replace_file(const std::string& path,
+                          std::span<const std::span<const std::byte>> pieces) {
+  if (auto valid = check_target(path); !valid) return valid;
+  const std::string target = resolved(path);
+  Temporary temporary{temporary_beside(target)};
+  Descriptor fd{create(temporary.path())};
+  if (fd.get() < 0) return failed(path, "cannot be written");
+  for (const auto piece : pieces)
+    if (!write_all(fd.get(), piece)) return failed(path, "cannot be written");
+  if (::fsync(fd.get()) != 0) return failed(path, "cannot be brought to the disk");
+  if (!fd.close()) return failed(path, "cannot be written");
+  if (::rename(temporary.path().c_str(), target.c_str()) != 0)
+    return failed(path, "cannot be replaced");
+  temporary.keep();
+  return sync_folder(folder_of(target));
+}
+
+Result<void> replace_file(const std::string& path, const std::string& content) {
+  const std::span<const std::byte> piece = std::as_bytes(std::span{content});
+  return replace_file(path, std::span{&piece, 1});
+}
+
+void discard_unfinished_file() noexcept {
+  if (is_unfinished) ::unlink(unfinished.data());
+}
+
+}  // namespace starling::app

@@ -1,0 +1,25 @@
+/// Writing files so that nobody ever sees half of one. Blocking; any thread, one at a time.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+/// Refuses a path where no file can be made or replaced; leaves nothing behind.
+[[nodiscard]] Result<void> check_writable(const std::string& path);
+
+/// Makes `pieces`, one after the other, the content of `path`: written to a temporary file beside
+/// it, brought to the disk, then renamed. On any error the old file stays and no other is left.
+[[nodiscard]] Result<void> replace_file(const std::string& path,
+                                        std::span<const std::span<const std::byte>> pieces);
+[[nodiscard]] Result<void> replace_file(const std::string& path, const std::string& content);
+
+/// Removes the temporary file that is being written, if any. For signal handlers.
+void discard_unfinished_file() noexcept;
+
+}  // namespace starling::app

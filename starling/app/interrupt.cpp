@@ -1,0 +1,39 @@
+#include "starling/app/interrupt.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "starling/app/file_output.hpp"
+
+namespace starling::app {
+namespace {
+
+static_assert(std::atomic<bool>::is_always_lock_free, "signal handlers may use these");
+std::atomic<bool> orderly = false;
+std::atomic<bool> asked = false;
+
+void on_signal(int) {
+  if (orderly && !asked.exchange(true)) return;
+  discard_unfinished_file();
+  ::_exit(interrupted_code);
+}
+
+}  // namespace
+
+void watch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+bool is_interrupted() noexcept { return asked; }
+
+OrderlyStop::OrderlyStop() noexcept { orderly = true; }
+OrderlyStop::~OrderlyStop() { orderly = false; }
+
+}  // namespace starling::app

@@ -1,0 +1,84 @@
+#include "starling/app/job.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "starling/app/keys.hpp"
+#include "starling/base/check.hpp"
+
+namespace starling::app {
+namespace {
+
+/// The message without its own naming of the key: the place says it.
+Error at(const Setting& setting, Error error) {
+  const std::string own = setting.key + ": ";
+  if (error.message.starts_with(own)) error.message.erase(0, own.size());
+  return std::move(error).within(setting.place);
+}
+
+Result<void> refuse_repeats(const Settings& settings) {
+  std::set<std::string> seen;
+  for (const Setting& setting : settings) {
+    const Key* key = find_key(setting.key);
+    STARLING_CHECK(key != nullptr);
+    if (key->kind != KeyKind::texts && !seen.insert(setting.key).second)
+      return Error{setting.place + ": is given twice"};
+  }
+  return {};
+}
+
+Result<void> refuse_clashes(const Job& job, const Settings& settings) {
+  const auto place = [&](const char* key) { return place_of(settings, key); };
+  const auto& options = job.train.job;
+  if (options.checkpoint_every > 0 && job.checkpoint.empty())
+    return Error{place("checkpoint-every") + ": needs the name of a file: --checkpoint FILE"};
+  if (options.shards > 0 && !core::has_servers(options.mode))
+    return Error{place("shards") +
+                 ": peer mode has no servers, every worker owns a part of the model; valid there: "
+                 "no shards, or mode central or hybrid"};
+  const std::array<std::pair<const char*, const std::string*>, 3> files{
+      {{"save", &job.save}, {"checkpoint", &job.checkpoint}, {"metrics", &job.metrics}}};
+  for (std::size_t i = 0; i < files.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (!files[i].second->empty() && *files[i].second == *files[j].second)
+        return Error{place(files[i].first) + ": '" + *files[i].second + "' is also the file of " +
+                     place(files[j].first)};
+  return {};
+}
+
+}  // namespace
+
+Result<Job> make_job(const Settings& settings, const Contents& contents) {
+  if (auto once = refuse_repeats(settings); !once) return std::move(once).error();
+  Job job;
+  for (const Setting& setting : settings)
+    if (auto done = find_key(setting.key)->set({job, contents, setting.text}); !done)
+      return at(setting, std::move(done).error());
+  if (auto fits = refuse_clashes(job, settings); !fits) return std::move(fits).error();
+  const auto& options = job.train.job;
+  if (!job.epochs && options.steps == barrier::finished && !options.time && !options.until)
+    job.epochs = epochs_default;
+  if (auto valid = live::check([&] {
+        auto limited = options;
+        if (job.epochs) limited.steps = 1;
+        return limited;
+      }());
+      !valid)
+    return placed(std::move(valid).error(), settings);
+  return job;
+}
+
+Error placed(Error error, const Settings& settings) {
+  const std::string& message = error.message;
+  const auto word = message.substr(0, message.find_first_of(" =:"));
+  const std::string place = place_of(settings, word);
+  if (!place.empty()) return std::move(error).within(place);
+  if (word == "barrier" || word == "recheck")
+    for (const char* key : {"workers", "mode"})
+      if (const std::string other = place_of(settings, key); !other.empty())
+        return std::move(error).within(other);
+  return error;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,48 @@
+/// A training job as asked for: what flags and a job file say, with types and defaults.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "starling/app/contents.hpp"
+#include "starling/app/data.hpp"
+#include "starling/app/settings.hpp"
+#include "starling/app/weights.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/live/train.hpp"
+
+namespace starling::app {
+
+struct Job {
+  DataRequest data;
+  /// Empty: the one that suits the data.
+  std::string model;
+  std::optional<ElementType> element_type = std::nullopt;
+  /// Steps, time and target are here; steps are still without those of `epochs`.
+  live::TrainOptions train = {.job = {}, .optimizer = models::Adam{.lr = 0.01}, .batch = 32};
+  std::optional<double> epochs = std::nullopt;
+  /// Steps between evaluations; absent: an epoch.
+  std::optional<core::Step> evaluate_every = std::nullopt;
+
+  /// Files; empty where not asked for.
+  std::string save;
+  std::string checkpoint;
+  std::string resume;
+  std::string metrics;
+
+  bool json = false;
+  bool quiet = false;
+};
+
+/// Passes over the data where no limit is given.
+inline constexpr double epochs_default = 10;
+
+/// Reads every setting. The first bad one is refused with its place.
+[[nodiscard]] Result<Job> make_job(const Settings& settings, const Contents& contents);
+
+/// What check() and the like say about a combination, led by the places of the settings that it
+/// speaks of.
+[[nodiscard]] Error placed(Error error, const Settings& settings);
+
+}  // namespace starling::app

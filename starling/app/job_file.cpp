@@ -1,0 +1,122 @@
+#include "starling/app/job_file.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <toml.hpp>
+
+#include "starling/app/keys.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Job files are short; more is a mistake, such as the name of a data file.
+constexpr std::uintmax_t file_max = 1U << 20U;
+
+std::string valid_for(KeyKind kind) {
+  switch (kind) {
+    case KeyKind::text:
+      return "a string, in quotes";
+    case KeyKind::count:
+      return "a whole number";
+    case KeyKind::number:
+      return "a number";
+    case KeyKind::flag:
+      return "true or false";
+    case KeyKind::texts:
+      return "a string or a list of strings";
+  }
+  return {};
+}
+
+/// The value as a flag would be given it; nothing where it is of the wrong type.
+std::vector<std::string> texts_of(const toml::value& value, KeyKind kind) {
+  const auto text = [](const toml::value& v) { return std::string{v.as_string().str}; };
+  if (kind == KeyKind::flag)
+    return value.is_boolean() ? std::vector<std::string>{value.as_boolean() ? "true" : "false"}
+                              : std::vector<std::string>{};
+  if (value.is_integer() && (kind == KeyKind::count || kind == KeyKind::number))
+    return {std::to_string(value.as_integer())};
+  if (value.is_floating() && kind == KeyKind::number) return {print_number(value.as_floating())};
+  if (value.is_string() && (kind == KeyKind::text || kind == KeyKind::texts)) return {text(value)};
+  std::vector<std::string> all;
+  if (value.is_array() && kind == KeyKind::texts)
+    for (const toml::value& element : value.as_array()) {
+      if (!element.is_string()) return {};
+      all.push_back(text(element));
+    }
+  return all;
+}
+
+/// The file's settings by line, then by column.
+struct Reader {
+  const std::string& path;
+  std::vector<std::pair<std::size_t, Setting>> found;
+
+  Result<void> take(const std::string& name, const toml::value& value) {
+    const std::size_t line = value.location().line();
+    const std::string place = path + ":" + std::to_string(line) + ": ";
+    const Key* key = find_key(name);
+    if (key == nullptr)
+      return Error{place + "unknown key '" + name + "'; " + suggest(name, key_names())};
+    if (value.is_array() && value.as_array().empty() && key->kind == KeyKind::texts) return {};
+    const auto texts = texts_of(value, key->kind);
+    if (texts.empty()) return Error{place + name + ": must be " + valid_for(key->kind)};
+    for (const std::string& text : texts) found.push_back({line, {name, text, place + name}});
+    return {};
+  }
+};
+
+/// toml11's messages draw a picture over several lines; the first says what is wrong.
+Error syntax_error(const std::string& path, const toml::syntax_error& fault) {
+  std::string what = fault.what();
+  what = what.substr(0, what.find('\n'));
+  // "[error] toml::parse_key_value_pair: missing value ..." names toml11's function, too.
+  if (const auto at = what.find("toml::"); at != std::string::npos) what.erase(0, at + 6);
+  if (const auto at = what.find(": "); at < what.find(' ')) what.erase(0, at + 2);
+  return Error{path + ":" + std::to_string(fault.location().line()) + ": is no TOML: " + what};
+}
+
+Result<std::string> content_of(const std::string& path) {
+  std::error_code fault;
+  const auto status = std::filesystem::status(path, fault);
+  if (!std::filesystem::exists(status)) return Error{path + ": no such file"};
+  if (std::filesystem::is_directory(status)) return Error{path + ": is a directory"};
+  if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(path) > file_max)
+    return Error{path + ": is larger than 1 MiB; valid: a job file of `key = value` lines"};
+  std::ifstream stream{path, std::ios::binary};
+  std::ostringstream text;
+  if (!stream || (stream.peek() != std::ifstream::traits_type::eof() && !(text << stream.rdbuf())))
+    return Error{path + ": cannot be read"};
+  return text.str();
+}
+
+}  // namespace
+
+Result<Settings> read_job_file(const std::string& path) {
+  auto content = content_of(path);
+  if (!content) return std::move(content).error();
+  try {
+    std::istringstream stream{*content};
+    const toml::value file = toml::parse(stream, path);
+    Reader reader{path, {}};
+    std::vector<std::pair<std::size_t, std::string>> order;
+    for (const auto& [name, value] : file.as_table())
+      order.emplace_back(value.location().line(), name);
+    std::ranges::sort(order);
+    for (const auto& [line, name] : order)
+      if (auto taken = reader.take(name, file.as_table().at(name)); !taken)
+        return std::move(taken).error();
+    Settings settings;
+    for (auto& [line, setting] : reader.found) settings.push_back(std::move(setting));
+    return settings;
+  } catch (const toml::syntax_error& fault) {
+    return syntax_error(path, fault);
+  } catch (const std::exception& fault) {
+    return Error{path + ": is no TOML: " + fault.what()};
+  }
+}
+
+}  // namespace starling::app

@@ -1,0 +1,14 @@
+/// Job files: TOML, one `key = value` a line, the keys of keys.hpp. Blocking.
+#pragma once
+
+#include <string>
+
+#include "starling/app/settings.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+/// The settings of a job file, checked for their names and types. Errors name file and line.
+[[nodiscard]] Result<Settings> read_job_file(const std::string& path);
+
+}  // namespace starling::app

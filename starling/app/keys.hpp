@@ -1,0 +1,56 @@
+/// The one list of what a job can be told: every key is a flag `--key` and a line `key = value` of
+/// a job file. A new key is one entry in keys.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starling/app/contents.hpp"
+#include "starling/app/job.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+/// What a value is in a job file.
+enum class KeyKind {
+  /// A string.
+  text,
+  /// A whole number.
+  count,
+  /// Any number.
+  number,
+  /// true or false; as a flag it stands alone.
+  flag,
+  /// A string or a list of strings; as a flag it may be repeated.
+  texts,
+};
+
+/// A value on its way into a job.
+struct KeyInput {
+  Job& job;
+  const Contents& contents;
+  const std::string& text;
+};
+
+struct Key {
+  std::string name;
+  KeyKind kind = KeyKind::text;
+  /// What stands for the value in `--help`.
+  std::string form;
+  std::string help;
+  /// The heading in `--help`.
+  std::string group;
+  /// Puts a value into a job, or says what is wrong with it.
+  Result<void> (*set)(const KeyInput& in) = nullptr;
+};
+
+[[nodiscard]] const std::vector<Key>& job_keys();
+
+/// Null where there is none of that name.
+[[nodiscard]] const Key* find_key(std::string_view name);
+
+[[nodiscard]] std::vector<std::string> key_names();
+
+}  // namespace starling::app

@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "starling/app/commands.hpp"
+
+namespace starling::app {
+
+Result<int> put_out(const std::string& text, int code) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return code;
+  complain(std::string{"the results cannot be written: "} + std::strerror(errno));
+  return job_failed;
+}
+
+void complain(const std::string& message) {
+  std::fprintf(stderr, "starling: %s\n", message.c_str());
+}
+
+Result<int> barriers_command(const Contents& contents) {
+  std::string text = "When may a worker take its next step? Written --barrier BARRIER.\n\n";
+  const auto line = [&](const std::string& form, const std::string& summary, bool central) {
+    text +=
+        fmt::format("  {:<20} {:<62} {}\n", form, summary, central ? "central mode" : "every mode");
+  };
+  for (const auto& d : barrier::descriptions())
+    if (!d.form.starts_with(barrier::Predicate::name) && !d.form.starts_with("ppredicate"))
+      line(d.form, d.summary, d.central_only);
+  for (const auto& [rule, summary] : contents.barriers()) {
+    line(rule.label, summary, true);
+    line("p" + rule.label + ":beta=2", summary, false);
+  }
+  text +=
+      "\nbeta: how many random others are asked (beta = workers - 1 equals everyone, 0 nobody).\n"
+      "s: how many steps behind is tolerated (s=0 equals bsp, s=inf equals asp).\n"
+      "A barrier over all workers needs central mode, where someone sees every step.\n";
+  return put_out(text, done);
+}
+
+Result<int> models_command(const Contents& contents) {
+  std::string text = "What can be learned. Written --model MODEL.\n\n";
+  std::set<std::string> seen;
+  for (const auto& entry : contents.models())
+    if (seen.insert(entry.name).second)
+      text += fmt::format("  {:<10} {}\n", entry.name, entry.summary);
+  return put_out(text, done);
+}
+
+}  // namespace starling::app

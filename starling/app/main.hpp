@@ -1,0 +1,21 @@
+/// The whole program, for an executable of your own:
+///
+///     #include "starling/starling.hpp"
+///
+///     int main(int argc, char** argv) {
+///       return starling::main(argc, argv, starling::Contents{}.model<Ring>("ring", "my model"));
+///     }
+///
+/// It trains, evaluates, predicts and helps like `starling`, with your models, data and barriers
+/// beside the built-in ones (contents.hpp).
+#pragma once
+
+#include "starling/app/contents.hpp"
+
+namespace starling {
+
+/// Exit codes: 0 done, 1 the job failed, 2 bad input and nothing was started, 130 interrupted.
+/// Takes over SIGINT and SIGTERM. Call once.
+[[nodiscard]] int main(int argc, const char* const* argv, Contents contents = {});
+
+}  // namespace starling

@@ -1,0 +1,180 @@
+#include "starling/app/model_file.hpp"
+
+#include <cstring>
+
+#include "starling/app/built_in.hpp"
+#include "starling/app/version.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+using safetensors::Metadata;
+
+std::vector<std::uint64_t> shape_of(const models::Parameter& parameter) {
+  return {parameter.shape.begin(), parameter.shape.end()};
+}
+
+void note_shape(Metadata& metadata, const models::Table& table) {
+  metadata["features"] = std::to_string(table.features());
+  metadata["classes"] = std::to_string(table.classes());
+  metadata["sparse"] = table.is_sparse() ? "true" : "false";
+  metadata["first_label"] = print_number(static_cast<double>(table.labelling.first));
+  metadata["signed_labels"] = table.labelling.signs ? "true" : "false";
+}
+
+/// Typed values out of a file's metadata; remembers the first that is wrong.
+class NotesReader {
+ public:
+  NotesReader(const std::string& path, const Metadata& metadata)
+      : path_(path), metadata_(metadata) {}
+
+  [[nodiscard]] bool has(const char* key) const { return metadata_.contains(key); }
+  std::string text(const char* key) {
+    const auto at = metadata_.find(key);
+    if (at != metadata_.end()) return at->second;
+    refuse("has no '" + std::string{key} + "' in its metadata");
+    return {};
+  }
+  std::uint64_t count(const char* key) { return read(key, parse_count(text(key))); }
+  double number(const char* key) { return read(key, parse_number(text(key))); }
+  bool flag(const char* key) { return text(key) == "true"; }
+  ElementType type(const char* key) { return read(key, parse_element_type(text(key))); }
+
+  void refuse(const std::string& what) {
+    if (error_.empty())
+      error_ = path_ + ": " + what + "; valid: a file that starling train --save wrote";
+  }
+  [[nodiscard]] Result<void> finish() const {
+    if (error_.empty()) return {};
+    return Error{error_};
+  }
+
+ private:
+  template <class T>
+  T read(const char* key, Result<T> value) {
+    if (value) return *value;
+    refuse("metadata '" + std::string{key} + "': " + value.error().message);
+    return T{};
+  }
+
+  const std::string& path_;
+  const Metadata& metadata_;
+  std::string error_;
+};
+
+/// More than any data source makes; keeps a hostile file from asking for it.
+constexpr std::uint64_t extent_max = std::uint64_t{1} << 31U;
+
+models::Table read_shape(NotesReader& read) {
+  const std::uint64_t features = read.count("features");
+  const std::uint64_t classes = read.count("classes");
+  if (features > extent_max || classes > extent_max) read.refuse("has an impossible shape");
+  models::Table table = read.flag("sparse")
+                            ? models::Table{features, classes, models::Table::Sparse{}, {}}
+                            : models::Table{features, classes, models::Table::Dense{}, {}};
+  table.labelling = {.classes = classes,
+                     .first = static_cast<float>(read.number("first_label")),
+                     .signs = read.flag("signed_labels")};
+  return table;
+}
+
+template <class T>
+Result<Weights> take(const StoredModel& stored, const AnyModel& model) {
+  std::vector<T> w;
+  w.reserve(models::total_size(model.parameters()));
+  for (const auto& parameter : model.parameters()) {
+    const std::string place = stored.path + ": tensor '" + parameter.name + "'";
+    const safetensors::Tensor* tensor = stored.file.find(parameter.name);
+    if (tensor == nullptr) return Error{place + " is missing"};
+    const auto shape = shape_of(parameter);
+    if (tensor->dtype != safetensors::dtype_of<T> || tensor->shape != shape) {
+      const safetensors::Tensor wanted{{}, safetensors::dtype_of<T>, shape, {}};
+      return Error{place + " is " + tensor->describe() + ", but the model " + model.print() +
+                   " needs " + wanted.describe()};
+    }
+    const std::size_t at = w.size();
+    w.resize(at + tensor->size());
+    if (!tensor->bytes.empty())
+      std::memcpy(w.data() + at, tensor->bytes.data(), tensor->bytes.size());
+  }
+  return Weights{std::move(w)};
+}
+
+}  // namespace
+
+ModelNotes notes_of(const AnyModel& model, const DataRequest& request, const AnyData& data) {
+  ModelNotes notes{model.print(), model.element_type(), request};
+  if (data.table() != nullptr) notes.shape = data.table()->select({});
+  return notes;
+}
+
+Metadata to_metadata(const ModelNotes& notes) {
+  Metadata metadata{{"producer", "starling " + version()},
+                    {"model", notes.model},
+                    {"dtype", print(notes.element_type)},
+                    {"data", notes.data.data},
+                    {"seed", std::to_string(notes.data.seed)}};
+  if (notes.data.test) metadata["test"] = *notes.data.test;
+  if (notes.data.split) metadata["split"] = std::to_string(*notes.data.split);
+  if (notes.data.holdout) metadata["holdout"] = print_number(*notes.data.holdout);
+  if (notes.shape) note_shape(metadata, *notes.shape);
+  return metadata;
+}
+
+std::vector<safetensors::View> to_tensors(const AnyModel& model, const Weights& w) {
+  std::vector<safetensors::View> tensors;
+  std::size_t at = 0;
+  for (const auto& parameter : model.parameters()) {
+    const std::size_t size = parameter.size();
+    std::visit(
+        [&]<class T>(const std::vector<T>& values) {
+          tensors.push_back(safetensors::view<T>(parameter.name, shape_of(parameter),
+                                                 std::span{values}.subspan(at, size)));
+        },
+        w);
+    at += size;
+  }
+  return tensors;
+}
+
+Result<void> save_model(const std::string& path, const ModelNotes& notes, const AnyModel& model,
+                        const Weights& w) {
+  return safetensors::write(path, to_metadata(notes), to_tensors(model, w));
+}
+
+Result<StoredModel> read_model(const std::string& path) {
+  auto file = safetensors::read(path);
+  if (!file) return std::move(file).error();
+  NotesReader read{path, file->metadata};
+  StoredModel stored{.path = path, .notes = {}, .file = {}};
+  ModelNotes& notes = stored.notes;
+  notes.model = read.text("model");
+  notes.element_type = read.type("dtype");
+  notes.data.data = read.text("data");
+  notes.data.seed = read.count("seed");
+  if (read.has("test")) notes.data.test = read.text("test");
+  if (read.has("split")) notes.data.split = read.count("split");
+  if (read.has("holdout")) notes.data.holdout = read.number("holdout");
+  if (read.has("features")) notes.shape = read_shape(read);
+  if (auto done = read.finish(); !done) return std::move(done).error();
+  stored.file = *std::move(file);
+  return stored;
+}
+
+Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model) {
+  return model.element_type() == ElementType::float32 ? take<float>(stored, model)
+                                                      : take<double>(stored, model);
+}
+
+Result<std::shared_ptr<const AnyModel>> model_in(const Contents& contents,
+                                                 const StoredModel& stored, const AnyData& data) {
+  const ModelNotes& notes = stored.notes;
+  const AnyData shape = notes.shape ? AnyData::of(*notes.shape) : data;
+  auto model = make_model(contents, notes.model, shape, notes.element_type);
+  if (!model) return std::move(model).error().within(stored.path);
+  if (auto accepted = (*model)->accepts(data); !accepted) return std::move(accepted).error();
+  return model;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,60 @@
+/// Trained models as files: safetensors whose metadata say which model they are and what they were
+/// trained on, so that the file alone is enough to evaluate and to predict. Blocking.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "starling/app/any_model.hpp"
+#include "starling/app/contents.hpp"
+#include "starling/app/data.hpp"
+#include "starling/app/safetensors.hpp"
+#include "starling/app/weights.hpp"
+#include "starling/base/result.hpp"
+#include "starling/models/table.hpp"
+
+namespace starling::app {
+
+/// What a file says of its model.
+struct ModelNotes {
+  std::string model;
+  ElementType element_type = ElementType::float32;
+  /// What it was trained on.
+  DataRequest data;
+  /// The shape of that data where it was a table, without rows.
+  std::optional<models::Table> shape = std::nullopt;
+};
+
+[[nodiscard]] ModelNotes notes_of(const AnyModel& model, const DataRequest& request,
+                                  const AnyData& data);
+
+[[nodiscard]] safetensors::Metadata to_metadata(const ModelNotes& notes);
+
+/// One tensor for each parameter, as views into `w`.
+[[nodiscard]] std::vector<safetensors::View> to_tensors(const AnyModel& model, const Weights& w);
+
+/// Replaces `path` as a whole or leaves it as it was.
+[[nodiscard]] Result<void> save_model(const std::string& path, const ModelNotes& notes,
+                                      const AnyModel& model, const Weights& w);
+
+/// A file's content, not yet a model.
+struct StoredModel {
+  std::string path;
+  ModelNotes notes;
+  safetensors::File file;
+};
+
+[[nodiscard]] Result<StoredModel> read_model(const std::string& path);
+
+/// Every parameter of `model` from the file; refuses tensors that are missing or of another shape
+/// or type.
+[[nodiscard]] Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model);
+
+/// The model of the file, which must accept `data`.
+[[nodiscard]] Result<std::shared_ptr<const AnyModel>> model_in(const Contents& contents,
+                                                               const StoredModel& stored,
+                                                               const AnyData& data);
+
+}  // namespace starling::app

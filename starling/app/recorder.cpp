@@ -1,0 +1,83 @@
+#include "starling/app/recorder.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "starling/app/interrupt.hpp"
+
+namespace starling::app {
+namespace {
+
+bool is_finite(const Weights& weights) {
+  return std::visit(
+      [](const auto& w) {
+        return std::ranges::all_of(w, [](auto value) { return std::isfinite(value); });
+      },
+      weights);
+}
+
+}  // namespace
+
+bool Recorder::on_progress(const live::Progress& progress) {
+  display_.show(progress_line(ready_.running, progress));
+  note(metrics_.append(progress_json(ready_.running, progress)));
+  evaluated(progress);
+  return error_.empty() && !is_interrupted();
+}
+
+void Recorder::on_evaluation(const States& states) {
+  if (ready_.job.save.empty() || !is_finite(weights_in(states))) return;
+  const std::lock_guard lock{mutex_};
+  good_ = states;
+}
+
+void Recorder::on_checkpoint(const States& states) {
+  if (ready_.job.checkpoint.empty() || states.empty() || !is_finite(weights_in(states))) return;
+  const bool written = note(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model,
+                                             ready_.running, ready_.agreement, states));
+  if (written) checkpoint_ = ready_.job.checkpoint;
+}
+
+Ended Recorder::end(const live::Outcome& outcome) {
+  display_.close();
+  evaluated(outcome.last);
+  Ended ended{.job = ready_.running, .outcome = outcome};
+  if (outcome.end == live::Outcome::End::failed) ended.error = outcome.error;
+  const bool whole = !outcome.model.empty();
+  const bool finite = whole && is_finite(weights_in(outcome.model));
+  if (whole && !finite && ended.error.empty())
+    ended.error = "the model holds values that are not finite";
+  if (finite) {
+    on_checkpoint(outcome.model);
+    ended.normalised_error = ready_.model->normalised_error(
+        weights_in(outcome.model), ready_.data.train, ready_.running.options.job.seed);
+  }
+  save(finite ? outcome.model : good_);
+  ended.interrupted = is_interrupted();
+  ended.saved = saved_;
+  ended.checkpoint = checkpoint_;
+  if (ended.error.empty()) ended.error = error_;
+  note(metrics_.append(end_json(ended)));
+  if (ended.error.empty()) ended.error = error_;
+  return ended;
+}
+
+bool Recorder::note(Result<void> result) {
+  if (result) return true;
+  if (error_.empty()) error_ = result.error().message;
+  return false;
+}
+
+void Recorder::evaluated(const live::Progress& progress) {
+  if (progress.evaluations == evaluations_ || progress.test.empty()) return;
+  evaluations_ = progress.evaluations;
+  note(metrics_.append(evaluation_json(ready_.running, progress)));
+}
+
+void Recorder::save(const States& states) {
+  if (ready_.job.save.empty() || states.empty()) return;
+  if (note(save_model(ready_.job.save, ready_.notes, *ready_.model, weights_in(states))))
+    saved_ = ready_.job.save;
+}
+
+}  // namespace starling::app

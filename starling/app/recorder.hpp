@@ -1,0 +1,73 @@
+/// A job as it was prepared, and what is shown, written and kept while it runs.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "starling/app/checkpoint.hpp"
+#include "starling/app/display.hpp"
+#include "starling/app/job.hpp"
+#include "starling/app/metrics_file.hpp"
+#include "starling/app/model_file.hpp"
+#include "starling/app/report.hpp"
+
+namespace starling::app {
+
+/// A job that is ready to start: nothing in it can be refused any more.
+struct Prepared {
+  Job job;
+  TrainAndTest data;
+  std::shared_ptr<const AnyModel> model;
+  Running running;
+  ModelNotes notes;
+  Agreement agreement;
+
+  [[nodiscard]] const AnyData* test() const { return data.test ? &*data.test : nullptr; }
+};
+
+/// The job's observer calls it from one thread while the job runs, on_evaluation() from any; end()
+/// is for who started the job, once it is over.
+class Recorder {
+ public:
+  /// `ready` outlives it.
+  Recorder(const Prepared& ready, MetricsFile metrics)
+      : ready_(ready), metrics_(std::move(metrics)), display_(ready.job.quiet) {}
+
+  /// False where the job is to stop: at Ctrl-C, and where a file cannot be written.
+  [[nodiscard]] bool on_progress(const live::Progress& progress);
+
+  /// Keeps a model whose values are all finite, for the case that later ones are not.
+  void on_evaluation(const std::vector<core::RangeState>& states);
+
+  /// Replaces the checkpoint; one whose values are not finite is left out.
+  void on_checkpoint(const std::vector<core::RangeState>& states);
+
+  /// Writes the last good model and the last of the metrics; says how all ended.
+  [[nodiscard]] Ended end(const live::Outcome& outcome);
+
+ private:
+  using States = std::vector<core::RangeState>;
+
+  /// Keeps the first error; true where there is none.
+  bool note(Result<void> result);
+  void evaluated(const live::Progress& progress);
+  void save(const States& states);
+  [[nodiscard]] Weights weights_in(const States& states) const {
+    return ready_.model->collect(ready_.running.options.job, states);
+  }
+
+  const Prepared& ready_;
+  MetricsFile metrics_;
+  Display display_;
+  std::size_t evaluations_ = 0;
+  std::string error_;
+  std::string saved_;
+  std::string checkpoint_;
+  std::mutex mutex_;
+  States good_;
+};
+
+}  // namespace starling::app

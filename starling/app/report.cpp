@@ -1,0 +1,234 @@
+#include "starling/app/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "starling/app/version.hpp"
+#include "starling/engine/core/mode.hpp"
+
+namespace starling::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double seconds(core::Time time) { return std::chrono::duration<double>(time).count(); }
+
+std::uint64_t updates_made(const Running& job, const live::Progress& progress) {
+  return progress.updates - std::min(progress.updates, job.updates_before);
+}
+
+double updates_per_second(const Running& job, const live::Progress& progress) {
+  const double elapsed = seconds(progress.elapsed);
+  return elapsed > 0 ? static_cast<double>(updates_made(job, progress)) / elapsed : 0;
+}
+
+double mean_step(const Running& job, const live::Progress& progress) {
+  return static_cast<double>(progress.updates) / static_cast<double>(job.options.job.workers);
+}
+
+/// Seconds until the first of the known limits; nothing where none is known.
+std::optional<double> seconds_left(const Running& job, const live::Progress& progress) {
+  std::optional<double> left;
+  const auto& options = job.options.job;
+  const double elapsed = seconds(progress.elapsed);
+  if (options.time) left = std::max(0.0, seconds(*options.time) - elapsed);
+  const double rate = updates_per_second(job, progress) / static_cast<double>(options.workers);
+  if (options.steps != barrier::finished && rate > 0) {
+    const double steps = static_cast<double>(options.steps) - mean_step(job, progress);
+    left = std::min(left.value_or(1e18), std::max(0.0, steps) / rate);
+  }
+  return left;
+}
+
+std::string duration_text(double s) {
+  if (s < 0.0995) return fmt::format("{:.1f} ms", 1000 * s);
+  if (s < 9.95) return fmt::format("{:.1f} s", s);
+  if (s < 120) return fmt::format("{:.0f} s", s);
+  if (s < 7200) return fmt::format("{:.0f} min {:02.0f} s", std::floor(s / 60), std::fmod(s, 60));
+  return fmt::format("{:.1f} h", s / 3600);
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string metric_text(const models::Metric& metric) {
+  if (metric.name == "accuracy") return "accuracy " + percent(metric.value);
+  return fmt::format("{} {:.4g}", metric.name, metric.value);
+}
+
+std::string metrics_text(const models::Metrics& metrics) {
+  std::string text;
+  for (const auto& metric : metrics) text += (text.empty() ? "" : ", ") + metric_text(metric);
+  return text;
+}
+
+std::string end_text(const Ended& ended) {
+  if (!ended.error.empty()) return "failed";
+  if (ended.interrupted) return "interrupted";
+  switch (ended.outcome.end) {
+    case live::Outcome::End::completed:
+      return "completed";
+    case live::Outcome::End::reached:
+      return "reached";
+    case live::Outcome::End::stopped:
+      return "stopped";
+    case live::Outcome::End::failed:
+      return "failed";
+  }
+  return {};
+}
+
+barrier::Recheck recheck_of(const live::JobOptions& options) {
+  return options.recheck.value_or(core::default_recheck(options.mode));
+}
+
+Json spread_json(const live::Spread& spread) {
+  return {{"min", spread.min}, {"median", spread.median}, {"max", spread.max}};
+}
+
+void add_metrics(Json& json, const std::string& lead, const models::Metrics& metrics) {
+  for (const auto& metric : metrics) json[lead + metric.name] = metric.value;
+}
+
+void add_figures(Json& json, const Running& job, const live::Progress& last) {
+  json["updates"] = updates_made(job, last);
+  json["updates_per_s"] = updates_per_second(job, last);
+  json["wall_s"] = seconds(last.elapsed);
+  json["waiting_share"] = last.waiting_share;
+  json["spread"] = spread_json(last.spread);
+  json["max_lag"] = last.max_lag;
+  if (last.draws > 0) {
+    json["draws"] = last.draws;
+    json["passes"] = last.passes;
+  }
+}
+
+void add_settings(Json& json, const Running& job) {
+  const auto& options = job.options;
+  json["mode"] = core::print(options.job.mode);
+  json["barrier"] = barrier::print(options.job.barrier);
+  json["recheck"] = barrier::print(recheck_of(options.job));
+  json["workers"] = options.job.workers;
+  json["seed"] = options.job.seed;
+  json["model"] = job.model;
+  json["dtype"] = print(job.element_type);
+  json["data"] = job.data;
+  json["train_samples"] = job.train_samples;
+  if (job.test_samples > 0) json["test_samples"] = job.test_samples;
+  json["optimizer"] = models::print(options.optimizer);
+  json["batch"] = options.batch;
+  if (core::has_servers(options.job.mode)) json["shards"] = live::owner_count(options.job);
+}
+
+Json summary(const Ended& ended) {
+  Json json;
+  add_settings(json, ended.job);
+  json["end"] = end_text(ended);
+  add_figures(json, ended.job, ended.outcome.last);
+  add_metrics(json, "train_", ended.outcome.last.train);
+  add_metrics(json, "test_", ended.outcome.last.test);
+  if (ended.normalised_error) json["normalised_error"] = *ended.normalised_error;
+  if (!ended.saved.empty()) json["saved"] = ended.saved;
+  if (!ended.checkpoint.empty()) json["checkpoint"] = ended.checkpoint;
+  if (!ended.error.empty()) json["error"] = ended.error;
+  json["version"] = version();
+  return json;
+}
+
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json event(const char* name, const live::Progress& progress) {
+  Json json;
+  json["event"] = name;
+  json["elapsed_s"] = seconds(progress.elapsed);
+  return json;
+}
+
+std::string row(const char* name, const std::string& value) {
+  return value.empty() ? std::string{} : fmt::format("  {:<12}{}\n", name, value);
+}
+
+std::string spread_text(const live::Progress& last) {
+  return fmt::format("min {}, median {}, max {}; largest lag {}", last.spread.min,
+                     last.spread.median, last.spread.max, last.max_lag);
+}
+
+std::string draws_text(const live::Progress& last) {
+  if (last.draws == 0) return {};
+  return fmt::format("{}, of which {} let a worker pass", last.draws,
+                     percent(static_cast<double>(last.passes) / static_cast<double>(last.draws)));
+}
+
+}  // namespace
+
+std::string progress_line(const Running& job, const live::Progress& progress) {
+  const auto& spread = progress.spread;
+  std::string text =
+      fmt::format("{}  epoch {:.1f}  {:.0f} updates/s  steps {}-{}-{}  waiting {:.0f} %",
+                  duration_text(seconds(progress.elapsed)),
+                  mean_step(job, progress) / static_cast<double>(job.steps_per_epoch),
+                  updates_per_second(job, progress), spread.min, spread.median, spread.max,
+                  100 * progress.waiting_share);
+  if (progress.updates > job.updates_before) text += fmt::format("  loss {:.3g}", progress.loss);
+  if (!progress.test.empty()) text += "  " + metric_text(progress.test.back());
+  if (const auto left = seconds_left(job, progress)) text += "  ETA " + duration_text(*left);
+  return text;
+}
+
+std::string summary_table(const Ended& ended) {
+  const Running& job = ended.job;
+  const auto& options = job.options;
+  const live::Progress& last = ended.outcome.last;
+  std::string text = fmt::format("{} on {} ({})\n", job.model, job.data, job.data_shape);
+  text += row("mode", fmt::format("{}, {} worker{}", core::print(options.job.mode),
+                                  options.job.workers, options.job.workers == 1 ? "" : "s"));
+  text += row("barrier", barrier::print(options.job.barrier) + ", recheck " +
+                             barrier::print(recheck_of(options.job)));
+  text += row("optimizer",
+              fmt::format("{}, batch {}", models::print(options.optimizer), options.batch));
+  text += row("ended",
+              fmt::format("{} after {}", end_text(ended), duration_text(seconds(last.elapsed))));
+  text += row("updates",
+              fmt::format("{}, {:.0f}/s", updates_made(job, last), updates_per_second(job, last)));
+  text += row("waiting", percent(last.waiting_share) + " of the workers' time");
+  text += row("steps", spread_text(last));
+  text += row("draws", draws_text(last));
+  text += row("train", metrics_text(last.train));
+  text += row("test", metrics_text(last.test));
+  if (ended.normalised_error)
+    text += row("truth", fmt::format("normalised error {:.4g}", *ended.normalised_error));
+  text += row("saved", ended.saved);
+  text += row("checkpoint", ended.checkpoint);
+  return text;
+}
+
+std::string summary_json(const Ended& ended) { return line_of(summary(ended)); }
+
+std::string progress_json(const Running& job, const live::Progress& progress) {
+  Json json = event("progress", progress);
+  add_figures(json, job, progress);
+  json.erase("wall_s");
+  if (progress.updates > job.updates_before) json["loss"] = progress.loss;
+  return line_of(json);
+}
+
+std::string evaluation_json(const Running& job, const live::Progress& progress) {
+  Json json = event("evaluation", progress);
+  json["step"] = progress.evaluated_at;
+  json["epoch"] = progress.evaluated_at / static_cast<double>(job.steps_per_epoch);
+  add_metrics(json, "test_", progress.test);
+  return line_of(json);
+}
+
+std::string end_json(const Ended& ended) {
+  Json json;
+  json["event"] = "end";
+  json.update(summary(ended));
+  return line_of(json);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,56 @@
+/// What is said about a job: the progress line, the summary, and the lines of `--metrics`. Only
+/// what was measured is said. Plain functions of values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "starling/app/job.hpp"
+#include "starling/engine/live/job.hpp"
+
+namespace starling::app {
+
+/// A job as it runs.
+struct Running {
+  /// With all limits as steps, and what was by default.
+  live::TrainOptions options;
+  std::string data;
+  std::string data_shape;
+  std::string model;
+  ElementType element_type = ElementType::float32;
+  std::size_t train_samples = 0;
+  std::size_t test_samples = 0;
+  core::Step steps_per_epoch = 1;
+  /// Of all workers together, where the job went on from a checkpoint.
+  std::uint64_t updates_before = 0;
+};
+
+/// A job that has ended.
+struct Ended {
+  const Running& job;
+  const live::Outcome& outcome;
+  std::optional<double> normalised_error = std::nullopt;
+  bool interrupted = false;
+  /// Files that were written.
+  std::string saved{};
+  std::string checkpoint{};
+  /// Why it failed, empty if it did not.
+  std::string error{};
+};
+
+/// One line: elapsed time, speed, spread, waiting share, loss, test figures, time to go.
+[[nodiscard]] std::string progress_line(const Running& job, const live::Progress& progress);
+
+/// A table for people.
+[[nodiscard]] std::string summary_table(const Ended& ended);
+
+/// One JSON object on one line.
+[[nodiscard]] std::string summary_json(const Ended& ended);
+
+/// Lines of `--metrics`: one JSON object each.
+[[nodiscard]] std::string progress_json(const Running& job, const live::Progress& progress);
+[[nodiscard]] std::string evaluation_json(const Running& job, const live::Progress& progress);
+[[nodiscard]] std::string end_json(const Ended& ended);
+
+}  // namespace starling::app

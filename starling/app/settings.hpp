@@ -1,0 +1,30 @@
+/// What a person wrote, in flags or in a job file: keys, values as text, and where they stand.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+struct Setting {
+  std::string key;
+  std::string text;
+  /// For messages: `--workers`, or `job.toml:3: workers`.
+  std::string place;
+};
+
+/// In the order written; a repeatable key may stand several times.
+using Settings = std::vector<Setting>;
+
+/// The place of a key, empty where it was not set.
+[[nodiscard]] std::string place_of(const Settings& settings, std::string_view key);
+
+/// `file` overridden by `flags`, key by key. How test data is chosen (test, split, holdout) counts
+/// as one.
+[[nodiscard]] Settings overridden(Settings file, const Settings& flags);
+
+}  // namespace starling::app

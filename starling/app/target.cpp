@@ -1,0 +1,46 @@
+#include "starling/app/target.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+bool falls(std::string_view metric) {
+  constexpr std::array<std::string_view, 5> falling{"loss", "mse", "rmse", "mae", "error"};
+  return std::ranges::find(falling, metric) != falling.end();
+}
+
+}  // namespace
+
+Result<live::Target> parse_target(std::string_view text) {
+  const Error bad{"'" + std::string{text} +
+                  "' is no goal; valid: accuracy=0.95, loss=0.1, accuracy>=0.95, mse<=2"};
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) return bad;
+  const char before = text[equals - 1];
+  const bool directed = before == '<' || before == '>';
+  const auto metric = trimmed(text.substr(0, equals - (directed ? 1 : 0)));
+  const auto value = parse_number(trimmed(text.substr(equals + 1)));
+  if (metric.empty() || !value) return bad;
+  return live::Target{.metric = std::string{metric},
+                      .value = *value,
+                      .at_least = directed ? before == '>' : !falls(metric)};
+}
+
+std::string print(const live::Target& target) {
+  return target.metric + (target.at_least ? ">=" : "<=") + print_number(target.value);
+}
+
+Result<void> check_target(const live::Target& target, const models::Metrics& metrics) {
+  std::vector<std::string> names;
+  for (const auto& metric : metrics) names.push_back(metric.name);
+  if (std::ranges::find(names, target.metric) != names.end()) return {};
+  return Error{"until: the model has no figure '" + target.metric + "'; " +
+               suggest(target.metric, names)};
+}
+
+}  // namespace starling::app

@@ -1,0 +1,21 @@
+/// `--until`: the figure that a job is to reach. Plain values.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "starling/base/result.hpp"
+#include "starling/engine/live/job.hpp"
+
+namespace starling::app {
+
+/// Reads `accuracy=0.95`, `loss=0.1`, `mse<=2`, `recall>=0.9`. With `=`, losses and errors (loss,
+/// mse, rmse, mae, error) are to fall to the value, all else to rise to it.
+[[nodiscard]] Result<live::Target> parse_target(std::string_view text);
+
+[[nodiscard]] std::string print(const live::Target& target);
+
+/// Refuses a target that none of `metrics` is.
+[[nodiscard]] Result<void> check_target(const live::Target& target, const models::Metrics& metrics);
+
+}  // namespace starling::app

@@ -1,0 +1,156 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+#include <optional>
+
+#include "starling/app/built_in.hpp"
+#include "starling/app/checkpoint.hpp"
+#include "starling/app/commands.hpp"
+#include "starling/app/file_output.hpp"
+#include "starling/app/interrupt.hpp"
+#include "starling/app/job.hpp"
+#include "starling/app/metrics_file.hpp"
+#include "starling/app/recorder.hpp"
+#include "starling/app/report.hpp"
+#include "starling/app/target.hpp"
+
+namespace starling::app {
+namespace {
+
+Result<void> check_files(const Job& job, const Settings& settings) {
+  const std::array<std::pair<const char*, const std::string*>, 3> files{
+      {{"save", &job.save}, {"checkpoint", &job.checkpoint}, {"metrics", &job.metrics}}};
+  for (const auto& [key, path] : files)
+    if (!path->empty())
+      if (auto writable = check_writable(*path); !writable)
+        return std::move(writable).error().within(place_of(settings, key));
+  return {};
+}
+
+Error within_place(Error error, const Settings& settings, const char* key) {
+  const std::string place = place_of(settings, key);
+  return place.empty() ? error : std::move(error).within(place);
+}
+
+Result<TrainAndTest> load(const Contents& contents, const Job& job, const Settings& settings) {
+  auto data = load_data(contents, job.data);
+  if (data) return data;
+  Error error = placed(std::move(data).error(), settings);
+  return job.data.test ? error : within_place(std::move(error), settings, "data");
+}
+
+Result<std::shared_ptr<const AnyModel>> make(const Contents& contents, const Job& job,
+                                             const TrainAndTest& data, const Settings& settings) {
+  const std::string text =
+      job.model.empty() ? suitable_model(job.data.data, data.train) : job.model;
+  if (text.empty()) return Error{"--model: is needed for data of its own type"};
+  auto model = make_model(contents, text, data.train, job.element_type);
+  if (!model) return within_place(std::move(model).error(), settings, "model");
+  if (auto fits = (*model)->accepts(data.train); !fits)
+    return within_place(std::move(fits).error(), settings, "model");
+  if (data.test)
+    if (auto fits = (*model)->accepts(*data.test); !fits)
+      return within_place(std::move(fits).error(), settings, "test");
+  return model;
+}
+
+/// Turns epochs into steps and fills in what depends on the data.
+live::TrainOptions complete(const Job& job, const AnyData& train) {
+  live::TrainOptions options = job.train;
+  const core::Step epoch = live::steps_per_epoch(options, train.size());
+  if (job.epochs) {
+    const double steps = std::max(1.0, std::round(*job.epochs * static_cast<double>(epoch)));
+    options.job.steps = std::min(options.job.steps, static_cast<core::Step>(std::min(steps, 1e15)));
+  }
+  options.job.evaluate_every = job.evaluate_every.value_or(epoch);
+  return options;
+}
+
+Result<void> check_goal(const Prepared& ready) {
+  const auto& until = ready.running.options.job.until;
+  if (!until) return {};
+  if (!ready.data.test) return Error{"until: there is no test data to reach it on"};
+  if (ready.running.options.job.evaluate_every == 0)
+    return Error{"until: is never looked at with eval-every 0"};
+  return check_target(*until, ready.model->try_metrics(*ready.data.test));
+}
+
+Result<void> go_on(Prepared& ready, const Settings& settings) {
+  auto& running = ready.running;
+  auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.agreement);
+  if (!states) return within_place(std::move(states).error(), settings, "resume");
+  const auto first = first_steps(*states);
+  const core::Step limit = running.options.job.steps;
+  if (std::ranges::all_of(first, [&](core::Step step) { return step >= limit; }))
+    return Error{place_of(settings, "resume") + ": " + ready.job.resume + ": is at step " +
+                 std::to_string(first.empty() ? 0 : first[0]) + " already, and the job ends at " +
+                 std::to_string(limit) + "; valid: more steps or epochs"};
+  running.updates_before = std::accumulate(first.begin(), first.end(), std::uint64_t{0});
+  running.options.resume = *std::move(states);
+  return {};
+}
+
+Result<Prepared> prepare(const Contents& contents, const Settings& settings) {
+  auto job = make_job(settings, contents);
+  if (!job) return std::move(job).error();
+  if (auto writable = check_files(*job, settings); !writable) return std::move(writable).error();
+  auto data = load(contents, *job, settings);
+  if (!data) return std::move(data).error();
+  auto model = make(contents, *job, *data, settings);
+  if (!model) return std::move(model).error();
+  Running running{.options = complete(*job, data->train),
+                  .data = job->data.data,
+                  .data_shape = describe(data->train),
+                  .model = (*model)->print(),
+                  .element_type = (*model)->element_type(),
+                  .train_samples = data->train.size(),
+                  .test_samples = data->test ? data->test->size() : 0};
+  running.steps_per_epoch = live::steps_per_epoch(running.options, running.train_samples);
+  ModelNotes notes = notes_of(**model, job->data, data->train);
+  Prepared ready{*std::move(job),    *std::move(data), *std::move(model),
+                 std::move(running), std::move(notes), {}};
+  if (auto valid = check_goal(ready); !valid) return placed(std::move(valid).error(), settings);
+  if (!ready.job.checkpoint.empty() || !ready.job.resume.empty())
+    ready.agreement = agreement_of(ready.running, ready.job.data, ready.data.train);
+  if (!ready.job.resume.empty())
+    if (auto gone = go_on(ready, settings); !gone) return std::move(gone).error();
+  return ready;
+}
+
+int report(const Ended& ended, const std::string& save, bool json) {
+  if (!ended.error.empty()) {
+    complain(ended.error);
+    if (!ended.saved.empty()) complain("the last good model is in " + ended.saved);
+    if (ended.saved.empty() && !save.empty())
+      complain(save + ": is as it was, there is no good model to save");
+  }
+  const int code = !ended.error.empty() ? job_failed : ended.interrupted ? interrupted_code : done;
+  const auto put = put_out(json ? summary_json(ended) + "\n" : summary_table(ended), code);
+  return put ? *put : job_failed;
+}
+
+}  // namespace
+
+Result<int> train_command(const Contents& contents, const Settings& settings) {
+  auto ready = prepare(contents, settings);
+  if (!ready) return std::move(ready).error();
+  auto metrics = MetricsFile::create(ready->job.metrics);
+  if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
+  const OrderlyStop orderly;
+  Recorder recorder{*ready, *std::move(metrics)};
+  auto options = ready->running.options;
+  options.job.on_progress = [&](const live::Progress& p) { return recorder.on_progress(p); };
+  options.job.stop_when = [&](const live::Progress&, const std::vector<core::RangeState>& states) {
+    recorder.on_evaluation(states);
+    return false;
+  };
+  if (!ready->job.checkpoint.empty())
+    options.job.on_checkpoint = [&](const auto& states) { recorder.on_checkpoint(states); };
+  const auto outcome = ready->model->train(ready->data.train, ready->test(), options);
+  if (!outcome) return placed(outcome.error(), settings);
+  return report(recorder.end(*outcome), ready->job.save, ready->job.json);
+}
+
+}  // namespace starling::app

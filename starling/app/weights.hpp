@@ -1,0 +1,27 @@
+/// A parameter vector of either element type. Plain values.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+/// What parameters are stored and computed in.
+enum class ElementType { float32, float64 };
+
+template <class T>
+inline constexpr ElementType element_type =
+    std::is_same_v<T, float> ? ElementType::float32 : ElementType::float64;
+
+[[nodiscard]] Result<ElementType> parse_element_type(std::string_view text);
+[[nodiscard]] std::string print(ElementType type);
+
+/// Every parameter of a model, one after the other.
+using Weights = std::variant<std::vector<float>, std::vector<double>>;
+
+}  // namespace starling::app

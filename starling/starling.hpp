@@ -1,0 +1,17 @@
+/// Everything a user's program needs: barriers, models, data, training, and the program itself.
+/// Actors have headers of their own under starling/actor.
+#pragma once
+
+#include "starling/app/main.hpp"
+#include "starling/barrier/barrier.hpp"
+#include "starling/barrier/recheck.hpp"
+#include "starling/barrier/sampling.hpp"
+#include "starling/base/random.hpp"
+#include "starling/base/result.hpp"
+#include "starling/base/spec.hpp"
+#include "starling/engine/core/mode.hpp"
+#include "starling/engine/live/train.hpp"
+#include "starling/models/data/load.hpp"
+#include "starling/models/data/split.hpp"
+#include "starling/models/list.hpp"
+#include "starling/models/model.hpp"

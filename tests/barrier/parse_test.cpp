@@ -1,0 +1,130 @@
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "starling/barrier/barrier.hpp"
+
+namespace starling::barrier {
+namespace {
+
+const Predicate never =
+    Predicate::make("never", [](Step, std::span<const Step> seen) { return seen.empty(); });
+const std::array own{never};
+
+std::string refusal(std::string_view text) {
+  auto parsed = parse(text, own);
+  return parsed ? "read as " + print(*parsed) : parsed.error().message;
+}
+
+TEST(Parse, ReadsEveryBarrier) {
+  EXPECT_EQ(*parse("bsp"), Barrier{Bsp{}});
+  EXPECT_EQ(*parse("ssp:s=7"), Barrier{Ssp{7}});
+  EXPECT_EQ(*parse("asp"), Barrier{Asp{}});
+  EXPECT_EQ(*parse("pbsp:beta=10"), sampled(Bsp{}, 10));
+  EXPECT_EQ(*parse("pssp:s=7,beta=10"), sampled(Ssp{7}, 10));
+  EXPECT_EQ(*parse(" pssp : beta = 10 , s = 7 "), sampled(Ssp{7}, 10));
+}
+
+TEST(Parse, ToleratesFourStepsWhereNothingIsSaid) {
+  EXPECT_EQ(*parse("ssp"), Barrier{Ssp{4}});
+  EXPECT_EQ(*parse("pssp:beta=2"), sampled(Ssp{4}, 2));
+}
+
+TEST(Parse, ReadsInfiniteStaleness) {
+  EXPECT_EQ(*parse("ssp:s=inf"), Barrier{Ssp{finished}});
+  EXPECT_EQ(print(*parse("pssp:s=inf,beta=3")), "pssp:s=inf,beta=3");
+}
+
+TEST(Parse, ReadsItsOwnPrint) {
+  for (const Barrier& barrier :
+       {Barrier{Bsp{}}, Barrier{Ssp{0}}, Barrier{Ssp{4}}, Barrier{Ssp{finished}}, Barrier{Asp{}},
+        sampled(Bsp{}, 0), sampled(Bsp{}, 1000000), sampled(Ssp{2}, 3), sampled(Ssp{finished}, 1),
+        sampled(Asp{}, 2), Barrier{never}, sampled(never, 2)})
+    EXPECT_EQ(*parse(print(barrier), own), barrier) << print(barrier);
+}
+
+TEST(Parse, FindsAPredicateByItsLabelAndSamplesItBehindAP) {
+  EXPECT_EQ(*parse("never", own), Barrier{never});
+  EXPECT_EQ(*parse("pnever:beta=3", own), sampled(never, 3));
+  EXPECT_EQ(print(sampled(never, 3)), "pnever:beta=3");
+}
+
+TEST(Parse, RefusesAnUnknownNameAndSaysTheNearest) {
+  EXPECT_EQ(refusal("bspp"),
+            "barrier: 'bspp' is unknown; did you mean 'bsp'? "
+            "valid: bsp, pbsp, ssp, pssp, asp, never, pnever");
+  EXPECT_EQ(parse("pquorum:beta=2").error().message,
+            "barrier: 'pquorum' is unknown; valid: bsp, pbsp, ssp, pssp, asp");
+}
+
+TEST(Parse, KnowsAPredicateOnlyWhereItIsGiven) {
+  EXPECT_EQ(parse("never").error().message,
+            "barrier: 'never' is unknown; valid: bsp, pbsp, ssp, pssp, asp");
+  EXPECT_EQ(refusal("predicate"),
+            "barrier: 'predicate' is unknown; valid: bsp, pbsp, ssp, pssp, asp, never, pnever");
+}
+
+TEST(Parse, RefusesAStalenessThatIsNoCount) {
+  EXPECT_EQ(refusal("ssp:s=-1"), "barrier: ssp: s=-1 must be a whole number >= 0");
+  EXPECT_EQ(refusal("ssp:s=1.5"), "barrier: ssp: s=1.5 must be a whole number >= 0");
+  EXPECT_EQ(refusal("pssp:s=x,beta=2"), "barrier: pssp: s=x must be a whole number >= 0");
+}
+
+TEST(Parse, RefusesASampleWithoutItsSize) {
+  EXPECT_EQ(refusal("pbsp"), "barrier: pbsp: give the sample size, as in pbsp:beta=2");
+  EXPECT_EQ(refusal("pssp:s=4"), "barrier: pssp: give the sample size, as in pssp:beta=2");
+  EXPECT_EQ(refusal("pnever"), "barrier: pnever: give the sample size, as in pnever:beta=2");
+}
+
+TEST(Parse, RefusesASampleSizeThatIsNoCount) {
+  EXPECT_EQ(refusal("pbsp:beta=-2"), "barrier: pbsp: beta=-2 must be a whole number >= 0");
+  EXPECT_EQ(refusal("pbsp:beta=inf"), "barrier: pbsp: beta=inf must be a whole number >= 0");
+}
+
+TEST(Parse, RefusesOptionsTheBarrierDoesNotHave) {
+  EXPECT_EQ(refusal("bsp:s=4"), "barrier: bsp: takes no options, not 's'");
+  EXPECT_EQ(refusal("bsp:beta=4"), "barrier: bsp: takes no options, not 'beta'");
+  EXPECT_EQ(refusal("ssp:beta=4"), "barrier: ssp: unknown option 'beta'; valid: s");
+  EXPECT_EQ(refusal("pbsp:betta=4,beta=2"),
+            "barrier: pbsp: unknown option 'betta'; did you mean 'beta'? valid: beta");
+  EXPECT_EQ(refusal("pbsp:beta=4,s=2"), "barrier: pbsp: unknown option 's'; valid: beta");
+  EXPECT_EQ(refusal("never:s=4"), "barrier: never: takes no options, not 's'");
+}
+
+TEST(Parse, RefusesWhatIsNoSpec) {
+  EXPECT_EQ(refusal(""), "barrier: '' has no name");
+  EXPECT_EQ(refusal("ssp:"), "barrier: 'ssp:' has nothing behind its colon");
+  EXPECT_EQ(refusal("ssp:s=1,s=2"), "barrier: 'ssp:s=1,s=2' gives 's' twice");
+}
+
+/// Nobody is advised to write it, but whoever samples ASP in code must be able to read it back.
+TEST(Parse, TakesASampleOfAspForAsp) {
+  EXPECT_TRUE(always_passes(*parse("pasp:beta=2")));
+  EXPECT_EQ(refusal("pasp"), "barrier: pasp: give the sample size, as in pasp:beta=2");
+  EXPECT_EQ(refusal("psap:beta=2"),
+            "barrier: 'psap' is unknown; did you mean 'pssp'? "
+            "valid: bsp, pbsp, ssp, pssp, asp, never, pnever");
+}
+
+TEST(Descriptions, AreFormsThatParse) {
+  const auto all = descriptions();
+  ASSERT_EQ(all.size(), 5U);
+  for (const Description& description : all) {
+    const auto parsed = parse(description.form);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_EQ(needs_every_step(*parsed), description.central_only) << description.form;
+    EXPECT_FALSE(description.summary.empty());
+  }
+}
+
+TEST(Descriptions, SayWhomTheBarrierSees) {
+  EXPECT_EQ(descriptions()[0].form, "bsp");
+  EXPECT_EQ(descriptions()[0].summary, "nobody seen is behind me, of all workers");
+  EXPECT_EQ(descriptions()[3].form, "pssp:s=4,beta=2");
+  EXPECT_EQ(descriptions()[3].summary,
+            "nobody seen is more than s steps behind me, of beta workers drawn at random");
+  EXPECT_EQ(descriptions()[4].summary, "always pass");
+}
+
+}  // namespace
+}  // namespace starling::barrier

@@ -1,0 +1,161 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "starling/barrier/barrier.hpp"
+
+namespace starling::barrier {
+namespace {
+
+using Steps = std::vector<Step>;
+
+const Predicate half = Predicate::make("half", [](Step own, std::span<const Step> seen) {
+  return 2 * std::ranges::count_if(seen, [&](Step step) { return step >= own; }) >=
+         std::ssize(seen);
+});
+
+TEST(Bsp, PassesWhenNobodySeenIsBehind) {
+  const Barrier bsp{Bsp{}};
+  EXPECT_TRUE(admits(bsp, 3, Steps{3, 4, 3}));
+  EXPECT_FALSE(admits(bsp, 3, Steps{4, 2, 4}));
+  EXPECT_EQ(floor(bsp, 3), 3U);
+}
+
+TEST(Ssp, ToleratesALagOfExactlyS) {
+  const Barrier ssp{Ssp{4}};
+  EXPECT_TRUE(admits(ssp, 10, Steps{6, 20}));
+  EXPECT_FALSE(admits(ssp, 10, Steps{5, 20}));
+  EXPECT_EQ(floor(ssp, 10), 6U);
+}
+
+TEST(Ssp, TheFloorNeverWrapsBelowZero) {
+  for (const Step own : {0U, 1U, 3U, 4U}) {
+    EXPECT_EQ(floor({Ssp{4}}, own), 0U);
+    EXPECT_TRUE(admits({Ssp{4}}, own, Steps{0}));
+  }
+  EXPECT_EQ(floor({Ssp{4}}, 5), 1U);
+  EXPECT_FALSE(admits({Ssp{4}}, 5, Steps{0}));
+}
+
+TEST(Ssp, WithoutStalenessIsBsp) {
+  for (Step own = 0; own < 5; ++own) {
+    EXPECT_EQ(floor({Ssp{0}}, own), floor({Bsp{}}, own));
+    for (Step other = 0; other < 5; ++other)
+      EXPECT_EQ(admits({Ssp{0}}, own, Steps{other}), admits({Bsp{}}, own, Steps{other}));
+  }
+}
+
+TEST(Ssp, WithInfiniteStalenessIsAsp) {
+  for (const Step own : {Step{0}, Step{1}, finished - 1}) {
+    EXPECT_EQ(floor({Ssp{finished}}, own), 0U);
+    EXPECT_TRUE(admits({Ssp{finished}}, own, Steps{0}));
+  }
+}
+
+TEST(EveryRule, PassesAtStepZeroWhateverItSees) {
+  for (const AnyRule& rule : {AnyRule{Bsp{}}, AnyRule{Ssp{4}}, AnyRule{Asp{}}}) {
+    EXPECT_TRUE(admits({rule}, 0, Steps{0, 0, 7}));
+    EXPECT_EQ(floor({rule}, 0), 0U);
+  }
+}
+
+TEST(EveryRule, PassesWhenItSeesNobody) {
+  for (const AnyRule& rule : {AnyRule{Bsp{}}, AnyRule{Ssp{0}}, AnyRule{Asp{}}, AnyRule{half}})
+    EXPECT_TRUE(admits({rule}, 1000, Steps{}));
+}
+
+TEST(EveryRule, TakesAFinishedWorkerForInfinitelyFarAhead) {
+  for (const AnyRule& rule : {AnyRule{Bsp{}}, AnyRule{Ssp{4}}, AnyRule{Asp{}}, AnyRule{half}})
+    EXPECT_TRUE(admits({rule}, finished - 1, Steps{finished, finished}));
+}
+
+TEST(EveryRule, ThatHasAFloorDecidesAsItsFloorDoes) {
+  for (const AnyRule& rule : {AnyRule{Bsp{}}, AnyRule{Ssp{0}}, AnyRule{Ssp{2}}, AnyRule{Asp{}}})
+    for (Step own = 0; own < 6; ++own)
+      for (Step other = 0; other < 6; ++other)
+        EXPECT_EQ(admits({rule}, own, Steps{finished, other}), other >= *floor({rule}, own));
+}
+
+TEST(Asp, NeverWaits) {
+  EXPECT_TRUE(admits({Asp{}}, 100, Steps{0, 0}));
+  EXPECT_EQ(floor({Asp{}}, 100), 0U);
+}
+
+TEST(OwnPredicate, SeesAllAnswersBeforeItDecides) {
+  EXPECT_EQ(floor({half}, 5), std::nullopt);
+  EXPECT_TRUE(admits({half}, 5, Steps{5, 0}));
+  EXPECT_FALSE(admits(sampled(half, 3), 5, Steps{5, 0, 0}));
+}
+
+TEST(Sampling, LeavesTheRuleAsItIs) {
+  EXPECT_FALSE(admits(sampled(Bsp{}, 2), 3, Steps{3, 2}));
+  EXPECT_EQ(floor(sampled(Ssp{4}, 2), 10), 6U);
+}
+
+TEST(Observes, EveryoneOrTheSampleClampedToThoseAlive) {
+  EXPECT_EQ(observes({Bsp{}}, 7), 7U);
+  EXPECT_EQ(observes(sampled(Bsp{}, 3), 7), 3U);
+  EXPECT_EQ(observes(sampled(Bsp{}, 3), 2), 2U);
+  EXPECT_EQ(observes(sampled(Bsp{}, 3), 0), 0U);
+}
+
+TEST(Observes, NobodyWhereTheBarrierAlwaysPasses) {
+  for (const Barrier& barrier : {Barrier{Asp{}}, sampled(Bsp{}, 0), Barrier{Ssp{finished}},
+                                 sampled(Ssp{finished}, 3), sampled(half, 0)}) {
+    EXPECT_TRUE(always_passes(barrier)) << print(barrier);
+    EXPECT_EQ(observes(barrier, 7), 0U) << print(barrier);
+    EXPECT_FALSE(needs_every_step(barrier)) << print(barrier);
+    EXPECT_EQ(spread_bound(barrier), std::nullopt) << print(barrier);
+  }
+}
+
+TEST(NeedsEveryStep, WhereTheViewIsEveryone) {
+  EXPECT_TRUE(needs_every_step({Bsp{}}));
+  EXPECT_TRUE(needs_every_step({Ssp{4}}));
+  EXPECT_TRUE(needs_every_step({half}));
+  EXPECT_FALSE(needs_every_step(sampled(Bsp{}, 3)));
+  EXPECT_FALSE(needs_every_step(sampled(half, 3)));
+}
+
+TEST(SpreadBound, IsOneMoreThanTheStaleness) {
+  EXPECT_EQ(spread_bound({Bsp{}}), 1U);
+  EXPECT_EQ(spread_bound({Ssp{0}}), 1U);
+  EXPECT_EQ(spread_bound({Ssp{4}}), 5U);
+  EXPECT_EQ(spread_bound({Ssp{finished - 1}}), finished);
+}
+
+TEST(SpreadBound, IsNoneWhereNotEveryoneIsSeenOrTheRuleIsUnknown) {
+  EXPECT_EQ(spread_bound(sampled(Bsp{}, 3)), std::nullopt);
+  EXPECT_EQ(spread_bound({half}), std::nullopt);
+}
+
+TEST(BulkSynchronous, AreBspAndSspWithoutStaleness) {
+  EXPECT_TRUE(is_bulk_synchronous({Bsp{}}));
+  EXPECT_TRUE(is_bulk_synchronous({Ssp{0}}));
+  EXPECT_FALSE(is_bulk_synchronous({Ssp{1}}));
+  EXPECT_FALSE(is_bulk_synchronous({Asp{}}));
+  EXPECT_FALSE(is_bulk_synchronous(sampled(Bsp{}, 3)));
+  EXPECT_FALSE(is_bulk_synchronous({half}));
+}
+
+TEST(Check, RefusesASampleOfMoreThanTheOthers) {
+  EXPECT_TRUE(check(sampled(Bsp{}, 7), 8));
+  EXPECT_EQ(check(sampled(Bsp{}, 8), 8).error().message,
+            "barrier pbsp:beta=8: beta=8 others cannot be drawn among 8 workers; "
+            "valid: beta = 0 to 7");
+  EXPECT_TRUE(check(sampled(Bsp{}, 0), 1));
+  EXPECT_EQ(check(sampled(Ssp{4}, 1), 1).error().message,
+            "barrier pssp:s=4,beta=1: beta=1 others cannot be drawn among 1 worker; "
+            "valid: beta = 0");
+}
+
+TEST(Check, TakesAnyNumberOfWorkersWhereNobodyIsDrawn) {
+  EXPECT_TRUE(check({Bsp{}}, 1));
+  EXPECT_TRUE(check({Ssp{4}}, 1));
+  EXPECT_TRUE(check({Asp{}}, 1));
+}
+
+}  // namespace
+}  // namespace starling::barrier

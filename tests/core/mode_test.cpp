@@ -1,0 +1,66 @@
+#include "starling/engine/core/mode.hpp"
+
+#include <gtest/gtest.h>
+
+namespace starling::core {
+namespace {
+
+using barrier::Barrier;
+using barrier::Recheck;
+
+std::string refusal(Mode mode, const Barrier& barrier, const Recheck& recheck,
+                    std::size_t workers = 8) {
+  auto valid = check(mode, barrier, recheck, workers);
+  return valid ? "accepted" : valid.error().message;
+}
+
+TEST(Mode, ReadsItsOwnPrint) {
+  for (const Mode mode : {Mode::central, Mode::hybrid, Mode::peer})
+    EXPECT_EQ(*parse_mode(print(mode)), mode);
+}
+
+TEST(Mode, RefusesAnUnknownNameAndSaysTheNearest) {
+  EXPECT_EQ(parse_mode("peers").error().message,
+            "mode: 'peers' is unknown; did you mean 'peer'? valid: central, hybrid, peer");
+}
+
+TEST(Mode, SaysWhereTheModelAndTheStepsAre) {
+  EXPECT_TRUE(has_servers(Mode::central) && keeps_steps_centrally(Mode::central));
+  EXPECT_TRUE(has_servers(Mode::hybrid) && !keeps_steps_centrally(Mode::hybrid));
+  EXPECT_TRUE(!has_servers(Mode::peer) && !keeps_steps_centrally(Mode::peer));
+}
+
+TEST(Mode, CentralRunsEveryBarrier) {
+  for (const char* text : {"bsp", "ssp:s=4", "asp", "pbsp:beta=7", "pssp:s=4,beta=2"})
+    EXPECT_EQ(refusal(Mode::central, *barrier::parse(text), default_recheck(Mode::central)),
+              "accepted");
+}
+
+TEST(Mode, WithoutCentralStepsOnlySampledBarriersRun) {
+  for (const Mode mode : {Mode::hybrid, Mode::peer}) {
+    for (const char* text : {"asp", "ssp:s=inf", "pbsp:beta=7", "pssp:s=4,beta=2"})
+      EXPECT_EQ(refusal(mode, *barrier::parse(text), default_recheck(mode)), "accepted");
+    EXPECT_EQ(refusal(mode, *barrier::parse("ssp:s=4"), default_recheck(mode)),
+              "barrier ssp:s=4 needs to see every worker's step, which no one does in " +
+                  print(mode) +
+                  " mode; valid there: asp, pbsp:beta=..., pssp:s=...,beta=..., "
+                  "or use mode central");
+  }
+}
+
+TEST(Mode, WithoutCentralStepsNobodySeesArrivals) {
+  EXPECT_EQ(refusal(Mode::peer, barrier::sampled(barrier::Bsp{}, 2), Recheck::central()),
+            "recheck arrival works in central mode only; valid in peer mode: notify, "
+            "interval:5ms, notify+interval:auto");
+}
+
+TEST(Mode, AJobHasAWorkerAndASampleFewerThanAll) {
+  EXPECT_EQ(refusal(Mode::central, {}, Recheck::central(), 0),
+            "workers=0: a job needs at least 1 worker");
+  EXPECT_EQ(refusal(Mode::peer, barrier::sampled(barrier::Bsp{}, 8), Recheck::distributed()),
+            "barrier pbsp:beta=8: beta=8 others cannot be drawn among 8 workers; "
+            "valid: beta = 0 to 7");
+}
+
+}  // namespace
+}  // namespace starling::core
