@@ -13,7 +13,7 @@ namespace starling::models {
 
 /// The model's metrics as means over all samples of `data`, computed in chunks of bounded memory.
 template <class M, class D>
-  requires Model<M, D>
+requires Model<M, D>
 [[nodiscard]] Metrics evaluate_all(const M& model, std::span<const typename M::Scalar> w,
                                    const D& data, Arena& arena) {
   constexpr std::size_t chunk = 512;

@@ -7,8 +7,8 @@
 #include <limits>
 #include <string>
 
-#include "model_data.hpp"
 #include "starling/models/list.hpp"
+#include "tests/models/model_data.hpp"
 
 namespace starling::models {
 namespace {

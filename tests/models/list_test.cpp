@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "model_data.hpp"
+#include "tests/models/model_data.hpp"
 
 namespace starling::models {
 namespace {

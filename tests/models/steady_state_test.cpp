@@ -9,9 +9,9 @@
 #include <string>
 #include <thread>
 
-#include "model_data.hpp"
 #include "starling/models/gemm.hpp"
 #include "starling/models/list.hpp"
+#include "tests/models/model_data.hpp"
 
 namespace {
 std::atomic<std::size_t> allocations{0};

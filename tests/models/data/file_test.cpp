@@ -1,6 +1,6 @@
 #include "starling/models/data/file.hpp"
 
-#include "files.hpp"
+#include "tests/models/data/files.hpp"
 
 namespace starling::models {
 namespace {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <set>
 
-#include "files.hpp"
 #include "starling/base/random.hpp"
 #include "starling/models/data/describe.hpp"
+#include "tests/models/data/files.hpp"
 
 namespace starling::models {
 namespace {

@@ -1,6 +1,6 @@
 #include <bit>
 
-#include "files.hpp"
+#include "tests/models/data/files.hpp"
 
 namespace starling::models {
 namespace {

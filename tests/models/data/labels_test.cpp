@@ -1,4 +1,4 @@
-#include "files.hpp"
+#include "tests/models/data/files.hpp"
 
 namespace starling::models {
 namespace {

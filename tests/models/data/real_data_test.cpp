@@ -2,9 +2,9 @@
 /// the environment's STARLING_DATA_DIR names.
 #include <numeric>
 
-#include "files.hpp"
 #include "starling/models/data/describe.hpp"
 #include "starling/models/data/split.hpp"
+#include "tests/models/data/files.hpp"
 
 namespace starling::models {
 namespace {

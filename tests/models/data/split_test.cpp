@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "files.hpp"
+#include "tests/models/data/files.hpp"
 
 namespace starling::models {
 namespace {
