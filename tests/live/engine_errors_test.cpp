@@ -219,6 +219,31 @@ TEST(EngineFails, WherePullThrows) {
             "shard: pull of key 'bias': too big");
 }
 
+TEST(EngineFails, WhereAPeersPullThrows) {
+  auto engine = PeerEngine<double>::make(
+      {.workers = 3, .steps = 1000}, tensors(),
+      {.push = [](auto&) -> Updates {
+         return {{"table", std::vector<double>(30, 1)}};
+       },
+       .pull = [](const Site&, auto, auto) { throw std::runtime_error{"too big"}; }});
+  ASSERT_TRUE(engine);
+  const Outcome outcome = engine->run();
+  EXPECT_EQ(outcome.end, Outcome::End::failed);
+  EXPECT_EQ(outcome.error, "worker: pull of key 'table': too big");
+  EXPECT_EQ(engine->get("table").value(), std::vector<double>(30))
+      << "what was lost stays as it was";
+}
+
+TEST(EngineFails, WhereProgressThrows) {
+  const auto error =
+      failure({.push = nothing},
+              {.workers = 2,
+               .time = std::chrono::hours{1},
+               .on_progress = [](const auto&) -> bool { throw std::runtime_error{"no display"}; },
+               .progress_every = std::chrono::milliseconds{1}});
+  EXPECT_EQ(error, "a callback of the job threw");
+}
+
 TEST(EngineFails, WhereOnStartThrows) {
   EXPECT_EQ(
       failure({.push = nothing},
