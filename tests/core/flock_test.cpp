@@ -69,7 +69,8 @@ class CountingFlock {
  public:
   explicit CountingFlock(const FlockOptions& options, std::size_t ranges = 3,
                          const Touches& touches = nullptr, bool descends = true)
-      : touches_(touches), flock_(options, counting_job(options, ranges, touches, descends)) {
+      : touches_(touches),
+        flock_(options, watched(counting_job(options, ranges, touches, descends))) {
     flock_.on_compute = [this](WorkerId worker, const Compute& compute) {
       expect_fresh_enough(worker, compute);
     };
@@ -102,6 +103,23 @@ class CountingFlock {
   [[nodiscard]] Step largest_spread() const { return largest_spread_; }
 
  private:
+  /// The job, whose computations expect to find what was read unchanged when they end.
+  FlockJob<double> watched(FlockJob<double> job) {
+    job.compute = [this, compute = std::move(job.compute)](WorkerId worker, const Compute& read) {
+      EXPECT_EQ(counters(read), read_[worker]) << "an owner has changed what a reader holds";
+      return compute(worker, read);
+    };
+    return job;
+  }
+
+  /// All counters of a read, range after range.
+  static std::vector<double> counters(const Compute& compute) {
+    std::vector<double> all;
+    for (const Value& value : compute.values)
+      for (const double counter : value.value.as<double>()) all.push_back(counter);
+    return all;
+  }
+
   /// How many of the first `steps` updates of a worker concern a range.
   [[nodiscard]] double counted(WorkerId worker, RangeId range, Step steps) const {
     if (!touches_) return static_cast<double>(steps);
@@ -113,6 +131,7 @@ class CountingFlock {
   /// "For every worker in the view that let me pass, what I read holds its updates up to my step
   /// - s", and of its own all.
   void expect_fresh_enough(WorkerId reader, const Compute& compute) {
+    read_[reader] = counters(compute);
     const auto& options = flock_.options();
     const Step floor = barrier::floor(options.barrier, compute.step).value_or(0);
     const bool everyone =
@@ -148,6 +167,7 @@ class CountingFlock {
   }
 
   Touches touches_;
+  std::map<WorkerId, std::vector<double>> read_;
   Flock<double> flock_;
   Step largest_spread_ = 0;
 };

@@ -48,8 +48,6 @@ Result<KeyTable> KeyTable::make(std::vector<models::Parameter> keys, std::size_t
 /// Cuts one key by itself and adds its ranges behind those of the keys before it.
 void KeyTable::append(models::Parameter key, std::size_t element_bytes, std::size_t owners) {
   names_.push_back(key.name);
-  // No more parts than rows: a range then holds one row at least.
-  if (key.row_sparse) owners = std::min(owners, key.shape[0]);
   core::Layout alone = core::cut({std::move(key)}, element_bytes, owners);
   for (core::Range& range : alone.ranges) {
     range.offset += layout_.size;

@@ -1,0 +1,93 @@
+// The parameter engine: k-means by four workers around a parameter server, under bsp, so that each
+// step is one step of Lloyd's algorithm over all points.
+//
+//     build/dev/examples/04_parameter_engine
+//
+// prints at once the objective step by step (the same on every run) and the centres:
+//
+//     step  1: mean squared distance 68.4807
+//     ...
+//     the objective fell to 7.8082; centres (-0.1, 9.9) (10.0, 0.1) (-0.1, -0.0) (10.1, 10.1)
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "starling/engine/live/engine.hpp"
+
+using namespace starling;
+using Engine = live::ParameterEngine<double>;
+using Updates = std::vector<live::Update<double>>;
+using Point = std::array<double, 2>;
+
+constexpr std::size_t clusters = 4;
+constexpr core::Step steps = 10;
+
+/// 2000 points around the corners of a square, corner after corner.
+std::vector<Point> make_points() {
+  std::vector<Point> points;
+  Random random{1};
+  for (const double x : {0, 10})
+    for (const double y : {0, 10})
+      for (int i = 0; i < 500; ++i)
+        points.push_back({x + 2 * random.normal(), y + 2 * random.normal()});
+  return points;
+}
+
+/// Rows of (sum x, sum y, number of points): their mean, or the i-th point where there are none.
+Point centre(std::span<const double> sums, std::size_t i, const std::vector<Point>& points) {
+  const auto row = sums.subspan(3 * i, 3);
+  return row[2] > 0 ? Point{row[0] / row[2], row[1] / row[2]} : points[i];
+}
+
+int main() {
+  const auto points = make_points();
+  // What each worker has in the sums: it pushes the difference to its last contribution, so the
+  // server needs to do no more than add. One worker's hooks never run twice at a time.
+  std::array<std::vector<double>, 4> last;
+  last.fill(std::vector<double>(3 * clusters));
+
+  live::Hooks<double> hooks;
+  hooks.schedule = [](auto&) { return std::vector<live::Selection>{{"sums"}}; };
+  hooks.push = [&](auto& turn) -> Updates {
+    std::vector<double> sums(3 * clusters);
+    double objective = 0;
+    for (std::size_t p = turn.worker(); p < points.size(); p += turn.workers()) {
+      std::size_t best = 0;
+      double nearest = INFINITY;
+      for (std::size_t c = 0; c < clusters; ++c) {
+        const Point at = centre(turn.get("sums"), c, points);
+        const double distance = std::hypot(points[p][0] - at[0], points[p][1] - at[1]);
+        if (distance < nearest) best = c, nearest = distance;
+      }
+      sums[3 * best] += points[p][0];
+      sums[3 * best + 1] += points[p][1];
+      sums[3 * best + 2] += 1;
+      objective += nearest * nearest / static_cast<double>(points.size());
+    }
+    std::vector<double> change = sums;
+    for (std::size_t i = 0; i < sums.size(); ++i) change[i] -= last[turn.worker()][i];
+    last[turn.worker()] = std::move(sums);
+    const auto step = static_cast<std::uint32_t>(turn.step());
+    return {{"sums", std::move(change)}, {"objective", {objective}, std::vector{step}}};
+  };
+
+  auto engine = Engine::make(
+      {.workers = last.size(), .barrier = barrier::parse("bsp").value(), .steps = steps},
+      {{"sums", {clusters, 3}}, live::Tensor<double>::by_rows("objective", {steps})}, hooks);
+  if (!engine) return std::fprintf(stderr, "%s\n", engine.error().message.c_str()), 1;
+  const auto outcome = engine->run();
+  if (outcome.end != live::Outcome::End::completed)
+    return std::fprintf(stderr, "%s\n", outcome.error.c_str()), 1;
+
+  const auto objective = engine->get("objective").value();
+  for (std::size_t step = 0; step < steps; ++step) {
+    std::printf("step %2zu: mean squared distance %.4f\n", step + 1, objective[step]);
+    if (step > 0 && objective[step] > objective[step - 1] + 1e-12) return 1;
+  }
+  std::printf("the objective fell to %.4f; centres", objective.back());
+  for (std::size_t c = 0; c < clusters; ++c) {
+    const Point at = centre(engine->get("sums").value(), c, points);
+    std::printf(" (%.1f, %.1f)", at[0], at[1]);
+  }
+  std::printf("\n");
+}

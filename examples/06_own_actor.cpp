@@ -1,0 +1,84 @@
+// An actor of one's own among Starling's: a watcher asks every worker of a training job for its
+// step each 100 ms, and ends the job when their median has reached 200. Who may be told what stands
+// in starling/actor/interfaces.hpp.
+//
+//     build/dev/examples/06_own_actor
+//
+// prints, over two or three seconds, what it was told (the steps differ from run to run):
+//
+//     steps 0 0 0 0
+//     steps 10 11 12 13
+//     ...
+//     steps 203 204 204 207
+//     stopped at a median step of 205
+#include <algorithm>
+#include <cstdio>
+#include <vector>
+
+#include "starling/actor/interfaces.hpp"
+#include "starling/engine/live/train.hpp"
+#include "starling/models/data/load.hpp"
+#include "starling/models/linear_models.hpp"
+
+using namespace starling;
+
+constexpr core::Step wanted = 200;
+
+class Watcher : public caf::event_based_actor {
+ public:
+  Watcher(caf::actor_config& config, actor::DirectoryPtr job)
+      : caf::event_based_actor(config), job_(std::move(job)) {
+    monitor(job_->observer);
+    // The job waits for its actors: this one ends with the observer, and lets go of the others.
+    set_down_handler([this](const caf::down_msg&) { quit(); });
+  }
+
+  caf::behavior make_behavior() override {
+    actor::send(this, this, actor::tick_atom_v);
+    return {[this](actor::tick_atom) { ask_everyone(); }};
+  }
+
+  void on_exit() override { job_.reset(); }
+
+ private:
+  /// No answer is waited for: they come as messages, and the last one of a round is judged.
+  void ask_everyone() {
+    steps_.clear();
+    for (const auto& worker : job_->workers)
+      request(worker, std::chrono::seconds{1}, actor::step_atom_v).then([this](core::Step step) {
+        note(step);
+      });
+    actor::send_later(this, this, std::chrono::milliseconds{100}, actor::tick_atom_v);
+  }
+
+  void note(core::Step step) {
+    steps_.push_back(step);
+    if (steps_.size() < job_->workers.size()) return;
+    std::ranges::sort(steps_);
+    std::printf("steps");
+    for (const core::Step one : steps_) std::printf(" %lu", static_cast<unsigned long>(one));
+    std::printf("\n");
+    if (steps_[steps_.size() / 2] >= wanted) actor::send(this, job_->observer, core::Stop{});
+  }
+
+  actor::DirectoryPtr job_;
+  std::vector<core::Step> steps_;
+};
+
+int main() {
+  const auto source = models::Source::parse("linear:d=100,n=5000").value();
+  const models::Table data = models::load(source, 1).value();
+  const auto model = models::Linear<float>::parse(Spec::parse("linear").value(), data).value();
+
+  live::TrainOptions options;
+  options.job.delay = live::parse_delay("exp:10ms").value();
+  options.job.time = std::chrono::minutes{1};
+  options.job.on_start = [](const actor::DirectoryPtr& job, caf::actor_system& system) {
+    system.spawn<Watcher>(job);
+  };
+  const auto outcome = live::train<models::Linear<float>>(model, data, nullptr, options);
+  if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().message.c_str()), 1;
+  const core::Step median = outcome->last.spread.median;
+  if (outcome->end != live::Outcome::End::stopped || median < wanted) return 1;
+  std::printf("stopped at a median step of %lu\n", static_cast<unsigned long>(median));
+}
