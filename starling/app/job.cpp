@@ -70,10 +70,14 @@ Result<Job> make_job(const Settings& settings, const Contents& contents) {
 }
 
 Error placed(Error error, const Settings& settings) {
-  const std::string& message = error.message;
-  const auto word = message.substr(0, message.find_first_of(" =:"));
-  const std::string place = place_of(settings, word);
-  if (!place.empty()) return std::move(error).within(place);
+  std::string& message = error.message;
+  const bool dashed = message.starts_with("--");
+  const std::string word = message.substr(0, message.find_first_of(" =:")).substr(dashed ? 2 : 0);
+  if (const std::string place = place_of(settings, word); !place.empty()) {
+    if (message.starts_with(place)) return error;
+    if (message.starts_with(word + ": ")) message.erase(0, word.size() + 2);
+    return std::move(error).within(place);
+  }
   if (word == "barrier" || word == "recheck")
     for (const char* key : {"workers", "mode"})
       if (const std::string other = place_of(settings, key); !other.empty())

@@ -37,8 +37,9 @@ Error within_place(Error error, const Settings& settings, const char* key) {
 Result<TrainAndTest> load(const Contents& contents, const Job& job, const Settings& settings) {
   auto data = load_data(contents, job.data);
   if (data) return data;
-  Error error = placed(std::move(data).error(), settings);
-  return job.data.test ? error : within_place(std::move(error), settings, "data");
+  const bool names_a_key = data.error().message.starts_with("--");
+  if (names_a_key || job.data.test) return placed(std::move(data).error(), settings);
+  return within_place(std::move(data).error(), settings, "data");
 }
 
 Result<std::shared_ptr<const AnyModel>> make(const Contents& contents, const Job& job,

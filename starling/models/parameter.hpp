@@ -13,7 +13,7 @@ namespace starling::models {
 struct Parameter {
   std::string name;
   /// Extents, outermost first; an empty shape is a scalar.
-  std::vector<std::size_t> shape;
+  std::vector<std::size_t> shape = {};
   /// Pushed and pulled by rows of dimension 0 where a batch touches only some of them.
   bool row_sparse = false;
   /// Weight decay (`--l2`) applies. Biases usually say false.

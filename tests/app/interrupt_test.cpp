@@ -1,0 +1,58 @@
+/// Ctrl-C.
+#include <nlohmann/json.hpp>
+
+#include "tests/app/program.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Waits until the job has shown progress.
+void wait_for_progress(const Process& process) {
+  for (int i = 0; i < 10'000 && process.err().find("updates/s") == std::string::npos; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  ASSERT_NE(process.err().find("updates/s"), std::string::npos) << process.err();
+}
+
+class Interrupt : public testing::TestWithParam<int> {};
+
+TEST_P(Interrupt, StopsInOrderAndSaves) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("train --data digits:n=300 --seconds 100 --save m --checkpoint c "
+                        "--metrics x.jsonl --json")};
+  wait_for_progress(process);
+  process.signal(GetParam());
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["end"], "interrupted");
+  EXPECT_LT(json["wall_s"], 60.0);
+  EXPECT_EQ(json["saved"], "m");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"c", "m", "x.jsonl"}));
+  const Ran after = starling(folder, "evaluate --model-file m --json");
+  ASSERT_EQ(after.code, 0) << after.err;
+  EXPECT_EQ(nlohmann::json::parse(after.out)["accuracy"], json["test_accuracy"]);
+  const Ran resumed =
+      starling(folder, "train --data digits:n=300 --seconds 0.2 --resume c --quiet");
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM));
+
+TEST(InterruptTwice, EndsAtOnce) {
+  const Folder folder;
+  // A step that takes a minute keeps the job from stopping in order.
+  Process process{folder, STARLING_PROGRAM,
+                  words("train --data digits:n=300 --delay const:1min --save m")};
+  wait_for_progress(process);
+  process.signal(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds{300});
+  const auto second = std::chrono::steady_clock::now();
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_LT(std::chrono::steady_clock::now() - second, std::chrono::seconds{20});
+  EXPECT_TRUE(folder.names().empty());
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,66 @@
+#include "starling/app/job_file.hpp"
+
+#include "starling/app/job.hpp"
+#include "starling/app/keys.hpp"
+#include "tests/app/program.hpp"
+
+namespace starling::app {
+namespace {
+
+Result<Settings> read(const std::string& content) {
+  const Folder folder;
+  folder.write("job.toml", content);
+  return read_job_file((folder.path() / "job.toml").string());
+}
+
+TEST(JobFile, GivesSettingsInTheOrderOfLines) {
+  const auto settings = read(
+      "# a comment\n"
+      "workers = 8\n"
+      "\n"
+      "data = \"digits:n=300\"  # another\n"
+      "holdout = 0.25\n"
+      "straggler = [\"1:4x\", \"5%:2x\"]\n"
+      "json = false\n");
+  ASSERT_TRUE(settings) << settings.error().message;
+  std::vector<std::string> all;
+  for (const auto& setting : *settings) all.push_back(setting.key + "=" + setting.text);
+  EXPECT_EQ(all, (std::vector<std::string>{"workers=8", "data=digits:n=300", "holdout=0.25",
+                                           "straggler=1:4x", "straggler=5%:2x", "json=false"}));
+  EXPECT_TRUE((*settings)[1].place.ends_with("job.toml:4: data"));
+}
+
+TEST(JobFile, MayBeEmpty) {
+  const auto settings = read("");
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_TRUE(settings->empty());
+}
+
+TEST(JobFile, TakesWholeNumbersWhereNumbersAreAsked) {
+  EXPECT_EQ(read("epochs = 3\n").value()[0].text, "3");
+  EXPECT_EQ(read("epochs = 2.5\n").value()[0].text, "2.5");
+}
+
+TEST(JobFile, OfEveryKeyGivesTheSameJobAsFlags) {
+  for (const Key& key : job_keys()) {
+    if (key.kind == KeyKind::flag) continue;
+    // A value that no key takes shows that each is looked at under its own place.
+    const Settings settings{{key.name, "\x01", "here"}};
+    const auto job = make_job(settings, {});
+    if (job) continue;  // names of files may be anything
+    EXPECT_TRUE(job.error().message.starts_with("here: ")) << job.error().message;
+  }
+}
+
+TEST(Overridden, ReplacesKeyByKeyAndTheChoiceOfTestsAsOne) {
+  const Settings file{{"workers", "1", "a"}, {"holdout", "0.5", "b"}, {"straggler", "1:2x", "c"}};
+  const Settings flags{{"test", "digits", "--test"}, {"straggler", "2:2x", "--straggler"}};
+  const Settings both = overridden(file, flags);
+  ASSERT_EQ(both.size(), 3U);
+  EXPECT_EQ(both[0].key, "workers");
+  EXPECT_EQ(both[1].key, "test");
+  EXPECT_EQ(both[2].text, "2:2x");
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,144 @@
+/// A user's program: a model over data of its own, a model over tables, a data source, a barrier,
+/// and two models that fail. own_program_test.cpp runs it.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "starling/starling.hpp"
+
+namespace {
+
+using starling::Random;
+using starling::SpecReader;
+using starling::models::Batch;
+using starling::models::Metrics;
+using starling::models::Parameter;
+using starling::models::Pass;
+using starling::models::Table;
+
+/// Points of the plane and how far each is from its ring's centre.
+struct Ring {
+  struct Point {
+    double x;
+    double y;
+  };
+  std::vector<Point> points;
+
+  [[nodiscard]] std::size_t size() const { return points.size(); }
+  [[nodiscard]] Ring select(std::span<const std::uint32_t> rows) const {
+    Ring chosen;
+    for (const auto row : rows) chosen.points.push_back(points[row]);
+    return chosen;
+  }
+};
+
+Ring make_ring(SpecReader& options, std::uint64_t seed) {
+  Ring ring;
+  Random random{seed};
+  const std::uint64_t n = options.count("n", 400, 1, 100000);
+  const double radius = options.number("radius", 2, 0, 100);
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const double angle = random.real(0, 6.283185307179586);
+    ring.points.push_back({3 + radius * std::cos(angle), -1 + radius * std::sin(angle)});
+  }
+  return ring;
+}
+
+/// Finds a circle: minimises (|p - c|^2 - r^2)^2 / 4 over c and r^2.
+struct Circle {
+  using Scalar = double;
+
+  static std::vector<Parameter> parameters() {
+    return {{.name = "centre", .shape = {2}}, {.name = "square_radius"}};
+  }
+  static void initialise(std::span<double> w, Random&) { std::ranges::fill(w, 1.0); }
+
+  static double gradient(std::span<const double> w, const Ring& ring, Batch batch,
+                         std::span<double> g, Pass&) {
+    double loss = 0;
+    for (const auto row : batch) {
+      const double dx = ring.points[row].x - w[0];
+      const double dy = ring.points[row].y - w[1];
+      const double miss = (dx * dx + dy * dy - w[2]) / static_cast<double>(batch.size());
+      g[0] -= miss * dx;
+      g[1] -= miss * dy;
+      g[2] -= miss / 2;
+      loss += miss * miss * static_cast<double>(batch.size()) / 4;
+    }
+    return loss;
+  }
+  static Metrics evaluate(std::span<const double> w, const Ring& ring, Batch batch, Pass&) {
+    double sum = 0;
+    for (const auto row : batch) {
+      const double dx = ring.points[row].x - w[0];
+      const double dy = ring.points[row].y - w[1];
+      sum += std::abs(std::sqrt(dx * dx + dy * dy) - std::sqrt(std::abs(w[2])));
+    }
+    return {{"loss", sum / static_cast<double>(batch.size())}};
+  }
+};
+
+/// The mean of a table's labels.
+struct Mean {
+  using Scalar = float;
+
+  static std::vector<Parameter> parameters() { return {{.name = "mean"}}; }
+  static void initialise(std::span<float> w, Random&) { w[0] = 0; }
+  static double gradient(std::span<const float> w, const Table& data, Batch batch,
+                         std::span<float> g, Pass&) {
+    for (const auto row : batch)
+      g[0] += (w[0] - data.label(row)) / static_cast<float>(batch.size());
+    return std::abs(g[0]);
+  }
+  static Metrics evaluate(std::span<const float> w, const Table& data, Batch batch, Pass&) {
+    double sum = 0;
+    for (const auto row : batch) sum += std::abs(static_cast<double>(w[0] - data.label(row)));
+    return {{"error", sum / static_cast<double>(batch.size())}};
+  }
+};
+
+/// Mean, but its loss is no number once the mean has come above `limit`.
+struct Fragile : Mean {
+  float limit = 0;
+  double gradient(std::span<const float> w, const Table& data, Batch batch, std::span<float> g,
+                  Pass& pass) const {
+    const double loss = Mean::gradient(w, data, batch, g, pass);
+    return w[0] > limit ? std::numeric_limits<double>::quiet_NaN() : loss;
+  }
+};
+
+struct Throwing : Mean {
+  static double gradient(std::span<const float>, const Table&, Batch, std::span<float>, Pass&) {
+    throw std::runtime_error{"no gradient today"};
+  }
+};
+
+/// Go on when half of those seen are not behind.
+bool half(starling::barrier::Step own, std::span<const starling::barrier::Step> seen) {
+  return 2 * std::ranges::count_if(seen, [&](auto step) { return step >= own; }) >=
+         std::ssize(seen);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return starling::main(
+      argc, argv,
+      starling::Contents{}
+          .model<Circle, Ring>("circle", "a circle through points")
+          .model<Mean>("mean", "the labels' mean")
+          .model<Fragile>("fragile", "fails above a limit: fragile[:limit=0.5]",
+                          [](SpecReader& options, const Table&) {
+                            Fragile model;
+                            model.limit = static_cast<float>(options.number("limit", 0.5, 0, 100));
+                            return model;
+                          })
+          .model<Throwing>("throwing", "throws")
+          .data("ring", "points on a circle: ring[:n=400,radius=2]", make_ring)
+          .barrier(starling::barrier::Predicate::make("half", half),
+                   "half of those seen are not behind"));
+}

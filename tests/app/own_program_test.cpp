@@ -1,0 +1,108 @@
+/// A user's own program: all of `starling`, with their models, data and barriers in it; and what
+/// happens to jobs that fail.
+#include <nlohmann/json.hpp>
+
+#include "tests/app/program.hpp"
+
+namespace starling::app {
+namespace {
+
+class OwnProgram : public testing::Test {
+ protected:
+  Ran own(const std::string& line) const { return run(folder_, STARLING_OWN_PROGRAM, words(line)); }
+  static bool holds(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  }
+  Folder folder_;
+};
+
+TEST_F(OwnProgram, ListsWhatItContains) {
+  EXPECT_TRUE(holds(own("models").out, "circle     a circle through points"));
+  EXPECT_TRUE(holds(own("models").out, "softmax "));
+  EXPECT_TRUE(holds(own("barriers").out, "phalf:beta=2       every mode"));
+  EXPECT_TRUE(holds(own("train --help").out, "points on a circle: ring[:n=400,radius=2]"));
+}
+
+TEST_F(OwnProgram, TrainsAModelOverDataOfItsOwnInEachMode) {
+  for (const std::string how : {"--mode central --barrier half", "--mode hybrid --barrier asp",
+                                "--mode peer --barrier phalf:beta=2"}) {
+    const Ran ran =
+        own("train --model circle --data ring:radius=2 --optimizer adam:lr=0.05 "
+            "--epochs 300 --quiet --json --save m " +
+            how);
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const auto json = nlohmann::json::parse(ran.out);
+    EXPECT_EQ(json["test_samples"], 80);
+    EXPECT_EQ(json["dtype"], "float64");
+    EXPECT_LT(json["test_loss"], 0.01) << how;
+  }
+  const Ran evaluated = own("evaluate --model-file m --data ring:n=50,radius=3 --json");
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  EXPECT_NEAR(nlohmann::json::parse(evaluated.out)["loss"], 1, 0.05);
+}
+
+TEST_F(OwnProgram, TrainsAModelOverTables) {
+  const Ran ran = own("train --model mean --data linear:d=3,n=500 --epochs 20 --quiet --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_TRUE(nlohmann::json::parse(ran.out).contains("test_error"));
+  EXPECT_TRUE(holds(own("predict --model-file none").err, "no such file"));
+}
+
+TEST_F(OwnProgram, RefusesWhatDoesNotFitTogether) {
+  EXPECT_TRUE(holds(own("train --model circle --data digits:n=300").err,
+                    "--model: model circle learns from data of another type"));
+  EXPECT_TRUE(holds(own("train --model softmax --data ring").err,
+                    "--model: model softmax learns from data of another type"));
+  EXPECT_TRUE(holds(own("train --data ring").err, "--model: is needed"));
+  EXPECT_TRUE(
+      holds(own("train --data ring:m=3 --model circle").err, "--data: ring: unknown option 'm'"));
+  EXPECT_TRUE(holds(own("train --model circle:x=1 --data ring").err, "circle: takes no options"));
+  EXPECT_TRUE(holds(own("train --model circle --data ring --dtype float32").err,
+                    "model circle does not compute in float32; valid: float64"));
+  EXPECT_TRUE(holds(own("train --model circel --data ring").err, "did you mean 'circle'?"));
+  EXPECT_TRUE(holds(own("train --barrier half").err, "peer mode"));
+}
+
+TEST_F(OwnProgram, OpensOnlyModelsThatItContains) {
+  ASSERT_EQ(own("train --model circle --data ring --epochs 1 --quiet --save m").code, 0);
+  const Ran ran = starling(folder_, "evaluate --model-file m --data digits:n=10");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_TRUE(holds(ran.err, "m: unknown model 'circle'")) << ran.err;
+}
+
+TEST_F(OwnProgram, KeepsTheLastGoodModelWhenTheLossIsNoNumber) {
+  folder_.write("x.csv", "0,2.5\n0,2.5\n0,2.5\n0,2.5\n0,2.5\n");
+  const Ran ran =
+      own("train --data csv:x.csv,task=value --model fragile:limit=1 --workers 2 "
+          "--barrier asp --optimizer sgd:lr=0.1 --steps 1000 --quiet --json --save m");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(holds(ran.err, "worker ")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, ", step ")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "the loss is ")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "the last good model is in m")) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["end"], "failed");
+  EXPECT_TRUE(holds(json["error"], "the loss is"));
+  // The mean of m lies above the limit, where it was seen to fail, but not where it was going.
+  const Ran model = own("evaluate --model-file m --data csv:x.csv,task=value --json");
+  ASSERT_EQ(model.code, 0) << model.err;
+  const double error = nlohmann::json::parse(model.out)["error"];
+  EXPECT_LT(error, 1.5);
+  EXPECT_GT(error, 1.0);
+}
+
+TEST_F(OwnProgram, TellsWhatAModelThrew) {
+  const Ran ran = own("train --data linear:d=3,n=100 --model throwing --attempts 2 --quiet");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(holds(ran.err, "failed 2 times at step 1: no gradient today")) << ran.err;
+}
+
+TEST_F(OwnProgram, SavesNothingWhereNoModelWasGood) {
+  const Ran ran = own("train --data linear:d=10,n=500 --optimizer sgd:lr=100000 --quiet --save m");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(holds(ran.err, "m: is as it was, there is no good model to save")) << ran.err;
+  EXPECT_FALSE(folder_.has("m"));
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,154 @@
+/// Runs a program as a user would, in a folder of its own. For tests.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace starling::app {
+
+/// What a program left.
+struct Ran {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+/// The arguments of a command line without quotes.
+inline std::vector<std::string> words(const std::string& line) {
+  std::istringstream stream{line};
+  return {std::istream_iterator<std::string>{stream}, {}};
+}
+
+/// A new folder, removed at the end; programs run in it.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "starling-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  void write(const std::string& name, const std::string& content) const {
+    std::ofstream{path_ / name, std::ios::binary} << content;
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ifstream stream{path_ / name, std::ios::binary};
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] bool has(const std::string& name) const {
+    return std::filesystem::exists(path_ / name);
+  }
+  /// The names of all files, sorted.
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator{path_})
+      all.push_back(entry.path().filename().string());
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// A program that runs.
+class Process {
+ public:
+  Process(const Folder& folder, const std::string& program, const std::vector<std::string>& words)
+      : out_(folder.path().string() + ".out"), err_(folder.path().string() + ".err") {
+    std::vector<std::string> all{program};
+    all.insert(all.end(), words.begin(), words.end());
+    std::vector<char*> arguments;
+    for (std::string& word : all) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    child_ = ::fork();
+    if (child_ != 0) return;
+    redirect(out_, STDOUT_FILENO);
+    redirect(err_, STDERR_FILENO);
+    if (::chdir(folder.path().c_str()) == 0) ::execv(program.c_str(), arguments.data());
+    ::_exit(127);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process() {
+    if (child_ > 0) wait();
+    std::error_code ignored;
+    std::filesystem::remove(out_, ignored);
+    std::filesystem::remove(err_, ignored);
+  }
+
+  void signal(int number) const { ::kill(child_, number); }
+
+  /// What it has said so far.
+  [[nodiscard]] std::string err() const { return content(err_); }
+
+  /// Waits for its end, two minutes at most; a killed program has the code 128 + signal.
+  Ran wait() {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes{2};
+    int status = 0;
+    while (::waitpid(child_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > limit) ::kill(child_, SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    }
+    child_ = -1;
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return {code, content(out_), content(err_)};
+  }
+
+ private:
+  static void redirect(const std::string& path, int to) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0 || ::dup2(fd, to) < 0) ::_exit(126);
+  }
+  static std::string content(const std::string& path) {
+    std::ifstream stream{path, std::ios::binary};
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+  }
+
+  std::string out_;
+  std::string err_;
+  pid_t child_ = -1;
+};
+
+inline Ran run(const Folder& folder, const std::string& program,
+               const std::vector<std::string>& arguments) {
+  return Process{folder, program, arguments}.wait();
+}
+
+#ifdef STARLING_PROGRAM
+/// Runs `starling` with the words of `line`.
+inline Ran starling(const Folder& folder, const std::string& line) {
+  return run(folder, STARLING_PROGRAM, words(line));
+}
+
+/// A job of a fraction of a second that always gives the same model.
+inline constexpr const char* small_job =
+    "train --data digits:n=300 --model softmax --mode central --barrier bsp --workers 2 --quiet ";
+#endif
+
+}  // namespace starling::app

@@ -1,0 +1,87 @@
+#include "starling/app/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace starling::app {
+namespace {
+
+using Json = nlohmann::json;
+
+Running running() {
+  Running job;
+  job.model = "softmax";
+  job.data = "digits";
+  job.options.job.workers = 2;
+  job.options.job.steps = 100;
+  job.steps_per_epoch = 10;
+  return job;
+}
+
+live::Progress progress() {
+  live::Progress figures;
+  figures.elapsed = std::chrono::seconds{2};
+  figures.updates = 100;
+  figures.spread = {48, 50, 52};
+  figures.waiting_share = 0.125;
+  figures.loss = 0.5;
+  return figures;
+}
+
+TEST(ProgressLine, SaysWhatWasMeasuredAndWhenItEnds) {
+  EXPECT_EQ(progress_line(running(), progress()),
+            "2.0 s  epoch 5.0  50 updates/s  steps 48-50-52  waiting 12 %  loss 0.5  ETA 2.0 s");
+  live::Progress tested = progress();
+  tested.test = {{"loss", 1}, {"accuracy", 0.97}};
+  EXPECT_NE(progress_line(running(), tested).find("  accuracy 97.0 %"), std::string::npos);
+}
+
+TEST(ProgressLine, SaysNoLossBeforeThereIsOneAndNoEndThatIsUnknown) {
+  Running job = running();
+  job.options.job.steps = barrier::finished;
+  const std::string line = progress_line(job, live::Progress{});
+  EXPECT_EQ(line.find("loss"), std::string::npos);
+  EXPECT_EQ(line.find("ETA"), std::string::npos);
+}
+
+TEST(Summary, CountsOnlyWhatThisRunMade) {
+  Running job = running();
+  job.updates_before = 60;
+  live::Outcome outcome;
+  outcome.last = progress();
+  const Json json = Json::parse(summary_json({.job = job, .outcome = outcome}));
+  EXPECT_EQ(json["updates"], 40);
+  EXPECT_EQ(json["updates_per_s"], 20.0);
+  EXPECT_EQ(json["end"], "completed");
+  EXPECT_FALSE(json.contains("test_accuracy"));
+  EXPECT_FALSE(json.contains("normalised_error"));
+  EXPECT_FALSE(json.contains("draws"));
+}
+
+TEST(Summary, IsValidJsonWhateverTheFigures) {
+  const Running job = running();
+  live::Outcome outcome;
+  outcome.last = progress();
+  outcome.last.train = {{"loss", std::numeric_limits<double>::quiet_NaN()}};
+  const std::string text =
+      summary_json({.job = job, .outcome = outcome, .error = "a \"quote\" and \xff"});
+  const Json json = Json::parse(text);
+  EXPECT_TRUE(json["train_loss"].is_null());
+  EXPECT_EQ(json["end"], "failed");
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+}
+
+TEST(Summary, TableLeavesOutWhatWasNotMeasured) {
+  const Running job = running();
+  live::Outcome outcome;
+  outcome.last = progress();
+  const std::string table = summary_table({.job = job, .outcome = outcome});
+  EXPECT_NE(table.find("min 48, median 50, max 52"), std::string::npos) << table;
+  for (const char* absent : {"test", "train ", "draws", "saved", "truth"})
+    EXPECT_EQ(table.find(std::string{"\n  "} + absent), std::string::npos) << table;
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,107 @@
+/// Checkpoints: going on is as if the job had never stopped, and only the same job goes on.
+#include <nlohmann/json.hpp>
+
+#include "tests/app/program.hpp"
+
+namespace starling::app {
+namespace {
+
+class Resume : public testing::Test {
+ protected:
+  Ran train(const std::string& more) const { return starling(folder_, small_job + more); }
+  Folder folder_;
+};
+
+TEST_F(Resume, UnderBspIsExact) {
+  ASSERT_EQ(train("--steps 20 --save straight").code, 0);
+  ASSERT_EQ(train("--steps 10 --checkpoint c --save half").code, 0);
+  const Ran rest = train("--steps 20 --resume c --save resumed --json");
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(folder_.read("resumed"), folder_.read("straight"));
+  EXPECT_NE(folder_.read("half"), folder_.read("straight"));
+  const auto json = nlohmann::json::parse(rest.out);
+  EXPECT_EQ(json["updates"], 20) << "counts what this run made";
+  EXPECT_EQ(json["spread"]["max"], 20);
+}
+
+TEST_F(Resume, FromACheckpointOnTheWayIsExactToo) {
+  ASSERT_EQ(train("--steps 20 --save straight").code, 0);
+  // Ends at 10 or later; the checkpoint of step 8 is what a crash would have left.
+  Process long_job{folder_, STARLING_PROGRAM,
+                   words(std::string{small_job} + "--steps 20 --delay const:30ms --checkpoint c "
+                                                  "--checkpoint-every 4")};
+  while (!folder_.has("c")) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  long_job.signal(SIGKILL);
+  EXPECT_EQ(long_job.wait().code, 128 + SIGKILL);
+  ASSERT_EQ(train("--steps 20 --resume c --save resumed").code, 0);
+  EXPECT_EQ(folder_.read("resumed"), folder_.read("straight"));
+}
+
+TEST_F(Resume, GoesOnInPeerMode) {
+  const std::string job = "train --data digits:n=300 --model softmax --quiet --json ";
+  ASSERT_EQ(starling(folder_, job + "--steps 10 --checkpoint c").code, 0);
+  const Ran rest = starling(folder_, job + "--steps 30 --resume c --checkpoint c");
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(nlohmann::json::parse(rest.out)["updates"], 80);
+  EXPECT_EQ(nlohmann::json::parse(rest.out)["spread"]["min"], 30);
+}
+
+TEST_F(Resume, ACheckpointIsAModelFileToo) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c").code, 0);
+  EXPECT_EQ(starling(folder_, "evaluate --model-file c").code, 0);
+}
+
+TEST_F(Resume, OfAnotherJobIsRefusedByKey) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c --save m").code, 0);
+  struct Other {
+    std::string flags;
+    std::string said;
+  };
+  for (const Other& other : std::vector<Other>{
+           {"--batch 16", "its batch is 32, not 16"},
+           {"--seed 2", "its seed is 1, not 2"},
+           {"--optimizer sgd:lr=0.1", "its optimizer is adam:lr=0.01, not sgd:lr=0.1"},
+           {"--l2 0.5", "its l2 is 0, not 0.5"},
+           {"--holdout 0.5", "its holdout is none, not 0.5"},
+           {"--dtype float64", "its dtype is float32, not float64"},
+           {"--shards 2", "its shards is 1, not 2"}}) {
+    const Ran ran = train("--steps 20 --resume c " + other.flags);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("--resume: c: is of another job: " + other.said), std::string::npos)
+        << ran.err;
+  }
+  const Ran barrier = starling(folder_,
+                               "train --data digits:n=300 --model softmax --mode central "
+                               "--barrier asp --workers 2 --resume c");
+  EXPECT_NE(barrier.err.find("its barrier is bsp, not asp"), std::string::npos) << barrier.err;
+}
+
+TEST_F(Resume, RefusesWhatIsNoCheckpointOrHasNothingLeftToDo) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c --save m").code, 0);
+  EXPECT_NE(train("--resume m").err.find("m: is no checkpoint"), std::string::npos);
+  EXPECT_NE(train("--resume none").err.find("none: no such file"), std::string::npos);
+  EXPECT_NE(train("--steps 10 --resume c").err.find("is at step 10 already"), std::string::npos);
+  EXPECT_EQ(train("--steps 10 --resume c").code, 2);
+  const std::string whole = folder_.read("c");
+  for (const std::size_t bytes : {std::size_t{7}, whole.size() / 2, whole.size() - 1}) {
+    folder_.write("cut", whole.substr(0, bytes));
+    const Ran ran = train("--steps 20 --resume cut");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("--resume: cut: "), std::string::npos) << ran.err;
+  }
+}
+
+TEST_F(Resume, NoticesChangedData) {
+  folder_.write("x.csv", "1,0\n2,1\n3,0\n4,1\n5,0\n");
+  const std::string job =
+      "train --data csv:x.csv --model softmax --workers 1 --barrier asp --quiet ";
+  ASSERT_EQ(starling(folder_, job + "--steps 3 --checkpoint c").code, 0);
+  ASSERT_EQ(starling(folder_, job + "--steps 6 --resume c").code, 0);
+  folder_.write("x.csv", "1.5,0\n2,1\n3,0\n4,1\n5.5,0\n");
+  const Ran ran = starling(folder_, job + "--steps 6 --resume c");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("its content is "), std::string::npos) << ran.err;
+}
+
+}  // namespace
+}  // namespace starling::app
