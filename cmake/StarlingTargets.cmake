@@ -57,7 +57,7 @@ function(starling_test name)
 #define STARLING_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
 #define STARLING_DATA_DIR "@PROJECT_SOURCE_DIR@/../shared/data"
 ]])
-  target_compile_options(${name} PRIVATE -include ${paths})
+  target_compile_options(${name} PRIVATE "SHELL:-include ${paths}")
   if(ARG_LABEL MATCHES "^(unit|scenario)$")
     add_dependencies(sanitizer_tests ${name})
   endif()
