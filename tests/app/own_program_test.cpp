@@ -97,12 +97,5 @@ TEST_F(OwnProgram, TellsWhatAModelThrew) {
   EXPECT_TRUE(holds(ran.err, "failed 2 times at step 1: no gradient today")) << ran.err;
 }
 
-TEST_F(OwnProgram, SavesNothingWhereNoModelWasGood) {
-  const Ran ran = own("train --data linear:d=10,n=500 --optimizer sgd:lr=1e300 --quiet --save m");
-  EXPECT_EQ(ran.code, 1);
-  EXPECT_TRUE(holds(ran.err, "m: is as it was, there is no good model to save")) << ran.err;
-  EXPECT_FALSE(folder_.has("m"));
-}
-
 }  // namespace
 }  // namespace starling::app
