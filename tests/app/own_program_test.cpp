@@ -98,7 +98,9 @@ TEST_F(OwnProgram, TellsWhatAModelThrew) {
 }
 
 TEST_F(OwnProgram, SavesNothingWhereNoModelWasGood) {
-  const Ran ran = own("train --data linear:d=10,n=500 --optimizer sgd:lr=100000 --quiet --save m");
+  const Ran ran =
+      own("train --data linear:d=10,n=500 --workers 1 --barrier asp "
+          "--optimizer sgd:lr=1000 --quiet --save m");
   EXPECT_EQ(ran.code, 1);
   EXPECT_TRUE(holds(ran.err, "m: is as it was, there is no good model to save")) << ran.err;
   EXPECT_FALSE(folder_.has("m"));
