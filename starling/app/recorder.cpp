@@ -49,11 +49,10 @@ Ended Recorder::end(const live::Outcome& outcome) {
   const bool finite = whole && is_finite(weights_in(outcome.model));
   if (whole && !finite && ended.error.empty())
     ended.error = "the model holds values that are not finite";
-  if (finite) {
-    on_checkpoint(outcome.model);
+  if (finite) on_checkpoint(outcome.model);
+  if (ended.error.empty() && whole)
     ended.normalised_error = ready_.model->normalised_error(
         weights_in(outcome.model), ready_.data.train, ready_.running.options.job.seed);
-  }
   save(ended.error.empty() ? outcome.model : latest_good(outcome.model));
   ended.interrupted = is_interrupted();
   ended.saved = saved_;
@@ -64,7 +63,7 @@ Ended Recorder::end(const live::Outcome& outcome) {
   return ended;
 }
 
-bool Recorder::note(Result<void> result) {
+bool Recorder::note(const Result<void>& result) {
   if (result) return true;
   if (error_.empty()) error_ = result.error().message;
   return false;
@@ -77,7 +76,8 @@ void Recorder::evaluated(const live::Progress& progress) {
 }
 
 bool Recorder::is_good(const States& states) const {
-  if (states.empty()) return false;
+  const auto is_fresh = [](const core::RangeState& state) { return state.updates == 0; };
+  if (std::ranges::all_of(states, is_fresh)) return false;
   const Weights w = weights_in(states);
   if (!is_finite(w)) return false;
   try {

@@ -53,7 +53,7 @@ class Recorder {
   using States = std::vector<core::RangeState>;
 
   /// Keeps the first error; true where there is none.
-  bool note(Result<void> result);
+  bool note(const Result<void>& result);
   void evaluated(const live::Progress& progress);
   void save(const States& states);
   /// The latest of `last` and of what was kept whose values and figures are finite.
