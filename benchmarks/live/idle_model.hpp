@@ -1,8 +1,8 @@
 /// Models that compute nothing, to see what the engine itself costs.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "starling/models/model.hpp"
 
@@ -14,12 +14,12 @@ struct Nothing {
   [[nodiscard]] std::size_t size() const { return count; }
 };
 
-/// `parameters` parameters whose gradient is 0, or is computed for `pause` by sleeping.
+/// `count` parameters whose gradient is 0, or keeps a processor busy for `busy` first.
 struct IdleModel {
   using Scalar = float;
 
   std::size_t count;
-  std::chrono::milliseconds pause{0};
+  std::chrono::milliseconds busy{0};
 
   [[nodiscard]] std::vector<models::Parameter> parameters() const {
     return {{.name = "w", .shape = {count}}};
@@ -27,7 +27,8 @@ struct IdleModel {
   void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
   double gradient(std::span<const float>, const Nothing&, models::Batch, std::span<float>,
                   models::Pass&) const {
-    if (pause.count() > 0) std::this_thread::sleep_for(pause);
+    const auto until = std::chrono::steady_clock::now() + busy;
+    while (std::chrono::steady_clock::now() < until) continue;
     return 0;
   }
   models::Metrics evaluate(std::span<const float>, const Nothing&, models::Batch,
