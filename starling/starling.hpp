@@ -1,5 +1,5 @@
-/// Everything a user's program needs: barriers, models, data, training, and the program itself.
-/// Actors have headers of their own under starling/actor.
+/// Everything a user's program needs: barriers, models, data, training, the parameter and peer
+/// engines, and the program itself. Actors have headers of their own under starling/actor.
 #pragma once
 
 #include "starling/app/main.hpp"
@@ -10,6 +10,7 @@
 #include "starling/base/result.hpp"
 #include "starling/base/spec.hpp"
 #include "starling/engine/core/mode.hpp"
+#include "starling/engine/live/engine.hpp"
 #include "starling/engine/live/train.hpp"
 #include "starling/models/data/load.hpp"
 #include "starling/models/data/split.hpp"

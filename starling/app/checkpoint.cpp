@@ -20,6 +20,8 @@ constexpr const char* ledger_name = "starling.ledger";
 /// What leads an agreement's keys in the metadata.
 constexpr const char* job_prefix = "job.";
 
+std::string metadata_key(const std::string& key) { return std::string{job_prefix}.append(key); }
+
 Numbers counters_of(const States& states) {
   Numbers numbers;
   for (const auto& state : states)
@@ -129,7 +131,7 @@ Result<void> check_steps(const std::string& path, const States& states,
 Result<void> check_agreement(const StoredModel& stored, const Agreement& agreement) {
   const auto& metadata = stored.file.metadata;
   for (const auto& [key, value] : agreement) {
-    const auto at = metadata.find(job_prefix + key);
+    const auto at = metadata.find(metadata_key(key));
     if (at == metadata.end())
       return Error{stored.path + ": is no checkpoint: it does not say its job's " + key};
     if (at->second != value)
@@ -188,7 +190,7 @@ Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
   tensors.push_back(
       safetensors::view<std::uint64_t>(ledger_name, {ranges, options.job.workers, 2}, ledger));
   auto metadata = to_metadata(notes);
-  for (const auto& [key, value] : agreement) metadata[job_prefix + key] = value;
+  for (const auto& [key, value] : agreement) metadata[metadata_key(key)] = value;
   return safetensors::write(path, metadata, tensors);
 }
 

@@ -6,7 +6,8 @@ std::string print(const Spec& spec) {
   std::string text = spec.name;
   for (const auto& [key, value] : spec.options) {
     text += text.size() == spec.name.size() ? ':' : ',';
-    text += key.empty() ? value : key + "=" + value;
+    if (!key.empty()) text.append(key).append("=");
+    text += value;
   }
   return text;
 }

@@ -24,7 +24,7 @@ Result<int> barriers_command(const Contents& contents) {
   std::string text = "When may a worker take its next step? Written --barrier BARRIER.\n\n";
   const auto line = [&](const std::string& form, const std::string& summary, bool central) {
     text +=
-        fmt::format("  {:<18} {:<13} {}\n", form, central ? "central mode" : "every mode", summary);
+        fmt::format("  {:<18} {:<14} {}\n", form, central ? "central mode" : "every mode", summary);
   };
   for (const auto& d : barrier::descriptions())
     if (!d.form.starts_with(barrier::Predicate::name) && !d.form.starts_with("ppredicate"))

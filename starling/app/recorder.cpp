@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <utility>
 
 #include "starling/app/interrupt.hpp"
 
@@ -26,9 +28,9 @@ bool Recorder::on_progress(const live::Progress& progress) {
 }
 
 void Recorder::on_evaluation(const States& states) {
-  if (ready_.job.save.empty() || !is_finite(weights_in(states))) return;
+  if (ready_.job.save.empty()) return;
   const std::lock_guard lock{mutex_};
-  good_ = states;
+  kept_[0] = std::exchange(kept_[1], states);
 }
 
 void Recorder::on_checkpoint(const States& states) {
@@ -47,12 +49,11 @@ Ended Recorder::end(const live::Outcome& outcome) {
   const bool finite = whole && is_finite(weights_in(outcome.model));
   if (whole && !finite && ended.error.empty())
     ended.error = "the model holds values that are not finite";
-  if (finite) {
-    on_checkpoint(outcome.model);
+  if (finite) on_checkpoint(outcome.model);
+  if (ended.error.empty() && whole)
     ended.normalised_error = ready_.model->normalised_error(
         weights_in(outcome.model), ready_.data.train, ready_.running.options.job.seed);
-  }
-  save(finite ? outcome.model : good_);
+  save(ended.error.empty() ? outcome.model : latest_good(outcome.model));
   ended.interrupted = is_interrupted();
   ended.saved = saved_;
   ended.checkpoint = checkpoint_;
@@ -62,7 +63,7 @@ Ended Recorder::end(const live::Outcome& outcome) {
   return ended;
 }
 
-bool Recorder::note(Result<void> result) {
+bool Recorder::note(const Result<void>& result) {
   if (result) return true;
   if (error_.empty()) error_ = result.error().message;
   return false;
@@ -72,6 +73,27 @@ void Recorder::evaluated(const live::Progress& progress) {
   if (progress.evaluations == evaluations_ || progress.test.empty()) return;
   evaluations_ = progress.evaluations;
   note(metrics_.append(evaluation_json(ready_.running, progress)));
+}
+
+bool Recorder::is_good(const States& states) const {
+  const auto is_fresh = [](const core::RangeState& state) { return state.updates == 0; };
+  if (std::ranges::all_of(states, is_fresh)) return false;
+  const Weights w = weights_in(states);
+  if (!is_finite(w)) return false;
+  try {
+    const AnyData& data = ready_.data.test ? *ready_.data.test : ready_.data.train;
+    return std::ranges::all_of(ready_.model->evaluate(w, data),
+                               [](const auto& metric) { return std::isfinite(metric.value); });
+  } catch (const std::exception&) {
+    return false;  // a user's model, which may be why the job failed
+  }
+}
+
+Recorder::States Recorder::latest_good(const States& last) const {
+  if (ready_.job.save.empty()) return {};
+  for (const States* states : {&last, &kept_[1], &kept_[0]})
+    if (is_good(*states)) return *states;
+  return {};
 }
 
 void Recorder::save(const States& states) {

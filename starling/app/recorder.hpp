@@ -1,6 +1,7 @@
 /// A job as it was prepared, and what is shown, written and kept while it runs.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,7 +40,7 @@ class Recorder {
   /// False where the job is to stop: at Ctrl-C, and where a file cannot be written.
   [[nodiscard]] bool on_progress(const live::Progress& progress);
 
-  /// Keeps a model whose values are all finite, for the case that later ones are not.
+  /// Keeps the model, for the case that a later one is of no use.
   void on_evaluation(const std::vector<core::RangeState>& states);
 
   /// Replaces the checkpoint; one whose values are not finite is left out.
@@ -52,9 +53,12 @@ class Recorder {
   using States = std::vector<core::RangeState>;
 
   /// Keeps the first error; true where there is none.
-  bool note(Result<void> result);
+  bool note(const Result<void>& result);
   void evaluated(const live::Progress& progress);
   void save(const States& states);
+  /// The latest of `last` and of what was kept whose values and figures are finite.
+  [[nodiscard]] States latest_good(const States& last) const;
+  [[nodiscard]] bool is_good(const States& states) const;
   [[nodiscard]] Weights weights_in(const States& states) const {
     return ready_.model->collect(ready_.running.options.job, states);
   }
@@ -67,7 +71,8 @@ class Recorder {
   std::string saved_;
   std::string checkpoint_;
   std::mutex mutex_;
-  States good_;
+  /// The last two models that were evaluated, the older first.
+  std::array<States, 2> kept_;
 };
 
 }  // namespace starling::app

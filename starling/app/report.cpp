@@ -99,7 +99,7 @@ void add_figures(Json& json, const Running& job, const live::Progress& last) {
   json["waiting_share"] = last.waiting_share;
   json["spread"] = spread_json(last.spread);
   json["max_lag"] = last.max_lag;
-  if (last.draws > 0) {
+  if (job.options.job.barrier.sample) {
     json["draws"] = last.draws;
     json["passes"] = last.passes;
   }

@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
             "train --data libsvm:x,features=2",
             {{"x", "1 1:2\n0 3:1\n"}},
             {"x:2", "3"}},
-        Bad{"LibsvmFolder", "train --data libsvm:/tmp", {}, {"/tmp", "is a folder, not a file"}},
+        Bad{"LibsvmFolder", "train --data libsvm:/tmp", {}, {"/tmp: is a folder, not a file"}},
         Bad{"IdxCutOff",
             "train --data idx:i,l",
             {{"i", ten_images.substr(0, 30)}, {"l", ten_labels}},

@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"Delay", "train --delay exp:20", {"--delay: ", "exp:20ms"}},
         Bad{"Straggler", "train --straggler 1:4", {"--straggler: ", "1:4x"}},
         Bad{"Stragglers",
-            "train --workers 2 --barrier asp --straggler 3:4x",
+            "train --workers 2 --straggler 3:4x --barrier asp",
             {"--straggler: ", "more stragglers than the job's 2 workers"}},
         Bad{"Goal", "train --until accuracy", {"--until: 'accuracy' is no goal", "accuracy=0.95"}},
         Bad{"Model",

@@ -194,6 +194,24 @@ TEST(Train, ShowsPlainLinesWhereThereIsNoTerminal) {
   EXPECT_FALSE(holds(ran.err, "\r"));
 }
 
+TEST(Train, RewritesOneLineOnATerminal) {
+  const Folder folder;
+  if (std::system("command -v script > /dev/null") != 0) GTEST_SKIP() << "there is no `script`";
+  const std::string command =
+      "stty cols 60; exec " STARLING_PROGRAM " train --data digits:n=300 --seconds 1.2 > /dev/null";
+  const Ran ran = run(folder, "/bin/sh", {"-c", "script -qec '" + command + "' /dev/null"});
+  ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
+  std::istringstream shown{ran.out.substr(0, ran.out.find_last_of('\r'))};
+  int times = 0;
+  for (std::string line; std::getline(shown, line, '\r'); ++times) {
+    EXPECT_FALSE(holds(line, "\n")) << line;
+    if (times == 0) continue;  // what stands before the first \r
+    EXPECT_TRUE(line.ends_with("\x1b[K")) << line;
+    EXPECT_LE(line.size(), 59 + 3U) << line;
+  }
+  EXPECT_GE(times, 4);
+}
+
 TEST(Metrics, AreOneJsonObjectALine) {
   const Folder folder;
   const Ran ran =

@@ -39,6 +39,19 @@ TEST_P(Interrupt, StopsInOrderAndSaves) {
 
 INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM));
 
+TEST(InterruptWhileLoading, EndsAtOnce) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM, words("train --data digits:n=400000 --save m")};
+  std::this_thread::sleep_for(std::chrono::milliseconds{500});
+  const auto asked = std::chrono::steady_clock::now();
+  process.signal(SIGINT);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds{10});
+  EXPECT_TRUE(folder.names().empty());
+}
+
 TEST(InterruptTwice, EndsAtOnce) {
   const Folder folder;
   // A step that takes a minute keeps the job from stopping in order.

@@ -92,9 +92,21 @@ TEST_F(OwnProgram, KeepsTheLastGoodModelWhenTheLossIsNoNumber) {
 }
 
 TEST_F(OwnProgram, TellsWhatAModelThrew) {
-  const Ran ran = own("train --data linear:d=3,n=100 --model throwing --attempts 2 --quiet");
+  const Ran ran =
+      own("train --data linear:d=3,n=100 --model throwing --attempts 2 --quiet "
+          "--save m");
   EXPECT_EQ(ran.code, 1);
+  EXPECT_FALSE(folder_.has("m")) << "an untrained model is not a good one";
   EXPECT_TRUE(holds(ran.err, "failed 2 times at step 1: no gradient today")) << ran.err;
+}
+
+TEST_F(OwnProgram, SavesNothingWhereNoModelWasGood) {
+  const Ran ran =
+      own("train --data linear:d=10,n=500 --workers 1 --barrier asp "
+          "--optimizer sgd:lr=1000 --quiet --save m");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(holds(ran.err, "m: is as it was, there is no good model to save")) << ran.err;
+  EXPECT_FALSE(folder_.has("m"));
 }
 
 }  // namespace

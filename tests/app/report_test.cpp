@@ -57,7 +57,9 @@ TEST(Summary, CountsOnlyWhatThisRunMade) {
   EXPECT_EQ(json["end"], "completed");
   EXPECT_FALSE(json.contains("test_accuracy"));
   EXPECT_FALSE(json.contains("normalised_error"));
-  EXPECT_FALSE(json.contains("draws"));
+  EXPECT_EQ(json["draws"], 0);
+  job.options.job.barrier = barrier::Barrier{barrier::Bsp{}};
+  EXPECT_FALSE(Json::parse(summary_json({.job = job, .outcome = outcome})).contains("draws"));
 }
 
 TEST(Summary, IsValidJsonWhateverTheFigures) {

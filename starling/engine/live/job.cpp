@@ -121,7 +121,7 @@ class Company {
   void hire() {
     auto directory = std::make_shared<actor::Directory>();
     directory->observer = system_.spawn<ObserverHost, caf::detached>(
-        scene_, options_,
+        scene_, options_, first_,
         [verdict = verdict_](Outcome outcome) { verdict->deliver(std::move(outcome)); });
     actor::when_ended(directory->observer, [verdict = verdict_](const caf::error&) {
       verdict->deliver({.end = Outcome::End::failed,

@@ -23,7 +23,7 @@ double sum_of(const std::vector<actor::Report>& reports, core::Time actor::Repor
 }  // namespace
 
 ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobOptions& options,
-                           Deliver deliver)
+                           const std::vector<core::Step>& first, Deliver deliver)
     : actor::ObserverActor::base(config),
       scene_(std::move(scene)),
       options_(options),
@@ -36,6 +36,7 @@ ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobO
       next_checkpoint_(barrier::is_bulk_synchronous(options.barrier)
                            ? threshold(0)
                            : threshold(options.checkpoint_every)) {
+  for (std::size_t w = 0; w < reports_.size(); ++w) reports_[w].step = first.at(w);
   set_exception_handler([this](const std::exception_ptr&) -> caf::error {
     deliver_({.end = Outcome::End::failed,
               .error = "a callback of the job threw",

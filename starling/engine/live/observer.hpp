@@ -16,9 +16,9 @@ class ObserverHost : public actor::ObserverActor::base {
  public:
   using Deliver = std::function<void(Outcome)>;
 
-  /// `deliver` is called once, with the outcome.
+  /// `first` is the step that each worker starts from; `deliver` is called once, with the outcome.
   ObserverHost(caf::actor_config& config, ScenePtr scene, const JobOptions& options,
-               Deliver deliver);
+               const std::vector<core::Step>& first, Deliver deliver);
 
   actor::ObserverActor::behavior_type make_behavior() override;
   /// Members know each other, and a circle of them would never be freed.

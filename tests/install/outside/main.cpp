@@ -1,11 +1,10 @@
 /// Uses a little of every installed library, as a user would; exits 0 when it works.
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "starling/base/spec.hpp"
-#include "starling/models/model.hpp"
-#include "starling/models/table.hpp"
+#include "starling/starling.hpp"
 
 namespace {
 
@@ -42,5 +41,10 @@ int main() {
 
   const Table table{1, 0, Table::Dense{{1.0F, 2.0F}}, {0.0F, 1.0F}};
   const std::vector<std::uint32_t> rows{1};
-  return table.select(rows).label(0) == 1.0F ? 0 : 2;
+  if (table.select(rows).label(0) != 1.0F) return 2;
+
+  const std::array arguments{"outside", "train", "--data",  "linear:d=3,n=200", "--model", "mean",
+                             "--steps", "3",     "--quiet", "--workers",        "3"};
+  return starling::main(static_cast<int>(arguments.size()), arguments.data(),
+                        starling::Contents{}.model<Mean>("mean", "the labels' mean"));
 }
