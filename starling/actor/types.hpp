@@ -41,6 +41,8 @@ struct ComputeFailed {
 struct Report {
   core::WorkerId worker = 0;
   core::Step step = 0;
+  /// Samples of the steps finished.
+  std::uint64_t samples = 0;
   core::Time waited{};
   core::Time computed{};
   /// Losses since the last report.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <numeric>
 
 #include "starling/base/text.hpp"
 #include "starling/engine/core/mode.hpp"
@@ -33,7 +32,7 @@ Numbers ledger_of(const States& states) {
   Numbers numbers;
   for (const auto& state : states)
     for (const auto& entry : state.ledger)
-      numbers.insert(numbers.end(), {std::uint64_t{entry.incarnation}, entry.step});
+      numbers.insert(numbers.end(), {std::uint64_t{entry.incarnation}, entry.step, entry.samples});
   return numbers;
 }
 
@@ -93,7 +92,7 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
   if (!slots) return std::move(slots).error();
   const auto counters = values_in<std::uint64_t>(stored, ranges_name, {ranges, 3});
   if (!counters) return counters.error();
-  const auto ledger = values_in<std::uint64_t>(stored, ledger_name, {ranges, workers, 2});
+  const auto ledger = values_in<std::uint64_t>(stored, ledger_name, {ranges, workers, 3});
   if (!ledger) return ledger.error();
   States states =
       live::to_ranges<T>(layout, std::span<const T>{std::get<std::vector<T>>(*weights)});
@@ -103,29 +102,12 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
     state.updates = (*counters)[3 * r];
     state.samples = (*counters)[3 * r + 1];
     state.round = (*counters)[3 * r + 2];
-    for (std::size_t w = 0; w < workers; ++w)
-      state.ledger.push_back({static_cast<core::Incarnation>((*ledger)[2 * (r * workers + w)]),
-                              (*ledger)[2 * (r * workers + w) + 1]});
+    for (std::size_t w = 0; w < workers; ++w) {
+      const auto entry = std::span{*ledger}.subspan(3 * (r * workers + w), 3);
+      state.ledger.push_back({static_cast<core::Incarnation>(entry[0]), entry[1], entry[2]});
+    }
   }
   return states;
-}
-
-/// No job leaves steps further apart than its barrier allows, or bulk rounds half done.
-Result<void> check_steps(const std::string& path, const States& states,
-                         const live::JobOptions& options) {
-  constexpr core::Step step_max = core::Step{1} << 60U;
-  const Error bad{path + ": holds steps that this job cannot have reached"};
-  const auto first = first_steps(states);
-  if (first.empty()) return {};
-  const auto [least, most] = std::ranges::minmax(first);
-  if (most > step_max) return bad;
-  const auto bound = barrier::spread_bound(options.barrier);
-  if (bound && most - least > *bound) return bad;
-  if (!barrier::is_bulk_synchronous(options.barrier)) return {};
-  for (const auto& state : states)
-    for (const auto& entry : state.ledger)
-      if (entry.step != state.round || state.round != least) return bad;
-  return {};
 }
 
 Result<void> check_agreement(const StoredModel& stored, const Agreement& agreement) {
@@ -188,7 +170,7 @@ Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
       slots);
   tensors.push_back(safetensors::view<std::uint64_t>(ranges_name, {ranges, 3}, counters));
   tensors.push_back(
-      safetensors::view<std::uint64_t>(ledger_name, {ranges, options.job.workers, 2}, ledger));
+      safetensors::view<std::uint64_t>(ledger_name, {ranges, options.job.workers, 3}, ledger));
   auto metadata = to_metadata(notes);
   for (const auto& [key, value] : agreement) metadata[metadata_key(key)] = value;
   return safetensors::write(path, metadata, tensors);
@@ -203,19 +185,9 @@ Result<States> read_checkpoint(const std::string& path, const AnyModel& model, c
                     ? states_in<float>(*stored, model, job)
                     : states_in<double>(*stored, model, job);
   if (!states) return states;
-  if (auto valid = check_steps(path, *states, job.options.job); !valid)
-    return std::move(valid).error();
+  if (auto valid = live::check_start(job.options.job, *states); !valid)
+    return std::move(valid).error().within(path);
   return states;
-}
-
-std::vector<core::Step> first_steps(const States& states) {
-  std::vector<core::Step> first;
-  for (const auto& state : states) {
-    if (first.empty()) first.assign(state.ledger.size(), barrier::finished);
-    for (std::size_t w = 0; w < first.size(); ++w)
-      first[w] = std::min(first[w], state.ledger[w].step);
-  }
-  return first;
 }
 
 }  // namespace starling::app

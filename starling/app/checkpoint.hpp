@@ -4,7 +4,8 @@
 /// Beside the model's tensors stand
 /// - starling.slots   [slots, parameters]: optimiser state, slot by slot;
 /// - starling.ranges  [ranges, 3]: updates, samples and round of each range;
-/// - starling.ledger  [ranges, workers, 2]: incarnation and step of each worker in each range.
+/// - starling.ledger  [ranges, workers, 3]: incarnation, step and samples of each worker in each
+/// range.
 #pragma once
 
 #include <string>
@@ -36,8 +37,5 @@ using Agreement = std::vector<std::pair<std::string, std::string>>;
                                                                     const AnyModel& model,
                                                                     const Running& job,
                                                                     const Agreement& agreement);
-
-/// The step that each worker goes on from.
-[[nodiscard]] std::vector<core::Step> first_steps(const std::vector<core::RangeState>& states);
 
 }  // namespace starling::app

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <numeric>
 #include <optional>
 
 #include "starling/app/built_in.hpp"
@@ -82,13 +81,13 @@ Result<void> go_on(Prepared& ready, const Settings& settings) {
   auto& running = ready.running;
   auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.agreement);
   if (!states) return within_place(std::move(states).error(), settings, "resume");
-  const auto first = first_steps(*states);
+  const auto first = live::first_entries(*states, running.options.job.workers);
   const core::Step limit = running.options.job.steps;
-  if (std::ranges::all_of(first, [&](core::Step step) { return step >= limit; }))
+  if (std::ranges::all_of(first, [&](const auto& entry) { return entry.step >= limit; }))
     return Error{place_of(settings, "resume") + ": " + ready.job.resume + ": is at step " +
-                 std::to_string(first.empty() ? 0 : first[0]) + " already, and the job ends at " +
+                 std::to_string(first[0].step) + " already, and the job ends at " +
                  std::to_string(limit) + "; valid: more steps or epochs"};
-  running.updates_before = std::accumulate(first.begin(), first.end(), std::uint64_t{0});
+  for (const auto& entry : first) running.updates_before += entry.step;
   running.options.resume = *std::move(states);
   return {};
 }

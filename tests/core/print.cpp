@@ -59,6 +59,7 @@ std::string to_text(const Message& message) {
             return "push" + field("worker", m.worker) +
                    (m.incarnation > 0 ? field("incarnation", m.incarnation) : "") +
                    field("range", m.range) + field("step", m.step) + field("samples", m.samples) +
+                   (m.samples_sum != m.step * m.samples ? field("sum", m.samples_sum) : "") +
                    slice("update", m.update);
           },
           [](const Ack& m) { return "ack" + field("range", m.range) + field("step", m.step); },

@@ -102,13 +102,17 @@ Message read_message(Words& words) {
   if (kind == "pull")
     return Pull{words.id("worker"), words.id("range"), words.count("at"), words.rows()};
   if (kind == "value") return Value{words.id("range"), words.count("at"), words.slice("values")};
-  if (kind == "push")
-    return Push{words.id("worker"),
-                static_cast<Incarnation>(words.count("incarnation", 0)),
-                words.id("range"),
-                words.count("step"),
-                static_cast<std::uint32_t>(words.count("samples", 1)),
-                words.slice("update")};
+  if (kind == "push") {
+    Push push{.worker = words.id("worker"),
+              .incarnation = static_cast<Incarnation>(words.count("incarnation", 0)),
+              .range = words.id("range"),
+              .step = words.count("step"),
+              .samples = static_cast<std::uint32_t>(words.count("samples", 1)),
+              .samples_sum = 0,
+              .update = words.slice("update")};
+    push.samples_sum = words.count("sum", push.step * push.samples);
+    return push;
+  }
   if (kind == "ack") return Ack{words.id("range"), words.count("step")};
   if (kind == "ended") return Ended{words.id("worker"), words.count("step")};
   if (kind == "arrived") return Arrived{words.id("worker"), words.count("step")};

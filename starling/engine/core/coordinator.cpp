@@ -19,6 +19,7 @@ Coordinator::Coordinator(CoordinatorOptions options)
     members_[id].step = options_.first[id];
     ++standing_[members_[id].step];
   }
+  spread_max_ = first_spread_ = spread().max - spread().min;
 }
 
 void Coordinator::on(const Context& context, const Arrived& arrived) {
@@ -82,7 +83,8 @@ void Coordinator::set_step(WorkerId id, Step step) {
   const auto [min, max] = spread();
   spread_max_ = std::max(spread_max_, max - min);
   const auto bound = barrier::spread_bound(options_.barrier);
-  STARLING_CHECK(!bound || spread_max_ <= *bound);
+  // The first step is free, also for those who are ahead.
+  STARLING_CHECK(!bound || spread_max_ <= std::max(*bound, first_spread_ + 1));
 }
 
 /// Takes a worker out of the race; it may still be drawn unless it is dead.

@@ -85,6 +85,8 @@ class Coordinator {
   Step reviewed_ = 0;
   bool stopping_ = false;
   Step spread_max_ = 0;
+  /// A job that goes on from a saved state may start further apart than its barrier allows.
+  Step first_spread_ = 0;
   std::uint64_t draws_ = 0;
   std::uint64_t passes_ = 0;
   Alarm alarm_;

@@ -38,6 +38,9 @@ struct Push {
   Step step;
   /// Samples the update was computed from.
   std::uint32_t samples;
+  /// Samples of all the worker's steps up to and with this one, also of those that did not concern
+  /// the range.
+  std::uint64_t samples_sum;
   Slice update;
 };
 
@@ -109,6 +112,8 @@ struct Snapshot {
 struct LedgerEntry {
   Incarnation incarnation = 0;
   Step step = 0;
+  /// Samples of the worker's steps up to `step`.
+  std::uint64_t samples = 0;
   bool operator==(const LedgerEntry&) const = default;
 };
 
@@ -118,12 +123,13 @@ struct RangeState {
   Slice value;
   /// Optimiser state, slot after slot, each as long as the range.
   Slice slots;
-  /// Updates applied (Adam's t), and samples they came from (the schedules' key).
+  /// Updates applied (Adam's t).
   std::uint64_t updates = 0;
+  /// Samples seen by all workers, as far as their pushes have told: the schedules' key.
   std::uint64_t samples = 0;
   /// Rounds applied; bulk-synchronous jobs only.
   Step round = 0;
-  /// By worker: the last step whose update is in `value`.
+  /// By worker: the last step whose update, as far as it concerns this range, is in `value`.
   std::vector<LedgerEntry> ledger;
   /// The Snapshot it answers; 0 where the owner sends it by itself, at the end of `round`.
   std::uint64_t ticket = 0;

@@ -131,7 +131,7 @@ void Shard<T>::on(const Context& context, const Push& push) {
   Held& range = held(push.range);
   LedgerEntry& last = range.ledger.at(push.worker);
   if (push.incarnation < last.incarnation) return;  // a life that was replaced: no answer
-  if (push.incarnation > last.incarnation) last = {push.incarnation, 0};
+  if (push.incarnation > last.incarnation) last = {push.incarnation, 0, 0};
   // Its round went without it, which happens to whoever was declared dead: no answer either.
   if (options_.bulk && push.step > last.step && push.step <= range.round) return;
   if (push.step <= last.step) {
@@ -154,7 +154,15 @@ void Shard<T>::accept(const Context& context, const Push& push, Held& range) {
     ++range.updates;
     apply(push.range, range, push.update, weight);
   }
-  range.samples += push.samples;
+  count(push, range);
+}
+
+/// Books the samples seen since the worker's last push here.
+template <class T>
+void Shard<T>::count(const Push& push, Held& range) {
+  std::uint64_t& counted = range.ledger[push.worker].samples;
+  range.samples += push.samples_sum - counted;
+  counted = push.samples_sum;
 }
 
 template <class T>
@@ -208,7 +216,7 @@ void Shard<T>::apply_round(RangeId id, Held& range) {
   } else if (samples > 0) {
     apply_mean(id, range, round, samples);
   }
-  range.samples += samples;
+  for (const Push& push : round) count(push, range);
 }
 
 /// The sample-weighted mean of a round in worker order, applied once.

@@ -98,6 +98,7 @@ class Shard {
   [[nodiscard]] Value value_of(const Pull& pull, const Held& held) const;
   void answer(const Context& context, const Pull& pull, const Held& held) const;
   void accept(const Context& context, const Push& push, Held& held);
+  void count(const Push& push, Held& held);
   void gather(const Context& context, const Push& push, Held& held);
   void complete_rounds(const Context& context, RangeId range, Held& held);
   void apply_round(RangeId range, Held& held);

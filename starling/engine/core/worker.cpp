@@ -29,6 +29,7 @@ Worker::Worker(WorkerOptions options)
     : options_(std::move(options)),
       owners_(distinct(*options_.owner_of)),
       step_(options_.first),
+      samples_(options_.samples),
       position_(options_.owner_of->size(), nowhere) {
   if (!options_.central)
     gate_.emplace(options_.barrier, options_.recheck, options_.id, options_.members);
@@ -128,9 +129,9 @@ void Worker::push(const Context& context) {
   for (std::size_t i = 0; i < unheld_.size(); ++i) {
     if (!unheld_[i]) continue;
     const auto& [range, values] = update_.parts[i];
-    context.send(
-        ToOwner{(*options_.owner_of)[range]},
-        Push{options_.id, options_.incarnation, range, step_ + 1, update_.samples, values});
+    context.send(ToOwner{(*options_.owner_of)[range]},
+                 Push{options_.id, options_.incarnation, range, step_ + 1, update_.samples,
+                      samples_ + update_.samples, values});
   }
   if (missing_ == 0) arrive(context);
 }
@@ -147,6 +148,7 @@ void Worker::on(const Context& context, const Ack& ack) {
 
 void Worker::arrive(const Context& context) {
   ++step_;
+  samples_ += update_.samples;
   update_ = {};
   step_times_.add(context.now - step_began_);
   tell_waiters(context);

@@ -35,6 +35,8 @@ struct WorkerOptions {
   Incarnation incarnation = 0;
   /// The step to go on from; more than 0 when a job resumes.
   Step first = 0;
+  /// Samples of the steps up to `first`.
+  std::uint64_t samples = 0;
   /// The step after which the worker is done.
   Step last = barrier::finished;
   /// True where a coordinator keeps the steps; else the worker asks others itself.
@@ -86,6 +88,8 @@ class Worker {
   void resume(const Context& context);
 
   [[nodiscard]] Step step() const noexcept { return step_; }
+  /// Samples of the steps finished.
+  [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
   /// Time spent waiting at barriers; updated when a wait ends.
   [[nodiscard]] Time waited() const noexcept { return waited_; }
   [[nodiscard]] bool done() const noexcept { return phase_ == Phase::done; }
@@ -113,6 +117,7 @@ class Worker {
 
   Phase phase_ = Phase::idle;
   Step step_;
+  std::uint64_t samples_;
   bool stopping_ = false;
   int failures_ = 0;
 

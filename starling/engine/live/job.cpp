@@ -35,17 +35,10 @@ class Verdict {
   std::promise<Outcome> promise_;
 };
 
-/// The step each worker goes on from: what all ranges hold of it.
-std::vector<core::Step> first_steps(const std::vector<core::RangeState>& start,
-                                    std::size_t workers) {
-  std::vector<core::Step> first(workers, 0);
-  for (WorkerId worker = 0; worker < workers; ++worker) {
-    core::Step least = barrier::finished;
-    for (const auto& state : start)
-      least = std::min(least, worker < state.ledger.size() ? state.ledger[worker].step : 0);
-    first[worker] = start.empty() ? 0 : least;
-  }
-  return first;
+std::vector<core::Step> steps_of(const std::vector<core::LedgerEntry>& entries) {
+  std::vector<core::Step> steps;
+  for (const auto& entry : entries) steps.push_back(entry.step);
+  return steps;
 }
 
 /// Spawns a job's actors, and later sends them home in order.
@@ -57,7 +50,7 @@ class Company {
       : options_(options),
         applier_(std::move(applier)),
         start_(std::move(start)),
-        first_(first_steps(start_, options.workers)),
+        first_(first_entries(start_, options.workers)),
         recheck_(options.recheck.value_or(core::default_recheck(options.mode))),
         layout_(std::shared_ptr<const core::Layout>{task, &task->layout()}),
         owner_of_(std::make_shared<const std::vector<core::OwnerId>>(
@@ -137,10 +130,10 @@ class Company {
                     system_.spawn<ShardHost<T>>(scene_, core::Shard<T>{shard_options(id)},
                                                 streams + 1 + id)));
     if (core::keeps_steps_centrally(options_.mode))
-      directory->coordinator =
-          watched(directory->observer, "the coordinator",
-                  system_.spawn<CoordinatorHost>(
-                      scene_, core::Coordinator{{options_.barrier, recheck_, first_}}, streams));
+      directory->coordinator = watched(
+          directory->observer, "the coordinator",
+          system_.spawn<CoordinatorHost>(
+              scene_, core::Coordinator{{options_.barrier, recheck_, steps_of(first_)}}, streams));
     for (WorkerId id = 0; id < options_.workers; ++id) {
       if (core::has_servers(options_.mode)) {
         using Plain = WorkerHost<actor::WorkerActor, core::Worker>;
@@ -176,7 +169,8 @@ class Company {
   core::WorkerOptions worker_options(WorkerId id) const {
     return {.id = id,
             .incarnation = 0,
-            .first = first_[id],
+            .first = first_[id].step,
+            .samples = first_[id].samples,
             .last = options_.steps,
             .central = core::keeps_steps_centrally(options_.mode),
             .bulk = is_bulk(),
@@ -206,7 +200,7 @@ class Company {
   const JobOptions& options_;
   core::Applier<T> applier_;
   std::vector<core::RangeState> start_;
-  std::vector<core::Step> first_;
+  std::vector<core::LedgerEntry> first_;
   barrier::Recheck recheck_;
   std::shared_ptr<const core::Layout> layout_;
   std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
@@ -233,6 +227,41 @@ Result<void> check(const JobOptions& options) {
   return {};
 }
 
+Result<void> check_start(const JobOptions& options, const std::vector<core::RangeState>& start) {
+  constexpr core::Step step_max = core::Step{1} << 60U;
+  const auto first = first_entries(start, options.workers);
+  for (WorkerId worker = 0; worker < first.size(); ++worker)
+    if (first[worker].step > step_max)
+      return Error{"holds step " + std::to_string(first[worker].step) + " of worker " +
+                   std::to_string(worker) + ", which no job reaches"};
+  if (!barrier::is_bulk_synchronous(options.barrier)) return {};
+  for (const auto& state : start) {
+    for (WorkerId worker = 0; worker < options.workers; ++worker) {
+      const core::Step step = worker < state.ledger.size() ? state.ledger[worker].step : 0;
+      if (step == state.round && state.round == first[0].step) continue;
+      return Error{"holds worker " + std::to_string(worker) + " at step " + std::to_string(step) +
+                   " of range " + std::to_string(state.range) + ", which stands at round " +
+                   std::to_string(state.round) + "; under " + barrier::print(options.barrier) +
+                   " all go on from one round"};
+    }
+  }
+  return {};
+}
+
+std::vector<core::LedgerEntry> first_entries(const std::vector<core::RangeState>& start,
+                                             std::size_t workers) {
+  std::vector<core::LedgerEntry> first(workers);
+  for (WorkerId worker = 0; worker < workers; ++worker) {
+    const auto entry = [&](const core::RangeState& state) {
+      return worker < state.ledger.size() ? state.ledger[worker] : core::LedgerEntry{};
+    };
+    const auto least = std::ranges::min_element(
+        start, {}, [&](const core::RangeState& state) { return entry(state).step; });
+    if (least != start.end()) first[worker] = entry(*least);
+  }
+  return first;
+}
+
 std::size_t owner_count(const JobOptions& options) {
   if (!core::has_servers(options.mode)) return options.workers;
   return options.shards > 0 ? options.shards : std::clamp<std::size_t>(options.workers / 4, 1, 8);
@@ -242,6 +271,8 @@ template <class T>
 Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
                         core::Applier<T> applier, std::vector<core::RangeState> start) {
   if (auto valid = check(options); !valid) return std::move(valid).error();
+  if (auto valid = check_start(options, start); !valid)
+    return std::move(valid).error().within("the saved state");
   STARLING_CHECK(start.size() == task->layout().ranges.size());
   keep_freed_memory();
   Company<T> company{options, std::move(task), std::move(applier), std::move(start)};

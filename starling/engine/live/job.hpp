@@ -142,6 +142,14 @@ struct Outcome {
 /// Refuses options that cannot work, with the reason.
 [[nodiscard]] Result<void> check(const JobOptions& options);
 
+/// Refuses states that a job of these options cannot go on from; the message begins with a verb.
+[[nodiscard]] Result<void> check_start(const JobOptions& options,
+                                       const std::vector<core::RangeState>& start);
+
+/// Where each worker goes on from: the step whose update every range holds.
+[[nodiscard]] std::vector<core::LedgerEntry> first_entries(
+    const std::vector<core::RangeState>& start, std::size_t workers);
+
 /// How many owners the parameters have: servers, or peers.
 [[nodiscard]] std::size_t owner_count(const JobOptions& options);
 

@@ -23,7 +23,7 @@ double sum_of(const std::vector<actor::Report>& reports, core::Time actor::Repor
 }  // namespace
 
 ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobOptions& options,
-                           const std::vector<core::Step>& first, Deliver deliver)
+                           const std::vector<core::LedgerEntry>& first, Deliver deliver)
     : actor::ObserverActor::base(config),
       scene_(std::move(scene)),
       options_(options),
@@ -36,7 +36,10 @@ ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobO
       next_checkpoint_(barrier::is_bulk_synchronous(options.barrier)
                            ? threshold(0)
                            : threshold(options.checkpoint_every)) {
-  for (std::size_t w = 0; w < reports_.size(); ++w) reports_[w].step = first.at(w);
+  for (std::size_t w = 0; w < reports_.size(); ++w) {
+    reports_[w].step = first.at(w).step;
+    reports_[w].samples = first[w].samples;
+  }
   set_exception_handler([this](const std::exception_ptr&) -> caf::error {
     deliver_({.end = Outcome::End::failed,
               .error = "a callback of the job threw",
@@ -124,6 +127,8 @@ void ObserverHost::collect(Purpose purpose) {
   purpose_ = purpose;
   ++ticket_;  // answers to an earlier request no longer count
   states_.assign(scene_->task->layout().ranges.size(), {});
+  settled_.clear();
+  for (const auto& report : reports_) settled_.push_back({0, report.step, report.samples});
   if (purpose.evaluate) {
     figures_.evaluated_at = mean_step();
     next_evaluation_ = figures_.evaluated_at + threshold(options_.evaluate_every);
@@ -136,8 +141,16 @@ void ObserverHost::on_state(const core::RangeState& state) {
   if (state.ticket == 0) return on_scheduled_state(state);
   if (!purpose_ || state.ticket != ticket_) return;
   states_.at(state.range) = state;
+  settle(states_[state.range].ledger);
   const auto is_missing = [](const core::RangeState& s) { return !s.value.buffer; };
   if (std::ranges::none_of(states_, is_missing)) collected();
+}
+
+/// A range that a worker's last steps did not concern knows of them only what others say.
+void ObserverHost::settle(std::vector<core::LedgerEntry>& ledger) const {
+  if (barrier::is_bulk_synchronous(options_.barrier)) return;  // there, every step concerns all
+  for (std::size_t w = 0; w < ledger.size(); ++w)
+    if (ledger[w].step < settled_[w].step) ledger[w] = settled_[w];
 }
 
 void ObserverHost::on_scheduled_state(const core::RangeState& state) {

@@ -16,9 +16,9 @@ class ObserverHost : public actor::ObserverActor::base {
  public:
   using Deliver = std::function<void(Outcome)>;
 
-  /// `first` is the step that each worker starts from; `deliver` is called once, with the outcome.
+  /// `first` is where each worker starts from; `deliver` is called once, with the outcome.
   ObserverHost(caf::actor_config& config, ScenePtr scene, const JobOptions& options,
-               const std::vector<core::Step>& first, Deliver deliver);
+               const std::vector<core::LedgerEntry>& first, Deliver deliver);
 
   actor::ObserverActor::behavior_type make_behavior() override;
   /// Members know each other, and a circle of them would never be freed.
@@ -35,6 +35,7 @@ class ObserverHost : public actor::ObserverActor::base {
 
   void on_report(const actor::Report& report);
   void on_state(const core::RangeState& state);
+  void settle(std::vector<core::LedgerEntry>& ledger) const;
   void on_scheduled_state(const core::RangeState& state);
   void on_evaluated(const actor::Evaluated& evaluated);
   void on_failure(const actor::Failure& failure);
@@ -69,6 +70,8 @@ class ObserverHost : public actor::ObserverActor::base {
   std::optional<Purpose> purpose_;
   std::uint64_t ticket_ = 0;
   std::vector<core::RangeState> states_;
+  /// By worker: how far it was when the states were asked for. Its owners held all of that.
+  std::vector<core::LedgerEntry> settled_;
   /// Bulk-synchronous jobs: states on their way, by round.
   std::map<core::Step, std::vector<core::RangeState>> rounds_;
   bool evaluating_ = false;

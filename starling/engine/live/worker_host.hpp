@@ -168,6 +168,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
     actor::send(this, this->directory_->observer,
                 actor::Report{.worker = id_,
                               .step = worker().step(),
+                              .samples = worker().samples(),
                               .waited = worker().waited(),
                               .computed = computed_,
                               .loss_sum = std::exchange(loss_sum_, 0),
