@@ -9,10 +9,10 @@
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include <caf/all.hpp>
-#include <caf/scheduler/test_coordinator.hpp>
 #pragma GCC diagnostic pop
 
 #include <chrono>
+#include <string>
 #include <utility>
 
 namespace starling::actor {
@@ -33,6 +33,15 @@ using Interface = caf::typed_actor<typename detail::handler<Signatures>::type...
 /// One more signature, to extend an interface with.
 template <class Signature>
 using Handles = typename detail::handler<Signature>::type;
+
+/// What a handler returns that may refuse a question.
+template <class T>
+using Answer = caf::result<T>;
+
+/// Refuses a question; who asked gets `why` as its error.
+inline caf::error refusal(std::string why) {
+  return caf::make_error(caf::sec::invalid_argument, std::move(why));
+}
 
 /// Sends from inside an actor.
 template <class Self, class Handle, class... Ts>

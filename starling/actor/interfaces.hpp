@@ -26,6 +26,7 @@ using WorkerActor =
               void(Computed),          // The compute pool has its update.
               void(ComputeFailed),     // The computation threw.
               void(credit_atom),      // The observer has taken its report and may be sent the next.
+              void(hurry_atom),       // The job is stopping: no more injected delays.
               void(tick_atom),        // A timer.
               core::Step(step_atom),  // What is your step? For anyone; answered while it computes.
               void(quit_atom)>;       // The job is over.
@@ -36,8 +37,9 @@ using OwnerActor = Interface<void(DirectoryPtr),    // These are the job's membe
                              void(core::Push),      // A worker's update of a range.
                              void(core::Ended),     // A worker's last step.
                              void(core::Snapshot),  // The observer wants the state of all ranges.
-                             core::Value(read_atom, core::Pull),  // As it is now? For anyone.
-                             void(quit_atom)>;                    // The job is over.
+                             // As it is now? For anyone; an error where it is not held here.
+                             core::Value(read_atom, core::Pull),
+                             void(quit_atom)>;  // The job is over.
 
 /// Keeps the steps in central mode.
 using CoordinatorActor =

@@ -9,17 +9,10 @@ namespace starling::actor {
 /// an idle one at once: CAF's default policy lets idle threads sleep for up to 10 ms.
 class Config : public caf::actor_system_config {
  public:
-  explicit Config(std::size_t threads) : Config("sharing") {
-    set("scheduler.max-threads", threads);
-  }
-
-  /// One thread, no clock, every delivery chosen by a test.
-  static Config deterministic() { return Config{"testing"}; }
-
- private:
-  explicit Config(const char* policy) {
+  explicit Config(std::size_t threads) {
     add_message_types<caf::id_block::starling>();
-    set("scheduler.policy", caf::atom_from_string(policy));
+    set("scheduler.policy", caf::atom("sharing"));
+    set("scheduler.max-threads", threads);
     set("logger.verbosity", caf::atom("quiet"));
   }
 };

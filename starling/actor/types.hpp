@@ -109,6 +109,7 @@ CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
 CAF_ADD_ATOM(starling, starling::actor, tick_atom, "tick")
 CAF_ADD_ATOM(starling, starling::actor, step_atom, "step")
 CAF_ADD_ATOM(starling, starling::actor, credit_atom, "credit")
+CAF_ADD_ATOM(starling, starling::actor, hurry_atom, "hurry")
 CAF_ADD_ATOM(starling, starling::actor, read_atom, "read")
 CAF_ADD_ATOM(starling, starling::actor, quit_atom, "quit")
 

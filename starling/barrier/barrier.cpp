@@ -65,7 +65,7 @@ std::size_t observes(const Barrier& barrier, std::size_t others) {
 bool always_passes(const Barrier& barrier) {
   const auto* ssp = std::get_if<Ssp>(&barrier.rule);
   return std::holds_alternative<Asp>(barrier.rule) || barrier.sample == 0 ||
-         (ssp != nullptr && ssp->staleness == finished);
+         (ssp != nullptr && ssp->staleness >= finished);
 }
 
 bool needs_every_step(const Barrier& barrier) { return !barrier.sample && !always_passes(barrier); }

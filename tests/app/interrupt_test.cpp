@@ -52,11 +52,23 @@ TEST(InterruptWhileLoading, EndsAtOnce) {
   EXPECT_TRUE(folder.names().empty());
 }
 
+TEST(InterruptWhileDelayed, StopsAtTheStepAndSaves) {
+  const Folder folder;
+  Process process{
+      folder, STARLING_PROGRAM,
+      words("train --data digits:n=300 --delay const:20h --straggler 1:1000000x --save m")};
+  wait_for_progress(process);
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
+}
+
 TEST(InterruptTwice, EndsAtOnce) {
   const Folder folder;
-  // A step that takes a minute keeps the job from stopping in order.
+  // A step that takes some 10^12 operations keeps the job from stopping in order.
   Process process{folder, STARLING_PROGRAM,
-                  words("train --data digits:n=300 --delay const:1min --save m")};
+                  words("train --data digits:n=8000 --model mlp:784-4096-4096-10 --batch 8000 "
+                        "--workers 1 --mode central --barrier asp --save m")};
   wait_for_progress(process);
   process.signal(SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds{300});

@@ -274,7 +274,7 @@ class Flock {
   }
   void carry_out(WorkerId id, const Plan& plan) {
     tell_at(now_, id, [this, id, step = plan.step](Worker& worker, const Context& context) {
-      worker.on_plan(context, job_.plan(id, step));
+      worker.on_plan(context, step, job_.plan(id, step));
     });
   }
   void carry_out(WorkerId id, Compute& compute) {

@@ -85,7 +85,10 @@ std::string to_text(const Message& message) {
           [](const CaughtUp& m) {
             return "caught-up" + field("from", m.from) + field("draw", m.draw);
           },
-          [](const Snapshot& m) { return "snapshot" + field("ticket", m.ticket); },
+          [](const Snapshot& m) {
+            return "snapshot" + field("ticket", m.ticket) +
+                   (m.round > 0 ? field("round", m.round) : "");
+          },
           [](const RangeState& m) {
             std::string ledger;
             for (const LedgerEntry& entry : m.ledger)

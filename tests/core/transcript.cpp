@@ -124,7 +124,7 @@ Message read_message(Words& words) {
   if (kind == "notify")
     return NotifyAt{words.id("from"), words.count("draw"), words.count("floor")};
   if (kind == "caught-up") return CaughtUp{words.id("from"), words.count("draw")};
-  if (kind == "snapshot") return Snapshot{words.count("ticket")};
+  if (kind == "snapshot") return Snapshot{words.count("ticket"), words.count("round", 0)};
   throw Unreadable{"'" + kind + "' is no message"};
 }
 
@@ -200,7 +200,6 @@ ShardOptions<float> read_shard(Words& words) {
                 .l2 = 0,
                 .batch = words.count("batch", 1)};
   options.bulk = words.flag("bulk");
-  options.snapshot_every = words.count("snapshot-every", 0);
   return options;
 }
 
@@ -257,7 +256,7 @@ class PlayerOf : public Player {
         const RangeId range = words.id("rows-of");
         wanted.push_back({range, words.rows()});
       }
-      return worker.on_plan(context, std::move(wanted));
+      return worker.on_plan(context, words.count("step", worker.step()), std::move(wanted));
     }
     if (event != "computed") throw Unreadable{"'" + event + "' is no event of a worker"};
     const Step step = words.count("step");

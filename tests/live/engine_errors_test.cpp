@@ -241,7 +241,7 @@ TEST(EngineFails, WhereProgressThrows) {
                .time = std::chrono::hours{1},
                .on_progress = [](const auto&) -> bool { throw std::runtime_error{"no display"}; },
                .progress_every = std::chrono::milliseconds{1}});
-  EXPECT_EQ(error, "a callback of the job threw");
+  EXPECT_EQ(error, "on_progress: no display");
 }
 
 TEST(EngineFails, WhereOnStartThrows) {

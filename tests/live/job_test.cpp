@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <thread>
 
@@ -24,6 +25,8 @@ struct MoodyModel {
   int tantrums = 0;
   /// From this call on the gradient is not a number.
   int nan_from = std::numeric_limits<int>::max();
+  /// Throws, as an exception or something else, when it is evaluated.
+  std::function<void()> on_evaluate = [] {};
 
   [[nodiscard]] std::vector<models::Parameter> parameters() const {
     return {{.name = "w", .shape = {10}}};
@@ -38,6 +41,7 @@ struct MoodyModel {
   }
   models::Metrics evaluate(std::span<const float> w, const models::Table&, models::Batch,
                            models::Pass&) const {
+    on_evaluate();
     return {{"loss", w[0]}};
   }
 };
@@ -59,6 +63,19 @@ class EveryMode : public testing::TestWithParam<core::Mode> {
     return options;
   }
   models::Table data_ = load("linear:d=5,n=60");
+};
+
+class BulkJob : public testing::Test {
+ protected:
+  BulkJob() {
+    job_.job.mode = core::Mode::central;
+    job_.job.barrier = barrier::parse("bsp").value();
+    job_.job.workers = 3;
+    job_.job.shards = 2;
+    job_.job.steps = 3000;
+    job_.batch = 4;
+  }
+  TrainOptions job_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Modes, EveryMode,
@@ -100,6 +117,76 @@ TEST_P(EveryMode, StopsAtAGradientThatIsNoNumberAndKeepsTheLastGoodModel) {
   ASSERT_EQ(w.size(), 10U);
   for (const float x : w) EXPECT_TRUE(std::isfinite(x));
   EXPECT_LT(w[0], 1.0F) << "the good updates are in the model";
+}
+
+TEST_P(EveryMode, SaysThatItsLastEvaluationFailedAndKeepsTheModel) {
+  TrainOptions job = options();
+  job.job.steps = 5;
+  const MoodyModel model{.on_evaluate = [] { throw std::runtime_error{"no figures"}; }};
+  Outcome outcome = train<MoodyModel, models::Table>(model, data_, nullptr, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::failed);
+  EXPECT_EQ(outcome.error, "evaluation: no figures");
+  EXPECT_EQ(parameters_of(model, job, outcome).size(), 10U);
+}
+
+/// A user may throw anything, anywhere; the job ends with what is known of it, and with its model.
+TEST_P(EveryMode, EndsInOrderWhateverACallbackThrows) {
+  TrainOptions quick = options();
+  quick.job.progress_every = 1ms;
+  quick.job.evaluate_every = 1;
+  quick.job.checkpoint_every = 1;
+  TrainOptions starts = quick;
+  starts.job.on_start = [](const auto&, auto&) { throw 42; };
+  TrainOptions shows = quick;
+  shows.job.on_progress = [](const auto&) -> bool { throw 42; };
+  TrainOptions saves = quick;
+  saves.job.on_checkpoint = [](const auto&) { throw 42; };
+  TrainOptions stops = quick;
+  stops.job.stop_when = [](const auto&, const auto&) -> bool { throw 42; };
+  const std::string unknown = ": an exception of unknown type";
+  for (const auto& [job, error] : {std::pair{&starts, "on_start"},
+                                   {&shows, "on_progress"},
+                                   {&saves, "on_checkpoint"},
+                                   {&stops, "evaluation"}}) {
+    const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, *job).value();
+    EXPECT_EQ(outcome.end, Outcome::End::failed);
+    EXPECT_EQ(outcome.error, error + unknown);
+    EXPECT_EQ(outcome.model.empty(), job == &starts) << error;
+  }
+  const MoodyModel evaluates{.on_evaluate = [] { throw 42; }};
+  const Outcome outcome = train<MoodyModel, models::Table>(evaluates, data_, &data_, quick).value();
+  EXPECT_EQ(outcome.error, "evaluation" + unknown);
+}
+
+TEST_P(EveryMode, DoesNotSitOutInjectedDelaysWhenItStops) {
+  TrainOptions job = options();
+  job.job.delay = {.law = Delay::Law::constant, .mean = 10h};
+  job.job.time = 20ms;
+  const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::reached);
+  EXPECT_GE(outcome.last.updates, 3U) << "the steps under way are finished";
+}
+
+/// However slow whoever saves is, at most one state waits for it.
+TEST_F(BulkJob, SavesWholeRoundsAndSkipsWhatASlowDiskCannotTake) {
+  std::vector<core::Step> rounds;
+  job_.job.checkpoint_every = 3;
+  job_.job.on_checkpoint = [&](const std::vector<core::RangeState>& states) {
+    rounds.push_back(states[0].round);
+    for (const auto& state : states) {
+      EXPECT_EQ(state.round, rounds.back());
+      EXPECT_EQ(state.ledger[0].step, rounds.back());
+      EXPECT_EQ(state.samples, rounds.back() * 12);
+    }
+    std::this_thread::sleep_for(20ms);
+  };
+  const Outcome outcome = train_text("softmax", load("digits:n=60"), nullptr, job_);
+  ASSERT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+  ASSERT_GE(rounds.size(), 2U);
+  EXPECT_EQ(rounds.front(), 3U);
+  EXPECT_TRUE(std::ranges::is_sorted(rounds));
+  for (const core::Step round : rounds) EXPECT_EQ(round % 3, 0U);
+  EXPECT_LT(rounds.size(), 1000U) << "the disk took them all: this shows nothing";
 }
 
 TEST_P(EveryMode, StopsWhenAsked) {

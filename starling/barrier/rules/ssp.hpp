@@ -11,7 +11,7 @@ struct Ssp {
   static constexpr std::string_view name = "ssp";
   static constexpr std::string_view summary = "nobody seen is more than s steps behind me";
 
-  /// The lag s that is tolerated; `finished` stands for infinity, which is ASP.
+  /// The lag s that is tolerated; `finished` or more stands for infinity, which is ASP.
   Step staleness = 4;
 
   [[nodiscard]] bool admits(Step own, std::span<const Step> seen) const {
@@ -23,7 +23,7 @@ struct Ssp {
 
   static Ssp parse(SpecReader& read) { return {std::min(read.count_or_inf("s", 4), finished)}; }
   [[nodiscard]] std::string options() const {
-    return "s=" + (staleness == finished ? "inf" : std::to_string(staleness));
+    return "s=" + (staleness >= finished ? "inf" : std::to_string(staleness));
   }
 
   bool operator==(const Ssp&) const = default;

@@ -102,10 +102,13 @@ struct CaughtUp {
 
 // --- from owners to whoever keeps the model -----------------------------------------------------
 
-/// To an owner: send me the state of all your ranges.
+/// To an owner: send me the state of all your ranges. A later one replaces one that waits.
 struct Snapshot {
-  /// Comes back with each state; above 0.
+  /// Comes back with each state.
   std::uint64_t ticket;
+  /// Bulk-synchronous jobs: each range answers when it ends this round, or without values where it
+  /// is past it. 0 asks for the state as it is.
+  Step round = 0;
 };
 
 /// How far an owner has followed one worker in one range.
@@ -131,7 +134,7 @@ struct RangeState {
   Step round = 0;
   /// By worker: the last step whose update, as far as it concerns this range, is in `value`.
   std::vector<LedgerEntry> ledger;
-  /// The Snapshot it answers; 0 where the owner sends it by itself, at the end of `round`.
+  /// The Snapshot it answers.
   std::uint64_t ticket = 0;
 };
 

@@ -99,7 +99,30 @@ typename Shard<T>::Held& Shard<T>::held(RangeId range) {
 }
 
 template <class T>
+bool Shard<T>::has(RangeId id, const Rows& rows) const {
+  if (id >= position_.size() || position_[id] == nowhere) return false;
+  if (!rows || rows->empty()) return true;
+  const Range& range = options_.layout->ranges[id];
+  return range.row_size > 0 && std::ranges::max(*rows) < range.count / range.row_size;
+}
+
+template <class T>
+bool Shard<T>::takes(const Pull& pull) const {
+  return pull.worker < options_.workers && has(pull.range, pull.rows);
+}
+
+template <class T>
+bool Shard<T>::takes(const Push& push) const {
+  if (push.worker >= options_.workers || !has(push.range, push.update.rows)) return false;
+  const Range& range = options_.layout->ranges[push.range];
+  const auto& [buffer, offset, count, rows] = push.update;
+  const bool inside = !buffer || (offset <= buffer->size() && count <= buffer->size() - offset);
+  return inside && (count == 0 || count == (rows ? rows->size() * range.row_size : range.count));
+}
+
+template <class T>
 void Shard<T>::on(const Context& context, const Pull& pull) {
+  if (!takes(pull)) return;
   Held& range = held(pull.range);
   if (!options_.bulk || range.round >= pull.at) return answer(context, pull, range);
   std::erase_if(range.parked, [&](const Pull& old) { return old.worker == pull.worker; });
@@ -128,15 +151,20 @@ Value Shard<T>::value_of(const Pull& pull, const Held& range) const {
 
 template <class T>
 void Shard<T>::on(const Context& context, const Push& push) {
+  if (!takes(push)) return;
   Held& range = held(push.range);
   LedgerEntry& last = range.ledger.at(push.worker);
   if (push.incarnation < last.incarnation) return;  // a life that was replaced: no answer
-  if (push.incarnation > last.incarnation) last = {push.incarnation, 0, 0};
+  if (push.incarnation > last.incarnation) {
+    // Rounds are everyone's: what a former life brought to one is not brought again.
+    if (options_.bulk)
+      last.incarnation = push.incarnation;
+    else
+      last = {push.incarnation, 0, 0};
+  }
   // Its round went without it, which happens to whoever was declared dead: no answer either.
   if (options_.bulk && push.step > last.step && push.step <= range.round) return;
-  if (push.step <= last.step) {
-    ++duplicates_;
-  } else {
+  if (push.step > last.step) {
     last.step = push.step;
     accept(context, push, range);
   }
@@ -150,7 +178,8 @@ void Shard<T>::accept(const Context& context, const Push& push, Held& range) {
   if (const auto* descend = std::get_if<Descend>(&options_.applier))
     weight =
         static_cast<double>(push.samples) / static_cast<double>(options_.workers * descend->batch);
-  if (!push.update.empty()) {
+  // A gradient over no samples is none: it must not even age momentum.
+  if (!push.update.empty() && weight > 0) {
     ++range.updates;
     apply(push.range, range, push.update, weight);
   }
@@ -161,7 +190,7 @@ void Shard<T>::accept(const Context& context, const Push& push, Held& range) {
 template <class T>
 void Shard<T>::count(const Push& push, Held& range) {
   std::uint64_t& counted = range.ledger[push.worker].samples;
-  range.samples += push.samples_sum - counted;
+  range.samples += options_.bulk ? push.samples : push.samples_sum - counted;
   counted = push.samples_sum;
 }
 
@@ -190,8 +219,7 @@ void Shard<T>::complete_rounds(const Context& context, RangeId id, Held& range) 
     for (const Pull& pull : range.parked)
       if (range.round >= pull.at) answer(context, pull, range);
     std::erase_if(range.parked, [&](const Pull& pull) { return range.round >= pull.at; });
-    if (options_.snapshot_every > 0 && range.round % options_.snapshot_every == 0)
-      context.send(ToObserver{}, state(id, range, 0));
+    if (range.round == due_.round) context.send(ToObserver{}, state(id, range, due_.ticket));
   }
 }
 
@@ -228,6 +256,7 @@ void Shard<T>::apply_mean(RangeId id, Held& range, std::span<const Push> round,
   mean_.assign(shape.count, T{0});
   touched_.assign(shape.count / unit, false);
   for (const Push& push : round) {
+    if (push.samples == 0) continue;
     const T share =
         static_cast<T>(static_cast<double>(push.samples) / static_cast<double>(samples));
     for_each_piece<T>(shape, push.update, [&](std::size_t from, std::span<const T> update) {
@@ -317,8 +346,20 @@ void Shard<T>::worker_gone(const Context& context, WorkerId worker) {
 
 template <class T>
 void Shard<T>::on(const Context& context, const Snapshot& request) {
-  for (std::size_t i = 0; i < held_.size(); ++i)
-    context.send(ToObserver{}, state(ranges_[i], held_[i], request.ticket));
+  STARLING_CHECK(request.round == 0 || options_.bulk);
+  if (request.round > 0) due_ = request;
+  for (std::size_t i = 0; i < held_.size(); ++i) {
+    const Step round = held_[i].round;
+    if (request.round == 0 || round == request.round)
+      context.send(ToObserver{}, state(ranges_[i], held_[i], request.ticket));
+    else if (round > request.round)
+      context.send(ToObserver{}, RangeState{.range = ranges_[i],
+                                            .value = {},
+                                            .slots = {},
+                                            .round = round,
+                                            .ledger = {},
+                                            .ticket = request.ticket});
+  }
 }
 
 template <class T>

@@ -53,9 +53,6 @@ struct ShardOptions {
   std::size_t workers = 1;
   /// True where the pushes of a step are gathered and applied together, in worker order.
   bool bulk = false;
-  /// Bulk only: sends the state to the observer whenever this many more rounds are applied; 0
-  /// never.
-  Step snapshot_every = 0;
 };
 
 /// One at a time; not thread-safe. Pushes may be repeated without harm: the last step of each
@@ -72,11 +69,13 @@ class Shard {
   /// `worker` has died: rounds are completed without it.
   void on_left(const Context& context, WorkerId worker);
 
-  /// What a Pull asks for as it is now, for readers who are no workers.
-  [[nodiscard]] Value read(const Pull& pull) { return value_of(pull, held(pull.range)); }
+  /// False for what no worker of the job sends, as another program might: ranges held elsewhere,
+  /// rows or elements that are not there. Such messages are dropped.
+  [[nodiscard]] bool takes(const Pull& pull) const;
+  [[nodiscard]] bool takes(const Push& push) const;
 
-  /// Pushes that had been held before.
-  [[nodiscard]] std::uint64_t duplicates() const noexcept { return duplicates_; }
+  /// What a Pull asks for as it is now, for readers who are no workers. Requires: takes(pull).
+  [[nodiscard]] Value read(const Pull& pull) { return value_of(pull, held(pull.range)); }
 
  private:
   struct Held {
@@ -95,6 +94,7 @@ class Shard {
   };
 
   Held& held(RangeId range);
+  [[nodiscard]] bool has(RangeId range, const Rows& rows) const;
   [[nodiscard]] Value value_of(const Pull& pull, const Held& held) const;
   void answer(const Context& context, const Pull& pull, const Held& held) const;
   void accept(const Context& context, const Push& push, Held& held);
@@ -111,13 +111,14 @@ class Shard {
   void worker_gone(const Context& context, WorkerId worker);
 
   ShardOptions<T> options_;
-  /// Position in held_ by range, or npos.
+  /// Position in held_ by range, or UINT32_MAX.
   std::vector<std::uint32_t> position_;
   std::vector<RangeId> ranges_;
   std::vector<Held> held_;
+  /// Bulk only: the Snapshot of a round to come, for the ranges that have not ended it.
+  Snapshot due_{.ticket = 0};
   /// Workers that may still push.
   std::vector<bool> running_;
-  std::uint64_t duplicates_ = 0;
   std::vector<T> mean_;
   std::vector<bool> touched_;
 };

@@ -56,8 +56,8 @@ void Worker::begin_step(const Context& context) {
   pull(context);
 }
 
-void Worker::on_plan(const Context& context, std::vector<RangeRows> wanted) {
-  if (phase_ != Phase::planning) return;
+void Worker::on_plan(const Context& context, Step step, std::vector<RangeRows> wanted) {
+  if (phase_ != Phase::planning || step != step_) return;
   for (const RangeRows& old : plan_) position_[old.range] = nowhere;
   plan_ = std::move(wanted);
   for (std::uint32_t i = 0; i < plan_.size(); ++i) {
@@ -119,6 +119,7 @@ void Worker::on_failure(const Context& context, Step step, const std::string& wh
       context.out.push_back(Compute{step_, values_});
     return;
   }
+  phase_ = Phase::failed;
   context.out.push_back(Fail{"worker " + std::to_string(options_.id) + " failed " +
                              std::to_string(failures_) + " times at step " +
                              std::to_string(step_ + 1) + ": " + why});
@@ -259,6 +260,8 @@ void Worker::resume(const Context& context) {
       return;
     case Phase::done:
       return say_ended(context);
+    case Phase::failed:
+      return;
   }
 }
 

@@ -59,14 +59,17 @@ struct WorkerOptions {
 /// asked for again by resume() only.
 ///
 ///     start -> [planning] -> pulling -> computing -> pushing -> waiting -> [planning] ... -> done
+///                  |                    |
+///                  +-- (too often) -----+-> failed
 class Worker {
  public:
   explicit Worker(WorkerOptions options);
 
   void start(const Context& context);
 
-  /// Requires: each range at most once.
-  void on_plan(const Context& context, std::vector<RangeRows> wanted);
+  /// The answer to Plan at `step`; ignored where the worker has moved on. Requires: each range at
+  /// most once.
+  void on_plan(const Context& context, Step step, std::vector<RangeRows> wanted);
   /// The answer to Compute at `step`; ignored where the worker has moved on.
   void on_update(const Context& context, Step step, Update update);
   /// Planning or computing at `step` threw: it is tried again, then the job is given up.
@@ -98,7 +101,7 @@ class Worker {
   [[nodiscard]] SampleGate::Counts gate_counts() const;
 
  private:
-  enum class Phase { idle, planning, pulling, computing, pushing, waiting, done };
+  enum class Phase { idle, planning, pulling, computing, pushing, waiting, done, failed };
 
   void begin_step(const Context& context);
   void pull(const Context& context);
@@ -124,7 +127,7 @@ class Worker {
   std::vector<RangeRows> plan_;
   /// The plan's answers; an unanswered one has no buffer.
   std::vector<Value> values_;
-  /// Position in the plan by range, or npos.
+  /// Position in the plan by range, or UINT32_MAX.
   std::vector<std::uint32_t> position_;
   /// What is being pushed, by range, kept until every owner holds it; unacknowledged parts in
   /// `unheld_`.

@@ -46,8 +46,6 @@ class ComputePool {
   /// Finishes the tasks that have begun and drops the rest. Call from one thread, no task's.
   void close();
 
-  [[nodiscard]] std::size_t threads() const noexcept { return threads_.size(); }
-
  private:
   void work(const std::stop_token& stop);
 

@@ -80,13 +80,8 @@ class Host : public Interface::base {
         scene_(std::move(scene)),
         random_(Random::stream(scene_->seed, stream)) {
     this->set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
-      try {
-        std::rethrow_exception(thrown);
-      } catch (const std::exception& fault) {
-        report_failure(std::string{Derived::role} + ": " + fault.what());
-      } catch (...) {
-        report_failure(std::string{Derived::role} + ": an exception of unknown type");
-      }
+      const auto fault = fault_of([&] { std::rethrow_exception(thrown); });
+      report_failure(std::string{Derived::role} + ": " + fault.value_or(""));
       return caf::exit_reason::user_shutdown;
     });
   }
@@ -120,6 +115,14 @@ class Host : public Interface::base {
     return [this](const M& message) {
       run([&](const core::Context& context) { derived().core().on(context, message); });
     };
+  }
+
+  /// Answers whoever asks for parameters as they are now.
+  static actor::Answer<core::Value> answer(auto& shard, const core::Pull& pull) {
+    if (!shard.takes(pull))
+      return actor::refusal("range " + std::to_string(pull.range) +
+                            ": not held here, or without such rows");
+    return shard.read(pull);
   }
 
   auto learn_directory() {

@@ -89,16 +89,13 @@ class Company {
  private:
   /// Shows the members to the user; false where that ended the job.
   bool introduce() {
-    try {
+    const auto fault = fault_of([&] {
       if (options_.on_start) options_.on_start(directory_, system_);
-      return true;
-    } catch (const std::exception& fault) {
-      verdict_->deliver({.end = Outcome::End::failed,
-                         .error = std::string{"on_start: "} + fault.what(),
-                         .last = {},
-                         .model = {}});
-      return false;
-    }
+    });
+    if (fault)
+      verdict_->deliver(
+          {.end = Outcome::End::failed, .error = "on_start: " + *fault, .last = {}, .model = {}});
+    return !fault;
   }
 
   /// In the order in which they begin and end: owners before those who use them.
@@ -183,13 +180,11 @@ class Company {
   }
 
   core::ShardOptions<T> shard_options(core::OwnerId id) const {
-    core::ShardOptions<T> shard{
-        .layout = layout_,
-        .ranges = {},
-        .applier = applier_,
-        .workers = options_.workers,
-        .bulk = is_bulk(),
-        .snapshot_every = options_.on_checkpoint ? options_.checkpoint_every : 0};
+    core::ShardOptions<T> shard{.layout = layout_,
+                                .ranges = {},
+                                .applier = applier_,
+                                .workers = options_.workers,
+                                .bulk = is_bulk()};
     for (const auto& state : start_)
       if ((*owner_of_)[state.range] == id) shard.ranges.push_back(state);
     return shard;

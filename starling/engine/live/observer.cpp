@@ -33,16 +33,17 @@ ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobO
       running_(options.workers),
       next_show_(options.progress_every),
       next_evaluation_(threshold(options.evaluate_every)),
-      next_checkpoint_(barrier::is_bulk_synchronous(options.barrier)
-                           ? threshold(0)
-                           : threshold(options.checkpoint_every)) {
+      saves_rounds_(barrier::is_bulk_synchronous(options.barrier) && options.on_checkpoint &&
+                    options.checkpoint_every > 0),
+      next_checkpoint_(threshold(saves_rounds_ ? 0 : options.checkpoint_every)) {
   for (std::size_t w = 0; w < reports_.size(); ++w) {
     reports_[w].step = first.at(w).step;
     reports_[w].samples = first[w].samples;
   }
-  set_exception_handler([this](const std::exception_ptr&) -> caf::error {
+  set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
+    const auto fault = fault_of([&] { std::rethrow_exception(thrown); });
     deliver_({.end = Outcome::End::failed,
-              .error = "a callback of the job threw",
+              .error = "observer: " + fault.value_or(""),
               .last = {},
               .model = {}});
     return caf::exit_reason::user_shutdown;
@@ -51,7 +52,7 @@ ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobO
 
 actor::ObserverActor::behavior_type ObserverHost::make_behavior() {
   return {[this](const actor::DirectoryPtr& directory) { directory_ = directory; },
-          [this](actor::start_atom) { on_tick(); },
+          [this](actor::start_atom) { on_start(); },
           [this](const actor::Report& report) { on_report(report); },
           [this](const core::RangeState& state) { on_state(state); },
           [this](const actor::Evaluated& evaluated) { on_evaluated(evaluated); },
@@ -59,6 +60,11 @@ actor::ObserverActor::behavior_type ObserverHost::make_behavior() {
           [this](const core::Stop&) { stop(Outcome::End::stopped); },
           [this](actor::tick_atom) { on_tick(); },
           [this](actor::quit_atom) { quit(); }};
+}
+
+void ObserverHost::on_start() {
+  if (saves_rounds_) ask_for_round(reports_.front().step);
+  on_tick();
 }
 
 void ObserverHost::on_report(const actor::Report& report) {
@@ -106,26 +112,40 @@ void ObserverHost::stop(Outcome::End why) {
     actor::send(this, directory_->coordinator, core::Stop{});
   else
     for (const auto& worker : directory_->workers) actor::send(this, worker, core::Stop{});
+  for (const auto& worker : directory_->workers) actor::send(this, worker, actor::hurry_atom_v);
 }
 
 void ObserverHost::on_failure(const actor::Failure& failure) {
-  const bool too_late = phase_ > Phase::collecting;
-  if (too_late || (phase_ == Phase::collecting && !failure.lost)) return;
+  if (phase_ == Phase::over) return;
   if (outcome_.end != Outcome::End::failed) {
     outcome_.end = Outcome::End::failed;
     outcome_.error = failure.why;
   }
-  if (failure.lost) return finish();  // there is nothing whole to wait for
+  // Where an owner is lost there is nothing whole to wait for; where the model is evaluated it is
+  // here already.
+  if (failure.lost || phase_ == Phase::evaluating) return finish();
+  if (phase_ == Phase::collecting) return;
   phase_ = Phase::collecting;
   give_up_ = scene_->now() + rescue_time;
   collect({.last = true});
+}
+
+/// Runs a callback of the user's; what it throws ends the job.
+template <class F>
+void ObserverHost::call(std::string_view callback, F&& run) {
+  if (auto fault = fault_of(std::forward<F>(run)))
+    on_failure({std::string{callback} + ": " + *std::move(fault)});
+}
+
+void ObserverHost::save(const std::vector<core::RangeState>& states) {
+  if (options_.on_checkpoint) call("on_checkpoint", [&] { options_.on_checkpoint(states); });
 }
 
 void ObserverHost::collect(Purpose purpose) {
   const bool under_way = purpose_.has_value();
   if (under_way) purpose.save = purpose.save || purpose_->save;
   purpose_ = purpose;
-  ++ticket_;  // answers to an earlier request no longer count
+  ticket_ = ++last_ticket_;  // answers to an earlier request no longer count
   states_.assign(scene_->task->layout().ranges.size(), {});
   settled_.clear();
   for (const auto& report : reports_) settled_.push_back({0, report.step, report.samples});
@@ -137,12 +157,31 @@ void ObserverHost::collect(Purpose purpose) {
   for (const auto& owner : directory_->owners) actor::send(this, owner, core::Snapshot{ticket_});
 }
 
+/// Bulk-synchronous jobs: asks for the first round after `round` that is to be saved. One at a
+/// time: a disk that is slower than the rounds skips some, and neither holds them up nor queues
+/// them.
+void ObserverHost::ask_for_round(core::Step round) {
+  const core::Step every = options_.checkpoint_every;
+  round_ticket_ = ++last_ticket_;
+  round_states_.assign(scene_->task->layout().ranges.size(), {});
+  for (const auto& owner : directory_->owners)
+    actor::send(this, owner, core::Snapshot{round_ticket_, (round / every + 1) * every});
+}
+
 void ObserverHost::on_state(const core::RangeState& state) {
-  if (state.ticket == 0) return on_scheduled_state(state);
+  if (phase_ == Phase::over) return;
+  const auto is_missing = [](const core::RangeState& s) { return !s.value.buffer; };
+  if (saves_rounds_ && state.ticket == round_ticket_) {
+    // Too late for that round; the next but one leaves time to ask.
+    if (is_missing(state)) return ask_for_round(state.round + options_.checkpoint_every);
+    round_states_.at(state.range) = state;
+    if (std::ranges::any_of(round_states_, is_missing)) return;
+    save(round_states_);
+    return ask_for_round(state.round);
+  }
   if (!purpose_ || state.ticket != ticket_) return;
   states_.at(state.range) = state;
   settle(states_[state.range].ledger);
-  const auto is_missing = [](const core::RangeState& s) { return !s.value.buffer; };
   if (std::ranges::none_of(states_, is_missing)) collected();
 }
 
@@ -153,20 +192,11 @@ void ObserverHost::settle(std::vector<core::LedgerEntry>& ledger) const {
     if (ledger[w].step < settled_[w].step) ledger[w] = settled_[w];
 }
 
-void ObserverHost::on_scheduled_state(const core::RangeState& state) {
-  auto& round = rounds_[state.round];
-  round.push_back(state);
-  if (round.size() < scene_->task->layout().ranges.size()) return;
-  std::ranges::sort(round, {}, &core::RangeState::range);
-  if (options_.on_checkpoint) options_.on_checkpoint(round);
-  rounds_.erase(rounds_.begin(), rounds_.upper_bound(state.round));
-}
-
 void ObserverHost::collected() {
   const Purpose purpose = *std::exchange(purpose_, std::nullopt);
-  if (purpose.save && options_.on_checkpoint) options_.on_checkpoint(states_);
+  if (purpose.last) outcome_.model = states_;
+  if (purpose.save) save(states_);
   if (purpose.last) {
-    outcome_.model = states_;
     ask_coordinator();
   } else if (purpose.evaluate) {
     evaluate(false);
@@ -199,15 +229,15 @@ void ObserverHost::evaluate(bool last) {
                         stop_when, figures = figures_,
                         train = last && options_.evaluate_train](Scratch& scratch) noexcept {
     actor::Evaluated result{.final = last, .train = {}, .test = {}};
-    try {
+    const auto fault = fault_of([&] {
       if (stop_when != nullptr) result.stop = (*stop_when)(figures, states);
       result.test = scene->task->evaluate(states, false, scratch);
       if (train) result.train = scene->task->evaluate(states, true, scratch);
+    });
+    if (fault)
+      actor::post(self, actor::Failure{"evaluation: " + *fault});
+    else
       actor::post(self, std::move(result));
-    } catch (const std::exception& fault) {
-      actor::post(self, actor::Failure{std::string{"evaluation: "} + fault.what()});
-      if (last) actor::post(self, std::move(result));
-    }
   });
 }
 
@@ -237,7 +267,9 @@ void ObserverHost::show() {
   if (!options_.on_progress || phase_ > Phase::stopping) return;
   update_figures();
   take_loss();
-  if (!options_.on_progress(figures_)) stop(Outcome::End::stopped);
+  call("on_progress", [&] {
+    if (!options_.on_progress(figures_)) stop(Outcome::End::stopped);
+  });
 }
 
 void ObserverHost::finish() {

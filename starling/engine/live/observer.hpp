@@ -3,7 +3,7 @@
 #pragma once
 
 #include <functional>
-#include <map>
+#include <string_view>
 
 #include "starling/engine/live/host.hpp"
 #include "starling/engine/live/job.hpp"
@@ -33,14 +33,18 @@ class ObserverHost : public actor::ObserverActor::base {
     bool last = false;
   };
 
+  void on_start();
   void on_report(const actor::Report& report);
   void on_state(const core::RangeState& state);
   void settle(std::vector<core::LedgerEntry>& ledger) const;
-  void on_scheduled_state(const core::RangeState& state);
   void on_evaluated(const actor::Evaluated& evaluated);
   void on_failure(const actor::Failure& failure);
   void on_tick();
 
+  template <class F>
+  void call(std::string_view callback, F&& run);
+  void save(const std::vector<core::RangeState>& states);
+  void ask_for_round(core::Step round);
   void stop(Outcome::End why);
   void collect(Purpose purpose);
   void collected();
@@ -68,15 +72,18 @@ class ObserverHost : public actor::ObserverActor::base {
   std::uint64_t losses_ = 0;
 
   std::optional<Purpose> purpose_;
+  std::uint64_t last_ticket_ = 0;
   std::uint64_t ticket_ = 0;
   std::vector<core::RangeState> states_;
   /// By worker: how far it was when the states were asked for. Its owners held all of that.
   std::vector<core::LedgerEntry> settled_;
-  /// Bulk-synchronous jobs: states on their way, by round.
-  std::map<core::Step, std::vector<core::RangeState>> rounds_;
+  /// Bulk-synchronous jobs: states on their way of the next round to be saved.
+  std::uint64_t round_ticket_ = 0;
+  std::vector<core::RangeState> round_states_;
   bool evaluating_ = false;
   core::Time next_show_{};
   double next_evaluation_;
+  bool saves_rounds_;
   double next_checkpoint_;
   core::Time give_up_ = core::Time::max();
 };

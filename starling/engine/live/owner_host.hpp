@@ -24,7 +24,7 @@ class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
             this->template forward<core::Push>(),
             this->template forward<core::Ended>(),
             this->template forward<core::Snapshot>(),
-            [this](actor::read_atom, const core::Pull& pull) { return core_.read(pull); },
+            [this](actor::read_atom, const core::Pull& pull) { return this->answer(core_, pull); },
             this->quit_when_told()};
   }
 

@@ -6,15 +6,26 @@
 #include "starling/base/text.hpp"
 
 namespace starling::live {
+namespace {
+
+Delay::Duration lasting(double ns) {
+  constexpr Delay::Duration longest = std::chrono::hours{24 * 365};
+  return ns < static_cast<double>(longest.count()) ? Delay::Duration{std::llround(ns)} : longest;
+}
+
+}  // namespace
+
+Delay::Duration slowed(Delay::Duration took, Delay::Duration delay, double factor) {
+  return lasting(static_cast<double>((took + delay).count()) * factor) - took;
+}
 
 Delay::Duration Delay::draw(Random& random) const {
   const auto ns = static_cast<double>(mean.count());
-  const auto lasting = [](double length) { return Duration{std::llround(length)}; };
   switch (law) {
     case Law::none:
       return Duration{0};
     case Law::constant:
-      return mean;
+      return lasting(ns);
     case Law::exponential:
       return lasting(random.exponential(ns));
     case Law::uniform:

@@ -24,6 +24,10 @@ struct Delay {
   bool operator==(const Delay&) const = default;
 };
 
+/// How much longer than `took` a step takes whose computation and delay are both `factor` times as
+/// long. No step takes more than a year.
+[[nodiscard]] Delay::Duration slowed(Delay::Duration took, Delay::Duration delay, double factor);
+
 /// Reads `none`, `const:20ms`, `exp:20ms`, `uniform:20ms`.
 [[nodiscard]] Result<Delay> parse_delay(std::string_view text);
 [[nodiscard]] std::string print(const Delay& delay);

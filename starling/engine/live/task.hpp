@@ -1,6 +1,7 @@
 /// What a job's workers do, behind one interface for every kind of job.
 #pragma once
 
+#include <exception>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,19 @@
 #include "starling/models/model.hpp"
 
 namespace starling::live {
+
+/// Runs a user's code: what it threw, in words; nothing where it returned.
+template <class F>
+[[nodiscard]] std::optional<std::string> fault_of(F&& run) noexcept {
+  try {
+    run();
+    return std::nullopt;
+  } catch (const std::exception& fault) {
+    return fault.what();
+  } catch (...) {
+    return "an exception of unknown type";
+  }
+}
 
 /// One step's work for one worker.
 struct StepInput {

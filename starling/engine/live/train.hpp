@@ -36,7 +36,7 @@ struct TrainOptions {
   models::Clip clip = {};
   /// Weight decay, for parameters that take it.
   double l2 = 0;
-  /// Samples of one step of one worker.
+  /// Samples of one step of one worker; a worker's share of the data where that is less.
   std::size_t batch = 64;
   /// Passes over the training data; replaces job.steps where given.
   std::optional<double> epochs = std::nullopt;
@@ -107,6 +107,9 @@ class TrainTask final : public Task {
   [[nodiscard]] const core::Layout& layout() const override { return layout_; }
 
   [[nodiscard]] bool plans() const override { return by_rows_; }
+
+  /// Samples of a full batch of one worker.
+  [[nodiscard]] std::size_t batch_size() const { return order_.batch_size(); }
 
   std::vector<core::RangeRows> plan(core::WorkerId worker, core::Step step) override;
   StepResult compute(const StepInput& input, Scratch& scratch) override;

@@ -198,7 +198,7 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
   core::Descend descend{.optimizer = options.optimizer,
                         .schedule = options.schedule,
                         .l2 = options.l2,
-                        .batch = options.batch};
+                        .batch = task->batch_size()};
   return run_job<T>(job, std::move(task), core::Applier<T>{std::move(descend)}, std::move(start));
 }
 

@@ -43,10 +43,11 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   typename Interface::behavior_type behavior(std::true_type) { return handlers(); }
   /// A peer.
   typename Interface::behavior_type behavior(std::false_type) {
-    return handlers(
-        this->template forward<core::Pull>(), this->template forward<core::Push>(),
-        this->template forward<core::Ended>(), this->template forward<core::Snapshot>(),
-        [this](actor::read_atom, const core::Pull& pull) { return core_.shard().read(pull); });
+    return handlers(this->template forward<core::Pull>(), this->template forward<core::Push>(),
+                    this->template forward<core::Ended>(), this->template forward<core::Snapshot>(),
+                    [this](actor::read_atom, const core::Pull& pull) {
+                      return this->answer(core_.shard(), pull);
+                    });
   }
 
   template <class... More>
@@ -65,6 +66,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
             [this](const actor::Computed& computed) { on_computed(computed); },
             [this](const actor::ComputeFailed& failure) { on_failed(failure); },
             [this](actor::credit_atom) { on_credit(); },
+            [this](actor::hurry_atom) { on_hurry(); },
             [this](actor::tick_atom) { on_tick(); },
             [this](actor::step_atom) { return worker().step(); },
             this->quit_when_told(),
@@ -105,31 +107,27 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   /// Runs the user's code; what it throws goes to `self` as a message.
   template <class F>
   static void attempt(const Interface& self, core::Step step, F&& f) noexcept {
-    try {
-      f();
-    } catch (const std::exception& fault) {
-      actor::post(self, actor::ComputeFailed{step, fault.what()});
-    } catch (...) {
-      actor::post(self, actor::ComputeFailed{step, "an exception of unknown type"});
-    }
+    if (auto fault = fault_of(f)) actor::post(self, actor::ComputeFailed{step, *std::move(fault)});
   }
 
   void on_planned(const actor::Planned& plan) {
-    this->run([&](const core::Context& context) {
-      if (worker().step() == plan.step) worker().on_plan(context, plan.wanted);
-    });
+    this->run(
+        [&](const core::Context& context) { worker().on_plan(context, plan.step, plan.wanted); });
   }
 
   /// Keeps the update back for the injected delay, if any.
   void on_computed(const actor::Computed& computed) {
-    const double slowness = this->scene_->slowness[id_];
-    const auto delay = this->scene_->delay.draw(this->random_);
-    const auto length = static_cast<double>((computed.took + delay).count()) * slowness;
-    const auto wait = core::Time{static_cast<core::Time::rep>(length)} - computed.took;
-    if (wait <= core::Time{0}) return accept(computed);
+    const auto wait =
+        slowed(computed.took, this->scene_->delay.draw(this->random_), this->scene_->slowness[id_]);
+    if (hurried_ || wait <= core::Time{0}) return accept(computed);
     held_ = computed;
     held_until_ = this->scene_->now() + wait;
     this->tick_at(self(), held_until_);
+  }
+
+  void on_hurry() {
+    hurried_ = true;
+    if (held_) accept(*std::exchange(held_, std::nullopt));
   }
 
   void on_tick() {
@@ -183,6 +181,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   core::WorkerId id_;
   std::optional<actor::Computed> held_;
   core::Time held_until_{};
+  bool hurried_ = false;
   bool credit_ = true;
   core::Time computed_{};
   double loss_sum_ = 0;

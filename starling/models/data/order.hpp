@@ -28,6 +28,9 @@ class SampleOrder {
     steps_ = (share - 1) / batch_ + 1;
   }
 
+  /// Samples of a full batch: never more than a worker's share.
+  [[nodiscard]] std::uint64_t batch_size() const noexcept { return batch_; }
+
   /// Steps of one epoch, the same for every worker.
   [[nodiscard]] std::uint64_t steps_per_epoch() const noexcept { return steps_; }
 
