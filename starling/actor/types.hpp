@@ -37,7 +37,7 @@ struct ComputeFailed {
   bool fatal = false;
 };
 
-/// What a worker tells the observer; at most one is under way for each worker.
+/// What a worker tells the observer; at most one is under way for each worker, beside its last.
 struct Report {
   core::WorkerId worker = 0;
   core::Step step = 0;

@@ -55,7 +55,7 @@ class Factorization {
   [[nodiscard]] std::size_t rank() const { return rank_; }
 
  private:
-  /// The values that one row reads, or the gradients by them. Null pointers never occur.
+  /// The values that one row reads, or the gradients by them.
   template <class U>
   struct Place {
     std::span<U> user;

@@ -72,7 +72,7 @@ class Perceptron {
   /// Layer l of the parameter vector or of its gradient.
   template <class U>
   [[nodiscard]] Affine<U> layer(std::span<U> w, std::size_t l) const;
-  /// Fills work.outputs; the last layer's go to `last`.
+  /// Fills work.hidden; the last layer's go to `last`.
   void forward(std::span<const T> w, const Rows<T>& x, Workspace& work, std::span<T> last) const;
   /// Adds to g, given the loss's derivative by the last layer's outputs.
   void backward(std::span<const T> w, const Rows<T>& x, Workspace& work, std::span<const T> slopes,

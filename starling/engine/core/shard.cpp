@@ -27,17 +27,7 @@ bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
 template <class T>
 void make_writable(std::shared_ptr<Buffer>& buffer) {
   if (sole_owner(buffer)) return;
-  const auto old = std::as_const(*buffer).as<T>();
-  auto copy = Buffer::make<T>(old.size());
-  std::ranges::copy(old, copy->template as<T>().begin());
-  buffer = std::move(copy);
-}
-
-template <class T>
-std::shared_ptr<Buffer> copy_of(const Slice& slice) {
-  auto buffer = Buffer::make<T>(slice.count);
-  std::ranges::copy(slice.as<T>(), buffer->template as<T>().begin());
-  return buffer;
+  buffer = Buffer::copy_of<T>(std::as_const(*buffer).as<T>());
 }
 
 template <class T>
@@ -76,8 +66,9 @@ Shard<T>::Shard(ShardOptions<T> options)
     STARLING_CHECK(state.value.count == count);
     position_[state.range] = static_cast<std::uint32_t>(held_.size());
     ranges_.push_back(state.range);
-    Held held{.value = copy_of<T>(state.value),
-              .slots = state.slots.empty() ? zeros<T>(slots * count) : copy_of<T>(state.slots),
+    Held held{.value = Buffer::copy_of<T>(state.value.as<T>()),
+              .slots = state.slots.empty() ? zeros<T>(slots * count)
+                                           : Buffer::copy_of<T>(state.slots.as<T>()),
               .updates = state.updates,
               .samples = state.samples,
               .round = state.round,

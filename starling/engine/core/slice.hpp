@@ -1,6 +1,7 @@
 /// Numbers on their way between actors: immutable, shared, never copied per recipient.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -21,6 +22,14 @@ class Buffer {
   template <class T>
   static std::shared_ptr<Buffer> make(std::size_t count) {
     return std::shared_ptr<Buffer>{new Buffer{count, sizeof(T)}};
+  }
+
+  /// A copy of `values`.
+  template <class T>
+  static std::shared_ptr<Buffer> copy_of(std::span<const T> values) {
+    auto buffer = make<T>(values.size());
+    std::ranges::copy(values, buffer->template as<T>().begin());
+    return buffer;
   }
 
   /// Requires: T is the type it was made for.

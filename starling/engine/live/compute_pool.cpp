@@ -36,17 +36,17 @@ void ComputePool::close() {
   {
     const std::lock_guard lock{mutex_};
     closed_ = true;
-    tasks_.clear();
+    queue_.clear();
   }
   for (auto& thread : threads_) thread.request_stop();
   threads_.clear();
 }
 
-void ComputePool::submit(Task task) {
+void ComputePool::submit(Work work) {
   {
     const std::lock_guard lock{mutex_};
     if (closed_) return;
-    tasks_.push_back(std::move(task));
+    queue_.push_back(std::move(work));
   }
   filled_.notify_one();
 }
@@ -55,13 +55,13 @@ void ComputePool::work(const std::stop_token& stop) {
   lower_priority();
   Scratch scratch;
   for (;;) {
-    Task task;
+    Work task;
     {
       std::unique_lock lock{mutex_};
-      if (!filled_.wait(lock, stop, [&] { return !tasks_.empty(); }) || stop.stop_requested())
+      if (!filled_.wait(lock, stop, [&] { return !queue_.empty(); }) || stop.stop_requested())
         return;
-      task = std::move(tasks_.front());
-      tasks_.pop_front();
+      task = std::move(queue_.front());
+      queue_.pop_front();
     }
     task(scratch);
   }

@@ -31,7 +31,7 @@ void keep_freed_memory();
 /// queue is bounded by the number of workers. Thread-safe.
 class ComputePool {
  public:
-  using Task = std::function<void(Scratch&)>;
+  using Work = std::function<void(Scratch&)>;
 
   /// Starts `threads` threads at nice 10. Requires: threads > 0.
   explicit ComputePool(std::size_t threads);
@@ -40,8 +40,8 @@ class ComputePool {
   ComputePool(const ComputePool&) = delete;
   ComputePool& operator=(const ComputePool&) = delete;
 
-  /// Runs `task` later on some thread. It must not throw. Dropped once the pool is closed.
-  void submit(Task task);
+  /// Runs `work` later on some thread. It must not throw. Dropped once the pool is closed.
+  void submit(Work work);
 
   /// Finishes the tasks that have begun and drops the rest. Call from one thread, no task's.
   void close();
@@ -51,7 +51,7 @@ class ComputePool {
 
   std::mutex mutex_;
   std::condition_variable_any filled_;
-  std::deque<Task> tasks_;
+  std::deque<Work> queue_;
   bool closed_ = false;
   std::vector<std::jthread> threads_;
 };

@@ -60,13 +60,6 @@ Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
   return {};
 }
 
-template <class T>
-std::shared_ptr<core::Buffer> buffer_of(const std::vector<T>& values) {
-  auto buffer = core::Buffer::make<T>(values.size());
-  std::ranges::copy(values, buffer->template as<T>().begin());
-  return buffer;
-}
-
 }  // namespace
 
 template <class T>
@@ -126,7 +119,7 @@ class Engine<T>::Impl {
     if (values.size() != size)
       return Error{detail::key_named(key) + ": " + std::to_string(values.size()) +
                    " values are given; valid: " + std::to_string(size)};
-    const auto buffer = buffer_of(values);
+    const auto buffer = core::Buffer::copy_of<T>(values);
     const std::lock_guard lock{mutex_};
     if (running_) return Error{"set: the engine is running; tensors then change by pushes only"};
     for (auto [range, last] = keys_->ranges(*k); range < last; ++range) {

@@ -36,13 +36,6 @@ SortedRows<T> sorted(const std::vector<std::uint32_t>& rows, const std::vector<T
   return result;
 }
 
-template <class T>
-std::shared_ptr<const core::Buffer> to_buffer(const std::vector<T>& values) {
-  auto buffer = core::Buffer::make<T>(values.size());
-  std::ranges::copy(values, buffer->template as<T>().begin());
-  return buffer;
-}
-
 }  // namespace
 
 Result<std::vector<core::Value>> Fetcher::read(core::WorkerId worker,
@@ -198,7 +191,7 @@ Result<void> EngineTask<T>::cut_one(const Update<T>& update, std::size_t key,
     return Error{key_named(update.key) + ": element " +
                  std::to_string(nan - update.values.begin()) + " of the update is NaN"};
   if (!update.rows) {
-    const auto buffer = to_buffer(update.values);
+    const auto buffer = core::Buffer::copy_of<T>(update.values);
     for (auto [range, last] = keys_->ranges(key); range < last; ++range)
       all.parts.push_back(
           {range,
@@ -207,7 +200,7 @@ Result<void> EngineTask<T>::cut_one(const Update<T>& update, std::size_t key,
   }
   const auto ascending = sorted(*update.rows, update.values, row);
   if (auto valid = keys_->check_rows(key, ascending.rows); !valid) return valid;
-  const auto buffer = to_buffer(ascending.values);
+  const auto buffer = core::Buffer::copy_of<T>(ascending.values);
   for (const RowPiece& piece : keys_->split(key, ascending.rows))
     all.parts.push_back(
         {piece.range, {buffer, piece.first * row, piece.rows->size() * row, piece.rows}});

@@ -63,8 +63,7 @@ template <class T>
 template <class T>
 [[nodiscard]] std::vector<core::RangeState> to_ranges(const core::Layout& layout,
                                                       std::span<const T> vector) {
-  auto buffer = core::Buffer::make<T>(vector.size());
-  std::ranges::copy(vector, buffer->template as<T>().begin());
+  const auto buffer = core::Buffer::copy_of<T>(vector);
   std::vector<core::RangeState> states(layout.ranges.size());
   for (std::size_t r = 0; r < states.size(); ++r) {
     states[r].range = static_cast<core::RangeId>(r);
