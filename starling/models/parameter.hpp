@@ -5,7 +5,10 @@
 #include <functional>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "starling/base/result.hpp"
 
 namespace starling::models {
 
@@ -31,6 +34,11 @@ struct Parameter {
     return shape.empty() || shape[0] == 0 ? 1 : size() / shape[0];
   }
 };
+
+/// Refuses what cannot be laid out: a name missing or given twice, a shape without elements or with
+/// more than any memory holds, rows of a scalar. Messages call a parameter `noun`.
+[[nodiscard]] Result<void> check(const std::vector<Parameter>& parameters,
+                                 std::string_view noun = "parameter");
 
 /// Elements in all of `parameters`: the length of the parameter vector.
 [[nodiscard]] inline std::size_t total_size(const std::vector<Parameter>& parameters) {

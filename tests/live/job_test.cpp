@@ -167,6 +167,78 @@ TEST_P(EveryMode, DoesNotSitOutInjectedDelaysWhenItStops) {
   EXPECT_GE(outcome.last.updates, 3U) << "the steps under way are finished";
 }
 
+/// Steps go on while a model is evaluated; the one that was good enough is the one to have.
+TEST_P(EveryMode, LeavesTheModelThatReachedTheTarget) {
+  TrainOptions job = options();
+  job.job.evaluate_every = 3;
+  job.job.until = Target{"loss", 0.5, false};
+  job.optimizer = models::Sgd{.lr = 0.01};
+  const MoodyModel model{.on_evaluate = [] { std::this_thread::sleep_for(1ms); }};
+  const Outcome outcome = train<MoodyModel, models::Table>(model, data_, &data_, job).value();
+  ASSERT_EQ(outcome.end, Outcome::End::reached);
+  const double saved = parameters_of(model, job, outcome)[0];
+  EXPECT_DOUBLE_EQ(saved, metric(outcome.last.test, "loss"));
+  EXPECT_LE(saved, 0.5);
+}
+
+/// What cannot be laid out, learned or saved is refused before anything starts.
+struct OddModel : MoodyModel {
+  std::vector<models::Parameter> odd;
+  std::function<void()> on_initialise = [] {};
+
+  [[nodiscard]] std::vector<models::Parameter> parameters() const { return odd; }
+  void initialise(std::span<float>, Random&) const { on_initialise(); }
+};
+
+TEST(OddParameters, AreRefused) {
+  const models::Table data = load("linear:d=5,n=60");
+  const auto refusal = [&](
+                           std::vector<models::Parameter> odd,
+                           const std::function<void()>& on_initialise = [] {}) {
+    const OddModel model{{}, std::move(odd), on_initialise};
+    const auto outcome = train<OddModel, models::Table>(model, data, nullptr, endless());
+    return outcome.ok() ? "accepted" : outcome.error().message;
+  };
+  EXPECT_EQ(refusal({}), "the model has no parameters: there is nothing to train");
+  EXPECT_EQ(refusal({{.name = ""}}), "a parameter has no name");
+  EXPECT_EQ(refusal({{.name = "a"}, {.name = "a"}}), "parameter 'a' is given twice");
+  EXPECT_EQ(refusal({{.name = "a", .shape = {3, 0}}}),
+            "parameter 'a': shape [3, 0] has no elements; every extent is at least 1");
+  EXPECT_EQ(refusal({{.name = "a", .shape = {1UL << 40U, 1UL << 40U}}}),
+            "parameter 'a': shape [1099511627776, 1099511627776] has more elements than any memory "
+            "holds");
+  EXPECT_EQ(refusal({{.name = "a", .row_sparse = true}}),
+            "parameter 'a': a scalar has no rows; give it a shape, or make it dense");
+  EXPECT_EQ(refusal({{.name = "a"}}, [] { throw std::runtime_error{"no start"}; }),
+            "initialise: no start");
+}
+
+struct WrongRows : MoodyModel {
+  std::vector<models::TouchedRows> rows;
+
+  [[nodiscard]] std::vector<models::Parameter> parameters() const {
+    return {{.name = "table", .shape = {4, 2}, .row_sparse = true}, {.name = "bias"}};
+  }
+  [[nodiscard]] std::vector<models::TouchedRows> touched(const models::Table&,
+                                                         models::Batch) const {
+    return rows;
+  }
+};
+
+TEST(WrongRowsOf, TouchedEndTheJobWithTheReason) {
+  const models::Table data = load("linear:d=5,n=60");
+  const auto failure = [&](std::vector<models::TouchedRows> rows) {
+    const WrongRows model{{}, std::move(rows)};
+    const auto outcome = train<WrongRows, models::Table>(model, data, nullptr, endless());
+    const std::string error = outcome.value().error;
+    return error.substr(error.find("touched"));
+  };
+  EXPECT_EQ(failure({{2, {0}}}), "touched(): parameter 2: the model has no such parameter");
+  EXPECT_EQ(failure({{1, {0}}}), "touched(): parameter 1: is not row-sparse");
+  EXPECT_EQ(failure({{0, {2, 1}}}), "touched(): parameter 0: rows must ascend, each once");
+  EXPECT_EQ(failure({{0, {1, 4}}}), "touched(): parameter 0: row 4 of 4");
+}
+
 /// However slow whoever saves is, at most one state waits for it.
 TEST_F(BulkJob, SavesWholeRoundsAndSkipsWhatASlowDiskCannotTake) {
   std::vector<core::Step> rounds;

@@ -7,27 +7,13 @@
 namespace starling::live::detail {
 namespace {
 
-std::string print(const std::vector<std::size_t>& shape) {
-  std::string text;
-  for (const std::size_t extent : shape)
-    text += (text.empty() ? "" : ", ") + std::to_string(extent);
-  return "[" + text + "]";
-}
-
-Result<void> check(const models::Parameter& key, std::size_t element_bytes) {
-  if (key.name.empty()) return Error{"a key has no name"};
-  if (std::ranges::find(key.shape, std::size_t{0}) != key.shape.end())
-    return Error{key_named(key.name) + ": shape " + print(key.shape) +
-                 " has no elements; every extent is at least 1"};
-  if (!key.row_sparse) return {};
-  if (key.shape.empty())
-    return Error{key_named(key.name) + ": a scalar has no rows; give it a shape, or make it dense"};
+/// What is pushed by rows is pushed by whole rows.
+Result<void> check_row(const models::Parameter& key, std::size_t element_bytes) {
   const std::size_t most = core::range_bytes_max / element_bytes;
-  if (key.row_size() > most)
-    return Error{key_named(key.name) + ": a row of " + std::to_string(key.row_size()) +
-                 " elements is too long to be pushed by itself; valid: at most " +
-                 std::to_string(most) + ", or a dense key"};
-  return {};
+  if (!key.row_sparse || key.row_size() <= most) return {};
+  return Error{key_named(key.name) + ": a row of " + std::to_string(key.row_size()) +
+               " elements is too long to be pushed by itself; valid: at most " +
+               std::to_string(most) + ", or a dense key"};
 }
 
 }  // namespace
@@ -35,11 +21,11 @@ Result<void> check(const models::Parameter& key, std::size_t element_bytes) {
 Result<KeyTable> KeyTable::make(std::vector<models::Parameter> keys, std::size_t element_bytes,
                                 std::size_t owners) {
   if (keys.empty()) return Error{"there is no key: an engine needs at least 1 tensor"};
+  if (auto valid = models::check(keys, "key"); !valid) return std::move(valid).error();
   KeyTable table;
   for (auto& key : keys) {
-    if (auto valid = check(key, element_bytes); !valid) return std::move(valid).error();
-    if (!table.position_.emplace(key.name, table.names_.size()).second)
-      return Error{key_named(key.name) + " is given twice"};
+    if (auto valid = check_row(key, element_bytes); !valid) return std::move(valid).error();
+    table.position_.emplace(key.name, table.names_.size());
     table.append(std::move(key), element_bytes, owners);
   }
   return table;

@@ -194,6 +194,7 @@ void ObserverHost::settle(std::vector<core::LedgerEntry>& ledger) const {
 
 void ObserverHost::collected() {
   const Purpose purpose = *std::exchange(purpose_, std::nullopt);
+  if (purpose.last && !reached_.empty()) states_ = reached_;
   if (purpose.last) outcome_.model = states_;
   if (purpose.save) save(states_);
   if (purpose.last) {
@@ -223,6 +224,7 @@ void ObserverHost::evaluate(bool last) {
     if (outcome_.end == Outcome::End::failed) return finish();
   }
   evaluating_ = true;
+  evaluated_ = states_;
   const StopWhen* stop_when = !last && options_.stop_when ? &options_.stop_when : nullptr;
   if (stop_when != nullptr) update_figures();
   scene_->pool->submit([scene = scene_, self = actor::ObserverActor{this}, states = states_, last,
@@ -248,19 +250,23 @@ void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
   figures_.test = evaluated.test;
   if (!evaluated.train.empty()) figures_.train = evaluated.train;
   if (evaluated.final) {
-    figures_.evaluated_at = mean_step();
+    if (reached_.empty()) figures_.evaluated_at = mean_step();
     return finish();
   }
   if (evaluated.stop) stop(Outcome::End::reached);
   check_target();
+  evaluated_.clear();
 }
 
 void ObserverHost::check_target() {
   if (!options_.until || phase_ != Phase::running) return;
   const Target& target = *options_.until;
-  for (const auto& [name, value] : figures_.test)
-    if (name == target.metric && (target.at_least ? value >= target.value : value <= target.value))
-      stop(Outcome::End::reached);
+  for (const auto& [name, value] : figures_.test) {
+    if (name != target.metric) continue;
+    if (target.at_least ? value < target.value : value > target.value) continue;
+    reached_ = evaluated_;
+    stop(Outcome::End::reached);
+  }
 }
 
 void ObserverHost::show() {

@@ -75,12 +75,16 @@ class ObserverHost : public actor::ObserverActor::base {
   std::uint64_t last_ticket_ = 0;
   std::uint64_t ticket_ = 0;
   std::vector<core::RangeState> states_;
+  /// The states that reached the target: the job's result, whatever the steps then under way do.
+  std::vector<core::RangeState> reached_;
   /// By worker: how far it was when the states were asked for. Its owners held all of that.
   std::vector<core::LedgerEntry> settled_;
   /// Bulk-synchronous jobs: states on their way of the next round to be saved.
   std::uint64_t round_ticket_ = 0;
   std::vector<core::RangeState> round_states_;
   bool evaluating_ = false;
+  /// What the evaluation under way evaluates.
+  std::vector<core::RangeState> evaluated_;
   core::Time next_show_{};
   double next_evaluation_;
   bool saves_rounds_;

@@ -116,6 +116,7 @@ class TrainTask final : public Task {
                            Scratch& scratch) override;
 
  private:
+  void check_touched(const std::vector<models::TouchedRows>& touched) const;
   std::span<const T> assemble(std::span<const core::Value> values, Scratch& scratch) const;
   double clipped_norm(std::span<T> g) const;
   void clear(std::span<const core::Value> values, std::span<T> g) const;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <stdexcept>
 #include <string>
 
 #include "starling/engine/live/train.hpp"
@@ -17,6 +19,7 @@ requires models::Model<M, D> std::vector<core::RangeRows> TrainTask<M, D>::plan(
     std::vector<std::uint32_t> batch;
     order_.batch(worker, step, batch);
     const auto touched = model_.touched(train_, batch);
+    check_touched(touched);
     for (std::size_t p = 0; p < layout_.parameters.size(); ++p) {
       const auto rows = std::ranges::find(touched, p, &models::TouchedRows::parameter);
       const auto [from, to] = layout_.ranges_of(p);
@@ -38,6 +41,24 @@ requires models::Model<M, D> std::vector<core::RangeRows> TrainTask<M, D>::plan(
     }
   }
   return wanted;
+}
+
+/// Throws where the model touches what its parameters do not have.
+template <class M, class D>
+requires models::Model<M, D>
+void TrainTask<M, D>::check_touched(const std::vector<models::TouchedRows>& touched) const {
+  for (const auto& [p, rows] : touched) {
+    const auto refuse = [p = p](const std::string& why) {
+      throw std::runtime_error{"touched(): parameter " + std::to_string(p) + ": " + why};
+    };
+    if (p >= layout_.parameters.size()) refuse("the model has no such parameter");
+    const auto& shape = layout_.parameters[p].shape;
+    if (!layout_.parameters[p].row_sparse) refuse("is not row-sparse");
+    if (std::ranges::adjacent_find(rows, std::greater_equal<>{}) != rows.end())
+      refuse("rows must ascend, each once");
+    if (!rows.empty() && rows.back() >= shape[0])
+      refuse("row " + std::to_string(rows.back()) + " of " + std::to_string(shape[0]));
+  }
 }
 
 /// The parameter vector as far as it was read; what was not is left undefined.
@@ -178,6 +199,9 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
   if (options.batch == 0) return Error{"batch=0: a batch holds at least 1 sample"};
   if (options.job.workers == 0) return Error{"workers=0: a job needs at least 1 worker"};
   if (data.size() == 0) return Error{"the training data has no samples"};
+  const auto parameters = model.parameters();
+  if (parameters.empty()) return Error{"the model has no parameters: there is nothing to train"};
+  if (auto valid = models::check(parameters); !valid) return std::move(valid).error();
   if constexpr (models::CheckedModel<M, D>)
     if (auto accepted = model.accepts(data); !accepted) return std::move(accepted).error();
   JobOptions job = options.job;
@@ -192,7 +216,8 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
   if (start.empty()) {
     std::vector<T> w(task->layout().size);
     Random random = Random::stream(options.job.seed, initial_stream);
-    model.initialise(std::span<T>{w}, random);
+    if (auto fault = fault_of([&] { model.initialise(std::span<T>{w}, random); }))
+      return Error{"initialise: " + *std::move(fault)};
     start = to_ranges<T>(task->layout(), w);
   }
   core::Descend descend{.optimizer = options.optimizer,
