@@ -9,7 +9,7 @@
 ///                                 make_rings) .barrier(half));
 ///     }
 ///
-/// A name of your own hides a built-in one.
+/// A name of your own hides a built-in one, but for barriers.
 #pragma once
 
 #include <concepts>
@@ -137,7 +137,8 @@ class Contents {
     return *this;
   }
 
-  /// A barrier, written by its label; a `p` before it and `beta=` sample it.
+  /// A barrier, written by its label; a `p` before it and `beta=` sample it. A label that is a
+  /// built-in barrier's, or cannot be written, is refused when the program starts.
   Contents& barrier(barrier::Predicate rule, std::string summary = {}) {
     barriers_.push_back({std::move(rule), std::move(summary)});
     return *this;

@@ -4,6 +4,7 @@
 
 #include "starling/app/built_in.hpp"
 #include "starling/app/data.hpp"
+#include "starling/app/main.hpp"
 
 namespace starling::app {
 namespace {
@@ -72,6 +73,18 @@ TEST(Contents, AnOwnNameHidesABuiltInOne) {
   const auto data = load_whole(with_built_in(own), "digits", 9, std::nullopt);
   ASSERT_TRUE(data);
   EXPECT_EQ(data->size(), 9U);
+}
+
+TEST(Contents, ABarrierThatHidesABuiltInOneIsRefusedWhateverTheCommand) {
+  const auto rule = barrier::Predicate::make(
+      "ssp", [](barrier::Step, std::span<const barrier::Step>) { return true; });
+  testing::internal::CaptureStderr();
+  const std::array words{"mine", "models"};
+  EXPECT_EQ(starling::main(2, words.data(), Contents{}.barrier(rule)), 2);
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "starling: the label 'ssp' of a barrier of your own is a built-in barrier's; valid: any "
+      "other\n");
 }
 
 TEST(Contents, AnIndivisibleTypeIsTrainedOnWhole) {
