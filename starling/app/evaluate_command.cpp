@@ -39,7 +39,7 @@ Result<AnyData> data_for(const Contents& contents, const StoredModel& stored,
 
 Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
   auto stored = read_model(options.model_file);
-  if (!stored) return std::move(stored).error().within("--model-file");
+  if (!stored) return std::move(stored).error();
   auto data = data_for(contents, *stored, options);
   if (!data) return std::move(data).error();
   auto model = model_in(contents, *stored, *data);

@@ -236,7 +236,7 @@ TEST(Evaluate, NeedsTheFileOnlyAndSaysWhatTrainSaid) {
   const Folder folder;
   const Json trained = Json::parse(
       starling(folder, std::string{small_job} + "--epochs 5 --save m.safetensors --json").out);
-  const Ran ran = starling(folder, "evaluate --model-file m.safetensors --json");
+  const Ran ran = starling(folder, "evaluate m.safetensors --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json json = Json::parse(ran.out);
   EXPECT_EQ(json["samples"], 60);
@@ -256,14 +256,13 @@ TEST(Predict, WritesLabelsAsTheDataHasThem) {
                                "--quiet --save m.safetensors");
   ASSERT_EQ(trained.code, 0) << trained.err;
   folder.write("new.csv", "x,y\n5,2\n4,2\n-4,2\n");  // only class 2, and one wrong
-  const Ran ran =
-      starling(folder, "predict --model-file m.safetensors --data csv:new.csv --out p.csv");
+  const Ran ran = starling(folder, "predict m.safetensors --data csv:new.csv --out p.csv");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(folder.read("p.csv"), "index,prediction,label\n0,2,2\n1,2,2\n2,1,2\n");
-  const Ran shown = starling(folder, "predict --model-file m.safetensors --data csv:new.csv");
+  const Ran shown = starling(folder, "predict m.safetensors --data csv:new.csv");
   EXPECT_EQ(shown.out, folder.read("p.csv"));
-  const Json figures = Json::parse(
-      starling(folder, "evaluate --model-file m.safetensors --data csv:new.csv --json").out);
+  const Json figures =
+      Json::parse(starling(folder, "evaluate m.safetensors --data csv:new.csv --json").out);
   EXPECT_NEAR(figures["accuracy"], 2.0 / 3, 1e-12);
 }
 
@@ -283,7 +282,7 @@ TEST(Dtype, Float64IsTrainedAndStored) {
   ASSERT_EQ(starling(folder, std::string{small_job} + "--epochs 1 --dtype float64 --save m").code,
             0);
   EXPECT_TRUE(holds(starling(folder, "inspect m").out, "F64 [784, 10]"));
-  EXPECT_EQ(starling(folder, "evaluate --model-file m").code, 0);
+  EXPECT_EQ(starling(folder, "evaluate m").code, 0);
 }
 
 /// The library that defines the format reads what Starling writes.

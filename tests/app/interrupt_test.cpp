@@ -29,7 +29,7 @@ TEST_P(Interrupt, StopsInOrderAndSaves) {
   EXPECT_LT(json["wall_s"], 60.0);
   EXPECT_EQ(json["saved"], "m");
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"c", "m", "x.jsonl"}));
-  const Ran after = starling(folder, "evaluate --model-file m --json");
+  const Ran after = starling(folder, "evaluate m --json");
   ASSERT_EQ(after.code, 0) << after.err;
   EXPECT_EQ(nlohmann::json::parse(after.out)["accuracy"], json["test_accuracy"]);
   const Ran resumed =
