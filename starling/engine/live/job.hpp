@@ -40,7 +40,7 @@ struct Progress {
   /// Updates made, one a worker and step.
   std::uint64_t updates = 0;
   Spread spread;
-  /// The largest spread seen so far: exact in central mode, as reported elsewhere.
+  /// The largest max - min seen so far: exact in central mode, as reported elsewhere.
   core::Step max_lag = 0;
   /// Share of the workers' time spent waiting at barriers.
   double waiting_share = 0;
