@@ -180,6 +180,12 @@ std::string draws_text(const live::Progress& last) {
 
 }  // namespace
 
+std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took) {
+  std::string text = describe(data.train);
+  if (data.test) text += fmt::format("; {} to test on", data.test->size());
+  return text + "; " + duration_text(seconds(took));
+}
+
 std::string progress_line(const Running& job, const live::Progress& progress) {
   const auto& spread = progress.spread;
   std::string text =

@@ -186,8 +186,13 @@ TEST(Train, ShowsPlainLinesWhereThereIsNoTerminal) {
   const Ran ran =
       starling(folder, "train --data digits:n=300 --model softmax --seconds 2.5 --delay const:1ms");
   ASSERT_EQ(ran.code, 0) << ran.err;
-  const auto shown = lines(ran.err);
-  ASSERT_GE(shown.size(), 1U);
+  auto shown = lines(ran.err);
+  ASSERT_GE(shown.size(), 2U);
+  EXPECT_TRUE(shown[0].starts_with(
+      "loading digits:n=300 ... 240 rows, 784 features, 10 classes; 60 to test on; "))
+      << shown[0];
+  EXPECT_TRUE(shown[0].ends_with("s")) << shown[0];
+  shown.erase(shown.begin());
   for (const auto& line : shown)
     for (const char* part : {"updates/s", "steps ", "waiting "})
       EXPECT_TRUE(holds(line, part)) << line;
@@ -201,7 +206,9 @@ TEST(Train, RewritesOneLineOnATerminal) {
       "stty cols 60; exec " STARLING_PROGRAM " train --data digits:n=300 --seconds 1.2 > /dev/null";
   const Ran ran = run(folder, "/bin/sh", {"-c", "script -qec '" + command + "' /dev/null"});
   ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
-  std::istringstream shown{ran.out.substr(0, ran.out.find_last_of('\r'))};
+  const auto loaded = ran.out.find("\r\n");
+  ASSERT_TRUE(ran.out.starts_with("loading ")) << ran.out;
+  std::istringstream shown{ran.out.substr(loaded + 2, ran.out.find_last_of('\r') - loaded - 2)};
   int times = 0;
   for (std::string line; std::getline(shown, line, '\r'); ++times) {
     EXPECT_FALSE(holds(line, "\n")) << line;
