@@ -100,6 +100,36 @@ TEST_F(OwnProgram, TellsWhatAModelThrew) {
   EXPECT_TRUE(holds(ran.err, "failed 2 times at step 1: no gradient today")) << ran.err;
 }
 
+/// One worker, so that the step that fails, and what was learned before it, are always the same.
+TEST_F(OwnProgram, SavesNothingWhereTheFirstGradientIsNoNumber) {
+  folder_.write("m", "of an earlier job");
+  const Ran ran =
+      own("train --data linear:d=3,n=100 --model fragile:limit=-1,gradient --workers 1 "
+          "--barrier asp --eval-every 0 --quiet --json --save m");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(holds(ran.err, "worker 0, step 1: the gradient is not finite")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "m: is as it was, there is no good model to save")) << ran.err;
+  EXPECT_EQ(folder_.read("m"), "of an earlier job");
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["end"], "failed");
+  EXPECT_EQ(json["updates"], 0);
+  EXPECT_FALSE(json.contains("saved")) << ran.out;
+}
+
+TEST_F(OwnProgram, SavesWhatWasLearnedBeforeTheGradientIsNoNumber) {
+  folder_.write("x.csv", "0,2.5\n0,2.5\n0,2.5\n0,2.5\n0,2.5\n");
+  const Ran ran =
+      own("train --data csv:x.csv,task=value --model fragile:limit=0,gradient --workers 1 "
+          "--barrier asp --optimizer sgd:lr=0.1 --eval-every 0 --batch 4 --quiet --save m");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(holds(ran.err, "worker 0, step 2: the gradient is not finite")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "the last good model is in m")) << ran.err;
+  const Ran model = own("evaluate m --data csv:x.csv,task=value --json");
+  ASSERT_EQ(model.code, 0) << model.err;
+  // One step of 0.1 from a mean of 0 towards 2.5.
+  EXPECT_NEAR(nlohmann::json::parse(model.out)["error"], 2.25, 1e-6);
+}
+
 TEST_F(OwnProgram, SavesNothingWhereNoModelWasGood) {
   const Ran ran =
       own("train --data linear:d=10,n=500 --workers 1 --barrier asp "
