@@ -88,7 +88,12 @@ concept ParsedModel = requires(const Spec& spec, const D& data) {
 class Contents {
  public:
   /// A model over data of type D, written `--model name[:options]`. It is made, in this order, by
-  /// `M::parse(const Spec&, const D&)` -> Result<M>, by the constructor `M(const D&)`, or by `M()`.
+  /// `M::parse(const Spec&, const D&)` -> Result<M>, by the constructor `M(const D&)`, or by `M()`,
+  /// which leaves the fields of an aggregate at their defaults. A model with other values is made
+  /// by a function, see below:
+  ///
+  ///     contents.model<Ring>("ring", "my model",
+  ///                          [](SpecReader&, const models::Table&) { return Ring{.radius = 2}; });
   ///
   /// Tables are looked at for their shape only: where a saved model is read back, they hold the
   /// features and classes of its training data, but no rows.

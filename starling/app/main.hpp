@@ -6,8 +6,8 @@
 ///       return starling::main(argc, argv, starling::Contents{}.model<Ring>("ring", "my model"));
 ///     }
 ///
-/// examples/07_own_program.cpp is a whole one. It trains, evaluates, predicts and helps like
-/// `starling`, with your models, data and barriers beside the built-in ones (contents.hpp).
+/// It trains, evaluates, predicts and helps like `starling`, with your models, data and barriers
+/// beside the built-in ones (contents.hpp). examples/07_own_program.cpp is such a program.
 #pragma once
 
 #include "starling/app/contents.hpp"

@@ -17,15 +17,16 @@ struct Whole {
 
 struct One {
   using Scalar = float;
+  double loss = 7;
   static std::vector<models::Parameter> parameters() { return {{.name = "one"}}; }
   static void initialise(std::span<float> w, Random&) { w[0] = 1; }
   static double gradient(std::span<const float>, const Whole&, models::Batch, std::span<float>,
                          models::Pass&) {
     return 0;
   }
-  static models::Metrics evaluate(std::span<const float>, const Whole&, models::Batch,
-                                  models::Pass&) {
-    return {{"loss", 7}};
+  models::Metrics evaluate(std::span<const float>, const Whole&, models::Batch,
+                           models::Pass&) const {
+    return {{"loss", loss}};
   }
 };
 
@@ -64,6 +65,20 @@ TEST(Contents, AnOwnModelTakesItsOwnDataOnly) {
   EXPECT_FALSE((*model)->predict(Weights{std::vector<float>{1}}, *data).has_value());
   const auto table = load_whole(all, "linear:d=4,n=10", 1, std::nullopt);
   EXPECT_FALSE((*model)->accepts(*table));
+}
+
+TEST(Contents, AModelIsConfiguredByTheFunctionThatMakesIt) {
+  const auto data = AnyData::of(Whole{});
+  const auto all = Contents{}
+                       .model<One, Whole>("plain", "")
+                       .model<One, Whole>("set", "", [](SpecReader&, const Whole& whole) {
+                         return One{.loss = 10.0 * whole.n};
+                       });
+  const auto loss_of = [&](const char* name) {
+    return (*make_model(all, name, data, std::nullopt))->try_metrics(data)[0].value;
+  };
+  EXPECT_EQ(loss_of("plain"), 7);
+  EXPECT_EQ(loss_of("set"), 30);
 }
 
 TEST(Contents, AnOwnNameHidesABuiltInOne) {
