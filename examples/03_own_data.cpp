@@ -14,41 +14,36 @@
 
 using namespace starling;
 
-/// Points around the origin at a radius of 1 (class 0) or 2 (class 1), some noise added.
+/// Points around the origin at a radius of 1 (label -1) or 2 (label 1), some noise added.
 struct Rings {
   std::size_t count;
   std::uint64_t seed;
 
   struct Sample {
-    double x, y;
-    double label;
+    double x, y, label;
   };
   [[nodiscard]] std::size_t size() const { return count; }
   [[nodiscard]] Sample operator[](std::uint32_t i) const {
     Random random = Random::stream(seed, i);
     const double angle = random.real(0, 2 * std::numbers::pi);
     const double radius = 1 + i % 2 + 0.1 * random.normal();
-    return {radius * std::cos(angle), radius * std::sin(angle), i % 2 ? 1.0 : 0.0};
+    return {radius * std::cos(angle), radius * std::sin(angle), i % 2 ? 1.0 : -1.0};
   }
 };
 
-/// Logistic regression on x, y, x^2, y^2 and a constant.
+/// Logistic regression on the square of the radius: w = (slope, offset).
 struct RingModel {
   using Scalar = double;
-  using Features = std::array<double, 5>;
 
   [[nodiscard]] std::vector<models::Parameter> parameters() const {
-    return {{.name = "weights", .shape = {5}}};
+    return {{.name = "weights", .shape = {2}}};
   }
   void initialise(std::span<double> w, Random&) const { std::ranges::fill(w, 0.0); }
 
-  static Features features(const Rings::Sample& s) { return {s.x, s.y, s.x * s.x, s.y * s.y, 1}; }
-  static double score(std::span<const double> w, const Features& f) {
-    return std::inner_product(f.begin(), f.end(), w.begin(), 0.0);
-  }
-  /// The loss of a score for a label of 0 or 1.
-  static double log_loss(double score, double label) {
-    return std::log1p(std::exp(label > 0 ? -score : score));
+  static double square(const Rings::Sample& s) { return s.x * s.x + s.y * s.y; }
+  /// Above 0 where the sample is told right.
+  static double margin(std::span<const double> w, const Rings::Sample& s) {
+    return s.label * (w[0] * square(s) + w[1]);
   }
 
   double gradient(std::span<const double> w, const Rings& data, models::Batch batch,
@@ -57,11 +52,11 @@ struct RingModel {
     const double share = 1 / static_cast<double>(batch.size());
     for (const std::uint32_t i : batch) {
       const auto sample = data[i];
-      const Features f = features(sample);
-      const double s = score(w, f);
-      const double slope = share * (1 / (1 + std::exp(-s)) - sample.label);
-      for (std::size_t j = 0; j < f.size(); ++j) g[j] += slope * f[j];
-      loss += share * log_loss(s, sample.label);
+      const double m = margin(w, sample);
+      const double slope = -share * sample.label / (1 + std::exp(m));
+      g[0] += slope * square(sample);
+      g[1] += slope;
+      loss += share * std::log1p(std::exp(-m));
     }
     return loss;
   }
@@ -71,9 +66,9 @@ struct RingModel {
     double loss = 0;
     double right = 0;
     for (const std::uint32_t i : batch) {
-      const double s = score(w, features(data[i]));
-      loss += log_loss(s, data[i].label);
-      right += (s > 0) == (data[i].label > 0) ? 1 : 0;
+      const double m = margin(w, data[i]);
+      loss += std::log1p(std::exp(-m));
+      right += m > 0 ? 1 : 0;
     }
     const double n = static_cast<double>(batch.size());
     return {{"loss", loss / n}, {"accuracy", right / n}};

@@ -15,8 +15,6 @@
 #include "starling/engine/live/engine.hpp"
 
 using namespace starling;
-using Engine = live::ParameterEngine<double>;
-using Updates = std::vector<live::Update<double>>;
 using Point = std::array<double, 2>;
 
 constexpr std::size_t clusters = 4;
@@ -48,7 +46,7 @@ int main() {
 
   live::Hooks<double> hooks;
   hooks.schedule = [](auto&) { return std::vector<live::Selection>{{"sums"}}; };
-  hooks.push = [&](auto& turn) -> Updates {
+  hooks.push = [&](auto& turn) -> std::vector<live::Update<double>> {
     std::vector<double> sums(3 * clusters);
     double objective = 0;
     for (std::size_t p = turn.worker(); p < points.size(); p += turn.workers()) {
@@ -68,10 +66,10 @@ int main() {
     for (std::size_t i = 0; i < sums.size(); ++i) change[i] -= last[turn.worker()][i];
     last[turn.worker()] = std::move(sums);
     const auto step = static_cast<std::uint32_t>(turn.step());
-    return {{"sums", std::move(change)}, {"objective", {objective}, std::vector{step}}};
+    return {{"sums", change}, {"objective", {objective}, std::vector{step}}};
   };
 
-  auto engine = Engine::make(
+  auto engine = live::ParameterEngine<double>::make(
       {.workers = last.size(), .barrier = barrier::parse("bsp").value(), .steps = steps},
       {{"sums", {clusters, 3}}, live::Tensor<double>::by_rows("objective", {steps})}, hooks);
   if (!engine) return std::fprintf(stderr, "%s\n", engine.error().message.c_str()), 1;

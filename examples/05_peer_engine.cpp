@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "starling/engine/live/engine.hpp"
 
@@ -40,12 +41,10 @@ int main() {
   live::Hooks<double> hooks;
   // A worker reads the ranks of the pages that link to its own,
   hooks.schedule = [&](auto& turn) -> std::vector<live::Selection> {
-    std::vector<std::uint32_t> rows;
+    std::set<std::uint32_t> rows;
     for (auto page = turn.worker(); page < pages; page += turn.workers())
-      rows.insert(rows.end(), linked_by[page].begin(), linked_by[page].end());
-    std::ranges::sort(rows);
-    rows.erase(std::ranges::unique(rows).begin(), rows.end());
-    return {{"rank", rows}};
+      rows.insert(linked_by[page].begin(), linked_by[page].end());
+    return {{"rank", std::vector(rows.begin(), rows.end())}};
   };
   // computes its own from them,
   hooks.push = [&](auto& turn) -> std::vector<live::Update<double>> {
@@ -85,9 +84,9 @@ int main() {
       alone[page] = rank(page, [&](std::uint32_t p) { return alone[p]; });
   for (std::uint32_t page = 0; page < pages; ++page)
     if (std::abs(found[page] - alone[page]) > 1e-9) return 1;
-  const auto best = std::ranges::max_element(found) - found.begin();
-  std::printf("%lu updates; the first page is %td with a rank of %.5f\n",
-              static_cast<unsigned long>(outcome.last.updates), best,
-              *std::ranges::max_element(found));
-  std::printf("the ranks are as one machine finds them, to within 1e-9\n");
+  const auto best = std::ranges::max_element(found);
+  std::printf(
+      "%lu updates; the first page is %td with a rank of %.5f\n"
+      "the ranks are as one machine finds them, to within 1e-9\n",
+      static_cast<unsigned long>(outcome.last.updates), best - found.begin(), *best);
 }

@@ -65,12 +65,13 @@ class Command {
 
   CLI::App& app() { return app_; }
   [[nodiscard]] bool is_chosen() const { return app_.parsed(); }
+  [[nodiscard]] const std::string& name() const { return app_.get_name(); }
 
   [[nodiscard]] Result<void> refuse_extras() const {
     const auto extras = app_.remaining();
     if (extras.empty()) return {};
     const std::string flag = extras[0].substr(0, extras[0].find('='));
-    const std::string help = "`starling " + app_.get_name() + " --help` lists what is valid";
+    const std::string help = "`starling " + name() + " --help` lists what is valid";
     if (!flag.starts_with('-'))
       return Error{"'" + extras[0] + "' is one argument too many; " + help};
     std::vector<std::string> known;
@@ -144,9 +145,8 @@ class EvaluateArguments {
                     const Contents& contents)
       : command_(program, name, summary) {
     CLI::App& app = command_.app();
-    app.add_option("--model-file", options_.model_file, "what train --save wrote")
-        ->type_name("FILE")
-        ->required();
+    app.add_option("FILE", file_, "what train --save wrote")->type_name("");
+    app.add_option("--model-file", flag_, "the same, as a flag")->type_name("FILE");
     app.add_option("--data", options_.data, "what it is used on [what it was tested on]")
         ->type_name("SOURCE");
     app.add_option("--seed", seed_, "of generated data [1]")->type_name("N");
@@ -162,9 +162,16 @@ class EvaluateArguments {
   [[nodiscard]] const Command& command() const { return command_; }
   template <class Run>
   [[nodiscard]] Result<int> run(Run with, const Contents& contents) const {
+    const std::string call = "starling " + command_.name() + " FILE";
+    if (file_.empty() && flag_.empty())
+      return Error{"the saved model's file is missing; valid: " + call};
+    if (!file_.empty() && !flag_.empty())
+      return Error{"'" + file_ + "' and --model-file " + flag_ +
+                   " exclude each other; valid: one of them, as in " + call};
     const auto seed = seed_of(seed_);
     if (!seed) return seed.error();
     EvaluateOptions options = options_;
+    options.model_file = file_.empty() ? flag_ : file_;
     options.seed = *seed;
     return with(contents, options);
   }
@@ -172,6 +179,9 @@ class EvaluateArguments {
  private:
   Command command_;
   EvaluateOptions options_;
+  /// The model's file, as an argument and as a flag.
+  std::string file_;
+  std::string flag_;
   std::string seed_ = "1";
 };
 

@@ -9,7 +9,7 @@
 ///                                 make_rings) .barrier(half));
 ///     }
 ///
-/// A name of your own hides a built-in one.
+/// A name of your own hides a built-in one, but for barriers.
 #pragma once
 
 #include <concepts>
@@ -88,7 +88,12 @@ concept ParsedModel = requires(const Spec& spec, const D& data) {
 class Contents {
  public:
   /// A model over data of type D, written `--model name[:options]`. It is made, in this order, by
-  /// `M::parse(const Spec&, const D&)` -> Result<M>, by the constructor `M(const D&)`, or by `M()`.
+  /// `M::parse(const Spec&, const D&)` -> Result<M>, by the constructor `M(const D&)`, or by `M()`,
+  /// which leaves the fields of an aggregate at their defaults. A model with other values is made
+  /// by a function, see below:
+  ///
+  ///     contents.model<Ring>("ring", "my model",
+  ///                          [](SpecReader&, const models::Table&) { return Ring{.radius = 2}; });
   ///
   /// Tables are looked at for their shape only: where a saved model is read back, they hold the
   /// features and classes of its training data, but no rows.
@@ -137,7 +142,8 @@ class Contents {
     return *this;
   }
 
-  /// A barrier, written by its label; a `p` before it and `beta=` sample it.
+  /// A barrier, written by its label; a `p` before it and `beta=` sample it. A label that is a
+  /// built-in barrier's, or cannot be written, is refused when the program starts.
   Contents& barrier(barrier::Predicate rule, std::string summary = {}) {
     barriers_.push_back({std::move(rule), std::move(summary)});
     return *this;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <filesystem>
 #include <numeric>
 
 #include "starling/base/permutation.hpp"
@@ -28,6 +29,9 @@ bool is_own(const Contents& contents, const std::string& text) {
 }
 
 Error unknown(const Contents& contents, const std::string& name) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(name, ignored))
+    return Error{"'" + name + "' is a file; data is named with its format: " + forms_of_data(name)};
   std::vector<std::string> names;
   for (const auto& entry : contents.data()) names.push_back(entry.name);
   for (const auto& [known, summary] : models::source_names()) names.push_back(known);
@@ -103,6 +107,10 @@ Result<TrainAndTest> load_built_in(const DataRequest& request) {
 }
 
 }  // namespace
+
+std::string forms_of_data(const std::string& path) {
+  return "csv:" + path + ", libsvm:" + path + " or idx:" + path + ",LABELS";
+}
 
 Result<void> check_data(const Contents& contents, const std::string& text) {
   const auto spec = Spec::parse(text);

@@ -30,6 +30,9 @@ struct TrainAndTest {
 /// Refuses text that names no source, before anything is read.
 [[nodiscard]] Result<void> check_data(const Contents& contents, const std::string& text);
 
+/// How a file of data may be written as a source: "csv:FILE, ...".
+[[nodiscard]] std::string forms_of_data(const std::string& path);
+
 /// What is trained on and what is tested on.
 [[nodiscard]] Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& request);
 

@@ -18,6 +18,18 @@ std::size_t columns() {
 
 Display::Display(bool quiet) : quiet_(quiet), is_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
+void Display::begin(const std::string& what) {
+  if (quiet_) return;
+  std::fprintf(stderr, "%s ...", what.c_str());
+  std::fflush(stderr);
+  is_open_ = true;
+}
+
+void Display::finish(const std::string& outcome) {
+  if (is_open_) std::fprintf(stderr, " %s", outcome.c_str());
+  close();
+}
+
 void Display::show(const std::string& line) {
   if (quiet_) return;
   if (is_terminal_) {

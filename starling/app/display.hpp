@@ -1,5 +1,5 @@
-/// Progress while a job runs: on a terminal one line written over and over, elsewhere a line about
-/// every second. One thread at a time.
+/// What is said on the way. While a job runs: on a terminal one line written over and over,
+/// elsewhere a line about every second. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,10 @@ class Display {
   Display& operator=(const Display&) = delete;
   /// Ends the line that stands on the terminal.
   ~Display() { close(); }
+
+  /// A line in two parts, around what may take long.
+  void begin(const std::string& what);
+  void finish(const std::string& outcome);
 
   void show(const std::string& line);
   void close();

@@ -4,6 +4,7 @@
 
 #include "starling/app/commands.hpp"
 #include "starling/app/file_output.hpp"
+#include "starling/app/interrupt.hpp"
 #include "starling/app/model_file.hpp"
 #include "starling/base/text.hpp"
 
@@ -39,7 +40,7 @@ Result<AnyData> data_for(const Contents& contents, const StoredModel& stored,
 
 Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
   auto stored = read_model(options.model_file);
-  if (!stored) return std::move(stored).error().within("--model-file");
+  if (!stored) return std::move(stored).error();
   auto data = data_for(contents, *stored, options);
   if (!data) return std::move(data).error();
   auto model = model_in(contents, *stored, *data);
@@ -104,6 +105,7 @@ Result<int> predict_command(const Contents& contents, const EvaluateOptions& opt
   if (!predictions) return Error{"model " + use->model->print() + " has no predict()"};
   const std::string rows = rows_of(*use, *predictions);
   if (options.out.empty()) return put_out(rows, done);
+  const OrderlyStop orderly;  // what is begun is finished
   if (auto written = replace_file(options.out, rows); !written) {
     complain(written.error().message);
     return job_failed;

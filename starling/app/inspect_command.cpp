@@ -10,6 +10,8 @@
 namespace starling::app {
 namespace {
 
+constexpr std::string_view extension = ".safetensors";
+
 std::string row(const char* name, const std::string& value) {
   return fmt::format("  {:<10}{}\n", name, value);
 }
@@ -44,6 +46,9 @@ std::string describe_table(const models::Table& table) {
 
 Result<int> inspect_model(const std::string& path) {
   const auto file = safetensors::read(path);
+  if (!file && !path.ends_with(extension) && !safetensors::begins_well(path))
+    return Error{path + ": is no model that train --save wrote; data is named with its format: " +
+                 forms_of_data(path)};
   if (!file) return file.error();
   std::string text = path + "\n";
   std::size_t bytes = 0;
@@ -60,7 +65,7 @@ Result<int> inspect_model(const std::string& path) {
 
 Result<int> inspect_command(const Contents& contents, const std::string& what, std::uint64_t seed) {
   std::error_code ignored;
-  if (std::filesystem::exists(what, ignored) || what.ends_with(".safetensors"))
+  if (std::filesystem::exists(what, ignored) || what.ends_with(extension))
     return inspect_model(what);
   const auto data = load_whole(contents, what, seed, std::nullopt);
   if (!data) return data.error();

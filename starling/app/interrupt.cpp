@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <string_view>
 
 #include "starling/app/file_output.hpp"
 
@@ -14,9 +15,16 @@ static_assert(std::atomic<bool>::is_always_lock_free, "signal handlers may use t
 std::atomic<bool> orderly = false;
 std::atomic<bool> asked = false;
 
+/// Behind what stands on the terminal: ^C, and an unfinished line.
+void say(std::string_view words) {
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
+}
+
 void on_signal(int) {
   if (orderly && !asked.exchange(true)) return;
   discard_unfinished_file();
+  say(asked ? "\nstarling: interrupted twice, ended at once\n"
+            : "\nstarling: interrupted, nothing was saved\n");
   ::_exit(interrupted_code);
 }
 

@@ -7,14 +7,15 @@ namespace starling::app {
 /// The exit code of an interrupted program.
 inline constexpr int interrupted_code = 130;
 
-/// Takes over both signals. Outside of OrderlyStop they end the program at once, with
-/// interrupted_code and without a temporary file left behind.
+/// Takes over both signals. Outside of OrderlyStop they end the program at once, with a message,
+/// interrupted_code and no temporary file left behind.
 void watch_interrupts();
 
 /// True once a signal came during an OrderlyStop. Any thread.
 [[nodiscard]] bool is_interrupted() noexcept;
 
-/// While one lives, the first signal only makes is_interrupted() true.
+/// While one lives, the first signal only makes is_interrupted() true. Lives where something is
+/// saved.
 class OrderlyStop {
  public:
   OrderlyStop() noexcept;

@@ -69,14 +69,39 @@ struct Reader {
   }
 };
 
+/// What lies between `before` and `after`, its first occurrence; empty where there is none.
+std::string between(std::string_view text, std::string_view before, std::string_view after) {
+  const auto from = text.find(before);
+  if (from == std::string_view::npos) return {};
+  text.remove_prefix(from + before.size());
+  const auto to = text.find(after);
+  return std::string{trimmed(text.substr(0, to == std::string_view::npos ? 0 : to))};
+}
+
+/// In our words, where toml11's picture is of a key that is given twice; empty otherwise:
+///
+///     [error] toml::insert_value: value ("workers") already exists.
+///      --> job.toml
+///        |
+///      1 | workers = 4
+std::string repetition(std::string_view picture) {
+  const std::string key =
+      between(picture.substr(0, picture.find('\n')), "(\"", "\") already exists");
+  const std::string first = between(picture, " |\n", "|");
+  if (key.empty() || first.empty()) return {};
+  return key + ": is given twice, first in line " + first;
+}
+
 /// toml11's messages draw a picture over several lines; the first says what is wrong.
 Error syntax_error(const std::string& path, const toml::syntax_error& fault) {
   std::string what = fault.what();
+  const std::string place = path + ":" + std::to_string(fault.location().line()) + ": ";
+  if (const std::string twice = repetition(what); !twice.empty()) return Error{place + twice};
   what = what.substr(0, what.find('\n'));
   // "[error] toml::parse_key_value_pair: missing value ..." names toml11's function, too.
   if (const auto at = what.find("toml::"); at != std::string::npos) what.erase(0, at + 6);
   if (const auto at = what.find(": "); at < what.find(' ')) what.erase(0, at + 2);
-  return Error{path + ":" + std::to_string(fault.location().line()) + ": is no TOML: " + what};
+  return Error{place + "is no TOML: " + what};
 }
 
 Result<std::string> content_of(const std::string& path) {

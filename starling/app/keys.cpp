@@ -174,7 +174,7 @@ std::vector<Key> psp_keys() {
        "extra time of each step: none | const:20ms | exp:20ms | uniform:20ms [none]", group,
        [](In in) { return put(in.job.train.job.delay, live::parse_delay(in.text)); }},
       {"straggler", KeyKind::texts, "WHO",
-       "slow workers: 1:4x (one, 4 times slower) | 5%:4x; repeatable", group,
+       "slow workers: 1:4x (one, 4 times slower) | 25%:4x (a quarter); repeatable", group,
        [](In in) { return put_straggler(in.job, in.text); }},
       {"threads", KeyKind::count, "N", "compute threads [one for each processor]", group,
        [](In in) { return put(in.job.train.job.compute_threads, count_in(in.text, 1, 4096)); }},

@@ -26,9 +26,7 @@ Result<int> barriers_command(const Contents& contents) {
     text +=
         fmt::format("  {:<18} {:<14} {}\n", form, central ? "central mode" : "every mode", summary);
   };
-  for (const auto& d : barrier::descriptions())
-    if (!d.form.starts_with(barrier::Predicate::name) && !d.form.starts_with("ppredicate"))
-      line(d.form, d.summary, d.central_only);
+  for (const auto& d : barrier::descriptions()) line(d.form, d.summary, d.central_only);
   for (const auto& [rule, summary] : contents.barriers()) {
     line(rule.label, summary, true);
     line("p" + rule.label + ":beta=2", summary, false);

@@ -8,11 +8,21 @@
 #include "starling/app/interrupt.hpp"
 
 namespace starling {
+namespace {
+
+/// What the programmer got wrong is said whatever the command.
+Result<int> run(int argc, const char* const* argv, const Contents& contents) {
+  for (const auto& rule : contents.rules())
+    if (auto valid = barrier::check(rule); !valid) return std::move(valid).error();
+  return app::run_command_line(argc, argv, contents);
+}
+
+}  // namespace
 
 int main(int argc, const char* const* argv, Contents contents) {
   try {
     app::watch_interrupts();
-    const auto code = app::run_command_line(argc, argv, app::with_built_in(std::move(contents)));
+    const auto code = run(argc, argv, app::with_built_in(std::move(contents)));
     if (code) return *code;
     app::complain(code.error().message);
     return app::bad_input;

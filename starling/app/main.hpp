@@ -7,7 +7,7 @@
 ///     }
 ///
 /// It trains, evaluates, predicts and helps like `starling`, with your models, data and barriers
-/// beside the built-in ones (contents.hpp).
+/// beside the built-in ones (contents.hpp). examples/07_own_program.cpp is such a program.
 #pragma once
 
 #include "starling/app/contents.hpp"

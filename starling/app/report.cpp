@@ -80,8 +80,21 @@ std::string end_text(const Ended& ended) {
   return {};
 }
 
-barrier::Recheck recheck_of(const live::JobOptions& options) {
-  return options.recheck.value_or(core::default_recheck(options.mode));
+/// How who waits looks again; empty where the barrier draws no one, so that it does not matter.
+std::string recheck_text(const live::JobOptions& options) {
+  if (!options.barrier.sample || barrier::always_passes(options.barrier)) return {};
+  return barrier::print(options.recheck.value_or(core::default_recheck(options.mode)));
+}
+
+/// Empty where there is none.
+std::string delay_text(const live::JobOptions& options) {
+  return options.delay.law == live::Delay::Law::none ? std::string{} : live::print(options.delay);
+}
+
+std::vector<std::string> straggler_texts(const live::JobOptions& options) {
+  std::vector<std::string> texts;
+  for (const auto& straggler : options.stragglers) texts.push_back(live::print(straggler));
+  return texts;
 }
 
 Json spread_json(const live::Spread& spread) {
@@ -109,8 +122,10 @@ void add_settings(Json& json, const Running& job) {
   const auto& options = job.options;
   json["mode"] = core::print(options.job.mode);
   json["barrier"] = barrier::print(options.job.barrier);
-  json["recheck"] = barrier::print(recheck_of(options.job));
+  if (const auto recheck = recheck_text(options.job); !recheck.empty()) json["recheck"] = recheck;
   json["workers"] = options.job.workers;
+  if (const auto delay = delay_text(options.job); !delay.empty()) json["delay"] = delay;
+  if (const auto slow = straggler_texts(options.job); !slow.empty()) json["straggler"] = slow;
   json["seed"] = options.job.seed;
   json["model"] = job.model;
   json["dtype"] = print(job.element_type);
@@ -153,7 +168,7 @@ std::string row(const char* name, const std::string& value) {
 }
 
 std::string spread_text(const live::Progress& last) {
-  return fmt::format("min {}, median {}, max {}; largest lag {}", last.spread.min,
+  return fmt::format("min {}, median {}, max {}; at most {} apart", last.spread.min,
                      last.spread.median, last.spread.max, last.max_lag);
 }
 
@@ -164,6 +179,12 @@ std::string draws_text(const live::Progress& last) {
 }
 
 }  // namespace
+
+std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took) {
+  std::string text = describe(data.train);
+  if (data.test) text += fmt::format("; {} to test on", data.test->size());
+  return text + "; " + duration_text(seconds(took));
+}
 
 std::string progress_line(const Running& job, const live::Progress& progress) {
   const auto& spread = progress.spread;
@@ -186,8 +207,11 @@ std::string summary_table(const Ended& ended) {
   std::string text = fmt::format("{} on {} ({})\n", job.model, job.data, job.data_shape);
   text += row("mode", fmt::format("{}, {} worker{}", core::print(options.job.mode),
                                   options.job.workers, options.job.workers == 1 ? "" : "s"));
-  text += row("barrier", barrier::print(options.job.barrier) + ", recheck " +
-                             barrier::print(recheck_of(options.job)));
+  const std::string recheck = recheck_text(options.job);
+  text += row("barrier", barrier::print(options.job.barrier) +
+                             (recheck.empty() ? "" : ", recheck " + recheck));
+  text += row("delay", delay_text(options.job));
+  text += row("straggler", fmt::format("{}", fmt::join(straggler_texts(options.job), ", ")));
   text += row("optimizer",
               fmt::format("{}, batch {}", models::print(options.optimizer), options.batch));
   text += row("ended",

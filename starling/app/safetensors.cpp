@@ -239,6 +239,19 @@ Result<void> write(const std::string& path, const Metadata& metadata,
   return replace_file(path, pieces);
 }
 
+bool begins_well(const std::string& path) {
+  Input input{path};
+  std::uint64_t length = 0;
+  char first = 0;
+  try {
+    input.take(&length, length_bytes);
+    input.take(&first, 1);
+  } catch (const Malformed&) {
+    return false;
+  }
+  return length <= header_max && first == '{';
+}
+
 Result<File> read(const std::string& path) {
   std::error_code fault;
   const auto status = std::filesystem::status(path, fault);

@@ -69,6 +69,9 @@ struct File {
 [[nodiscard]] Result<void> write(const std::string& path, const Metadata& metadata,
                                  std::span<const View> tensors);
 
+/// True where the file begins as one of this format does; a damaged one may, too.
+[[nodiscard]] bool begins_well(const std::string& path);
+
 /// Refuses anything but a complete, well-formed file of F32, F64 and U64 tensors; never allocates
 /// more than a small multiple of the file's size. Values may be anything, NaN too.
 [[nodiscard]] Result<File> read(const std::string& path);

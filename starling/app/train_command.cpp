@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -7,6 +8,7 @@
 #include "starling/app/built_in.hpp"
 #include "starling/app/checkpoint.hpp"
 #include "starling/app/commands.hpp"
+#include "starling/app/display.hpp"
 #include "starling/app/file_output.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/job.hpp"
@@ -34,7 +36,11 @@ Error within_place(Error error, const Settings& settings, const char* key) {
 }
 
 Result<TrainAndTest> load(const Contents& contents, const Job& job, const Settings& settings) {
+  Display display{job.quiet};
+  display.begin("loading " + job.data.data);
+  const auto start = std::chrono::steady_clock::now();
   auto data = load_data(contents, job.data);
+  if (data) display.finish(loaded_text(*data, std::chrono::steady_clock::now() - start));
   if (data) return data;
   const bool names_a_key = data.error().message.starts_with("--");
   if (names_a_key || job.data.test) return placed(std::move(data).error(), settings);

@@ -25,6 +25,16 @@ std::string label(const AnyRule& rule) {
   return std::visit([](const auto& r) { return std::string{r.name}; }, rule);
 }
 
+/// True where text means a built-in barrier by `label`, or by the name of its sampled form.
+bool is_taken(const std::string& label) {
+  bool taken = false;
+  for_each_rule([&]<class R>(R) {
+    const std::string name{R::name};
+    taken = taken || label == name || label == "p" + name || "p" + label == name;
+  });
+  return taken;
+}
+
 std::vector<std::string> known_names(std::span<const Predicate> own) {
   std::vector<std::string> names;
   const auto add = [&](std::string_view name) {
@@ -79,7 +89,20 @@ std::optional<Step> spread_bound(const Barrier& barrier) {
   return std::nullopt;
 }
 
+Result<void> check(const Predicate& rule) {
+  const auto refuse = [&](const std::string& why) {
+    return Error{"the label '" + rule.label + "' of a barrier of your own " + why};
+  };
+  const auto parts = [](unsigned char c) { return c <= ' ' || c == ':' || c == ',' || c == '='; };
+  if (rule.label.empty() || std::ranges::any_of(rule.label, parts))
+    return refuse("cannot be written in a job; valid: one word without ':', ',' and '='");
+  if (is_taken(rule.label)) return refuse("is a built-in barrier's; valid: any other");
+  return {};
+}
+
 Result<void> check(const Barrier& barrier, std::size_t workers) {
+  if (const auto* own = std::get_if<Predicate>(&barrier.rule))
+    if (auto valid = check(*own); !valid) return valid;
   if (!barrier.sample || *barrier.sample < workers) return {};
   std::string valid = workers > 1 ? "0 to " + std::to_string(workers - 1) : "0";
   return Error{"barrier " + print(barrier) + ": beta=" + std::to_string(*barrier.sample) +
@@ -90,6 +113,8 @@ Result<void> check(const Barrier& barrier, std::size_t workers) {
 Result<Barrier> parse(std::string_view text, std::span<const Predicate> own) {
   auto spec = Spec::parse(text);
   if (!spec) return std::move(spec).error().within("barrier");
+  for (const Predicate& rule : own)
+    if (auto valid = check(rule); !valid) return std::move(valid).error();
   SpecReader read{*spec};
   Barrier barrier;
   auto rule = find_rule(spec->name, read, own);

@@ -50,7 +50,12 @@ struct Barrier {
 /// The largest spread (fastest minus slowest step) the barrier allows; nullopt: unbounded.
 [[nodiscard]] std::optional<Step> spread_bound(const Barrier& barrier);
 
-/// Refuses what no job can run: a sample among fewer than beta others.
+/// Refuses a label by which parse() could not find the rule: one that is empty or holds white
+/// space,
+/// `:`, `,` or `=`, and one that a built-in barrier has, with or without a `p` before it.
+[[nodiscard]] Result<void> check(const Predicate& rule);
+
+/// Refuses what no job can run: a sample among fewer than beta others, a predicate of a bad label.
 [[nodiscard]] Result<void> check(const Barrier& barrier, std::size_t workers);
 
 /// Reads `bsp`, `ssp:s=4`, `asp`, `pbsp:beta=10`, `pssp:s=4,beta=10` and, by their labels, the

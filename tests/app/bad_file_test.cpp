@@ -59,6 +59,10 @@ INSTANTIATE_TEST_SUITE_P(
     Data, BadFile,
     testing::Values(
         Bad{"CsvMissing", "train --data csv:x.csv", {}, {"--data: ", "x.csv", "No such file"}},
+        Bad{"CsvWithoutFormat",
+            "train --data x.csv",
+            {{"x.csv", "1,2\n"}},
+            {"--data: 'x.csv' is a file", "csv:x.csv, libsvm:x.csv or idx:x.csv,LABELS"}},
         Bad{"CsvEmpty", "train --data csv:x.csv", {{"x.csv", ""}}, {"x.csv: is empty"}},
         Bad{"CsvText",
             "train --data csv:x.csv",
@@ -124,9 +128,15 @@ INSTANTIATE_TEST_SUITE_P(
     Models, BadFile,
     testing::Values(
         Bad{"Empty", "inspect m.safetensors", {{"m.safetensors", ""}}, {"it has 0 bytes"}},
-        Bad{"NoHeader", "inspect m", {{"m", safetensors("", 0)}}, {"does not start with '{'"}},
+        Bad{"NoHeader", "evaluate m", {{"m", safetensors("", 0)}}, {"does not start with '{'"}},
+        Bad{"DataForAModel",
+            "inspect x.csv",
+            {{"x.csv", "a,b\n1,2\n3,4\n"}},
+            {"x.csv: is no model that train --save wrote",
+             "csv:x.csv, libsvm:x.csv or idx:x.csv,L"}},
+        Bad{"ShortDataForAModel", "inspect x", {{"x", "1\n"}}, {"csv:x, libsvm:x or idx:x,LABELS"}},
         Bad{"HugeHeader",
-            "inspect m",
+            "evaluate m",
             {{"m", std::string(8, '\xff') + "{}"}},
             {"its header would have 18446744073709551615 bytes"}},
         Bad{"CutHeader",
@@ -185,18 +195,18 @@ INSTANTIATE_TEST_SUITE_P(
             {{"m", safetensors(R"({"__metadata__":{"a":1}})", 0)}},
             {"__metadata__ 'a' is no string"}},
         Bad{"NoNotes",
-            "evaluate --model-file m",
+            "evaluate m",
             {{"m", safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"), 4)}},
             {"has no 'model' in its metadata", "starling train --save"}},
         Bad{"NoTensor",
-            "evaluate --model-file m --data digits:n=10",
+            "evaluate m --data digits:n=10",
             {{"m", safetensors(R"({"__metadata__":{"model":"softmax","dtype":"float32",)"
                                R"("data":"digits","seed":"1","features":"784","classes":"10",)"
                                R"("sparse":"false","first_label":"0","signed_labels":"false"}})",
                                0)}},
             {"tensor 'weights' is missing"}},
         Bad{"WrongShape",
-            "evaluate --model-file m --data digits:n=10",
+            "evaluate m --data digits:n=10",
             {{"m", safetensors(R"({"__metadata__":{"model":"softmax:bias=0","dtype":"float32",)"
                                R"("data":"digits","seed":"1","features":"784","classes":"10",)"
                                R"("sparse":"false","first_label":"0","signed_labels":"false"},)"

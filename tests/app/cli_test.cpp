@@ -186,8 +186,13 @@ TEST(Train, ShowsPlainLinesWhereThereIsNoTerminal) {
   const Ran ran =
       starling(folder, "train --data digits:n=300 --model softmax --seconds 2.5 --delay const:1ms");
   ASSERT_EQ(ran.code, 0) << ran.err;
-  const auto shown = lines(ran.err);
-  ASSERT_GE(shown.size(), 1U);
+  auto shown = lines(ran.err);
+  ASSERT_GE(shown.size(), 2U);
+  EXPECT_TRUE(shown[0].starts_with(
+      "loading digits:n=300 ... 240 rows, 784 features, 10 classes; 60 to test on; "))
+      << shown[0];
+  EXPECT_TRUE(shown[0].ends_with("s")) << shown[0];
+  shown.erase(shown.begin());
   for (const auto& line : shown)
     for (const char* part : {"updates/s", "steps ", "waiting "})
       EXPECT_TRUE(holds(line, part)) << line;
@@ -201,7 +206,9 @@ TEST(Train, RewritesOneLineOnATerminal) {
       "stty cols 60; exec " STARLING_PROGRAM " train --data digits:n=300 --seconds 1.2 > /dev/null";
   const Ran ran = run(folder, "/bin/sh", {"-c", "script -qec '" + command + "' /dev/null"});
   ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
-  std::istringstream shown{ran.out.substr(0, ran.out.find_last_of('\r'))};
+  const auto loaded = ran.out.find("\r\n");
+  ASSERT_TRUE(ran.out.starts_with("loading ")) << ran.out;
+  std::istringstream shown{ran.out.substr(loaded + 2, ran.out.find_last_of('\r') - loaded - 2)};
   int times = 0;
   for (std::string line; std::getline(shown, line, '\r'); ++times) {
     EXPECT_FALSE(holds(line, "\n")) << line;
@@ -236,7 +243,7 @@ TEST(Evaluate, NeedsTheFileOnlyAndSaysWhatTrainSaid) {
   const Folder folder;
   const Json trained = Json::parse(
       starling(folder, std::string{small_job} + "--epochs 5 --save m.safetensors --json").out);
-  const Ran ran = starling(folder, "evaluate --model-file m.safetensors --json");
+  const Ran ran = starling(folder, "evaluate m.safetensors --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const Json json = Json::parse(ran.out);
   EXPECT_EQ(json["samples"], 60);
@@ -256,14 +263,13 @@ TEST(Predict, WritesLabelsAsTheDataHasThem) {
                                "--quiet --save m.safetensors");
   ASSERT_EQ(trained.code, 0) << trained.err;
   folder.write("new.csv", "x,y\n5,2\n4,2\n-4,2\n");  // only class 2, and one wrong
-  const Ran ran =
-      starling(folder, "predict --model-file m.safetensors --data csv:new.csv --out p.csv");
+  const Ran ran = starling(folder, "predict m.safetensors --data csv:new.csv --out p.csv");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(folder.read("p.csv"), "index,prediction,label\n0,2,2\n1,2,2\n2,1,2\n");
-  const Ran shown = starling(folder, "predict --model-file m.safetensors --data csv:new.csv");
+  const Ran shown = starling(folder, "predict m.safetensors --data csv:new.csv");
   EXPECT_EQ(shown.out, folder.read("p.csv"));
-  const Json figures = Json::parse(
-      starling(folder, "evaluate --model-file m.safetensors --data csv:new.csv --json").out);
+  const Json figures =
+      Json::parse(starling(folder, "evaluate m.safetensors --data csv:new.csv --json").out);
   EXPECT_NEAR(figures["accuracy"], 2.0 / 3, 1e-12);
 }
 
@@ -283,7 +289,7 @@ TEST(Dtype, Float64IsTrainedAndStored) {
   ASSERT_EQ(starling(folder, std::string{small_job} + "--epochs 1 --dtype float64 --save m").code,
             0);
   EXPECT_TRUE(holds(starling(folder, "inspect m").out, "F64 [784, 10]"));
-  EXPECT_EQ(starling(folder, "evaluate --model-file m").code, 0);
+  EXPECT_EQ(starling(folder, "evaluate m").code, 0);
 }
 
 /// The library that defines the format reads what Starling writes.

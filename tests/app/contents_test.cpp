@@ -4,6 +4,7 @@
 
 #include "starling/app/built_in.hpp"
 #include "starling/app/data.hpp"
+#include "starling/app/main.hpp"
 
 namespace starling::app {
 namespace {
@@ -16,15 +17,16 @@ struct Whole {
 
 struct One {
   using Scalar = float;
+  double loss = 7;
   static std::vector<models::Parameter> parameters() { return {{.name = "one"}}; }
   static void initialise(std::span<float> w, Random&) { w[0] = 1; }
   static double gradient(std::span<const float>, const Whole&, models::Batch, std::span<float>,
                          models::Pass&) {
     return 0;
   }
-  static models::Metrics evaluate(std::span<const float>, const Whole&, models::Batch,
-                                  models::Pass&) {
-    return {{"loss", 7}};
+  models::Metrics evaluate(std::span<const float>, const Whole&, models::Batch,
+                           models::Pass&) const {
+    return {{"loss", loss}};
   }
 };
 
@@ -65,6 +67,20 @@ TEST(Contents, AnOwnModelTakesItsOwnDataOnly) {
   EXPECT_FALSE((*model)->accepts(*table));
 }
 
+TEST(Contents, AModelIsConfiguredByTheFunctionThatMakesIt) {
+  const auto data = AnyData::of(Whole{});
+  const auto all = Contents{}
+                       .model<One, Whole>("plain", "")
+                       .model<One, Whole>("set", "", [](SpecReader&, const Whole& whole) {
+                         return One{.loss = 10.0 * whole.n};
+                       });
+  const auto loss_of = [&](const char* name) {
+    return (*make_model(all, name, data, std::nullopt))->try_metrics(data)[0].value;
+  };
+  EXPECT_EQ(loss_of("plain"), 7);
+  EXPECT_EQ(loss_of("set"), 30);
+}
+
 TEST(Contents, AnOwnNameHidesABuiltInOne) {
   Contents own;
   own.data("digits", "",
@@ -72,6 +88,18 @@ TEST(Contents, AnOwnNameHidesABuiltInOne) {
   const auto data = load_whole(with_built_in(own), "digits", 9, std::nullopt);
   ASSERT_TRUE(data);
   EXPECT_EQ(data->size(), 9U);
+}
+
+TEST(Contents, ABarrierThatHidesABuiltInOneIsRefusedWhateverTheCommand) {
+  const auto rule = barrier::Predicate::make(
+      "ssp", [](barrier::Step, std::span<const barrier::Step>) { return true; });
+  testing::internal::CaptureStderr();
+  const std::array words{"mine", "models"};
+  EXPECT_EQ(starling::main(2, words.data(), Contents{}.barrier(rule)), 2);
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "starling: the label 'ssp' of a barrier of your own is a built-in barrier's; valid: any "
+      "other\n");
 }
 
 TEST(Contents, AnIndivisibleTypeIsTrainedOnWhole) {

@@ -75,8 +75,7 @@ TEST_F(FullDisk, StopsAJobThatCannotWriteItsMetricsAndKeepsWholeLines) {
 
 TEST_F(FullDisk, LeavesNoPartOfPredictions) {
   ASSERT_EQ(starling(folder_, std::string{small_job} + "--epochs 1 --save m").code, 0);
-  const Ran ran =
-      starling(folder_, "predict --model-file m --data digits:n=20000 --out disk/p.csv");
+  const Ran ran = starling(folder_, "predict m --data digits:n=20000 --out disk/p.csv");
   EXPECT_EQ(ran.code, 1);
   EXPECT_NE(ran.err.find("disk/p.csv: cannot be written: No space left"), std::string::npos);
   EXPECT_TRUE(on_disk().empty());

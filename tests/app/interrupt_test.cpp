@@ -6,12 +6,14 @@
 namespace starling::app {
 namespace {
 
-/// Waits until the job has shown progress.
-void wait_for_progress(const Process& process) {
-  for (int i = 0; i < 10'000 && process.err().find("updates/s") == std::string::npos; ++i)
+/// Waits until the program has said `words`.
+void wait_for(const Process& process, const std::string& words) {
+  for (int i = 0; i < 10'000 && process.err().find(words) == std::string::npos; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds{10});
-  ASSERT_NE(process.err().find("updates/s"), std::string::npos) << process.err();
+  ASSERT_NE(process.err().find(words), std::string::npos) << process.err();
 }
+
+void wait_for_progress(const Process& process) { wait_for(process, "updates/s"); }
 
 class Interrupt : public testing::TestWithParam<int> {};
 
@@ -29,7 +31,7 @@ TEST_P(Interrupt, StopsInOrderAndSaves) {
   EXPECT_LT(json["wall_s"], 60.0);
   EXPECT_EQ(json["saved"], "m");
   EXPECT_EQ(folder.names(), (std::vector<std::string>{"c", "m", "x.jsonl"}));
-  const Ran after = starling(folder, "evaluate --model-file m --json");
+  const Ran after = starling(folder, "evaluate m --json");
   ASSERT_EQ(after.code, 0) << after.err;
   EXPECT_EQ(nlohmann::json::parse(after.out)["accuracy"], json["test_accuracy"]);
   const Ran resumed =
@@ -39,15 +41,16 @@ TEST_P(Interrupt, StopsInOrderAndSaves) {
 
 INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM));
 
-TEST(InterruptWhileLoading, EndsAtOnce) {
+TEST(InterruptWhileLoading, EndsAtOnceAndSaysThatNothingWasSaved) {
   const Folder folder;
   Process process{folder, STARLING_PROGRAM, words("train --data digits:n=400000 --save m")};
-  std::this_thread::sleep_for(std::chrono::milliseconds{500});
+  wait_for(process, "loading digits:n=400000 ...");
   const auto asked = std::chrono::steady_clock::now();
   process.signal(SIGINT);
   const Ran ran = process.wait();
   EXPECT_EQ(ran.code, 130);
   EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err, "loading digits:n=400000 ...\nstarling: interrupted, nothing was saved\n");
   EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds{10});
   EXPECT_TRUE(folder.names().empty());
 }
@@ -74,7 +77,9 @@ TEST(InterruptTwice, EndsAtOnce) {
   std::this_thread::sleep_for(std::chrono::milliseconds{300});
   const auto second = std::chrono::steady_clock::now();
   process.signal(SIGINT);
-  EXPECT_EQ(process.wait().code, 130);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_TRUE(ran.err.ends_with("\nstarling: interrupted twice, ended at once\n")) << ran.err;
   EXPECT_LT(std::chrono::steady_clock::now() - second, std::chrono::seconds{20});
   EXPECT_TRUE(folder.names().empty());
 }

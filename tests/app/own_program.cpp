@@ -101,13 +101,16 @@ struct Mean {
   }
 };
 
-/// Mean, but its loss is no number once the mean has come above `limit`.
+/// Mean, but its loss, or only its gradient, is no number once the mean has come above `limit`.
 struct Fragile : Mean {
   float limit = 0;
+  bool in_gradient = false;
   double gradient(std::span<const float> w, const Table& data, Batch batch, std::span<float> g,
                   Pass& pass) const {
     const double loss = Mean::gradient(w, data, batch, g, pass);
-    return w[0] > limit ? std::numeric_limits<double>::quiet_NaN() : loss;
+    if (w[0] <= limit) return loss;
+    if (in_gradient) g[0] = std::numeric_limits<float>::quiet_NaN();
+    return in_gradient ? loss : std::numeric_limits<double>::quiet_NaN();
   }
 };
 
@@ -131,10 +134,11 @@ int main(int argc, char** argv) {
       starling::Contents{}
           .model<Circle, Ring>("circle", "a circle through points")
           .model<Mean>("mean", "the labels' mean")
-          .model<Fragile>("fragile", "fails above a limit: fragile[:limit=0.5]",
+          .model<Fragile>("fragile", "fails above a limit: fragile[:limit=0.5,gradient]",
                           [](SpecReader& options, const Table&) {
                             Fragile model;
-                            model.limit = static_cast<float>(options.number("limit", 0.5, 0, 100));
+                            model.limit = static_cast<float>(options.number("limit", 0.5, -1, 100));
+                            model.in_gradient = options.flag("gradient");
                             return model;
                           })
           .model<Throwing>("throwing", "throws")

@@ -36,7 +36,7 @@ TEST_F(OwnProgram, TrainsAModelOverDataOfItsOwnInEachMode) {
     EXPECT_EQ(json["dtype"], "float64");
     EXPECT_LT(json["test_loss"], 0.01) << how;
   }
-  const Ran evaluated = own("evaluate --model-file m --data ring:n=50,radius=3 --json");
+  const Ran evaluated = own("evaluate m --data ring:n=50,radius=3 --json");
   ASSERT_EQ(evaluated.code, 0) << evaluated.err;
   EXPECT_NEAR(nlohmann::json::parse(evaluated.out)["loss"], 1, 0.05);
 }
@@ -45,7 +45,7 @@ TEST_F(OwnProgram, TrainsAModelOverTables) {
   const Ran ran = own("train --model mean --data linear:d=3,n=500 --epochs 20 --quiet --json");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_TRUE(nlohmann::json::parse(ran.out).contains("test_error"));
-  EXPECT_TRUE(holds(own("predict --model-file none").err, "no such file"));
+  EXPECT_TRUE(holds(own("predict none").err, "no such file"));
 }
 
 TEST_F(OwnProgram, RefusesWhatDoesNotFitTogether) {
@@ -65,7 +65,7 @@ TEST_F(OwnProgram, RefusesWhatDoesNotFitTogether) {
 
 TEST_F(OwnProgram, OpensOnlyModelsThatItContains) {
   ASSERT_EQ(own("train --model circle --data ring --epochs 1 --quiet --save m").code, 0);
-  const Ran ran = starling(folder_, "evaluate --model-file m --data digits:n=10");
+  const Ran ran = starling(folder_, "evaluate m --data digits:n=10");
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(holds(ran.err, "m: unknown model 'circle'")) << ran.err;
 }
@@ -84,7 +84,7 @@ TEST_F(OwnProgram, KeepsTheLastGoodModelWhenTheLossIsNoNumber) {
   EXPECT_EQ(json["end"], "failed");
   EXPECT_TRUE(holds(json["error"], "the loss is"));
   // The mean of m lies above the limit, where it was seen to fail, but not where it was going.
-  const Ran model = own("evaluate --model-file m --data csv:x.csv,task=value --json");
+  const Ran model = own("evaluate m --data csv:x.csv,task=value --json");
   ASSERT_EQ(model.code, 0) << model.err;
   const double error = nlohmann::json::parse(model.out)["error"];
   EXPECT_LT(error, 1.5);
@@ -98,6 +98,36 @@ TEST_F(OwnProgram, TellsWhatAModelThrew) {
   EXPECT_EQ(ran.code, 1);
   EXPECT_FALSE(folder_.has("m")) << "an untrained model is not a good one";
   EXPECT_TRUE(holds(ran.err, "failed 2 times at step 1: no gradient today")) << ran.err;
+}
+
+/// One worker, so that the step that fails, and what was learned before it, are always the same.
+TEST_F(OwnProgram, SavesNothingWhereTheFirstGradientIsNoNumber) {
+  folder_.write("m", "of an earlier job");
+  const Ran ran =
+      own("train --data linear:d=3,n=100 --model fragile:limit=-1,gradient --workers 1 "
+          "--barrier asp --eval-every 0 --quiet --json --save m");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(holds(ran.err, "worker 0, step 1: the gradient is not finite")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "m: is as it was, there is no good model to save")) << ran.err;
+  EXPECT_EQ(folder_.read("m"), "of an earlier job");
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["end"], "failed");
+  EXPECT_EQ(json["updates"], 0);
+  EXPECT_FALSE(json.contains("saved")) << ran.out;
+}
+
+TEST_F(OwnProgram, SavesWhatWasLearnedBeforeTheGradientIsNoNumber) {
+  folder_.write("x.csv", "0,2.5\n0,2.5\n0,2.5\n0,2.5\n0,2.5\n");
+  const Ran ran =
+      own("train --data csv:x.csv,task=value --model fragile:limit=0,gradient --workers 1 "
+          "--barrier asp --optimizer sgd:lr=0.1 --eval-every 0 --batch 4 --quiet --save m");
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(holds(ran.err, "worker 0, step 2: the gradient is not finite")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "the last good model is in m")) << ran.err;
+  const Ran model = own("evaluate m --data csv:x.csv,task=value --json");
+  ASSERT_EQ(model.code, 0) << model.err;
+  // One step of 0.1 from a mean of 0 towards 2.5.
+  EXPECT_NEAR(nlohmann::json::parse(model.out)["error"], 2.25, 1e-6);
 }
 
 TEST_F(OwnProgram, SavesNothingWhereNoModelWasGood) {

@@ -25,6 +25,7 @@ live::Progress progress() {
   figures.elapsed = std::chrono::seconds{2};
   figures.updates = 100;
   figures.spread = {48, 50, 52};
+  figures.max_lag = 4;
   figures.waiting_share = 0.125;
   figures.loss = 0.5;
   return figures;
@@ -62,6 +63,48 @@ TEST(Summary, CountsOnlyWhatThisRunMade) {
   EXPECT_FALSE(Json::parse(summary_json({.job = job, .outcome = outcome})).contains("draws"));
 }
 
+Json json_of(const Running& job) {
+  const live::Outcome outcome;
+  return Json::parse(summary_json({.job = job, .outcome = outcome}));
+}
+
+std::string table_of(const Running& job) {
+  const live::Outcome outcome;
+  return summary_table({.job = job, .outcome = outcome});
+}
+
+TEST(Summary, NamesDelayAndStragglersWhereThereAreAny) {
+  Running job = running();
+  EXPECT_FALSE(json_of(job).contains("delay"));
+  EXPECT_FALSE(json_of(job).contains("straggler"));
+  for (const char* absent : {"delay", "straggler"})
+    EXPECT_EQ(table_of(job).find(absent), std::string::npos) << table_of(job);
+  job.options.job.delay = live::parse_delay("exp:20ms").value();
+  job.options.job.stragglers = {live::parse_straggler("1:4x").value(),
+                                live::parse_straggler("50%:2x").value()};
+  EXPECT_EQ(json_of(job)["delay"], "exp:20ms");
+  EXPECT_EQ(json_of(job)["straggler"], (Json{"1:4x", "50%:2x"}));
+  EXPECT_NE(table_of(job).find("\n  delay       exp:20ms\n  straggler   1:4x, 50%:2x\n"),
+            std::string::npos)
+      << table_of(job);
+}
+
+TEST(Summary, NamesTheRecheckOnlyWhereWorkersAreDrawn) {
+  Running job = running();
+  EXPECT_EQ(json_of(job)["recheck"], "notify+interval:auto");
+  EXPECT_NE(table_of(job).find("pssp:s=4,beta=2, recheck notify+interval:auto\n"),
+            std::string::npos);
+  job.options.job.mode = core::Mode::central;
+  EXPECT_EQ(json_of(job)["recheck"], "arrival");
+  job.options.job.recheck = barrier::parse_recheck("interval:5ms").value();
+  EXPECT_EQ(json_of(job)["recheck"], "interval:5ms");
+  for (const char* other : {"bsp", "ssp:s=4", "asp", "pbsp:beta=0", "pssp:s=inf,beta=2"}) {
+    job.options.job.barrier = barrier::parse(other).value();
+    EXPECT_FALSE(json_of(job).contains("recheck")) << other;
+    EXPECT_EQ(table_of(job).find("recheck"), std::string::npos) << table_of(job);
+  }
+}
+
 TEST(Summary, IsValidJsonWhateverTheFigures) {
   const Running job = running();
   live::Outcome outcome;
@@ -80,7 +123,7 @@ TEST(Summary, TableLeavesOutWhatWasNotMeasured) {
   live::Outcome outcome;
   outcome.last = progress();
   const std::string table = summary_table({.job = job, .outcome = outcome});
-  EXPECT_NE(table.find("min 48, median 50, max 52"), std::string::npos) << table;
+  EXPECT_NE(table.find("min 48, median 50, max 52; at most 4 apart\n"), std::string::npos) << table;
   for (const char* absent : {"test", "train ", "draws", "saved", "truth"})
     EXPECT_EQ(table.find(std::string{"\n  "} + absent), std::string::npos) << table;
 }

@@ -64,6 +64,27 @@ TEST(Parse, KnowsAPredicateOnlyWhereItIsGiven) {
             "barrier: 'predicate' is unknown; valid: bsp, pbsp, ssp, pssp, asp, never, pnever");
 }
 
+TEST(Parse, RefusesLabelsThatCouldNotBeFound) {
+  const auto refusal_of = [](const std::string& label) {
+    const auto rule = Predicate::make(label, [](Step, std::span<const Step>) { return true; });
+    const auto checked = check(rule);
+    EXPECT_EQ(bool(parse("asp", std::array{rule})), bool(checked)) << label;
+    EXPECT_EQ(bool(check(sampled(rule, 1), 4)), bool(checked)) << label;
+    return checked ? "taken" : checked.error().message;
+  };
+  for (const char* label : {"", "a:b", "a,b", "a=b", "a b", "a\n"})
+    EXPECT_EQ(refusal_of(label),
+              "the label '" + std::string{label} +
+                  "' of a barrier of your own cannot be written in a job; valid: one word without "
+                  "':', ',' and '='");
+  for (const char* label : {"bsp", "pbsp", "ssp", "pssp", "asp", "pasp"})
+    EXPECT_EQ(refusal_of(label),
+              "the label '" + std::string{label} +
+                  "' of a barrier of your own is a built-in barrier's; valid: any other");
+  for (const char* label : {"half", "p", "sp", "k-of_n", "\xc2\xbd", "predicate"})
+    EXPECT_EQ(refusal_of(label), "taken") << label;
+}
+
 TEST(Parse, RefusesAStalenessThatIsNoCount) {
   EXPECT_EQ(refusal("ssp:s=-1"), "barrier: ssp: s=-1 must be a whole number >= 0");
   EXPECT_EQ(refusal("ssp:s=1.5"), "barrier: ssp: s=1.5 must be a whole number >= 0");

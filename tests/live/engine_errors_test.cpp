@@ -46,9 +46,8 @@ std::string pushing(Updates updates) {
 TEST(EngineMakes, NothingFromOptionsThatCannotWork) {
   EXPECT_EQ(refusal({.workers = 0, .steps = 1}),
             "parameter engine: workers=0: a job needs at least 1 worker");
-  EXPECT_EQ(
-      refusal({}),
-      "parameter engine: the job would never end: give a number of steps, a time or a target");
+  EXPECT_EQ(refusal({}),
+            "parameter engine: the job would never end; valid: steps, time or the hook stop");
   EXPECT_EQ(refusal({.mode = core::Mode::peer, .steps = 1}),
             "parameter engine: mode peer is another engine's; valid: central, hybrid");
   EXPECT_EQ(refusal<PeerEngine<double>>({.mode = core::Mode::central, .steps = 1}),

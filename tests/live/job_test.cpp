@@ -356,7 +356,8 @@ TEST(Job, RefusesWhatCannotRun) {
   EXPECT_EQ(refusal([](TrainOptions& o) { o.batch = 0; }),
             "batch=0: a batch holds at least 1 sample");
   EXPECT_EQ(refusal([](TrainOptions& o) { o.job.time.reset(); }),
-            "the job would never end: give a number of steps, a time or a target");
+            "the job would never end; valid: epochs, steps, a time (seconds), until or, in code, "
+            "stop_when");
   EXPECT_EQ(refusal([](TrainOptions& o) { o.job.stragglers = {{.count = 9, .factor = 2}}; }),
             "straggler 9:2x: more stragglers than the job's 3 workers");
   EXPECT_NE(refusal([](TrainOptions& o) {

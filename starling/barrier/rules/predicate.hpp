@@ -22,7 +22,8 @@ struct Predicate {
   static constexpr std::string_view name = "predicate";
   static constexpr std::string_view summary = "a rule of your own, given in code";
 
-  /// What is printed, and the name in job files of a program that contains it.
+  /// What is printed, and the name in job files of a program that contains it: one word without
+  /// `:`, `,` and `=` that is no built-in barrier's. barrier::check refuses others.
   std::string label = "predicate";
   std::shared_ptr<const Function> function;
 

@@ -52,6 +52,8 @@ Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
     if (const auto* own = std::get_if<barrier::Predicate>(&options.barrier->rule))
       if (!own->function || !*own->function)
         return Error{"barrier " + own->label + " has no function; make it by Predicate::make"};
+  if (options.steps == barrier::finished && !options.time && !hooks.stop)
+    return Error{"the job would never end; valid: steps, time or the hook stop"};
   if (hooks.stop && options.stop_every == 0)
     return Error{"stop_every=0: the hook stop is asked every 1 step or more"};
   if (options.fetch_timeout <= std::chrono::nanoseconds{0})

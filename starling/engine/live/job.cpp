@@ -218,7 +218,9 @@ Result<void> check(const JobOptions& options) {
     return std::move(factors).error();
   if (options.attempts < 1) return Error{"attempts=0: a step is tried at least once"};
   if (options.steps == barrier::finished && !options.time && !options.until && !options.stop_when)
-    return Error{"the job would never end: give a number of steps, a time or a target"};
+    return Error{
+        "the job would never end; valid: epochs, steps, a time (seconds), until or, in code, "
+        "stop_when"};
   return {};
 }
 

@@ -40,7 +40,7 @@ struct Progress {
   /// Updates made, one a worker and step.
   std::uint64_t updates = 0;
   Spread spread;
-  /// The largest spread so far of the steps reported; in central mode the exact one at the end.
+  /// The largest max - min so far of the steps reported; in central mode the exact one at the end.
   core::Step max_lag = 0;
   /// Share of the workers' time spent waiting at barriers.
   double waiting_share = 0;

@@ -75,7 +75,7 @@ std::string print(const Delay& delay) {
 
 Result<Straggler> parse_straggler(std::string_view text) {
   const Error bad{"straggler '" + std::string{text} +
-                  "' is not of the form 1:4x (one worker, 4 times slower) or 5%:4x"};
+                  "' is not of the form 1:4x (one worker, 4 times slower) or 25%:4x"};
   const auto parts = split(text, ':');
   if (parts.size() != 2 || parts[0].empty() || !parts[1].ends_with('x')) return bad;
   Straggler straggler;
@@ -100,12 +100,26 @@ std::string print(const Straggler& straggler) {
   return who + ":" + print_number(straggler.factor) + "x";
 }
 
+namespace {
+
+/// A share that rounds to nobody would leave a job as if it had no stragglers.
+Error none_of(const Straggler& straggler, std::size_t workers) {
+  const std::string factor = ":" + print_number(straggler.factor) + "x";
+  return Error{"straggler " + print(straggler) + ": this share of " + std::to_string(workers) +
+               " workers rounds to none; valid: " +
+               print_number(std::ceil(500.0 / static_cast<double>(workers)) / 10) + "%" + factor +
+               " or more, or a number of workers, 1" + factor};
+}
+
+}  // namespace
+
 Result<std::vector<double>> slowness(const std::vector<Straggler>& stragglers,
                                      std::size_t workers) {
   std::vector<double> factors(workers, 1.0);
   std::size_t next = workers;
   for (const Straggler& straggler : stragglers) {
     const auto share = std::llround(straggler.share * static_cast<double>(workers));
+    if (straggler.share > 0 && share == 0) return none_of(straggler, workers);
     const std::size_t count = straggler.count + static_cast<std::size_t>(share);
     if (count > next)
       return Error{"straggler " + print(straggler) + ": more stragglers than the job's " +

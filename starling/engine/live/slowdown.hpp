@@ -42,11 +42,12 @@ struct Straggler {
   bool operator==(const Straggler&) const = default;
 };
 
-/// Reads `1:4x` (one worker) or `5%:4x`.
+/// Reads `1:4x` (one worker) or `25%:4x`.
 [[nodiscard]] Result<Straggler> parse_straggler(std::string_view text);
 [[nodiscard]] std::string print(const Straggler& straggler);
 
-/// The slowness factor of each worker: stragglers are the last ones, 1 for everyone else.
+/// The slowness factor of each worker: stragglers are the last ones, 1 for everyone else. Shares
+/// are rounded to whole workers; refused where that is nobody, or where there are too few workers.
 [[nodiscard]] Result<std::vector<double>> slowness(const std::vector<Straggler>& stragglers,
                                                    std::size_t workers);
 

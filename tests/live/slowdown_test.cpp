@@ -1,0 +1,40 @@
+/// Who is slow.
+#include "starling/engine/live/slowdown.hpp"
+
+#include <gtest/gtest.h>
+
+namespace starling::live {
+namespace {
+
+Result<std::vector<double>> slow(const std::string& text, std::size_t workers) {
+  return slowness({parse_straggler(text).value()}, workers);
+}
+
+TEST(Stragglers, AreTheLastWorkersAndSharesAreRounded) {
+  EXPECT_EQ(slow("1:4x", 3).value(), (std::vector<double>{1, 1, 4}));
+  EXPECT_EQ(slow("25%:4x", 4).value(), (std::vector<double>{1, 1, 1, 4}));
+  EXPECT_EQ(slow("12.5%:4x", 4).value(), (std::vector<double>{1, 1, 1, 4}));
+  EXPECT_EQ(slow("5%:2x", 40).value(), slow("2:2x", 40).value());
+  EXPECT_EQ(slow("100%:2x", 2).value(), (std::vector<double>{2, 2}));
+}
+
+TEST(Stragglers, AreRefusedWhereAShareIsNobody) {
+  EXPECT_EQ(slow("5%:4x", 4).error().message,
+            "straggler 5%:4x: this share of 4 workers rounds to none; valid: 12.5%:4x or more, or "
+            "a number of workers, 1:4x");
+  EXPECT_EQ(slow("0%:4x", 2).value(), (std::vector<double>{1, 1})) << "nobody, as was asked";
+  EXPECT_EQ(slow("0:4x", 2).value(), (std::vector<double>{1, 1}));
+}
+
+TEST(Stragglers, AreToldAShareThatIsValid) {
+  for (std::size_t workers = 1; workers <= 2000; ++workers) {
+    const std::string said = slow("0.00001%:2x", workers).error().message;
+    const auto from = said.find("valid: ") + 7;
+    const auto valid = slow(said.substr(from, said.find(" or more") - from), workers);
+    ASSERT_TRUE(valid) << said;
+    EXPECT_EQ(valid->back(), 2) << said;
+  }
+}
+
+}  // namespace
+}  // namespace starling::live
