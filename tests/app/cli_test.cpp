@@ -203,7 +203,7 @@ TEST(Train, RewritesOneLineOnATerminal) {
   const Folder folder;
   if (std::system("command -v script > /dev/null") != 0) GTEST_SKIP() << "there is no `script`";
   const std::string command =
-      "stty cols 60; exec " STARLING_PROGRAM " train --data digits:n=300 --seconds 1.2 > /dev/null";
+      "stty cols 60; exec " STARLING_PROGRAM " train --data digits:n=300 --seconds 2.5 > /dev/null";
   const Ran ran = run(folder, "/bin/sh", {"-c", "script -qec '" + command + "' /dev/null"});
   ASSERT_EQ(ran.code, 0) << ran.out << ran.err;
   const auto loaded = ran.out.find("\r\n");
