@@ -20,7 +20,7 @@ struct Job {
   std::string model;
   std::optional<ElementType> element_type = std::nullopt;
   /// Steps, time and target are here; steps are still without those of `epochs`.
-  live::TrainOptions train = {.job = {}, .optimizer = models::Adam{.lr = 0.01}, .batch = 32};
+  live::TrainOptions train = {.job = {}, .optimizer = models::Adam{.lr = 0.005}, .batch = 32};
   std::optional<double> epochs = std::nullopt;
   /// Steps between evaluations; absent: an epoch.
   std::optional<core::Step> evaluate_every = std::nullopt;

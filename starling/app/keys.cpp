@@ -117,7 +117,7 @@ std::vector<Key> model_keys() {
       {"dtype", KeyKind::text, "TYPE", "float32 or float64 [float32]", group,
        [](In in) { return put(in.job.element_type, parse_element_type(in.text)); }},
       {"optimizer", KeyKind::text, "OPT",
-       "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001 [adam:lr=0.01]", group,
+       "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001 [adam:lr=0.005]", group,
        [](In in) { return put(in.job.train.optimizer, models::parse_optimizer(in.text)); }},
       {"l2", KeyKind::number, "X", "weight decay [0]", group,
        [](In in) { return put(in.job.train.l2, number_in(in.text, false, 1e6)); }},

@@ -30,7 +30,7 @@ TEST(Job, HasTheDefaultsThatTheHelpNames) {
   EXPECT_EQ(job.train.job.workers, 4U);
   EXPECT_EQ(job.train.job.mode, core::Mode::peer);
   EXPECT_EQ(barrier::print(job.train.job.barrier), "pssp:s=4,beta=2");
-  EXPECT_EQ(models::print(job.train.optimizer), "adam:lr=0.01");
+  EXPECT_EQ(models::print(job.train.optimizer), "adam:lr=0.005");
   EXPECT_EQ(job.train.batch, 32U);
   EXPECT_EQ(job.epochs, epochs_default);
 }

@@ -60,7 +60,7 @@ TEST_F(Resume, OfAnotherJobIsRefusedByKey) {
   for (const Other& other : std::vector<Other>{
            {"--batch 16", "its batch is 32, not 16"},
            {"--seed 2", "its seed is 1, not 2"},
-           {"--optimizer sgd:lr=0.1", "its optimizer is adam:lr=0.01, not sgd:lr=0.1"},
+           {"--optimizer sgd:lr=0.1", "its optimizer is adam:lr=0.005, not sgd:lr=0.1"},
            {"--l2 0.5", "its l2 is 0, not 0.5"},
            {"--holdout 0.5", "its holdout is none, not 0.5"},
            {"--dtype float64", "its dtype is float32, not float64"},
