@@ -2,7 +2,7 @@
 // The model predicts a quantile of the target: at q=0.9, what nine of ten targets lie below.
 //
 //     build/dev/examples/07_own_program train --data linear:d=20,n=10000 --model quantile:q=0.9
-//         --barrier phalf:beta=2 --save m.safetensors       (one line)
+//         --barrier phalf:beta=2 --epochs 20 --save m.safetensors       (one line)
 //     build/dev/examples/07_own_program evaluate m.safetensors
 //     build/dev/examples/07_own_program predict m.safetensors --out p.csv
 //     build/dev/examples/07_own_program models              (and barriers, train --help, ...)
