@@ -115,7 +115,9 @@ struct JobOptions {
 
   /// Called once, on the thread that runs the job, when all members know each other and none has
   /// started: the place to spawn actors of one's own (see actor/interfaces.hpp). The job's end
-  /// waits for theirs, so each quits when the job's observer, which it monitors, is down.
+  /// waits for theirs, so each quits when the job's observer, which it monitors, is down; and for
+  /// every other thread that made a caf::scoped_actor, since CAF 0.17 keeps its system alive from
+  /// there until the thread ends.
   OnStart on_start = {};
 };
 
