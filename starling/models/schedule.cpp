@@ -14,7 +14,8 @@ namespace {
 double factor_of(const ConstantRate&, std::uint64_t) { return 1; }
 
 double factor_of(const StepRate& step, std::uint64_t seen) {
-  return std::pow(step.gamma, static_cast<double>(seen / step.every));
+  const std::uint64_t drops = seen / step.every;
+  return std::pow(step.gamma, static_cast<double>(drops));
 }
 
 double factor_of(const CosineRate& cosine, std::uint64_t seen) {

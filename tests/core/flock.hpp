@@ -260,13 +260,13 @@ class Flock {
     });
   }
 
-  void carry_out(WorkerId id, Send& send_effect) {
+  void carry_out(WorkerId id, const Send& send_effect) {
     if (const auto* query = std::get_if<StepQuery>(&send_effect.message)) {
       auto& [draw, members] = asked_[id];
       if (std::exchange(draw, query->draw) != query->draw) members.clear();
       members.insert(std::get<ToWorker>(send_effect.to).id);
     }
-    send(send_effect.to, std::move(send_effect.message));
+    send(send_effect.to, send_effect.message);
   }
   void carry_out(WorkerId id, const SetTimer& timer) {
     tell_at(std::max(now_, timer.at), id,

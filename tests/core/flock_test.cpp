@@ -216,7 +216,7 @@ TEST_P(EveryFlock, FinishesWithEachUpdateAppliedOnceAndNoReadTooStale) {
 
 TEST_P(EveryFlock, ThatTouchesOnlySomeRangesDoesToo) {
   const Touches touches = [](WorkerId worker, Step step, RangeId range) {
-    return mix(mix(worker * 1000 + step) + range) % 3 == 0;
+    return mix(mix(Step{worker} * 1000 + step) + range) % 3 == 0;
   };
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

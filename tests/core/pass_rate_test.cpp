@@ -119,6 +119,7 @@ TEST(Coordinator, DrawsEveryPairOfOthersEquallyOften) {
   for (Time now = 1us; coordinator.draws() < checks; now += 1us)
     coordinator.on_timer({now, random, out});
   std::vector<std::uint64_t> counts;
+  counts.reserve(drawn.size());
   for (const auto& [pair, count] : drawn) counts.push_back(count);
   EXPECT_EQ(counts.size(), 15U) << "pairs of the 6 others";
   EXPECT_FALSE(drawn.contains({3, 3}));

@@ -58,6 +58,7 @@ TEST(ComputePool, TakesWorkFromManyThreadsWhileItCloses) {
     std::atomic<int> runs = 0;
     ComputePool pool{2};
     std::vector<std::jthread> senders;
+    senders.reserve(4);
     for (int i = 0; i < 4; ++i)
       senders.emplace_back([&] {
         for (int j = 0; j < 100; ++j) pool.submit([&](Scratch&) { ++runs; });

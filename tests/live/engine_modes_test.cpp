@@ -24,7 +24,7 @@ std::string name_of(const testing::TestParamInfo<Case>& info) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const std::size_t workers : {1, 2, 7}) {
+  for (const std::size_t workers : {1U, 2U, 7U}) {
     for (const char* name : {"bsp", "ssp", "asp", "pbsp", "pssp", "half", "phalf"})
       all.push_back({core::Mode::central, name, workers});
     for (const core::Mode mode : {core::Mode::hybrid, core::Mode::peer})

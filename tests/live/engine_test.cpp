@@ -190,7 +190,7 @@ Hooks<double> page_rank(const Web& web) {
             for (auto page = turn.worker(); page < Web::pages; page += turn.workers())
               rows.insert(rows.end(), web.linked_by[page].begin(), web.linked_by[page].end());
             std::ranges::sort(rows);
-            rows.erase(std::ranges::unique(rows).begin(), rows.end());
+            rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
             return std::vector<Selection>{{"rank", rows}};
           },
       .push = [&](auto& turn) -> std::vector<Update<double>> {

@@ -18,8 +18,7 @@ std::vector<RangeRows> all_ranges(std::size_t count) {
 
 std::vector<OwnerId> distinct(std::vector<OwnerId> owners) {
   std::ranges::sort(owners);
-  const auto rest = std::ranges::unique(owners);
-  owners.erase(rest.begin(), rest.end());
+  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
   return owners;
 }
 

@@ -207,6 +207,7 @@ Result<std::unique_ptr<typename Engine<T>::Impl>> Engine<T>::prepare(
   if (hooks.stop) job.stop_when = [](const auto&, const auto&) { return false; };
   if (auto valid = live::check(job); !valid) return std::move(valid).error();
   std::vector<models::Parameter> shapes;
+  shapes.reserve(tensors.size());
   for (const Tensor<T>& tensor : tensors)
     shapes.push_back({.name = tensor.key,
                       .shape = tensor.shape,

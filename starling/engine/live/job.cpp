@@ -36,8 +36,8 @@ class Verdict {
 };
 
 std::vector<core::Step> steps_of(const std::vector<core::LedgerEntry>& entries) {
-  std::vector<core::Step> steps;
-  for (const auto& entry : entries) steps.push_back(entry.step);
+  std::vector<core::Step> steps(entries.size());
+  std::ranges::transform(entries, steps.begin(), &core::LedgerEntry::step);
   return steps;
 }
 

@@ -220,11 +220,11 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
       return Error{"initialise: " + *std::move(fault)};
     start = to_ranges<T>(task->layout(), w);
   }
-  core::Descend descend{.optimizer = options.optimizer,
-                        .schedule = options.schedule,
-                        .l2 = options.l2,
-                        .batch = task->batch_size()};
-  return run_job<T>(job, std::move(task), core::Applier<T>{std::move(descend)}, std::move(start));
+  const core::Descend descend{.optimizer = options.optimizer,
+                              .schedule = options.schedule,
+                              .l2 = options.l2,
+                              .batch = task->batch_size()};
+  return run_job<T>(job, std::move(task), core::Applier<T>{descend}, std::move(start));
 }
 
 }  // namespace starling::live
