@@ -1,5 +1,6 @@
 // Two workers fit a linear model to generated data, as peers under pSSP.
 //
+//     cmake --preset dev && cmake --build --preset dev --target 01_hello
 //     build/dev/examples/01_hello
 //
 // prints, after some tenths of a second (noise alone makes a loss of 0.005):

@@ -1,6 +1,7 @@
 // A model of one's own: linear regression by Huber's loss, which forgives outliers. Any plain type
 // with these five members is a model (starling/models/model.hpp).
 //
+//     cmake --preset dev && cmake --build --preset dev --target 02_own_model
 //     build/dev/examples/02_own_model
 //
 // prints, in less than a second, how much of the mean absolute error is left, most of it noise:

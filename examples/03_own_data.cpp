@@ -2,6 +2,7 @@
 // i-th always the same, so the data set has a size and no storage. Data is whatever has size() and
 // what the model over it reads.
 //
+//     cmake --preset dev && cmake --build --preset dev --target 03_own_data
 //     build/dev/examples/03_own_data
 //
 // prints, in less than a second:

@@ -1,6 +1,7 @@
 // The parameter engine: k-means by four workers around a parameter server, under bsp, so that each
 // step is one step of Lloyd's algorithm over all points.
 //
+//     cmake --preset dev && cmake --build --preset dev --target 04_parameter_engine
 //     build/dev/examples/04_parameter_engine
 //
 // prints at once the objective step by step (the same on every run) and the centres:

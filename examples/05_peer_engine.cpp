@@ -2,6 +2,7 @@
 // each computes those of its share of the pages, and they keep pace by pSSP: each asks two random
 // others how far they are.
 //
+//     cmake --preset dev && cmake --build --preset dev --target 05_peer_engine
 //     build/dev/examples/05_peer_engine
 //
 // prints, after some tenths of a second (the number of updates differs from run to run):

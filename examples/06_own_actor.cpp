@@ -2,6 +2,7 @@
 // step each 100 ms, and ends the job when their median has reached 200. Who may be told what stands
 // in starling/actor/interfaces.hpp.
 //
+//     cmake --preset dev && cmake --build --preset dev --target 06_own_actor
 //     build/dev/examples/06_own_actor
 //
 // prints, over two or three seconds, what it was told (the steps differ from run to run):

@@ -1,14 +1,15 @@
 // A program of one's own: all that `starling` does, with a model and a barrier of one's own in it.
 // The model predicts a quantile of the target: at q=0.9, what nine of ten targets lie below.
 //
+//     cmake --preset dev && cmake --build --preset dev --target 07_own_program
 //     build/dev/examples/07_own_program train --data linear:d=20,n=10000 --model quantile:q=0.9
 //         --barrier phalf:beta=2 --epochs 20 --save m.safetensors       (one line)
 //     build/dev/examples/07_own_program evaluate m.safetensors
 //     build/dev/examples/07_own_program predict m.safetensors --out p.csv
 //     build/dev/examples/07_own_program models              (and barriers, train --help, ...)
 //
-// The first learns in less than a second; its summary and the second command end in the share of
-// unseen targets that lie below what is predicted, about as asked:
+// The first run learns in less than a second; its summary and `evaluate` end in the share of unseen
+// targets that lie below what is predicted, about as asked:
 //
 //     test        loss 0.01814, below 0.8935
 #include <algorithm>

@@ -8,22 +8,29 @@
 namespace starling::app {
 namespace {
 
-std::vector<std::string> names_of(const std::vector<ModelEntry>& models) {
+/// Each name once; of those for which `wanted` holds.
+std::vector<std::string> names_of(const Contents& contents, const auto& wanted) {
   std::vector<std::string> names;
-  for (const ModelEntry& model : models)
-    if (std::ranges::find(names, model.name) == names.end()) names.push_back(model.name);
+  for (const ModelEntry& model : contents.models())
+    if (wanted(model) && std::ranges::find(names, model.name) == names.end())
+      names.push_back(model.name);
   return names;
 }
 
 Error unknown(const Contents& contents, const std::string& name) {
-  return Error{"unknown model '" + name + "'; " + suggest(name, names_of(contents.models()))};
+  const auto all = [](const ModelEntry&) { return true; };
+  return Error{"unknown model '" + name + "'; " + suggest(name, names_of(contents, all))};
 }
 
 }  // namespace
 
+std::vector<std::string> models_for(const Contents& contents, const AnyData& data) {
+  return names_of(contents, [&](const ModelEntry& model) { return model.takes(data); });
+}
+
 Contents with_built_in(Contents own) {
-  add_float_models(own);
-  add_double_models(own);
+  add_models<float>(own);
+  add_models<double>(own);
   return own;
 }
 
@@ -45,7 +52,8 @@ Result<std::shared_ptr<const AnyModel>> make_model(const Contents& contents,
   if (typed == nullptr)
     return Error{"model " + spec->name + " does not compute in " + print(*type) +
                  "; valid: " + print(named->element_type)};
-  return Error{"model " + spec->name + " learns from data of another type"};
+  return Error{"model " + spec->name + " learns from data of another type; " +
+               valid_names(models_for(contents, data))};
 }
 
 }  // namespace starling::app

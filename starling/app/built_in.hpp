@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "starling/app/contents.hpp"
 
@@ -13,13 +15,15 @@ namespace starling::app {
 
 /// The model that `text` names, shaped for `data`; an entry of `type` where one is asked for.
 /// Errors: an unknown name (with the nearest valid one), a bad option, data it cannot learn from.
-[[nodiscard]] Result<std::shared_ptr<const AnyModel>> make_model(const Contents& contents,
-                                                                 const std::string& text,
-                                                                 const AnyData& data,
-                                                                 std::optional<ElementType> type);
+[[nodiscard]] Result<std::shared_ptr<const AnyModel>> make_model(
+    const Contents& contents, const std::string& text, const AnyData& data,
+    std::optional<ElementType> type = {});
 
-/// Internal: one file each, for they take long to compile.
-void add_float_models(Contents& contents);
-void add_double_models(Contents& contents);
+/// The names of the models that learn from data of this type, whatever their options.
+[[nodiscard]] std::vector<std::string> models_for(const Contents& contents, const AnyData& data);
+
+/// Internal, for float and double.
+template <class T>
+void add_models(Contents& contents);
 
 }  // namespace starling::app

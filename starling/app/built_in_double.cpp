@@ -1,18 +1,3 @@
-#include "starling/app/built_in.hpp"
-#include "starling/models/list.hpp"
+#include "starling/app/built_in_models.hpp"
 
-namespace starling::app {
-namespace {
-
-template <class... Models>
-void add_each(Contents& contents, std::type_identity<std::variant<Models...>>) {
-  (contents.model<Models>(), ...);
-}
-
-}  // namespace
-
-void add_double_models(Contents& contents) {
-  add_each(contents, std::type_identity<models::AnyModel<double>>{});
-}
-
-}  // namespace starling::app
+template void starling::app::add_models<double>(Contents&);

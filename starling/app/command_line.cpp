@@ -1,5 +1,7 @@
 #include "starling/app/command_line.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <map>
 #include <sstream>
@@ -7,6 +9,7 @@
 #include "starling/app/commands.hpp"
 #include "starling/app/job_file.hpp"
 #include "starling/app/keys.hpp"
+#include "starling/app/program_name.hpp"
 #include "starling/app/version.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/source.hpp"
@@ -67,11 +70,15 @@ class Command {
   [[nodiscard]] bool is_chosen() const { return app_.parsed(); }
   [[nodiscard]] const std::string& name() const { return app_.get_name(); }
 
+  [[nodiscard]] bool knows(const std::string& flag) const {
+    return flag.starts_with("--") && app_.get_option_no_throw(flag) != nullptr;
+  }
+
   [[nodiscard]] Result<void> refuse_extras() const {
     const auto extras = app_.remaining();
     if (extras.empty()) return {};
     const std::string flag = extras[0].substr(0, extras[0].find('='));
-    const std::string help = "`starling " + name() + " --help` lists what is valid";
+    const std::string help = "`" + program_name() + " " + name() + " --help` lists what is valid";
     if (!flag.starts_with('-'))
       return Error{"'" + extras[0] + "' is one argument too many; " + help};
     std::vector<std::string> known;
@@ -94,7 +101,8 @@ class TrainArguments {
     app.add_option("JOB", file_, "a job file: TOML lines `key = value`, each key as below")
         ->type_name("");
     for (const Key& key : job_keys()) add(key);
-    app.footer("\n" + sources_help(contents) +
+    app.footer("\n" + sources_help(contents) + "\nModels:\n" + models_list(contents) +
+               "\nBarriers:\n" + barriers_list(contents) +
                "\nFlags override the job file. Ctrl-C stops in order and saves; twice stops at "
                "once.\nExit codes: 0 done, 1 the job failed, 2 bad input, 130 interrupted.");
   }
@@ -149,8 +157,10 @@ class EvaluateArguments {
     app.add_option("--model-file", flag_, "the same, as a flag")->type_name("FILE");
     app.add_option("--data", options_.data, "what it is used on [what it was tested on]")
         ->type_name("SOURCE");
-    app.add_option("--seed", seed_, "of generated data [1]")->type_name("N");
-    app.footer("\n" + sources_help(contents));
+    app.add_option("--seed", seed_, "of --data where it is generated [the model's own]")
+        ->type_name("N");
+    app.footer("\n" + sources_help(contents) +
+               "\nOf generated data it sees samples that are in no training data of that seed.");
   }
   void add_json() { command_.app().add_flag("--json", options_.json, "one JSON object"); }
   void add_out() {
@@ -162,17 +172,22 @@ class EvaluateArguments {
   [[nodiscard]] const Command& command() const { return command_; }
   template <class Run>
   [[nodiscard]] Result<int> run(Run with, const Contents& contents) const {
-    const std::string call = "starling " + command_.name() + " FILE";
+    const std::string call = program_name() + " " + command_.name() + " FILE";
     if (file_.empty() && flag_.empty())
       return Error{"the saved model's file is missing; valid: " + call};
     if (!file_.empty() && !flag_.empty())
       return Error{"'" + file_ + "' and --model-file " + flag_ +
                    " exclude each other; valid: one of them, as in " + call};
-    const auto seed = seed_of(seed_);
-    if (!seed) return seed.error();
     EvaluateOptions options = options_;
     options.model_file = file_.empty() ? flag_ : file_;
-    options.seed = *seed;
+    if (!seed_.empty()) {
+      const auto seed = seed_of(seed_);
+      if (!seed) return seed.error();
+      if (options.data.empty())
+        return Error{"--seed: has no effect without --data: what " + options.model_file +
+                     " was tested on is of its own seed"};
+      options.seed = *seed;
+    }
     return with(contents, options);
   }
 
@@ -182,7 +197,7 @@ class EvaluateArguments {
   /// The model's file, as an argument and as a flag.
   std::string file_;
   std::string flag_;
-  std::string seed_ = "1";
+  std::string seed_;
 };
 
 class InspectArguments {
@@ -221,9 +236,10 @@ class CommandLine {
     predict_.add_out();
     evaluate_.add_json();
     program_.footer(
-        "\nTry: starling train\n"
-        "     starling train --workers 8 --straggler 1:4x --mode central --barrier bsp\n"
-        "     starling COMMAND --help");
+        fmt::format("\nTry: {0} train\n"
+                    "     {0} train --workers 8 --straggler 1:4x --mode central --barrier bsp\n"
+                    "     {0} COMMAND --help",
+                    program_name()));
   }
 
   Result<int> run(int argc, const char* const* argv) {
@@ -268,17 +284,24 @@ class CommandLine {
   Result<int> without_command() {
     const auto extras = program_.remaining();
     if (extras.empty()) return put_out(program_.help(), done);
+    const std::string word = extras[0].substr(0, extras[0].find('='));
+    if (train_.command().knows(word))
+      return Error{"'" + word + "' is a flag of train; valid: " + program_name() + " train " +
+                   extras[0] + " ..."};
     std::vector<std::string> names;
     for (const CLI::App* command : program_.get_subcommands({}))
       names.push_back(command->get_name());
-    return Error{"unknown command '" + extras[0] + "'; " + suggest(extras[0], names)};
+    const std::string as_flag = program_.get_option_no_throw("--" + word) != nullptr
+                                    ? "did you mean '--" + word + "'? "
+                                    : std::string{};
+    return Error{"unknown command '" + word + "'; " + as_flag + suggest(word, names)};
   }
 
   const Contents& contents_;
   CLI::App program_{
       "Starling: actor-model distributed learning with probabilistic synchronous "
       "parallel barriers",
-      "starling"};
+      program_name()};
   TrainArguments train_{program_, contents_};
   EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", contents_};
   EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",

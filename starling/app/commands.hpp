@@ -2,6 +2,8 @@
 /// input: then nothing was started, and the code is bad_input.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "starling/app/contents.hpp"
@@ -21,8 +23,8 @@ struct EvaluateOptions {
   std::string model_file;
   /// Empty: the data that the model was tested on.
   std::string data;
-  /// Of generated data.
-  std::uint64_t seed = 1;
+  /// Of generated data; absent: the one that the model was trained with.
+  std::optional<std::uint64_t> seed = std::nullopt;
   /// predict only: where to; empty for stdout.
   std::string out;
   bool json = false;
@@ -35,13 +37,17 @@ struct EvaluateOptions {
 [[nodiscard]] Result<int> inspect_command(const Contents& contents, const std::string& what,
                                           std::uint64_t seed);
 
+/// A line for each that the program contains, as the commands and the help of train show them.
+[[nodiscard]] std::string barriers_list(const Contents& contents);
+[[nodiscard]] std::string models_list(const Contents& contents);
+
 [[nodiscard]] Result<int> barriers_command(const Contents& contents);
 [[nodiscard]] Result<int> models_command(const Contents& contents);
 
-/// Writes results to stdout; false, with a message, where that fails.
+/// Writes results to stdout. Gives `code`, or job_failed with a message where that fails.
 [[nodiscard]] Result<int> put_out(const std::string& text, int code);
 
-/// "starling: <message>" on stderr.
+/// "<program's name>: <message>" on stderr.
 void complain(const std::string& message);
 
 }  // namespace starling::app

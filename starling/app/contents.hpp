@@ -2,11 +2,11 @@
 /// own to starling::main (main.hpp), which adds the built-in ones.
 ///
 ///     int main(int argc, char** argv) {
-///       return starling::main(argc, argv,
-///                             starling::Contents{}
-///                                 .model<Ring>("ring", "a model of my own")
-///                                 .data("rings", "points on two rings: rings[:n=1000]",
-///                                 make_rings) .barrier(half));
+///       starling::Contents contents;
+///       contents.model<Ring>("ring", "a model of my own");
+///       contents.data("rings", "points on two rings: rings[:n=1000]", make_rings);
+///       contents.barrier(half);
+///       return starling::main(argc, argv, std::move(contents));
 ///     }
 ///
 /// A name of your own hides a built-in one, but for barriers.

@@ -4,9 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <filesystem>
-#include <numeric>
 
-#include "starling/base/permutation.hpp"
 #include "starling/base/random.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/load.hpp"
@@ -32,10 +30,16 @@ Error unknown(const Contents& contents, const std::string& name) {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(name, ignored))
     return Error{"'" + name + "' is a file; data is named with its format: " + forms_of_data(name)};
+  if (name.find_first_of("./") != std::string::npos) return Error{name + ": no such file"};
   std::vector<std::string> names;
   for (const auto& entry : contents.data()) names.push_back(entry.name);
   for (const auto& [known, summary] : models::source_names()) names.push_back(known);
   return Error{"unknown data source '" + name + "'; " + suggest(name, names)};
+}
+
+Result<AnyData> as_any(Result<models::Table> table) {
+  if (!table) return std::move(table).error();
+  return AnyData::of(*std::move(table));
 }
 
 Result<AnyData> load_own(const DataEntry& entry, const Spec& spec, std::uint64_t seed) {
@@ -48,62 +52,56 @@ Result<AnyData> load_own(const DataEntry& entry, const Spec& spec, std::uint64_t
   return loaded;
 }
 
-std::vector<std::uint32_t> numbers(std::uint64_t from, std::uint64_t to) {
-  std::vector<std::uint32_t> all(to - from);
-  std::iota(all.begin(), all.end(), static_cast<std::uint32_t>(from));
-  return all;
+Result<void> refuse_two_tests(const DataRequest& request) {
+  std::vector<std::string> given;
+  if (request.test) given.emplace_back("--test");
+  if (request.split) given.emplace_back("--split");
+  if (request.holdout) given.emplace_back("--holdout");
+  if (given.size() < 2) return {};
+  std::string text = given[0];
+  for (std::size_t i = 1; i < given.size(); ++i)
+    text += (i + 1 == given.size() ? " and " : ", ") + given[i];
+  return Error{text + " exclude each other; valid: one of --test, --split and --holdout"};
 }
 
-Result<TrainAndTest> split_first(const AnyData& data, std::uint64_t rows) {
-  if (rows == 0 || rows >= data.size())
-    return Error{"--split " + std::to_string(rows) + " of " + std::to_string(data.size()) +
-                 " samples leaves nothing to " + (rows == 0 ? "train" : "test") + " on"};
-  return TrainAndTest{data.select(numbers(0, rows)), data.select(numbers(rows, data.size()))};
-}
-
-Result<TrainAndTest> hold_out(const AnyData& data, double share, std::uint64_t seed) {
-  const auto count =
-      static_cast<std::uint64_t>(std::llround(share * static_cast<double>(data.size())));
-  if (!(share > 0 && share < 1) || count == 0 || count >= data.size())
-    return Error{"--holdout " + print_number(share) + " of " + std::to_string(data.size()) +
-                 " samples leaves nothing to train or to test on"};
-  const Permutation order{data.size(), Random::stream(seed, test_stream)()};
-  std::vector<std::uint32_t> rows(data.size());
-  for (std::uint64_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::uint32_t>(order(i));
-  const auto middle = rows.begin() + static_cast<std::ptrdiff_t>(count);
-  std::sort(rows.begin(), middle);
-  std::sort(middle, rows.end());
-  return TrainAndTest{data.select({middle, rows.end()}), data.select({rows.begin(), middle})};
-}
-
-/// Divides a user's own data.
 Result<TrainAndTest> divide(const AnyData& data, const DataRequest& request) {
   if (!data.is_divisible()) {
     if (request.split || request.holdout)
-      return Error{request.data + ": cannot be divided, for its type has no select(rows); " +
-                   "valid: --test SOURCE"};
+      return Error{"data: " + request.data + ": cannot be divided, for its type has no " +
+                   "select(rows); valid: --test SOURCE"};
     return TrainAndTest{data, std::nullopt};
   }
-  if (request.split) return split_first(data, *request.split);
-  return hold_out(data, request.holdout.value_or(models::SplitOptions::holdout_default),
-                  request.seed);
+  const auto rows =
+      request.split
+          ? models::split_first(data.size(), *request.split)
+          : models::hold_out(data.size(), request.holdout.value_or(models::holdout_default),
+                             request.seed);
+  if (!rows) return rows.error();
+  return TrainAndTest{data.select(rows->train), data.select(rows->test)};
 }
 
-Result<TrainAndTest> load_built_in(const DataRequest& request) {
-  auto source = models::Source::parse(request.data);
-  if (!source) return std::move(source).error();
-  models::SplitOptions options{.data = *std::move(source)};
-  if (request.test) {
-    auto test = models::Source::parse(*request.test);
-    if (!test) return std::move(test).error();
-    options.test = *std::move(test);
-  }
-  options.split = request.split;
-  options.holdout = request.holdout;
-  options.seed = request.seed;
-  auto loaded = models::load_split(options);
+Result<TrainAndTest> load_both(const std::string& data, const std::string& test,
+                               std::uint64_t seed) {
+  auto loaded = models::load_pair(models::Source::parse(data).value(),
+                                  models::Source::parse(test).value(), seed);
   if (!loaded) return std::move(loaded).error();
   return TrainAndTest{AnyData::of(std::move(loaded->train)), AnyData::of(std::move(loaded->test))};
+}
+
+/// Where a source says what its labels are; null where it cannot.
+std::optional<models::Task>* task_of(models::Source& source) {
+  return std::visit(
+      []<class Kind>(Kind& kind) -> std::optional<models::Task>* {
+        if constexpr (requires { kind.task; }) return &kind.task;
+        return nullptr;
+      },
+      source.kind);
+}
+
+bool has_whole_labels(const models::Table& table) {
+  for (std::size_t row = 0; row < table.size(); ++row)
+    if (table.label(row) != std::floor(table.label(row))) return false;
+  return true;
 }
 
 }  // namespace
@@ -123,29 +121,36 @@ Result<void> check_data(const Contents& contents, const std::string& text) {
   return {};
 }
 
-Result<AnyData> load_whole(const Contents& contents, const std::string& text, std::uint64_t seed,
-                           const std::optional<models::Labelling>& rule) {
+Result<AnyData> load_whole(const Contents& contents, const std::string& text, std::uint64_t seed) {
   if (auto valid = check_data(contents, text); !valid) return std::move(valid).error();
   const Spec spec = Spec::parse(text).value();
   if (const DataEntry* own = own_source(contents, spec.name)) return load_own(*own, spec, seed);
-  const auto source = models::Source::parse(text).value();
-  auto table = rule ? models::load(source, seed, *rule) : models::load(source, seed);
-  if (!table) return std::move(table).error();
-  return AnyData::of(*std::move(table));
+  return as_any(models::load(models::Source::parse(text).value(), seed));
+}
+
+Result<AnyData> load_unseen(const Contents& contents, const std::string& text, std::uint64_t seed,
+                            const std::optional<models::Labelling>& rule) {
+  if (auto valid = check_data(contents, text); !valid) return std::move(valid).error();
+  const Spec spec = Spec::parse(text).value();
+  if (const DataEntry* own = own_source(contents, spec.name))
+    return load_own(*own, spec, mix(seed ^ test_stream));
+  return as_any(models::load_test(models::Source::parse(text).value(), seed, rule));
 }
 
 Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& request) {
-  for (const std::string& text : {request.data, request.test.value_or(request.data)})
-    if (auto valid = check_data(contents, text); !valid) return std::move(valid).error();
-  const bool own = is_own(contents, request.data);
-  if (!own && !(request.test && is_own(contents, *request.test))) return load_built_in(request);
-  if ((request.test ? 1 : 0) + (request.split ? 1 : 0) + (request.holdout ? 1 : 0) > 1)
-    return Error{"valid: one of --test, --split and --holdout"};
-  auto data = load_whole(contents, request.data, request.seed, std::nullopt);
-  if (!data) return std::move(data).error();
+  if (auto one = refuse_two_tests(request); !one) return std::move(one).error();
+  if (auto valid = check_data(contents, request.data); !valid)
+    return std::move(valid).error().within("data");
+  if (request.test)
+    if (auto valid = check_data(contents, *request.test); !valid)
+      return std::move(valid).error().within("test");
+  if (request.test && !is_own(contents, request.data) && !is_own(contents, *request.test))
+    return load_both(request.data, *request.test, request.seed);
+  auto data = load_whole(contents, request.data, request.seed);
+  if (!data) return std::move(data).error().within("data");
   if (!request.test) return divide(*data, request);
-  auto test = load_whole(contents, *request.test, mix(request.seed ^ test_stream), std::nullopt);
-  if (!test) return std::move(test).error();
+  auto test = load_unseen(contents, *request.test, request.seed, std::nullopt);
+  if (!test) return std::move(test).error().within("test");
   return TrainAndTest{*std::move(data), *std::move(test)};
 }
 
@@ -161,6 +166,22 @@ std::string suitable_model(const std::string& text, const AnyData& data) {
              ",items=" + std::to_string(ratings->items);
   }
   return table->classes() > 0 ? "softmax" : "linear";
+}
+
+std::optional<OtherTask> other_task(const std::string& text, const AnyData& data) {
+  const models::Table* table = data.table();
+  auto source = models::Source::parse(text);
+  if (table == nullptr || !source) return std::nullopt;
+  auto* task = task_of(*source);
+  const bool has_classes = table->classes() > 0;
+  if (task == nullptr || !(has_classes || has_whole_labels(*table))) return std::nullopt;
+  *task = has_classes ? models::Task::values : models::Task::classes;
+  const std::size_t classes = has_classes ? 0 : 2;
+  return OtherTask{
+      source->print(),
+      AnyData::of(table->is_sparse()
+                      ? models::Table{table->features(), classes, models::Table::Sparse{}, {}}
+                      : models::Table{table->features(), classes, models::Table::Dense{}, {}})};
 }
 
 std::string describe(const AnyData& data) {

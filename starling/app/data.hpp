@@ -33,16 +33,32 @@ struct TrainAndTest {
 /// How a file of data may be written as a source: "csv:FILE, ...".
 [[nodiscard]] std::string forms_of_data(const std::string& path);
 
-/// What is trained on and what is tested on.
+/// What is trained on and what is tested on. Errors are led by `data:` or `test:`, or by the flag
+/// that they are about.
 [[nodiscard]] Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& request);
 
-/// All of one source; tables with labels read by `rule` where one is given.
+/// All of one source, as it is trained on.
 [[nodiscard]] Result<AnyData> load_whole(const Contents& contents, const std::string& text,
-                                         std::uint64_t seed,
-                                         const std::optional<models::Labelling>& rule);
+                                         std::uint64_t seed);
+
+/// All of one source, for a model that was trained with `seed`: generators give samples that no
+/// training has seen; tables have their labels read by `rule` where one is given.
+[[nodiscard]] Result<AnyData> load_unseen(const Contents& contents, const std::string& text,
+                                          std::uint64_t seed,
+                                          const std::optional<models::Labelling>& rule);
 
 /// The model that suits the data where none is named.
 [[nodiscard]] std::string suitable_model(const std::string& text, const AnyData& data);
+
+/// The same file with its labels read the other way, as real targets or as classes.
+struct OtherTask {
+  std::string source;
+  /// A table of that shape, without rows.
+  AnyData shape;
+};
+
+/// Nothing where the source has no such choice.
+[[nodiscard]] std::optional<OtherTask> other_task(const std::string& text, const AnyData& data);
 
 /// "20000 rows, 784 features, 10 classes".
 [[nodiscard]] std::string describe(const AnyData& data);

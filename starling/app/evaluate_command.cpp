@@ -20,6 +20,11 @@ struct Use {
   models::Labelling labelling;
 };
 
+Error cannot_be_had(const StoredModel& stored, const Error& error) {
+  return Error{stored.path + ": its data cannot be had (" + error.message +
+               "); valid: --data SOURCE"};
+}
+
 /// The data that a model was tested on, or the one that was named.
 Result<AnyData> data_for(const Contents& contents, const StoredModel& stored,
                          const EvaluateOptions& options) {
@@ -27,13 +32,12 @@ Result<AnyData> data_for(const Contents& contents, const StoredModel& stored,
   if (!options.data.empty()) {
     std::optional<models::Labelling> rule;
     if (notes.shape) rule = notes.shape->labelling;
-    auto data = load_whole(contents, options.data, options.seed, rule);
+    auto data = load_unseen(contents, options.data, options.seed.value_or(notes.data.seed), rule);
     if (!data) return std::move(data).error().within("--data");
     return data;
   }
   auto both = load_data(contents, notes.data);
-  if (!both)
-    return std::move(both).error().within(stored.path + ": its data cannot be had, give --data");
+  if (!both) return cannot_be_had(stored, both.error());
   if (!both->test) return Error{"--data: is needed, " + stored.path + " was tested on none"};
   return *std::move(both->test);
 }

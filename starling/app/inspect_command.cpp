@@ -67,7 +67,7 @@ Result<int> inspect_command(const Contents& contents, const std::string& what, s
   std::error_code ignored;
   if (std::filesystem::exists(what, ignored) || what.ends_with(extension))
     return inspect_model(what);
-  const auto data = load_whole(contents, what, seed, std::nullopt);
+  const auto data = load_whole(contents, what, seed);
   if (!data) return data.error();
   std::string text = what + " (" + describe(*data) + ")\n";
   if (data->table() != nullptr) text += describe_table(*data->table());

@@ -47,6 +47,22 @@ Result<void> refuse_clashes(const Job& job, const Settings& settings) {
   return {};
 }
 
+/// A barrier that nobody asked for draws no more others than there are.
+void fit_sample(live::JobOptions& options) {
+  auto& sample = options.barrier.sample;
+  if (sample && options.workers > 0) sample = std::min(*sample, options.workers - 1);
+}
+
+/// Names the program's own barriers, too, where one that sees everyone cannot work.
+Error with_own_barriers(Error error, const live::JobOptions& options, const Contents& contents) {
+  if (core::keeps_steps_centrally(options.mode) || !barrier::needs_every_step(options.barrier))
+    return error;
+  for (const auto& rule : contents.rules())
+    error.message += "; also valid: " + barrier::print(barrier::sampled(
+                                            rule, std::min<std::size_t>(2, options.workers - 1)));
+  return error;
+}
+
 }  // namespace
 
 Result<Job> make_job(const Settings& settings, const Contents& contents) {
@@ -56,7 +72,8 @@ Result<Job> make_job(const Settings& settings, const Contents& contents) {
     if (auto done = find_key(setting.key)->set({job, contents, setting.text}); !done)
       return at(setting, std::move(done).error());
   if (auto fits = refuse_clashes(job, settings); !fits) return std::move(fits).error();
-  const auto& options = job.train.job;
+  auto& options = job.train.job;
+  if (place_of(settings, "barrier").empty()) fit_sample(options);
   if (!job.epochs && options.steps == barrier::finished && !options.time && !options.until)
     job.epochs = epochs_default;
   if (auto valid = live::check([&] {
@@ -65,7 +82,7 @@ Result<Job> make_job(const Settings& settings, const Contents& contents) {
         return limited;
       }());
       !valid)
-    return placed(std::move(valid).error(), settings);
+    return placed(with_own_barriers(std::move(valid).error(), options, contents), settings);
   return job;
 }
 

@@ -23,6 +23,8 @@ std::string valid_for(KeyKind kind) {
       return "a whole number";
     case KeyKind::number:
       return "a number";
+    case KeyKind::duration:
+      return "a number of seconds, or a duration in quotes like \"200ms\"";
     case KeyKind::flag:
       return "true or false";
     case KeyKind::texts:
@@ -37,10 +39,12 @@ std::vector<std::string> texts_of(const toml::value& value, KeyKind kind) {
   if (kind == KeyKind::flag)
     return value.is_boolean() ? std::vector<std::string>{value.as_boolean() ? "true" : "false"}
                               : std::vector<std::string>{};
-  if (value.is_integer() && (kind == KeyKind::count || kind == KeyKind::number))
+  const bool is_number = kind == KeyKind::number || kind == KeyKind::duration;
+  const bool is_text = kind == KeyKind::text || kind == KeyKind::texts || kind == KeyKind::duration;
+  if (value.is_integer() && (kind == KeyKind::count || is_number))
     return {std::to_string(value.as_integer())};
-  if (value.is_floating() && kind == KeyKind::number) return {print_number(value.as_floating())};
-  if (value.is_string() && (kind == KeyKind::text || kind == KeyKind::texts)) return {text(value)};
+  if (value.is_floating() && is_number) return {print_number(value.as_floating())};
+  if (value.is_string() && is_text) return {text(value)};
   std::vector<std::string> all;
   if (value.is_array() && kind == KeyKind::texts)
     for (const toml::value& element : value.as_array()) {

@@ -21,7 +21,7 @@ Result<std::uint64_t> count_in(Text text, std::uint64_t least, std::uint64_t mos
   const auto value = parse_count(text);
   if (value && *value >= least && *value <= most) return *value;
   return Error{"'" + text + "' must be a whole number >= " + std::to_string(least) +
-               (most == UINT64_MAX ? "" : " and <= " + std::to_string(most))};
+               " and <= " + std::to_string(most)};
 }
 
 /// A finite number, at least 0, above it where `positive`.
@@ -58,9 +58,10 @@ Result<void> put_data(std::string& into, const Contents& contents, Text text) {
 }
 
 Result<void> put_seconds(Job& job, Text text) {
-  const auto seconds = number_in(text, true, 1e9);
-  if (!seconds) return seconds.error();
-  job.train.job.time = std::chrono::nanoseconds{static_cast<std::int64_t>(*seconds * 1e9)};
+  const auto time = parse_duration(parse_number(text) ? text + "s" : text);
+  if (!time || *time <= std::chrono::nanoseconds{0})
+    return Error{"'" + text + "' must be seconds, or a time like 200ms, 1.5s or 2min, above 0"};
+  job.train.job.time = *time;
   return {};
 }
 
@@ -111,9 +112,8 @@ std::vector<Key> data_keys() {
 std::vector<Key> model_keys() {
   const std::string group = "Learning";
   return {
-      {"model", KeyKind::text, "MODEL",
-       "what is learned [mlp:784-128-10 for digits]; `starling models` lists them", group,
-       [](In in) { return put_model(in.job, in.text); }},
+      {"model", KeyKind::text, "MODEL", "what is learned [mlp:784-128-10 for digits]; see below",
+       group, [](In in) { return put_model(in.job, in.text); }},
       {"dtype", KeyKind::text, "TYPE", "float32 or float64 [float32]", group,
        [](In in) { return put(in.job.element_type, parse_element_type(in.text)); }},
       {"optimizer", KeyKind::text, "OPT",
@@ -140,7 +140,7 @@ std::vector<Key> limit_keys() {
        [](In in) { return put(in.job.epochs, number_in(in.text, true, 1e9)); }},
       {"steps", KeyKind::count, "N", "steps of each worker", group,
        [](In in) { return put(in.job.train.job.steps, count_in(in.text, 1, 1'000'000'000'000)); }},
-      {"seconds", KeyKind::number, "T", "time", group,
+      {"seconds", KeyKind::duration, "T", "time in seconds, or with its unit: 200ms, 2min", group,
        [](In in) { return put_seconds(in.job, in.text); }},
       {"until", KeyKind::text, "GOAL",
        "a figure on test data: accuracy=0.95, loss=0.1; or accuracy>=0.95, mse<=2", group,
@@ -160,8 +160,8 @@ std::vector<Key> psp_keys() {
        "servers, where the mode has any [one for each 4 workers, at most 8]", group,
        [](In in) { return put(in.job.train.job.shards, count_in(in.text, 1, members_max)); }},
       {"barrier", KeyKind::text, "BARRIER",
-       "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 [the last]; `starling barriers` "
-       "explains",
+       "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 [the last; with fewer than 3 workers, "
+       "beta = workers - 1]; see below",
        group,
        [](In in) {
          return put(in.job.train.job.barrier, barrier::parse(in.text, in.contents.rules()));

@@ -21,6 +21,8 @@ enum class KeyKind {
   count,
   /// Any number.
   number,
+  /// A number of seconds, or a string with a unit.
+  duration,
   /// true or false; as a flag it stands alone.
   flag,
   /// A string or a list of strings; as a flag it may be repeated.

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "starling/app/commands.hpp"
+#include "starling/app/program_name.hpp"
 
 namespace starling::app {
 
@@ -17,11 +18,11 @@ Result<int> put_out(const std::string& text, int code) {
 }
 
 void complain(const std::string& message) {
-  std::fprintf(stderr, "starling: %s\n", message.c_str());
+  std::fprintf(stderr, "%s: %s\n", program_name().c_str(), message.c_str());
 }
 
-Result<int> barriers_command(const Contents& contents) {
-  std::string text = "When may a worker take its next step? Written --barrier BARRIER.\n\n";
+std::string barriers_list(const Contents& contents) {
+  std::string text;
   const auto line = [&](const std::string& form, const std::string& summary, bool central) {
     text +=
         fmt::format("  {:<18} {:<14} {}\n", form, central ? "central mode" : "every mode", summary);
@@ -31,20 +32,31 @@ Result<int> barriers_command(const Contents& contents) {
     line(rule.label, summary, true);
     line("p" + rule.label + ":beta=2", summary, false);
   }
-  text +=
-      "\nbeta: how many random others are asked (beta = workers - 1 equals everyone, 0 nobody).\n"
-      "s: how many steps behind is tolerated (s=0 equals bsp, s=inf equals asp).\n"
-      "A barrier over all workers needs central mode, where someone sees every step.\n";
-  return put_out(text, done);
+  return text;
 }
 
-Result<int> models_command(const Contents& contents) {
-  std::string text = "What can be learned. Written --model MODEL.\n\n";
+std::string models_list(const Contents& contents) {
+  std::string text;
   std::set<std::string> seen;
   for (const auto& entry : contents.models())
     if (seen.insert(entry.name).second)
       text += fmt::format("  {:<10} {}\n", entry.name, entry.summary);
-  return put_out(text, done);
+  return text;
+}
+
+Result<int> barriers_command(const Contents& contents) {
+  return put_out(
+      "When may a worker take its next step? Written --barrier BARRIER.\n\n" +
+          barriers_list(contents) +
+          "\nbeta: how many random others are asked (beta = workers - 1 equals everyone, 0 "
+          "nobody).\n"
+          "s: how many steps behind is tolerated (s=0 equals bsp, s=inf equals asp).\n"
+          "A barrier over all workers needs central mode, where someone sees every step.\n",
+      done);
+}
+
+Result<int> models_command(const Contents& contents) {
+  return put_out("What can be learned. Written --model MODEL.\n\n" + models_list(contents), done);
 }
 
 }  // namespace starling::app

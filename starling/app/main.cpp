@@ -6,6 +6,7 @@
 #include "starling/app/command_line.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
+#include "starling/app/program_name.hpp"
 
 namespace starling {
 namespace {
@@ -21,6 +22,7 @@ Result<int> run(int argc, const char* const* argv, const Contents& contents) {
 
 int main(int argc, const char* const* argv, Contents contents) {
   try {
+    if (argc > 0) app::set_program_name(argv[0]);
     app::watch_interrupts();
     const auto code = run(argc, argv, app::with_built_in(std::move(contents)));
     if (code) return *code;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "starling/app/built_in.hpp"
+#include "starling/app/program_name.hpp"
 #include "starling/app/version.hpp"
 #include "starling/base/text.hpp"
 
@@ -43,7 +44,8 @@ class NotesReader {
 
   void refuse(const std::string& what) {
     if (error_.empty())
-      error_ = path_ + ": " + what + "; valid: a file that starling train --save wrote";
+      error_ =
+          path_ + ": " + what + "; valid: a file that " + program_name() + " train --save wrote";
   }
   [[nodiscard]] Result<void> finish() const {
     if (error_.empty()) return {};

@@ -82,7 +82,7 @@ std::string end_text(const Ended& ended) {
 
 /// How who waits looks again; empty where the barrier draws no one, so that it does not matter.
 std::string recheck_text(const live::JobOptions& options) {
-  if (!options.barrier.sample || barrier::always_passes(options.barrier)) return {};
+  if (!barrier::draws(options.barrier)) return {};
   return barrier::print(options.recheck.value_or(core::default_recheck(options.mode)));
 }
 
@@ -156,6 +156,12 @@ std::string line_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+/// A whole number where it is one: a mean of the workers' steps may be between two.
+Json number(double value) {
+  if (value == std::floor(value)) return static_cast<std::uint64_t>(value);
+  return value;
+}
+
 Json event(const char* name, const live::Progress& progress) {
   Json json;
   json["event"] = name;
@@ -165,6 +171,16 @@ Json event(const char* name, const live::Progress& progress) {
 
 std::string row(const char* name, const std::string& value) {
   return value.empty() ? std::string{} : fmt::format("  {:<12}{}\n", name, value);
+}
+
+std::string counted(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string members_text(const live::JobOptions& options) {
+  std::string text = core::print(options.mode) + ", " + counted(options.workers, "worker");
+  if (core::has_servers(options.mode)) text += ", " + counted(live::owner_count(options), "shard");
+  return text;
 }
 
 std::string spread_text(const live::Progress& last) {
@@ -205,8 +221,7 @@ std::string summary_table(const Ended& ended) {
   const auto& options = job.options;
   const live::Progress& last = ended.outcome.last;
   std::string text = fmt::format("{} on {} ({})\n", job.model, job.data, job.data_shape);
-  text += row("mode", fmt::format("{}, {} worker{}", core::print(options.job.mode),
-                                  options.job.workers, options.job.workers == 1 ? "" : "s"));
+  text += row("mode", members_text(options.job));
   const std::string recheck = recheck_text(options.job);
   text += row("barrier", barrier::print(options.job.barrier) +
                              (recheck.empty() ? "" : ", recheck " + recheck));
@@ -234,6 +249,7 @@ std::string summary_json(const Ended& ended) { return line_of(summary(ended)); }
 
 std::string progress_json(const Running& job, const live::Progress& progress) {
   Json json = event("progress", progress);
+  json["step"] = number(mean_step(job, progress));
   add_figures(json, job, progress);
   json.erase("wall_s");
   if (progress.updates > job.updates_before) json["loss"] = progress.loss;
@@ -242,8 +258,10 @@ std::string progress_json(const Running& job, const live::Progress& progress) {
 
 std::string evaluation_json(const Running& job, const live::Progress& progress) {
   Json json = event("evaluation", progress);
-  json["step"] = progress.evaluated_at;
+  json["step"] = number(progress.evaluated_at);
   json["epoch"] = progress.evaluated_at / static_cast<double>(job.steps_per_epoch);
+  const double updates = progress.evaluated_at * static_cast<double>(job.options.job.workers);
+  json["updates"] = std::llround(updates) - static_cast<std::int64_t>(job.updates_before);
   add_metrics(json, "test_", progress.test);
   return line_of(json);
 }

@@ -14,6 +14,20 @@ bool falls(std::string_view metric) {
   return std::ranges::find(falling, metric) != falling.end();
 }
 
+/// Refuses what no figure of this name can be, and what would be reached by getting worse.
+Result<void> check_value(std::string_view text, std::string_view metric, double value, char sign) {
+  const std::string name{metric};
+  const Error worse{"'" + std::string{text} + "' would be reached by getting worse; valid: " +
+                    name + (falls(metric) ? "<=" : ">=") + print_number(value)};
+  if (falls(metric) && sign == '>') return worse;
+  if (falls(metric) && name != "loss" && value < 0)
+    return Error{"'" + std::string{text} + "' cannot be reached; valid: " + name + " of 0 or more"};
+  if (name != "accuracy") return {};
+  if (sign == '<') return worse;
+  if (value >= 0 && value <= 1) return {};
+  return Error{"'" + std::string{text} + "' cannot be reached; valid: accuracy from 0 to 1"};
+}
+
 }  // namespace
 
 Result<live::Target> parse_target(std::string_view text) {
@@ -26,6 +40,8 @@ Result<live::Target> parse_target(std::string_view text) {
   const auto metric = trimmed(text.substr(0, equals - (directed ? 1 : 0)));
   const auto value = parse_number(trimmed(text.substr(equals + 1)));
   if (metric.empty() || !value) return bad;
+  if (auto reachable = check_value(text, metric, *value, directed ? before : '='); !reachable)
+    return std::move(reachable).error();
   return live::Target{.metric = std::string{metric},
                       .value = *value,
                       .at_least = directed ? before == '>' : !falls(metric)};

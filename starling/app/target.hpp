@@ -10,7 +10,8 @@
 namespace starling::app {
 
 /// Reads `accuracy=0.95`, `loss=0.1`, `mse<=2`, `recall>=0.9`. With `=`, losses and errors (loss,
-/// mse, rmse, mae, error) are to fall to the value, all else to rise to it.
+/// mse, rmse, mae, error) are to fall to the value, all else to rise to it. Of these and of
+/// accuracy the other direction is refused, and values that they cannot have.
 [[nodiscard]] Result<live::Target> parse_target(std::string_view text);
 
 [[nodiscard]] std::string print(const live::Target& target);

@@ -16,6 +16,7 @@
 #include "starling/app/recorder.hpp"
 #include "starling/app/report.hpp"
 #include "starling/app/target.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::app {
 namespace {
@@ -41,19 +42,26 @@ Result<TrainAndTest> load(const Contents& contents, const Job& job, const Settin
   const auto start = std::chrono::steady_clock::now();
   auto data = load_data(contents, job.data);
   if (data) display.finish(loaded_text(*data, std::chrono::steady_clock::now() - start));
-  if (data) return data;
-  const bool names_a_key = data.error().message.starts_with("--");
-  if (names_a_key || job.data.test) return placed(std::move(data).error(), settings);
-  return within_place(std::move(data).error(), settings, "data");
+  if (!data) return placed(std::move(data).error(), settings);
+  return data;
 }
 
 Result<std::shared_ptr<const AnyModel>> make(const Contents& contents, const Job& job,
                                              const TrainAndTest& data, const Settings& settings) {
   const std::string text =
       job.model.empty() ? suitable_model(job.data.data, data.train) : job.model;
-  if (text.empty()) return Error{"--model: is needed for data of its own type"};
+  if (text.empty())
+    return Error{"--model: is needed for data of its own type; " +
+                 valid_names(models_for(contents, data.train))};
   auto model = make_model(contents, text, data.train, job.element_type);
-  if (!model) return within_place(std::move(model).error(), settings, "model");
+  if (!model) {
+    const auto other = other_task(job.data.data, data.train);
+    const bool fits = other && make_model(contents, text, other->shape, job.element_type);
+    const std::string hint = fits ? "; or read its labels otherwise: " + other->source : "";
+    return within_place(Error{model.error().message + hint}, settings, "model");
+  }
+  if (auto valid = models::check((*model)->parameters()); !valid)
+    return within_place(std::move(valid).error(), settings, "model");
   if (auto fits = (*model)->accepts(data.train); !fits)
     return within_place(std::move(fits).error(), settings, "model");
   if (data.test)
@@ -62,15 +70,18 @@ Result<std::shared_ptr<const AnyModel>> make(const Contents& contents, const Job
   return model;
 }
 
-/// Turns epochs into steps and fills in what depends on the data.
-live::TrainOptions complete(const Job& job, const AnyData& train) {
+/// Turns epochs into steps and fills in what depends on the data and on the model: what is used is
+/// what is then reported.
+live::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel& model) {
   live::TrainOptions options = job.train;
-  const core::Step epoch = live::steps_per_epoch(options, train.size());
-  if (job.epochs) {
-    const double steps = std::max(1.0, std::round(*job.epochs * static_cast<double>(epoch)));
-    options.job.steps = std::min(options.job.steps, static_cast<core::Step>(std::min(steps, 1e15)));
-  }
-  options.job.evaluate_every = job.evaluate_every.value_or(epoch);
+  const auto samples = train.size();
+  if (job.epochs)
+    options.job.steps = std::min(options.job.steps, live::steps_in(*job.epochs, options, samples));
+  options.job.evaluate_every = job.evaluate_every.value_or(live::steps_per_epoch(options, samples));
+  options.batch = models::SampleOrder{samples, options.job.workers, options.batch, 0}.batch_size();
+  if (core::has_servers(options.job.mode))
+    options.job.shards =
+        std::min(live::owner_count(options.job), model.layout(options.job).ranges.size());
   return options;
 }
 
@@ -98,15 +109,23 @@ Result<void> go_on(Prepared& ready, const Settings& settings) {
   return {};
 }
 
+void say_what_has_no_effect(const Job& job, const Settings& settings) {
+  const auto& barrier = job.train.job.barrier;
+  const std::string place = place_of(settings, "recheck");
+  if (job.quiet || place.empty() || barrier::draws(barrier)) return;
+  complain(place + ": has no effect under " + barrier::print(barrier) + ", which draws no one");
+}
+
 Result<Prepared> prepare(const Contents& contents, const Settings& settings) {
   auto job = make_job(settings, contents);
   if (!job) return std::move(job).error();
   if (auto writable = check_files(*job, settings); !writable) return std::move(writable).error();
+  say_what_has_no_effect(*job, settings);
   auto data = load(contents, *job, settings);
   if (!data) return std::move(data).error();
   auto model = make(contents, *job, *data, settings);
   if (!model) return std::move(model).error();
-  Running running{.options = complete(*job, data->train),
+  Running running{.options = complete(*job, data->train, **model),
                   .data = job->data.data,
                   .data_shape = describe(data->train),
                   .model = (*model)->print(),

@@ -107,7 +107,8 @@ Result<void> check(const Barrier& barrier, std::size_t workers) {
   std::string valid = workers > 1 ? "0 to " + std::to_string(workers - 1) : "0";
   return Error{"barrier " + print(barrier) + ": beta=" + std::to_string(*barrier.sample) +
                " others cannot be drawn among " + std::to_string(workers) +
-               (workers == 1 ? " worker" : " workers") + "; valid: beta = " + valid};
+               (workers == 1 ? " worker" : " workers") + "; valid: beta = " + valid + ", as in " +
+               print(sampled(barrier.rule, workers - 1))};
 }
 
 Result<Barrier> parse(std::string_view text, std::span<const Predicate> own) {
@@ -148,8 +149,8 @@ std::vector<Description> descriptions() {
     const bool asp = std::same_as<R, Asp>;
     all.push_back({print({rule}), std::string{R::summary} + (asp ? "" : ", of all workers"), !asp});
     if (!asp)
-      all.push_back({print(sampled(rule, 2)),
-                     std::string{R::summary} + ", of beta workers drawn at random", false});
+      all.push_back(
+          {print(sampled(rule, 2)), std::string{R::summary} + ", of beta random workers", false});
   });
   return all;
 }

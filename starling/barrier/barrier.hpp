@@ -41,6 +41,11 @@ struct Barrier {
 /// True for ASP and what equals it (s = infinity, beta = 0).
 [[nodiscard]] bool always_passes(const Barrier& barrier);
 
+/// True where others are drawn, so that it matters when who waits looks again.
+[[nodiscard]] inline bool draws(const Barrier& barrier) {
+  return barrier.sample && !always_passes(barrier);
+}
+
 /// True where someone must know every worker's step: such a barrier works in central mode only.
 [[nodiscard]] bool needs_every_step(const Barrier& barrier);
 

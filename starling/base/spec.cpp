@@ -85,7 +85,9 @@ std::chrono::nanoseconds SpecReader::duration(std::string_view key,
 }
 
 bool SpecReader::flag(std::string_view key) {
-  known_.emplace_back(key);
+  if (const std::string* written = take(key))
+    refuse(std::string{key} + "=" + *written +
+           ": is a word without a value; valid: " + std::string{key});
   for (std::size_t i = 0; i < spec_.options.size(); ++i) {
     if (!spec_.options[i].first.empty() || spec_.options[i].second != key) continue;
     taken_[i] = true;

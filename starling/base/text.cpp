@@ -61,7 +61,8 @@ Result<std::uint64_t> parse_count(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || fault != std::errc{} || end != text.data() + text.size())
-    return Error{"'" + std::string{text} + "' is not a whole number >= 0"};
+    return Error{"'" + std::string{text} + "' is not a whole number from 0 to " +
+                 std::to_string(UINT64_MAX)};
   return value;
 }
 
@@ -94,6 +95,7 @@ std::string print_duration(Duration duration) {
 }
 
 std::string print_number(double number) {
+  if (std::isnan(number)) return "nan";  // whatever its sign
   std::array<char, 32> text{};
   const auto [end, fault] = std::to_chars(text.data(), text.data() + text.size(), number);
   return fault == std::errc{} ? std::string{text.data(), end} : std::to_string(number);
@@ -112,13 +114,15 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
   return best;
 }
 
-std::string suggest(std::string_view word, std::span<const std::string> candidates) {
-  std::string text;
-  if (const std::string meant = nearest(word, candidates); !meant.empty())
-    text = "did you mean '" + meant + "'? ";
-  text += "valid: ";
+std::string valid_names(std::span<const std::string> candidates) {
+  std::string text = "valid: ";
   for (std::size_t i = 0; i < candidates.size(); ++i) text += (i ? ", " : "") + candidates[i];
-  return text;
+  return candidates.empty() ? text + "none" : text;
+}
+
+std::string suggest(std::string_view word, std::span<const std::string> candidates) {
+  const std::string meant = nearest(word, candidates);
+  return (meant.empty() ? "" : "did you mean '" + meant + "'? ") + valid_names(candidates);
 }
 
 }  // namespace starling

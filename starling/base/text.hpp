@@ -37,7 +37,10 @@ namespace starling {
 /// meant (more than half of the word would have to change).
 [[nodiscard]] std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
-/// "valid: a, b, c", led by "did you mean 'a'? " where one candidate is near.
+/// "valid: a, b, c"; "valid: none" where there is no candidate.
+[[nodiscard]] std::string valid_names(std::span<const std::string> candidates);
+
+/// The same, led by "did you mean 'a'? " where one candidate is near.
 [[nodiscard]] std::string suggest(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace starling

@@ -22,7 +22,10 @@ Result<void> accepts_shape(std::string_view name, const DataShape& built, const 
       built.sparse ? data.features() <= built.features : data.features() == built.features;
   if (!features_fit)
     return Error{here + " was built for " + std::to_string(built.features) +
-                 " features, the data has " + std::to_string(data.features())};
+                 " features, the data has " + std::to_string(data.features()) +
+                 (built.sparse ? "; train with features=" + std::to_string(data.features()) +
+                                     " or more, as in libsvm:FILE,features=N"
+                               : "")};
   if ((data.classes() == 0) != (built.classes == 0) || data.classes() > built.classes)
     return Error{here + " was built for " + describe_labels(built.classes) + ", the data has " +
                  describe_labels(data.classes())};

@@ -163,6 +163,7 @@ TEST(Train, EndsAtTheFirstLimit) {
   };
   EXPECT_EQ(job("--steps 7 --epochs 100")["updates"], 14);
   EXPECT_EQ(job("--steps 700 --epochs 1")["updates"], 8);  // 240 / 2 / 32 rounded up
+  EXPECT_GE(job("--seconds 50ms --steps 100000000")["wall_s"], 0.05);
   const Json timed = job("--seconds 0.2 --steps 100000000");
   EXPECT_EQ(timed["end"], "reached");
   EXPECT_GE(timed["wall_s"], 0.2);
@@ -170,6 +171,35 @@ TEST(Train, EndsAtTheFirstLimit) {
   EXPECT_EQ(target["end"], "reached");
   EXPECT_GE(target["test_accuracy"], 0.3);
   EXPECT_LT(target["updates"], 200000);
+}
+
+/// A barrier that nobody asked for asks no more others than there are; the batch and the shards
+/// said are those used.
+TEST(Train, FitsItsDefaultsToTheJobAndSaysWhatItUses) {
+  const Folder folder;
+  const auto job = [&](const std::string& flags) {
+    const Ran ran = starling(folder, "train --data linear:d=6,n=200 --epochs 1 --json " + flags);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return Json::parse(ran.out);
+  };
+  EXPECT_EQ(job("--workers 1")["barrier"], "pssp:s=4,beta=0");
+  EXPECT_EQ(job("--workers 2")["barrier"], "pssp:s=4,beta=1");
+  EXPECT_EQ(job("--workers 3")["barrier"], "pssp:s=4,beta=2");
+  EXPECT_EQ(job("--batch 1000000")["batch"], 40);  // of 160 rows each of 4 workers has 40
+  EXPECT_EQ(job("--mode hybrid --shards 1000")["shards"], 1);
+  EXPECT_EQ(job("--mode hybrid --workers 16")["shards"], 1);
+}
+
+TEST(Train, SaysWhereARecheckHasNoEffect) {
+  const Folder folder;
+  const std::string line = std::string{small_job} + "--epochs 1 --recheck notify";
+  EXPECT_EQ(starling(folder, line).err, "");  // quiet
+  const Ran ran =
+      starling(folder, line.substr(0, line.find("--quiet")) + line.substr(line.find("--epochs")));
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_TRUE(holds(ran.err, "--recheck: has no effect under bsp, which draws no one\n"))
+      << ran.err;
+  EXPECT_FALSE(holds(ran.out, "notify")) << ran.out;
 }
 
 TEST(Train, RepeatsExactlyUnderBsp) {
@@ -230,6 +260,7 @@ TEST(Metrics, AreOneJsonObjectALine) {
     const Json json = Json::parse(line);
     ++events[json["event"]];
     if (!json.contains("elapsed_s")) continue;
+    EXPECT_EQ(json["updates"].get<double>(), 2 * json["step"].get<double>()) << line;
     EXPECT_GE(json["elapsed_s"], last);
     last = json["elapsed_s"];
   }
@@ -252,6 +283,30 @@ TEST(Evaluate, NeedsTheFileOnlyAndSaysWhatTrainSaid) {
   const Ran other = starling(folder, "evaluate --model-file m.safetensors --data linear:n=5");
   EXPECT_EQ(other.code, 2);
   EXPECT_TRUE(holds(other.err, "is not a class; valid: whole numbers 0 to 9")) << other.err;
+}
+
+/// Generated data is of the seed that the model was trained with, but of rows it has not seen:
+/// those that --test gives.
+TEST(Evaluate, TakesGeneratedDataOfTheModelsOwnSeedThatItHasNotSeen) {
+  const Folder folder;
+  const std::string data = "linear:d=10,n=500";
+  const Json trained =
+      Json::parse(starling(folder, "train --seed 7 --data " + data + " --test " + data +
+                                       " --optimizer sgd:lr=0.1 --quiet --json "
+                                       "--save m")
+                      .out);
+  const auto loss = [&](const std::string& flags) {
+    const Ran ran = starling(folder, "evaluate m --json --data " + data + flags);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return Json::parse(ran.out)["loss"].get<double>();
+  };
+  EXPECT_LT(trained["test_loss"], 0.1);
+  EXPECT_NEAR(loss(""), trained["test_loss"], 1e-9);
+  EXPECT_NEAR(loss(" --seed 7"), trained["test_loss"], 1e-9);
+  EXPECT_GT(loss(" --seed 1"), 1);  // another truth
+  const Ran alone = starling(folder, "evaluate m --seed 7");
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_TRUE(holds(alone.err, "--seed: has no effect without --data")) << alone.err;
 }
 
 TEST(Predict, WritesLabelsAsTheDataHasThem) {

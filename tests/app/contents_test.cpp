@@ -41,29 +41,28 @@ Contents with_whole() {
 
 TEST(Contents, BuiltInModelsComeInBothTypes) {
   const Contents all = with_built_in({});
-  const auto data = load_whole(all, "linear:d=4,n=10", 1, std::nullopt);
+  const auto data = load_whole(all, "linear:d=4,n=10", 1);
   ASSERT_TRUE(data);
   for (const ElementType type : {ElementType::float32, ElementType::float64}) {
     const auto model = make_model(all, "linear", *data, type);
     ASSERT_TRUE(model);
     EXPECT_EQ((*model)->element_type(), type);
   }
-  EXPECT_EQ((*make_model(all, "linear", *data, std::nullopt))->element_type(),
-            ElementType::float32);
+  EXPECT_EQ((*make_model(all, "linear", *data))->element_type(), ElementType::float32);
 }
 
 TEST(Contents, AnOwnModelTakesItsOwnDataOnly) {
   const Contents all = with_built_in(with_whole());
-  const auto data = load_whole(all, "whole:n=5", 1, std::nullopt);
+  const auto data = load_whole(all, "whole:n=5", 1);
   ASSERT_TRUE(data);
   EXPECT_EQ(data->size(), 5U);
   EXPECT_EQ(data->table(), nullptr);
-  const auto model = make_model(all, "one", *data, std::nullopt);
+  const auto model = make_model(all, "one", *data);
   ASSERT_TRUE(model);
   EXPECT_EQ((*model)->print(), "one");
   EXPECT_EQ((*model)->try_metrics(*data), (models::Metrics{{"loss", 7}}));
   EXPECT_FALSE((*model)->predict(Weights{std::vector<float>{1}}, *data).has_value());
-  const auto table = load_whole(all, "linear:d=4,n=10", 1, std::nullopt);
+  const auto table = load_whole(all, "linear:d=4,n=10", 1);
   EXPECT_FALSE((*model)->accepts(*table));
 }
 
@@ -75,7 +74,7 @@ TEST(Contents, AModelIsConfiguredByTheFunctionThatMakesIt) {
                          return One{.loss = 10.0 * whole.n};
                        });
   const auto loss_of = [&](const char* name) {
-    return (*make_model(all, name, data, std::nullopt))->try_metrics(data)[0].value;
+    return (*make_model(all, name, data))->try_metrics(data)[0].value;
   };
   EXPECT_EQ(loss_of("plain"), 7);
   EXPECT_EQ(loss_of("set"), 30);
@@ -85,7 +84,7 @@ TEST(Contents, AnOwnNameHidesABuiltInOne) {
   Contents own;
   own.data("digits", "",
            [](SpecReader&, std::uint64_t seed) { return Whole{static_cast<int>(seed)}; });
-  const auto data = load_whole(with_built_in(own), "digits", 9, std::nullopt);
+  const auto data = load_whole(with_built_in(own), "digits", 9);
   ASSERT_TRUE(data);
   EXPECT_EQ(data->size(), 9U);
 }
@@ -96,10 +95,9 @@ TEST(Contents, ABarrierThatHidesABuiltInOneIsRefusedWhateverTheCommand) {
   testing::internal::CaptureStderr();
   const std::array words{"mine", "models"};
   EXPECT_EQ(starling::main(2, words.data(), Contents{}.barrier(rule)), 2);
-  EXPECT_EQ(
-      testing::internal::GetCapturedStderr(),
-      "starling: the label 'ssp' of a barrier of your own is a built-in barrier's; valid: any "
-      "other\n");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "mine: the label 'ssp' of a barrier of your own is a built-in barrier's; valid: any "
+            "other\n");
 }
 
 TEST(Contents, AnIndivisibleTypeIsTrainedOnWhole) {
@@ -117,10 +115,8 @@ TEST(Contents, AnIndivisibleTypeIsTrainedOnWhole) {
 }
 
 TEST(Contents, AnErrorOfALoaderIsPassedOn) {
-  EXPECT_EQ(load_whole(with_whole(), "whole:n=13", 1, std::nullopt).error().message,
-            "whole: n=13 is unlucky");
-  EXPECT_EQ(load_whole(with_whole(), "whole:n=0", 1, std::nullopt).error().message,
-            "whole: holds no samples");
+  EXPECT_EQ(load_whole(with_whole(), "whole:n=13", 1).error().message, "whole: n=13 is unlucky");
+  EXPECT_EQ(load_whole(with_whole(), "whole:n=0", 1).error().message, "whole: holds no samples");
 }
 
 TEST(Fingerprint, ChangesWithAnyValueOrLabel) {

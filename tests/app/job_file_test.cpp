@@ -38,6 +38,8 @@ TEST(JobFile, MayBeEmpty) {
 
 TEST(JobFile, TakesWholeNumbersWhereNumbersAreAsked) {
   EXPECT_EQ(read("epochs = 3\n").value()[0].text, "3");
+  EXPECT_EQ(read("seconds = 3\n").value()[0].text, "3");
+  EXPECT_EQ(read("seconds = \"200ms\"\n").value()[0].text, "200ms");
   EXPECT_EQ(read("epochs = 2.5\n").value()[0].text, "2.5");
 }
 

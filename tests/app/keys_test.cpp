@@ -45,6 +45,16 @@ TEST(Job, AnyLimitReplacesTheDefaultOne) {
   EXPECT_EQ(both.train.job.time, std::chrono::milliseconds{250});
 }
 
+TEST(Job, TakesTimesWithAndWithoutTheirUnit) {
+  using namespace std::chrono_literals;
+  for (const auto& [text, time] : {std::pair{"1", 1000ms},
+                                   {"1s", 1000ms},
+                                   {"200ms", 200ms},
+                                   {"0.5min", 30000ms},
+                                   {"1e-3", 1ms}})
+    EXPECT_EQ(job_of({{"seconds", text, ""}}).train.job.time, time) << text;
+}
+
 TEST(Job, CollectsRepeatedKeys) {
   const Job job = job_of({{"straggler", "1:4x", ""}, {"straggler", "25%:2x", ""}});
   EXPECT_EQ(job.train.job.stragglers.size(), 2U);

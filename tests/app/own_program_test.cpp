@@ -20,7 +20,11 @@ TEST_F(OwnProgram, ListsWhatItContains) {
   EXPECT_TRUE(holds(own("models").out, "circle     a circle through points"));
   EXPECT_TRUE(holds(own("models").out, "softmax "));
   EXPECT_TRUE(holds(own("barriers").out, "phalf:beta=2       every mode"));
-  EXPECT_TRUE(holds(own("train --help").out, "points on a circle: ring[:n=400,radius=2]"));
+  const std::string help = own("train --help").out;
+  EXPECT_TRUE(holds(help, "points on a circle: ring[:n=400,radius=2]"));
+  EXPECT_TRUE(holds(help, "circle     a circle through points")) << help;
+  EXPECT_TRUE(holds(help, "phalf:beta=2       every mode")) << help;
+  EXPECT_TRUE(holds(help, "Usage: own_program train")) << help;
 }
 
 TEST_F(OwnProgram, TrainsAModelOverDataOfItsOwnInEachMode) {
@@ -50,10 +54,11 @@ TEST_F(OwnProgram, TrainsAModelOverTables) {
 
 TEST_F(OwnProgram, RefusesWhatDoesNotFitTogether) {
   EXPECT_TRUE(holds(own("train --model circle --data digits:n=300").err,
-                    "--model: model circle learns from data of another type"));
+                    "--model: model circle learns from data of another type; valid: mean, "));
   EXPECT_TRUE(holds(own("train --model softmax --data ring").err,
-                    "--model: model softmax learns from data of another type"));
-  EXPECT_TRUE(holds(own("train --data ring").err, "--model: is needed"));
+                    "--model: model softmax learns from data of another type; valid: circle\n"));
+  EXPECT_TRUE(holds(own("train --data ring").err,
+                    "own_program: --model: is needed for data of its own type; valid: circle\n"));
   EXPECT_TRUE(
       holds(own("train --data ring:m=3 --model circle").err, "--data: ring: unknown option 'm'"));
   EXPECT_TRUE(holds(own("train --model circle:x=1 --data ring").err, "circle: takes no options"));
@@ -61,6 +66,9 @@ TEST_F(OwnProgram, RefusesWhatDoesNotFitTogether) {
                     "model circle does not compute in float32; valid: float64"));
   EXPECT_TRUE(holds(own("train --model circel --data ring").err, "did you mean 'circle'?"));
   EXPECT_TRUE(holds(own("train --barrier half").err, "peer mode"));
+  EXPECT_TRUE(holds(own("train --barrier bsp").err, "; also valid: phalf:beta=2\n"));
+  EXPECT_TRUE(holds(own("train --wrokers 2").err, "`own_program train --help` lists"));
+  EXPECT_TRUE(holds(own("evaluate").err, "valid: own_program evaluate FILE"));
 }
 
 TEST_F(OwnProgram, OpensOnlyModelsThatItContains) {

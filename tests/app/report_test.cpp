@@ -31,6 +31,16 @@ live::Progress progress() {
   return figures;
 }
 
+Json json_of(const Running& job) {
+  const live::Outcome outcome;
+  return Json::parse(summary_json({.job = job, .outcome = outcome}));
+}
+
+std::string table_of(const Running& job) {
+  const live::Outcome outcome;
+  return summary_table({.job = job, .outcome = outcome});
+}
+
 TEST(ProgressLine, SaysWhatWasMeasuredAndWhenItEnds) {
   EXPECT_EQ(progress_line(running(), progress()),
             "2.0 s  epoch 5.0  50 updates/s  steps 48-50-52  waiting 12 %  loss 0.5  ETA 2.0 s");
@@ -47,6 +57,27 @@ TEST(ProgressLine, SaysNoLossBeforeThereIsOneAndNoEndThatIsUnknown) {
   EXPECT_EQ(line.find("ETA"), std::string::npos);
 }
 
+TEST(Metrics, GiveStepsAndUpdatesAsWholeNumbersWhereTheyAre) {
+  Running job = running();
+  live::Progress figures = progress();
+  EXPECT_EQ(Json::parse(progress_json(job, figures))["step"].dump(), "50");
+  figures.updates = 101;
+  EXPECT_EQ(Json::parse(progress_json(job, figures))["step"].dump(), "50.5");
+  figures.evaluated_at = 40;
+  job.updates_before = 60;
+  const Json evaluation = Json::parse(evaluation_json(job, figures));
+  EXPECT_EQ(evaluation["step"].dump(), "40");
+  EXPECT_EQ(evaluation["updates"].dump(), "20");
+  EXPECT_EQ(evaluation["epoch"], 4.0);
+}
+
+TEST(Summary, TableNamesTheShardsWhereThereAreAny) {
+  Running job = running();
+  EXPECT_NE(table_of(job).find("  mode        peer, 2 workers\n"), std::string::npos);
+  job.options.job.mode = core::Mode::central;
+  EXPECT_NE(table_of(job).find("  mode        central, 2 workers, 1 shard\n"), std::string::npos);
+}
+
 TEST(Summary, CountsOnlyWhatThisRunMade) {
   Running job = running();
   job.updates_before = 60;
@@ -61,16 +92,6 @@ TEST(Summary, CountsOnlyWhatThisRunMade) {
   EXPECT_EQ(json["draws"], 0);
   job.options.job.barrier = barrier::Barrier{barrier::Bsp{}};
   EXPECT_FALSE(Json::parse(summary_json({.job = job, .outcome = outcome})).contains("draws"));
-}
-
-Json json_of(const Running& job) {
-  const live::Outcome outcome;
-  return Json::parse(summary_json({.job = job, .outcome = outcome}));
-}
-
-std::string table_of(const Running& job) {
-  const live::Outcome outcome;
-  return summary_table({.job = job, .outcome = outcome});
 }
 
 TEST(Summary, NamesDelayAndStragglersWhereThereAreAny) {

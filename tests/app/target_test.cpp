@@ -14,10 +14,26 @@ TEST(Target, LossesFallAndTheRestRises) {
 }
 
 TEST(Target, ADirectionMayBeWritten) {
-  EXPECT_FALSE(parse_target("accuracy<=0.2")->at_least);
-  EXPECT_TRUE(parse_target("loss >= 3")->at_least);
-  EXPECT_EQ(parse_target("loss >= 3")->metric, "loss");
+  EXPECT_FALSE(parse_target("spread<=0.2")->at_least);
+  EXPECT_TRUE(parse_target("recall >= 3")->at_least);
+  EXPECT_EQ(parse_target("recall >= 3")->metric, "recall");
   EXPECT_EQ(print(*parse_target("loss=3")), "loss<=3");
+}
+
+TEST(Target, WhatIsReachedByGettingWorseIsRefused) {
+  EXPECT_EQ(parse_target("loss>=0.1").error().message,
+            "'loss>=0.1' would be reached by getting worse; valid: loss<=0.1");
+  EXPECT_EQ(parse_target("accuracy<=0.9").error().message,
+            "'accuracy<=0.9' would be reached by getting worse; valid: accuracy>=0.9");
+}
+
+TEST(Target, WhatNoFigureCanBeIsRefused) {
+  EXPECT_EQ(parse_target("accuracy>=1.5").error().message,
+            "'accuracy>=1.5' cannot be reached; valid: accuracy from 0 to 1");
+  EXPECT_EQ(parse_target("mse=-1").error().message,
+            "'mse=-1' cannot be reached; valid: mse of 0 or more");
+  EXPECT_TRUE(parse_target("accuracy=1"));
+  EXPECT_TRUE(parse_target("loss=-1"));  // a log density may be above 1
 }
 
 TEST(Target, OtherTextIsRefused) {

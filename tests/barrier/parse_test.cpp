@@ -143,7 +143,7 @@ TEST(Descriptions, SayWhomTheBarrierSees) {
   EXPECT_EQ(descriptions()[0].summary, "nobody seen is behind me, of all workers");
   EXPECT_EQ(descriptions()[3].form, "pssp:s=4,beta=2");
   EXPECT_EQ(descriptions()[3].summary,
-            "nobody seen is more than s steps behind me, of beta workers drawn at random");
+            "nobody seen is more than s steps behind me, of beta random workers");
   EXPECT_EQ(descriptions()[4].summary, "always pass");
 }
 

@@ -144,11 +144,11 @@ TEST(Check, RefusesASampleOfMoreThanTheOthers) {
   EXPECT_TRUE(check(sampled(Bsp{}, 7), 8));
   EXPECT_EQ(check(sampled(Bsp{}, 8), 8).error().message,
             "barrier pbsp:beta=8: beta=8 others cannot be drawn among 8 workers; "
-            "valid: beta = 0 to 7");
+            "valid: beta = 0 to 7, as in pbsp:beta=7");
   EXPECT_TRUE(check(sampled(Bsp{}, 0), 1));
   EXPECT_EQ(check(sampled(Ssp{4}, 1), 1).error().message,
             "barrier pssp:s=4,beta=1: beta=1 others cannot be drawn among 1 worker; "
-            "valid: beta = 0");
+            "valid: beta = 0, as in pssp:s=4,beta=0");
 }
 
 TEST(Check, TakesAnyNumberOfWorkersWhereNobodyIsDrawn) {

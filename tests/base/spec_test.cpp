@@ -51,6 +51,14 @@ TEST(SpecReader, SaysWhenNoOptionIsTaken) {
   EXPECT_EQ(read.finish().error().message, "bsp: takes no options, not 's'");
 }
 
+TEST(SpecReader, SaysThatAWordTakesNoValue) {
+  const Spec spec = Spec::parse("sgd:nesterov=true").value();
+  SpecReader read{spec};
+  EXPECT_FALSE(read.flag("nesterov"));
+  EXPECT_EQ(read.finish().error().message,
+            "sgd: nesterov=true: is a word without a value; valid: nesterov");
+}
+
 TEST(SpecReader, ReadsDurations) {
   const Spec spec = Spec::parse("interval:every=5ms").value();
   SpecReader read{spec};

@@ -59,7 +59,7 @@ TEST(Mode, AJobHasAWorkerAndASampleFewerThanAll) {
             "workers=0: a job needs at least 1 worker");
   EXPECT_EQ(refusal(Mode::peer, barrier::sampled(barrier::Bsp{}, 8), Recheck::distributed()),
             "barrier pbsp:beta=8: beta=8 others cannot be drawn among 8 workers; "
-            "valid: beta = 0 to 7");
+            "valid: beta = 0 to 7, as in pbsp:beta=7");
 }
 
 }  // namespace

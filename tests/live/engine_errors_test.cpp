@@ -63,7 +63,7 @@ TEST(EngineMakes, NothingFromOptionsThatCannotWork) {
       "central");
   EXPECT_EQ(refusal({.workers = 2, .barrier = barrier::parse("pbsp:beta=2").value(), .steps = 1}),
             "parameter engine: barrier pbsp:beta=2: beta=2 others cannot be drawn among 2 workers; "
-            "valid: beta = 0 to 1");
+            "valid: beta = 0 to 1, as in pbsp:beta=1");
   EXPECT_EQ(refusal({.barrier = barrier::Barrier{barrier::Predicate{}}, .steps = 1}),
             "parameter engine: barrier predicate has no function; make it by Predicate::make");
   EXPECT_EQ(refusal({.steps = 1, .fetch_timeout = {}}),

@@ -43,7 +43,7 @@ class RealData : public testing::TestWithParam<Where> {
     return models::Source::parse(text).value();
   }
 
-  static void expect(const Recipe& recipe, const models::Split& data) {
+  static void expect(const Recipe& recipe, const models::TablePair& data) {
     double sum = 0;
     for (const std::uint64_t seed : {1U, 2U, 3U}) {
       TrainOptions options;
@@ -76,24 +76,26 @@ INSTANTIATE_TEST_SUITE_P(In, RealData,
                          [](const auto& where) { return std::string{where.param.mode}; });
 
 TEST_P(RealData, Mnist) {
-  const auto data =
-      models::load_split({.data = source("idx:" + file("mnist-10k-images-idx3-ubyte.gz") + "," +
-                                         file("mnist-10k-labels-idx1-ubyte.gz")),
-                          .split = 8000});
-  expect({"mlp:784-128-10", "sgd:lr=0.5", "constant", 8, 10, 0, 0.955}, data.value());
+  const auto all = models::load(source("idx:" + file("mnist-10k-images-idx3-ubyte.gz") + "," +
+                                       file("mnist-10k-labels-idx1-ubyte.gz")),
+                                1)
+                       .value();
+  const auto rows = models::split_first(all.size(), 8000).value();
+  expect({"mlp:784-128-10", "sgd:lr=0.5", "constant", 8, 10, 0, 0.955},
+         {all.select(rows.train), all.select(rows.test)});
 }
 
 TEST_P(RealData, Optdigits) {
-  const auto data = models::load_split({.data = source("csv:" + file("optdigits.tra")),
-                                        .test = source("csv:" + file("optdigits.tes"))});
+  const auto data = models::load_pair(source("csv:" + file("optdigits.tra")),
+                                      source("csv:" + file("optdigits.tes")), 1);
   expect({"softmax", "sgd:lr=0.005", "constant", 16, 20, 0, 0.94}, data.value());
   expect({"mlp:64-512-10", "adam:lr=0.005", "cosine:samples=152920", 16, 40, 0.0003, 0.965},
          data.value());
 }
 
 TEST_P(RealData, A9a) {
-  const auto data = models::load_split({.data = source("libsvm:" + file("a9a") + ",features=123"),
-                                        .test = source("libsvm:" + file("a9a.t"))});
+  const auto data = models::load_pair(source("libsvm:" + file("a9a") + ",features=123"),
+                                      source("libsvm:" + file("a9a.t")), 1);
   expect({"logistic", "sgd:lr=0.1", "constant", 32, 5, 0, 0.847}, data.value());
   expect({"svm", "sgd:lr=0.05", "cosine:samples=325600", 32, 10, 0, 0.845}, data.value());
 }

@@ -99,8 +99,10 @@ TEST(ModelList, ModelsRefuseOtherDataThanTheyWereBuiltFor) {
             "svm was built for dense rows, the data has sparse ones");
   const Table sparse = sparse_table(9, 8, 2);
   EXPECT_EQ(refused("logistic", sparse, sparse_table(9, 7, 2)), "");
-  EXPECT_EQ(refused("logistic", sparse, sparse_table(9, 9, 2)),
-            "logistic was built for 8 features, the data has 9");
+  EXPECT_EQ(
+      refused("logistic", sparse, sparse_table(9, 9, 2)),
+      "logistic was built for 8 features, the data has 9; train with features=9 or more, as in "
+      "libsvm:FILE,features=N");
   const Table ratings{2, 0, Table::Dense{{0, 4, 2, 1}}, {3, 5}};
   EXPECT_EQ(refused("mf", ratings, Table{2, 0, Table::Dense{{3, 0}}, {1}}),
             "mf: the user id in row 0 is not a whole number from 0 to 2");

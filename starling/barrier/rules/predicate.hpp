@@ -10,8 +10,8 @@ namespace starling::barrier {
 /// A user's own rule: any function of one's own step and the steps seen.
 ///
 ///     auto half = Predicate::make("half", [](Step own, std::span<const Step> seen) {
-///       return 2 * std::ranges::count_if(seen, [&](Step s) { return s >= own; }) >=
-///       std::ssize(seen);
+///       const auto on_pace = std::ranges::count_if(seen, [&](Step s) { return s >= own; });
+///       return 2 * on_pace >= std::ssize(seen);
 ///     });
 ///
 /// The function is called from many threads and must not keep state. It cannot be written in a job

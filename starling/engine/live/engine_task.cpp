@@ -150,7 +150,7 @@ StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
   if (!update) {
     result.fault = "push: " + update.error().message;
   } else if (!std::isfinite(state.loss)) {
-    result.fault = "push: the reported loss is " + std::to_string(state.loss);
+    result.fault = "push: the reported loss is " + print_number(state.loss);
   } else {
     result.update = *std::move(update);
   }

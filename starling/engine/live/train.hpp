@@ -52,6 +52,15 @@ inline constexpr std::uint64_t initial_stream = 0x1217;
   return models::SampleOrder{samples, options.job.workers, options.batch, 0}.steps_per_epoch();
 }
 
+/// Steps of one worker in `epochs` passes over `samples` samples: 1 at least, but none in 0 epochs.
+/// Requires: epochs >= 0.
+[[nodiscard]] inline core::Step steps_in(double epochs, const TrainOptions& options,
+                                         std::size_t samples) {
+  if (epochs == 0) return 0;
+  const auto each = static_cast<double>(steps_per_epoch(options, samples));
+  return static_cast<core::Step>(std::clamp(std::round(epochs * each), 1.0, 1e15));
+}
+
 /// The ranges that a model of these parameters is cut into under `options`.
 template <class T>
 [[nodiscard]] core::Layout layout_of(std::vector<models::Parameter> parameters,

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "starling/base/text.hpp"
 #include "starling/engine/live/train.hpp"
 
 namespace starling::live {
@@ -105,7 +106,7 @@ requires models::Model<M, D> StepResult TrainTask<M, D>::compute(const StepInput
     result.loss = static_cast<double>(model_.gradient(w, train_, batch, g, pass));
   }
   if (!std::isfinite(result.loss)) {
-    result.fault = "the loss is " + std::to_string(result.loss);
+    result.fault = "the loss is " + print_number(result.loss);
     return result;
   }
   double norm = 0;
@@ -206,10 +207,9 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
     if (auto accepted = model.accepts(data); !accepted) return std::move(accepted).error();
   JobOptions job = options.job;
   if (options.epochs) {
-    const double steps =
-        *options.epochs * static_cast<double>(steps_per_epoch(options, data.size()));
-    if (!(steps >= 0 && steps < 1e15)) return Error{"epochs must be a finite number >= 0"};
-    job.steps = static_cast<core::Step>(std::llround(steps));
+    if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
+      return Error{"epochs must be a finite number >= 0"};
+    job.steps = steps_in(*options.epochs, options, data.size());
   }
   auto task = std::make_shared<TrainTask<M, D>>(model, data, test, options);
   auto start = options.resume;

@@ -73,36 +73,50 @@ Source inherit_features(const Source& train, Source test) {
   return test;
 }
 
+/// All of one source, its labels read by `rule` where one is given.
+Result<Table> load_part(const Source& source, std::uint64_t seed, Part part,
+                        const std::optional<Labelling>& rule) {
+  auto raw = read_raw(source, seed, part);
+  if (!raw) return std::move(raw).error();
+  if (rule) return finish(std::move(*raw), *rule);
+  const auto own = label_rule(*raw);
+  if (!own) return own.error();
+  return finish(std::move(*raw), *own);
+}
+
+/// Reads the test of `raw`, so that both fit.
+Result<RawTable> read_test(const Source& train, const Source& test, std::uint64_t seed,
+                           RawTable& raw, const Labelling& rule) {
+  if (auto same = check_same_truth(train, test); !same) return std::move(same).error();
+  auto other = read_raw(inherit_features(train, test), seed, Part::test);
+  if (!other) return other;
+  if (auto fits = fit_features(raw, *other); !fits) return std::move(fits).error();
+  if (auto fits = fit_task(*other, raw, rule); !fits) return std::move(fits).error();
+  return other;
+}
+
 }  // namespace
 
 Result<Table> load(const Source& source, std::uint64_t seed) {
-  auto raw = read_raw(source, seed, Part::train);
-  if (!raw) return std::move(raw).error();
-  const auto rule = label_rule(*raw);
-  if (!rule) return rule.error();
-  return finish(std::move(*raw), *rule);
+  return load_part(source, seed, Part::train, std::nullopt);
 }
 
-Result<Table> load(const Source& source, std::uint64_t seed, const Labelling& rule) {
-  auto raw = read_raw(source, seed, Part::train);
-  if (!raw) return std::move(raw).error();
-  return finish(std::move(*raw), rule);
+Result<Table> load_test(const Source& source, std::uint64_t seed,
+                        const std::optional<Labelling>& rule) {
+  return load_part(source, seed, Part::test, rule);
 }
 
 Result<TablePair> load_pair(const Source& train, const Source& test, std::uint64_t seed) {
-  if (auto same = check_same_truth(train, test); !same) return std::move(same).error();
   auto raw = read_raw(train, seed, Part::train);
-  if (!raw) return std::move(raw).error();
+  if (!raw) return std::move(raw).error().within("data");
   const auto rule = label_rule(*raw);
-  if (!rule) return rule.error();
-  auto other = read_raw(inherit_features(train, test), seed, Part::test);
-  if (!other) return std::move(other).error();
-  if (auto fits = fit_features(*raw, *other); !fits) return std::move(fits).error();
-  if (auto fits = fit_task(*other, *raw, *rule); !fits) return std::move(fits).error();
+  if (!rule) return Error{rule.error()}.within("data");
+  auto other = read_test(train, test, seed, *raw, *rule);
+  if (!other) return std::move(other).error().within("test");
   auto train_table = finish(std::move(*raw), *rule);
-  if (!train_table) return std::move(train_table).error();
+  if (!train_table) return std::move(train_table).error().within("data");
   auto test_table = finish(std::move(*other), *rule);
-  if (!test_table) return std::move(test_table).error();
+  if (!test_table) return std::move(test_table).error().within("test");
   return TablePair{std::move(*train_table), std::move(*test_table)};
 }
 

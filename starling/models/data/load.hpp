@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "starling/base/result.hpp"
 #include "starling/models/data/source.hpp"
@@ -17,9 +18,11 @@ namespace starling::models {
 /// that. Classes become 0..k-1 in the table.
 Result<Table> load(const Source& source, std::uint64_t seed);
 
-/// The same with labels read by `rule`, which is that of another table: what a model that was
-/// trained there is evaluated on.
-Result<Table> load(const Source& source, std::uint64_t seed, const Labelling& rule);
+/// The same for a model that was trained on a table of the same seed: labels are read by that
+/// table's `rule` where it is given, and a generator gives samples of the same truth that are in no
+/// training data.
+Result<Table> load_test(const Source& source, std::uint64_t seed,
+                        const std::optional<Labelling>& rule);
 
 /// A training table, and a test table that fits it.
 struct TablePair {
@@ -29,7 +32,8 @@ struct TablePair {
 
 /// Reads both so that they fit: sparse tables get the larger number of features of the two; the
 /// labels of `test` are read by the rule found for `train` and must be among its classes. A
-/// generator gives its test the same truth as its training data, but no sample of it.
+/// generator gives its test the same truth as its training data, but no sample of it. Errors are
+/// led by `data:` or `test:`.
 Result<TablePair> load_pair(const Source& train, const Source& test, std::uint64_t seed);
 
 }  // namespace starling::models

@@ -1,41 +1,28 @@
-/// What is trained on and what is tested on: `--data`, `--test`, `--split` and `--holdout`.
+/// Which rows of one data set are trained on and which are tested on: `--split` and `--holdout`.
+/// Pure functions.
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <vector>
 
 #include "starling/base/result.hpp"
-#include "starling/models/data/load.hpp"
-#include "starling/models/data/source.hpp"
 
 namespace starling::models {
 
-/// A training table and a test table of the same features and classes.
-using Split = TablePair;
-
-/// At most one of test, split and holdout; with none, holdout_default applies.
-struct SplitOptions {
-  static constexpr double holdout_default = 0.2;
-
-  Source data;
-  /// A source of its own for testing.
-  std::optional<Source> test = std::nullopt;
-  /// The first rows train, the rest test.
-  std::optional<std::uint64_t> split = std::nullopt;
-  /// The share of rows, in (0, 1), drawn by seed for testing.
-  std::optional<double> holdout = std::nullopt;
-  /// Draws the held out rows, and what generators make.
-  std::uint64_t seed = 1;
+/// Every row stands in one of the two; both ascend.
+struct SplitRows {
+  std::vector<std::uint32_t> train;
+  std::vector<std::uint32_t> test;
 };
 
-/// Loads and divides as asked.
-Result<Split> load_split(const SplitOptions& options);
+/// The share that is held out where nobody says.
+inline constexpr double holdout_default = 0.2;
 
-/// The first `rows` rows train, the rest test. Refuses to leave either without a row.
-Result<Split> split_first(const Table& table, std::uint64_t rows);
+/// The first `rows` of `size` rows train, the rest test. Refuses to leave either without a row.
+Result<SplitRows> split_first(std::uint64_t size, std::uint64_t rows);
 
-/// round(share * size) rows drawn by `seed` test, the others train; both keep their order. Refuses
-/// to leave either without a row.
-Result<Split> hold_out(const Table& table, double share, std::uint64_t seed);
+/// round(share * size) rows drawn by `seed` test, the others train. Refuses to leave either without
+/// a row.
+Result<SplitRows> hold_out(std::uint64_t size, double share, std::uint64_t seed);
 
 }  // namespace starling::models

@@ -41,6 +41,7 @@ TEST_P(Generators, BeginAlikeWhateverTheirLength) {
 TEST_P(Generators, ShareNoRowBetweenTrainAndTest) {
   const Source source = Source::parse(GetParam() + "n=40").value();
   const TablePair pair = load_pair(source, source, 1).value();
+  EXPECT_EQ(fingerprint(pair.test), fingerprint(load_test(source, 1, std::nullopt).value()));
   EXPECT_EQ(fingerprint(pair.train), fingerprint(load(source, 1).value()));
   for (std::size_t i = 0; i < 40; ++i)
     for (std::size_t j = 0; j < 40; ++j)

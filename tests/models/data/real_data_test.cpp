@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "starling/models/data/describe.hpp"
-#include "starling/models/data/split.hpp"
+#include "starling/models/data/load.hpp"
 #include "tests/models/data/files.hpp"
 
 namespace starling::models {
@@ -37,9 +37,9 @@ TEST_F(RealData, Mnist) {
 }
 
 TEST_F(RealData, Optdigits) {
-  const Split split = load_split({.data = Source{CsvSource{file("optdigits.tra")}},
-                                  .test = Source{CsvSource{file("optdigits.tes")}}})
-                          .value();
+  const TablePair split = load_pair(Source{CsvSource{file("optdigits.tra")}},
+                                    Source{CsvSource{file("optdigits.tes")}}, 1)
+                              .value();
   const Description train = describe(split.train);
   EXPECT_EQ(train.rows, 3823U);
   EXPECT_EQ(train.features, 64U);
@@ -64,9 +64,9 @@ TEST_F(RealData, A9aStaysSparseAndSmall) {
 }
 
 TEST_F(RealData, A9aAndItsTestFit) {
-  const Split split = load_split({.data = Source{LibsvmSource{file("a9a"), 123}},
-                                  .test = Source{LibsvmSource{file("a9a.t")}}})
-                          .value();
+  const TablePair split =
+      load_pair(Source{LibsvmSource{file("a9a"), 123}}, Source{LibsvmSource{file("a9a.t")}}, 1)
+          .value();
   EXPECT_EQ(split.test.size(), 16'281U);
   EXPECT_EQ(split.test.features(), 123U);
   EXPECT_EQ(split.test.classes(), 2U);

@@ -1,0 +1,88 @@
+/// Training and test data from two sources: they must fit.
+#include "starling/models/data/load.hpp"
+#include "tests/models/data/files.hpp"
+
+namespace starling::models {
+namespace {
+
+std::string message_of(const Result<TablePair>& pair) {
+  return pair ? "no error" : pair.error().message;
+}
+
+Result<TablePair> pair_of(const TemporaryFolder& folder, const std::string& kind,
+                          const std::string& train, const std::string& test,
+                          const std::string& train_options = "",
+                          const std::string& test_options = "") {
+  const auto source = [&](const char* name, const std::string& text, const std::string& options) {
+    return Source::parse(kind + ":" + folder.write(name, text) + options).value();
+  };
+  return load_pair(source("train", train, train_options), source("test", test, test_options), 1);
+}
+
+TEST(LoadPair, GivesSparseTablesTheLargerWidth) {
+  const TemporaryFolder folder;
+  const TablePair less = pair_of(folder, "libsvm", "0 1:1\n1 5:1\n", "0 2:1\n").value();
+  EXPECT_EQ(less.train.features(), 5U);
+  EXPECT_EQ(less.test.features(), 5U);
+  const TablePair more = pair_of(folder, "libsvm", "0 1:1\n1 5:1\n", "0 7:1\n").value();
+  EXPECT_EQ(more.train.features(), 7U);
+  EXPECT_EQ(more.test.features(), 7U);
+}
+
+TEST(LoadPair, ReadsTheTestByTheLabelsOfTheTraining) {
+  const TemporaryFolder folder;
+  const TablePair split = pair_of(folder, "csv", "1,1\n1,2\n1,3\n", "1,2\n1,2\n").value();
+  EXPECT_EQ(split.test.classes(), 3U);
+  EXPECT_EQ(split.test.label(0), 1);
+  const TablePair one = pair_of(folder, "libsvm", "-1 1:1\n+1 1:1\n", "+1 1:1\n").value();
+  EXPECT_EQ(one.test.classes(), 2U);
+  EXPECT_EQ(one.test.label(0), 1);
+  const TablePair real = pair_of(folder, "csv", "1,1.5\n1,2\n", "1,0\n1,1\n").value();
+  EXPECT_EQ(real.test.classes(), 0U);
+  EXPECT_EQ(real.test.label(1), 1);
+}
+
+TEST(LoadPair, RefusesATestThatDoesNotFit) {
+  const TemporaryFolder folder;
+  const std::string train = folder.path("train");
+  const std::string test = folder.path("test");
+  EXPECT_EQ(message_of(pair_of(folder, "csv", "1,0\n2,1\n", "1,2,0\n")),
+            "test: " + test + ": has 2 features, but " + train + " has 1");
+  EXPECT_EQ(message_of(pair_of(folder, "csv", "1,0\n2,1\n", "1,0\n1,2\n")),
+            "test: " + test + ": label 2 of record 2 is not a class; valid: whole numbers 0 to 1");
+  EXPECT_EQ(
+      message_of(pair_of(folder, "csv", "1,0\n2,1\n", "1,0.5\n")),
+      "test: " + test + ": label 0.5 of record 1 is not a class; valid: whole numbers 0 to 1");
+  EXPECT_EQ(message_of(pair_of(folder, "csv", "1,1\n2,2\n", "1,0\n")),
+            "test: " + test + ": label 0 of record 1 is not a class; valid: whole numbers 1 to 2");
+  EXPECT_EQ(message_of(pair_of(folder, "csv", "1,-1\n2,1\n", "1,0\n")),
+            "test: " + test + ": label 0 of record 1 is not a class; valid: -1 and +1");
+  EXPECT_EQ(message_of(pair_of(folder, "csv", "1,0\n2,1\n", "1,0\n", "", ",task=value")),
+            "test: " + test + ": has real targets, but " + train + " has classes");
+  EXPECT_EQ(message_of(pair_of(folder, "csv", "1,0\n2,1.5\n", "1,0\n", "", ",task=class")),
+            "test: " + test + ": has classes, but " + train + " has real targets");
+  EXPECT_EQ(message_of(pair_of(folder, "libsvm", "0 1:1\n1 2:1\n", "0 3:1\n", ",features=2")),
+            "test: " + test +
+                ":1: the index of '3:1' is not valid; valid: whole numbers 1 to 2 (features=N)");
+}
+
+TEST(LoadPair, RefusesSourcesThatDoNotTestEachOther) {
+  const TemporaryFolder folder;
+  const auto refuse = [](const std::string& data, const std::string& test) {
+    return message_of(load_pair(Source::parse(data).value(), Source::parse(test).value(), 1));
+  };
+  const std::string sparse = folder.write("sparse", "0 1:1\n1 784:1\n");
+  EXPECT_EQ(refuse("digits:n=10", "libsvm:" + sparse),
+            "test: " + sparse + ": is sparse, but digits:n=10 is dense");
+  EXPECT_EQ(refuse("digits:n=10", "linear:d=784,n=3"),
+            "test: linear:d=784,n=3,noise=0.1: has real targets, but digits:n=10 has classes");
+  EXPECT_EQ(refuse("linear:d=4,n=3", "linear:d=5,n=3"),
+            "test: linear:d=5,n=3,noise=0.1: has 5 features, but linear:d=4,n=3,noise=0.1 has 4");
+  EXPECT_EQ(refuse("ratings:n=3", "ratings:n=3,rank=2"),
+            "test: ratings:users=500,items=400,rank=2,n=3,noise=0.1 does not test "
+            "ratings:users=500,items=400,rank=8,n=3,noise=0.1: users, items and rank must be the "
+            "same");
+}
+
+}  // namespace
+}  // namespace starling::models
