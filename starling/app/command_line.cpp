@@ -100,6 +100,8 @@ class TrainArguments {
   }
 
   [[nodiscard]] const Command& command() const { return command_; }
+  /// The job file, empty where none was named.
+  [[nodiscard]] const std::string& file() const { return file_; }
 
   [[nodiscard]] Result<Settings> settings() const {
     Settings flags;
@@ -262,7 +264,7 @@ class CommandLine {
     if (name == "models") return models_command(contents_);
     const auto settings = train_.settings();
     if (!settings) return settings.error();
-    return train_command(contents_, *settings);
+    return train_command(contents_, *settings, train_.file());
   }
 
   Result<int> without_command() {

@@ -4,6 +4,7 @@
 
 #include "starling/app/commands.hpp"
 #include "starling/app/file_output.hpp"
+#include "starling/app/file_use.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/model_file.hpp"
 #include "starling/base/text.hpp"
@@ -38,9 +39,21 @@ Result<AnyData> data_for(const Contents& contents, const StoredModel& stored,
   return *std::move(both->test);
 }
 
+/// Predictions may not overwrite what they are made from.
+Result<void> check_out(const Contents& contents, const EvaluateOptions& options,
+                       const std::string& source) {
+  std::vector<FileUse> taken{{"the model", options.model_file}};
+  for (const std::string& file : files_in(contents, source)) taken.push_back({"the data", file});
+  return check_free({"--out", options.out}, taken);
+}
+
 Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
+  if (auto free = check_out(contents, options, options.data); !free) return std::move(free).error();
   auto stored = read_model(options.model_file);
   if (!stored) return std::move(stored).error();
+  for (const auto& source : {stored->notes.data.data, stored->notes.data.test.value_or("")})
+    if (options.data.empty())
+      if (auto free = check_out(contents, options, source); !free) return std::move(free).error();
   auto data = data_for(contents, *stored, options);
   if (!data) return std::move(data).error();
   auto model = model_in(contents, *stored, *data);

@@ -4,12 +4,14 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "starling/app/built_in.hpp"
 #include "starling/app/checkpoint.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/display.hpp"
 #include "starling/app/file_output.hpp"
+#include "starling/app/file_use.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/job.hpp"
 #include "starling/app/metrics_file.hpp"
@@ -20,14 +22,35 @@
 namespace starling::app {
 namespace {
 
-Result<void> check_files(const Job& job, const Settings& settings) {
-  const std::array<std::pair<const char*, const std::string*>, 3> files{
-      {{"save", &job.save}, {"checkpoint", &job.checkpoint}, {"metrics", &job.metrics}}};
-  for (const auto& [key, path] : files)
-    if (!path->empty())
-      if (auto writable = check_writable(*path); !writable)
-        return std::move(writable).error().within(place_of(settings, key));
-  return {};
+/// What the job reads, but for the checkpoint that it goes on from.
+std::vector<FileUse> inputs(const Contents& contents, const Job& job, const Settings& settings,
+                            const std::string& job_file) {
+  std::vector<FileUse> files{{"the job", job_file}};
+  for (const std::string& file : files_in(contents, job.data.data))
+    files.push_back({place_of(settings, "data"), file});
+  for (const std::string& file : files_in(contents, job.data.test.value_or("")))
+    files.push_back({place_of(settings, "test"), file});
+  return files;
+}
+
+/// No output overwrites what is read or another output; a checkpoint may replace the one that the
+/// job goes on from.
+Result<void> check_files(const Contents& contents, const Job& job, const Settings& settings,
+                         const std::string& job_file) {
+  auto taken = inputs(contents, job, settings, job_file);
+  const auto claim = [&](const char* key, const std::string& path) -> Result<void> {
+    const FileUse use{place_of(settings, key), path};
+    if (path.empty()) return {};
+    if (auto free = check_free(use, taken); !free) return free;
+    taken.push_back(use);
+    if (auto writable = check_writable(path); !writable)
+      return std::move(writable).error().within(use.place);
+    return {};
+  };
+  if (auto free = claim("checkpoint", job.checkpoint); !free) return free;
+  taken.push_back({place_of(settings, "resume"), job.resume});
+  if (auto free = claim("save", job.save); !free) return free;
+  return claim("metrics", job.metrics);
 }
 
 Error within_place(Error error, const Settings& settings, const char* key) {
@@ -98,10 +121,12 @@ Result<void> go_on(Prepared& ready, const Settings& settings) {
   return {};
 }
 
-Result<Prepared> prepare(const Contents& contents, const Settings& settings) {
+Result<Prepared> prepare(const Contents& contents, const Settings& settings,
+                         const std::string& job_file) {
   auto job = make_job(settings, contents);
   if (!job) return std::move(job).error();
-  if (auto writable = check_files(*job, settings); !writable) return std::move(writable).error();
+  if (auto fit = check_files(contents, *job, settings, job_file); !fit)
+    return std::move(fit).error();
   auto data = load(contents, *job, settings);
   if (!data) return std::move(data).error();
   auto model = make(contents, *job, *data, settings);
@@ -139,8 +164,9 @@ int report(const Ended& ended, const std::string& save, bool json) {
 
 }  // namespace
 
-Result<int> train_command(const Contents& contents, const Settings& settings) {
-  auto ready = prepare(contents, settings);
+Result<int> train_command(const Contents& contents, const Settings& settings,
+                          const std::string& job_file) {
+  auto ready = prepare(contents, settings, job_file);
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::create(ready->job.metrics);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
