@@ -77,6 +77,8 @@ Result<std::shared_ptr<const AnyModel>> make(const Contents& contents, const Job
   if (text.empty()) return Error{"--model: is needed for data of its own type"};
   auto model = make_model(contents, text, data.train, job.element_type);
   if (!model) return within_place(std::move(model).error(), settings, "model");
+  if (auto valid = check_parameters(**model); !valid)
+    return within_place(std::move(valid).error(), settings, "model");
   if (auto fits = (*model)->accepts(data.train); !fits)
     return within_place(std::move(fits).error(), settings, "model");
   if (data.test)

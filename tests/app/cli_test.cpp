@@ -254,6 +254,18 @@ TEST(Evaluate, NeedsTheFileOnlyAndSaysWhatTrainSaid) {
   EXPECT_TRUE(holds(other.err, "is not a class; valid: whole numbers 0 to 9")) << other.err;
 }
 
+TEST(Evaluate, RefusesAModelThatIsNotFinite) {
+  const Folder folder;
+  ASSERT_EQ(starling(folder, std::string{small_job} + "--epochs 1 --save m").code, 0);
+  folder.write("m", with_nan(folder.read("m"), "weights", 27));
+  for (const char* command : {"evaluate m", "predict m"}) {
+    const Ran ran = starling(folder, command);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_TRUE(holds(ran.err, "m: tensor 'weights' holds nan at [2, 7]")) << ran.err;
+  }
+}
+
 TEST(Predict, WritesLabelsAsTheDataHasThem) {
   const Folder folder;
   folder.write("train.csv", "x,y\n-3,1\n-2,1\n-1,1\n1,2\n2,2\n3,2\n");

@@ -63,6 +63,20 @@ TEST_F(OwnProgram, RefusesWhatDoesNotFitTogether) {
   EXPECT_TRUE(holds(own("train --barrier half").err, "peer mode"));
 }
 
+TEST_F(OwnProgram, RefusesParametersThatNoFileCanHold) {
+  for (const auto& [names, said] : std::vector<std::pair<std::string, std::string>>{
+           {"first=w,second=w", "--model: parameter 'w' is given twice"},
+           {"first=__metadata__", "--model: parameter '__metadata__': no tensor of a file"},
+           {"second=starling.slots", "--model: parameter 'starling.slots': no tensor of a file"},
+           {"second=\xff", "--model: parameter '\xff': no tensor of a file"}}) {
+    const Ran ran = own(
+        "train --data linear:d=3,n=100 --save m --checkpoint c --metrics x --model named:" + names);
+    EXPECT_EQ(ran.code, 2) << names;
+    EXPECT_TRUE(holds(ran.err, said)) << ran.err;
+    EXPECT_TRUE(folder_.names().empty()) << names;
+  }
+}
+
 TEST_F(OwnProgram, OpensOnlyModelsThatItContains) {
   ASSERT_EQ(own("train --model circle --data ring --epochs 1 --quiet --save m").code, 0);
   const Ran ran = starling(folder_, "evaluate m --data digits:n=10");

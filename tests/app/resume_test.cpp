@@ -91,6 +91,23 @@ TEST_F(Resume, RefusesWhatIsNoCheckpointOrHasNothingLeftToDo) {
   }
 }
 
+TEST_F(Resume, RefusesADamagedCheckpoint) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c").code, 0);
+  const std::string whole = folder_.read("c");
+  std::string damaged = whole;
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  folder_.write("c", damaged);
+  const Ran ran = train("--steps 20 --resume c --checkpoint c");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("--resume: c: is damaged"), std::string::npos) << ran.err;
+  EXPECT_EQ(folder_.read("c"), damaged);
+  folder_.write("c", with_nan(whole, "bias", 3));
+  const Ran nan = train("--steps 20 --resume c");
+  EXPECT_EQ(nan.code, 2);
+  EXPECT_NE(nan.err.find("--resume: c: tensor 'bias' holds nan at [3]"), std::string::npos)
+      << nan.err;
+}
+
 TEST_F(Resume, NoticesChangedData) {
   folder_.write("x.csv", "1,0\n2,1\n3,0\n4,1\n5,0\n");
   const std::string job =
