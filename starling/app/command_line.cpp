@@ -94,9 +94,11 @@ class TrainArguments {
     app.add_option("JOB", file_, "a job file: TOML lines `key = value`, each key as below")
         ->type_name("");
     for (const Key& key : job_keys()) add(key);
-    app.footer("\n" + sources_help(contents) +
-               "\nFlags override the job file. Ctrl-C stops in order and saves; twice stops at "
-               "once.\nExit codes: 0 done, 1 the job failed, 2 bad input, 130 interrupted.");
+    app.footer(
+        "\n" + sources_help(contents) +
+        "\nFlags override the job file. Ctrl-C, SIGTERM and SIGHUP stop in order and save; "
+        "Ctrl-C\nagain stops at once.\nExit codes: 0 done, 1 the job failed, 2 bad input, 130 "
+        "interrupted.");
   }
 
   [[nodiscard]] const Command& command() const { return command_; }

@@ -172,7 +172,7 @@ Result<int> train_command(const Contents& contents, const Settings& settings,
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::create(ready->job.metrics);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
-  const OrderlyStop orderly;
+  const OrderlyStop orderly{!ready->job.quiet};
   Recorder recorder{*ready, *std::move(metrics)};
   auto options = ready->running.options;
   options.job.on_progress = [&](const live::Progress& p) { return recorder.on_progress(p); };

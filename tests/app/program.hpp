@@ -89,6 +89,7 @@ class Process {
     arguments.push_back(nullptr);
     child_ = ::fork();
     if (child_ != 0) return;
+    ::signal(SIGHUP, SIG_DFL);  // tests may run under nohup
     redirect(out_, STDOUT_FILENO);
     redirect(err_, STDERR_FILENO);
     if (::chdir(folder.path().c_str()) == 0) ::execv(program.c_str(), arguments.data());
