@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -152,15 +152,29 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
   return ready;
 }
 
-int report(const Ended& ended, const std::string& save, bool json) {
-  if (!ended.error.empty()) {
-    complain(ended.error);
-    if (!ended.saved.empty()) complain("the last good model is in " + ended.saved);
-    if (ended.saved.empty() && !save.empty())
-      complain(save + ": is as it was, there is no good model to save");
-  }
+/// What a failed job left of a file that it did not write.
+std::string left(const std::string& path) {
+  std::error_code ignored;
+  return path + (std::filesystem::exists(path, ignored) ? ": is as it was" : ": was not written");
+}
+
+void complain_of(const Ended& ended, const Job& job) {
+  complain(ended.error);
+  if (!ended.saved.empty())
+    complain("the last good model is in " + ended.saved);
+  else if (!job.save.empty())
+    complain(left(job.save) + (ended.has_model ? ", the model could not be saved"
+                                               : ", there is no good model to save"));
+  if (!ended.checkpoint.empty())
+    complain("the last checkpoint is in " + ended.checkpoint);
+  else if (!job.checkpoint.empty())
+    complain(left(job.checkpoint));
+}
+
+int report(const Ended& ended, const Job& job) {
+  if (!ended.error.empty()) complain_of(ended, job);
   const int code = !ended.error.empty() ? job_failed : ended.interrupted ? interrupted_code : done;
-  const auto put = put_out(json ? summary_json(ended) + "\n" : summary_table(ended), code);
+  const auto put = put_out(job.json ? summary_json(ended) + "\n" : summary_table(ended), code);
   return put ? *put : job_failed;
 }
 
@@ -184,7 +198,7 @@ Result<int> train_command(const Contents& contents, const Settings& settings,
     options.job.on_checkpoint = [&](const auto& states) { recorder.on_checkpoint(states); };
   const auto outcome = ready->model->train(ready->data.train, ready->test(), options);
   if (!outcome) return placed(outcome.error(), settings);
-  return report(recorder.end(*outcome), ready->job.save, ready->job.json);
+  return report(recorder.end(*outcome), ready->job);
 }
 
 }  // namespace starling::app
