@@ -38,19 +38,19 @@ std::vector<FileUse> inputs(const Contents& contents, const Job& job, const Sett
 Result<void> check_files(const Contents& contents, const Job& job, const Settings& settings,
                          const std::string& job_file) {
   auto taken = inputs(contents, job, settings, job_file);
-  const auto claim = [&](const char* key, const std::string& path) -> Result<void> {
+  const auto claim = [&](const char* key, const std::string& path, auto check) -> Result<void> {
     const FileUse use{place_of(settings, key), path};
     if (path.empty()) return {};
     if (auto free = check_free(use, taken); !free) return free;
     taken.push_back(use);
-    if (auto writable = check_writable(path); !writable)
+    if (auto writable = check(path); !writable)
       return std::move(writable).error().within(use.place);
     return {};
   };
-  if (auto free = claim("checkpoint", job.checkpoint); !free) return free;
+  if (auto free = claim("checkpoint", job.checkpoint, check_writable); !free) return free;
   taken.push_back({place_of(settings, "resume"), job.resume});
-  if (auto free = claim("save", job.save); !free) return free;
-  return claim("metrics", job.metrics);
+  if (auto free = claim("save", job.save, check_writable); !free) return free;
+  return claim("metrics", job.metrics, MetricsFile::check);
 }
 
 Error within_place(Error error, const Settings& settings, const char* key) {
@@ -184,7 +184,7 @@ Result<int> train_command(const Contents& contents, const Settings& settings,
                           const std::string& job_file) {
   auto ready = prepare(contents, settings, job_file);
   if (!ready) return std::move(ready).error();
-  auto metrics = MetricsFile::create(ready->job.metrics);
+  auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
   const OrderlyStop orderly{!ready->job.quiet};
   Recorder recorder{*ready, *std::move(metrics)};

@@ -157,7 +157,8 @@ INSTANTIATE_TEST_SUITE_P(
             "train --save no/such/folder/m",
             {"--save: no/such/folder/m: cannot be written: No such file"}},
         Bad{"SaveIsFolder", "train --save /tmp", {"--save: /tmp: is a directory"}},
-        Bad{"MetricsIsDevice", "train --metrics /dev/null", {"--metrics: ", "not a regular file"}}),
+        Bad{"SaveIsDevice", "train --save /dev/null", {"--save: ", "not a regular file"}},
+        Bad{"MetricsIsFolder", "train --metrics /tmp", {"--metrics: /tmp: is a directory"}}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(

@@ -1,4 +1,6 @@
 /// What a user sees: help, results as a table and as JSON, metrics, evaluating and predicting.
+#include <sys/stat.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -239,6 +241,33 @@ TEST(Metrics, AreOneJsonObjectALine) {
   EXPECT_EQ(events.size(), 3U);
 }
 
+TEST(Metrics, GoToStdoutBesideTheSummary) {
+  const Folder folder;
+  for (const std::string to : {"", " | cat", " > out; cat out"}) {
+    const Ran ran = run(folder, "/bin/sh",
+                        {"-c", STARLING_PROGRAM " " + std::string{small_job} +
+                                   "--epochs 1 --json --metrics /dev/stdout" + to});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const auto shown = lines(ran.out);
+    ASSERT_GE(shown.size(), 2U) << ran.out;
+    for (const auto& line : shown) EXPECT_FALSE(Json::parse(line, nullptr, false).is_discarded());
+    EXPECT_EQ(Json::parse(shown[shown.size() - 2])["event"], "end");
+    EXPECT_FALSE(Json::parse(shown.back()).contains("event"));
+  }
+}
+
+TEST(Metrics, GoThroughAPipeWhoseReaderMayLeave) {
+  const Folder folder;
+  ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
+  const std::string line = std::string{STARLING_PROGRAM} + " " + small_job +
+                           "--seconds 100 --metrics pipe --save m & head -n 1 < pipe; wait $!";
+  const Ran ran = run(folder, "/bin/sh", {"-c", line});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(holds(ran.err, "pipe: cannot be written: Broken pipe")) << ran.err;
+  EXPECT_EQ(Json::parse(lines(ran.out)[0])["event"], "progress");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"m", "pipe"}));
+}
+
 TEST(Evaluate, NeedsTheFileOnlyAndSaysWhatTrainSaid) {
   const Folder folder;
   const Json trained = Json::parse(
@@ -294,6 +323,14 @@ TEST(Inspect, DescribesDataAndModels) {
   const Ran model = starling(folder, "inspect m");
   EXPECT_TRUE(holds(model.out, "F32 [784, 10]")) << model.out;
   EXPECT_TRUE(holds(model.out, "model = softmax")) << model.out;
+}
+
+TEST(Memory, ThatDoesNotSufficeIsAnError) {
+  const Folder folder;
+  const std::string line = "ulimit -v 500000; exec " STARLING_PROGRAM " inspect digits:n=1000000";
+  const Ran ran = run(folder, "/bin/sh", {"-c", line});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(ran.err.starts_with("starling: out of memory; valid: ")) << ran.err;
 }
 
 TEST(Dtype, Float64IsTrainedAndStored) {
