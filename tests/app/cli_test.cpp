@@ -341,8 +341,9 @@ TEST(Dtype, Float64IsTrainedAndStored) {
   EXPECT_EQ(starling(folder, "evaluate m").code, 0);
 }
 
-/// The library that defines the format reads what Starling writes.
-TEST(Safetensors, AreReadByPythonsLibrary) {
+/// The library that defines the format reads what Starling writes, and the other way round: there,
+/// tensors are laid out in another order.
+TEST(Safetensors, AreReadAndWrittenByPythonsLibrary) {
   const Folder folder;
   const std::string probe = "python3 -c 'import numpy, safetensors.numpy' 2>/dev/null";
   if (std::system(probe.c_str()) != 0)
@@ -362,9 +363,14 @@ TEST(Safetensors, AreReadByPythonsLibrary) {
                "  if name == 'c':\n"
                "    with safe_open(name, framework='numpy') as f:\n"
                "      assert f.get_tensor('starling.ledger')[0, 0, 1] == 4\n"
+               "    from safetensors.numpy import load_file, save_file\n"
+               "    with safe_open(name, framework='numpy') as f:\n"
+               "      save_file(load_file(name), 'again', metadata=f.metadata())\n"
                "print('read')\n");
   const Ran ran = run(folder, "/bin/sh", {"-c", "python3 read.py"});
   EXPECT_EQ(ran.out, "read\n") << ran.err;
+  const Ran again = starling(folder, std::string{small_job} + "--epochs 2 --resume again");
+  EXPECT_EQ(again.code, 0) << again.err;
 }
 
 }  // namespace
