@@ -64,6 +64,7 @@ TEST_F(FullDisk, StopsAJobThatCannotWriteItsCheckpoint) {
 }
 
 TEST_F(FullDisk, StopsAJobThatCannotWriteItsMetricsAndKeepsWholeLines) {
+  folder_.write("disk/filler", std::string(56 << 10U, 'x'));  // leaves room for some lines
   const Ran ran = starling(folder_,
                            "train --data digits:n=300 --seconds 100 --quiet "
                            "--model softmax --eval-every 1 --metrics disk/m.jsonl "
