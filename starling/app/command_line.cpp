@@ -103,11 +103,14 @@ class TrainArguments {
     for (const Key& key : job_keys()) add(key);
     app.footer("\n" + sources_help(contents) + "\nModels:\n" + models_list(contents) +
                "\nBarriers:\n" + barriers_list(contents) +
-               "\nFlags override the job file. Ctrl-C stops in order and saves; twice stops at "
-               "once.\nExit codes: 0 done, 1 the job failed, 2 bad input, 130 interrupted.");
+               "\nFlags override the job file. Ctrl-C, SIGTERM and SIGHUP stop in order and save; "
+               "Ctrl-C\nagain stops at once.\nExit codes: 0 done, 1 the job failed, 2 bad input, "
+               "130 interrupted.");
   }
 
   [[nodiscard]] const Command& command() const { return command_; }
+  /// The job file, empty where none was named.
+  [[nodiscard]] const std::string& file() const { return file_; }
 
   [[nodiscard]] Result<Settings> settings() const {
     Settings flags;
@@ -278,7 +281,7 @@ class CommandLine {
     if (name == "models") return models_command(contents_);
     const auto settings = train_.settings();
     if (!settings) return settings.error();
-    return train_command(contents_, *settings);
+    return train_command(contents_, *settings, train_.file());
   }
 
   Result<int> without_command() {

@@ -16,8 +16,9 @@ inline constexpr int done = 0;
 inline constexpr int job_failed = 1;
 inline constexpr int bad_input = 2;
 
-/// Requires: settings of known keys.
-[[nodiscard]] Result<int> train_command(const Contents& contents, const Settings& settings);
+/// `job_file` is where settings were read, empty for none. Requires: settings of known keys.
+[[nodiscard]] Result<int> train_command(const Contents& contents, const Settings& settings,
+                                        const std::string& job_file);
 
 struct EvaluateOptions {
   std::string model_file;

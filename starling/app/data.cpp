@@ -121,6 +121,25 @@ Result<void> check_data(const Contents& contents, const std::string& text) {
   return {};
 }
 
+std::vector<std::string> files_in(const Contents& contents, const std::string& text) {
+  const auto spec = Spec::parse(text);
+  if (!spec) return {};
+  std::vector<std::string> files;
+  if (own_source(contents, spec->name) != nullptr) {
+    std::error_code ignored;
+    for (const auto& [key, value] : spec->options)
+      if (std::filesystem::is_regular_file(value, ignored)) files.push_back(value);
+    return files;
+  }
+  const auto source = models::Source::parse(text);
+  if (!source) return {};
+  if (const auto* idx = std::get_if<models::IdxSource>(&source->kind))
+    files = {idx->images, idx->labels};
+  if (const auto* csv = std::get_if<models::CsvSource>(&source->kind)) files = {csv->file};
+  if (const auto* libsvm = std::get_if<models::LibsvmSource>(&source->kind)) files = {libsvm->file};
+  return files;
+}
+
 Result<AnyData> load_whole(const Contents& contents, const std::string& text, std::uint64_t seed) {
   if (auto valid = check_data(contents, text); !valid) return std::move(valid).error();
   const Spec spec = Spec::parse(text).value();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "starling/app/any_data.hpp"
 #include "starling/app/contents.hpp"
@@ -29,6 +30,9 @@ struct TrainAndTest {
 
 /// Refuses text that names no source, before anything is read.
 [[nodiscard]] Result<void> check_data(const Contents& contents, const std::string& text);
+
+/// The files that a source is read from; of a user's own source, every option that names one.
+[[nodiscard]] std::vector<std::string> files_in(const Contents& contents, const std::string& text);
 
 /// How a file of data may be written as a source: "csv:FILE, ...".
 [[nodiscard]] std::string forms_of_data(const std::string& path);

@@ -4,6 +4,7 @@
 
 #include "starling/app/commands.hpp"
 #include "starling/app/file_output.hpp"
+#include "starling/app/file_use.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/model_file.hpp"
 #include "starling/base/text.hpp"
@@ -42,9 +43,21 @@ Result<AnyData> data_for(const Contents& contents, const StoredModel& stored,
   return *std::move(both->test);
 }
 
+/// Predictions may not overwrite what they are made from.
+Result<void> check_out(const Contents& contents, const EvaluateOptions& options,
+                       const std::string& source) {
+  std::vector<FileUse> taken{{"the model", options.model_file}};
+  for (const std::string& file : files_in(contents, source)) taken.push_back({"the data", file});
+  return check_free({"--out", options.out}, taken);
+}
+
 Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
+  if (auto free = check_out(contents, options, options.data); !free) return std::move(free).error();
   auto stored = read_model(options.model_file);
   if (!stored) return std::move(stored).error();
+  for (const auto& source : {stored->notes.data.data, stored->notes.data.test.value_or("")})
+    if (options.data.empty())
+      if (auto free = check_out(contents, options, source); !free) return std::move(free).error();
   auto data = data_for(contents, *stored, options);
   if (!data) return std::move(data).error();
   auto model = model_in(contents, *stored, *data);
@@ -109,7 +122,7 @@ Result<int> predict_command(const Contents& contents, const EvaluateOptions& opt
   if (!predictions) return Error{"model " + use->model->print() + " has no predict()"};
   const std::string rows = rows_of(*use, *predictions);
   if (options.out.empty()) return put_out(rows, done);
-  const OrderlyStop orderly;  // what is begun is finished
+  const OrderlyStop orderly{false};  // what is begun is finished
   if (auto written = replace_file(options.out, rows); !written) {
     complain(written.error().message);
     return job_failed;

@@ -61,13 +61,6 @@ class Temporary {
   bool kept_ = false;
 };
 
-/// The file behind `path`, were it a link to one.
-std::string resolved(const std::string& path) {
-  std::error_code fault;
-  const auto real = std::filesystem::canonical(path, fault);
-  return fault ? path : real.string();
-}
-
 std::string folder_of(const std::string& path) {
   const auto slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
@@ -104,7 +97,8 @@ Result<void> sync_folder(const std::string& folder) {
 Result<void> check_target(const std::string& path) {
   if (path.empty()) return Error{"the name of a file is empty"};
   struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return {};
+  if (::stat(path.c_str(), &info) != 0)
+    return errno == ELOOP ? failed(path, "cannot be written") : Result<void>{};
   if (S_ISDIR(info.st_mode)) return Error{path + ": is a directory; valid: the name of a file"};
   if (!S_ISREG(info.st_mode))
     return Error{path + ": is not a regular file; valid: the name of a file"};
@@ -112,6 +106,16 @@ Result<void> check_target(const std::string& path) {
 }
 
 }  // namespace
+
+std::string resolved(const std::string& path) {
+  constexpr int links_max = 40;
+  std::error_code fault;
+  auto at = std::filesystem::absolute(path, fault);
+  for (int links = 0; links < links_max && std::filesystem::is_symlink(at, fault); ++links)
+    at = at.parent_path() / std::filesystem::read_symlink(at, fault);
+  const auto real = std::filesystem::weakly_canonical(at, fault);
+  return fault ? path : real.string();
+}
 
 Result<void> check_writable(const std::string& path) {
   if (auto valid = check_target(path); !valid) return valid;

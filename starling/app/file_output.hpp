@@ -10,6 +10,9 @@
 
 namespace starling::app {
 
+/// The file that `path` names, links followed; it need not exist.
+[[nodiscard]] std::string resolved(const std::string& path);
+
 /// Refuses a path where no file can be made or replaced; leaves nothing behind.
 [[nodiscard]] Result<void> check_writable(const std::string& path);
 

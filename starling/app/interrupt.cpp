@@ -13,6 +13,7 @@ namespace {
 
 static_assert(std::atomic<bool>::is_always_lock_free, "signal handlers may use these");
 std::atomic<bool> orderly = false;
+std::atomic<bool> announced = false;
 std::atomic<bool> asked = false;
 
 /// Behind what stands on the terminal: ^C, and an unfinished line.
@@ -20,8 +21,13 @@ void say(std::string_view words) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
 }
 
-void on_signal(int) {
-  if (orderly && !asked.exchange(true)) return;
+void on_signal(int signal) {
+  if (orderly && !asked.exchange(true)) {
+    if (announced) say("\nstarling: stopping; again to end at once without saving\n");
+    return;
+  }
+  // A terminal that is lost says so more than once: its shell does, and the system.
+  if (orderly && signal == SIGHUP) return;
   discard_unfinished_file();
   say(asked ? "\nstarling: interrupted twice, ended at once\n"
             : "\nstarling: interrupted, nothing was saved\n");
@@ -37,11 +43,17 @@ void watch_interrupts() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction hangup {};
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+    sigaction(SIGHUP, &action, nullptr);
 }
 
 bool is_interrupted() noexcept { return asked; }
 
-OrderlyStop::OrderlyStop() noexcept { orderly = true; }
+OrderlyStop::OrderlyStop(bool announces) noexcept {
+  announced = announces;
+  orderly = true;
+}
 OrderlyStop::~OrderlyStop() { orderly = false; }
 
 }  // namespace starling::app

@@ -1,5 +1,5 @@
-/// Ctrl-C: SIGINT and SIGTERM. The first asks a running job to stop in order, the second ends the
-/// program at once. Process-wide.
+/// Ctrl-C, SIGTERM, and SIGHUP where the terminal is lost. The first asks a running job to stop in
+/// order, the second ends the program at once; hang-ups count as one. Process-wide.
 #pragma once
 
 namespace starling::app {
@@ -7,18 +7,19 @@ namespace starling::app {
 /// The exit code of an interrupted program.
 inline constexpr int interrupted_code = 130;
 
-/// Takes over both signals. Outside of OrderlyStop they end the program at once, with a message,
-/// interrupted_code and no temporary file left behind.
+/// Takes over these signals, but SIGHUP only where it is not ignored (as under nohup). Outside of
+/// OrderlyStop they end the program at once, with a message, interrupted_code and no temporary file
+/// left behind.
 void watch_interrupts();
 
 /// True once a signal came during an OrderlyStop. Any thread.
 [[nodiscard]] bool is_interrupted() noexcept;
 
-/// While one lives, the first signal only makes is_interrupted() true. Lives where something is
-/// saved.
+/// While one lives, the first signal only makes is_interrupted() true, and says on stderr what a
+/// second one does where it `announces`. Lives where something is saved.
 class OrderlyStop {
  public:
-  OrderlyStop() noexcept;
+  explicit OrderlyStop(bool announces) noexcept;
   OrderlyStop(const OrderlyStop&) = delete;
   OrderlyStop& operator=(const OrderlyStop&) = delete;
   ~OrderlyStop();

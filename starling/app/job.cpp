@@ -1,7 +1,6 @@
 #include "starling/app/job.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "starling/app/keys.hpp"
@@ -37,13 +36,6 @@ Result<void> refuse_clashes(const Job& job, const Settings& settings) {
     return Error{place("shards") +
                  ": peer mode has no servers, every worker owns a part of the model; valid there: "
                  "no shards, or mode central or hybrid"};
-  const std::array<std::pair<const char*, const std::string*>, 3> files{
-      {{"save", &job.save}, {"checkpoint", &job.checkpoint}, {"metrics", &job.metrics}}};
-  for (std::size_t i = 0; i < files.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      if (!files[i].second->empty() && *files[i].second == *files[j].second)
-        return Error{place(files[i].first) + ": '" + *files[i].second + "' is also the file of " +
-                     place(files[j].first)};
   return {};
 }
 

@@ -13,7 +13,7 @@ namespace starling::app {
 namespace {
 
 /// Job files are short; more is a mistake, such as the name of a data file.
-constexpr std::uintmax_t file_max = 1U << 20U;
+constexpr std::size_t file_max = 1U << 20U;
 
 std::string valid_for(KeyKind kind) {
   switch (kind) {
@@ -113,13 +113,14 @@ Result<std::string> content_of(const std::string& path) {
   const auto status = std::filesystem::status(path, fault);
   if (!std::filesystem::exists(status)) return Error{path + ": no such file"};
   if (std::filesystem::is_directory(status)) return Error{path + ": is a directory"};
-  if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(path) > file_max)
-    return Error{path + ": is larger than 1 MiB; valid: a job file of `key = value` lines"};
   std::ifstream stream{path, std::ios::binary};
-  std::ostringstream text;
-  if (!stream || (stream.peek() != std::ifstream::traits_type::eof() && !(text << stream.rdbuf())))
-    return Error{path + ": cannot be read"};
-  return text.str();
+  std::string text(file_max + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!stream.eof() && stream.fail()) return Error{path + ": cannot be read"};
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > file_max)
+    return Error{path + ": is larger than 1 MiB; valid: a job file of `key = value` lines"};
+  return text;
 }
 
 }  // namespace

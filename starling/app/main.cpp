@@ -1,6 +1,7 @@
 #include "starling/app/main.hpp"
 
 #include <exception>
+#include <new>
 
 #include "starling/app/built_in.hpp"
 #include "starling/app/command_line.hpp"
@@ -28,6 +29,9 @@ int main(int argc, const char* const* argv, Contents contents) {
     if (code) return *code;
     app::complain(code.error().message);
     return app::bad_input;
+  } catch (const std::bad_alloc&) {
+    app::complain("out of memory; valid: less data, a smaller model, fewer workers");
+    return app::job_failed;
   } catch (const std::exception& fault) {
     app::complain(std::string{"an unexpected error: "} + fault.what());
     return app::job_failed;

@@ -15,7 +15,7 @@
 namespace starling {
 
 /// Exit codes: 0 done, 1 the job failed, 2 bad input and nothing was started, 130 interrupted.
-/// Takes over SIGINT and SIGTERM. Call once.
+/// Takes over SIGINT, SIGTERM and SIGHUP. Call once.
 [[nodiscard]] int main(int argc, const char* const* argv, Contents contents = {});
 
 }  // namespace starling

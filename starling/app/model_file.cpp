@@ -1,5 +1,9 @@
 #include "starling/app/model_file.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
 #include <cstring>
 
 #include "starling/app/built_in.hpp"
@@ -81,29 +85,73 @@ models::Table read_shape(NotesReader& read) {
   return table;
 }
 
-template <class T>
-Result<Weights> take(const StoredModel& stored, const AnyModel& model) {
-  std::vector<T> w;
-  w.reserve(models::total_size(model.parameters()));
-  for (const auto& parameter : model.parameters()) {
-    const std::string place = stored.path + ": tensor '" + parameter.name + "'";
-    const safetensors::Tensor* tensor = stored.file.find(parameter.name);
-    if (tensor == nullptr) return Error{place + " is missing"};
-    const auto shape = shape_of(parameter);
-    if (tensor->dtype != safetensors::dtype_of<T> || tensor->shape != shape) {
-      const safetensors::Tensor wanted{{}, safetensors::dtype_of<T>, shape, {}};
-      return Error{place + " is " + tensor->describe() + ", but the model " + model.print() +
-                   " needs " + wanted.describe()};
-    }
-    const std::size_t at = w.size();
-    w.resize(at + tensor->size());
-    if (!tensor->bytes.empty())
-      std::memcpy(w.data() + at, tensor->bytes.data(), tensor->bytes.size());
+/// "[2, 7]": where the element stands in a tensor of this shape.
+std::string position(const std::vector<std::uint64_t>& shape, std::uint64_t element) {
+  std::string text;
+  for (auto extent = shape.rbegin(); extent != shape.rend(); ++extent) {
+    text.insert(0, std::to_string(element % *extent) + (text.empty() ? "" : ", "));
+    element /= *extent;
   }
+  return "[" + text + "]";
+}
+
+/// Adds a parameter's values to `w`; its tensor must be of the right shape, and finite.
+template <class T>
+Result<void> take(const StoredModel& stored, const AnyModel& model,
+                  const models::Parameter& parameter, std::vector<T>& w) {
+  const std::string place = stored.path + ": tensor '" + parameter.name + "'";
+  const safetensors::Tensor* tensor = stored.file.find(parameter.name);
+  if (tensor == nullptr) return Error{place + " is missing"};
+  const auto shape = shape_of(parameter);
+  if (tensor->dtype != safetensors::dtype_of<T> || tensor->shape != shape) {
+    const safetensors::Tensor wanted{{}, safetensors::dtype_of<T>, shape, {}};
+    return Error{place + " is " + tensor->describe() + ", but the model " + model.print() +
+                 " needs " + wanted.describe()};
+  }
+  const std::size_t at = w.size();
+  w.resize(at + tensor->size());
+  if (tensor->bytes.empty()) return {};
+  std::memcpy(w.data() + at, tensor->bytes.data(), tensor->bytes.size());
+  for (std::size_t i = at; i < w.size(); ++i)
+    if (!std::isfinite(w[i]))
+      return Error{place + " holds " + std::to_string(w[i]) + " at " + position(shape, i - at) +
+                   "; valid: finite numbers"};
+  return {};
+}
+
+template <class T>
+Result<Weights> take_all(const StoredModel& stored, const AnyModel& model) {
+  std::vector<T> w;
+  for (const auto& parameter : model.parameters())
+    if (auto taken = take(stored, model, parameter, w); !taken) return std::move(taken).error();
   return Weights{std::move(w)};
 }
 
+/// Bytes of this machine's memory.
+double memory() {
+  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace
+
+Result<void> check_parameters(const AnyModel& model) {
+  const auto parameters = model.parameters();
+  if (auto valid = models::check(parameters); !valid) return valid;
+  for (const auto& parameter : parameters)
+    if (!safetensors::can_name(parameter.name) || parameter.name.starts_with(own_prefix))
+      return Error{"parameter '" + parameter.name +
+                   "': no tensor of a file can have this name; valid: UTF-8, not __metadata__, and "
+                   "not beginning with " +
+                   own_prefix};
+  const double count = static_cast<double>(models::total_size(parameters));
+  const double bytes = count * (model.element_type() == ElementType::float32 ? 4 : 8);
+  if (bytes > memory())
+    return Error{fmt::format(
+        "{} has {:.0f} parameters, {:.1f} GB in {}; this machine has {:.1f} GB of memory",
+        model.print(), count, bytes / 1e9, print(model.element_type()), memory() / 1e9)};
+  return {};
+}
 
 ModelNotes notes_of(const AnyModel& model, const DataRequest& request, const AnyData& data) {
   ModelNotes notes{model.print(), model.element_type(), request};
@@ -165,8 +213,8 @@ Result<StoredModel> read_model(const std::string& path) {
 }
 
 Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model) {
-  return model.element_type() == ElementType::float32 ? take<float>(stored, model)
-                                                      : take<double>(stored, model);
+  return model.element_type() == ElementType::float32 ? take_all<float>(stored, model)
+                                                      : take_all<double>(stored, model);
 }
 
 Result<std::shared_ptr<const AnyModel>> model_in(const Contents& contents,
@@ -175,6 +223,8 @@ Result<std::shared_ptr<const AnyModel>> model_in(const Contents& contents,
   const AnyData shape = notes.shape ? AnyData::of(*notes.shape) : data;
   auto model = make_model(contents, notes.model, shape, notes.element_type);
   if (!model) return std::move(model).error().within(stored.path);
+  if (auto valid = check_parameters(**model); !valid)
+    return std::move(valid).error().within(stored.path);
   if (auto accepted = (*model)->accepts(data); !accepted) return std::move(accepted).error();
   return model;
 }

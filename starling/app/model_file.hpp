@@ -17,6 +17,13 @@
 
 namespace starling::app {
 
+/// What leads the names of tensors that are Starling's own, beside a model's.
+inline constexpr const char* own_prefix = "starling.";
+
+/// Refuses a model that cannot be laid out, cannot be kept in a file, or that this machine's memory
+/// cannot hold.
+[[nodiscard]] Result<void> check_parameters(const AnyModel& model);
+
 /// What a file says of its model.
 struct ModelNotes {
   std::string model;
@@ -48,8 +55,8 @@ struct StoredModel {
 
 [[nodiscard]] Result<StoredModel> read_model(const std::string& path);
 
-/// Every parameter of `model` from the file; refuses tensors that are missing or of another shape
-/// or type.
+/// Every parameter of `model` from the file; refuses tensors that are missing, of another shape or
+/// type, or not finite.
 [[nodiscard]] Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model);
 
 /// The model of the file, which must accept `data`.

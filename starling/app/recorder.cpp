@@ -18,6 +18,11 @@ bool is_finite(const Weights& weights) {
       weights);
 }
 
+/// True where no update was made.
+bool is_fresh(const std::vector<core::RangeState>& states) {
+  return std::ranges::all_of(states, [](const auto& state) { return state.updates == 0; });
+}
+
 }  // namespace
 
 bool Recorder::on_progress(const live::Progress& progress) {
@@ -34,7 +39,9 @@ void Recorder::on_evaluation(const States& states) {
 }
 
 void Recorder::on_checkpoint(const States& states) {
-  if (ready_.job.checkpoint.empty() || states.empty() || !is_finite(weights_in(states))) return;
+  if (ready_.job.checkpoint.empty() || is_fresh(states)) return;
+  if (!live::check_start(ready_.running.options.job, states) || !is_finite(weights_in(states)))
+    return;
   const bool written = note(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model,
                                              ready_.running, ready_.agreement, states));
   if (written) checkpoint_ = ready_.job.checkpoint;
@@ -53,7 +60,9 @@ Ended Recorder::end(const live::Outcome& outcome) {
   if (ended.error.empty() && whole)
     ended.normalised_error = ready_.model->normalised_error(
         weights_in(outcome.model), ready_.data.train, ready_.running.options.job.seed);
-  save(ended.error.empty() ? outcome.model : latest_good(outcome.model));
+  const States good = ended.error.empty() ? outcome.model : latest_good(outcome.model);
+  ended.has_model = !good.empty();
+  save(good);
   ended.interrupted = is_interrupted();
   ended.saved = saved_;
   ended.checkpoint = checkpoint_;
@@ -76,8 +85,7 @@ void Recorder::evaluated(const live::Progress& progress) {
 }
 
 bool Recorder::is_good(const States& states) const {
-  const auto is_fresh = [](const core::RangeState& state) { return state.updates == 0; };
-  if (std::ranges::all_of(states, is_fresh)) return false;
+  if (is_fresh(states)) return false;
   const Weights w = weights_in(states);
   if (!is_finite(w)) return false;
   try {

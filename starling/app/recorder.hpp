@@ -43,7 +43,8 @@ class Recorder {
   /// Keeps the model, for the case that a later one is of no use.
   void on_evaluation(const std::vector<core::RangeState>& states);
 
-  /// Replaces the checkpoint; one whose values are not finite is left out.
+  /// Replaces the checkpoint, but not by one that nobody can go on from: where no update was made,
+  /// values are not finite, or the ranges of a bulk-synchronous job stand at different rounds.
   void on_checkpoint(const std::vector<core::RangeState>& states);
 
   /// Writes the last good model and the last of the metrics; says how all ended.

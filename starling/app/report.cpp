@@ -16,6 +16,7 @@ using Json = nlohmann::ordered_json;
 
 double seconds(core::Time time) { return std::chrono::duration<double>(time).count(); }
 
+/// In this run.
 std::uint64_t updates_made(const Running& job, const live::Progress& progress) {
   return progress.updates - std::min(progress.updates, job.updates_before);
 }
@@ -27,6 +28,12 @@ double updates_per_second(const Running& job, const live::Progress& progress) {
 
 double mean_step(const Running& job, const live::Progress& progress) {
   return static_cast<double>(progress.updates) / static_cast<double>(job.options.job.workers);
+}
+
+/// False where the latest evaluation is of the checkpoint that the job went on from.
+bool is_tested(const Running& job, const live::Progress& progress) {
+  const double updates = progress.evaluated_at * static_cast<double>(job.options.job.workers);
+  return !progress.test.empty() && updates > static_cast<double>(job.updates_before) + 0.5;
 }
 
 /// Seconds until the first of the known limits; nothing where none is known.
@@ -106,7 +113,7 @@ void add_metrics(Json& json, const std::string& lead, const models::Metrics& met
 }
 
 void add_figures(Json& json, const Running& job, const live::Progress& last) {
-  json["updates"] = updates_made(job, last);
+  json["updates"] = last.updates;
   json["updates_per_s"] = updates_per_second(job, last);
   json["wall_s"] = seconds(last.elapsed);
   json["waiting_share"] = last.waiting_share;
@@ -204,14 +211,16 @@ std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took)
 
 std::string progress_line(const Running& job, const live::Progress& progress) {
   const auto& spread = progress.spread;
+  const bool learned = updates_made(job, progress) > 0;
   std::string text =
-      fmt::format("{}  epoch {:.1f}  {:.0f} updates/s  steps {}-{}-{}  waiting {:.0f} %",
-                  duration_text(seconds(progress.elapsed)),
-                  mean_step(job, progress) / static_cast<double>(job.steps_per_epoch),
-                  updates_per_second(job, progress), spread.min, spread.median, spread.max,
-                  100 * progress.waiting_share);
-  if (progress.updates > job.updates_before) text += fmt::format("  loss {:.3g}", progress.loss);
-  if (!progress.test.empty()) text += "  " + metric_text(progress.test.back());
+      fmt::format("{}  epoch {:.1f}", duration_text(seconds(progress.elapsed)),
+                  mean_step(job, progress) / static_cast<double>(job.steps_per_epoch));
+  if (learned) text += fmt::format("  {:.0f} updates/s", updates_per_second(job, progress));
+  text += fmt::format("  steps {}-{}-{}", spread.min, spread.median, spread.max);
+  if (learned)
+    text +=
+        fmt::format("  waiting {:.0f} %  loss {:.3g}", 100 * progress.waiting_share, progress.loss);
+  if (is_tested(job, progress)) text += "  " + metric_text(progress.test.back());
   if (const auto left = seconds_left(job, progress)) text += "  ETA " + duration_text(*left);
   return text;
 }
@@ -231,8 +240,10 @@ std::string summary_table(const Ended& ended) {
               fmt::format("{}, batch {}", models::print(options.optimizer), options.batch));
   text += row("ended",
               fmt::format("{} after {}", end_text(ended), duration_text(seconds(last.elapsed))));
+  const std::string before =
+      job.updates_before > 0 ? fmt::format(", {} of them before", job.updates_before) : "";
   text += row("updates",
-              fmt::format("{}, {:.0f}/s", updates_made(job, last), updates_per_second(job, last)));
+              fmt::format("{}{}, {:.0f}/s", last.updates, before, updates_per_second(job, last)));
   text += row("waiting", percent(last.waiting_share) + " of the workers' time");
   text += row("steps", spread_text(last));
   text += row("draws", draws_text(last));
@@ -252,7 +263,12 @@ std::string progress_json(const Running& job, const live::Progress& progress) {
   json["step"] = number(mean_step(job, progress));
   add_figures(json, job, progress);
   json.erase("wall_s");
-  if (progress.updates > job.updates_before) json["loss"] = progress.loss;
+  if (updates_made(job, progress) > 0) {
+    json["loss"] = progress.loss;
+  } else {
+    json.erase("updates_per_s");
+    json.erase("waiting_share");
+  }
   return line_of(json);
 }
 
@@ -260,8 +276,8 @@ std::string evaluation_json(const Running& job, const live::Progress& progress) 
   Json json = event("evaluation", progress);
   json["step"] = number(progress.evaluated_at);
   json["epoch"] = progress.evaluated_at / static_cast<double>(job.steps_per_epoch);
-  const double updates = progress.evaluated_at * static_cast<double>(job.options.job.workers);
-  json["updates"] = std::llround(updates) - static_cast<std::int64_t>(job.updates_before);
+  json["updates"] =
+      std::llround(progress.evaluated_at * static_cast<double>(job.options.job.workers));
   add_metrics(json, "test_", progress.test);
   return line_of(json);
 }

@@ -33,6 +33,8 @@ struct Ended {
   const live::Outcome& outcome;
   std::optional<double> normalised_error = std::nullopt;
   bool interrupted = false;
+  /// There was a model worth saving.
+  bool has_model = false;
   /// Files that were written.
   std::string saved{};
   std::string checkpoint{};

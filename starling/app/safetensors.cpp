@@ -1,8 +1,11 @@
 #include "starling/app/safetensors.hpp"
 
+#include <zlib.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -25,6 +28,36 @@ static_assert(std::endian::native == std::endian::little, "tensors are written a
 constexpr std::uint64_t header_max = 100'000'000;
 constexpr std::size_t length_bytes = 8;
 constexpr std::string_view metadata_key = "__metadata__";
+constexpr const char* checksum_key = "crc32";
+
+/// As it stands in the header; bytes that are no UTF-8 are replaced.
+std::string json_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// The CRC-32 of all that a file says, whatever its layout: metadata by key, tensors by name.
+template <class T>
+std::string checksum_of(const Metadata& metadata, const std::vector<T>& tensors) {
+  uLong crc = 0;
+  const auto add = [&](std::span<const std::byte> bytes) {
+    if (bytes.empty()) return;  // to zlib, no bytes mean: begin anew
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  };
+  const auto add_text = [&](const Json& json) {
+    const std::string text = json_text(json);
+    add(std::as_bytes(std::span{text}));
+  };
+  add_text(metadata);
+  std::map<std::string_view, const T*> sorted;
+  for (const T& tensor : tensors) sorted.emplace(tensor.name, &tensor);
+  for (const auto& [name, tensor] : sorted) {
+    add_text({name, print(tensor->dtype), tensor->shape});
+    add(tensor->bytes);
+  }
+  std::array<char, 9> text{};
+  std::snprintf(text.data(), text.size(), "%08lx", crc);
+  return text.data();
+}
 
 std::vector<View> widest_first(std::span<const View> tensors) {
   std::vector<View> sorted(tensors.begin(), tensors.end());
@@ -35,7 +68,7 @@ std::vector<View> widest_first(std::span<const View> tensors) {
 
 std::string header_of(const Metadata& metadata, std::span<const View> tensors) {
   Json header = Json::object();
-  if (!metadata.empty()) header[std::string{metadata_key}] = metadata;
+  header[std::string{metadata_key}] = metadata;
   std::uint64_t at = 0;
   for (const View& tensor : tensors) {
     const std::uint64_t end = at + tensor.bytes.size();
@@ -43,7 +76,7 @@ std::string header_of(const Metadata& metadata, std::span<const View> tensors) {
         {"dtype", print(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
     at = end;
   }
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_text(header);
   text.append((length_bytes - text.size() % length_bytes) % length_bytes, ' ');
   return text;
 }
@@ -204,6 +237,12 @@ File read_file(Input& input, std::uint64_t size) {
     input.take(tensor.bytes.data(), tensor.bytes.size());
     file.tensors.push_back(std::move(tensor));
   }
+  const auto stored = file.metadata.extract(checksum_key);
+  if (const std::string sum = checksum_of(file.metadata, file.tensors);
+      stored && stored.mapped() != sum)
+    throw Malformed{"is damaged: its content has the CRC-32 " + sum + ", but it says " +
+                    stored.mapped() + "; valid: the file as it was written, or no '" +
+                    checksum_key + "' in its metadata"};
   return file;
 }
 
@@ -231,12 +270,18 @@ const Tensor* File::find(std::string_view name) const {
 Result<void> write(const std::string& path, const Metadata& metadata,
                    std::span<const View> tensors) {
   const auto sorted = widest_first(tensors);
-  const std::string header = header_of(metadata, sorted);
+  Metadata signed_metadata = metadata;
+  signed_metadata[checksum_key] = checksum_of(metadata, sorted);
+  const std::string header = header_of(signed_metadata, sorted);
   const std::uint64_t length = header.size();
   std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span{&length, 1}),
                                                  std::as_bytes(std::span{header})};
   for (const View& tensor : sorted) pieces.push_back(tensor.bytes);
   return replace_file(path, pieces);
+}
+
+bool can_name(std::string_view name) {
+  return !name.empty() && name != metadata_key && Json::parse(json_text(name)) == name;
 }
 
 bool begins_well(const std::string& path) {

@@ -65,15 +65,20 @@ struct File {
 };
 
 /// Replaces `path` as a whole or leaves it as it was (see replace_file). Tensors of wide elements
-/// come first, so that each is aligned to its element.
+/// come first, so that each is aligned to its element. The metadata also hold `crc32`, a sum over
+/// all that the file says. Requires: each name can_name(), none twice.
 [[nodiscard]] Result<void> write(const std::string& path, const Metadata& metadata,
                                  std::span<const View> tensors);
+
+/// True where a tensor can have this name.
+[[nodiscard]] bool can_name(std::string_view name);
 
 /// True where the file begins as one of this format does; a damaged one may, too.
 [[nodiscard]] bool begins_well(const std::string& path);
 
-/// Refuses anything but a complete, well-formed file of F32, F64 and U64 tensors; never allocates
-/// more than a small multiple of the file's size. Values may be anything, NaN too.
+/// Refuses anything but a complete, well-formed file of F32, F64 and U64 tensors, and one that is
+/// not what its `crc32` says; files of other tools have none. Never allocates more than a small
+/// multiple of the file's size. Values may be anything, NaN too.
 [[nodiscard]] Result<File> read(const std::string& path);
 
 }  // namespace starling::app::safetensors

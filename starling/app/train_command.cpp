@@ -1,15 +1,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "starling/app/built_in.hpp"
 #include "starling/app/checkpoint.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/display.hpp"
 #include "starling/app/file_output.hpp"
+#include "starling/app/file_use.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/job.hpp"
 #include "starling/app/metrics_file.hpp"
@@ -21,14 +23,35 @@
 namespace starling::app {
 namespace {
 
-Result<void> check_files(const Job& job, const Settings& settings) {
-  const std::array<std::pair<const char*, const std::string*>, 3> files{
-      {{"save", &job.save}, {"checkpoint", &job.checkpoint}, {"metrics", &job.metrics}}};
-  for (const auto& [key, path] : files)
-    if (!path->empty())
-      if (auto writable = check_writable(*path); !writable)
-        return std::move(writable).error().within(place_of(settings, key));
-  return {};
+/// What the job reads, but for the checkpoint that it goes on from.
+std::vector<FileUse> inputs(const Contents& contents, const Job& job, const Settings& settings,
+                            const std::string& job_file) {
+  std::vector<FileUse> files{{"the job", job_file}};
+  for (const std::string& file : files_in(contents, job.data.data))
+    files.push_back({place_of(settings, "data"), file});
+  for (const std::string& file : files_in(contents, job.data.test.value_or("")))
+    files.push_back({place_of(settings, "test"), file});
+  return files;
+}
+
+/// No output overwrites what is read or another output; a checkpoint may replace the one that the
+/// job goes on from.
+Result<void> check_files(const Contents& contents, const Job& job, const Settings& settings,
+                         const std::string& job_file) {
+  auto taken = inputs(contents, job, settings, job_file);
+  const auto claim = [&](const char* key, const std::string& path, auto check) -> Result<void> {
+    const FileUse use{place_of(settings, key), path};
+    if (path.empty()) return {};
+    if (auto free = check_free(use, taken); !free) return free;
+    taken.push_back(use);
+    if (auto writable = check(path); !writable)
+      return std::move(writable).error().within(use.place);
+    return {};
+  };
+  if (auto free = claim("checkpoint", job.checkpoint, check_writable); !free) return free;
+  taken.push_back({place_of(settings, "resume"), job.resume});
+  if (auto free = claim("save", job.save, check_writable); !free) return free;
+  return claim("metrics", job.metrics, MetricsFile::check);
 }
 
 Error within_place(Error error, const Settings& settings, const char* key) {
@@ -60,7 +83,7 @@ Result<std::shared_ptr<const AnyModel>> make(const Contents& contents, const Job
     const std::string hint = fits ? "; or read its labels otherwise: " + other->source : "";
     return within_place(Error{model.error().message + hint}, settings, "model");
   }
-  if (auto valid = models::check((*model)->parameters()); !valid)
+  if (auto valid = check_parameters(**model); !valid)
     return within_place(std::move(valid).error(), settings, "model");
   if (auto fits = (*model)->accepts(data.train); !fits)
     return within_place(std::move(fits).error(), settings, "model");
@@ -116,10 +139,12 @@ void say_what_has_no_effect(const Job& job, const Settings& settings) {
   complain(place + ": has no effect under " + barrier::print(barrier) + ", which draws no one");
 }
 
-Result<Prepared> prepare(const Contents& contents, const Settings& settings) {
+Result<Prepared> prepare(const Contents& contents, const Settings& settings,
+                         const std::string& job_file) {
   auto job = make_job(settings, contents);
   if (!job) return std::move(job).error();
-  if (auto writable = check_files(*job, settings); !writable) return std::move(writable).error();
+  if (auto fit = check_files(contents, *job, settings, job_file); !fit)
+    return std::move(fit).error();
   say_what_has_no_effect(*job, settings);
   auto data = load(contents, *job, settings);
   if (!data) return std::move(data).error();
@@ -144,26 +169,41 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings) {
   return ready;
 }
 
-int report(const Ended& ended, const std::string& save, bool json) {
-  if (!ended.error.empty()) {
-    complain(ended.error);
-    if (!ended.saved.empty()) complain("the last good model is in " + ended.saved);
-    if (ended.saved.empty() && !save.empty())
-      complain(save + ": is as it was, there is no good model to save");
-  }
+/// What a failed job left of a file that it did not write.
+std::string left(const std::string& path) {
+  std::error_code ignored;
+  return path + (std::filesystem::exists(path, ignored) ? ": is as it was" : ": was not written");
+}
+
+void complain_of(const Ended& ended, const Job& job) {
+  complain(ended.error);
+  if (!ended.saved.empty())
+    complain("the last good model is in " + ended.saved);
+  else if (!job.save.empty())
+    complain(left(job.save) + (ended.has_model ? ", the model could not be saved"
+                                               : ", there is no good model to save"));
+  if (!ended.checkpoint.empty())
+    complain("the last checkpoint is in " + ended.checkpoint);
+  else if (!job.checkpoint.empty())
+    complain(left(job.checkpoint));
+}
+
+int report(const Ended& ended, const Job& job) {
+  if (!ended.error.empty()) complain_of(ended, job);
   const int code = !ended.error.empty() ? job_failed : ended.interrupted ? interrupted_code : done;
-  const auto put = put_out(json ? summary_json(ended) + "\n" : summary_table(ended), code);
+  const auto put = put_out(job.json ? summary_json(ended) + "\n" : summary_table(ended), code);
   return put ? *put : job_failed;
 }
 
 }  // namespace
 
-Result<int> train_command(const Contents& contents, const Settings& settings) {
-  auto ready = prepare(contents, settings);
+Result<int> train_command(const Contents& contents, const Settings& settings,
+                          const std::string& job_file) {
+  auto ready = prepare(contents, settings, job_file);
   if (!ready) return std::move(ready).error();
-  auto metrics = MetricsFile::create(ready->job.metrics);
+  auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
-  const OrderlyStop orderly;
+  const OrderlyStop orderly{!ready->job.quiet};
   Recorder recorder{*ready, *std::move(metrics)};
   auto options = ready->running.options;
   options.job.on_progress = [&](const live::Progress& p) { return recorder.on_progress(p); };
@@ -175,7 +215,7 @@ Result<int> train_command(const Contents& contents, const Settings& settings) {
     options.job.on_checkpoint = [&](const auto& states) { recorder.on_checkpoint(states); };
   const auto outcome = ready->model->train(ready->data.train, ready->test(), options);
   if (!outcome) return placed(outcome.error(), settings);
-  return report(recorder.end(*outcome), ready->job.save, ready->job.json);
+  return report(recorder.end(*outcome), ready->job);
 }
 
 }  // namespace starling::app

@@ -198,6 +198,22 @@ INSTANTIATE_TEST_SUITE_P(
             "evaluate m",
             {{"m", safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"), 4)}},
             {"has no 'model' in its metadata", "starling train --save"}},
+        Bad{"HugeShape",
+            "evaluate m --data digits:n=10",
+            {{"m", safetensors(R"({"__metadata__":{"model":"softmax","dtype":"float32",)"
+                               R"("data":"digits","seed":"1","features":"2147483648",)"
+                               R"("classes":"2147483648","sparse":"false","first_label":"0",)"
+                               R"("signed_labels":"false"}})",
+                               0)}},
+            {"m: parameter 'weights': shape [2147483648, 2147483648] has more elements than any"}},
+        Bad{"HugeLayers",
+            "evaluate m --data digits:n=10",
+            {{"m", safetensors(R"({"__metadata__":{"model":"mlp:784-9000000-9000000-10",)"
+                               R"("dtype":"float32","data":"digits","seed":"1",)"
+                               R"("features":"784","classes":"10","sparse":"false",)"
+                               R"("first_label":"0","signed_labels":"false"}})",
+                               0)}},
+            {"m: mlp:784-9000000-9000000-10 has 81007164000010 parameters", "GB of memory"}},
         Bad{"NoTensor",
             "evaluate m --data digits:n=10",
             {{"m", safetensors(R"({"__metadata__":{"model":"softmax","dtype":"float32",)"

@@ -175,15 +175,23 @@ INSTANTIATE_TEST_SUITE_P(
             "train --data digits:n=300 --model logistic",
             {"--model: logistic needs 2 classes, the data has 10"}},
         Bad{"Widths", "train --data digits:n=300 --model mlp:10-10", {"--model: ", "784"}},
+        Bad{"ModelBeyondMemory",
+            "train --data digits:n=300 --model mlp:784-1000000-1000000-10 --save m",
+            {"--model: mlp:784-1000000-1000000-10 has 1000796000010 parameters, 4003.2 GB in "
+             "float32",
+             "this machine has "}},
         Bad{"TestOfOtherWidth",
             "train --data linear:d=5,n=50 --test linear:d=6,n=50",
             {"--test: linear:d=6,n=50,noise=0.1: has 6 features, but linear:d=5", "has 5"}},
-        Bad{"SameFile", "train --save a --checkpoint a", {"--checkpoint: 'a' is also the file"}},
+        Bad{"SameFile",
+            "train --save a --checkpoint a",
+            {"--save: 'a' is also the file of --checkpoint"}},
         Bad{"NoFolder",
             "train --save no/such/folder/m",
             {"--save: no/such/folder/m: cannot be written: No such file"}},
         Bad{"SaveIsFolder", "train --save /tmp", {"--save: /tmp: is a directory"}},
-        Bad{"MetricsIsDevice", "train --metrics /dev/null", {"--metrics: ", "not a regular file"}}),
+        Bad{"SaveIsDevice", "train --save /dev/null", {"--save: ", "not a regular file"}},
+        Bad{"MetricsIsFolder", "train --metrics /tmp", {"--metrics: /tmp: is a directory"}}),
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -241,6 +249,7 @@ INSTANTIATE_TEST_SUITE_P(
             "train job.toml",
             {"job.toml:1: straggler: ", "'1:x'"},
             "straggler = [\"1:4x\", \"1:x\"]\n"},
+        Bad{"Endless", "train /dev/zero", {"/dev/zero: is larger than 1 MiB"}},
         Bad{"Large",
             "train job.toml",
             {"job.toml: is larger than 1 MiB"},

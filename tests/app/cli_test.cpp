@@ -1,4 +1,6 @@
 /// What a user sees: help, results as a table and as JSON, metrics, evaluating and predicting.
+#include <sys/stat.h>
+
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -270,6 +272,33 @@ TEST(Metrics, AreOneJsonObjectALine) {
   EXPECT_EQ(events.size(), 3U);
 }
 
+TEST(Metrics, GoToStdoutBesideTheSummary) {
+  const Folder folder;
+  for (const std::string to : {"", " | cat", " > out; cat out"}) {
+    const Ran ran = run(folder, "/bin/sh",
+                        {"-c", STARLING_PROGRAM " " + std::string{small_job} +
+                                   "--epochs 1 --json --metrics /dev/stdout" + to});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    const auto shown = lines(ran.out);
+    ASSERT_GE(shown.size(), 2U) << ran.out;
+    for (const auto& line : shown) EXPECT_FALSE(Json::parse(line, nullptr, false).is_discarded());
+    EXPECT_EQ(Json::parse(shown[shown.size() - 2])["event"], "end");
+    EXPECT_FALSE(Json::parse(shown.back()).contains("event"));
+  }
+}
+
+TEST(Metrics, GoThroughAPipeWhoseReaderMayLeave) {
+  const Folder folder;
+  ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
+  const std::string line = std::string{STARLING_PROGRAM} + " " + small_job +
+                           "--seconds 100 --metrics pipe --save m & head -n 1 < pipe; wait $!";
+  const Ran ran = run(folder, "/bin/sh", {"-c", line});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(holds(ran.err, "pipe: cannot be written: Broken pipe")) << ran.err;
+  EXPECT_EQ(Json::parse(lines(ran.out)[0])["event"], "progress");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"m", "pipe"}));
+}
+
 TEST(Evaluate, NeedsTheFileOnlyAndSaysWhatTrainSaid) {
   const Folder folder;
   const Json trained = Json::parse(
@@ -309,6 +338,18 @@ TEST(Evaluate, TakesGeneratedDataOfTheModelsOwnSeedThatItHasNotSeen) {
   EXPECT_TRUE(holds(alone.err, "--seed: has no effect without --data")) << alone.err;
 }
 
+TEST(Evaluate, RefusesAModelThatIsNotFinite) {
+  const Folder folder;
+  ASSERT_EQ(starling(folder, std::string{small_job} + "--epochs 1 --save m").code, 0);
+  folder.write("m", with_nan(folder.read("m"), "weights", 27));
+  for (const char* command : {"evaluate m", "predict m"}) {
+    const Ran ran = starling(folder, command);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_TRUE(holds(ran.err, "m: tensor 'weights' holds nan at [2, 7]")) << ran.err;
+  }
+}
+
 TEST(Predict, WritesLabelsAsTheDataHasThem) {
   const Folder folder;
   folder.write("train.csv", "x,y\n-3,1\n-2,1\n-1,1\n1,2\n2,2\n3,2\n");
@@ -339,6 +380,14 @@ TEST(Inspect, DescribesDataAndModels) {
   EXPECT_TRUE(holds(model.out, "model = softmax")) << model.out;
 }
 
+TEST(Memory, ThatDoesNotSufficeIsAnError) {
+  const Folder folder;
+  const std::string line = "ulimit -v 500000; exec " STARLING_PROGRAM " inspect digits:n=1000000";
+  const Ran ran = run(folder, "/bin/sh", {"-c", line});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_TRUE(ran.err.starts_with("starling: out of memory; valid: ")) << ran.err;
+}
+
 TEST(Dtype, Float64IsTrainedAndStored) {
   const Folder folder;
   ASSERT_EQ(starling(folder, std::string{small_job} + "--epochs 1 --dtype float64 --save m").code,
@@ -347,8 +396,9 @@ TEST(Dtype, Float64IsTrainedAndStored) {
   EXPECT_EQ(starling(folder, "evaluate m").code, 0);
 }
 
-/// The library that defines the format reads what Starling writes.
-TEST(Safetensors, AreReadByPythonsLibrary) {
+/// The library that defines the format reads what Starling writes, and the other way round: there,
+/// tensors are laid out in another order.
+TEST(Safetensors, AreReadAndWrittenByPythonsLibrary) {
   const Folder folder;
   const std::string probe = "python3 -c 'import numpy, safetensors.numpy' 2>/dev/null";
   if (std::system(probe.c_str()) != 0)
@@ -368,9 +418,14 @@ TEST(Safetensors, AreReadByPythonsLibrary) {
                "  if name == 'c':\n"
                "    with safe_open(name, framework='numpy') as f:\n"
                "      assert f.get_tensor('starling.ledger')[0, 0, 1] == 4\n"
+               "    from safetensors.numpy import load_file, save_file\n"
+               "    with safe_open(name, framework='numpy') as f:\n"
+               "      save_file(load_file(name), 'again', metadata=f.metadata())\n"
                "print('read')\n");
   const Ran ran = run(folder, "/bin/sh", {"-c", "python3 read.py"});
   EXPECT_EQ(ran.out, "read\n") << ran.err;
+  const Ran again = starling(folder, std::string{small_job} + "--epochs 2 --resume again");
+  EXPECT_EQ(again.code, 0) << again.err;
 }
 
 }  // namespace

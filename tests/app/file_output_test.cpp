@@ -23,6 +23,27 @@ TEST(ReplaceFile, FollowsALink) {
   EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "link"));
 }
 
+TEST(ReplaceFile, FollowsLinksToWhatIsYetToBe) {
+  const Folder folder;
+  std::filesystem::create_directory(folder.path() / "far");
+  std::filesystem::create_symlink("far/new", folder.path() / "near");
+  std::filesystem::create_symlink("near", folder.path() / "link");
+  ASSERT_TRUE(replace_file((folder.path() / "link").string(), "content"));
+  EXPECT_EQ(folder.read("far/new"), "content");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"far", "link", "near"}));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "near"));
+}
+
+TEST(ReplaceFile, RefusesLinksInACircle) {
+  const Folder folder;
+  std::filesystem::create_symlink("a", folder.path() / "b");
+  std::filesystem::create_symlink("b", folder.path() / "a");
+  const auto replaced = replace_file((folder.path() / "a").string(), "content");
+  ASSERT_FALSE(replaced);
+  EXPECT_NE(replaced.error().message.find("cannot be written"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "a"));
+}
+
 TEST(ReplaceFile, RefusesFoldersDevicesAndMissingFolders) {
   const Folder folder;
   EXPECT_NE(replace_file(folder.path().string(), "x").error().message.find("is a directory"),

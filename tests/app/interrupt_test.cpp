@@ -1,4 +1,4 @@
-/// Ctrl-C.
+/// Ctrl-C, and the terminal lost.
 #include <nlohmann/json.hpp>
 
 #include "tests/app/program.hpp"
@@ -13,7 +13,14 @@ void wait_for(const Process& process, const std::string& words) {
   ASSERT_NE(process.err().find(words), std::string::npos) << process.err();
 }
 
-void wait_for_progress(const Process& process) { wait_for(process, "updates/s"); }
+void wait_for_progress(const Process& process) { wait_for(process, "  steps "); }
+
+/// Waits until the file is there and holds something.
+void wait_for_file(const Folder& folder, const std::string& name) {
+  for (int i = 0; i < 10'000 && folder.read(name).empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  ASSERT_FALSE(folder.read(name).empty());
+}
 
 class Interrupt : public testing::TestWithParam<int> {};
 
@@ -22,7 +29,7 @@ TEST_P(Interrupt, StopsInOrderAndSaves) {
   Process process{folder, STARLING_PROGRAM,
                   words("train --data digits:n=300 --seconds 100 --save m --checkpoint c "
                         "--metrics x.jsonl --json")};
-  wait_for_progress(process);
+  wait_for(process, "updates/s");
   process.signal(GetParam());
   const Ran ran = process.wait();
   EXPECT_EQ(ran.code, 130) << ran.err;
@@ -39,7 +46,50 @@ TEST_P(Interrupt, StopsInOrderAndSaves) {
   EXPECT_EQ(resumed.code, 0) << resumed.err;
 }
 
-INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM));
+INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+TEST(InterruptOnce, SaysWhatASecondOneDoes) {
+  for (const std::string quiet : {"", " --quiet"}) {
+    const Folder folder;
+    Process process{folder, STARLING_PROGRAM,
+                    words("train --data digits:n=300 --seconds 100 --save m --metrics x" + quiet)};
+    wait_for_file(folder, "x");
+    process.signal(SIGINT);
+    const Ran ran = process.wait();
+    EXPECT_EQ(ran.code, 130);
+    EXPECT_EQ(ran.err.find("starling: stopping; again to end at once without saving\n") !=
+                  std::string::npos,
+              quiet.empty())
+        << ran.err;
+    if (!quiet.empty()) {
+      EXPECT_EQ(ran.err, "");
+    }
+  }
+}
+
+/// A shell passes on the signal that it got with its jobs.
+TEST(HangUp, TwiceCountsAsOnce) {
+  const Folder folder;
+  Process process{
+      folder, STARLING_PROGRAM,
+      words("train --data digits:n=8000 --batch 800 --seconds 100 --save m --metrics x")};
+  wait_for_file(folder, "x");
+  for (int i = 0; i < 20; ++i) process.signal(SIGHUP);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_TRUE(folder.has("m"));
+}
+
+TEST(HangUp, IsIgnoredWhereItWasBefore) {
+  const Folder folder;
+  Process process{folder,
+                  "/bin/sh",
+                  {"-c", "trap '' HUP; exec " STARLING_PROGRAM
+                         " train --data digits:n=300 --seconds 2 --quiet --save m --metrics x"}};
+  wait_for_file(folder, "x");
+  process.signal(SIGHUP);
+  EXPECT_EQ(process.wait().code, 0);
+  EXPECT_TRUE(folder.has("m"));
+}
 
 TEST(InterruptWhileLoading, EndsAtOnceAndSaysThatNothingWasSaved) {
   const Folder folder;

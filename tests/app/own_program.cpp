@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "starling/starling.hpp"
@@ -120,6 +121,15 @@ struct Throwing : Mean {
   }
 };
 
+/// A model whose parameters have names that a user chose.
+struct Named : Mean {
+  std::string first;
+  std::string second;
+  [[nodiscard]] std::vector<Parameter> parameters() const {
+    return {{.name = first}, {.name = second}};
+  }
+};
+
 /// Go on when half of those seen are not behind.
 bool half(starling::barrier::Step own, std::span<const starling::barrier::Step> seen) {
   return 2 * std::ranges::count_if(seen, [&](auto step) { return step >= own; }) >=
@@ -142,6 +152,13 @@ int main(int argc, char** argv) {
                             return model;
                           })
           .model<Throwing>("throwing", "throws")
+          .model<Named>("named", "has names: named[:first=a,second=b]",
+                        [](SpecReader& options, const Table&) {
+                          Named model;
+                          model.first = options.text("first", "a");
+                          model.second = options.text("second", "b");
+                          return model;
+                        })
           .data("ring", "points on a circle: ring[:n=400,radius=2]", make_ring)
           .barrier(starling::barrier::Predicate::make("half", half),
                    "half of those seen are not behind"));

@@ -71,6 +71,20 @@ TEST_F(OwnProgram, RefusesWhatDoesNotFitTogether) {
   EXPECT_TRUE(holds(own("evaluate").err, "valid: own_program evaluate FILE"));
 }
 
+TEST_F(OwnProgram, RefusesParametersThatNoFileCanHold) {
+  for (const auto& [names, said] : std::vector<std::pair<std::string, std::string>>{
+           {"first=w,second=w", "--model: parameter 'w' is given twice"},
+           {"first=__metadata__", "--model: parameter '__metadata__': no tensor of a file"},
+           {"second=starling.slots", "--model: parameter 'starling.slots': no tensor of a file"},
+           {"second=\xff", "--model: parameter '\xff': no tensor of a file"}}) {
+    const Ran ran = own(
+        "train --data linear:d=3,n=100 --save m --checkpoint c --metrics x --model named:" + names);
+    EXPECT_EQ(ran.code, 2) << names;
+    EXPECT_TRUE(holds(ran.err, said)) << ran.err;
+    EXPECT_TRUE(folder_.names().empty()) << names;
+  }
+}
+
 TEST_F(OwnProgram, OpensOnlyModelsThatItContains) {
   ASSERT_EQ(own("train --model circle --data ring --epochs 1 --quiet --save m").code, 0);
   const Ran ran = starling(folder_, "evaluate m --data digits:n=10");
@@ -113,11 +127,13 @@ TEST_F(OwnProgram, SavesNothingWhereTheFirstGradientIsNoNumber) {
   folder_.write("m", "of an earlier job");
   const Ran ran =
       own("train --data linear:d=3,n=100 --model fragile:limit=-1,gradient --workers 1 "
-          "--barrier asp --eval-every 0 --quiet --json --save m");
+          "--barrier asp --eval-every 0 --quiet --json --save m --checkpoint c");
   EXPECT_EQ(ran.code, 1);
   EXPECT_TRUE(holds(ran.err, "worker 0, step 1: the gradient is not finite")) << ran.err;
   EXPECT_TRUE(holds(ran.err, "m: is as it was, there is no good model to save")) << ran.err;
   EXPECT_EQ(folder_.read("m"), "of an earlier job");
+  EXPECT_TRUE(holds(ran.err, "c: was not written\n")) << ran.err;
+  EXPECT_FALSE(folder_.has("c")) << "nobody goes on from an untrained model";
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["end"], "failed");
   EXPECT_EQ(json["updates"], 0);
@@ -143,7 +159,7 @@ TEST_F(OwnProgram, SavesNothingWhereNoModelWasGood) {
       own("train --data linear:d=10,n=500 --workers 1 --barrier asp "
           "--optimizer sgd:lr=1000 --quiet --save m");
   EXPECT_EQ(ran.code, 1);
-  EXPECT_TRUE(holds(ran.err, "m: is as it was, there is no good model to save")) << ran.err;
+  EXPECT_TRUE(holds(ran.err, "m: was not written, there is no good model to save")) << ran.err;
   EXPECT_FALSE(folder_.has("m"));
 }
 

@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -86,6 +89,7 @@ class Process {
     arguments.push_back(nullptr);
     child_ = ::fork();
     if (child_ != 0) return;
+    ::signal(SIGHUP, SIG_DFL);  // tests may run under nohup
     redirect(out_, STDOUT_FILENO);
     redirect(err_, STDERR_FILENO);
     if (::chdir(folder.path().c_str()) == 0) ::execv(program.c_str(), arguments.data());
@@ -138,6 +142,18 @@ class Process {
 inline Ran run(const Folder& folder, const std::string& program,
                const std::vector<std::string>& arguments) {
   return Process{folder, program, arguments}.wait();
+}
+
+/// A safetensors file without its sum and with NaN as one element of a tensor of float32.
+inline std::string with_nan(std::string file, const std::string& tensor, std::size_t element) {
+  file.replace(file.find("crc32"), 5, "other");
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), 8);
+  const auto offsets = file.find("\"data_offsets\":[", file.find("\"" + tensor + "\":{"));
+  const std::size_t begin = 8 + length + std::stoull(file.substr(offsets + 16));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(file.data() + begin + 4 * element, &nan, 4);
+  return file;
 }
 
 #ifdef STARLING_PROGRAM

@@ -46,6 +46,7 @@ TEST(ProgressLine, SaysWhatWasMeasuredAndWhenItEnds) {
             "2.0 s  epoch 5.0  50 updates/s  steps 48-50-52  waiting 12 %  loss 0.5  ETA 2.0 s");
   live::Progress tested = progress();
   tested.test = {{"loss", 1}, {"accuracy", 0.97}};
+  tested.evaluated_at = 40;
   EXPECT_NE(progress_line(running(), tested).find("  accuracy 97.0 %"), std::string::npos);
 }
 
@@ -64,10 +65,9 @@ TEST(Metrics, GiveStepsAndUpdatesAsWholeNumbersWhereTheyAre) {
   figures.updates = 101;
   EXPECT_EQ(Json::parse(progress_json(job, figures))["step"].dump(), "50.5");
   figures.evaluated_at = 40;
-  job.updates_before = 60;
   const Json evaluation = Json::parse(evaluation_json(job, figures));
   EXPECT_EQ(evaluation["step"].dump(), "40");
-  EXPECT_EQ(evaluation["updates"].dump(), "20");
+  EXPECT_EQ(evaluation["updates"].dump(), "80");
   EXPECT_EQ(evaluation["epoch"], 4.0);
 }
 
@@ -78,18 +78,38 @@ TEST(Summary, TableNamesTheShardsWhereThereAreAny) {
   EXPECT_NE(table_of(job).find("  mode        central, 2 workers, 1 shard\n"), std::string::npos);
 }
 
-TEST(Summary, CountsOnlyWhatThisRunMade) {
+TEST(ProgressLine, SaysNothingOfARunThatHasYetToMakeAnUpdate) {
   Running job = running();
-  job.updates_before = 60;
+  job.options.job.steps = barrier::finished;
+  job.updates_before = 100;
+  live::Progress resumed = progress();
+  resumed.test = {{"accuracy", 0.97}};
+  resumed.evaluated_at = 50;
+  EXPECT_EQ(progress_line(job, resumed), "2.0 s  epoch 5.0  steps 48-50-52");
+  const Json json = Json::parse(progress_json(job, resumed));
+  for (const char* absent : {"updates_per_s", "waiting_share", "loss"})
+    EXPECT_FALSE(json.contains(absent)) << absent;
+  EXPECT_EQ(json["updates"], 100);
+  resumed.updates = 104;
+  EXPECT_EQ(progress_line(job, resumed),
+            "2.0 s  epoch 5.2  2 updates/s  steps 48-50-52  waiting 12 %  loss 0.5");
+  resumed.evaluated_at = 51;
+  EXPECT_NE(progress_line(job, resumed).find("accuracy 97.0 %"), std::string::npos);
+}
+
+TEST(Summary, CountsFromTheBeginningOfTheJobAndMeasuresThisRun) {
+  Running job = running();
   live::Outcome outcome;
   outcome.last = progress();
   const Json json = Json::parse(summary_json({.job = job, .outcome = outcome}));
-  EXPECT_EQ(json["updates"], 40);
+  EXPECT_EQ(json["updates"], 100);
   EXPECT_EQ(json["updates_per_s"], 20.0);
   EXPECT_EQ(json["end"], "completed");
   EXPECT_FALSE(json.contains("test_accuracy"));
   EXPECT_FALSE(json.contains("normalised_error"));
   EXPECT_EQ(json["draws"], 0);
+  const std::string table = summary_table({.job = job, .outcome = outcome});
+  EXPECT_NE(table.find("  updates     100, 60 of them before, 20/s\n"), std::string::npos) << table;
   job.options.job.barrier = barrier::Barrier{barrier::Bsp{}};
   EXPECT_FALSE(Json::parse(summary_json({.job = job, .outcome = outcome})).contains("draws"));
 }

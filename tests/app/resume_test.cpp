@@ -20,7 +20,7 @@ TEST_F(Resume, UnderBspIsExact) {
   EXPECT_EQ(folder_.read("resumed"), folder_.read("straight"));
   EXPECT_NE(folder_.read("half"), folder_.read("straight"));
   const auto json = nlohmann::json::parse(rest.out);
-  EXPECT_EQ(json["updates"], 20) << "counts what this run made";
+  EXPECT_EQ(json["updates"], 40) << "counts from the beginning, as steps do";
   EXPECT_EQ(json["spread"]["max"], 20);
 }
 
@@ -42,7 +42,7 @@ TEST_F(Resume, GoesOnInPeerMode) {
   ASSERT_EQ(starling(folder_, job + "--steps 10 --checkpoint c").code, 0);
   const Ran rest = starling(folder_, job + "--steps 30 --resume c --checkpoint c");
   ASSERT_EQ(rest.code, 0) << rest.err;
-  EXPECT_EQ(nlohmann::json::parse(rest.out)["updates"], 80);
+  EXPECT_EQ(nlohmann::json::parse(rest.out)["updates"], 120);
   EXPECT_EQ(nlohmann::json::parse(rest.out)["spread"]["min"], 30);
 }
 
@@ -89,6 +89,44 @@ TEST_F(Resume, RefusesWhatIsNoCheckpointOrHasNothingLeftToDo) {
     EXPECT_EQ(ran.code, 2);
     EXPECT_NE(ran.err.find("--resume: cut: "), std::string::npos) << ran.err;
   }
+}
+
+TEST_F(Resume, GoesOnWithTheMetricsToo) {
+  ASSERT_EQ(train("--steps 10 --eval-every 5 --checkpoint c --metrics x").code, 0);
+  const std::string first = folder_.read("x");
+  ASSERT_EQ(train("--steps 20 --eval-every 5 --resume c --metrics x").code, 0);
+  ASSERT_TRUE(folder_.read("x").starts_with(first));
+  std::istringstream lines{folder_.read("x")};
+  std::uint64_t updates = 0;
+  int ends = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    ends += json["event"] == "end" ? 1 : 0;
+    if (!json.contains("updates")) continue;
+    EXPECT_GE(json["updates"], updates) << line;
+    updates = json["updates"];
+  }
+  EXPECT_EQ(updates, 40U);
+  EXPECT_EQ(ends, 2);
+  ASSERT_EQ(train("--steps 10 --metrics x").code, 0);
+  EXPECT_FALSE(folder_.read("x").starts_with(first)) << "a job that begins begins a file";
+}
+
+TEST_F(Resume, RefusesADamagedCheckpoint) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c").code, 0);
+  const std::string whole = folder_.read("c");
+  std::string damaged = whole;
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  folder_.write("c", damaged);
+  const Ran ran = train("--steps 20 --resume c --checkpoint c");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("--resume: c: is damaged"), std::string::npos) << ran.err;
+  EXPECT_EQ(folder_.read("c"), damaged);
+  folder_.write("c", with_nan(whole, "bias", 3));
+  const Ran nan = train("--steps 20 --resume c");
+  EXPECT_EQ(nan.code, 2);
+  EXPECT_NE(nan.err.find("--resume: c: tensor 'bias' holds nan at [3]"), std::string::npos)
+      << nan.err;
 }
 
 TEST_F(Resume, NoticesChangedData) {

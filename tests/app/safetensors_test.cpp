@@ -1,5 +1,6 @@
 #include "starling/app/safetensors.hpp"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -73,15 +74,37 @@ TEST_F(Safetensors, EveryCutOffFileIsRefused) {
   EXPECT_FALSE(read(path("long")));
 }
 
-/// Any one byte of the header may be damaged: the file is refused or gives some tensors, and
+constexpr std::array<int, 4> flips{1, 2, 16, 128};
+
+/// Any one byte may be damaged; the sum's own name is what says that there is one.
+TEST_F(Safetensors, DamageIsNoticed) {
+  const std::vector<float> w{1, 2, 3};
+  ASSERT_TRUE(write(path(), {{"a", "b"}}, std::vector{view<float>("w", {3}, w)}));
+  const std::string whole = folder_.read("t");
+  const std::size_t name = whole.find("crc32");
+  ASSERT_NE(name, std::string::npos);
+  for (std::size_t at = 0; at < whole.size(); ++at)
+    for (const int flip : flips) {
+      if (at >= name && at < name + 5) continue;
+      std::string damaged = whole;
+      damaged[at] = static_cast<char>(damaged[at] ^ flip);
+      folder_.write("d", damaged);
+      EXPECT_FALSE(read(path("d"))) << at << " by " << flip;
+    }
+}
+
+/// Without a sum, as in files of other tools: the file is refused or gives some tensors, and
 /// nothing else happens.
 TEST_F(Safetensors, DamageIsSurvived) {
   const std::vector<float> w{1, 2, 3};
   ASSERT_TRUE(write(path(), {{"a", "b"}}, std::vector{view<float>("w", {3}, w)}));
-  const std::string whole = folder_.read("t");
+  std::string whole = folder_.read("t");
+  whole.replace(whole.find("crc32"), 5, "other");
+  folder_.write("t", whole);
+  ASSERT_TRUE(read(path()));
   int refused = 0;
   for (std::size_t at = 0; at < whole.size() - 12; ++at)
-    for (const int flip : {1, 2, 16, 128}) {
+    for (const int flip : flips) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(damaged[at] ^ flip);
       folder_.write("d", damaged);
@@ -92,6 +115,19 @@ TEST_F(Safetensors, DamageIsSurvived) {
       }
     }
   EXPECT_GT(refused, 100);
+}
+
+TEST_F(Safetensors, MetadataThatAreNoUtf8DoNotSpoilTheSum) {
+  const std::vector<float> w{1};
+  ASSERT_TRUE(write(path(), {{"data", "csv:\xff.csv"}}, std::vector{view<float>("w", {1}, w)}));
+  const auto file = read(path());
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->metadata.at("data"), "csv:\xef\xbf\xbd.csv");
+}
+
+TEST(CanName, RefusesWhatAHeaderCannotHold) {
+  EXPECT_TRUE(can_name("layer 1/\xc3\xa4\""));
+  for (const char* name : {"", "__metadata__", "\xff"}) EXPECT_FALSE(can_name(name)) << name;
 }
 
 TEST_F(Safetensors, WhatIsNoFileIsRefused) {

@@ -1,0 +1,22 @@
+/// Which files a command reads and writes, so that none is lost to another. Asks the file system;
+/// any thread.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+/// A file and where it was named: `--save`, `job.toml:3: data`. An empty path is no file.
+struct FileUse {
+  std::string place;
+  std::string path;
+};
+
+/// Refuses an output that is one of `taken`, however either is written: by way of links or other
+/// folders. Devices and pipes are free to all.
+[[nodiscard]] Result<void> check_free(const FileUse& output, std::span<const FileUse> taken);
+
+}  // namespace starling::app
