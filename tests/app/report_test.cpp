@@ -99,6 +99,7 @@ TEST(ProgressLine, SaysNothingOfARunThatHasYetToMakeAnUpdate) {
 
 TEST(Summary, CountsFromTheBeginningOfTheJobAndMeasuresThisRun) {
   Running job = running();
+  job.updates_before = 60;
   live::Outcome outcome;
   outcome.last = progress();
   const Json json = Json::parse(summary_json({.job = job, .outcome = outcome}));

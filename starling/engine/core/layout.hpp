@@ -56,10 +56,7 @@ struct Layout {
 /// The owner of each range: loads differ by one range at most, and neighbouring ranges are spread.
 /// Defined by joining: n + 1 owners hold what n held, but for the newcomer's fair share, rounded
 /// down, which it takes from those who hold most. No assignment that balanced moves fewer.
-/// Requires: owners > 0.
-///
-/// Hashing with bounded loads (Mirrokni, Thorup, Zadimoghaddam, SODA 2018) was refused: with loads
-/// this tight, many owners would be left with nothing, and a join moves far more than its share.
+/// Alternatives: docs/design/0004-range-assignment.md. Requires: owners > 0.
 [[nodiscard]] std::vector<OwnerId> assign(std::size_t ranges, std::size_t owners);
 
 }  // namespace starling::core
