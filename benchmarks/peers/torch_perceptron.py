@@ -11,7 +11,9 @@ import os
 import statistics
 import time
 
-import torch
+# Debian's OpenBLAS has threads of its own, which torch.set_num_threads does not know.
+os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = "1"
+import torch  # noqa: E402
 
 
 def train(widths, steps, batch, rows):
