@@ -233,7 +233,8 @@ TEST(Train, ShowsPlainLinesWhereThereIsNoTerminal) {
 
 TEST(Train, RewritesOneLineOnATerminal) {
   const Folder folder;
-  if (std::system("command -v script > /dev/null") != 0) GTEST_SKIP() << "there is no `script`";
+  if (std::system("script -qec true /dev/null > /dev/null 2>&1") != 0)
+    GTEST_SKIP() << "`script` is absent, or finds no terminal to make";
   const std::string command =
       "stty cols 60; exec " STARLING_PROGRAM " train --data digits:n=300 --seconds 2.5 > /dev/null";
   const Ran ran = run(folder, "/bin/sh", {"-c", "script -qec '" + command + "' /dev/null"});
