@@ -1,10 +1,11 @@
 # starling_library(NAME SOURCES ... [PUBLIC ...] [PRIVATE ...]) defines starling_NAME with the alias
 # and the exported name starling::NAME. PUBLIC and PRIVATE are the libraries it links.
 # starling_program(NAME SOURCES ... LIBRARIES ...) defines a program that is installed.
-# starling_test(NAME LABEL unit|scenario|live|slow SOURCES ... LIBRARIES ...) defines one test program
-# whose cases ctest runs one by one. The target sanitizer_tests builds the unit and scenario ones, and
-# under AddressSanitizer the live ones too: ThreadSanitizer does not see how CAF, which is built
-# without it, orders messages.
+# starling_test(NAME LABEL unit|scenario|live|slow [PREFIX ...] SOURCES ... LIBRARIES ...) defines one
+# test program whose cases ctest runs one by one, as PREFIX.CASE; the label is the prefix unless given.
+# The target sanitizer_tests builds the unit and scenario ones, and under AddressSanitizer the live
+# ones of the libraries too: ThreadSanitizer does not see how CAF, which is built without it, orders
+# messages.
 
 add_library(starling_options INTERFACE)
 target_compile_features(starling_options INTERFACE cxx_std_20)
@@ -46,7 +47,7 @@ endfunction()
 add_custom_target(sanitizer_tests)
 
 function(starling_test name)
-  cmake_parse_arguments(ARG "" "LABEL" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;PREFIX" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT ARG_LABEL MATCHES "^(unit|scenario|live|slow)$")
     message(FATAL_ERROR "${name}: '${ARG_LABEL}' is no label; valid: unit, scenario, live, slow")
   endif()
@@ -61,10 +62,13 @@ function(starling_test name)
 ]])
   target_compile_options(${name} PRIVATE "SHELL:-include ${paths}")
   if(ARG_LABEL MATCHES "^(unit|scenario)$" OR
-      (ARG_LABEL STREQUAL live AND STARLING_SANITIZE MATCHES address))
+      (ARG_LABEL STREQUAL live AND NOT ARG_PREFIX AND STARLING_SANITIZE MATCHES address))
     add_dependencies(sanitizer_tests ${name})
   endif()
+  if(NOT ARG_PREFIX)
+    set(ARG_PREFIX ${ARG_LABEL})
+  endif()
   include(GoogleTest)
-  gtest_discover_tests(${name} TEST_PREFIX "${ARG_LABEL}." DISCOVERY_TIMEOUT 60
+  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}." DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT 600)
 endfunction()

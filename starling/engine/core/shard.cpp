@@ -210,7 +210,8 @@ void Shard<T>::complete_rounds(const Context& context, RangeId id, Held& range) 
     for (const Pull& pull : range.parked)
       if (range.round >= pull.at) answer(context, pull, range);
     std::erase_if(range.parked, [&](const Pull& pull) { return range.round >= pull.at; });
-    if (range.round == due_.round) context.send(ToObserver{}, state(id, range, due_.ticket));
+    if (range.round == options_.due.round)
+      context.send(ToObserver{}, state(id, range, options_.due.ticket));
   }
 }
 
@@ -338,7 +339,7 @@ void Shard<T>::worker_gone(const Context& context, WorkerId worker) {
 template <class T>
 void Shard<T>::on(const Context& context, const Snapshot& request) {
   STARLING_CHECK(request.round == 0 || options_.bulk);
-  if (request.round > 0) due_ = request;
+  if (request.round > 0) options_.due = request;
   for (std::size_t i = 0; i < held_.size(); ++i) {
     const Step round = held_[i].round;
     if (request.round == 0 || round == request.round)

@@ -53,6 +53,8 @@ struct ShardOptions {
   std::size_t workers = 1;
   /// True where the pushes of a step are gathered and applied together, in worker order.
   bool bulk = false;
+  /// Bulk only: the Snapshot of a round to come, as if it had been asked for before the first.
+  Snapshot due = {.ticket = 0};
 };
 
 /// One at a time; not thread-safe. Pushes may be repeated without harm: the last step of each
@@ -115,8 +117,6 @@ class Shard {
   std::vector<std::uint32_t> position_;
   std::vector<RangeId> ranges_;
   std::vector<Held> held_;
-  /// Bulk only: the Snapshot of a round to come, for the ranges that have not ended it.
-  Snapshot due_{.ticket = 0};
   /// Workers that may still push.
   std::vector<bool> running_;
   std::vector<T> mean_;

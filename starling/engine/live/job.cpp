@@ -185,6 +185,7 @@ class Company {
                                 .applier = applier_,
                                 .workers = options_.workers,
                                 .bulk = is_bulk()};
+    if (saves_rounds(options_)) shard.due = first_saved(options_, first_.front().step);
     for (const auto& state : start_)
       if ((*owner_of_)[state.range] == id) shard.ranges.push_back(state);
     return shard;

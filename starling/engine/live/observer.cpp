@@ -6,12 +6,17 @@
 namespace starling::live {
 namespace {
 
+constexpr std::uint64_t first_ticket = 1;
 constexpr core::Time tick = std::chrono::milliseconds{20};
 /// How long a failed job may take to hand over its model.
 constexpr core::Time rescue_time = std::chrono::seconds{5};
 
 double threshold(core::Step every) {
   return every == 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(every);
+}
+
+core::Step next_saved(const JobOptions& options, core::Step round) {
+  return (round / options.checkpoint_every + 1) * options.checkpoint_every;
 }
 
 double sum_of(const std::vector<actor::Report>& reports, core::Time actor::Report::*field) {
@@ -21,6 +26,15 @@ double sum_of(const std::vector<actor::Report>& reports, core::Time actor::Repor
 }
 
 }  // namespace
+
+bool saves_rounds(const JobOptions& options) {
+  return barrier::is_bulk_synchronous(options.barrier) && options.on_checkpoint &&
+         options.checkpoint_every > 0;
+}
+
+core::Snapshot first_saved(const JobOptions& options, core::Step round) {
+  return {.ticket = first_ticket, .round = next_saved(options, round)};
+}
 
 ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobOptions& options,
                            const std::vector<core::LedgerEntry>& first, Deliver deliver)
@@ -33,13 +47,13 @@ ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobO
       running_(options.workers),
       next_show_(options.progress_every),
       next_evaluation_(threshold(options.evaluate_every)),
-      saves_rounds_(barrier::is_bulk_synchronous(options.barrier) && options.on_checkpoint &&
-                    options.checkpoint_every > 0),
+      saves_rounds_(saves_rounds(options)),
       next_checkpoint_(threshold(saves_rounds_ ? 0 : options.checkpoint_every)) {
   for (std::size_t w = 0; w < reports_.size(); ++w) {
     reports_[w].step = first.at(w).step;
     reports_[w].samples = first[w].samples;
   }
+  if (saves_rounds_) await_round(first_ticket);
   set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
     const auto fault = fault_of([&] { std::rethrow_exception(thrown); });
     deliver_({.end = Outcome::End::failed,
@@ -52,7 +66,7 @@ ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobO
 
 actor::ObserverActor::behavior_type ObserverHost::make_behavior() {
   return {[this](const actor::DirectoryPtr& directory) { directory_ = directory; },
-          [this](actor::start_atom) { on_start(); },
+          [this](actor::start_atom) { on_tick(); },
           [this](const actor::Report& report) { on_report(report); },
           [this](const core::RangeState& state) { on_state(state); },
           [this](const actor::Evaluated& evaluated) { on_evaluated(evaluated); },
@@ -60,11 +74,6 @@ actor::ObserverActor::behavior_type ObserverHost::make_behavior() {
           [this](const core::Stop&) { stop(Outcome::End::stopped); },
           [this](actor::tick_atom) { on_tick(); },
           [this](actor::quit_atom) { quit(); }};
-}
-
-void ObserverHost::on_start() {
-  if (saves_rounds_) ask_for_round(reports_.front().step);
-  on_tick();
 }
 
 void ObserverHost::on_report(const actor::Report& report) {
@@ -161,11 +170,14 @@ void ObserverHost::collect(Purpose purpose) {
 /// time: a disk that is slower than the rounds skips some, and neither holds them up nor queues
 /// them.
 void ObserverHost::ask_for_round(core::Step round) {
-  const core::Step every = options_.checkpoint_every;
-  round_ticket_ = ++last_ticket_;
-  round_states_.assign(scene_->task->layout().ranges.size(), {});
+  await_round(++last_ticket_);
   for (const auto& owner : directory_->owners)
-    actor::send(this, owner, core::Snapshot{round_ticket_, (round / every + 1) * every});
+    actor::send(this, owner, core::Snapshot{last_ticket_, next_saved(options_, round)});
+}
+
+void ObserverHost::await_round(std::uint64_t ticket) {
+  round_ticket_ = ticket;
+  round_states_.assign(scene_->task->layout().ranges.size(), {});
 }
 
 void ObserverHost::on_state(const core::RangeState& state) {

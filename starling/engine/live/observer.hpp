@@ -10,6 +10,11 @@
 
 namespace starling::live {
 
+/// True where whole rounds are saved: in bulk-synchronous jobs.
+[[nodiscard]] bool saves_rounds(const JobOptions& options);
+/// The first of them after `round`, for owners to know before the first push.
+[[nodiscard]] core::Snapshot first_saved(const JobOptions& options, core::Step round);
+
 ///     running -> stopping -> collecting -> evaluating -> over
 ///        \--------(failure)----^
 class ObserverHost : public actor::ObserverActor::base {
@@ -33,7 +38,6 @@ class ObserverHost : public actor::ObserverActor::base {
     bool last = false;
   };
 
-  void on_start();
   void on_report(const actor::Report& report);
   void on_state(const core::RangeState& state);
   void settle(std::vector<core::LedgerEntry>& ledger) const;
@@ -44,6 +48,7 @@ class ObserverHost : public actor::ObserverActor::base {
   template <class F>
   void call(std::string_view callback, F&& run);
   void save(const std::vector<core::RangeState>& states);
+  void await_round(std::uint64_t ticket);
   void ask_for_round(core::Step round);
   void stop(Outcome::End why);
   void collect(Purpose purpose);
@@ -72,7 +77,8 @@ class ObserverHost : public actor::ObserverActor::base {
   std::uint64_t losses_ = 0;
 
   std::optional<Purpose> purpose_;
-  std::uint64_t last_ticket_ = 0;
+  /// 1 is that of the first round to be saved.
+  std::uint64_t last_ticket_ = 1;
   std::uint64_t ticket_ = 0;
   std::vector<core::RangeState> states_;
   /// The states that reached the target: the job's result, whatever the steps then under way do.
