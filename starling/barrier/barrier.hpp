@@ -56,8 +56,7 @@ struct Barrier {
 [[nodiscard]] std::optional<Step> spread_bound(const Barrier& barrier);
 
 /// Refuses a label by which parse() could not find the rule: one that is empty or holds white
-/// space,
-/// `:`, `,` or `=`, and one that a built-in barrier has, with or without a `p` before it.
+/// space, `:`, `,` or `=`, and one that a built-in barrier has, with or without a `p` before it.
 [[nodiscard]] Result<void> check(const Predicate& rule);
 
 /// Refuses what no job can run: a sample among fewer than beta others, a predicate of a bad label.

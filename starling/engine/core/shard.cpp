@@ -57,6 +57,7 @@ void for_each_piece(const Range& range, const Slice& slice, Piece piece) {
 template <class T>
 Shard<T>::Shard(ShardOptions<T> options)
     : options_(std::move(options)),
+      due_(options_.due),
       position_(options_.layout->ranges.size(), nowhere),
       running_(options_.workers, true) {
   const auto* descend = std::get_if<Descend>(&options_.applier);
@@ -107,8 +108,9 @@ bool Shard<T>::takes(const Push& push) const {
   if (push.worker >= options_.workers || !has(push.range, push.update.rows)) return false;
   const Range& range = options_.layout->ranges[push.range];
   const auto& [buffer, offset, count, rows] = push.update;
-  const bool inside = !buffer || (offset <= buffer->size() && count <= buffer->size() - offset);
-  return inside && (count == 0 || count == (rows ? rows->size() * range.row_size : range.count));
+  if (count == 0) return true;
+  if (!buffer || offset > buffer->size() || count > buffer->size() - offset) return false;
+  return count == (rows ? rows->size() * range.row_size : range.count);
 }
 
 template <class T>
@@ -210,8 +212,7 @@ void Shard<T>::complete_rounds(const Context& context, RangeId id, Held& range) 
     for (const Pull& pull : range.parked)
       if (range.round >= pull.at) answer(context, pull, range);
     std::erase_if(range.parked, [&](const Pull& pull) { return range.round >= pull.at; });
-    if (range.round == options_.due.round)
-      context.send(ToObserver{}, state(id, range, options_.due.ticket));
+    if (range.round == due_.round) context.send(ToObserver{}, state(id, range, due_.ticket));
   }
 }
 
@@ -338,8 +339,10 @@ void Shard<T>::worker_gone(const Context& context, WorkerId worker) {
 
 template <class T>
 void Shard<T>::on(const Context& context, const Snapshot& request) {
-  STARLING_CHECK(request.round == 0 || options_.bulk);
-  if (request.round > 0) options_.due = request;
+  if (request.round > 0) {
+    if (!options_.bulk) return;  // there are no rounds
+    due_ = request;
+  }
   for (std::size_t i = 0; i < held_.size(); ++i) {
     const Step round = held_[i].round;
     if (request.round == 0 || round == request.round)

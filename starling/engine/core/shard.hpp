@@ -113,6 +113,8 @@ class Shard {
   void worker_gone(const Context& context, WorkerId worker);
 
   ShardOptions<T> options_;
+  /// Bulk only: the last Snapshot asked for of a round to come.
+  Snapshot due_;
   /// Position in held_ by range, or UINT32_MAX.
   std::vector<std::uint32_t> position_;
   std::vector<RangeId> ranges_;

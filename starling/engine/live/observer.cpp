@@ -6,6 +6,7 @@
 namespace starling::live {
 namespace {
 
+/// That of the first round to be saved, which nobody has to ask for.
 constexpr std::uint64_t first_ticket = 1;
 constexpr core::Time tick = std::chrono::milliseconds{20};
 /// How long a failed job may take to hand over its model.
@@ -45,15 +46,15 @@ ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobO
       reports_(options.workers),
       ended_(options.workers, core::Time::max()),
       running_(options.workers),
+      last_ticket_(first_ticket),
       next_show_(options.progress_every),
       next_evaluation_(threshold(options.evaluate_every)),
-      saves_rounds_(saves_rounds(options)),
-      next_checkpoint_(threshold(saves_rounds_ ? 0 : options.checkpoint_every)) {
+      next_checkpoint_(threshold(saves_rounds(options) ? 0 : options.checkpoint_every)) {
   for (std::size_t w = 0; w < reports_.size(); ++w) {
     reports_[w].step = first.at(w).step;
     reports_[w].samples = first[w].samples;
   }
-  if (saves_rounds_) await_round(first_ticket);
+  if (saves_rounds(options)) await_round(first_ticket);
   set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
     const auto fault = fault_of([&] { std::rethrow_exception(thrown); });
     deliver_({.end = Outcome::End::failed,
@@ -183,7 +184,7 @@ void ObserverHost::await_round(std::uint64_t ticket) {
 void ObserverHost::on_state(const core::RangeState& state) {
   if (phase_ == Phase::over) return;
   const auto is_missing = [](const core::RangeState& s) { return !s.value.buffer; };
-  if (saves_rounds_ && state.ticket == round_ticket_) {
+  if (round_ticket_ != 0 && state.ticket == round_ticket_) {
     // Too late for that round; the next but one leaves time to ask.
     if (is_missing(state)) return ask_for_round(state.round + options_.checkpoint_every);
     round_states_.at(state.range) = state;
@@ -206,12 +207,14 @@ void ObserverHost::settle(std::vector<core::LedgerEntry>& ledger) const {
 
 void ObserverHost::collected() {
   const Purpose purpose = *std::exchange(purpose_, std::nullopt);
-  if (purpose.last && !reached_.empty()) states_ = reached_;
-  if (purpose.last) outcome_.model = states_;
-  if (purpose.save) save(states_);
+  auto states = std::exchange(states_, {});  // kept no longer than needed: they may be large
+  if (purpose.last && !reached_.empty()) states = reached_;
+  if (purpose.last) outcome_.model = states;
+  if (purpose.save) save(states);
   if (purpose.last) {
     ask_coordinator();
   } else if (purpose.evaluate) {
+    evaluated_ = std::move(states);
     evaluate(false);
   }
 }
@@ -236,11 +239,10 @@ void ObserverHost::evaluate(bool last) {
     if (outcome_.end == Outcome::End::failed) return finish();
   }
   evaluating_ = true;
-  evaluated_ = states_;
   const StopWhen* stop_when = !last && options_.stop_when ? &options_.stop_when : nullptr;
   if (stop_when != nullptr) update_figures();
-  scene_->pool->submit([scene = scene_, self = actor::ObserverActor{this}, states = states_, last,
-                        stop_when, figures = figures_,
+  scene_->pool->submit([scene = scene_, self = actor::ObserverActor{this}, last,
+                        states = last ? outcome_.model : evaluated_, stop_when, figures = figures_,
                         train = last && options_.evaluate_train](Scratch& scratch) noexcept {
     actor::Evaluated result{.final = last, .train = {}, .test = {}};
     const auto fault = fault_of([&] {

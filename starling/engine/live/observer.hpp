@@ -77,15 +77,14 @@ class ObserverHost : public actor::ObserverActor::base {
   std::uint64_t losses_ = 0;
 
   std::optional<Purpose> purpose_;
-  /// 1 is that of the first round to be saved.
-  std::uint64_t last_ticket_ = 1;
+  std::uint64_t last_ticket_;
   std::uint64_t ticket_ = 0;
   std::vector<core::RangeState> states_;
   /// The states that reached the target: the job's result, whatever the steps then under way do.
   std::vector<core::RangeState> reached_;
   /// By worker: how far it was when the states were asked for. Its owners held all of that.
   std::vector<core::LedgerEntry> settled_;
-  /// Bulk-synchronous jobs: states on their way of the next round to be saved.
+  /// States on their way of the next round to be saved; 0 where no rounds are.
   std::uint64_t round_ticket_ = 0;
   std::vector<core::RangeState> round_states_;
   bool evaluating_ = false;
@@ -93,7 +92,6 @@ class ObserverHost : public actor::ObserverActor::base {
   std::vector<core::RangeState> evaluated_;
   core::Time next_show_{};
   double next_evaluation_;
-  bool saves_rounds_;
   double next_checkpoint_;
   core::Time give_up_ = core::Time::max();
 };

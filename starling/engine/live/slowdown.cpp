@@ -13,6 +13,15 @@ Delay::Duration lasting(double ns) {
   return ns < static_cast<double>(longest.count()) ? Delay::Duration{std::llround(ns)} : longest;
 }
 
+/// A share that rounds to nobody would leave a job as if it had no stragglers.
+Error none_of(const Straggler& straggler, std::size_t workers) {
+  const std::string factor = ":" + print_number(straggler.factor) + "x";
+  return Error{"straggler " + print(straggler) + ": this share of " + std::to_string(workers) +
+               " workers rounds to none; valid: " +
+               print_number(std::ceil(500.0 / static_cast<double>(workers)) / 10) + "%" + factor +
+               " or more, or a number of workers, 1" + factor};
+}
+
 }  // namespace
 
 Delay::Duration slowed(Delay::Duration took, Delay::Duration delay, double factor) {
@@ -99,19 +108,6 @@ std::string print(const Straggler& straggler) {
                                               : std::to_string(straggler.count);
   return who + ":" + print_number(straggler.factor) + "x";
 }
-
-namespace {
-
-/// A share that rounds to nobody would leave a job as if it had no stragglers.
-Error none_of(const Straggler& straggler, std::size_t workers) {
-  const std::string factor = ":" + print_number(straggler.factor) + "x";
-  return Error{"straggler " + print(straggler) + ": this share of " + std::to_string(workers) +
-               " workers rounds to none; valid: " +
-               print_number(std::ceil(500.0 / static_cast<double>(workers)) / 10) + "%" + factor +
-               " or more, or a number of workers, 1" + factor};
-}
-
-}  // namespace
 
 Result<std::vector<double>> slowness(const std::vector<Straggler>& stragglers,
                                      std::size_t workers) {
