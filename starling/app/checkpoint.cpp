@@ -1,5 +1,7 @@
 #include "starling/app/checkpoint.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -112,13 +114,16 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
 
 Result<void> check_agreement(const StoredModel& stored, const Agreement& agreement) {
   const auto& metadata = stored.file.metadata;
+  const auto refuse = [&](std::string_view why) {
+    return Error{fmt::format("{}: is {}", stored.path, why)};
+  };
   for (const auto& [key, value] : agreement) {
     const auto at = metadata.find(metadata_key(key));
     if (at == metadata.end())
-      return Error{stored.path + ": is no checkpoint: it does not say its job's " + key};
+      return refuse(fmt::format("no checkpoint: it does not say its job's {}", key));
     if (at->second != value)
-      return Error{stored.path + ": is of another job: its " + key + " is " + at->second +
-                   ", not " + value + (key == "content" ? " (a hash of the training data)" : "")};
+      return refuse(fmt::format("of another job: its {} is {}, not {}{}", key, at->second, value,
+                                key == "content" ? " (a hash of the training data)" : ""));
   }
   return {};
 }

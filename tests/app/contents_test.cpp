@@ -121,7 +121,8 @@ TEST(Contents, AnErrorOfALoaderIsPassedOn) {
 
 TEST(Fingerprint, ChangesWithAnyValueOrLabel) {
   const auto table = [](std::vector<float> x, std::vector<float> y) {
-    return fingerprint(AnyData::of(models::Table{2, 0, models::Table::Dense{std::move(x)}, y}));
+    return fingerprint(
+        AnyData::of(models::Table{2, 0, models::Table::Dense{std::move(x)}, std::move(y)}));
   };
   const auto first = table({1, 2, 3, 4}, {0, 1});
   EXPECT_EQ(first, table({1, 2, 3, 4}, {0, 1}));

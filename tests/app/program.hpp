@@ -85,6 +85,7 @@ class Process {
     std::vector<std::string> all{program};
     all.insert(all.end(), words.begin(), words.end());
     std::vector<char*> arguments;
+    arguments.reserve(all.size() + 1);
     for (std::string& word : all) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     child_ = ::fork();

@@ -77,6 +77,7 @@ TEST(SteadyState, ThreadsShareAModelAndAgree) {
   const auto w = start(model);
   std::vector<std::vector<float>> gradients(4, std::vector<float>(w.size()));
   std::vector<std::thread> threads;
+  threads.reserve(gradients.size());
   for (auto& g : gradients)
     threads.emplace_back([&] {
       Arena arena;

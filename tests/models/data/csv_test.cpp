@@ -100,7 +100,9 @@ TEST(Csv, RefusesWithPlaceAndWhatWouldBeValid) {
   };
   for (const auto& [options, content, message] : cases) {
     const std::string path = folder.write("x.csv", content);
-    EXPECT_EQ(message_of(load_text("csv:" + path + options)), with_path(message, path)) << content;
+    std::string source = "csv:" + path;
+    source += options;
+    EXPECT_EQ(message_of(load_text(source)), with_path(message, path)) << content;
   }
 }
 

@@ -28,7 +28,7 @@ class TemporaryFolder {
 
   /// Writes `content` under `name` and returns the whole path.
   std::string write(const std::string& name, std::string_view content) const {
-    const std::string path = (path_ / name).string();
+    std::string path = (path_ / name).string();
     std::ofstream{path, std::ios::binary}.write(content.data(),
                                                 static_cast<std::streamsize>(content.size()));
     return path;

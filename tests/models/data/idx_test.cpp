@@ -101,7 +101,7 @@ TEST_F(Idx, ReadsManyChunks) {
     ASSERT_EQ(table.dense_row(i)[0], static_cast<float>(i % 251) / 255);
     ASSERT_EQ(table.label(i), static_cast<float>(i % 7));
   }
-  EXPECT_LE(table.bytes(), rows * 2 * sizeof(float) + 64);
+  EXPECT_LE(table.bytes(), std::size_t{rows} * 2 * sizeof(float) + 64);
 }
 
 TEST_F(Idx, RefusesDamagedImages) {

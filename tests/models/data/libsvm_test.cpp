@@ -83,8 +83,9 @@ TEST(Libsvm, RefusesWithPlaceAndWhatWouldBeValid) {
   };
   for (const auto& [options, content, message] : cases) {
     const std::string path = folder.write("x.svm", content);
-    EXPECT_EQ(message_of(load_text("libsvm:" + path + options)), with_path(message, path))
-        << content;
+    std::string source = "libsvm:" + path;
+    source += options;
+    EXPECT_EQ(message_of(load_text(source)), with_path(message, path)) << content;
   }
 }
 

@@ -33,7 +33,7 @@ TEST_F(RealData, Mnist) {
             (std::vector<std::size_t>{980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009}));
   EXPECT_EQ(d.value_min, 0);
   EXPECT_EQ(d.value_max, 1);
-  EXPECT_LE(d.bytes, 10'000U * 785 * sizeof(float) + 64);
+  EXPECT_LE(d.bytes, std::size_t{10'000} * 785 * sizeof(float) + 64);
 }
 
 TEST_F(RealData, Optdigits) {
@@ -60,7 +60,7 @@ TEST_F(RealData, A9aStaysSparseAndSmall) {
   EXPECT_NEAR(static_cast<double>(d.class_counts[1]) / 32'560, 0.24, 0.005);
   EXPECT_EQ(d.value_min, 1);
   EXPECT_EQ(d.value_max, 1);
-  EXPECT_LT(d.bytes, 3 * 8 * d.entries);
+  EXPECT_LT(d.bytes, 3 * sizeof(double) * d.entries);
 }
 
 TEST_F(RealData, A9aAndItsTestFit) {
