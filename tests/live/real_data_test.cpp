@@ -16,6 +16,8 @@ struct Where {
   const char* barrier;
 };
 
+void PrintTo(const Where& where, std::ostream* out) { *out << where.mode << ", " << where.barrier; }
+
 /// How to train on one data set, and what must come of it.
 struct Recipe {
   std::string model;
