@@ -160,7 +160,7 @@ TEST_P(EveryMode, EndsInOrderWhateverACallbackThrows) {
 
 TEST_P(EveryMode, DoesNotSitOutInjectedDelaysWhenItStops) {
   TrainOptions job = options();
-  job.job.delay = laws::Constant{10h};
+  job.job.delay = Distribution{laws::Constant{10h}};
   job.job.time = 20ms;
   const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::reached);
