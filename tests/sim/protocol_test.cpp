@@ -297,6 +297,74 @@ TEST_P(EveryJob, StopsCleanlyWhenToldTo) {
   }
 }
 
+/// The same job over links that lose a third of all packets, hold some up, and are cut now and
+/// then, each direction for itself; nodes freeze, carriers are lost.
+void make_hostile(Counting& job, std::uint64_t seed) {
+  Random random{seed};
+  const auto some_time = [&](std::uint64_t below) {
+    return Time{static_cast<Time::rep>(random.below(below))};
+  };
+  const auto some_node = [&] { return static_cast<NodeId>(random.below(job->nodes())); };
+  for (int i = 0; i < 8; ++i) {
+    const NodeId from = some_node();
+    const NodeId to = some_node();
+    const Time start = some_time(300'000'000);
+    job->at(start, [&job, from, to] { job->network().cut(from, to); });
+    job->at(start + some_time(100'000'000), [&job, from, to] { job->network().heal(from, to); });
+  }
+  for (int i = 0; i < 3; ++i) {
+    const NodeId frozen = some_node();
+    const Time start = some_time(300'000'000);
+    job->freeze(frozen, start, some_time(60'000'000));
+  }
+  for (int i = 0; i < 4; ++i) {
+    const auto lost = static_cast<WorkerId>(random.below(job->options().workers));
+    const Time start = some_time(300'000'000);
+    job->crash(lost, start, some_time(20'000'000));
+  }
+}
+
+LinkOptions hostile_link() {
+  return {.latency = {laws::Exponential{1ms}},
+          .loss = 0.3,
+          .duplication = 0.1,
+          .reordering = 0.1,
+          .delay = {laws::Exponential{10ms}}};
+}
+
+TEST_P(EveryJob, LosesAndDoublesNothingOverAHostileNetwork) {
+  for (std::uint64_t seed = 0; seed < 25; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ProtocolOptions hostile = options(seed);
+    hostile.link = hostile_link();
+    Counting job{hostile};
+    make_hostile(job, seed);
+    ASSERT_NO_FATAL_FAILURE(job.run());
+    job.expect_each_update_once();
+    for (WorkerId w = 0; w < hostile.workers; ++w) EXPECT_EQ(job->worker(w).step(), hostile.steps);
+    EXPECT_GT(job->network().counts().lost + (hostile.workers == 1 ? 1 : 0), 0U);
+  }
+}
+
+TEST_P(EveryJob, LosesAndDoublesNothingWhereverBetweenTwoEffectsACarrierIsLost) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Counting job{options(seed)};
+    Random random{seed};
+    std::uint64_t faults = 0;
+    job->interrupt = [&](WorkerId, const core::Effect&) -> std::optional<Time> {
+      if (faults == 20 || random.below(15) > 0) return std::nullopt;
+      ++faults;
+      return Time{random.below(5'000'000)};
+    };
+    ASSERT_NO_FATAL_FAILURE(job.run());
+    job.expect_each_update_once();
+    EXPECT_GT(faults, 0U);
+    for (WorkerId w = 0; w < job->options().workers; ++w)
+      EXPECT_EQ(job->worker(w).step(), job->options().steps);
+  }
+}
+
 /// Not of peers: their ranges would die with them.
 class JobWithServers : public EveryJob {};
 
@@ -312,13 +380,32 @@ TEST_P(JobWithServers, GoesOnWithoutTheDead) {
   }
 }
 
+TEST_P(JobWithServers, GoesOnWithoutTheDeadOverAHostileNetwork) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ProtocolOptions hostile = options(seed);
+    hostile.link = hostile_link();
+    Counting job{hostile, 3, nullptr, false};
+    make_hostile(job, seed);
+    Random random{seed};
+    for (WorkerId w = 1; w < hostile.workers; w += 2)
+      job->die(w, Time{static_cast<Time::rep>(random.below(200'000'000))});
+    ASSERT_NO_FATAL_FAILURE(job.run());
+    job.expect_each_update_once();
+  }
+}
+
 TEST_P(EveryJob, RepeatsItselfWithTheSameSeed) {
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
-    Counting one{options(seed)};
-    Counting two{options(seed)};
+    ProtocolOptions same = options(seed);
+    if (seed % 2 == 1) same.link = hostile_link();
+    Counting one{same};
+    Counting two{same};
     one.run();
     two.run();
     EXPECT_EQ(one.passes, two.passes);
+    EXPECT_EQ(one->network().counts().sent, two->network().counts().sent);
+    EXPECT_EQ(one->now(), two->now());
   }
 }
 

@@ -401,6 +401,10 @@ void Protocol<T>::lose_carrier(WorkerId id, Time down) {
     if (!down_[id] || dead_[id]) return;
     down_[id] = false;
     tell(id, &core::Worker::resume);
+    for (WorkerId other = 0; other < options_.workers; ++other)  // news that came while it was down
+      if (mourned_.contains({id, other}))
+        tell(id,
+             [other](core::Worker& worker, const core::Context& c) { worker.on_left(c, other); });
   });
 }
 
