@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "starling/base/text.hpp"
+#include "starling/engine/core/channel.hpp"
 #include "starling/engine/core/coordinator.hpp"
 #include "starling/engine/core/peer.hpp"
 #include "tests/core/print.hpp"
@@ -203,11 +204,14 @@ ShardOptions<float> read_shard(Words& words) {
   return options;
 }
 
+/// Effects, one a line.
+using Lines = std::vector<std::string>;
+
 /// A core under test, whatever it is.
 class Player {
  public:
   virtual ~Player() = default;
-  virtual void play(const Context& context, const std::string& event, Words& words) = 0;
+  virtual Lines play(Time now, Random& random, const std::string& event, Words& words) = 0;
 };
 
 template <class Core>
@@ -215,7 +219,16 @@ class PlayerOf : public Player {
  public:
   explicit PlayerOf(Core core) : core_(std::move(core)) {}
 
-  void play(const Context& context, const std::string& event, Words& words) override {
+  Lines play(Time now, Random& random, const std::string& event, Words& words) override {
+    Effects effects;
+    play({now, random, effects}, event, words);
+    Lines lines;
+    for (const Effect& effect : effects) lines.push_back(to_text(effect));
+    return lines;
+  }
+
+ private:
+  void play(const Context& context, const std::string& event, Words& words) {
     if (event == "<-") return hear(context, read_message(words));
     if (event == "left") {
       if constexpr (requires { core_.on_left(context, 0); })
@@ -230,7 +243,6 @@ class PlayerOf : public Player {
     throw Unreadable{"'" + event + "' is no event of this core"};
   }
 
- private:
   void hear(const Context& context, const Message& message) {
     std::visit(
         [&](const auto& m) {
@@ -272,6 +284,57 @@ class PlayerOf : public Player {
   Core core_;
 };
 
+/// One end of a channel of words.
+class ChannelPlayer : public Player {
+ public:
+  explicit ChannelPlayer(Words& words)
+      : channel_(life(words, "self").value_or(0), life(words, "other"), options(words)) {}
+
+  Lines play(Time now, Random&, const std::string& event, Words& words) override {
+    ChannelEffects<std::string> effects;
+    const ChannelContext<std::string> context{now, effects};
+    Lines lines;
+    if (event == "send") {
+      if (!channel_.send(context, words.verb())) lines.emplace_back("refused");
+    } else if (event == "<-") {
+      channel_.on(context, read_packet(words));
+    } else if (event == "timer") {
+      channel_.on_timer(context);
+    } else if (event == "learn") {
+      channel_.on_life(context, static_cast<Incarnation>(words.count("life")));
+    } else {
+      throw Unreadable{"'" + event + "' is no event of a channel"};
+    }
+    for (const auto& effect : effects) lines.push_back(to_text(effect));
+    return lines;
+  }
+
+ private:
+  static std::optional<Incarnation> life(Words& words, std::string_view key) {
+    if (!words.has(key)) return std::nullopt;
+    return static_cast<Incarnation>(words.count(key));
+  }
+  static ChannelOptions options(Words& words) {
+    ChannelOptions options;
+    options.window = words.count("window", options.window);
+    options.queue = words.count("queue", options.queue);
+    return options;
+  }
+  static Packet<std::string> read_packet(Words& words) {
+    if (words.verb() != "packet") throw Unreadable{"a channel hears packets"};
+    Packet<std::string> packet;
+    packet.from = static_cast<Incarnation>(words.count("from"));
+    packet.to = life(words, "to");
+    packet.sequence = words.count("number", 0);
+    packet.acknowledged = words.count("ack", 0);
+    packet.held = words.count("held", 0);
+    if (words.has("payload")) packet.payload = words.text("payload", "");
+    return packet;
+  }
+
+  Channel<std::string> channel_;
+};
+
 template <class Core>
 std::unique_ptr<Player> player(Core core) {
   return std::make_unique<PlayerOf<Core>>(std::move(core));
@@ -294,6 +357,7 @@ std::unique_ptr<Player> create(Words& words) {
     options.first = words.ids<Step>("first");
     return player(Coordinator{std::move(options)});
   }
+  if (kind == "channel") return std::make_unique<ChannelPlayer>(words);
   throw Unreadable{"'" + kind + "' is no core"};
 }
 
@@ -302,17 +366,17 @@ struct Stage {
   std::unique_ptr<Player> player;
   Random random{1};
 
-  Effects play(std::string_view line) {
+  Lines play(std::string_view line) {
     Words words{line};
     const std::string verb = words.verb();
-    Effects effects;
+    Lines effects;
     if (verb == "new") {
       random = Random{words.count("seed", 1)};
       player = create(words);
     } else if (verb == "at" && player) {
       const Time now = must(parse_duration(words.verb()));
       const std::string event = words.verb();
-      player->play({now, random, effects}, event, words);
+      effects = player->play(now, random, event, words);
     } else {
       throw Unreadable{"a line begins with #, new, at or =>; new comes first"};
     }
@@ -331,7 +395,7 @@ std::string replay(std::string_view text) {
     told += std::string{line} + "\n";
     if (trimmed(line).empty() || line.starts_with("#")) continue;
     try {
-      for (const Effect& effect : stage.play(line)) told += "=> " + to_text(effect) + "\n";
+      for (const std::string& effect : stage.play(line)) told += "=> " + effect + "\n";
     } catch (const Unreadable& fault) {
       told += std::string{"=> error: "} + fault.what() + "\n";
     }

@@ -10,8 +10,9 @@ namespace starling::core {
 /// Keeps the timers of a core few: a new one is set only where none pending fires early enough.
 class Alarm {
  public:
-  /// Makes sure that on_timer is called at `at` or before.
-  void want(const Context& context, Time at) {
+  /// Makes sure that on_timer is called at `at` or before. `context.out` takes a SetTimer.
+  template <class AnyContext>
+  void want(const AnyContext& context, Time at) {
     if (std::ranges::any_of(pending_, [&](Time set) { return set <= at; })) return;
     pending_.push_back(at);
     context.out.push_back(SetTimer{at});

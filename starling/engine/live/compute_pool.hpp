@@ -9,17 +9,12 @@
 #include <thread>
 #include <vector>
 
-#include "starling/models/arena.hpp"
+#include "starling/engine/core/gradients.hpp"
 
 namespace starling::live {
 
 /// Memory of one compute thread, reused from task to task.
-struct Scratch {
-  /// For the parameter vector.
-  models::Arena parameters;
-  /// For the model; emptied before each use.
-  models::Arena work;
-};
+using core::Scratch;
 
 /// Keeps the process from handing freed tensors back to the system between steps: a fresh page
 /// costs more than the copy into it (measured: 228 us of processor time a step without, 105 us

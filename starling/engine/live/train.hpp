@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/engine/core/gradients.hpp"
 #include "starling/engine/live/job.hpp"
 #include "starling/models/clip.hpp"
 #include "starling/models/data/order.hpp"
@@ -44,8 +45,9 @@ struct TrainOptions {
   std::vector<core::RangeState> resume = {};
 };
 
-/// The stream of the job's seed that a fresh model's parameters are drawn from.
-inline constexpr std::uint64_t initial_stream = 0x1217;
+using core::initial_stream;
+using core::to_ranges;
+using core::to_vector;
 
 /// Steps of one worker in one epoch over `samples` samples.
 [[nodiscard]] inline core::Step steps_per_epoch(const TrainOptions& options, std::size_t samples) {
@@ -56,9 +58,7 @@ inline constexpr std::uint64_t initial_stream = 0x1217;
 /// Requires: epochs >= 0.
 [[nodiscard]] inline core::Step steps_in(double epochs, const TrainOptions& options,
                                          std::size_t samples) {
-  if (epochs == 0) return 0;
-  const auto each = static_cast<double>(steps_per_epoch(options, samples));
-  return static_cast<core::Step>(std::clamp(std::round(epochs * each), 1.0, 1e15));
+  return core::steps_in(epochs, steps_per_epoch(options, samples));
 }
 
 /// The ranges that a model of these parameters is cut into under `options`.
@@ -66,30 +66,6 @@ template <class T>
 [[nodiscard]] core::Layout layout_of(std::vector<models::Parameter> parameters,
                                      const JobOptions& options) {
   return core::cut(std::move(parameters), sizeof(T), owner_count(options));
-}
-
-/// The parameter vector spread over its ranges.
-template <class T>
-[[nodiscard]] std::vector<core::RangeState> to_ranges(const core::Layout& layout,
-                                                      std::span<const T> vector) {
-  const auto buffer = core::Buffer::copy_of<T>(vector);
-  std::vector<core::RangeState> states(layout.ranges.size());
-  for (std::size_t r = 0; r < states.size(); ++r) {
-    states[r].range = static_cast<core::RangeId>(r);
-    states[r].value = {buffer, layout.ranges[r].offset, layout.ranges[r].count, nullptr};
-  }
-  return states;
-}
-
-/// The parameter vector collected from its ranges. Requires: one state for each range.
-template <class T>
-[[nodiscard]] std::vector<T> to_vector(const core::Layout& layout,
-                                       std::span<const core::RangeState> states) {
-  std::vector<T> vector(layout.size);
-  for (const auto& state : states)
-    std::ranges::copy(state.value.as<T>(), vector.begin() + static_cast<std::ptrdiff_t>(
-                                                                layout.ranges[state.range].offset));
-  return vector;
 }
 
 /// A model and its data as a Task: reads the parameters, computes one batch's gradient, hands it
@@ -101,47 +77,33 @@ class TrainTask final : public Task {
   using T = typename M::Scalar;
 
   TrainTask(const M& model, const D& train, const D* test, const TrainOptions& options)
-      : model_(model),
-        train_(train),
+      : train_(train),
         test_(test),
-        clip_(options.clip),
-        seed_(options.job.seed),
-        order_(train.size(), options.job.workers, options.batch, options.job.seed),
-        layout_(layout_of<T>(model.parameters(), options.job)) {
-    if constexpr (models::RowSparseModel<M, D>)
-      by_rows_ = std::ranges::any_of(layout_.parameters, &models::Parameter::row_sparse);
-  }
+        gradients_(model, train,
+                   {.workers = options.job.workers,
+                    .batch = options.batch,
+                    .clip = options.clip,
+                    .seed = options.job.seed},
+                   layout_of<T>(model.parameters(), options.job)) {}
 
-  [[nodiscard]] const core::Layout& layout() const override { return layout_; }
+  [[nodiscard]] const core::Layout& layout() const override { return *gradients_.layout(); }
 
-  [[nodiscard]] bool plans() const override { return by_rows_; }
+  [[nodiscard]] bool plans() const override { return gradients_.by_rows(); }
 
   /// Samples of a full batch of one worker.
-  [[nodiscard]] std::size_t batch_size() const { return order_.batch_size(); }
+  [[nodiscard]] std::size_t batch_size() const { return gradients_.batch_size(); }
 
-  std::vector<core::RangeRows> plan(core::WorkerId worker, core::Step step) override;
+  std::vector<core::RangeRows> plan(core::WorkerId worker, core::Step step) override {
+    return gradients_.plan(worker, step);
+  }
   StepResult compute(const StepInput& input, Scratch& scratch) override;
   models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,
                            Scratch& scratch) override;
 
  private:
-  void check_touched(const std::vector<models::TouchedRows>& touched) const;
-  std::span<const T> assemble(std::span<const core::Value> values, Scratch& scratch) const;
-  double clipped_norm(std::span<T> g) const;
-  void clear(std::span<const core::Value> values, std::span<T> g) const;
-  std::vector<core::Update::Part> dense_update(const std::shared_ptr<core::Buffer>& gradient) const;
-  std::vector<core::Update::Part> sparse_update(std::span<const core::Value> values,
-                                                std::span<const T> g, double& norm) const;
-
-  M model_;
   const D& train_;
   const D* test_;
-  models::Clip clip_;
-  std::uint64_t seed_;
-  models::SampleOrder order_;
-  core::Layout layout_;
-  /// True where steps read and push rows of some parameter only.
-  bool by_rows_ = false;
+  core::Gradients<M, D> gradients_;
 };
 
 /// Trains `model`; blocks until the job has ended. `test` may be null. See JobOptions for stopping,

@@ -1,0 +1,335 @@
+/// A reliable link between two members over a network that loses, repeats, reorders and cuts.
+/// While both lives last, what one side sends the other is delivered once each, in order of
+/// sending. What carries the packets, and what the payload is, is the caller's business: the
+/// simulator sends core messages, the wire frames.
+///
+///     channel.send(context, payload)      -> Transmit ...
+///     channel.on(context, packet)         -> Deliver ..., Transmit ...
+///     channel.on_timer(context)           -> Transmit ...
+///
+/// A member that restarts is a new life, and with it the link starts anew: see Restarted.
+///
+/// Sources: sliding window with selective acknowledgement as in TCP (RFC 9293, RFC 2018), resend
+/// times from RFC 6298, tied to a pair of lives so that nothing of an old link is taken for new.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/base/check.hpp"
+#include "starling/engine/core/alarm.hpp"
+#include "starling/engine/core/effect.hpp"
+#include "starling/engine/core/ids.hpp"
+
+namespace starling::core {
+
+/// What travels between the two ends of a channel.
+template <class Payload>
+struct Packet {
+  /// The sender's life.
+  Incarnation from = 0;
+  /// The life that it is meant for; absent where the sender knows none yet and asks for it.
+  std::optional<Incarnation> to = std::nullopt;
+  /// Place of the payload among all of this pair of lives, from 1; 0 where there is none.
+  std::uint64_t sequence = 0;
+  /// All up to this one have arrived from the other side.
+  std::uint64_t acknowledged = 0;
+  /// Bit i says that number acknowledged + 2 + i has arrived too, ahead of one that is missing.
+  std::uint64_t held = 0;
+  std::optional<Payload> payload = std::nullopt;
+};
+
+/// Send this packet to the other side. It may get lost.
+template <class Payload>
+struct Transmit {
+  Packet<Payload> packet;
+};
+
+/// This payload has arrived, the next in order.
+template <class Payload>
+struct Deliver {
+  Payload payload;
+};
+
+/// The other side has a new life. Follows: all that was not known to have reached the old one, in
+/// order, as Dropped. Send again what the new one is to have.
+struct Restarted {
+  Incarnation life;
+};
+template <class Payload>
+struct Dropped {
+  Payload payload;
+};
+
+template <class Payload>
+using ChannelEffect =
+    std::variant<Transmit<Payload>, Deliver<Payload>, SetTimer, Restarted, Dropped<Payload>>;
+template <class Payload>
+using ChannelEffects = std::vector<ChannelEffect<Payload>>;
+
+/// What every event brings: the time, and where the effects go.
+template <class Payload>
+struct ChannelContext {
+  Time now;
+  ChannelEffects<Payload>& out;
+};
+
+struct ChannelOptions {
+  /// At most this many payloads are under way, 1 to 64.
+  std::size_t window = 64;
+  /// At most this many wait behind them; send() refuses more.
+  std::size_t queue = 4096;
+  /// An acknowledgement waits this long for a payload to ride on. Shorter than resend_min.
+  Time acknowledge_within = std::chrono::milliseconds{1};
+  /// When to send again before the time of a round trip is known, and bounds for when it is.
+  Time resend_first = std::chrono::milliseconds{50};
+  Time resend_min = std::chrono::milliseconds{5};
+  Time resend_max = std::chrono::seconds{1};
+};
+
+/// When to send again: smoothed round-trip time and four times its deviation, doubled at each
+/// silence (RFC 6298).
+class ResendTime {
+ public:
+  ResendTime(Time first, Time least, Time most) : first_(first), least_(least), most_(most) {}
+
+  /// An acknowledgement came `took` after its payload was sent, once.
+  void measured(Time took);
+  /// Nothing came in time.
+  void silence() { ++silences_; }
+  /// Something did.
+  void heard() { silences_ = 0; }
+  [[nodiscard]] Time wait() const;
+
+ private:
+  Time first_;
+  Time least_;
+  Time most_;
+  std::optional<Time> smoothed_;
+  Time deviation_{};
+  unsigned silences_ = 0;
+};
+
+/// One end. One at a time; not thread-safe. Payloads are copied for each time they are sent: share
+/// what is big.
+template <class Payload>
+class Channel {
+ public:
+  using Context = ChannelContext<Payload>;
+
+  /// `other` is the other side's life where it is known, as from a list of members. Where it is
+  /// not, payloads wait until the other side has said so. Requires: a window of 1 to 64.
+  explicit Channel(Incarnation self, std::optional<Incarnation> other = std::nullopt,
+                   ChannelOptions options = {})
+      : options_(options),
+        resend_(options.resend_first, options.resend_min, options.resend_max),
+        self_(self),
+        other_(other) {
+    STARLING_CHECK(options_.window >= 1 && options_.window <= 64);
+  }
+
+  /// Takes `payload` to the other side. False, and `payload` is as it was, where room() is 0.
+  [[nodiscard]] bool send(const Context& context, Payload&& payload) {
+    if (room() == 0) return false;
+    waiting_.push_back(std::move(payload));
+    if (!other_) {
+      if (!resend_at_) ask_for_life(context);
+    } else {
+      fill_window(context);
+    }
+    set_alarm(context);
+    return true;
+  }
+
+  /// A packet of the other side has arrived.
+  void on(const Context& context, Packet<Payload> packet) {
+    if (other_ && packet.from < *other_) return;  // of a life that was replaced
+    if (packet.to && *packet.to > self_) return;  // of this side's next life
+    if (other_ != packet.from) begin_life(context, packet.from);
+    if (packet.to != self_) {
+      transmit(context);  // says which life this is
+    } else {
+      acknowledge(context, packet);
+      if (packet.sequence > 0 && packet.payload) accept(context, std::move(packet));
+    }
+    fill_window(context);
+    set_alarm(context);
+  }
+
+  /// The other side's life was learned elsewhere. Ignored where it is not new.
+  void on_life(const Context& context, Incarnation life) {
+    if (other_ && life <= *other_) return;
+    begin_life(context, life);
+    fill_window(context);
+    set_alarm(context);
+  }
+
+  void on_timer(const Context& context) {
+    alarm_.fired(context.now);
+    if (resend_at_ && *resend_at_ <= context.now) {
+      resend_.silence();
+      resend(context);
+    }
+    if (acknowledge_at_ && *acknowledge_at_ <= context.now) transmit(context);
+    set_alarm(context);
+  }
+
+  /// How many payloads send() takes now.
+  [[nodiscard]] std::size_t room() const noexcept {
+    return options_.window + options_.queue - under_way_.size() - waiting_.size();
+  }
+  /// Sent and not known to have arrived.
+  [[nodiscard]] std::size_t under_way() const noexcept { return under_way_.size(); }
+  /// Not yet sent.
+  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
+  /// Payloads kept until one before them arrives.
+  [[nodiscard]] std::size_t early() const noexcept { return early_.size(); }
+  /// True where all that was sent is known to have arrived.
+  [[nodiscard]] bool settled() const noexcept { return under_way_.empty() && waiting_.empty(); }
+  [[nodiscard]] Incarnation self() const noexcept { return self_; }
+  [[nodiscard]] std::optional<Incarnation> other() const noexcept { return other_; }
+
+ private:
+  struct Sent {
+    Payload payload;
+    Time at;
+    bool repeated = false;
+    bool held = false;
+  };
+
+  /// Number of the first payload under way.
+  [[nodiscard]] std::uint64_t first() const noexcept { return sent_ - under_way_.size() + 1; }
+
+  /// Sends a packet with what this side has to say anyway.
+  void transmit(const Context& context, std::uint64_t sequence = 0,
+                std::optional<Payload> payload = std::nullopt) {
+    acknowledge_at_.reset();
+    unsaid_ = 0;
+    std::uint64_t held = 0;
+    for (const auto& [number, unused] : early_)
+      held |= std::uint64_t{1} << (number - delivered_ - 2);
+    context.out.push_back(
+        Transmit<Payload>{{self_, other_, sequence, delivered_, held, std::move(payload)}});
+  }
+
+  void fill_window(const Context& context) {
+    while (!waiting_.empty() && under_way_.size() < options_.window) {
+      if (under_way_.empty()) resend_at_ = context.now + resend_.wait();
+      under_way_.push_back({std::move(waiting_.front()), context.now});
+      waiting_.pop_front();
+      transmit(context, ++sent_, under_way_.back().payload);
+    }
+  }
+
+  void ask_for_life(const Context& context) {
+    transmit(context);
+    resend_at_ = context.now + resend_.wait();
+  }
+
+  void resend(const Context& context) {
+    if (!other_) return ask_for_life(context);
+    std::uint64_t number = first();
+    for (Sent& sent : under_way_) {
+      if (!sent.held) {
+        sent.repeated = true;
+        transmit(context, number, sent.payload);
+      }
+      ++number;
+    }
+    resend_at_ = context.now + resend_.wait();
+  }
+
+  /// The other side is `life` from now on.
+  void begin_life(const Context& context, Incarnation life) {
+    const bool known = other_.has_value();
+    other_ = life;
+    resend_at_.reset();
+    resend_.heard();
+    if (!known) return;  // nothing was sent, and all that waits is for whoever it turns out to be
+    context.out.push_back(Restarted{life});
+    for (Sent& sent : under_way_) context.out.push_back(Dropped<Payload>{std::move(sent.payload)});
+    for (Payload& payload : waiting_) context.out.push_back(Dropped<Payload>{std::move(payload)});
+    under_way_.clear();
+    waiting_.clear();
+    early_.clear();
+    sent_ = delivered_ = unsaid_ = 0;
+    acknowledge_at_.reset();
+  }
+
+  /// Takes what `packet` says of this side's payloads.
+  void acknowledge(const Context& context, const Packet<Payload>& packet) {
+    if (packet.acknowledged > sent_) return;  // no packet of the other side says so
+    bool news = false;
+    while (!under_way_.empty() && first() <= packet.acknowledged) {
+      const Sent& sent = under_way_.front();
+      if (!sent.repeated && !sent.held) resend_.measured(context.now - sent.at);
+      under_way_.pop_front();
+      news = true;
+    }
+    for (std::uint64_t bit = 0; bit < 64; ++bit) {
+      if ((packet.held >> bit & 1U) == 0) continue;
+      const std::uint64_t number = packet.acknowledged + 2 + bit;
+      if (number < first() || number > sent_) continue;
+      Sent& sent = under_way_[number - first()];
+      if (std::exchange(sent.held, true)) continue;
+      if (!sent.repeated) resend_.measured(context.now - sent.at);
+      news = true;
+    }
+    if (!news) return;
+    resend_.heard();
+    resend_at_.reset();
+    if (!under_way_.empty()) resend_at_ = context.now + resend_.wait();
+  }
+
+  /// Takes a payload in, and delivers what is next in order.
+  void accept(const Context& context, Packet<Payload> packet) {
+    if (packet.sequence > delivered_ + 64) return;  // no window reaches so far
+    const Time latest = context.now + options_.acknowledge_within;
+    if (!acknowledge_at_) acknowledge_at_ = latest;
+    if (packet.sequence <= delivered_) return;
+    early_.try_emplace(packet.sequence, std::move(*packet.payload));
+    for (auto next = early_.begin(); next != early_.end() && next->first == delivered_ + 1;
+         next = early_.erase(next)) {
+      ++delivered_;
+      context.out.push_back(Deliver<Payload>{std::move(next->second)});
+    }
+    // Else a full window would wait for its acknowledgement.
+    if (++unsaid_ >= options_.window / 2) acknowledge_at_ = context.now;
+  }
+
+  void set_alarm(const Context& context) {
+    if (acknowledge_at_ && *acknowledge_at_ <= context.now) transmit(context);
+    if (acknowledge_at_) alarm_.want(context, *acknowledge_at_);
+    if (resend_at_) alarm_.want(context, *resend_at_);
+  }
+
+  ChannelOptions options_;
+  ResendTime resend_;
+  Incarnation self_;
+  std::optional<Incarnation> other_;
+
+  /// Payloads of this pair of lives sent so far; the last of them are under way.
+  std::uint64_t sent_ = 0;
+  std::deque<Sent> under_way_;
+  std::deque<Payload> waiting_;
+  /// When to send again what is under way, or the question for the other side's life.
+  std::optional<Time> resend_at_;
+
+  /// Payloads of this pair of lives delivered so far.
+  std::uint64_t delivered_ = 0;
+  /// Those that came before one that is missing, by number; at most 63.
+  std::map<std::uint64_t, Payload> early_;
+  /// When what has arrived must be acknowledged, and how many payloads came since it last was.
+  std::optional<Time> acknowledge_at_;
+  std::size_t unsaid_ = 0;
+
+  Alarm alarm_;
+};
+
+}  // namespace starling::core
