@@ -15,6 +15,7 @@
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/mode.hpp"
 #include "starling/engine/core/shard.hpp"
+#include "starling/engine/live/conductor.hpp"
 #include "starling/engine/live/slowdown.hpp"
 #include "starling/engine/live/task.hpp"
 
@@ -119,6 +120,9 @@ struct JobOptions {
   /// every other thread that made a caf::scoped_actor, since CAF 0.17 keeps its system alive from
   /// there until the thread ends.
   OnStart on_start = {};
+
+  /// Decides who acts next, in place of threads and of the wall clock; it outlives the job.
+  Conductor* conductor = nullptr;
 };
 
 /// How a job ended, and what it leaves.
