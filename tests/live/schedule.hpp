@@ -124,7 +124,8 @@ class Schedule final : public Conductor {
     const auto job = jobs.begin() + static_cast<std::ptrdiff_t>(at);
     std::rotate(jobs.begin(), job, job + 1);
     if (auto* actor = dynamic_cast<caf::scheduled_actor*>(jobs.front()); actor != nullptr)
-      if (auto* mail = actor->mailbox().peek(); mail != nullptr) look_at(*actor, mail->content());
+      if (auto* mail = actor->peek_at_next_mailbox_element(); mail != nullptr)
+        look_at(*actor, mail->content());
     scheduler.run_once();
   }
 
