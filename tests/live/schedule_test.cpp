@@ -195,7 +195,7 @@ class EverySchedule : public testing::TestWithParam<Case> {
     options.workers = 2 + seed % 4;
     options.shards = 1 + seed % 3;
     options.steps = 6;
-    options.delay = parse_delay("exp:5ms").value();
+    options.delay = parse_distribution("exp:5ms").value();
     options.stragglers = {{.count = 1, .factor = 3}};
     if (options.barrier.sample)
       options.barrier.sample = std::min(*options.barrier.sample, options.workers - 1);
@@ -372,7 +372,7 @@ TEST(Witness, NoticesWhoPassesTooEarly) {
       job.barrier = barrier::parse(lax.barrier).value();
       job.steps = 6;
       job.seed = seed;
-      job.delay = parse_delay("exp:5ms").value();
+      job.delay = parse_distribution("exp:5ms").value();
       faults += run(job, barrier::parse(lax.believed).value()).faults.size();
     }
     EXPECT_GT(faults, 0U) << lax.barrier << " seen as " << lax.believed;
