@@ -11,6 +11,7 @@
 #include "starling/app/keys.hpp"
 #include "starling/app/program_name.hpp"
 #include "starling/app/sim/sim_keys.hpp"
+#include "starling/app/twin/twin_keys.hpp"
 #include "starling/app/version.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/source.hpp"
@@ -186,6 +187,19 @@ std::string sim_footer(const Contents& contents) {
          "the\nsame bytes, on any number of threads.";
 }
 
+std::string twin_footer(const Contents& contents) {
+  return "\n" + sources_help(contents) + "\nModels:\n" + models_list(contents) + "\nBarriers:\n" +
+         barriers_list(contents) +
+         "\nRuns the job, then simulates it with its delay as the time of a step, and compares. A "
+         "job that\nended with its time is simulated for as long; one that made all its steps, "
+         "until "
+         "they are made.\nEach figure of the live run must lie between the 0.5 % and the 99.5 % "
+         "quantile of the simulated\nones, 5 % to either side allowed. Flags override the job "
+         "file; "
+         "no files are written.\nExit codes: 0 as simulated, 1 not so, or the job failed, 2 bad "
+         "input, 130 interrupted.";
+}
+
 /// evaluate and predict.
 class EvaluateArguments {
  public:
@@ -306,8 +320,8 @@ class CommandLine {
     if (program_.get_subcommands().empty()) return without_command();
     const CLI::App& chosen = *program_.get_subcommands()[0];
     for (const Command* command : std::initializer_list<const Command*>{
-             &train_.command(), &sim_.command(), &evaluate_.command(), &predict_.command(),
-             &inspect_.command(), &barriers_, &models_})
+             &train_.command(), &sim_.command(), &twin_.command(), &evaluate_.command(),
+             &predict_.command(), &inspect_.command(), &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
@@ -316,11 +330,16 @@ class CommandLine {
     if (name == "inspect") return inspect_.run(contents_);
     if (name == "barriers") return barriers_command(contents_);
     if (name == "models") return models_command(contents_);
-    const bool simulates = name == "sim";
-    const JobArguments& job = simulates ? sim_ : train_;
+    if (name == "sim") return run_job(sim_, sim_command);
+    if (name == "twin") return run_job(twin_, twin_command);
+    return run_job(train_, train_command);
+  }
+
+  template <class Run>
+  Result<int> run_job(const JobArguments& job, Run with) {
     const auto settings = job.settings();
     if (!settings) return settings.error();
-    return (simulates ? sim_command : train_command)(contents_, *settings, job.file());
+    return with(contents_, *settings, job.file());
   }
 
   Result<int> without_command() {
@@ -348,6 +367,8 @@ class CommandLine {
                       job_keys(), read_job_file, train_footer(contents_)};
   JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",
                     sim_keys(), read_sim_file, sim_footer(contents_)};
+  JobArguments twin_{program_,    "twin",        "run a job and its simulation, and compare",
+                     twin_keys(), read_job_file, twin_footer(contents_)};
   EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", contents_};
   EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",
                              contents_};
