@@ -45,9 +45,9 @@ struct Compared {
 };
 
 /// What the live run made in its time; where it `completed` all its steps, how long it took. The
-/// bounds are the quantiles, `low` made 5 % smaller and `high` 5 % larger; those of the waiting
-/// share, a share of the workers' time, are 5 points of that time apart from them where this is
-/// more. Requires: simulated is not empty.
+/// bounds are the quantiles, `low` made 5 % smaller and `high` 5 % larger, and those of the waiting
+/// share at least 1 point of it, for even a barrier that never holds anyone back takes time to ask.
+/// Requires: simulated is not empty.
 [[nodiscard]] std::vector<Compared> compare(const TwinRun& live, std::span<const TwinRun> simulated,
                                             bool completed);
 

@@ -51,12 +51,15 @@ std::vector<TwinRun> simulate_all(const SimJob& job) {
   return runs;
 }
 
-/// Gives the simulation the end of the live run: the same steps, or the same time.
-void end_alike(SimJob& job, core::Step last, const TwinRun& live, bool completed) {
-  constexpr core::Time year = std::chrono::hours{24 * 365};
-  job.options.last = last;
-  job.options.horizon =
-      completed ? year : core::Time{static_cast<core::Time::rep>(live.elapsed_s * 1e9)};
+/// Tells the simulations how the live run ended, by its steps or by its time, and what a step of it
+/// took beyond its delay.
+void liken(SimJob& job, const live::JobOptions& options, const live::Outcome& outcome) {
+  using std::chrono::milliseconds;
+  const bool completed = outcome.end == live::Outcome::End::completed;
+  job.options.last = options.steps;
+  job.options.horizon = completed ? core::Time{std::chrono::hours{24 * 365}}
+                                  : std::chrono::ceil<milliseconds>(outcome.last.elapsed);
+  job.options.overhead = outcome.last.overhead;
   job.options.points = 1;
 }
 
@@ -79,7 +82,7 @@ Result<int> twin_command(const Contents& contents, const Settings& settings,
               .completed = outcome->end == live::Outcome::End::completed,
               .live = figures_of(outcome->last),
               .compared = {}};
-  end_alike(*job, ready->running.options.job.steps, twins.live, twins.completed);
+  liken(*job, ready->running.options.job, *outcome);
   twins.compared = compare(twins.live, simulate_all(*job), twins.completed);
   return put_out(job->json ? twin_json(twins) + "\n" : twin_table(twins),
                  agree(twins) ? done : job_failed);

@@ -33,6 +33,10 @@ constexpr Shown figures[] = {{"elapsed_s", "time", time},
                              {"max_lag", "largest lag", whole},
                              {"waiting_share", "waiting", percent}};
 
+double overhead_s(const SimJob& job) {
+  return std::chrono::duration<double>(job.options.overhead).count();
+}
+
 std::vector<std::string> row(const Compared& compared) {
   const auto* shown = std::ranges::find(figures, compared.name, &Shown::name);
   const auto text = shown->text;
@@ -60,8 +64,9 @@ bool agree(const Twins& twins) { return std::ranges::all_of(twins.compared, &Com
 std::string twin_table(const Twins& twins) {
   TextTable table{{"figure", "live", "0.5 %", "median", "99.5 %", "allowed", "inside"}};
   for (const Compared& compared : twins.compared) table.rows.push_back(row(compared));
-  return fmt::format("{}, {}\n{}{}\n", barrier::print(twins.job.barriers.front()),
-                     describe(twins.job), plain_text(table), verdict(twins));
+  return fmt::format("{}, {}\na step of the live run took {:.3g} ms beyond its delay\n{}{}\n",
+                     barrier::print(twins.job.barriers.front()), describe(twins.job),
+                     1000 * overhead_s(twins.job), plain_text(table), verdict(twins));
 }
 
 std::string twin_json(const Twins& twins) {
@@ -77,6 +82,7 @@ std::string twin_json(const Twins& twins) {
   json["seeds"] = job.seeds;
   json["live_s"] = twins.live.elapsed_s;
   json["completed"] = twins.completed;
+  json["overhead_s"] = overhead_s(job);
   for (const Compared& compared : twins.compared)
     json["figures"][compared.name] = {{"live", compared.live},
                                       {"low", compared.low},

@@ -11,7 +11,7 @@ namespace starling::app {
 
 /// A live run, the simulation that stood beside it, and what came of it.
 struct Twins {
-  /// As it was simulated, its horizon being the live run's time.
+  /// As it was simulated: the live run's end and its overhead a step are in it.
   const SimJob& job;
   bool completed = false;
   TwinRun live;

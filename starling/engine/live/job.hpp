@@ -46,6 +46,9 @@ struct Progress {
   core::Step max_lag = 0;
   /// Share of the workers' time spent waiting at barriers.
   double waiting_share = 0;
+  /// Mean time that a step takes beyond the delay put into it: reading, computing, pushing, and
+  /// waiting for a processor.
+  core::Time overhead{};
   /// Mean loss of the batches since the last progress; repeats the last where there were none.
   double loss = 0;
   /// The latest evaluations on test and training data, and the mean step they were asked at.
