@@ -6,12 +6,14 @@
 namespace starling::actor {
 
 /// CAF's configuration as Starling needs it. `threads` control threads share one queue, which wakes
-/// an idle one at once: CAF's default policy lets idle threads sleep for up to 10 ms.
+/// an idle one at once: CAF's default policy lets idle threads sleep for up to 10 ms. With 0
+/// threads nothing happens until someone runs the deterministic scheduler,
+/// caf::scheduler::test_coordinator.
 class Config : public caf::actor_system_config {
  public:
   explicit Config(std::size_t threads) {
     add_message_types<caf::id_block::starling>();
-    set("scheduler.policy", caf::atom("sharing"));
+    set("scheduler.policy", threads > 0 ? caf::atom("sharing") : caf::atom("testing"));
     set("scheduler.max-threads", threads);
     set("logger.verbosity", caf::atom("quiet"));
   }

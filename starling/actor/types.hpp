@@ -45,6 +45,8 @@ struct Report {
   std::uint64_t samples = 0;
   core::Time waited{};
   core::Time computed{};
+  /// Time that injected delays were to keep its updates back.
+  core::Time delayed{};
   /// Losses since the last report.
   double loss_sum = 0;
   std::uint64_t losses = 0;

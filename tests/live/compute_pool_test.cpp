@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <latch>
+#include <string>
 
 namespace starling::live {
 namespace {
@@ -19,6 +20,19 @@ TEST(ComputePool, RunsEverythingOnce) {
     });
   done.wait();
   EXPECT_EQ(runs, std::vector<int>(1000, 1));
+}
+
+TEST(ComputePool, WithoutThreadsRunsWhatItIsTold) {
+  std::string ran;
+  ComputePool pool{0};
+  for (const char name : {'a', 'b', 'c'}) pool.submit([&ran, name](Scratch&) { ran += name; });
+  EXPECT_EQ(pool.waiting(), 3U);
+  Scratch scratch;
+  pool.run(1, scratch);
+  pool.run(1, scratch);
+  EXPECT_EQ(ran, "bc");
+  pool.close();
+  EXPECT_EQ(pool.waiting(), 0U);
 }
 
 TEST(ComputePool, GivesEachThreadMemoryOfItsOwn) {

@@ -27,7 +27,6 @@ void keep_freed_memory() {
 }
 
 ComputePool::ComputePool(std::size_t threads) {
-  STARLING_CHECK(threads > 0);
   for (std::size_t i = 0; i < threads; ++i)
     threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
 }
@@ -49,6 +48,19 @@ void ComputePool::submit(Work work) {
     queue_.push_back(std::move(work));
   }
   filled_.notify_one();
+}
+
+std::size_t ComputePool::waiting() {
+  const std::lock_guard lock{mutex_};
+  return queue_.size();
+}
+
+void ComputePool::run(std::size_t position, Scratch& scratch) {
+  STARLING_CHECK(threads_.empty() && position < queue_.size());
+  const auto at = queue_.begin() + static_cast<std::ptrdiff_t>(position);
+  const Work task = std::move(*at);
+  queue_.erase(at);
+  task(scratch);
 }
 
 void ComputePool::work(const std::stop_token& stop) {

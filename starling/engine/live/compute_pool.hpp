@@ -28,7 +28,7 @@ class ComputePool {
  public:
   using Work = std::function<void(Scratch&)>;
 
-  /// Starts `threads` threads at nice 10. Requires: threads > 0.
+  /// Starts `threads` threads at nice 10; none where 0: tasks then run when told to.
   explicit ComputePool(std::size_t threads);
   ~ComputePool() { close(); }
 
@@ -37,6 +37,11 @@ class ComputePool {
 
   /// Runs `work` later on some thread. It must not throw. Dropped once the pool is closed.
   void submit(Work work);
+
+  /// How many tasks wait for a thread, and running the one at `position` of them, 0 being the one
+  /// that came first. Requires of run: a pool without threads, position < waiting().
+  [[nodiscard]] std::size_t waiting();
+  void run(std::size_t position, Scratch& scratch);
 
   /// Finishes the tasks that have begun and drops the rest. Call from one thread, no task's.
   void close();

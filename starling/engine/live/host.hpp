@@ -26,9 +26,11 @@ struct Scene {
   /// By worker; 1 is full speed.
   std::vector<double> slowness;
   std::uint64_t seed = 1;
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  /// The actor system's, which also keeps the timers; set before the first actor is spawned.
+  const caf::actor_clock* clock = nullptr;
+  caf::actor_clock::time_point start;
 
-  [[nodiscard]] core::Time now() const { return std::chrono::steady_clock::now() - start; }
+  [[nodiscard]] core::Time now() const { return clock->now() - start; }
 };
 using ScenePtr = std::shared_ptr<Scene>;
 

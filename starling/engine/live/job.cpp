@@ -22,12 +22,18 @@ std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency
 /// processors one control thread took 72-88 us a step where two took 94-106.
 std::size_t control_threads() { return std::max<std::size_t>(1, processors() / 2); }
 
+std::size_t compute_threads(const JobOptions& options) {
+  if (options.conductor != nullptr) return 0;
+  return options.compute_threads > 0 ? options.compute_threads : processors();
+}
+
 /// The outcome, set once by whoever is first.
 class Verdict {
  public:
   void deliver(Outcome outcome) {
     if (!set_.exchange(true)) promise_.set_value(std::move(outcome));
   }
+  [[nodiscard]] bool is_in() const { return set_; }
   Outcome wait() { return promise_.get_future().get(); }
 
  private:
@@ -55,34 +61,36 @@ class Company {
         layout_(std::shared_ptr<const core::Layout>{task, &task->layout()}),
         owner_of_(std::make_shared<const std::vector<core::OwnerId>>(
             core::assign(layout_->ranges.size(), owner_count(options)))),
-        config_(control_threads()),
+        config_(options.conductor != nullptr ? 0 : control_threads()),
         system_(config_) {
     std::vector<WorkerId> everyone(options.workers);
     for (WorkerId id = 0; id < everyone.size(); ++id) everyone[id] = id;
     members_ = std::make_shared<const std::vector<WorkerId>>(std::move(everyone));
     scene_->task = std::move(task);
-    scene_->pool = std::make_unique<ComputePool>(
-        options.compute_threads > 0 ? options.compute_threads : processors());
+    scene_->pool = std::make_unique<ComputePool>(compute_threads(options));
     scene_->delay = options.delay;
     scene_->slowness = slowness(options.stragglers, options.workers).value();
     scene_->seed = options.seed;
+    scene_->clock = &system_.clock();
   }
 
   Outcome run() {
     hire();
-    scene_->start = std::chrono::steady_clock::now();
+    scene_->start = scene_->clock->now();
     // Two rounds: nobody starts before everyone knows whom to answer.
     for_everyone([&](const auto& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
     if (introduce()) {
       actor::post(directory_->observer, actor::start_atom_v);
       for (const auto& worker : directory_->workers) actor::post(worker, actor::start_atom_v);
     }
+    conduct_to_the_end();
     Outcome outcome = verdict_->wait();
     // Running computations end; the rest is dropped, also what workers of a failed job, who do not
     // know yet, still ask for.
     scene_->pool->close();
     for_everyone([](const auto& member) { actor::post(member, actor::quit_atom_v); });
     directory_.reset();
+    conduct([this] { return system_.registry().running() == 0; });
     return outcome;
   }
 
@@ -98,6 +106,20 @@ class Company {
     return !fault;
   }
 
+  /// Without a conductor, threads do the rest.
+  void conduct(const std::function<bool()>& over) {
+    if (options_.conductor != nullptr) options_.conductor->conduct(system_, *scene_->pool, over);
+  }
+
+  void conduct_to_the_end() {
+    conduct([this] { return verdict_->is_in(); });
+    if (options_.conductor != nullptr)
+      verdict_->deliver({.end = Outcome::End::failed,
+                         .error = "the conductor has given the job up",
+                         .last = {},
+                         .model = {}});
+  }
+
   /// In the order in which they begin and end: owners before those who use them.
   template <class F>
   void for_everyone(F f) {
@@ -110,9 +132,14 @@ class Company {
 
   void hire() {
     auto directory = std::make_shared<actor::Directory>();
-    directory->observer = system_.spawn<ObserverHost, caf::detached>(
-        scene_, options_, first_,
-        [verdict = verdict_](Outcome outcome) { verdict->deliver(std::move(outcome)); });
+    const auto deliver = [verdict = verdict_](Outcome outcome) {
+      verdict->deliver(std::move(outcome));
+    };
+    if (options_.conductor != nullptr)
+      directory->observer = system_.spawn<ObserverHost>(scene_, options_, first_, deliver);
+    else
+      directory->observer =
+          system_.spawn<ObserverHost, caf::detached>(scene_, options_, first_, deliver);
     actor::when_ended(directory->observer, [verdict = verdict_](const caf::error&) {
       verdict->deliver({.end = Outcome::End::failed,
                         .error = "the observer ended unasked",

@@ -17,6 +17,7 @@
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/mode.hpp"
 #include "starling/engine/core/shard.hpp"
+#include "starling/engine/live/conductor.hpp"
 #include "starling/engine/live/task.hpp"
 
 namespace caf {
@@ -45,6 +46,9 @@ struct Progress {
   core::Step max_lag = 0;
   /// Share of the workers' time spent waiting at barriers.
   double waiting_share = 0;
+  /// Mean time that a step takes beyond the delay put into it: reading, computing, pushing, and
+  /// waiting for a processor.
+  core::Time overhead{};
   /// Mean loss of the batches since the last progress; repeats the last where there were none.
   double loss = 0;
   /// The latest evaluations on test and training data, and the mean step they were asked at.
@@ -120,6 +124,9 @@ struct JobOptions {
   /// every other thread that made a caf::scoped_actor, since CAF 0.17 keeps its system alive from
   /// there until the thread ends.
   OnStart on_start = {};
+
+  /// Decides who acts next, in place of threads and of the wall clock; it outlives the job.
+  Conductor* conductor = nullptr;
 };
 
 /// How a job ended, and what it leaves.

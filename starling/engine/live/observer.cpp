@@ -1,6 +1,7 @@
 #include "starling/engine/live/observer.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace starling::live {
@@ -53,6 +54,7 @@ ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobO
   for (std::size_t w = 0; w < reports_.size(); ++w) {
     reports_[w].step = first.at(w).step;
     reports_[w].samples = first[w].samples;
+    ++standing_[first[w].step];
   }
   if (saves_rounds(options)) await_round(first_ticket);
   set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
@@ -80,9 +82,11 @@ actor::ObserverActor::behavior_type ObserverHost::make_behavior() {
 void ObserverHost::on_report(const actor::Report& report) {
   actor::Report& last = reports_.at(report.worker);
   if (last.done) return;
+  note_step(last.step, report);
   last = report;
   loss_sum_ += report.loss_sum;
   losses_ += report.losses;
+  computed_ += report.losses;
   if (!report.done) {
     actor::send(this, directory_->workers[report.worker], actor::credit_atom_v);
     return;
@@ -92,6 +96,16 @@ void ObserverHost::on_report(const actor::Report& report) {
     phase_ = Phase::collecting;
     collect({.last = true});
   }
+}
+
+/// The largest lag is of workers that run: who is done has no step to wait for.
+void ObserverHost::note_step(core::Step from, const actor::Report& report) {
+  ++standing_[report.step];
+  if (const auto old = standing_.find(from); --old->second == 0) standing_.erase(old);
+  figures_.max_lag =
+      std::max(figures_.max_lag, standing_.rbegin()->first - standing_.begin()->first);
+  if (!report.done) return;
+  if (const auto end = standing_.find(report.step); --end->second == 0) standing_.erase(end);
 }
 
 void ObserverHost::on_tick() {
@@ -328,10 +342,13 @@ void ObserverHost::update_figures() {
   figures_.elapsed = std::min(now, *std::ranges::max_element(ended_));
   figures_.updates = std::accumulate(steps.begin(), steps.end(), std::uint64_t{0});
   figures_.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
-  figures_.max_lag = std::max(figures_.max_lag, steps.back() - steps.front());
-  if (active.count() > 0)
-    figures_.waiting_share =
-        sum_of(reports_, &actor::Report::waited) / static_cast<double>(active.count());
+  const double waited = sum_of(reports_, &actor::Report::waited);
+  const auto all = static_cast<double>(active.count());
+  if (all > 0) figures_.waiting_share = waited / all;
+  const double worked = all - waited - sum_of(reports_, &actor::Report::delayed);
+  if (computed_ > 0)
+    figures_.overhead =
+        core::Time{std::llround(std::max(0.0, worked) / static_cast<double>(computed_))};
 }
 
 void ObserverHost::take_loss() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string_view>
 
 #include "starling/engine/live/host.hpp"
@@ -39,6 +40,7 @@ class ObserverHost : public actor::ObserverActor::base {
   };
 
   void on_report(const actor::Report& report);
+  void note_step(core::Step from, const actor::Report& report);
   void on_state(const core::RangeState& state);
   void settle(std::vector<core::LedgerEntry>& ledger) const;
   void on_evaluated(const actor::Evaluated& evaluated);
@@ -75,6 +77,10 @@ class ObserverHost : public actor::ObserverActor::base {
   std::size_t running_;
   double loss_sum_ = 0;
   std::uint64_t losses_ = 0;
+  /// Steps computed in this run.
+  std::uint64_t computed_ = 0;
+  /// How many running workers stand at each step, as far as they have said.
+  std::map<core::Step, std::size_t> standing_;
 
   std::optional<Purpose> purpose_;
   std::uint64_t last_ticket_;

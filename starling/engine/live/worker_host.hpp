@@ -118,17 +118,21 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
 
   /// Keeps the update back for the injected delay, if any.
   void on_computed(const actor::Computed& computed) {
-    const auto wait =
-        slowed(computed.took, this->scene_->delay.draw(this->random_), this->scene_->slowness[id_]);
+    const auto delay = this->scene_->delay.draw(this->random_);
+    const double slowness = this->scene_->slowness[id_];
+    const auto wait = slowed(computed.took, delay, slowness);
     if (hurried_ || wait <= core::Time{0}) return accept(computed);
     held_ = computed;
     held_until_ = this->scene_->now() + wait;
+    delayed_ += slowed(core::Time{0}, delay, slowness);
     this->tick_at(self(), held_until_);
   }
 
   void on_hurry() {
     hurried_ = true;
-    if (held_) accept(*std::exchange(held_, std::nullopt));
+    if (!held_) return;
+    delayed_ -= std::max(core::Time{0}, held_until_ - this->scene_->now());
+    accept(*std::exchange(held_, std::nullopt));
   }
 
   void on_tick() {
@@ -170,6 +174,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
                               .samples = worker().samples(),
                               .waited = worker().waited(),
                               .computed = computed_,
+                              .delayed = delayed_,
                               .loss_sum = std::exchange(loss_sum_, 0),
                               .losses = std::exchange(losses_, 0),
                               .draws = counts.draws,
@@ -185,6 +190,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   bool hurried_ = false;
   bool credit_ = true;
   core::Time computed_{};
+  core::Time delayed_{};
   double loss_sum_ = 0;
   std::uint64_t losses_ = 0;
 };

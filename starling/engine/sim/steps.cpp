@@ -77,7 +77,7 @@ class Simulation {
  private:
   /// The queue's buckets need a time of some length.
   static Time mean_of(const StepOptions& options) {
-    return std::max(Time{1}, lasting(options.step_time.mean() * 1e9));
+    return std::max(Time{1}, lasting(options.step_time.mean() * 1e9) + options.overhead);
   }
 
   bool progress() {
@@ -138,6 +138,7 @@ class Simulation {
     Time takes = options_.step_time.draw(times_);
     if (!options_.slowness.empty())
       takes = lasting(static_cast<double>(takes.count()) * options_.slowness[worker]);
+    takes += options_.overhead;
     if (clocked_) waiters_[worker].step_times.add(takes);
     schedule(worker, takes);
   }

@@ -43,6 +43,8 @@ struct StepOptions {
   /// By worker, a factor of each of its step times (see starling::slowness); empty: all at full
   /// speed.
   std::vector<double> slowness = {};
+  /// Added to each step, whoever makes it: what computing and messages take on real machines.
+  Time overhead{};
   /// How much virtual time is simulated, at most.
   Time horizon = std::chrono::seconds{40};
   /// A worker that has reached it is done, and counts as infinitely far ahead.

@@ -1,0 +1,169 @@
+#include "starling/app/prepare.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "starling/app/built_in.hpp"
+#include "starling/app/checkpoint.hpp"
+#include "starling/app/commands.hpp"
+#include "starling/app/display.hpp"
+#include "starling/app/file_output.hpp"
+#include "starling/app/file_use.hpp"
+#include "starling/app/metrics_file.hpp"
+#include "starling/app/target.hpp"
+
+namespace starling::app {
+namespace {
+
+/// What the job reads, but for the checkpoint that it goes on from.
+std::vector<FileUse> inputs(const Contents& contents, const Job& job, const Settings& settings,
+                            const std::string& job_file) {
+  std::vector<FileUse> files{{"the job", job_file}};
+  for (const std::string& file : files_in(contents, job.data.data))
+    files.push_back({place_of(settings, "data"), file});
+  for (const std::string& file : files_in(contents, job.data.test.value_or("")))
+    files.push_back({place_of(settings, "test"), file});
+  return files;
+}
+
+/// No output overwrites what is read or another output; a checkpoint may replace the one that the
+/// job goes on from.
+Result<void> check_files(const Contents& contents, const Job& job, const Settings& settings,
+                         const std::string& job_file) {
+  auto taken = inputs(contents, job, settings, job_file);
+  const auto claim = [&](const char* key, const std::string& path, auto check) -> Result<void> {
+    const FileUse use{place_of(settings, key), path};
+    if (path.empty()) return {};
+    if (auto free = check_free(use, taken); !free) return free;
+    taken.push_back(use);
+    if (auto writable = check(path); !writable)
+      return std::move(writable).error().within(use.place);
+    return {};
+  };
+  if (auto free = claim("checkpoint", job.checkpoint, check_writable); !free) return free;
+  taken.push_back({place_of(settings, "resume"), job.resume});
+  if (auto free = claim("save", job.save, check_writable); !free) return free;
+  return claim("metrics", job.metrics, MetricsFile::check);
+}
+
+Error within_place(Error error, const Settings& settings, const char* key) {
+  const std::string place = place_of(settings, key);
+  return place.empty() ? error : std::move(error).within(place);
+}
+
+Result<TrainAndTest> load(const Contents& contents, const Job& job, const Settings& settings) {
+  Display display{job.quiet};
+  display.begin("loading " + job.data.data);
+  const auto start = std::chrono::steady_clock::now();
+  auto data = load_data(contents, job.data);
+  if (data) display.finish(loaded_text(*data, std::chrono::steady_clock::now() - start));
+  if (!data) return placed(std::move(data).error(), settings);
+  return data;
+}
+
+Result<std::shared_ptr<const AnyModel>> make(const Contents& contents, const Job& job,
+                                             const TrainAndTest& data, const Settings& settings) {
+  const std::string text =
+      job.model.empty() ? suitable_model(job.data.data, data.train) : job.model;
+  if (text.empty())
+    return Error{"--model: is needed for data of its own type; " +
+                 valid_names(models_for(contents, data.train))};
+  auto model = make_model(contents, text, data.train, job.element_type);
+  if (!model) {
+    const auto other = other_task(job.data.data, data.train);
+    const bool fits = other && make_model(contents, text, other->shape, job.element_type);
+    const std::string hint = fits ? "; or read its labels otherwise: " + other->source : "";
+    return within_place(Error{model.error().message + hint}, settings, "model");
+  }
+  if (auto valid = check_parameters(**model); !valid)
+    return within_place(std::move(valid).error(), settings, "model");
+  if (auto fits = (*model)->accepts(data.train); !fits)
+    return within_place(std::move(fits).error(), settings, "model");
+  if (data.test)
+    if (auto fits = (*model)->accepts(*data.test); !fits)
+      return within_place(std::move(fits).error(), settings, "test");
+  return model;
+}
+
+/// Turns epochs into steps and fills in what depends on the data and on the model: what is used is
+/// what is then reported.
+live::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel& model) {
+  live::TrainOptions options = job.train;
+  const auto samples = train.size();
+  if (job.epochs)
+    options.job.steps = std::min(options.job.steps, live::steps_in(*job.epochs, options, samples));
+  options.job.evaluate_every = job.evaluate_every.value_or(live::steps_per_epoch(options, samples));
+  options.batch = models::SampleOrder{samples, options.job.workers, options.batch, 0}.batch_size();
+  if (core::has_servers(options.job.mode))
+    options.job.shards =
+        std::min(live::owner_count(options.job), model.layout(options.job).ranges.size());
+  return options;
+}
+
+Result<void> check_goal(const Prepared& ready) {
+  const auto& until = ready.running.options.job.until;
+  if (!until) return {};
+  if (!ready.data.test) return Error{"until: there is no test data to reach it on"};
+  if (ready.running.options.job.evaluate_every == 0)
+    return Error{"until: is never looked at with eval-every 0"};
+  return check_target(*until, ready.model->try_metrics(*ready.data.test));
+}
+
+Result<void> go_on(Prepared& ready, const Settings& settings) {
+  auto& running = ready.running;
+  auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.agreement);
+  if (!states) return within_place(std::move(states).error(), settings, "resume");
+  const auto first = live::first_entries(*states, running.options.job.workers);
+  const core::Step limit = running.options.job.steps;
+  if (std::ranges::all_of(first, [&](const auto& entry) { return entry.step >= limit; }))
+    return Error{place_of(settings, "resume") + ": " + ready.job.resume + ": is at step " +
+                 std::to_string(first[0].step) + " already, and the job ends at " +
+                 std::to_string(limit) + "; valid: more steps or epochs"};
+  for (const auto& entry : first) running.updates_before += entry.step;
+  running.options.resume = *std::move(states);
+  return {};
+}
+
+void say_what_has_no_effect(const Job& job, const Settings& settings) {
+  const auto& barrier = job.train.job.barrier;
+  const std::string place = place_of(settings, "recheck");
+  if (job.quiet || place.empty() || barrier::draws(barrier)) return;
+  complain(place + ": has no effect under " + barrier::print(barrier) + ", which draws no one");
+}
+
+}  // namespace
+
+Result<Prepared> prepare(const Contents& contents, const Settings& settings,
+                         const std::string& job_file) {
+  auto job = make_job(settings, contents);
+  if (!job) return std::move(job).error();
+  if (auto fit = check_files(contents, *job, settings, job_file); !fit)
+    return std::move(fit).error();
+  say_what_has_no_effect(*job, settings);
+  auto data = load(contents, *job, settings);
+  if (!data) return std::move(data).error();
+  auto model = make(contents, *job, *data, settings);
+  if (!model) return std::move(model).error();
+  Running running{.options = complete(*job, data->train, **model),
+                  .data = job->data.data,
+                  .data_shape = describe(data->train),
+                  .model = (*model)->print(),
+                  .element_type = (*model)->element_type(),
+                  .train_samples = data->train.size(),
+                  .test_samples = data->test ? data->test->size() : 0};
+  running.steps_per_epoch = live::steps_per_epoch(running.options, running.train_samples);
+  ModelNotes notes = notes_of(**model, job->data, data->train);
+  Prepared ready{*std::move(job),    *std::move(data), *std::move(model),
+                 std::move(running), std::move(notes), {}};
+  if (auto valid = check_goal(ready); !valid) return placed(std::move(valid).error(), settings);
+  if (!ready.job.checkpoint.empty() || !ready.job.resume.empty())
+    ready.agreement = agreement_of(ready.running, ready.job.data, ready.data.train);
+  if (!ready.job.resume.empty())
+    if (auto gone = go_on(ready, settings); !gone) return std::move(gone).error();
+  return ready;
+}
+
+}  // namespace starling::app

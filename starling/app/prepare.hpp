@@ -1,0 +1,18 @@
+/// From settings to a job that is ready to start: data loaded, model made, all checks passed.
+#pragma once
+
+#include <string>
+
+#include "starling/app/contents.hpp"
+#include "starling/app/recorder.hpp"
+#include "starling/app/settings.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+/// `job_file` is where settings were read, empty for none. Says on stderr that it loads data, and
+/// what has no effect. The first thing that is wrong is refused with its place.
+[[nodiscard]] Result<Prepared> prepare(const Contents& contents, const Settings& settings,
+                                       const std::string& job_file);
+
+}  // namespace starling::app
