@@ -47,6 +47,7 @@ inline std::vector<StepResult> runs(StepOptions options, std::uint64_t seeds) {
 template <class Figure>
 std::vector<double> figures(const std::vector<StepResult>& results, Figure figure) {
   std::vector<double> values;
+  values.reserve(results.size());
   for (const StepResult& result : results) values.push_back(static_cast<double>(figure(result)));
   return values;
 }
