@@ -10,6 +10,7 @@
 
 namespace starling::sim {
 
+/// Sanitizers make runs some 20 times slower, and look for other faults than wrong laws.
 #ifdef STARLING_SANITIZED
 inline constexpr bool sanitized = true;
 #else

@@ -204,7 +204,7 @@ class AskingDriver : public Driver {
 template <class Live>
 void expect_law_of(const Pair& pair) {
   auto options = options_of(pair);
-  const auto seeds = sanitized ? 10 : pair.seeds;
+  const auto seeds = seeds_of(pair);
   const auto simulated = runs(options, seeds);
   std::vector<StepResult> live;
   for (; live.size() < seeds; ++options.seed) live.push_back(Live{options}.run());
