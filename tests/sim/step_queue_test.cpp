@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(All, Laws,
                                          Crowd{7, "const:1h"}, Crowd{3000, "exp:100ms"},
                                          Crowd{3000, "const:100ms"},
                                          Crowd{300, "pareto:mean=1s,alpha=1.05"},
-                                         Crowd{2, "lognormal:mean=10h,sigma=3"}));
+                                         Crowd{2, "lognormal:mean=1h,sigma=3"}));
 
 TEST(StepQueue, IsEmptyAtFirstAndAgain) {
   StepQueue queue{1, Time{1000}};

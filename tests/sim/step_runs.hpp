@@ -10,6 +10,7 @@
 
 namespace starling::sim {
 
+/// Sanitizers make runs some 20 times slower, and look for other faults than wrong laws.
 #ifdef STARLING_SANITIZED
 inline constexpr bool sanitized = true;
 #else
@@ -47,6 +48,7 @@ inline std::vector<StepResult> runs(StepOptions options, std::uint64_t seeds) {
 template <class Figure>
 std::vector<double> figures(const std::vector<StepResult>& results, Figure figure) {
   std::vector<double> values;
+  values.reserve(results.size());
   for (const StepResult& result : results) values.push_back(static_cast<double>(figure(result)));
   return values;
 }

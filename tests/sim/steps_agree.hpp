@@ -36,6 +36,11 @@ inline StepOptions options_of(const Pair& pair) {
   return options;
 }
 
+inline std::uint64_t seeds_of(const Pair& pair) {
+  if (!sanitized) return pair.seeds;
+  return pair.workers >= 1000 ? 1 : 4;
+}
+
 /// Runs are independent of each other, workers of one run are not: hence one figure of each run.
 inline void expect_one_law(const std::vector<StepResult>& a, const std::vector<StepResult>& b) {
   const auto one_law = [&](const char* what, auto figure) {
@@ -55,7 +60,7 @@ inline void expect_one_law(const std::vector<StepResult>& a, const std::vector<S
 
 inline void expect_exact_equals_plain(const Pair& pair) {
   auto options = options_of(pair);
-  const auto seeds = sanitized ? std::min<std::uint64_t>(pair.seeds, 10) : pair.seeds;
+  const auto seeds = seeds_of(pair);
   const auto exact = runs(options, seeds);
   options.sampling = Sampling::plain;
   // Other step times too, or each pair of runs would be alike.

@@ -189,10 +189,10 @@ class AskingDriver : public Driver {
     }
     for (std::size_t left = asked.size(); left > 0; --left) {
       std::swap(asked[left - 1], asked[random_.below(left)]);
-      const auto& [other, query] = asked[left - 1];
-      tell(worker, [&](core::SampleGate& gate, const core::Context& at) {
-        return gate.on(at, core::StepAnswer{other, query.draw, steps_[other]});
-      });
+      const core::StepAnswer answer{asked[left - 1].first, asked[left - 1].second.draw,
+                                    steps_[asked[left - 1].first]};
+      tell(worker,
+           [&](core::SampleGate& gate, const core::Context& at) { return gate.on(at, answer); });
     }
   }
 
@@ -204,7 +204,7 @@ class AskingDriver : public Driver {
 template <class Live>
 void expect_law_of(const Pair& pair) {
   auto options = options_of(pair);
-  const auto seeds = sanitized ? 10 : pair.seeds;
+  const auto seeds = seeds_of(pair);
   const auto simulated = runs(options, seeds);
   std::vector<StepResult> live;
   for (; live.size() < seeds; ++options.seed) live.push_back(Live{options}.run());

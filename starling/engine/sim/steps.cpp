@@ -381,7 +381,7 @@ Result<void> check_slowness(const StepOptions& options) {
 
 Result<void> check(const StepOptions& options) {
   constexpr std::size_t workers_max = std::size_t{1} << 31U;
-  constexpr Time horizon_max = std::chrono::hours{24 * 365 * 200LL};
+  constexpr Time horizon_max = std::chrono::hours{24LL * 365 * 200};
   if (options.workers == 0 || options.workers > workers_max)
     return Error{"workers: " + std::to_string(options.workers) + "; valid: 1 to " +
                  std::to_string(workers_max)};
