@@ -27,6 +27,10 @@ class Schedule final : public Conductor {
   std::function<void(std::size_t)> on_act;
   /// Where given, a line for each act.
   std::vector<std::string>* trace = nullptr;
+  /// True where time passes only while nobody can act, as on machines and networks that take none.
+  bool prompt = false;
+  /// After so many acts the job is given up.
+  std::size_t acts_max = 1'000'000;
 
   explicit Schedule(std::uint64_t seed) : seed_(seed), random_(Random::stream(seed, 0x5c4ed)) {}
 
@@ -60,7 +64,6 @@ class Schedule final : public Conductor {
   }
 
  private:
-  static constexpr std::size_t acts_max = 1'000'000;
   /// Of so many acts one lets time pass although someone could act.
   static constexpr std::uint64_t haste = 50;
   /// One actor in each job is passed over most of the time.
@@ -85,7 +88,7 @@ class Schedule final : public Conductor {
     ++acts_;
     const std::size_t ready = scheduler.jobs.size();
     const std::size_t able = ready + pool.waiting();
-    if (able == 0 || random_.below(haste) == 0) {
+    if (able == 0 || (!prompt && random_.below(haste) == 0)) {
       if (!pass_time(scheduler, able > 0)) return able > 0;
     } else if (const auto next = choose(scheduler, able); next < ready) {
       run_actor(scheduler, next);

@@ -20,8 +20,7 @@ Result<SimJob> simulation_of(const Settings& settings, const Contents& contents)
   if (!job) return job;
   if (!job->delay || *job->delay == Distribution{})
     return Error{(place_of(settings, "delay").empty() ? "--delay" : place_of(settings, "delay")) +
-                 ": is what a simulated step takes, and must be much longer than computing it; "
-                 "valid: exp:20ms and the like"};
+                 ": is what a simulated step takes; valid: exp:20ms and the like"};
   if (const auto place = place_of(settings, "resume"); !place.empty())
     return Error{place + ": a simulation begins at step 0; valid: a job from its start"};
   if (place_of(settings, "seeds").empty()) job->seeds = twin_seeds;

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "starling/app/sim/sim_report.hpp"
 #include "starling/app/sim/table.hpp"
 #include "starling/app/version.hpp"
 
@@ -49,6 +49,18 @@ std::vector<std::string> row(const Compared& compared) {
           compared.is_inside() ? "yes" : "NO"};
 }
 
+/// "bsp, 50 workers, central, delay exp:20ms: 10 s live, 200 simulations".
+std::string description(const Twins& twins) {
+  const SimJob& job = twins.job;
+  const auto& barrier = job.barriers.front();
+  std::string text =
+      fmt::format("{}, {} workers, {}, delay {}", barrier::print(barrier), job.options.workers,
+                  core::print(job.mode), print(job.options.step_time));
+  for (const Straggler& straggler : job.stragglers) text += ", straggler " + print(straggler);
+  if (barrier::draws(barrier)) text += ", recheck " + barrier::print(job.options.recheck);
+  return text + fmt::format(": {:.3g} s live, {} simulations", twins.live.elapsed_s, job.seeds);
+}
+
 std::string verdict(const Twins& twins) {
   const auto outside = std::ranges::count_if(
       twins.compared, [](const Compared& compared) { return !compared.is_inside(); });
@@ -64,9 +76,9 @@ bool agree(const Twins& twins) { return std::ranges::all_of(twins.compared, &Com
 std::string twin_table(const Twins& twins) {
   TextTable table{{"figure", "live", "0.5 %", "median", "99.5 %", "allowed", "inside"}};
   for (const Compared& compared : twins.compared) table.rows.push_back(row(compared));
-  return fmt::format("{}, {}\na step of the live run took {:.3g} ms beyond its delay\n{}{}\n",
-                     barrier::print(twins.job.barriers.front()), describe(twins.job),
-                     1000 * overhead_s(twins.job), plain_text(table), verdict(twins));
+  return fmt::format("{}\na step of the live run took {:.3g} ms beyond its delay\n{}{}\n",
+                     description(twins), 1000 * overhead_s(twins.job), plain_text(table),
+                     verdict(twins));
 }
 
 std::string twin_json(const Twins& twins) {

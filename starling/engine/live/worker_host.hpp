@@ -29,7 +29,8 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   WorkerHost(caf::actor_config& config, ScenePtr scene, Core core)
       : Super(config, std::move(scene), worker_of(core).options().id),
         core_(std::move(core)),
-        id_(worker_of(core_).options().id) {}
+        id_(worker_of(core_).options().id),
+        reported_(worker_of(core_).step()) {}
 
   typename Interface::behavior_type make_behavior() override {
     return behavior(std::is_same<Core, core::Worker>{});
@@ -56,7 +57,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
     return {this->learn_directory(),
             [this](actor::start_atom) { on_start(); },
             this->template forward<core::Value>(),
-            this->template forward<core::Ack>(),
+            [this](const core::Ack& ack) { on_ack(ack); },
             this->template forward<core::Proceed>(),
             this->template forward<core::Stop>(),
             this->template forward<core::StepQuery>(),
@@ -148,7 +149,12 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
     this->run([&](const core::Context& context) {
       worker().on_update(context, computed.step, computed.update);
     });
-    if (credit_) report();
+    report_news();
+  }
+
+  void on_ack(const core::Ack& ack) {
+    this->run([&](const core::Context& context) { core_.on(context, ack); });
+    report_news();
   }
 
   void on_failed(const actor::ComputeFailed& failure) {
@@ -162,7 +168,12 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
 
   void on_credit() {
     credit_ = true;
-    if (losses_ > 0) report();
+    report_news();
+  }
+
+  /// A step that the observer does not know of yet.
+  void report_news() {
+    if (credit_ && worker().step() > reported_) report();
   }
 
   void report() {
@@ -181,6 +192,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
                               .passes = counts.passes,
                               .done = worker().done()});
     credit_ = false;
+    reported_ = worker().step();
   }
 
   Core core_;
@@ -189,6 +201,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   core::Time held_until_{};
   bool hurried_ = false;
   bool credit_ = true;
+  core::Step reported_;
   core::Time computed_{};
   core::Time delayed_{};
   double loss_sum_ = 0;
