@@ -10,6 +10,7 @@
 #include "starling/app/job_file.hpp"
 #include "starling/app/keys.hpp"
 #include "starling/app/program_name.hpp"
+#include "starling/app/sim/sim_keys.hpp"
 #include "starling/app/version.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/source.hpp"
@@ -93,44 +94,30 @@ class Command {
   CLI::App& app_;
 };
 
-class TrainArguments {
+/// Keys as flags, and what was given for them.
+class KeyFlags {
  public:
-  explicit TrainArguments(CLI::App& program, const Contents& contents)
-      : command_(program, "train", "train a model with many workers") {
-    CLI::App& app = command_.app();
-    app.add_option("JOB", file_, "a job file: TOML lines `key = value`, each key as below")
-        ->type_name("");
-    for (const Key& key : job_keys()) add(key);
-    app.footer("\n" + sources_help(contents) + "\nModels:\n" + models_list(contents) +
-               "\nBarriers:\n" + barriers_list(contents) +
-               "\nFlags override the job file. Ctrl-C, SIGTERM and SIGHUP stop in order and save; "
-               "Ctrl-C\nagain stops at once.\nExit codes: 0 done, 1 the job failed, 2 bad input, "
-               "130 interrupted.");
+  template <class Keys>
+  KeyFlags(CLI::App& app, const Keys& keys) {
+    for (const auto& key : keys) add(app, key);
   }
 
-  [[nodiscard]] const Command& command() const { return command_; }
-  /// The job file, empty where none was named.
-  [[nodiscard]] const std::string& file() const { return file_; }
-
-  [[nodiscard]] Result<Settings> settings() const {
+  [[nodiscard]] Settings settings() const {
     Settings flags;
-    for (const Key& key : job_keys()) {
-      const std::string place = "--" + key.name;
-      if (key.kind == KeyKind::flag) {
-        if (set_.at(key.name)) flags.push_back({key.name, "true", place});
+    for (const KeyForm* key : keys_) {
+      const std::string place = "--" + key->name;
+      if (key->kind == KeyKind::flag) {
+        if (set_.at(key->name)) flags.push_back({key->name, "true", place});
       } else {
-        for (const auto& text : texts_.at(key.name)) flags.push_back({key.name, text, place});
+        for (const auto& text : texts_.at(key->name)) flags.push_back({key->name, text, place});
       }
     }
-    if (file_.empty()) return flags;
-    auto file = read_job_file(file_);
-    if (!file) return file;
-    return overridden(*std::move(file), flags);
+    return flags;
   }
 
  private:
-  void add(const Key& key) {
-    CLI::App& app = command_.app();
+  void add(CLI::App& app, const KeyForm& key) {
+    keys_.push_back(&key);
     const std::string flag = "--" + key.name;
     if (key.kind == KeyKind::flag) {
       app.add_flag(flag, set_[key.name], wrapped(key.help))->group(key.group);
@@ -140,14 +127,64 @@ class TrainArguments {
         ->type_name(key.form)
         ->group(key.group)
         ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(false);
   }
 
-  Command command_;
-  std::string file_;
+  std::vector<const KeyForm*> keys_;
   std::map<std::string, bool> set_;
   std::map<std::string, std::vector<std::string>> texts_;
 };
+
+/// A command that takes a job file and flags that override it.
+class JobArguments {
+ public:
+  using ReadFile = Result<Settings> (*)(const std::string& path);
+
+  template <class Keys>
+  JobArguments(CLI::App& program, const std::string& name, const std::string& summary,
+               const Keys& keys, ReadFile read, const std::string& footer)
+      : command_(program, name, summary), read_(read), flags_(command_.app(), keys) {
+    command_.app()
+        .add_option("JOB", file_, "a job file: TOML lines `key = value`, each key as below")
+        ->type_name("");
+    command_.app().footer(footer);
+  }
+
+  [[nodiscard]] const Command& command() const { return command_; }
+  /// The job file, empty where none was named.
+  [[nodiscard]] const std::string& file() const { return file_; }
+
+  [[nodiscard]] Result<Settings> settings() const {
+    if (file_.empty()) return flags_.settings();
+    auto file = read_(file_);
+    if (!file) return file;
+    return overridden(*std::move(file), flags_.settings());
+  }
+
+ private:
+  Command command_;
+  ReadFile read_;
+  std::string file_;
+  KeyFlags flags_;
+};
+
+std::string train_footer(const Contents& contents) {
+  return "\n" + sources_help(contents) + "\nModels:\n" + models_list(contents) + "\nBarriers:\n" +
+         barriers_list(contents) +
+         "\nFlags override the job file. Ctrl-C, SIGTERM and SIGHUP stop in order and save; "
+         "Ctrl-C\nagain stops at once.\nExit codes: 0 done, 1 the job failed, 2 bad input, "
+         "130 interrupted.";
+}
+
+std::string sim_footer(const Contents& contents) {
+  return "\nBarriers:\n" + barriers_list(contents) +
+         "\nWith a job file, the job is simulated: its workers, mode, barrier, recheck, stragglers "
+         "and limits\ncount, and its delay is the step time; what is about data and models does "
+         "not. Keys that only\na simulation has stand below [sim] there. Flags override the file.\n"
+         "Without one: the published simulation, five barriers side by side. The same seed prints "
+         "the\nsame bytes, on any number of threads.";
+}
 
 /// evaluate and predict.
 class EvaluateArguments {
@@ -269,8 +306,8 @@ class CommandLine {
     if (program_.get_subcommands().empty()) return without_command();
     const CLI::App& chosen = *program_.get_subcommands()[0];
     for (const Command* command : std::initializer_list<const Command*>{
-             &train_.command(), &evaluate_.command(), &predict_.command(), &inspect_.command(),
-             &barriers_, &models_})
+             &train_.command(), &sim_.command(), &evaluate_.command(), &predict_.command(),
+             &inspect_.command(), &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
@@ -279,9 +316,11 @@ class CommandLine {
     if (name == "inspect") return inspect_.run(contents_);
     if (name == "barriers") return barriers_command(contents_);
     if (name == "models") return models_command(contents_);
-    const auto settings = train_.settings();
+    const bool simulates = name == "sim";
+    const JobArguments& job = simulates ? sim_ : train_;
+    const auto settings = job.settings();
     if (!settings) return settings.error();
-    return train_command(contents_, *settings, train_.file());
+    return (simulates ? sim_command : train_command)(contents_, *settings, job.file());
   }
 
   Result<int> without_command() {
@@ -305,7 +344,10 @@ class CommandLine {
       "Starling: actor-model distributed learning with probabilistic synchronous "
       "parallel barriers",
       program_name()};
-  TrainArguments train_{program_, contents_};
+  JobArguments train_{program_,   "train",       "train a model with many workers",
+                      job_keys(), read_job_file, train_footer(contents_)};
+  JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",
+                    sim_keys(), read_sim_file, sim_footer(contents_)};
   EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", contents_};
   EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",
                              contents_};

@@ -34,6 +34,11 @@ struct EvaluateOptions {
                                            const EvaluateOptions& options);
 [[nodiscard]] Result<int> predict_command(const Contents& contents, const EvaluateOptions& options);
 
+/// Steps and barriers in virtual time. `job_file` and `settings` as of train_command, with the keys
+/// of sim/sim_keys.hpp too.
+[[nodiscard]] Result<int> sim_command(const Contents& contents, const Settings& settings,
+                                      const std::string& job_file);
+
 /// A data source or a saved model, in figures.
 [[nodiscard]] Result<int> inspect_command(const Contents& contents, const std::string& what,
                                           std::uint64_t seed);

@@ -7,6 +7,7 @@
 #include <toml.hpp>
 
 #include "starling/app/keys.hpp"
+#include "starling/app/sim/sim_keys.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::app {
@@ -54,24 +55,70 @@ std::vector<std::string> texts_of(const toml::value& value, KeyKind kind) {
   return all;
 }
 
-/// The file's settings by line, then by column.
+/// The settings of one table by line, then by column.
 struct Reader {
   const std::string& path;
-  std::vector<std::pair<std::size_t, Setting>> found;
+  const std::vector<const KeyForm*> keys;
+  /// Of a table that stands among the keys.
+  const std::string skipped;
+  std::vector<std::pair<std::size_t, Setting>> found{};
 
   Result<void> take(const std::string& name, const toml::value& value) {
+    if (!skipped.empty() && name == skipped && value.is_table()) return {};
     const std::size_t line = value.location().line();
     const std::string place = path + ":" + std::to_string(line) + ": ";
-    const Key* key = find_key(name);
-    if (key == nullptr)
-      return Error{place + "unknown key '" + name + "'; " + suggest(name, key_names())};
-    if (value.is_array() && value.as_array().empty() && key->kind == KeyKind::texts) return {};
-    const auto texts = texts_of(value, key->kind);
-    if (texts.empty()) return Error{place + name + ": must be " + valid_for(key->kind)};
+    const auto key = std::ranges::find(keys, name, &KeyForm::name);
+    if (key == keys.end()) return Error{place + unknown(name)};
+    const KeyKind kind = (*key)->kind;
+    if (value.is_array() && value.as_array().empty() && kind == KeyKind::texts) return {};
+    const auto texts = texts_of(value, kind);
+    if (texts.empty()) return Error{place + name + ": must be " + valid_for(kind)};
     for (const std::string& text : texts) found.push_back({line, {name, text, place + name}});
     return {};
   }
+
+  [[nodiscard]] std::string unknown(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const KeyForm* key : keys) names.push_back(key->name);
+    return "unknown key '" + name + "'; " + suggest(name, names);
+  }
+
+  Result<Settings> read(const toml::table& table) && {
+    std::vector<std::pair<std::size_t, std::string>> order;
+    for (const auto& [name, value] : table) order.emplace_back(value.location().line(), name);
+    std::ranges::sort(order);
+    for (const auto& [line, name] : order)
+      if (auto taken = take(name, table.at(name)); !taken) return std::move(taken).error();
+    Settings settings;
+    for (auto& [line, setting] : found) settings.push_back(std::move(setting));
+    return settings;
+  }
 };
+
+/// What the program has as `keys`, whatever else it knows of them.
+template <class Keys>
+std::vector<const KeyForm*> forms_of(const Keys& keys) {
+  std::vector<const KeyForm*> forms;
+  for (const auto& key : keys) forms.push_back(&key);
+  return forms;
+}
+
+/// A job file in its two parts.
+struct JobFile {
+  Settings job;
+  Settings sim;
+};
+
+Result<JobFile> parts_of(const std::string& path, const toml::value& file) {
+  const std::string sim = "sim";
+  auto job = Reader{path, forms_of(job_keys()), sim}.read(file.as_table());
+  if (!job) return std::move(job).error();
+  const auto at = file.as_table().find(sim);
+  if (at == file.as_table().end()) return JobFile{*std::move(job), {}};
+  auto own = Reader{path, forms_of(sim_keys()), {}}.read(at->second.as_table());
+  if (!own) return std::move(own).error();
+  return JobFile{*std::move(job), *std::move(own)};
+}
 
 /// What lies between `before` and `after`, its first occurrence; empty where there is none.
 std::string between(std::string_view text, std::string_view before, std::string_view after) {
@@ -123,30 +170,31 @@ Result<std::string> content_of(const std::string& path) {
   return text;
 }
 
-}  // namespace
-
-Result<Settings> read_job_file(const std::string& path) {
+Result<JobFile> read(const std::string& path) {
   auto content = content_of(path);
   if (!content) return std::move(content).error();
   try {
     std::istringstream stream{*content};
-    const toml::value file = toml::parse(stream, path);
-    Reader reader{path, {}};
-    std::vector<std::pair<std::size_t, std::string>> order;
-    for (const auto& [name, value] : file.as_table())
-      order.emplace_back(value.location().line(), name);
-    std::ranges::sort(order);
-    for (const auto& [line, name] : order)
-      if (auto taken = reader.take(name, file.as_table().at(name)); !taken)
-        return std::move(taken).error();
-    Settings settings;
-    for (auto& [line, setting] : reader.found) settings.push_back(std::move(setting));
-    return settings;
+    return parts_of(path, toml::parse(stream, path));
   } catch (const toml::syntax_error& fault) {
     return syntax_error(path, fault);
   } catch (const std::exception& fault) {
     return Error{path + ": is no TOML: " + fault.what()};
   }
+}
+
+}  // namespace
+
+Result<Settings> read_job_file(const std::string& path) {
+  auto file = read(path);
+  if (!file) return std::move(file).error();
+  return std::move(file->job);
+}
+
+Result<Settings> read_sim_file(const std::string& path) {
+  auto file = read(path);
+  if (!file) return std::move(file).error();
+  return overridden(std::move(file->job), file->sim);
 }
 
 }  // namespace starling::app

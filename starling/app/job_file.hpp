@@ -1,4 +1,5 @@
-/// Job files: TOML, one `key = value` a line, the keys of keys.hpp. Blocking.
+/// Job files: TOML, one `key = value` a line, the keys of keys.hpp; below `[sim]`, the keys of
+/// sim/sim_keys.hpp. Blocking.
 #pragma once
 
 #include <string>
@@ -10,5 +11,8 @@ namespace starling::app {
 
 /// The settings of a job file, checked for their names and types. Errors name file and line.
 [[nodiscard]] Result<Settings> read_job_file(const std::string& path);
+
+/// The same, overridden by what stands below `[sim]`.
+[[nodiscard]] Result<Settings> read_sim_file(const std::string& path);
 
 }  // namespace starling::app

@@ -36,7 +36,8 @@ struct KeyInput {
   const std::string& text;
 };
 
-struct Key {
+/// What people see of a key: its flag, its line in a job file, its help.
+struct KeyForm {
   std::string name;
   KeyKind kind = KeyKind::text;
   /// What stands for the value in `--help`.
@@ -44,6 +45,9 @@ struct Key {
   std::string help;
   /// The heading in `--help`.
   std::string group;
+};
+
+struct Key : KeyForm {
   /// Puts a value into a job, or says what is wrong with it.
   Result<void> (*set)(const KeyInput& in) = nullptr;
 };

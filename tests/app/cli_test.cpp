@@ -27,7 +27,8 @@ TEST(Help, IsPrintedWithoutArguments) {
   const Folder folder;
   const Ran ran = starling(folder, "");
   EXPECT_EQ(ran.code, 0);
-  for (const char* command : {"train", "evaluate", "predict", "inspect", "barriers", "models"})
+  for (const char* command :
+       {"train", "sim", "evaluate", "predict", "inspect", "barriers", "models"})
     EXPECT_TRUE(holds(ran.out, std::string{"\n  "} + command + " ")) << ran.out;
   EXPECT_EQ(ran.out, starling(folder, "--help").out);
   EXPECT_EQ(ran.err, "");
@@ -52,9 +53,30 @@ TEST(Help, OfTrainNamesEveryKeyOfTheGrammar) {
   for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
 }
 
+TEST(Help, OfSimNamesEveryKeyOfASimulation) {
+  const Folder folder;
+  const Ran ran = starling(folder, "sim --help");
+  EXPECT_EQ(ran.code, 0);
+  for (const char* key :
+       {"workers", "step-time", "straggler", "horizon", "steps",   "seed",   "seeds",
+        "barrier", "mode",      "recheck",   "delay",   "seconds", "epochs", "sampling",
+        "threads", "memory",    "json",      "csv",     "plots",   "points", "quiet"})
+    EXPECT_TRUE(holds(ran.out, "\n  --" + std::string{key} + " ")) << key;
+  for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
+}
+
+TEST(Flags, MayStandBeforeTheJobFile) {
+  const Folder folder;
+  folder.write("job.toml", "workers = 2\ndata = \"digits:n=300\"\nepochs = 1\n");
+  const Ran ran = starling(folder, "train --seed 3 job.toml --json --quiet");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)["seed"], 3);
+}
+
 TEST(Help, ExistsForEachCommand) {
   const Folder folder;
-  for (const char* command : {"train", "evaluate", "predict", "inspect", "barriers", "models"}) {
+  for (const char* command :
+       {"train", "sim", "evaluate", "predict", "inspect", "barriers", "models"}) {
     const Ran ran = starling(folder, std::string{command} + " --help");
     EXPECT_EQ(ran.code, 0);
     EXPECT_TRUE(holds(ran.out, std::string{"Usage: starling "} + command)) << ran.out;

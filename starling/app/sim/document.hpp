@@ -1,0 +1,43 @@
+/// A report as a value: sections of paragraphs, tables and pictures, written as one HTML file that
+/// needs no other, or as a Markdown page beside its pictures. Any thread.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "starling/app/sim/table.hpp"
+
+namespace starling::app {
+
+struct Paragraph {
+  std::string text;
+};
+
+/// A picture. Without SVG the caption stands alone, with a word on where the data is.
+struct Picture {
+  /// The stem of its file's name, different for each picture of a document.
+  std::string name;
+  std::string caption;
+  std::string svg;
+};
+
+using Block = std::variant<Paragraph, TextTable, Picture>;
+
+struct Section {
+  std::string title;
+  std::vector<Block> blocks;
+};
+
+struct Document {
+  std::string title;
+  std::vector<Section> sections;
+};
+
+/// Pictures and style stand inside; it reaches for nothing outside.
+[[nodiscard]] std::string html_text(const Document& document);
+
+/// Pictures are named `folder`/NAME.svg.
+[[nodiscard]] std::string markdown_text(const Document& document, const std::string& folder);
+
+}  // namespace starling::app

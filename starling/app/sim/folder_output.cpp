@@ -1,0 +1,66 @@
+#include "starling/app/sim/folder_output.hpp"
+
+#include <filesystem>
+
+#include "starling/app/file_output.hpp"
+
+namespace starling::app {
+namespace {
+
+/// A folder that was made for nothing goes again.
+class NewFolder {
+ public:
+  static Result<NewFolder> at(const std::string& path) {
+    std::error_code fault;
+    if (std::filesystem::is_directory(path, fault)) return NewFolder{{}};
+    if (std::filesystem::exists(path, fault))
+      return Error{path + ": is a file; valid: the name of a folder"};
+    if (!std::filesystem::create_directory(path, fault))
+      return Error{path + ": cannot be made: " + fault.message()};
+    return NewFolder{path};
+  }
+
+  explicit NewFolder(std::string path) : path_(std::move(path)) {}
+  NewFolder(NewFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  NewFolder& operator=(NewFolder&&) = delete;
+  ~NewFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove(path_, ignored);
+  }
+  void keep() noexcept { path_.clear(); }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+std::vector<std::string> plot_files(const std::string& name) {
+  return {name + ".dat", name + ".gp", name + ".svg"};
+}
+
+std::string inside(const std::string& folder, const std::string& name) {
+  return (std::filesystem::path{folder} / name).string();
+}
+
+Result<void> prepare_folder(const FileUse& folder, std::span<const std::string> names,
+                            std::span<const FileUse> taken) {
+  auto made = NewFolder::at(folder.path);
+  if (!made) return std::move(made).error().within(folder.place);
+  for (const std::string& name : names) {
+    const FileUse use{folder.place, inside(folder.path, name)};
+    if (auto free = check_free(use, taken); !free) return free;
+    if (auto writable = check_writable(use.path); !writable)
+      return std::move(writable).error().within(folder.place);
+  }
+  made->keep();
+  return {};
+}
+
+Result<void> write_plot_source(const std::string& folder, const Plot& plot) {
+  if (auto put = replace_file(inside(folder, plot.name + ".dat"), plot_data(plot)); !put)
+    return put;
+  return replace_file(inside(folder, plot.name + ".gp"), plot_script(plot));
+}
+
+}  // namespace starling::app

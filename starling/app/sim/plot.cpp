@@ -1,0 +1,165 @@
+#include "starling/app/sim/plot.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "starling/base/text.hpp"
+
+extern char** environ;
+
+namespace starling::app {
+namespace {
+
+constexpr std::array<const char*, 8> colours{"#c0392b", "#e08e0b", "#1f77b4", "#2e8b57",
+                                             "#7d3c98", "#16a3a3", "#8c564b", "#555555"};
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string settings(const Plot& plot) {
+  std::string text = fmt::format(
+      "set terminal svg size 720,440 font \"sans-serif,13\" background \"white\" noenhanced "
+      "name {}\n"
+      "set title {}\nset xlabel {}\nset ylabel {}\nset grid lc rgb \"#dddddd\"\n"
+      "set key outside right top vertical\n",
+      quoted(plot.name), quoted(plot.title), quoted(plot.x), quoted(plot.y));
+  if (plot.log_x) text += "set logscale x\n";
+  if (plot.log_y) text += "set logscale y\n";
+  if (plot.style != PlotStyle::stacked) return text;
+  text +=
+      "set style data histograms\nset style histogram rowstacked\nset style fill solid 0.8\n"
+      "set boxwidth 0.7\nset yrange [0:*]\nset xtics (";
+  for (std::size_t i = 0; i < plot.labels.size(); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(plot.labels[i]), i);
+  return text + ") rotate by -25\n";
+}
+
+const char* style_text(PlotStyle style) {
+  switch (style) {
+    case PlotStyle::line:
+      return "using 1:2 with lines lw 2";
+    case PlotStyle::steps:
+      return "using 1:2 with steps lw 2";
+    case PlotStyle::points:
+      return "using 1:2:3 with yerrorlines lw 1.5 pt 7 ps 0.6";
+    case PlotStyle::stacked:
+      return "using 2";
+  }
+  return "";
+}
+
+/// `source` is a file's name in quotes or a block of data.
+std::string command(const Plot& plot, const std::string& source) {
+  std::string text = "plot ";
+  for (std::size_t i = 0; i < plot.series.size(); ++i)
+    text += fmt::format("{}{} index {} {} lc rgb \"{}\" title {}", i == 0 ? "" : ", \\\n  ", source,
+                        i, style_text(plot.style), colours[i % colours.size()],
+                        quoted(plot.series[i].name));
+  return text + "\n";
+}
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+/// Has no name, so that nothing is left whatever happens.
+using ScratchFile = std::unique_ptr<std::FILE, CloseFile>;
+
+ScratchFile scratch(const std::string& content = {}) {
+  ScratchFile file{std::tmpfile()};
+  if (!file) return file;
+  if (std::fwrite(content.data(), 1, content.size(), file.get()) != content.size()) return {};
+  std::fflush(file.get());
+  std::rewind(file.get());
+  return file;
+}
+
+std::string content_of(std::FILE* file) {
+  std::rewind(file);
+  std::string text;
+  std::array<char, 65536> buffer{};
+  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), file)) > 0;)
+    text.append(buffer.data(), n);
+  return text;
+}
+
+/// Runs gnuplot over the given files; its exit code, -1 where it could not be started.
+int run_gnuplot(std::FILE* in, std::FILE* out, std::FILE* err) {
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_adddup2(&files, ::fileno(in), STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&files, ::fileno(out), STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&files, ::fileno(err), STDERR_FILENO);
+  std::string name = "gnuplot";
+  std::array<char*, 2> arguments{name.data(), nullptr};
+  pid_t child = 0;
+  const int fault = ::posix_spawnp(&child, "gnuplot", &files, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  if (fault != 0) return -1;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace
+
+std::string plot_data(const Plot& plot) {
+  std::string text;
+  for (const Series& series : plot.series) {
+    text += (text.empty() ? "# " : "\n\n# ") + series.name + "\n";
+    for (const PlotPoint& point : series.points)
+      text += fmt::format("{} {} {}\n", print_number(point.x), print_number(point.y),
+                          print_number(point.error));
+  }
+  return text;
+}
+
+std::string plot_script(const Plot& plot) {
+  return settings(plot) + "set output " + quoted(plot.name + ".svg") + "\n" +
+         command(plot, quoted(plot.name + ".dat"));
+}
+
+bool has_gnuplot() {
+  const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  for (const std::string_view folder : split(path == nullptr ? "" : path, ':'))
+    if (::access((std::string{folder} + "/gnuplot").c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+Result<std::string> draw(const Plot& plot) {
+  if (!has_gnuplot())
+    return Error{"gnuplot is not installed; valid: apt-get install gnuplot-nox, then `gnuplot " +
+                 plot.name + ".gp` beside the data"};
+  const auto in = scratch("$data << EOD\n" + plot_data(plot) + "EOD\n" + settings(plot) +
+                          command(plot, "$data"));
+  const auto out = scratch();
+  const auto err = scratch();
+  if (!in || !out || !err)
+    return Error{std::string{"no temporary file can be made for gnuplot: "} + std::strerror(errno)};
+  const int code = run_gnuplot(in.get(), out.get(), err.get());
+  auto svg = content_of(out.get());
+  if (code == 0 && svg.find("</svg>") != std::string::npos) return svg;
+  std::string said = content_of(err.get());
+  for (char& c : said)
+    if (c == '\n') c = ' ';
+  return Error{fmt::format("gnuplot could not draw {} (code {}): {}", plot.name, code,
+                           std::string{trimmed(said)})};
+}
+
+}  // namespace starling::app

@@ -1,0 +1,60 @@
+/// Pictures of curves, as values, drawn by gnuplot. Any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+struct PlotPoint {
+  double x = 0;
+  double y = 0;
+  /// Half the height of an error bar, where the style draws any.
+  double error = 0;
+};
+
+struct Series {
+  std::string name;
+  std::vector<PlotPoint> points;
+};
+
+/// How all series of a plot are drawn.
+enum class PlotStyle {
+  line,
+  /// A line that goes up at each point: a distribution.
+  steps,
+  /// Points with error bars, joined.
+  points,
+  /// Boxes upon each other, one stack for each label.
+  stacked,
+};
+
+struct Plot {
+  /// The stem of its files' names: letters, digits and dashes.
+  std::string name;
+  std::string title;
+  /// Of the axes, with their units.
+  std::string x{};
+  std::string y{};
+  std::vector<Series> series{};
+  PlotStyle style = PlotStyle::line;
+  bool log_x = false;
+  bool log_y = false;
+  /// Of the stacks: point i of each series belongs to label i.
+  std::vector<std::string> labels{};
+};
+
+/// What gnuplot reads: x, y and error bar of each point, the series after each other.
+[[nodiscard]] std::string plot_data(const Plot& plot);
+
+/// Makes NAME.svg of NAME.dat, called as `gnuplot NAME.gp` in their folder.
+[[nodiscard]] std::string plot_script(const Plot& plot);
+
+[[nodiscard]] bool has_gnuplot();
+
+/// The plot as SVG. An error where gnuplot is not installed or fails; leaves no files.
+[[nodiscard]] Result<std::string> draw(const Plot& plot);
+
+}  // namespace starling::app

@@ -1,0 +1,114 @@
+#include "starling/app/sim/runs.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "starling/app/sim/parallel.hpp"
+#include "starling/base/check.hpp"
+
+namespace starling::app {
+namespace {
+
+double seconds(core::Time time) { return std::chrono::duration<double>(time).count(); }
+
+double median_of(std::vector<sim::Step> steps) {
+  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
+  std::ranges::nth_element(steps, middle);
+  const auto upper = static_cast<double>(*middle);
+  if (steps.size() % 2 == 1) return upper;
+  return (static_cast<double>(*std::max_element(steps.begin(), middle)) + upper) / 2;
+}
+
+}  // namespace
+
+SimRun figures_of(const sim::StepOptions& options, const sim::StepResult& result) {
+  SimRun run{.seed = options.seed, .workers = options.workers};
+  run.steps = summarise(std::vector<double>(result.steps.begin(), result.steps.end()));
+  run.median = median_of(result.steps);
+  std::map<sim::Step, std::uint64_t> histogram;
+  for (const sim::Step step : result.steps) ++histogram[step];
+  run.histogram.assign(histogram.begin(), histogram.end());
+  run.curve = result.curve;
+  run.updates = result.updates;
+  run.draws = result.draws;
+  run.passes = result.passes;
+  run.waiting_share = result.waiting_share;
+  run.messages = result.messages;
+  run.elapsed_s = seconds(result.elapsed);
+  run.max_lag = result.max_lag;
+  return run;
+}
+
+Summary over_runs(const SimRuns& runs, const std::function<double(const SimRun&)>& figure) {
+  std::vector<double> values;
+  for (const SimRun& run : runs) values.push_back(figure(run));
+  return summarise(values);
+}
+
+double messages_a_step(const SimRun& run) {
+  return run.updates == 0
+             ? 0
+             : static_cast<double>(run.messages.total()) / static_cast<double>(run.updates);
+}
+
+double updates_per_second(const SimRun& run) {
+  return run.elapsed_s > 0 ? static_cast<double>(run.updates) / run.elapsed_s : 0;
+}
+
+Series steps_cdf(const std::string& name, const SimRuns& runs) {
+  std::map<sim::Step, std::uint64_t> all;
+  std::uint64_t count = 0;
+  for (const SimRun& run : runs)
+    for (const auto& [step, workers] : run.histogram) {
+      all[step] += workers;
+      count += workers;
+    }
+  Series series{name, {}};
+  if (!all.empty()) series.points.push_back({static_cast<double>(all.begin()->first), 0});
+  std::uint64_t below = 0;
+  for (const auto& [step, workers] : all) {
+    below += workers;
+    series.points.push_back(
+        {static_cast<double>(step), static_cast<double>(below) / static_cast<double>(count)});
+  }
+  return series;
+}
+
+Series over_time(const std::string& name, const SimRuns& runs,
+                 const std::function<double(const SimRun&, const sim::Point&)>& figure) {
+  Series series{name, {}};
+  std::size_t points = 0;
+  for (const SimRun& run : runs) points = std::max(points, run.curve.size());
+  for (std::size_t i = 0; i < points; ++i) {
+    std::vector<double> values;
+    core::Time at{};
+    for (const SimRun& run : runs) {
+      if (i >= run.curve.size()) continue;  // everyone was done before
+      values.push_back(figure(run, run.curve[i]));
+      at = run.curve[i].at;
+    }
+    series.points.push_back({seconds(at), summarise(values).mean});
+  }
+  return series;
+}
+
+SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t threads,
+                     const std::function<void(double share)>& watch) {
+  SimRuns runs(options.size());
+  Shares shares{options.size()};
+  for_each_piece(
+      options.size(), threads,
+      [&](std::size_t i) {
+        auto own = options[i];
+        own.on_progress = [&](double done) {
+          shares.set(i, done);
+          return true;
+        };
+        runs[i] = figures_of(own, sim::simulate(own));
+        shares.set(i, 1);
+      },
+      [&] { watch(shares.mean()); });
+  return runs;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,63 @@
+/// Simulated runs as figures: what is kept of a run, and what many runs of one barrier say
+/// together. Plain values and functions; any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "starling/app/sim/plot.hpp"
+#include "starling/app/sim/statistics.hpp"
+#include "starling/engine/sim/steps.hpp"
+
+namespace starling::app {
+
+/// One run, without its list of every worker's step: a million workers are one histogram.
+struct SimRun {
+  std::uint64_t seed = 0;
+  std::size_t workers = 0;
+  /// Over the workers, at the end.
+  Summary steps{};
+  double median = 0;
+  /// A step, and how many workers stood there; by step.
+  std::vector<std::pair<sim::Step, std::uint64_t>> histogram{};
+  std::vector<sim::Point> curve{};
+  std::uint64_t updates = 0;
+  std::uint64_t draws = 0;
+  std::uint64_t passes = 0;
+  double waiting_share = 0;
+  sim::Messages messages{};
+  double elapsed_s = 0;
+  sim::Step max_lag = 0;
+};
+
+/// Requires: `result` is of `options`.
+[[nodiscard]] SimRun figures_of(const sim::StepOptions& options, const sim::StepResult& result);
+
+/// SimRuns of one barrier under different seeds.
+using SimRuns = std::vector<SimRun>;
+
+/// A figure of each run, summarised over the runs.
+[[nodiscard]] Summary over_runs(const SimRuns& runs,
+                                const std::function<double(const SimRun&)>& figure);
+
+[[nodiscard]] double messages_a_step(const SimRun& run);
+/// Of virtual time.
+[[nodiscard]] double updates_per_second(const SimRun& run);
+
+/// The share of the workers, of all runs together, that made at most so many steps.
+[[nodiscard]] Series steps_cdf(const std::string& name, const SimRuns& runs);
+
+/// A figure of the curve over time in seconds, its mean over the runs.
+[[nodiscard]] Series over_time(
+    const std::string& name, const SimRuns& runs,
+    const std::function<double(const SimRun&, const sim::Point&)>& figure);
+
+/// Makes the runs of all `options`, each one's in its place, on up to `threads` threads; the result
+/// does not depend on their number. `watch` is told the share that is done, on this thread.
+[[nodiscard]] SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t threads,
+                                   const std::function<void(double share)>& watch);
+
+}  // namespace starling::app

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "starling/app/commands.hpp"
+#include "starling/app/display.hpp"
+#include "starling/app/file_output.hpp"
+#include "starling/app/file_use.hpp"
+#include "starling/app/sim/folder_output.hpp"
+#include "starling/app/sim/run_display.hpp"
+#include "starling/app/sim/sim_job.hpp"
+#include "starling/app/sim/sim_report.hpp"
+
+namespace starling::app {
+namespace {
+
+/// The file of a trace, empty for other laws.
+std::string trace_of(const Distribution& law) {
+  const auto* trace = std::get_if<laws::Trace>(&law.law());
+  return trace == nullptr ? std::string{} : trace->file;
+}
+
+/// No output overwrites what is read or another output; all can be written.
+Result<void> check_outputs(const SimJob& job, const Settings& settings,
+                           const std::string& job_file) {
+  std::vector<FileUse> taken{{"the job", job_file},
+                             {"the step time", trace_of(job.options.step_time)}};
+  if (!job.csv.empty()) {
+    const FileUse csv{place_of(settings, "csv"), job.csv};
+    if (auto free = check_free(csv, taken); !free) return free;
+    if (auto writable = check_writable(csv.path); !writable)
+      return std::move(writable).error().within(csv.place);
+    taken.push_back(csv);
+  }
+  if (job.plots.empty()) return {};
+  std::vector<std::string> names;
+  for (const auto& plot : sim_plot_names())
+    for (const auto& file : plot_files(plot)) names.push_back(file);
+  return prepare_folder({place_of(settings, "plots"), job.plots}, names, taken);
+}
+
+Simulated simulate(const SimJob& job) {
+  std::vector<sim::StepOptions> options;
+  for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
+    for (std::uint64_t i = 0; i < job.seeds; ++i)
+      options.push_back(run_options(job, barrier, job.options.seed + i));
+  RunDisplay display{job.quiet, "simulating"};
+  SimRuns runs = simulate_all(options, threads_of(job), [&](double share) { display.show(share); });
+  display.finish(runs);
+  Simulated simulated;
+  for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier) {
+    const auto from = runs.begin() + static_cast<std::ptrdiff_t>(barrier * job.seeds);
+    simulated.emplace_back(std::make_move_iterator(from),
+                           std::make_move_iterator(from + static_cast<std::ptrdiff_t>(job.seeds)));
+  }
+  return simulated;
+}
+
+/// All data first: it stays where a picture cannot be drawn.
+Result<void> write_plots(const std::string& folder, const std::vector<Plot>& plots) {
+  for (const Plot& plot : plots)
+    if (auto put = write_plot_source(folder, plot); !put) return put;
+  for (const Plot& plot : plots) {
+    const auto svg = draw(plot);
+    if (!svg) return Error{folder + ": the data is there, but no pictures: " + svg.error().message};
+    if (auto put = replace_file(inside(folder, plot.name + ".svg"), *svg); !put) return put;
+  }
+  return {};
+}
+
+/// Says what could not be written. Without gnuplot a run is as good as with it.
+int write_files(const SimJob& job, const Simulated& simulated) {
+  int code = done;
+  const auto heed = [&](const Result<void>& put, bool fails) {
+    if (put) return;
+    complain(put.error().message);
+    if (fails) code = job_failed;
+  };
+  if (!job.csv.empty()) heed(replace_file(job.csv, sim_csv(job, simulated)), true);
+  if (!job.plots.empty()) heed(write_plots(job.plots, sim_plots(job, simulated)), has_gnuplot());
+  return code;
+}
+
+}  // namespace
+
+Result<int> sim_command(const Contents& contents, const Settings& settings,
+                        const std::string& job_file) {
+  const auto job = make_sim_job(settings, contents, !job_file.empty());
+  if (!job) return job.error();
+  if (auto valid = check_outputs(*job, settings, job_file); !valid) return std::move(valid).error();
+  const Simulated simulated = simulate(*job);
+  const int code = write_files(*job, simulated);
+  return put_out(job->json ? sim_json(*job, simulated) + "\n" : sim_table(*job, simulated), code);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,164 @@
+#include "starling/app/sim/sim_job.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <thread>
+
+#include "starling/app/data.hpp"
+#include "starling/app/job.hpp"
+#include "starling/app/keys.hpp"
+#include "starling/app/sim/sim_keys.hpp"
+#include "starling/base/check.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+std::vector<barrier::Barrier> published_barriers(core::Mode mode) {
+  const auto pbsp = barrier::sampled(barrier::Bsp{}, 10);
+  const auto pssp = barrier::sampled(barrier::Ssp{4}, 10);
+  if (!core::keeps_steps_centrally(mode)) return {pbsp, pssp, {barrier::Asp{}}};
+  return {{barrier::Bsp{}}, {barrier::Ssp{4}}, pbsp, pssp, {barrier::Asp{}}};
+}
+
+/// Before any setting: what a job file, or the lack of one, begins with.
+SimJob first_defaults(bool has_file) {
+  SimJob job;
+  if (!has_file) return job;
+  const Job train;
+  job.mode = train.train.job.mode;
+  job.options.workers = train.train.job.workers;
+  return job;
+}
+
+/// Barriers that nobody asked for: they draw no more others than there are.
+std::vector<barrier::Barrier> default_barriers(const SimJob& job, bool has_file) {
+  const std::size_t others = job.options.workers - 1;
+  auto all = has_file ? std::vector{Job{}.train.job.barrier} : published_barriers(job.mode);
+  for (auto& barrier : all)
+    if (barrier.sample) barrier.sample = std::min(*barrier.sample, others);
+  return all;
+}
+
+Error at(const Setting& setting, Error error) {
+  const std::string own = setting.key + ": ";
+  if (error.message.starts_with(own)) error.message.erase(0, own.size());
+  return std::move(error).within(setting.place);
+}
+
+Result<void> read(SimJob& job, const Settings& settings, const Contents& contents) {
+  std::set<std::string> seen;
+  for (const Setting& setting : settings) {
+    const SimKey* key = find_sim_key(setting.key);
+    if (key == nullptr) continue;
+    if (key->kind != KeyKind::texts && !seen.insert(setting.key).second)
+      return Error{setting.place + ": is given twice"};
+    if (auto done = key->set({job, contents, setting.text}); !done)
+      return at(setting, std::move(done).error());
+  }
+  return {};
+}
+
+/// How many steps of a worker the job's epochs are: that takes its data.
+Result<core::Step> steps_of_epochs(const SimJob& job, const Settings& settings,
+                                   const Contents& contents) {
+  constexpr std::array<std::string_view, 6> told{"data",    "test", "split",
+                                                 "holdout", "seed", "batch"};
+  Job train;
+  for (const Setting& setting : settings)
+    if (std::ranges::find(told, setting.key) != told.end())
+      if (auto set = find_key(setting.key)->set({train, contents, setting.text}); !set)
+        return at(setting, std::move(set).error());
+  const auto data = load_data(contents, train.data);
+  if (!data)
+    return Error{"the data that says how many steps an epoch has cannot be had (" +
+                 data.error().message + "); valid: steps instead"}
+        .within(place_of(settings, "epochs"));
+  train.train.job.workers = job.options.workers;
+  return live::steps_in(*job.epochs, train.train, data->train.size());
+}
+
+/// What sim::check says, led by the place of the setting that it speaks of.
+Error placed_here(Error error, const Settings& settings) {
+  const std::string law = "step time: ";
+  if (!error.message.starts_with(law)) return placed(std::move(error), settings);
+  error.message.erase(0, law.size());
+  const std::string place = place_of(settings, "step-time");
+  return std::move(error).within(place.empty() ? place_of(settings, "delay") : place);
+}
+
+Result<void> check_combinations(const SimJob& job, const Settings& settings) {
+  if (job.options.seed > std::numeric_limits<std::uint64_t>::max() - (job.seeds - 1))
+    return Error{"--seeds: " + std::to_string(job.seeds) + " seeds from " +
+                 std::to_string(job.options.seed) + " on: there is none beyond " +
+                 std::to_string(std::numeric_limits<std::uint64_t>::max())};
+  for (std::size_t i = 0; i < job.barriers.size(); ++i) {
+    const auto options = run_options(job, i, job.options.seed);
+    if (auto valid = core::check(job.mode, options.barrier, options.recheck, options.workers);
+        !valid)
+      return placed(std::move(valid).error(), settings);
+    if (auto valid = sim::check(options); !valid)
+      return placed_here(std::move(valid).error(), settings);
+  }
+  return {};
+}
+
+std::string gibibytes(double bytes) { return print_number(std::round(bytes / 0x1p20) / 1024); }
+
+Result<void> check_memory(const SimJob& job, const Settings& settings) {
+  if (!job.memory_max) return {};
+  std::uint64_t largest = 0;
+  for (std::size_t i = 0; i < job.barriers.size(); ++i)
+    largest = std::max(largest, sim::memory_estimate(run_options(job, i, job.options.seed)));
+  const std::uint64_t all = largest * threads_of(job);
+  if (all <= *job.memory_max) return {};
+  return Error{place_of(settings, "memory") + ": " + std::to_string(threads_of(job)) +
+               " runs at the same time of " + std::to_string(job.options.workers) +
+               " workers would take about " + gibibytes(static_cast<double>(all)) +
+               " GiB, more than the limit of " + gibibytes(static_cast<double>(*job.memory_max)) +
+               " GiB; valid: fewer workers, fewer --threads, or a higher limit"};
+}
+
+}  // namespace
+
+Result<SimJob> make_sim_job(const Settings& settings, const Contents& contents, bool has_file) {
+  SimJob job = first_defaults(has_file);
+  if (auto done = read(job, settings, contents); !done) return std::move(done).error();
+  auto& options = job.options;
+  if (job.barriers.empty()) job.barriers = default_barriers(job, has_file);
+  if (job.step_time)
+    options.step_time = *job.step_time;
+  else if (job.delay && *job.delay != Distribution{})
+    options.step_time = *job.delay;
+  if (const auto time = job.horizon ? job.horizon : job.seconds) options.horizon = *time;
+  auto slow = slowness(job.stragglers, options.workers);
+  if (!slow) return placed(std::move(slow).error(), settings);
+  if (!job.stragglers.empty()) options.slowness = *std::move(slow);
+  options.recheck = job.recheck.value_or(core::default_recheck(job.mode));
+  if (auto valid = check_combinations(job, settings); !valid) return std::move(valid).error();
+  if (auto fits = check_memory(job, settings); !fits) return std::move(fits).error();
+  if (job.epochs) {
+    auto steps = steps_of_epochs(job, settings, contents);
+    if (!steps) return std::move(steps).error();
+    options.last = std::min(options.last, *steps);
+  }
+  return job;
+}
+
+sim::StepOptions run_options(const SimJob& job, std::size_t barrier, std::uint64_t seed) {
+  auto options = job.options;
+  options.barrier = job.barriers[barrier];
+  options.seed = seed;
+  return options;
+}
+
+std::size_t threads_of(const SimJob& job) {
+  const std::size_t most =
+      job.threads > 0 ? job.threads : std::max(1U, std::thread::hardware_concurrency());
+  return std::min<std::uint64_t>(most, job.barriers.size() * job.seeds);
+}
+
+}  // namespace starling::app

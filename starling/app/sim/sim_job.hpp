@@ -1,0 +1,65 @@
+/// A simulation as asked for: what flags and a job file say, with types and defaults.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "starling/app/contents.hpp"
+#include "starling/app/settings.hpp"
+#include "starling/barrier/barrier.hpp"
+#include "starling/base/result.hpp"
+#include "starling/base/straggler.hpp"
+#include "starling/engine/core/mode.hpp"
+#include "starling/engine/sim/steps.hpp"
+
+namespace starling::app {
+
+struct SimJob {
+  /// All of a run but its barrier and its seed. After make_sim_job() every simulation of the job is
+  /// one that sim::check accepts.
+  sim::StepOptions options;
+  core::Mode mode = core::Mode::central;
+  /// Side by side.
+  std::vector<barrier::Barrier> barriers{};
+  /// Absent: the mode's own.
+  std::optional<barrier::Recheck> recheck = std::nullopt;
+  std::vector<Straggler> stragglers{};
+  /// A job's delay stands for its step time where no step time is given.
+  std::optional<Distribution> step_time = std::nullopt;
+  std::optional<Distribution> delay = std::nullopt;
+  /// A job's limit of time stands for the horizon where none is given.
+  std::optional<core::Time> horizon = std::nullopt;
+  std::optional<core::Time> seconds = std::nullopt;
+  std::optional<double> epochs = std::nullopt;
+
+  /// Runs of each barrier, under the seeds options.seed, options.seed + 1, ...
+  std::uint64_t seeds = 1;
+  /// Runs at the same time; 0: one for each processor.
+  std::size_t threads = 0;
+  /// Bytes that all runs at the same time may take.
+  std::optional<std::uint64_t> memory_max = std::nullopt;
+
+  /// Outputs; empty where not asked for.
+  std::string csv;
+  std::string plots;
+  bool json = false;
+  bool quiet = false;
+};
+
+/// Reads every setting that matters to a simulation; the others, of training, are left alone. The
+/// first bad one is refused with its place. Without a job file the defaults are the published
+/// simulation: 1,000 workers, steps of 100 ms on average, 40 s, five barriers side by side. With
+/// one they are those of training.
+[[nodiscard]] Result<SimJob> make_sim_job(const Settings& settings, const Contents& contents,
+                                          bool has_file);
+
+/// The options of one run.
+[[nodiscard]] sim::StepOptions run_options(const SimJob& job, std::size_t barrier,
+                                           std::uint64_t seed);
+
+/// How many runs are made at the same time.
+[[nodiscard]] std::size_t threads_of(const SimJob& job);
+
+}  // namespace starling::app

@@ -1,0 +1,204 @@
+#include "starling/app/sim/sim_keys.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+using Text = const std::string&;
+using In = const SimKeyInput&;
+
+constexpr std::uint64_t workers_max = std::uint64_t{1} << 31U;
+
+Result<std::uint64_t> count_in(Text text, std::uint64_t least, std::uint64_t most) {
+  const auto value = parse_count(text);
+  if (value && *value >= least && *value <= most) return *value;
+  return Error{"'" + text + "' must be a whole number >= " + std::to_string(least) +
+               " and <= " + std::to_string(most)};
+}
+
+/// `into` becomes what was read; an error goes on.
+template <class To, class From>
+Result<void> put(To& into, Result<From> read) {
+  if (!read) return std::move(read).error();
+  into = static_cast<To>(*std::move(read));
+  return {};
+}
+
+Result<core::Time> time_in(Text text, bool bare) {
+  const auto time = parse_duration(bare && parse_number(text) ? text + "s" : text);
+  if (time && *time > std::chrono::nanoseconds{0}) return *time;
+  return Error{"'" + text + "' must be a time above 0 with its unit, like 40s, 200ms or 2min"};
+}
+
+/// Bytes with their unit.
+Result<std::uint64_t> bytes_in(Text text) {
+  constexpr std::array<std::pair<std::string_view, double>, 8> units{{{"KiB", 0x1p10},
+                                                                      {"MiB", 0x1p20},
+                                                                      {"GiB", 0x1p30},
+                                                                      {"TiB", 0x1p40},
+                                                                      {"kB", 1e3},
+                                                                      {"MB", 1e6},
+                                                                      {"GB", 1e9},
+                                                                      {"TB", 1e12}}};
+  for (const auto& [unit, size] : units) {
+    if (!text.ends_with(unit)) continue;
+    const auto number = parse_number(std::string_view{text}.substr(0, text.size() - unit.size()));
+    if (number && *number > 0 && *number * size < 0x1p62)
+      return static_cast<std::uint64_t>(*number * size);
+  }
+  return Error{"'" + text +
+               "' must be an amount of memory above 0 with its unit, like 512MiB or 4GiB"};
+}
+
+Result<double> above_zero(Text text) {
+  const auto value = parse_number(text);
+  if (value && *value > 0 && *value <= 1e9) return *value;
+  return Error{"'" + text + "' must be a number above 0 and <= 1000000000"};
+}
+
+Result<void> put_name(std::string& into, Text text, const char* what) {
+  if (text.empty()) return Error{std::string{"the name of a "} + what + " is empty"};
+  into = text;
+  return {};
+}
+
+Result<void> put_flag(bool& into, Text text) {
+  into = text == "true";
+  return {};
+}
+
+Result<void> put_barrier(In in) {
+  auto barrier = barrier::parse(in.text, in.contents.rules());
+  if (!barrier) return std::move(barrier).error();
+  if (std::ranges::find(in.job.barriers, *barrier) != in.job.barriers.end())
+    return Error{"'" + in.text + "' is given twice"};
+  in.job.barriers.push_back(*std::move(barrier));
+  return {};
+}
+
+Result<void> put_straggler(In in) {
+  auto straggler = parse_straggler(in.text);
+  if (!straggler) return std::move(straggler).error();
+  in.job.stragglers.push_back(*straggler);
+  return {};
+}
+
+Result<void> put_sampling(In in) {
+  if (in.text != "exact" && in.text != "plain")
+    return Error{"'" + in.text + "' is unknown; valid: exact, plain"};
+  in.job.options.sampling = in.text == "exact" ? sim::Sampling::exact : sim::Sampling::plain;
+  return {};
+}
+
+std::vector<SimKey> world_keys() {
+  const std::string group = "What is simulated";
+  return {
+      {"workers", KeyKind::count, "N", "how many [1000]", group,
+       [](In in) { return put(in.job.options.workers, count_in(in.text, 1, workers_max)); }},
+      {"step-time", KeyKind::text, "LAW",
+       "how long a step takes: const:100ms | exp:100ms | uniform:100ms | gamma:mean=100ms,shape=2 "
+       "| lognormal:mean=100ms,sigma=0.5 | pareto:mean=100ms,alpha=2.5 | trace:FILE, one duration "
+       "a line [the job's delay, else exp:100ms]",
+       group, [](In in) { return put(in.job.step_time, parse_distribution(in.text)); }},
+      {"straggler", KeyKind::texts, "WHO",
+       "slow workers: 1:4x (one, 4 times slower) | 5%:4x (a share); repeatable", group,
+       put_straggler},
+      {"horizon", KeyKind::duration, "T",
+       "virtual time that is simulated [the job's seconds, else 40s]", group,
+       [](In in) { return put(in.job.horizon, time_in(in.text, false)); }},
+      {"steps", KeyKind::count, "N", "a worker that made so many is done [no limit]", group,
+       [](In in) { return put(in.job.options.last, count_in(in.text, 1, 1'000'000'000'000)); }},
+      {"seed", KeyKind::count, "N", "decides all that is random [1]", group,
+       [](In in) { return put(in.job.options.seed, count_in(in.text, 0, UINT64_MAX)); }},
+      {"seeds", KeyKind::count, "N", "runs of each barrier, under seeds that follow each other [1]",
+       group, [](In in) { return put(in.job.seeds, count_in(in.text, 1, 100'000)); }},
+  };
+}
+
+std::vector<SimKey> barrier_keys() {
+  const std::string group = "Barriers";
+  return {
+      {"barrier", KeyKind::texts, "BARRIER",
+       "bsp | ssp:s=4 | asp | pbsp:beta=10 | pssp:s=4,beta=10; repeatable, side by side [bsp, "
+       "ssp:s=4, pbsp:beta=10, pssp:s=4,beta=10, asp]; see below",
+       group, put_barrier},
+      {"mode", KeyKind::text, "MODE",
+       "central | hybrid | peer: who keeps the steps [central; a job file's default is peer]",
+       group, [](In in) { return put(in.job.mode, core::parse_mode(in.text)); }},
+      {"recheck", KeyKind::text, "HOW",
+       "when who waits looks again: arrival | notify | interval:5ms | notify+interval:auto "
+       "[arrival "
+       "where steps are central, else notify+interval:auto]",
+       group, [](In in) { return put(in.job.recheck, barrier::parse_recheck(in.text)); }},
+  };
+}
+
+std::vector<SimKey> job_limit_keys() {
+  const std::string group = "As a job says it";
+  return {
+      {"delay", KeyKind::text, "LAW", "step time where there is no --step-time", group,
+       [](In in) { return put(in.job.delay, parse_distribution(in.text)); }},
+      {"seconds", KeyKind::duration, "T", "horizon where there is no --horizon", group,
+       [](In in) { return put(in.job.seconds, time_in(in.text, true)); }},
+      {"epochs", KeyKind::number, "X", "as many steps as the job's data and batch make of it",
+       group, [](In in) { return put(in.job.epochs, above_zero(in.text)); }},
+  };
+}
+
+std::vector<SimKey> run_keys() {
+  const std::string group = "How";
+  return {
+      {"sampling", KeyKind::text, "HOW",
+       "exact: by the chance of passing | plain: by drawing others, slow; the same law [exact]",
+       group, put_sampling},
+      {"threads", KeyKind::count, "N", "runs at the same time [one for each processor]", group,
+       [](In in) { return put(in.job.threads, count_in(in.text, 1, 4096)); }},
+      {"memory", KeyKind::text, "LIMIT", "refuse what would take more: 512MiB, 4GiB [no limit]",
+       group, [](In in) { return put(in.job.memory_max, bytes_in(in.text)); }},
+  };
+}
+
+std::vector<SimKey> output_keys() {
+  const std::string group = "What comes out";
+  return {
+      {"json", KeyKind::flag, "", "a JSON array with one object for each barrier", group,
+       [](In in) { return put_flag(in.job.json, in.text); }},
+      {"csv", KeyKind::text, "FILE", "a row for each barrier and seed", group,
+       [](In in) { return put_name(in.job.csv, in.text, "file"); }},
+      {"plots", KeyKind::text, "DIR",
+       "pictures (SVG, by gnuplot) with their data and scripts: distribution of steps, progress, "
+       "spread and waiting over time, messages",
+       group, [](In in) { return put_name(in.job.plots, in.text, "folder"); }},
+      {"points", KeyKind::count, "N", "moments of what is shown over time [200]", group,
+       [](In in) { return put(in.job.options.points, count_in(in.text, 1, 100'000)); }},
+      {"quiet", KeyKind::flag, "", "no progress", group,
+       [](In in) { return put_flag(in.job.quiet, in.text); }},
+  };
+}
+
+}  // namespace
+
+const std::vector<SimKey>& sim_keys() {
+  static const std::vector<SimKey> all = [] {
+    std::vector<SimKey> keys;
+    for (auto part : {world_keys(), barrier_keys(), job_limit_keys(), run_keys(), output_keys()})
+      keys.insert(keys.end(), part.begin(), part.end());
+    return keys;
+  }();
+  return all;
+}
+
+const SimKey* find_sim_key(std::string_view name) {
+  const auto at = std::ranges::find(sim_keys(), name, &SimKey::name);
+  return at == sim_keys().end() ? nullptr : &*at;
+}
+
+}  // namespace starling::app

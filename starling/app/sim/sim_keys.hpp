@@ -1,0 +1,33 @@
+/// What `starling sim` can be told: every key is a flag `--key` and a line of a job file, in its
+/// table [sim] or, where a job has the key too, at its top. A new key is one entry in sim_keys.cpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starling/app/contents.hpp"
+#include "starling/app/keys.hpp"
+#include "starling/app/sim/sim_job.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+/// A value on its way into a simulation.
+struct SimKeyInput {
+  SimJob& job;
+  const Contents& contents;
+  const std::string& text;
+};
+
+struct SimKey : KeyForm {
+  /// Puts a value into a simulation, or says what is wrong with it.
+  Result<void> (*set)(const SimKeyInput& in) = nullptr;
+};
+
+[[nodiscard]] const std::vector<SimKey>& sim_keys();
+
+/// Null where there is none of that name.
+[[nodiscard]] const SimKey* find_sim_key(std::string_view name);
+
+}  // namespace starling::app

@@ -1,0 +1,276 @@
+#include "starling/app/sim/sim_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "starling/app/sim/table.hpp"
+#include "starling/app/version.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<std::pair<const char*, std::uint64_t sim::Messages::*>, 6> kinds{
+    {{"arrivals", &sim::Messages::arrivals},
+     {"releases", &sim::Messages::releases},
+     {"queries", &sim::Messages::queries},
+     {"answers", &sim::Messages::answers},
+     {"wishes", &sim::Messages::wishes},
+     {"notices", &sim::Messages::notices}}};
+
+bool has_limit(const SimJob& job) { return job.options.last != barrier::finished; }
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+/// A mean over seeds, with how far it can be trusted where there is more than one.
+std::string mean_text(const Summary& values, int digits) {
+  const auto mean = fmt::format("{:.{}f}", values.mean, digits);
+  return values.count < 2 ? mean : fmt::format("{} ± {:.{}f}", mean, confidence_95(values), digits);
+}
+
+double least(const SimRuns& runs) {
+  return over_runs(runs, [](const SimRun& run) { return run.steps.min; }).min;
+}
+double greatest(const SimRuns& runs) {
+  return over_runs(runs, [](const SimRun& run) { return run.steps.max; }).max;
+}
+double mean_of(const SimRuns& runs, const std::function<double(const SimRun&)>& figure) {
+  return over_runs(runs, figure).mean;
+}
+
+std::vector<std::string> table_row(const SimJob& job, const barrier::Barrier& barrier,
+                                   const SimRuns& runs) {
+  std::vector<std::string> row{
+      barrier::print(barrier),
+      mean_text(over_runs(runs, [](const SimRun& run) { return run.steps.mean; }), 1),
+      fmt::format("{:.1f}", mean_of(runs, [](const SimRun& run) { return run.steps.sd; })),
+      fmt::format("{:.0f}", least(runs)),
+      print_number(std::round(10 * mean_of(runs, [](const SimRun& run) { return run.median; })) /
+                   10),
+      fmt::format("{:.0f}", greatest(runs)),
+      percent(mean_of(runs, [](const SimRun& run) { return run.waiting_share; })),
+      fmt::format("{:.0f}", mean_of(runs, updates_per_second)),
+      fmt::format("{:.2f}", mean_of(runs, messages_a_step))};
+  if (has_limit(job))
+    row.push_back(
+        fmt::format("{:.3g} s", mean_of(runs, [](const SimRun& run) { return run.elapsed_s; })));
+  return row;
+}
+
+std::vector<std::string> straggler_texts(const SimJob& job) {
+  std::vector<std::string> texts;
+  for (const auto& straggler : job.stragglers) texts.push_back(print(straggler));
+  return texts;
+}
+
+bool draws_any(const SimJob& job) {
+  return std::ranges::any_of(job.barriers, [](const auto& b) { return barrier::draws(b); });
+}
+
+/// A whole number where it is one.
+Json number(double value) {
+  if (value == std::floor(value) && value >= 0 && value < 0x1p63)
+    return static_cast<std::uint64_t>(value);
+  return value;
+}
+
+Json run_json(const SimRun& run) {
+  Json json;
+  json["seed"] = run.seed;
+  json["steps"] = {{"mean", run.steps.mean},
+                   {"sd", run.steps.sd},
+                   {"min", number(run.steps.min)},
+                   {"median", number(run.median)},
+                   {"max", number(run.steps.max)}};
+  json["updates"] = run.updates;
+  json["waiting_share"] = run.waiting_share;
+  json["messages"] = run.messages.total();
+  json["max_lag"] = run.max_lag;
+  json["elapsed_s"] = run.elapsed_s;
+  return json;
+}
+
+void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier) {
+  json["barrier"] = barrier::print(barrier);
+  json["mode"] = core::print(job.mode);
+  if (barrier::draws(barrier)) json["recheck"] = barrier::print(job.options.recheck);
+  json["workers"] = job.options.workers;
+  json["step_time"] = print(job.options.step_time);
+  if (const auto slow = straggler_texts(job); !slow.empty()) json["straggler"] = slow;
+  json["horizon_s"] = std::chrono::duration<double>(job.options.horizon).count();
+  if (has_limit(job)) json["steps_limit"] = job.options.last;
+  json["sampling"] = job.options.sampling == sim::Sampling::exact ? "exact" : "plain";
+  json["seed"] = job.options.seed;
+  json["seeds"] = job.seeds;
+}
+
+Json steps_json(const SimRuns& runs) {
+  const auto mean = over_runs(runs, [](const SimRun& run) { return run.steps.mean; });
+  Json json{{"mean", mean.mean}};
+  if (mean.count > 1)
+    json["mean_ci95"] = {mean.mean - confidence_95(mean), mean.mean + confidence_95(mean)};
+  json["sd"] = mean_of(runs, [](const SimRun& run) { return run.steps.sd; });
+  json["min"] = number(least(runs));
+  json["median"] = number(mean_of(runs, [](const SimRun& run) { return run.median; }));
+  json["max"] = number(greatest(runs));
+  return json;
+}
+
+void add_messages(Json& json, const SimRuns& runs) {
+  json["messages"] = number(
+      mean_of(runs, [](const SimRun& r) { return static_cast<double>(r.messages.total()); }));
+  json["messages_a_step"] = mean_of(runs, messages_a_step);
+  for (const auto& [name, kind] : kinds)
+    json["messages_by_kind"][name] = number(
+        mean_of(runs, [&](const SimRun& run) { return static_cast<double>(run.messages.*kind); }));
+}
+
+Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimRuns& runs) {
+  Json json;
+  add_settings(json, job, barrier);
+  json["steps"] = steps_json(runs);
+  json["updates"] =
+      number(mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.updates); }));
+  json["updates_per_s"] = mean_of(runs, updates_per_second);
+  json["waiting_share"] = mean_of(runs, [](const SimRun& run) { return run.waiting_share; });
+  add_messages(json, runs);
+  if (barrier::draws(barrier)) {
+    json["draws"] =
+        number(mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.draws); }));
+    json["passes"] =
+        number(mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.passes); }));
+  }
+  json["max_lag"] =
+      number(over_runs(runs, [](const SimRun& r) { return static_cast<double>(r.max_lag); }).max);
+  json["elapsed_s"] = mean_of(runs, [](const SimRun& run) { return run.elapsed_s; });
+  for (const SimRun& run : runs) json["runs"].push_back(run_json(run));
+  json["version"] = version();
+  return json;
+}
+
+/// A plot with a curve for each barrier.
+template <class Curve>
+Plot with_curves(Plot plot, const SimJob& job, const Simulated& simulated, Curve curve) {
+  for (std::size_t i = 0; i < simulated.size(); ++i)
+    plot.series.push_back(curve(barrier::print(job.barriers[i]), simulated[i]));
+  return plot;
+}
+
+Plot plot_over_time(Plot plot, const SimJob& job, const Simulated& simulated,
+                    double (*figure)(const SimRun&, const sim::Point&)) {
+  plot.x = "virtual time (s)";
+  return with_curves(std::move(plot), job, simulated, [&](const auto& name, const SimRuns& runs) {
+    return over_time(name, runs, figure);
+  });
+}
+
+/// Messages a step by kind; kinds that no barrier sends are left out.
+Plot message_plot(const SimJob& job, const Simulated& simulated) {
+  Plot plot{.name = "messages",
+            .title = "Messages of barrier control",
+            .y = "messages a step",
+            .style = PlotStyle::stacked};
+  for (const auto& barrier : job.barriers) plot.labels.push_back(barrier::print(barrier));
+  for (const auto& [name, kind] : kinds) {
+    Series series{name, {}};
+    for (std::size_t i = 0; i < simulated.size(); ++i)
+      series.points.push_back(
+          {static_cast<double>(i), mean_of(simulated[i], [&, of = kind](const SimRun& run) {
+             return static_cast<double>(run.messages.*of) /
+                    std::max(1.0, static_cast<double>(run.updates));
+           })});
+    if (std::ranges::any_of(series.points, [](const PlotPoint& p) { return p.y > 0; }))
+      plot.series.push_back(std::move(series));
+  }
+  return plot;
+}
+
+}  // namespace
+
+std::string describe(const SimJob& job) {
+  const auto& options = job.options;
+  std::string text =
+      fmt::format("{} worker{}, {}, steps {}", options.workers, options.workers == 1 ? "" : "s",
+                  core::print(job.mode), print(options.step_time));
+  if (!job.stragglers.empty())
+    text += fmt::format(", stragglers {}", fmt::join(straggler_texts(job), ", "));
+  text += ", " + print_duration(options.horizon);
+  if (has_limit(job)) text += fmt::format(", at most {} steps each", options.last);
+  if (draws_any(job)) text += ", recheck " + barrier::print(options.recheck);
+  const auto last = options.seed + (job.seeds - 1);
+  return text + (job.seeds == 1 ? fmt::format(", seed {}", options.seed)
+                                : fmt::format(", seeds {} to {}", options.seed, last));
+}
+
+std::string sim_table(const SimJob& job, const Simulated& simulated) {
+  TextTable table{
+      {"barrier", "steps", "sd", "min", "median", "max", "waiting", "updates/s", "messages/step"}};
+  if (has_limit(job)) table.head.emplace_back("ended");
+  for (std::size_t i = 0; i < simulated.size(); ++i)
+    table.rows.push_back(table_row(job, job.barriers[i], simulated[i]));
+  return describe(job) + "\n" + plain_text(table);
+}
+
+std::string sim_json(const SimJob& job, const Simulated& simulated) {
+  Json all = Json::array();
+  for (std::size_t i = 0; i < simulated.size(); ++i)
+    all.push_back(barrier_json(job, job.barriers[i], simulated[i]));
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string sim_csv(const SimJob& job, const Simulated& simulated) {
+  TextTable table{{"barrier", "workers", "seed", "steps_mean", "steps_sd", "steps_min",
+                   "steps_median", "steps_max", "waiting_share", "updates", "updates_per_s",
+                   "max_lag", "elapsed_s", "draws", "passes", "messages"}};
+  for (const auto& [name, kind] : kinds) table.head.emplace_back(name);
+  for (std::size_t i = 0; i < simulated.size(); ++i)
+    for (const SimRun& run : simulated[i]) {
+      std::vector<std::string> row{barrier::print(job.barriers[i]), std::to_string(run.workers),
+                                   std::to_string(run.seed)};
+      for (const double value :
+           {run.steps.mean, run.steps.sd, run.steps.min, run.median, run.steps.max,
+            run.waiting_share, static_cast<double>(run.updates), updates_per_second(run),
+            static_cast<double>(run.max_lag), run.elapsed_s, static_cast<double>(run.draws),
+            static_cast<double>(run.passes), static_cast<double>(run.messages.total())})
+        row.push_back(print_number(value));
+      for (const auto& [name, kind] : kinds) row.push_back(std::to_string(run.messages.*kind));
+      table.rows.push_back(std::move(row));
+    }
+  return csv_text(table);
+}
+
+std::vector<std::string> sim_plot_names() {
+  return {"steps", "progress", "spread", "waiting", "messages"};
+}
+
+std::vector<Plot> sim_plots(const SimJob& job, const Simulated& simulated) {
+  return {
+      with_curves({.name = "steps",
+                   .title = "How far the workers came",
+                   .x = "steps",
+                   .y = "share of workers",
+                   .style = PlotStyle::steps},
+                  job, simulated, steps_cdf),
+      plot_over_time({.name = "progress", .title = "Progress", .y = "steps, mean of the workers"},
+                     job, simulated,
+                     [](const SimRun& run, const sim::Point& point) {
+                       return static_cast<double>(point.updates) / static_cast<double>(run.workers);
+                     }),
+      plot_over_time({.name = "spread", .title = "Spread", .y = "steps, fastest less slowest"}, job,
+                     simulated,
+                     [](const SimRun&, const sim::Point& point) {
+                       return static_cast<double>(point.max - point.min);
+                     }),
+      plot_over_time({.name = "waiting", .title = "Waiting", .y = "share of workers"}, job,
+                     simulated,
+                     [](const SimRun&, const sim::Point& point) { return point.waiting; }),
+      message_plot(job, simulated),
+  };
+}
+
+}  // namespace starling::app

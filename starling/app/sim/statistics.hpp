@@ -1,0 +1,34 @@
+/// Figures of repeated measurements: means, spreads and how far a mean can be trusted. Plain
+/// functions of values; any thread.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace starling::app {
+
+/// A set of values in figures.
+struct Summary {
+  std::size_t count = 0;
+  double mean = 0;
+  /// The standard deviation of a sample (divided by count - 1); 0 for fewer than two values.
+  double sd = 0;
+  double min = 0;
+  double max = 0;
+};
+
+/// All 0 for no values.
+[[nodiscard]] Summary summarise(std::span<const double> values);
+
+/// The standard error of the mean: sd / sqrt(count); 0 for fewer than two values.
+[[nodiscard]] double standard_error(const Summary& values);
+
+/// Half the width of the 95 % confidence interval of the mean, by Student's t distribution; 0 for
+/// fewer than two values, of which none can be had.
+[[nodiscard]] double confidence_95(const Summary& values);
+
+/// Student's t: with `degrees` of freedom, a value lies in [-t, t] with probability 0.95.
+/// Requires: degrees > 0.
+[[nodiscard]] double student_t_95(std::size_t degrees);
+
+}  // namespace starling::app

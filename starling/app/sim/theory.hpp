@@ -1,0 +1,35 @@
+/// What theory says of the lag under PSP (Wang, Catterall, Mortier, arXiv 1709.07772): bounds on
+/// the means over the workers. Plain functions; any thread.
+///
+/// With r the staleness, F the distribution of the lag and beta the size of the sample, let
+/// a = F(r)^beta be the chance that none of a sample lags more than r. Over T steps:
+///
+///     S = (1-a) / (F(r)(1-a) + a - a^(T-r+1))
+///     mean lag          <= S (r(r+1)/2 + a(r+2)/(1-a)^2)
+///     mean squared lag  <= S (r(r+1)(2r+1)/6 + a(r^2+4)/(1-a)^3)
+#pragma once
+
+#include <cstddef>
+
+namespace starling::app {
+
+struct LagTheory {
+  double r = 4;
+  double beta = 1;
+  double steps = 10000;
+};
+
+/// Requires: 0 < a < 1, and so for all of these.
+[[nodiscard]] double mean_lag_bound(const LagTheory& theory, double a);
+
+/// To be looked at, not relied on: as a -> 0 it falls below the exact sum.
+[[nodiscard]] double mean_squared_lag_bound(const LagTheory& theory, double a);
+
+/// Where the bound on the mean lag is smallest.
+struct LagMinimum {
+  double a = 0;
+  double bound = 0;
+};
+[[nodiscard]] LagMinimum smallest_mean_lag(const LagTheory& theory);
+
+}  // namespace starling::app
