@@ -266,6 +266,62 @@ class InspectArguments {
   std::string seed_ = "1";
 };
 
+class ReproArguments {
+ public:
+  explicit ReproArguments(CLI::App& program)
+      : command_(program, "repro", "reproduce a paper's experiments as a report") {
+    CLI::App& app = command_.app();
+    app.add_option("WHAT", options_.what, "psp: Probabilistic Synchronous Parallel")
+        ->type_name("")
+        ->required();
+    app.add_option("--out", options_.out, "the report, one HTML file [psp.html]")
+        ->type_name("FILE.html");
+    app.add_option("--data", options_.data,
+                   wrapped("its data and plots [beside it, named after it: psp-data]"))
+        ->type_name("DIR");
+    app.add_option("--markdown", options_.markdown, "also as a page of Markdown, with its pictures")
+        ->type_name("DIR");
+    app.add_option("--seeds", seeds_, "runs of each setting [20]")->type_name("N");
+    app.add_option("--seed", seed_, "the first of them [1]")->type_name("N");
+    app.add_option("--threads", threads_, "runs at the same time [one for each processor]")
+        ->type_name("N");
+    app.add_flag("--quick", options_.quick, "2 seeds, fewer settings: to see that all works");
+    app.add_flag("--quiet", options_.quiet, "no progress");
+  }
+  [[nodiscard]] const Command& command() const { return command_; }
+
+  [[nodiscard]] Result<int> run() const {
+    ReproOptions options = options_;
+    if (options.quick) options.seeds = 2;
+    if (auto put = put_count(options.seeds, "--seeds", seeds_, 1, 100'000); !put)
+      return std::move(put).error();
+    if (auto put = put_count(options.seed, "--seed", seed_, 0, UINT64_MAX); !put)
+      return std::move(put).error();
+    if (auto put = put_count(options.threads, "--threads", threads_, 1, 4096); !put)
+      return std::move(put).error();
+    return repro_command(options);
+  }
+
+ private:
+  /// An empty text leaves the default.
+  static Result<void> put_count(std::uint64_t& into, const std::string& flag,
+                                const std::string& text, std::uint64_t least, std::uint64_t most) {
+    if (text.empty()) return {};
+    const auto count = parse_count(text);
+    if (!count || *count < least || *count > most)
+      return Error{flag + ": '" + text + "' must be a whole number >= " + std::to_string(least) +
+                   " and <= " + std::to_string(most)};
+    into = *count;
+    return {};
+  }
+
+  Command command_;
+  ReproOptions options_;
+  std::string seeds_;
+  std::string seed_;
+  std::string threads_;
+};
+
 /// All of the command line, as declared.
 class CommandLine {
  public:
@@ -307,14 +363,15 @@ class CommandLine {
     if (program_.get_subcommands().empty()) return without_command();
     const CLI::App& chosen = *program_.get_subcommands()[0];
     for (const Command* command : std::initializer_list<const Command*>{
-             &train_.command(), &sim_.command(), &evaluate_.command(), &predict_.command(),
-             &inspect_.command(), &barriers_, &models_})
+             &train_.command(), &sim_.command(), &repro_.command(), &evaluate_.command(),
+             &predict_.command(), &inspect_.command(), &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
     if (name == "evaluate") return evaluate_.run(evaluate_command, contents_);
     if (name == "predict") return predict_.run(predict_command, contents_);
     if (name == "inspect") return inspect_.run(contents_);
+    if (name == "repro") return repro_.run();
     if (name == "barriers") return barriers_command(contents_);
     if (name == "models") return models_command(contents_);
     const bool simulates = name == "sim";
@@ -349,6 +406,7 @@ class CommandLine {
                       job_keys(), read_job_file, train_footer(contents_)};
   JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",
                     sim_keys(), read_sim_file, sim_footer(contents_)};
+  ReproArguments repro_{program_};
   EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", contents_};
   EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",
                              contents_};

@@ -39,6 +39,25 @@ struct EvaluateOptions {
 [[nodiscard]] Result<int> sim_command(const Contents& contents, const Settings& settings,
                                       const std::string& job_file);
 
+struct ReproOptions {
+  /// Whose experiments: psp.
+  std::string what;
+  std::string out = "psp.html";
+  /// The folder of the report's data; empty: beside it, its name without its ending and -data.
+  std::string data;
+  /// A folder for the report as a page of Markdown with its pictures; empty for none.
+  std::string markdown;
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 20;
+  /// Runs at the same time; 0: one for each processor.
+  std::size_t threads = 0;
+  /// Fewer settings and less data.
+  bool quick = false;
+  bool quiet = false;
+};
+/// Every experiment of a paper, simulated, as a report.
+[[nodiscard]] Result<int> repro_command(const ReproOptions& options);
+
 /// A data source or a saved model, in figures.
 [[nodiscard]] Result<int> inspect_command(const Contents& contents, const std::string& what,
                                           std::uint64_t seed);

@@ -28,7 +28,7 @@ TEST(Help, IsPrintedWithoutArguments) {
   const Ran ran = starling(folder, "");
   EXPECT_EQ(ran.code, 0);
   for (const char* command :
-       {"train", "sim", "evaluate", "predict", "inspect", "barriers", "models"})
+       {"train", "sim", "repro", "evaluate", "predict", "inspect", "barriers", "models"})
     EXPECT_TRUE(holds(ran.out, std::string{"\n  "} + command + " ")) << ran.out;
   EXPECT_EQ(ran.out, starling(folder, "--help").out);
   EXPECT_EQ(ran.err, "");
@@ -76,7 +76,7 @@ TEST(Flags, MayStandBeforeTheJobFile) {
 TEST(Help, ExistsForEachCommand) {
   const Folder folder;
   for (const char* command :
-       {"train", "sim", "evaluate", "predict", "inspect", "barriers", "models"}) {
+       {"train", "sim", "repro", "evaluate", "predict", "inspect", "barriers", "models"}) {
     const Ran ran = starling(folder, std::string{command} + " --help");
     EXPECT_EQ(ran.code, 0);
     EXPECT_TRUE(holds(ran.out, std::string{"Usage: starling "} + command)) << ran.out;

@@ -17,7 +17,8 @@ constexpr const char* style =
     "h1,h2{line-height:1.2}h2{margin-top:2.5rem}"
     "table{border-collapse:collapse;margin:1rem 0;font-size:.9rem}"
     "th,td{border-bottom:1px solid #ddd;padding:.25rem .7rem;text-align:right}"
-    "th:first-child,td:first-child{text-align:left}th{border-bottom:2px solid #888}"
+    "th:first-child,td:first-child,.words th,.words td{text-align:left}th{border-bottom:2px solid "
+    "#888}"
     "figure{margin:1rem 0}figcaption{color:#555;font-size:.9rem}svg{max-width:100%;height:auto}";
 
 void replace_all(std::string& text, std::string_view from, const std::string& to) {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -32,13 +33,27 @@ std::string quoted(const std::string& text) {
   return out + "\"";
 }
 
+/// The name as gnuplot takes it: letters, digits and underscores.
+std::string identifier(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+/// Such names leave the curves too little room beside them.
+bool has_long_names(const Plot& plot) {
+  constexpr std::size_t long_name = 22;
+  return std::ranges::any_of(plot.series,
+                             [](const Series& s) { return s.name.size() > long_name; });
+}
+
 std::string settings(const Plot& plot) {
   std::string text = fmt::format(
       "set terminal svg size 720,440 font \"sans-serif,13\" background \"white\" noenhanced "
       "name {}\n"
       "set title {}\nset xlabel {}\nset ylabel {}\nset grid lc rgb \"#dddddd\"\n"
-      "set key outside right top vertical\n",
-      quoted(plot.name), quoted(plot.title), quoted(plot.x), quoted(plot.y));
+      "set key {}\n",
+      quoted(identifier(plot.name)), quoted(plot.title), quoted(plot.x), quoted(plot.y),
+      has_long_names(plot) ? "below" : "outside right top vertical");
   if (plot.log_x) text += "set logscale x\n";
   if (plot.log_y) text += "set logscale y\n";
   if (plot.style != PlotStyle::stacked) return text;
@@ -68,9 +83,10 @@ const char* style_text(PlotStyle style) {
 std::string command(const Plot& plot, const std::string& source) {
   std::string text = "plot ";
   for (std::size_t i = 0; i < plot.series.size(); ++i)
-    text += fmt::format("{}{} index {} {} lc rgb \"{}\" title {}", i == 0 ? "" : ", \\\n  ", source,
-                        i, style_text(plot.style), colours[i % colours.size()],
-                        quoted(plot.series[i].name));
+    text += fmt::format(
+        "{}{} index {} {} lc rgb \"{}\" title {}", i == 0 ? "" : ", \\\n  ", source, i,
+        plot.series[i].is_marked ? "using 1:2 with points pt 7 ps 1.2" : style_text(plot.style),
+        colours[i % colours.size()], quoted(plot.series[i].name));
   return text + "\n";
 }
 

@@ -17,7 +17,9 @@ struct PlotPoint {
 
 struct Series {
   std::string name;
-  std::vector<PlotPoint> points;
+  std::vector<PlotPoint> points{};
+  /// Drawn as points alone, whatever the plot's style.
+  bool is_marked = false;
 };
 
 /// How all series of a plot are drawn.

@@ -63,7 +63,7 @@ Series steps_cdf(const std::string& name, const SimRuns& runs) {
       all[step] += workers;
       count += workers;
     }
-  Series series{name, {}};
+  Series series{.name = name};
   if (!all.empty()) series.points.push_back({static_cast<double>(all.begin()->first), 0});
   std::uint64_t below = 0;
   for (const auto& [step, workers] : all) {
@@ -76,7 +76,7 @@ Series steps_cdf(const std::string& name, const SimRuns& runs) {
 
 Series over_time(const std::string& name, const SimRuns& runs,
                  const std::function<double(const SimRun&, const sim::Point&)>& figure) {
-  Series series{name, {}};
+  Series series{.name = name};
   std::size_t points = 0;
   for (const SimRun& run : runs) points = std::max(points, run.curve.size());
   for (std::size_t i = 0; i < points; ++i) {

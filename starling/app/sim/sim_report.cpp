@@ -239,7 +239,7 @@ Plot message_plot(const SimJob& job, const Simulated& simulated) {
             .style = PlotStyle::stacked};
   for (const auto& barrier : job.barriers) plot.labels.push_back(barrier::print(barrier));
   for (const auto& [name, kind] : kinds) {
-    Series series{name, {}};
+    Series series{.name = name};
     for (std::size_t i = 0; i < simulated.size(); ++i)
       series.points.push_back(
           {static_cast<double>(i), mean_of(simulated[i], [&, of = kind](const SimRun& run) {

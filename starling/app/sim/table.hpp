@@ -12,6 +12,8 @@ struct TextTable {
   std::vector<std::string> head;
   /// Each as long as the head.
   std::vector<std::vector<std::string>> rows{};
+  /// All columns hold words and stand to the left.
+  bool is_words = false;
 };
 
 /// Columns under each other, two spaces between them, a line for each row.

@@ -9,7 +9,7 @@ namespace starling::sim {
 namespace {
 
 /// Enough that few buckets are touched, few enough that sorting stays in the nearest cache.
-constexpr std::uint64_t events_per_bucket = 128;
+constexpr std::uint64_t events_per_bucket = 512;
 /// Beyond so many mean steps few events lie, unless everyone is a straggler.
 constexpr std::uint64_t means_in_ring = 8;
 constexpr std::uint64_t ring_min = 64;

@@ -30,6 +30,13 @@ class StepQueue {
   /// The next event; nullopt where there is none.
   [[nodiscard]] std::optional<Event> pop();
 
+  /// A worker that is due soon, to have its memory fetched; nullopt where that is not known.
+  [[nodiscard]] std::optional<core::WorkerId> soon() const {
+    constexpr std::size_t ahead = 8;
+    if (next_ + ahead >= due_.size()) return std::nullopt;
+    return static_cast<core::WorkerId>(due_[next_ + ahead]);
+  }
+
  private:
   /// Time since the bucket's beginning above, worker below: sorting sorts by both.
   using Key = std::uint64_t;

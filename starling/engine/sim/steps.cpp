@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <memory>
+#include <numeric>
 #include <optional>
 
 #include "starling/barrier/sampling.hpp"
@@ -66,6 +66,7 @@ class Simulation {
     std::uint64_t events = 0;
     while (const auto event = queue_.pop()) {
       if (++events % 65536 == 0 && !progress()) break;
+      if (const auto soon = queue_.soon()) __builtin_prefetch(&steps_[*soon], 1);
       pass_time(event->at);
       happen(event->worker);
       if (standing_.running() == 0) break;
@@ -217,12 +218,18 @@ class Simulation {
 
   /// Looks at the others once: may the worker pass?
   Verdict consider(WorkerId worker) {
-    const Step step = steps_[worker];
-    if (free_ || barrier::floor(options_.barrier, step) == Step{0}) return {true};
+    if (free_ || asks_nobody(worker)) return {true};
     if (clocked_) ++waiters_[worker].draw;
     const Verdict verdict = by_chance_ ? consider_by_chance(worker) : consider_plainly(worker);
     if (draws_) count_draws(1, verdict.pass ? 1 : 0);
     return verdict;
+  }
+
+  /// See barrier::floor; the groups have it at hand.
+  [[nodiscard]] bool asks_nobody(WorkerId worker) const {
+    const Step step = steps_[worker];
+    return by_chance_ ? standing_.group(step).floor == 0
+                      : barrier::floor(options_.barrier, step) == Step{0};
   }
 
   Verdict consider_by_chance(WorkerId worker) {
@@ -238,9 +245,7 @@ class Simulation {
   }
 
   Verdict consider_plainly(WorkerId worker) {
-    const auto others = static_cast<std::uint32_t>(options_.workers - 1);
-    const auto sees = static_cast<std::uint32_t>(barrier::observes(options_.barrier, others));
-    barrier::draw(others, sees, draw_random_, picks_);
+    pick_others();
     const auto floor = barrier::floor(options_.barrier, steps_[worker]);
     seen_.clear();
     std::uint64_t laggards = 0;
@@ -255,6 +260,15 @@ class Simulation {
     }
     verdict.pass = barrier::admits(options_.barrier, steps_[worker], seen_);
     return verdict;
+  }
+
+  /// Whom a worker sees, as numbers among the others: everyone, or a draw.
+  void pick_others() {
+    const auto others = static_cast<std::uint32_t>(options_.workers - 1);
+    const auto sees = static_cast<std::uint32_t>(barrier::observes(options_.barrier, others));
+    if (draws_) return barrier::draw(others, sees, draw_random_, picks_);
+    picks_.resize(sees);
+    std::iota(picks_.begin(), picks_.end(), 0U);
   }
 
   /// A refused draw: who or what makes the worker draw again?
@@ -366,7 +380,7 @@ Result<void> check_slowness(const StepOptions& options) {
 
 Result<void> check(const StepOptions& options) {
   constexpr std::size_t workers_max = std::size_t{1} << 31U;
-  constexpr Time horizon_max = std::chrono::hours{24 * 365 * 200LL};
+  constexpr Time horizon_max = std::chrono::hours{24LL * 365 * 200};
   if (options.workers == 0 || options.workers > workers_max)
     return Error{"workers: " + std::to_string(options.workers) + "; valid: 1 to " +
                  std::to_string(workers_max)};

@@ -89,8 +89,8 @@ struct Messages {
 
 struct StepResult {
   /// By worker, at the end.
-  std::vector<Step> steps;
-  std::vector<Point> curve;
+  std::vector<Step> steps = {};
+  std::vector<Point> curve = {};
   /// Steps finished by all workers.
   std::uint64_t updates = 0;
   /// Draws of others, and those that let the worker pass.
@@ -98,7 +98,7 @@ struct StepResult {
   std::uint64_t passes = 0;
   /// Of the time that workers were at work or waiting, the share spent waiting.
   double waiting_share = 0;
-  Messages messages;
+  Messages messages = {};
   /// Virtual; less than the horizon where everyone was done or on_progress ended it.
   Time elapsed{};
   /// The largest distance there ever was between the fastest and the slowest running worker.

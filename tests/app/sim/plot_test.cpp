@@ -6,7 +6,7 @@ namespace starling::app {
 namespace {
 
 Plot small_plot(PlotStyle style) {
-  Plot plot{.name = "small", .title = "A \"small\" plot", .x = "x", .y = "y", .style = style};
+  Plot plot{.name = "small-plot", .title = "A \"small\" plot", .x = "x", .y = "y", .style = style};
   plot.series = {{"pbsp_beta", {{0, 1, 0.5}, {1, 2.25, 0.5}}}, {"asp", {{0, 3, 0}, {1, 4, 0}}}};
   if (style == PlotStyle::stacked) plot.labels = {"one", "two"};
   return plot;
@@ -19,8 +19,9 @@ TEST(PlotText, HasEachSeriesAsABlockOfItsOwn) {
 
 TEST(PlotText, OfAScriptNamesItsFilesAndQuotesWhatPeopleRead) {
   const std::string script = plot_script(small_plot(PlotStyle::points));
-  for (const char* part : {"set output \"small.svg\"", "\"small.dat\" index 1", "yerrorlines",
-                           "set title \"A \\\"small\\\" plot\"", "title \"pbsp_beta\""})
+  for (const char* part :
+       {"set output \"small-plot.svg\"", "\"small-plot.dat\" index 1", "yerrorlines",
+        "set title \"A \\\"small\\\" plot\"", "title \"pbsp_beta\""})
     EXPECT_NE(script.find(part), std::string::npos) << part << "\nis not in\n" << script;
 }
 
@@ -48,7 +49,7 @@ TEST(FailedPlot, SaysWhatGnuplotSaid) {
   empty.series = {{"nothing", {}}};
   const auto svg = draw(empty);
   ASSERT_FALSE(svg);
-  EXPECT_NE(svg.error().message.find("gnuplot could not draw small"), std::string::npos)
+  EXPECT_NE(svg.error().message.find("gnuplot could not draw small-plot"), std::string::npos)
       << svg.error().message;
 }
 

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "starling/engine/sim/steps.hpp"
 #include "starling/starling.hpp"
 
 namespace {
@@ -42,6 +43,10 @@ int main() {
   const Table table{1, 0, Table::Dense{{1.0F, 2.0F}}, {0.0F, 1.0F}};
   const std::vector<std::uint32_t> rows{1};
   if (table.select(rows).label(0) != 1.0F) return 2;
+
+  starling::sim::StepOptions simulated;
+  simulated.barrier = starling::barrier::parse("bsp").value();
+  if (starling::sim::simulate(simulated).max_lag != 1) return 3;
 
   const std::array arguments{"outside", "train", "--data",  "linear:d=3,n=200", "--model", "mean",
                              "--steps", "3",     "--quiet", "--workers",        "3"};

@@ -1,0 +1,126 @@
+#include "starling/app/sim/findings.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+/// How far the published figures can be misread.
+constexpr double misread = 0.03;
+constexpr double near = 0.10;
+
+double mean_of(const SimRuns& runs, const std::function<double(const SimRun&)>& figure) {
+  return over_runs(runs, figure).mean;
+}
+
+/// "19.8, 338-471": the spread of the workers, as a mean over the seeds and as the limits of all.
+std::string spread_text(const SimRuns& runs) {
+  return fmt::format("{:.1f}, {:.0f}-{:.0f}", mean_sd(runs),
+                     over_runs(runs, [](const SimRun& run) { return run.steps.min; }).min,
+                     over_runs(runs, [](const SimRun& run) { return run.steps.max; }).max);
+}
+
+}  // namespace
+
+std::string print(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::reproduced:
+      return "reproduced";
+    case Verdict::close:
+      return "close";
+    case Verdict::not_reproduced:
+      return "not reproduced";
+  }
+  return {};
+}
+
+Picture Findings::add(Plot plot, const std::string& caption) {
+  Picture picture{plot.name, caption, {}};
+  plots.push_back(std::move(plot));
+  return picture;
+}
+
+void Findings::add(const std::string& what, const std::string& published, const std::string& here,
+                   bool holds) {
+  claims.push_back({what, published, here, holds ? Verdict::reproduced : Verdict::not_reproduced});
+}
+
+void Findings::add(const std::string& what, double published, const Summary& here) {
+  const double off = std::abs(here.mean / published - 1);
+  claims.push_back({what, print_number(published), with_error(here),
+                    off <= misread ? Verdict::reproduced
+                    : off <= near  ? Verdict::close
+                                   : Verdict::not_reproduced});
+}
+
+std::string with_error(const Summary& values, int digits) {
+  const auto mean = fmt::format("{:.{}f}", values.mean, digits);
+  return values.count < 2 ? mean
+                          : fmt::format("{} ± {:.{}f}", mean, standard_error(values), digits);
+}
+
+Summary mean_steps(const SimRuns& runs) {
+  return over_runs(runs, [](const SimRun& run) { return run.steps.mean; });
+}
+
+double mean_sd(const SimRuns& runs) {
+  return mean_of(runs, [](const SimRun& run) { return run.steps.sd; });
+}
+
+TextTable progress_table(const Lab& lab, const std::string& head,
+                         const std::vector<WorldRow>& rows) {
+  TextTable table{{head, "steps", "sd", "min", "median", "max", "waiting", "messages a step"}};
+  for (const auto& [label, world] : rows) {
+    const SimRuns& runs = lab.of(world);
+    table.rows.push_back(
+        {label, with_error(mean_steps(runs)), fmt::format("{:.1f}", mean_sd(runs)),
+         fmt::format("{:.0f}",
+                     over_runs(runs, [](const SimRun& run) { return run.steps.min; }).min),
+         fmt::format("{:.1f}", mean_of(runs, [](const SimRun& run) { return run.median; })),
+         fmt::format("{:.0f}",
+                     over_runs(runs, [](const SimRun& run) { return run.steps.max; }).max),
+         fmt::format("{:.1f} %",
+                     100 * mean_of(runs, [](const SimRun& run) { return run.waiting_share; })),
+         with_error(over_runs(runs, messages_a_step), 2)});
+  }
+  return table;
+}
+
+void want(Lab& lab, const Sweep& sweep) {
+  for (const auto& barrier : sweep.barriers)
+    for (const double value : sweep.values) lab.want(sweep.world(barrier, value));
+}
+
+std::vector<Series> sweep_series(const Lab& lab, const Sweep& sweep) {
+  std::vector<Series> all;
+  for (const auto& barrier : sweep.barriers) {
+    Series series{.name = barrier};
+    for (const double value : sweep.values) {
+      const auto steps = mean_steps(lab.of(sweep.world(barrier, value)));
+      series.points.push_back({value, steps.mean, standard_error(steps)});
+    }
+    all.push_back(std::move(series));
+  }
+  return all;
+}
+
+TextTable sweep_table(const Lab& lab, const std::string& head, const Sweep& sweep,
+                      const std::string& unit) {
+  TextTable table{{head}};
+  for (const auto& barrier : sweep.barriers) table.head.push_back(barrier);
+  for (const double value : sweep.values) {
+    std::vector<std::string> row{print_number(value) + unit};
+    for (const auto& barrier : sweep.barriers) {
+      const SimRuns& runs = lab.of(sweep.world(barrier, value));
+      row.push_back(with_error(mean_steps(runs)) + " (" + spread_text(runs) + ")");
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,73 @@
+/// What a report's experiments find: claims with their verdicts, pictures, and the words and
+/// figures around them. Plain values and functions; any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "starling/app/sim/document.hpp"
+#include "starling/app/sim/lab.hpp"
+#include "starling/app/sim/plot.hpp"
+
+namespace starling::app {
+
+enum class Verdict {
+  reproduced,
+  /// Off by more than the published figure can be misread, but not by much.
+  close,
+  not_reproduced,
+};
+[[nodiscard]] std::string print(Verdict verdict);
+
+/// Something published, beside what was found.
+struct Claim {
+  std::string what;
+  std::string published;
+  std::string here;
+  Verdict verdict = Verdict::not_reproduced;
+};
+
+struct Findings {
+  std::vector<Claim> claims;
+  std::vector<Plot> plots;
+
+  /// Adds a plot; what stands for it in a section until it is drawn.
+  Picture add(Plot plot, const std::string& caption);
+  /// Adds a claim that is either so or not.
+  void add(const std::string& what, const std::string& published, const std::string& here,
+           bool holds);
+  /// Adds a number, read off a plot with an error of some 3 %: up to that it is reproduced, up to
+  /// 10 % close. `here` is a mean and its standard error.
+  void add(const std::string& what, double published, const Summary& here);
+};
+
+/// "257.9 ± 0.2": the mean and its standard error.
+[[nodiscard]] std::string with_error(const Summary& values, int digits = 1);
+
+/// Means of the runs' figures: steps (with its standard error), sd, min, median, max.
+[[nodiscard]] Summary mean_steps(const SimRuns& runs);
+[[nodiscard]] double mean_sd(const SimRuns& runs);
+
+/// A row for each world: progress with its standard error, spread, waiting, messages. `label` names
+/// the rows.
+struct WorldRow {
+  std::string label;
+  World world;
+};
+[[nodiscard]] TextTable progress_table(const Lab& lab, const std::string& head,
+                                       const std::vector<WorldRow>& rows);
+
+/// A curve for each barrier over a quantity that is swept: mean steps with standard errors.
+/// `world` makes the world of a barrier and a value.
+struct Sweep {
+  std::vector<std::string> barriers;
+  std::vector<double> values;
+  World (*world)(const std::string& barrier, double value);
+};
+void want(Lab& lab, const Sweep& sweep);
+[[nodiscard]] std::vector<Series> sweep_series(const Lab& lab, const Sweep& sweep);
+/// A row for each value, a column for each barrier: "mean ± error (sd, min-max)".
+[[nodiscard]] TextTable sweep_table(const Lab& lab, const std::string& head, const Sweep& sweep,
+                                    const std::string& unit);
+
+}  // namespace starling::app

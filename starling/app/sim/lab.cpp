@@ -1,0 +1,95 @@
+#include "starling/app/sim/lab.hpp"
+
+#include "starling/app/sim/linear_learner.hpp"
+#include "starling/app/sim/parallel.hpp"
+#include "starling/app/sim/run_display.hpp"
+#include "starling/base/straggler.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+sim::StepOptions options_of(const World& world, std::uint64_t seed) {
+  sim::StepOptions options{.workers = world.workers,
+                           .barrier = barrier::parse(world.barrier).value(),
+                           .recheck = barrier::parse_recheck(world.recheck).value(),
+                           .seed = seed};
+  if (!world.straggler.empty())
+    options.slowness = slowness({parse_straggler(world.straggler).value()}, world.workers).value();
+  return options;
+}
+
+/// The error falls to this before a run ends that is not to last the whole time.
+constexpr double error_end = 0.5 * Lab::error_goal;
+
+}  // namespace
+
+const std::vector<std::string>& published_five() {
+  static const std::vector<std::string> all{"bsp", "ssp:s=4", "pbsp:beta=10", "pssp:s=4,beta=10",
+                                            "asp"};
+  return all;
+}
+
+void Lab::want_learning(const World& world, bool whole) {
+  auto& wanted = learned_[world];
+  wanted.whole = wanted.whole || whole;
+}
+
+void Lab::run() {
+  simulate();
+  learn();
+}
+
+void Lab::simulate() {
+  std::vector<sim::StepOptions> options;
+  for (const auto& [world, runs] : runs_)
+    for (std::uint64_t i = 0; i < options_.seeds; ++i)
+      options.push_back(options_of(world, options_.seed + i));
+  RunDisplay display{options_.quiet, "simulating"};
+  auto made = simulate_all(options, options_.threads, [&](double share) { display.show(share); });
+  display.finish(made);
+  auto at = made.begin();
+  for (auto& [world, runs] : runs_)
+    for (std::uint64_t i = 0; i < options_.seeds; ++i) runs.push_back(std::move(*at++));
+}
+
+void Lab::learn() {
+  struct Piece {
+    const World& world;
+    bool whole;
+    LearningRun& run;
+  };
+  std::vector<Piece> pieces;
+  for (auto& [world, learned] : learned_) {
+    learned.runs.resize(options_.seeds);
+    for (std::uint64_t i = 0; i < options_.seeds; ++i) {
+      learned.runs[i].seed = options_.seed + i;
+      pieces.push_back({world, learned.whole, learned.runs[i]});
+    }
+  }
+  const std::size_t samples = options_.quick ? 4000 : 20000;
+  const auto problem = LinearProblem::make(parameters, samples, options_.seed).value();
+  Shares shares{pieces.size()};
+  RunDisplay display{options_.quiet, "learning"};
+  for_each_piece(
+      pieces.size(), options_.threads,
+      [&](std::size_t i) {
+        const Piece& piece = pieces[i];
+        LinearLearner learner{
+            problem,
+            {.workers = piece.world.workers, .rate = rate, .batch = batch, .seed = piece.run.seed}};
+        auto options = options_of(piece.world, piece.run.seed);
+        if (!piece.whole) options.horizon = 400s;
+        options.on_progress = [&](double share) {
+          shares.set(i, share);
+          return piece.whole || learner.error() > error_end;
+        };
+        static_cast<void>(sim::simulate(options, &learner));
+        piece.run.errors = learner.errors();
+        shares.set(i, 1);
+      },
+      [&] { display.show(shares.mean()); });
+}
+
+}  // namespace starling::app

@@ -1,0 +1,92 @@
+/// Runs what the experiments of a report ask for: each setting once, however many want it, all of
+/// them side by side. One thread; run() uses more.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "starling/app/sim/plot.hpp"
+#include "starling/app/sim/runs.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+/// One setting of the published simulation: steps of 100 ms on average, exponential, for 40 s.
+struct World {
+  std::string barrier;
+  std::size_t workers = 1000;
+  /// As --straggler takes it, empty for none.
+  std::string straggler{};
+  std::string recheck = "arrival";
+
+  auto operator<=>(const World&) const = default;
+};
+
+/// The five barriers of the published figures.
+[[nodiscard]] const std::vector<std::string>& published_five();
+
+/// A run in which a linear model learned.
+struct LearningRun {
+  std::uint64_t seed = 0;
+  /// The normalised error over time in seconds.
+  std::vector<PlotPoint> errors{};
+};
+
+struct LabOptions {
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 20;
+  std::size_t threads = 1;
+  /// Fewer settings and less data: to see that all works.
+  bool quick = false;
+  bool quiet = false;
+};
+
+/// The runs of one setting in which a model learned.
+struct Learned {
+  /// Each lasted 40 s, however small its error was.
+  bool whole = false;
+  std::vector<LearningRun> runs{};
+};
+
+class Lab {
+ public:
+  explicit Lab(const LabOptions& options) : options_(options) {}
+
+  [[nodiscard]] const LabOptions& options() const noexcept { return options_; }
+
+  /// Asks for runs under every seed. Requires: texts that parse.
+  void want(const World& world) { runs_[world]; }
+  /// Asks for a model to learn: for the whole 40 s, or until its error is below error_goal.
+  void want_learning(const World& world, bool whole);
+
+  /// Makes all that was asked for.
+  void run();
+
+  /// Requires: it was wanted, and run() made it.
+  [[nodiscard]] const SimRuns& of(const World& world) const { return runs_.at(world); }
+  [[nodiscard]] const std::vector<LearningRun>& learned(const World& world) const {
+    return learned_.at(world).runs;
+  }
+
+  [[nodiscard]] const std::map<World, SimRuns>& all() const noexcept { return runs_; }
+  [[nodiscard]] const std::map<World, Learned>& all_learned() const noexcept { return learned_; }
+
+  /// The error whose first reaching is timed.
+  static constexpr double error_goal = 0.1;
+  static constexpr std::size_t parameters = 1000;
+  static constexpr double rate = 0.2;
+  static constexpr std::size_t batch = 2;
+
+ private:
+  void simulate();
+  void learn();
+
+  LabOptions options_;
+  std::map<World, SimRuns> runs_;
+  std::map<World, Learned> learned_;
+};
+
+}  // namespace starling::app

@@ -1,0 +1,79 @@
+/// A linear model that learns in a simulation of steps: what a barrier's updates are worth, not
+/// only how many there are.
+///
+/// A worker reads the model w when it begins a step and draws a batch of samples (x, y). When it
+/// ends the step, its update w -= (rate / workers) mean((x w(read) - y) x) is applied to what w has
+/// become. That is `--mode central` with plain SGD at learning rate `rate`: a round of updates by
+/// everyone is one step at that rate on the union of the batches.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "starling/app/sim/plot.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/sim/steps.hpp"
+#include "starling/models/table.hpp"
+
+namespace starling::app {
+
+/// Samples of a linear model of known parameters. Immutable; many learners may use it at once.
+class LinearProblem {
+ public:
+  /// `samples` rows with `parameters` normal features, and noise of standard deviation 0.1.
+  static Result<LinearProblem> make(std::size_t parameters, std::size_t samples,
+                                    std::uint64_t seed);
+
+  [[nodiscard]] const models::Table& table() const noexcept { return table_; }
+
+ private:
+  explicit LinearProblem(models::Table table) : table_(std::move(table)) {}
+  models::Table table_;
+};
+
+struct LearnerOptions {
+  std::size_t workers = 1000;
+  double rate = 0.2;
+  std::size_t batch = 4;
+  std::uint64_t seed = 1;
+  /// Of virtual time, between two measurements of the error.
+  core::Time every = std::chrono::milliseconds{20};
+};
+
+/// One simulation's. Starts from w = 0.
+class LinearLearner final : public sim::Learner {
+ public:
+  /// Requires: `problem` outlives it.
+  LinearLearner(const LinearProblem& problem, const LearnerOptions& options);
+
+  void on_begin(sim::WorkerId worker, sim::Step step, core::Time now) override;
+  void on_end(sim::WorkerId worker, sim::Step step, core::Time now) override;
+
+  /// The normalised error |w - w*| / |w0 - w*| over virtual time in seconds, up to the last event.
+  [[nodiscard]] const std::vector<PlotPoint>& errors() const noexcept { return errors_; }
+
+  /// The error when it was last measured.
+  [[nodiscard]] double error() const noexcept { return errors_.back().y; }
+
+ private:
+  /// Measures whatever is due before what happens at `now` changes the model.
+  void catch_up(core::Time now);
+  [[nodiscard]] double normalised_error() const;
+
+  const models::Table& table_;
+  LearnerOptions options_;
+  std::vector<float> model_;
+  /// Of each worker's batch: the rows, and by how much the model it read misses each label. That is
+  /// all of the model that its gradient needs.
+  std::vector<std::uint32_t> rows_;
+  std::vector<float> misses_;
+  double first_;
+  core::Time next_{};
+  std::vector<PlotPoint> errors_;
+};
+
+/// When the error first was at most `level`; nothing where it never was.
+[[nodiscard]] std::optional<double> time_to(const std::vector<PlotPoint>& errors, double level);
+
+}  // namespace starling::app

@@ -1,0 +1,160 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <thread>
+
+#include "starling/app/commands.hpp"
+#include "starling/app/file_output.hpp"
+#include "starling/app/file_use.hpp"
+#include "starling/app/sim/experiments.hpp"
+#include "starling/app/sim/folder_output.hpp"
+#include "starling/app/sim/repro_data.hpp"
+#include "starling/app/version.hpp"
+
+namespace starling::app {
+namespace {
+
+constexpr const char* page = "repro-psp.md";
+constexpr const char* pictures = "pictures";
+
+std::string data_folder(const ReproOptions& options) {
+  if (!options.data.empty()) return options.data;
+  return std::filesystem::path{options.out}.replace_extension().string() + "-data";
+}
+
+Result<void> check_outputs(const ReproOptions& options) {
+  const FileUse out{"--out", options.out};
+  if (auto writable = check_writable(out.path); !writable)
+    return std::move(writable).error().within(out.place);
+  const std::vector<std::string> data{"runs.csv", "learning.csv", "claims.csv", "summary.json"};
+  if (auto made = prepare_folder({"--data", data_folder(options)}, data, std::span{&out, 1}); !made)
+    return made;
+  if (options.markdown.empty()) return {};
+  const std::vector<std::string> one{page};
+  if (auto made = prepare_folder({"--markdown", options.markdown}, one, std::span{&out, 1}); !made)
+    return made;
+  return prepare_folder({"--markdown", inside(options.markdown, pictures)}, {}, {});
+}
+
+Section claims_section(const Findings& findings, const LabOptions& lab) {
+  std::size_t held = 0;
+  for (const Claim& claim : findings.claims) held += claim.verdict == Verdict::reproduced ? 1 : 0;
+  return {
+      "Published and here",
+      {Paragraph{fmt::format(
+           "{} of {} claims are reproduced. Every figure here is a mean over {} seed{} ({} "
+           "to {}), with its standard error; published ones were read off plots, so a number is "
+           "reproduced within 3 % and close within 10 %.",
+           held, findings.claims.size(), lab.seeds, lab.seeds == 1 ? "" : "s", lab.seed,
+           lab.seed + (lab.seeds - 1))},
+       claims_table(findings)}};
+}
+
+Section closing_section(const LabOptions& lab) {
+  return {
+      "How this was made",
+      {Paragraph{fmt::format(
+          "starling {} made all of it: starling repro psp --seed {} --seeds {}{}. The same seeds "
+          "give the same figures on every machine. Source: Wang, Catterall, Mortier, "
+          "Probabilistic Synchronous Parallel, arXiv 1709.07772.",
+          version(), lab.seed, lab.seeds, lab.quick ? " --quick" : "")}}};
+}
+
+Document document_of(const Lab& lab, Findings& findings) {
+  Document document{"Probabilistic Synchronous Parallel, reproduced", {}};
+  for (const Experiment& experiment : psp_experiments())
+    document.sections.push_back(experiment.report(lab, findings));
+  document.sections.insert(document.sections.begin(), claims_section(findings, lab.options()));
+  document.sections.push_back(closing_section(lab.options()));
+  return document;
+}
+
+Result<void> write_data(const std::string& folder, const Lab& lab, const Findings& findings) {
+  const std::vector<std::pair<std::string, std::string>> files{
+      {"runs.csv", runs_csv(lab)},
+      {"learning.csv", learning_csv(lab)},
+      {"claims.csv", csv_text(claims_table(findings))},
+      {"summary.json", summary_json(lab, findings)}};
+  for (const auto& [name, content] : files)
+    if (auto put = replace_file(inside(folder, name), content); !put) return put;
+  for (const Plot& plot : findings.plots)
+    if (auto put = write_plot_source(folder, plot); !put) return put;
+  return {};
+}
+
+/// Puts the drawings where the document has pictures. Without gnuplot it has none.
+Result<void> draw_all(Document& document, const Findings& findings, const std::string& folder) {
+  std::map<std::string, std::string> drawn;
+  for (const Plot& plot : findings.plots) {
+    auto svg = draw(plot);
+    if (!svg) return std::move(svg).error();
+    if (auto put = replace_file(inside(folder, plot.name + ".svg"), *svg); !put) return put;
+    drawn[plot.name] = *std::move(svg);
+  }
+  for (Section& section : document.sections)
+    for (Block& block : section.blocks)
+      if (auto* picture = std::get_if<Picture>(&block)) picture->svg = drawn.at(picture->name);
+  return {};
+}
+
+Result<void> write_page(const Document& document, const std::string& folder) {
+  for (const Section& section : document.sections)
+    for (const Block& block : section.blocks) {
+      const auto* picture = std::get_if<Picture>(&block);
+      if (picture == nullptr || picture->svg.empty()) continue;
+      const std::string name = inside(inside(folder, pictures), picture->name + ".svg");
+      if (auto put = replace_file(name, picture->svg); !put) return put;
+    }
+  return replace_file(inside(folder, page), markdown_text(document, pictures));
+}
+
+Result<void> write_all(const ReproOptions& options, const Lab& lab, bool& complete) {
+  Findings findings;
+  Document document = document_of(lab, findings);
+  const std::string folder = data_folder(options);
+  if (auto put = write_data(folder, lab, findings); !put) return put;
+  if (auto drawn = draw_all(document, findings, folder); !drawn) {
+    complain(options.out + " has no pictures, their data is in " + folder + ": " +
+             drawn.error().message);
+    complete = !has_gnuplot();
+  }
+  if (auto put = replace_file(options.out, html_text(document)); !put) return put;
+  if (!options.markdown.empty())
+    if (auto put = write_page(document, options.markdown); !put) return put;
+  return Result<void>{};
+}
+
+std::string closing_text(const ReproOptions& options) {
+  std::string text = "report  " + options.out + "\ndata    " + data_folder(options) + "\n";
+  if (!options.markdown.empty()) text += "page    " + inside(options.markdown, page) + "\n";
+  return text;
+}
+
+}  // namespace
+
+Result<int> repro_command(const ReproOptions& options) {
+  if (options.what != "psp")
+    return Error{"'" + options.what + "' is nothing that can be reproduced; valid: psp"};
+  if (options.seeds > UINT64_MAX - options.seed)
+    return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
+                 std::to_string(options.seed) + " on: there are not so many"};
+  if (auto valid = check_outputs(options); !valid) return std::move(valid).error();
+  const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
+  Lab lab{{.seed = options.seed,
+           .seeds = options.seeds,
+           .threads = options.threads > 0 ? options.threads : processors,
+           .quick = options.quick,
+           .quiet = options.quiet}};
+  for (const Experiment& experiment : psp_experiments()) experiment.plan(lab);
+  lab.run();
+  bool complete = true;
+  if (auto written = write_all(options, lab, complete); !written) {
+    complain(written.error().message);
+    return job_failed;
+  }
+  return put_out(closing_text(options), complete ? done : job_failed);
+}
+
+}  // namespace starling::app

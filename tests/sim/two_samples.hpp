@@ -1,0 +1,63 @@
+/// Do two samples come from one law? Each test gives the probability of a difference at least as
+/// large where they do. Seeds are fixed, so a test that passes once passes always.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace starling::sim {
+
+/// Kolmogorov and Smirnov's two-sample test, by the asymptotic law with Stephens' correction (Press
+/// et al., Numerical Recipes, section 14.3).
+inline double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b) {
+  std::ranges::sort(a);
+  std::ranges::sort(b);
+  const auto n = static_cast<double>(a.size());
+  const auto m = static_cast<double>(b.size());
+  double distance = 0;
+  const auto share = [](const std::vector<double>& sorted, double x) {
+    return static_cast<double>(std::ranges::upper_bound(sorted, x) - sorted.begin()) /
+           static_cast<double>(sorted.size());
+  };
+  for (const auto* sample : {&a, &b})
+    for (const double x : *sample)
+      distance = std::max(distance, std::abs(share(a, x) - share(b, x)));
+  const double root = std::sqrt(n * m / (n + m));
+  const double lambda = (root + 0.12 + 0.11 / root) * distance;
+  if (lambda < 0.3) return 1;
+  double p = 0;
+  for (int k = 1; k <= 100; ++k)
+    p += (k % 2 == 1 ? 2 : -2) * std::exp(-2 * lambda * lambda * k * k);
+  return std::clamp(p, 0.0, 1.0);
+}
+
+/// Pearson's chi-square that counts of both samples have one law, neighbours being put together
+/// until a cell holds 20; its tail by Wilson and Hilferty's normal deviate (PNAS 1931).
+inline double chi_square(const std::vector<double>& a, const std::vector<double>& b) {
+  std::map<double, std::pair<double, double>> counts;
+  for (const double x : a) ++counts[x].first;
+  for (const double x : b) ++counts[x].second;
+  const auto n = static_cast<double>(a.size());
+  const auto m = static_cast<double>(b.size());
+  std::vector<std::pair<double, double>> cells{{0, 0}};
+  for (const auto& [value, count] : counts) {
+    if (cells.back().first + cells.back().second >= 20) cells.emplace_back(0, 0);
+    cells.back().first += count.first;
+    cells.back().second += count.second;
+  }
+  if (cells.size() < 2) return 1;
+  double chi = 0;
+  for (const auto& [x, y] : cells) {
+    const double off = x * std::sqrt(m / n) - y * std::sqrt(n / m);
+    chi += off * off / (x + y);
+  }
+  const auto freedom = static_cast<double>(cells.size() - 1);
+  const double deviate =
+      (std::cbrt(chi / freedom) - (1 - 2 / (9 * freedom))) / std::sqrt(2 / (9 * freedom));
+  return 0.5 * std::erfc(deviate / std::sqrt(2.0));
+}
+
+}  // namespace starling::sim
