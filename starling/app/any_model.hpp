@@ -15,6 +15,7 @@
 #include "starling/app/any_data.hpp"
 #include "starling/app/weights.hpp"
 #include "starling/engine/live/train.hpp"
+#include "starling/engine/sim/learn.hpp"
 #include "starling/models/evaluate.hpp"
 #include "starling/models/model.hpp"
 
@@ -35,6 +36,10 @@ class AnyModel {
   [[nodiscard]] virtual Result<void> accepts(const AnyData& data) const = 0;
   [[nodiscard]] virtual Result<live::Outcome> train(const AnyData& data, const AnyData* test,
                                                     const live::TrainOptions& options) const = 0;
+  /// The same in virtual time. The curve's figures are those of evaluate() over `test`, or over
+  /// `data` where it is null, and `error`, the normalised one, where it is known.
+  [[nodiscard]] virtual Result<sim::ProtocolResult> simulate(
+      const AnyData& data, const AnyData* test, const sim::LearnOptions& options) const = 0;
   /// The figures that evaluate() says, as far as an untrained model and one sample tell.
   [[nodiscard]] virtual models::Metrics try_metrics(const AnyData& data) const = 0;
   [[nodiscard]] virtual models::Metrics evaluate(const Weights& w, const AnyData& data) const = 0;
@@ -87,6 +92,19 @@ class ModelOf final : public AnyModel {
   [[nodiscard]] Result<live::Outcome> train(const AnyData& data, const AnyData* test,
                                             const live::TrainOptions& options) const override {
     return live::train(model_, *data.as<D>(), test == nullptr ? nullptr : test->as<D>(), options);
+  }
+
+  [[nodiscard]] Result<sim::ProtocolResult> simulate(
+      const AnyData& data, const AnyData* test, const sim::LearnOptions& options) const override {
+    const AnyData& shown = test == nullptr ? data : *test;
+    const auto figures = [&](std::span<const T> w) {
+      const Weights weights = std::vector<T>(w.begin(), w.end());
+      models::Metrics all = evaluate(weights, shown);
+      if (const auto error = normalised_error(weights, data, options.protocol.seed))
+        all.push_back({"error", *error});
+      return all;
+    };
+    return sim::learn(model_, *data.as<D>(), nullptr, options, sim::Figures<T>{figures});
   }
 
   [[nodiscard]] models::Metrics try_metrics(const AnyData& data) const override {

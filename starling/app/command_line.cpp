@@ -182,7 +182,8 @@ std::string sim_footer(const Contents& contents) {
   return "\nBarriers:\n" + barriers_list(contents) +
          "\nWith a job file, the job is simulated: its workers, mode, barrier, recheck, stragglers "
          "and limits\ncount, and its delay is the step time; what is about data and models does "
-         "not. Keys that only\na simulation has stand below [sim] there. Flags override the file.\n"
+         "not,\nbut at --level protocol. Keys that only a simulation has stand below [sim] there. "
+         "Flags override\nthe file.\n"
          "Without one: the published simulation, five barriers side by side. The same seed prints "
          "the\nsame bytes, on any number of threads.";
 }

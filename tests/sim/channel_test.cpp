@@ -55,8 +55,7 @@ class Correspondence {
   void run() {
     for (int events = 0; !queue_.empty(); ++events) {
       ASSERT_LT(events, 1'000'000) << "the ends never come to rest";
-      Event event = queue_.pop();
-      happen(event);
+      happen(queue_.pop());
       if (testing::Test::HasFatalFailure()) return;
     }
   }
@@ -93,7 +92,7 @@ class Correspondence {
     std::uint64_t drops_from = 1;
   };
 
-  void happen(Event& event) {
+  void happen(const Event& event) {
     End& end = ends_[event.end];
     core::ChannelEffects<Letter> effects;
     const core::ChannelContext<Letter> context{queue_.now(), effects};
@@ -107,7 +106,7 @@ class Correspondence {
         ++end.sent;
         break;
       case Kind::packet:
-        end.channel->on(context, std::move(event.packet));
+        end.channel->on(context, event.packet);
         break;
       case Kind::timer:
         if (event.life != end.life) return;

@@ -153,7 +153,7 @@ TEST(Learn, ReadsAndPushesOnlyTheRowsThatABatchTouches) {
   EXPECT_LT(figure(result.curve.back().metrics, "loss"),
             0.5 * figure(result.curve.front().metrics, "loss"));
   // All parameters, four bytes each, in each of the steps' pushes.
-  const auto whole = 4 * 4 * (200 + 150) * result.updates;
+  const std::uint64_t whole = result.updates * 4 * 4 * (200 + 150);
   EXPECT_LT(result.traffic[2].bytes, whole) << kind_of_message(2);
 }
 

@@ -10,7 +10,10 @@
 
 #include "starling/app/sim/plot.hpp"
 #include "starling/app/sim/statistics.hpp"
+#include "starling/engine/sim/network.hpp"
 #include "starling/engine/sim/steps.hpp"
+#include "starling/engine/sim/traffic.hpp"
+#include "starling/models/model.hpp"
 
 namespace starling::app {
 
@@ -31,6 +34,11 @@ struct SimRun {
   sim::Messages messages{};
   double elapsed_s = 0;
   sim::Step max_lag = 0;
+  /// Protocol level only: the model's figures at each point of the curve, what was sent by kind of
+  /// message, and what became of the packets.
+  std::vector<models::Metrics> figures{};
+  sim::TrafficByKind traffic{};
+  sim::Network::Counts packets{};
 };
 
 /// Requires: `result` is of `options`.

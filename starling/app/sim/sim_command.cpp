@@ -7,6 +7,7 @@
 #include "starling/app/file_output.hpp"
 #include "starling/app/file_use.hpp"
 #include "starling/app/sim/folder_output.hpp"
+#include "starling/app/sim/learning.hpp"
 #include "starling/app/sim/run_display.hpp"
 #include "starling/app/sim/sim_job.hpp"
 #include "starling/app/sim/sim_report.hpp"
@@ -34,18 +35,27 @@ Result<void> check_outputs(const SimJob& job, const Settings& settings,
   }
   if (job.plots.empty()) return {};
   std::vector<std::string> names;
-  for (const auto& plot : sim_plot_names())
+  for (const auto& plot : sim_plot_names(job))
     for (const auto& file : plot_files(plot)) names.push_back(file);
   return prepare_folder({place_of(settings, "plots"), job.plots}, names, taken);
 }
 
-Simulated simulate(const SimJob& job) {
+SimRuns simulate_steps(const SimJob& job, const std::function<void(double)>& watch) {
   std::vector<sim::StepOptions> options;
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
     for (std::uint64_t i = 0; i < job.seeds; ++i)
       options.push_back(run_options(job, barrier, job.options.seed + i));
+  return simulate_all(options, threads_of(job), watch);
+}
+
+/// `learning` is null at the step level.
+Result<Simulated> simulate(const SimJob& job, const Learning* learning) {
   RunDisplay display{job.quiet, "simulating"};
-  SimRuns runs = simulate_all(options, threads_of(job), [&](double share) { display.show(share); });
+  const auto watch = [&](double share) { display.show(share); };
+  Result<SimRuns> made =
+      learning == nullptr ? simulate_steps(job, watch) : simulate_learning(job, *learning, watch);
+  if (!made) return std::move(made).error();
+  SimRuns& runs = *made;
   display.finish(runs);
   Simulated simulated;
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier) {
@@ -88,9 +98,19 @@ Result<int> sim_command(const Contents& contents, const Settings& settings,
   const auto job = make_sim_job(settings, contents, !job_file.empty());
   if (!job) return job.error();
   if (auto valid = check_outputs(*job, settings, job_file); !valid) return std::move(valid).error();
-  const Simulated simulated = simulate(*job);
-  const int code = write_files(*job, simulated);
-  return put_out(job->json ? sim_json(*job, simulated) + "\n" : sim_table(*job, simulated), code);
+  std::optional<Learning> learning;
+  if (job->level == Level::protocol) {
+    auto made = make_learning(*job, settings, contents);
+    if (!made) return std::move(made).error();
+    learning = *std::move(made);
+  }
+  const auto simulated = simulate(*job, learning ? &*learning : nullptr);
+  if (!simulated) {
+    complain(simulated.error().message);
+    return job_failed;
+  }
+  const int code = write_files(*job, *simulated);
+  return put_out(job->json ? sim_json(*job, *simulated) + "\n" : sim_table(*job, *simulated), code);
 }
 
 }  // namespace starling::app

@@ -10,6 +10,7 @@
 #include "starling/app/data.hpp"
 #include "starling/app/job.hpp"
 #include "starling/app/keys.hpp"
+#include "starling/app/sim/learning.hpp"
 #include "starling/app/sim/sim_keys.hpp"
 #include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
@@ -41,6 +42,20 @@ std::vector<barrier::Barrier> default_barriers(const SimJob& job, bool has_file)
   for (auto& barrier : all)
     if (barrier.sample) barrier.sample = std::min(*barrier.sample, others);
   return all;
+}
+
+/// What only the protocol level heeds is not to be passed over in silence.
+Result<void> check_level(const SimJob& job, const Settings& settings) {
+  if (job.level == Level::protocol) return {};
+  for (const Setting& setting : settings) {
+    const bool learning = std::ranges::count(learning_keys(), setting.key) > 0;
+    const bool flag = setting.place == "--" + setting.key;
+    if (is_network_key(setting.key) || (learning && flag))
+      return Error{setting.place +
+                   ": matters at the protocol level alone; valid: with --level "
+                   "protocol"};
+  }
+  return {};
 }
 
 Error at(const Setting& setting, Error error) {
@@ -125,8 +140,11 @@ Result<void> check_memory(const SimJob& job, const Settings& settings) {
 }  // namespace
 
 Result<SimJob> make_sim_job(const Settings& settings, const Contents& contents, bool has_file) {
+  const auto level = std::ranges::find(settings, "level", &Setting::key);
+  has_file |= level != settings.end() && level->text == "protocol";
   SimJob job = first_defaults(has_file);
   if (auto done = read(job, settings, contents); !done) return std::move(done).error();
+  if (auto valid = check_level(job, settings); !valid) return std::move(valid).error();
   auto& options = job.options;
   if (job.barriers.empty()) job.barriers = default_barriers(job, has_file);
   if (job.step_time)

@@ -12,11 +12,18 @@
 #include "starling/base/result.hpp"
 #include "starling/base/straggler.hpp"
 #include "starling/engine/core/mode.hpp"
+#include "starling/engine/sim/network.hpp"
 #include "starling/engine/sim/steps.hpp"
 
 namespace starling::app {
 
+/// How much is simulated: steps and barriers, or every message of a job that learns.
+enum class Level { step, protocol };
+
 struct SimJob {
+  Level level = Level::step;
+  /// Protocol level only: every link of the network.
+  sim::LinkOptions link{};
   /// All of a run but its barrier and its seed. After make_sim_job() every simulation of the job is
   /// one that sim::check accepts.
   sim::StepOptions options;
@@ -51,7 +58,7 @@ struct SimJob {
 /// Reads every setting that matters to a simulation; the others, of training, are left alone. The
 /// first bad one is refused with its place. Without a job file the defaults are the published
 /// simulation: 1,000 workers, steps of 100 ms on average, 40 s, five barriers side by side. With
-/// one they are those of training.
+/// one, or at the protocol level, they are those of training.
 [[nodiscard]] Result<SimJob> make_sim_job(const Settings& settings, const Contents& contents,
                                           bool has_file);
 

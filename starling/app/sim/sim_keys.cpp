@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "starling/app/sim/learning.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::app {
@@ -153,6 +154,60 @@ std::vector<SimKey> job_limit_keys() {
   };
 }
 
+Result<void> put_level(In in) {
+  if (in.text != "step" && in.text != "protocol")
+    return Error{"'" + in.text + "' is unknown; valid: step, protocol"};
+  in.job.level = in.text == "step" ? Level::step : Level::protocol;
+  return {};
+}
+
+/// `0.1` or `10%`.
+Result<double> share_in(Text text) {
+  const bool percent = text.ends_with('%');
+  const auto value =
+      parse_number(std::string_view{text}.substr(0, text.size() - (percent ? 1 : 0)));
+  const double share = value ? *value / (percent ? 100 : 1) : -1;
+  if (share >= 0 && share <= 1) return share;
+  return Error{"'" + text + "' must be a share from 0 to 1, like 0.1 or 10%"};
+}
+
+constexpr std::array<std::string_view, 6> network_key_names{
+    "latency", "bandwidth", "loss", "duplicates", "held-up", "held-up-by"};
+
+std::vector<SimKey> network_keys() {
+  const std::string group = "The network (--level protocol)";
+  return {
+      {"level", KeyKind::text, "LEVEL",
+       "step: steps and barriers alone | protocol: every message of a job that learns [step]",
+       group, put_level},
+      {"latency", KeyKind::text, "LAW", "time of each packet on its way, like exp:1ms [none]",
+       group, [](In in) { return put(in.job.link.latency, parse_distribution(in.text)); }},
+      {"bandwidth", KeyKind::text, "AMOUNT", "of each link a second: 100MB [no limit]", group,
+       [](In in) { return put(in.job.link.bytes_per_second, bytes_in(in.text)); }},
+      {"loss", KeyKind::text, "SHARE", "of packets: 10% [0]", group,
+       [](In in) { return put(in.job.link.loss, share_in(in.text)); }},
+      {"duplicates", KeyKind::text, "SHARE", "of packets that come twice [0]", group,
+       [](In in) { return put(in.job.link.duplication, share_in(in.text)); }},
+      {"held-up", KeyKind::text, "SHARE", "of packets that later ones overtake [0]", group,
+       [](In in) { return put(in.job.link.reordering, share_in(in.text)); }},
+      {"held-up-by", KeyKind::text, "LAW", "for how long [none]", group,
+       [](In in) { return put(in.job.link.delay, parse_distribution(in.text)); }},
+  };
+}
+
+/// Those of training, read by make_learning().
+std::vector<SimKey> training_keys() {
+  std::vector<SimKey> keys;
+  for (const std::string& name : learning_keys()) {
+    SimKey key;
+    static_cast<KeyForm&>(key) = *find_key(name);
+    key.group = "What is learned (--level protocol)";
+    key.set = [](In) { return Result<void>{}; };
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
 std::vector<SimKey> run_keys() {
   const std::string group = "How";
   return {
@@ -189,11 +244,16 @@ std::vector<SimKey> output_keys() {
 const std::vector<SimKey>& sim_keys() {
   static const std::vector<SimKey> all = [] {
     std::vector<SimKey> keys;
-    for (auto part : {world_keys(), barrier_keys(), job_limit_keys(), run_keys(), output_keys()})
+    for (auto part : {world_keys(), barrier_keys(), network_keys(), training_keys(),
+                      job_limit_keys(), run_keys(), output_keys()})
       keys.insert(keys.end(), part.begin(), part.end());
     return keys;
   }();
   return all;
+}
+
+bool is_network_key(std::string_view name) {
+  return std::ranges::find(network_key_names, name) != network_key_names.end();
 }
 
 const SimKey* find_sim_key(std::string_view name) {

@@ -27,6 +27,9 @@ struct SimKey : KeyForm {
 
 [[nodiscard]] const std::vector<SimKey>& sim_keys();
 
+/// True for what is said of the network, which only the protocol level has.
+[[nodiscard]] bool is_network_key(std::string_view name);
+
 /// Null where there is none of that name.
 [[nodiscard]] const SimKey* find_sim_key(std::string_view name);
 

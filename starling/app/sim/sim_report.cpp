@@ -62,6 +62,66 @@ std::vector<std::string> table_row(const SimJob& job, const barrier::Barrier& ba
   return row;
 }
 
+/// A whole number where it is one.
+Json number(double value) {
+  if (value == std::floor(value) && value >= 0 && value < 0x1p63)
+    return static_cast<std::uint64_t>(value);
+  return value;
+}
+
+/// Names of the model's figures; none at the step level.
+std::vector<std::string> figure_names(const Simulated& simulated) {
+  std::vector<std::string> names;
+  if (simulated.empty() || simulated[0].empty() || simulated[0][0].figures.empty()) return names;
+  for (const auto& figure : simulated[0][0].figures.back()) names.push_back(figure.name);
+  return names;
+}
+
+/// At the end of a run.
+double last_figure(const SimRun& run, std::size_t which) {
+  return run.figures.empty() ? 0 : run.figures.back().at(which).value;
+}
+
+double mean_figure(const SimRuns& runs, std::size_t which) {
+  return mean_of(runs, [&](const SimRun& run) { return last_figure(run, which); });
+}
+
+/// The first of the model's figures, which is the loss.
+Series loss_over_time(const std::string& name, const SimRuns& runs) {
+  return over_time(name, runs, [](const SimRun& run, const sim::Point& point) {
+    const auto at = std::ranges::lower_bound(run.curve, point.at, {}, &sim::Point::at);
+    return run.figures[static_cast<std::size_t>(at - run.curve.begin())].at(0).value;
+  });
+}
+
+Json traffic_json(const SimRuns& runs) {
+  Json json;
+  for (std::size_t kind = 0; kind < sim::message_kinds; ++kind) {
+    const auto mean = [&](std::uint64_t sim::Traffic::*of) {
+      return mean_of(runs,
+                     [&](const SimRun& r) { return static_cast<double>(r.traffic[kind].*of); });
+    };
+    if (const double messages = mean(&sim::Traffic::messages); messages > 0)
+      json[std::string{sim::kind_of_message(kind)}] = {
+          {"messages", number(messages)}, {"bytes", number(mean(&sim::Traffic::bytes))}};
+  }
+  return json;
+}
+
+/// What the protocol level has beside the step level's.
+void add_learning(Json& json, const SimRuns& runs) {
+  for (const auto& name : figure_names({runs}))
+    json["figures"][name] = mean_figure(runs, json["figures"].size());
+  json["traffic"] = traffic_json(runs);
+  const auto mean = [&](std::uint64_t sim::Network::Counts::*of) {
+    return number(
+        mean_of(runs, [&](const SimRun& r) { return static_cast<double>(r.packets.*of); }));
+  };
+  json["packets"] = {{"sent", mean(&sim::Network::Counts::sent)},
+                     {"lost", mean(&sim::Network::Counts::lost)},
+                     {"duplicated", mean(&sim::Network::Counts::duplicated)}};
+}
+
 std::vector<std::string> straggler_texts(const SimJob& job) {
   std::vector<std::string> texts;
   for (const auto& straggler : job.stragglers) texts.push_back(print(straggler));
@@ -70,13 +130,6 @@ std::vector<std::string> straggler_texts(const SimJob& job) {
 
 bool draws_any(const SimJob& job) {
   return std::ranges::any_of(job.barriers, [](const auto& b) { return barrier::draws(b); });
-}
-
-/// A whole number where it is one.
-Json number(double value) {
-  if (value == std::floor(value) && value >= 0 && value < 0x1p63)
-    return static_cast<std::uint64_t>(value);
-  return value;
 }
 
 Json run_json(const SimRun& run) {
@@ -104,7 +157,15 @@ void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier
   if (const auto slow = straggler_texts(job); !slow.empty()) json["straggler"] = slow;
   json["horizon_s"] = std::chrono::duration<double>(job.options.horizon).count();
   if (has_limit(job)) json["steps_limit"] = job.options.last;
-  json["sampling"] = job.options.sampling == sim::Sampling::exact ? "exact" : "plain";
+  json["level"] = job.level == Level::step ? "step" : "protocol";
+  if (job.level == Level::step)
+    json["sampling"] = job.options.sampling == sim::Sampling::exact ? "exact" : "plain";
+  else
+    json["network"] = {{"latency", print(job.link.latency)},
+                       {"bytes_per_s", job.link.bytes_per_second},
+                       {"loss", job.link.loss},
+                       {"duplicates", job.link.duplication},
+                       {"held_up", job.link.reordering}};
   json["seed"] = job.options.seed;
   json["seeds"] = job.seeds;
 }
@@ -148,6 +209,7 @@ Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimR
   json["max_lag"] =
       number(over_runs(runs, [](const SimRun& r) { return static_cast<double>(r.max_lag); }).max);
   json["elapsed_s"] = mean_of(runs, [](const SimRun& run) { return run.elapsed_s; });
+  if (job.level == Level::protocol) add_learning(json, runs);
   for (const SimRun& run : runs) json["runs"].push_back(run_json(run));
   json["version"] = version();
   return json;
@@ -211,8 +273,13 @@ std::string sim_table(const SimJob& job, const Simulated& simulated) {
   TextTable table{
       {"barrier", "steps", "sd", "min", "median", "max", "waiting", "updates/s", "messages/step"}};
   if (has_limit(job)) table.head.emplace_back("ended");
-  for (std::size_t i = 0; i < simulated.size(); ++i)
+  const auto figures = figure_names(simulated);
+  table.head.insert(table.head.end(), figures.begin(), figures.end());
+  for (std::size_t i = 0; i < simulated.size(); ++i) {
     table.rows.push_back(table_row(job, job.barriers[i], simulated[i]));
+    for (std::size_t figure = 0; figure < figures.size(); ++figure)
+      table.rows.back().push_back(fmt::format("{:.4g}", mean_figure(simulated[i], figure)));
+  }
   return describe(job) + "\n" + plain_text(table);
 }
 
@@ -228,6 +295,8 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
                    "steps_median", "steps_max", "waiting_share", "updates", "updates_per_s",
                    "max_lag", "elapsed_s", "draws", "passes", "messages"}};
   for (const auto& [name, kind] : kinds) table.head.emplace_back(name);
+  const auto figures = figure_names(simulated);
+  table.head.insert(table.head.end(), figures.begin(), figures.end());
   for (std::size_t i = 0; i < simulated.size(); ++i)
     for (const SimRun& run : simulated[i]) {
       std::vector<std::string> row{barrier::print(job.barriers[i]), std::to_string(run.workers),
@@ -239,17 +308,21 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
             static_cast<double>(run.passes), static_cast<double>(run.messages.total())})
         row.push_back(print_number(value));
       for (const auto& [name, kind] : kinds) row.push_back(std::to_string(run.messages.*kind));
+      for (std::size_t figure = 0; figure < figures.size(); ++figure)
+        row.push_back(print_number(last_figure(run, figure)));
       table.rows.push_back(std::move(row));
     }
   return csv_text(table);
 }
 
-std::vector<std::string> sim_plot_names() {
-  return {"steps", "progress", "spread", "waiting", "messages"};
+std::vector<std::string> sim_plot_names(const SimJob& job) {
+  std::vector<std::string> names{"steps", "progress", "spread", "waiting", "messages"};
+  if (job.level == Level::protocol) names.emplace_back("loss");
+  return names;
 }
 
 std::vector<Plot> sim_plots(const SimJob& job, const Simulated& simulated) {
-  return {
+  std::vector<Plot> plots{
       with_curves({.name = "steps",
                    .title = "How far the workers came",
                    .x = "steps",
@@ -271,6 +344,11 @@ std::vector<Plot> sim_plots(const SimJob& job, const Simulated& simulated) {
                      [](const SimRun&, const sim::Point& point) { return point.waiting; }),
       message_plot(job, simulated),
   };
+  if (job.level == Level::protocol)
+    plots.push_back(with_curves(
+        {.name = "loss", .title = "Loss of the model", .x = "virtual time (s)", .y = "mean loss"},
+        job, simulated, loss_over_time));
+  return plots;
 }
 
 }  // namespace starling::app

@@ -180,7 +180,7 @@ bool Protocol<T>::step() {
     queue_.push(frozen_until_[*node], std::move(event));
     return false;
   }
-  std::visit([this](auto& e) { happen(e); }, event);
+  std::visit([this](auto& e) { this->happen(e); }, event);
   return true;
 }
 
@@ -197,29 +197,41 @@ void Protocol<T>::happen(WorkerTimer& timer) {
 
 template <class T>
 void Protocol<T>::happen(Planning& planning) {
-  const auto& [id, life, step] = planning;
-  if (life_[id] != life) return;
+  const WorkerId id = planning.id;
+  const Step step = planning.step;
+  if (life_[id] != planning.life) return;
   std::vector<core::RangeRows> wanted;
   try {
     wanted = job_.plan(id, step);
   } catch (const std::exception& fault) {
-    return tell(id, [&](auto& worker, const auto& c) { worker.on_failure(c, step, fault.what()); });
+    return fail_step(id, step, fault.what());
   }
-  tell(id, [&](auto& worker, const auto& c) { worker.on_plan(c, step, std::move(wanted)); });
+  tell(id, [&](core::Worker& worker, const core::Context& context) {
+    worker.on_plan(context, step, std::move(wanted));
+  });
 }
 
 template <class T>
 void Protocol<T>::happen(Computing& computing) {
-  const auto& [id, life, read] = computing;
-  if (life_[id] != life || dead_[id]) return;
+  const WorkerId id = computing.id;
+  const Step step = computing.compute.step;
+  if (life_[id] != computing.life) return;
   core::Update update;
   try {
-    update = job_.compute(id, read);
+    update = job_.compute(id, computing.compute);
   } catch (const std::exception& fault) {
-    return tell(
-        id, [&](auto& worker, const auto& c) { worker.on_failure(c, read.step, fault.what()); });
+    return fail_step(id, step, fault.what());
   }
-  tell(id, [&](auto& worker, const auto& c) { worker.on_update(c, read.step, std::move(update)); });
+  tell(id, [&](core::Worker& worker, const core::Context& context) {
+    worker.on_update(context, step, std::move(update));
+  });
+}
+
+template <class T>
+void Protocol<T>::fail_step(WorkerId id, Step step, const std::string& why) {
+  tell(id, [&](core::Worker& worker, const core::Context& context) {
+    worker.on_failure(context, step, why);
+  });
 }
 
 // --- cores --------------------------------------------------------------------------------------
@@ -362,10 +374,9 @@ void Protocol<T>::deliver(const core::Send& mail) {
   const auto hand = [&](auto& core, const core::Context& context) {
     std::visit(
         [&]<class M>(const M& message) {
-          if constexpr (core::Takes<std::decay_t<decltype(core)>, M>)
-            core.on(context, message);
-          else
-            STARLING_CHECK(!"a message for another kind of core");
+          constexpr bool takes = core::Takes<std::decay_t<decltype(core)>, M>;
+          STARLING_CHECK(takes);
+          if constexpr (takes) core.on(context, message);
         },
         mail.message);
   };

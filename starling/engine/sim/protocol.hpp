@@ -232,6 +232,7 @@ class Protocol {
   void play(NodeId node, Core& core, Random& random, What what);
   template <class What>
   void tell(WorkerId id, What what);
+  void fail_step(WorkerId id, Step step, const std::string& why);
   void carry_out(WorkerId id, core::Effect& effect);
   void compute(WorkerId id, core::Compute& compute);
   void lose_carrier(WorkerId id, Time down);

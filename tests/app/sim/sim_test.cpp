@@ -114,14 +114,14 @@ TEST(Sim, GivesTheSameBytesForTheSameSeedOnAnyThreads) {
   const Ran one = starling(folder, line + "--threads 1");
   ASSERT_EQ(one.code, 0) << one.err;
   std::vector<std::string> files{folder.read("runs.csv")};
-  for (const auto& plot : sim_plot_names())
+  for (const auto& plot : sim_plot_names({}))
     for (const char* ending : {".dat", ".gp", ".svg"})
       files.push_back(folder.read("plots/" + plot + ending));
   const Ran two = starling(folder, line + "--threads 2");
   EXPECT_EQ(one.out, two.out);
   std::size_t file = 0;
   EXPECT_EQ(files[file++], folder.read("runs.csv"));
-  for (const auto& plot : sim_plot_names())
+  for (const auto& plot : sim_plot_names({}))
     for (const char* ending : {".dat", ".gp", ".svg"})
       EXPECT_EQ(files[file++], folder.read("plots/" + plot + ending)) << plot << ending;
   EXPECT_NE(starling(folder, line + "--seed 2").out, one.out);
@@ -131,12 +131,12 @@ TEST(Sim, DrawsItsPlotsIntoAFolder) {
   const Folder folder;
   const Ran ran = starling(folder, small + "--plots plots");
   ASSERT_EQ(ran.code, 0) << ran.err;
-  for (const auto& plot : sim_plot_names()) {
+  for (const auto& plot : sim_plot_names({})) {
     EXPECT_FALSE(folder.read("plots/" + plot + ".dat").empty()) << plot;
     EXPECT_NE(folder.read("plots/" + plot + ".gp").find(plot + ".dat"), std::string::npos) << plot;
   }
   if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
-  for (const auto& plot : sim_plot_names()) {
+  for (const auto& plot : sim_plot_names({})) {
     const std::string svg = folder.read("plots/" + plot + ".svg");
     EXPECT_NE(svg.find("<svg"), std::string::npos) << plot;
     EXPECT_NE(svg.find("</svg>"), std::string::npos) << plot;

@@ -1,0 +1,148 @@
+#include "starling/app/sim/learning.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "starling/app/built_in.hpp"
+#include "starling/app/job.hpp"
+#include "starling/app/keys.hpp"
+#include "starling/app/sim/parallel.hpp"
+
+namespace starling::app {
+namespace {
+
+/// The training that the settings ask for.
+Result<Job> training_of(const Settings& settings, const Contents& contents) {
+  Job job;
+  for (const Setting& setting : settings) {
+    if (setting.key != "seed" && std::ranges::count(learning_keys(), setting.key) == 0) continue;
+    if (auto set = find_key(setting.key)->set({job, contents, setting.text}); !set)
+      return std::move(set).error().within(setting.place);
+  }
+  return job;
+}
+
+sim::ProtocolOptions protocol_of(const SimJob& job, const live::JobOptions& train) {
+  sim::ProtocolOptions options;
+  options.mode = job.mode;
+  options.recheck = job.options.recheck;
+  options.workers = job.options.workers;
+  live::JobOptions sized;
+  sized.mode = job.mode;
+  sized.workers = job.options.workers;
+  sized.shards = train.shards;
+  options.shards = live::owner_count(sized);
+  options.steps = job.options.last;
+  options.horizon = job.options.horizon;
+  options.step_time = job.options.step_time;
+  options.slowness = job.options.slowness;
+  options.link = job.link;
+  const auto points = static_cast<core::Time::rep>(job.options.points);
+  options.point_every = std::max(core::Time{1}, job.options.horizon / points);
+  return options;
+}
+
+sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std::size_t run) {
+  sim::LearnOptions options = learning.options;
+  options.protocol.barrier = job.barriers[run / job.seeds];
+  options.protocol.seed = job.options.seed + run % job.seeds;
+  return options;
+}
+
+sim::Messages control_messages(const sim::TrafficByKind& traffic) {
+  const auto sent = [&]<class M>(M) { return traffic[core::Message{M{}}.index()].messages; };
+  return {.arrivals = sent(core::Arrived{}),
+          .releases = sent(core::Proceed{}),
+          .queries = sent(core::StepQuery{}),
+          .answers = sent(core::StepAnswer{}),
+          .wishes = sent(core::NotifyAt{}),
+          .notices = sent(core::CaughtUp{})};
+}
+
+/// The same figures as at the step level, and those of learning and of the network.
+SimRun run_of(const sim::LearnOptions& options, sim::ProtocolResult result) {
+  sim::StepResult steps;
+  steps.steps = std::move(result.steps);
+  for (const sim::ProtocolPoint& point : result.curve) steps.curve.push_back(point);
+  steps.updates = result.updates;
+  steps.draws = result.draws;
+  steps.passes = result.passes;
+  steps.waiting_share = result.waiting_share;
+  steps.messages = control_messages(result.traffic);
+  steps.elapsed = result.elapsed;
+  steps.max_lag = result.max_lag;
+  sim::StepOptions about;
+  about.workers = options.protocol.workers;
+  about.seed = options.protocol.seed;
+  SimRun run = figures_of(about, steps);
+  for (sim::ProtocolPoint& point : result.curve) run.figures.push_back(std::move(point.metrics));
+  run.traffic = result.traffic;
+  run.packets = result.packets;
+  return run;
+}
+
+}  // namespace
+
+const std::vector<std::string>& learning_keys() {
+  static const std::vector<std::string> keys{"data",  "test",     "split",     "holdout",
+                                             "model", "dtype",    "optimizer", "l2",
+                                             "clip",  "schedule", "batch",     "shards"};
+  return keys;
+}
+
+Result<Learning> make_learning(const SimJob& job, const Settings& settings,
+                               const Contents& contents) {
+  auto training = training_of(settings, contents);
+  if (!training) return std::move(training).error();
+  auto data = load_data(contents, training->data);
+  if (!data) return placed(std::move(data).error(), settings);
+  const std::string text =
+      training->model.empty() ? suitable_model(training->data.data, data->train) : training->model;
+  auto model = make_model(contents, text, data->train, training->element_type);
+  if (!model) return std::move(model).error().within("model");
+  const live::TrainOptions& train = training->train;
+  Learning learning{*std::move(model), *std::move(data), {}};
+  learning.options = {.protocol = protocol_of(job, train.job),
+                      .optimizer = train.optimizer,
+                      .schedule = train.schedule,
+                      .clip = train.clip,
+                      .l2 = train.l2,
+                      .batch = train.batch};
+  for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
+    if (auto valid = sim::check(learn_options(job, learning, barrier * job.seeds).protocol); !valid)
+      return placed(std::move(valid).error(), settings);
+  return learning;
+}
+
+Result<SimRuns> simulate_learning(const SimJob& job, const Learning& learning,
+                                  const std::function<void(double share)>& watch) {
+  const std::size_t count = job.barriers.size() * job.seeds;
+  SimRuns runs(count);
+  std::vector<std::string> errors(count);
+  Shares shares{count};
+  const auto horizon = static_cast<double>(job.options.horizon.count());
+  const auto make = [&](std::size_t i) {
+    sim::LearnOptions options = learn_options(job, learning, i);
+    options.on_point = [&](const sim::ProtocolPoint& point) {
+      shares.set(i, static_cast<double>(point.at.count()) / horizon);
+      return true;
+    };
+    const AnyData* test = learning.data.test ? &*learning.data.test : nullptr;
+    auto result = learning.model->simulate(learning.data.train, test, options);
+    if (result) {
+      errors[i] = result->error;
+      runs[i] = run_of(options, *std::move(result));
+    } else {
+      errors[i] = result.error().message;
+    }
+    shares.set(i, 1);
+  };
+  for_each_piece(count, threads_of(job), make, [&] { watch(shares.mean()); });
+  for (std::size_t i = 0; i < count; ++i)
+    if (!errors[i].empty())
+      return Error{barrier::print(job.barriers[i / job.seeds]) + ", seed " +
+                   std::to_string(job.options.seed + i % job.seeds) + ": " + errors[i]};
+  return runs;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,40 @@
+/// Simulation message by message, `--level protocol`: the job's own model learns the job's own data
+/// in virtual time. Blocking; one thread calls, runs take the job's threads.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "starling/app/any_model.hpp"
+#include "starling/app/contents.hpp"
+#include "starling/app/data.hpp"
+#include "starling/app/settings.hpp"
+#include "starling/app/sim/runs.hpp"
+#include "starling/app/sim/sim_job.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/sim/learn.hpp"
+
+namespace starling::app {
+
+/// What the workers learn, and all of a run but its barrier and its seed.
+struct Learning {
+  std::shared_ptr<const AnyModel> model;
+  TrainAndTest data;
+  sim::LearnOptions options;
+};
+
+/// The keys of a job that say what is learned and how.
+[[nodiscard]] const std::vector<std::string>& learning_keys();
+
+/// Loads the data and makes the model. Refuses what cannot be learned or simulated.
+[[nodiscard]] Result<Learning> make_learning(const SimJob& job, const Settings& settings,
+                                             const Contents& contents);
+
+/// A run for each barrier and seed, barrier by barrier; what comes out does not depend on the
+/// number of threads. `watch` is told the share that is done. The error is of a job that failed.
+[[nodiscard]] Result<SimRuns> simulate_learning(const SimJob& job, const Learning& learning,
+                                                const std::function<void(double share)>& watch);
+
+}  // namespace starling::app
