@@ -11,9 +11,6 @@
 
 namespace starling::core {
 
-/// Counts configurations; 0 stands for none yet, and for a job whose owners never change.
-using Epoch = std::uint64_t;
-
 /// At most this many members vote on the next configuration: seven survive the loss of three.
 inline constexpr std::size_t council_max = 7;
 
