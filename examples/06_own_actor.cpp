@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "starling/actor/interfaces.hpp"
+#include "starling/base/distribution.hpp"
 #include "starling/engine/live/train.hpp"
 #include "starling/models/data/load.hpp"
 #include "starling/models/linear_models.hpp"
@@ -72,7 +73,7 @@ int main() {
   const auto model = models::Linear<float>::parse(Spec::parse("linear").value(), data).value();
 
   live::TrainOptions options;
-  options.job.delay = live::parse_delay("exp:10ms").value();
+  options.job.delay = parse_distribution("exp:10ms").value();
   options.job.time = std::chrono::minutes{1};
   options.job.on_start = [](const actor::DirectoryPtr& job, caf::actor_system& system) {
     system.spawn<Watcher>(job);

@@ -5,9 +5,10 @@
 #include <limits>
 
 #include "starling/app/target.hpp"
+#include "starling/base/distribution.hpp"
+#include "starling/base/straggler.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/core/mode.hpp"
-#include "starling/engine/live/slowdown.hpp"
 
 namespace starling::app {
 namespace {
@@ -87,7 +88,7 @@ Result<void> put_model(Job& job, Text text) {
 }
 
 Result<void> put_straggler(Job& job, Text text) {
-  auto straggler = live::parse_straggler(text);
+  auto straggler = parse_straggler(text);
   if (!straggler) return std::move(straggler).error();
   job.train.job.stragglers.push_back(*straggler);
   return {};
@@ -171,8 +172,9 @@ std::vector<Key> psp_keys() {
        "where steps are central, else notify+interval:auto]",
        group, [](In in) { return put(in.job.train.job.recheck, barrier::parse_recheck(in.text)); }},
       {"delay", KeyKind::text, "LAW",
-       "extra time of each step: none | const:20ms | exp:20ms | uniform:20ms [none]", group,
-       [](In in) { return put(in.job.train.job.delay, live::parse_delay(in.text)); }},
+       "extra time of each step: none | const:20ms | exp:20ms | uniform:20ms | gamma:... | "
+       "lognormal:... | pareto:... | trace:FILE [none]",
+       group, [](In in) { return put(in.job.train.job.delay, parse_distribution(in.text)); }},
       {"straggler", KeyKind::texts, "WHO",
        "slow workers: 1:4x (one, 4 times slower) | 25%:4x (a quarter); repeatable", group,
        [](In in) { return put_straggler(in.job, in.text); }},

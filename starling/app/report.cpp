@@ -95,12 +95,12 @@ std::string recheck_text(const live::JobOptions& options) {
 
 /// Empty where there is none.
 std::string delay_text(const live::JobOptions& options) {
-  return options.delay.law == live::Delay::Law::none ? std::string{} : live::print(options.delay);
+  return options.delay == Distribution{} ? std::string{} : print(options.delay);
 }
 
 std::vector<std::string> straggler_texts(const live::JobOptions& options) {
   std::vector<std::string> texts;
-  for (const auto& straggler : options.stragglers) texts.push_back(live::print(straggler));
+  for (const auto& straggler : options.stragglers) texts.push_back(print(straggler));
   return texts;
 }
 

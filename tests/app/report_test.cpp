@@ -121,9 +121,8 @@ TEST(Summary, NamesDelayAndStragglersWhereThereAreAny) {
   EXPECT_FALSE(json_of(job).contains("straggler"));
   for (const char* absent : {"delay", "straggler"})
     EXPECT_EQ(table_of(job).find(absent), std::string::npos) << table_of(job);
-  job.options.job.delay = live::parse_delay("exp:20ms").value();
-  job.options.job.stragglers = {live::parse_straggler("1:4x").value(),
-                                live::parse_straggler("50%:2x").value()};
+  job.options.job.delay = parse_distribution("exp:20ms").value();
+  job.options.job.stragglers = {parse_straggler("1:4x").value(), parse_straggler("50%:2x").value()};
   EXPECT_EQ(json_of(job)["delay"], "exp:20ms");
   EXPECT_EQ(json_of(job)["straggler"], (Json{"1:4x", "50%:2x"}));
   EXPECT_NE(table_of(job).find("\n  delay       exp:20ms\n  straggler   1:4x, 50%:2x\n"),

@@ -160,7 +160,7 @@ TEST_P(EveryMode, EndsInOrderWhateverACallbackThrows) {
 
 TEST_P(EveryMode, DoesNotSitOutInjectedDelaysWhenItStops) {
   TrainOptions job = options();
-  job.job.delay = {.law = Delay::Law::constant, .mean = 10h};
+  job.job.delay = Distribution{laws::Constant{10h}};
   job.job.time = 20ms;
   const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::reached);
@@ -337,7 +337,7 @@ TEST_P(EveryMode, DelaysAndStragglersShowInTheSteps) {
   TrainOptions job = options();
   job.job.barrier = barrier::parse("asp").value();
   job.job.time = 400ms;
-  job.job.delay = parse_delay("const:5ms").value();
+  job.job.delay = parse_distribution("const:5ms").value();
   job.job.stragglers = {parse_straggler("1:8x").value()};
   const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
   EXPECT_LT(2 * outcome.last.spread.min, outcome.last.spread.max);

@@ -29,7 +29,7 @@ void Coordinator::on(const Context& context, const Arrived& arrived) {
   if (arrived.step < member.step) return;
   if (arrived.step == member.step) {
     // Said before. Who does not wait was answered, and may have lost the answer with its actor.
-    if (!member.waiting) answer(context, arrived.worker);
+    if (!member.waiting) tell(context, arrived.worker);
     return;
   }
   member.step_times.add(context.now - member.began);
@@ -208,11 +208,18 @@ void Coordinator::answer(const Context& context, WorkerId id) {
   Member& member = members_[id];
   member.waiting = false;
   member.began = context.now;
+  member.stopped = stopping_;
   retry_at(id, Time::max());
-  if (stopping_)
+  tell(context, id);
+}
+
+/// Says what was decided for a worker. Who was let go before a stop stays so, or it would miss a
+/// round that the others make.
+void Coordinator::tell(const Context& context, WorkerId id) const {
+  if (members_[id].stopped)
     context.send(ToWorker{id}, Stop{});
   else
-    context.send(ToWorker{id}, Proceed{member.step});
+    context.send(ToWorker{id}, Proceed{members_[id].step});
 }
 
 }  // namespace starling::core

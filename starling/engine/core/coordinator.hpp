@@ -57,6 +57,8 @@ class Coordinator {
     /// It has not yet been told where to begin.
     bool entering = false;
     bool waiting = false;
+    /// Was told to stop rather than let go.
+    bool stopped = false;
     /// When it was last let go.
     Time began{};
     /// Sampled barriers: whom the last draw failed on, and when to draw again.
@@ -75,6 +77,7 @@ class Coordinator {
   bool admitted_by_sample(const Context& context, WorkerId id);
   void retry_at(WorkerId id, Time at);
   void answer(const Context& context, WorkerId id);
+  void tell(const Context& context, WorkerId id) const;
 
   CoordinatorOptions options_;
   std::vector<Member> members_;

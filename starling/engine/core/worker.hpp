@@ -113,6 +113,11 @@ class Worker {
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
   /// Time spent waiting at barriers; updated when a wait ends.
   [[nodiscard]] Time waited() const noexcept { return waited_; }
+  /// The same, with the wait of now.
+  [[nodiscard]] Time waited(Time now) const noexcept {
+    return waiting() ? waited_ + (now - wait_began_) : waited_;
+  }
+  [[nodiscard]] bool waiting() const noexcept { return phase_ == Phase::waiting; }
   [[nodiscard]] bool done() const noexcept { return phase_ == Phase::done; }
   /// False until it knows its first step.
   [[nodiscard]] bool begun() const noexcept {

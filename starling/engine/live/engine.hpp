@@ -41,7 +41,7 @@ struct EngineOptions {
   /// Asks Hooks::stop whenever the workers have made this many more steps on average; above 0.
   core::Step stop_every = 1;
   std::uint64_t seed = 1;
-  Delay delay = {};
+  Distribution delay = {};
   std::vector<Straggler> stragglers = {};
   std::size_t compute_threads = 0;
   int attempts = 3;

@@ -10,10 +10,10 @@
 
 #include "starling/actor/interfaces.hpp"
 #include "starling/base/check.hpp"
+#include "starling/base/distribution.hpp"
 #include "starling/base/random.hpp"
 #include "starling/engine/core/effect.hpp"
 #include "starling/engine/live/compute_pool.hpp"
-#include "starling/engine/live/slowdown.hpp"
 #include "starling/engine/live/task.hpp"
 
 namespace starling::live {
@@ -22,7 +22,7 @@ namespace starling::live {
 struct Scene {
   std::shared_ptr<Task> task;
   std::unique_ptr<ComputePool> pool;
-  Delay delay;
+  Distribution delay;
   /// By worker; 1 is full speed.
   std::vector<double> slowness;
   std::uint64_t seed = 1;

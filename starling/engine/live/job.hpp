@@ -11,11 +11,12 @@
 
 #include "starling/barrier/barrier.hpp"
 #include "starling/barrier/recheck.hpp"
+#include "starling/base/distribution.hpp"
 #include "starling/base/result.hpp"
+#include "starling/base/straggler.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/mode.hpp"
 #include "starling/engine/core/shard.hpp"
-#include "starling/engine/live/slowdown.hpp"
 #include "starling/engine/live/task.hpp"
 
 namespace caf {
@@ -91,7 +92,7 @@ struct JobOptions {
   StopWhen stop_when = {};
   std::uint64_t seed = 1;
 
-  Delay delay = {};
+  Distribution delay = {};
   std::vector<Straggler> stragglers = {};
   /// Compute threads; 0 takes one for each processor.
   std::size_t compute_threads = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "starling/base/straggler.hpp"
 #include "starling/engine/live/host.hpp"
 
 namespace starling::live {

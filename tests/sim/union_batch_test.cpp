@@ -4,16 +4,22 @@
 #include <cmath>
 #include <numeric>
 
+#include "starling/engine/sim/protocol.hpp"
 #include "starling/models/data/order.hpp"
 #include "starling/models/kernels.hpp"
 #include "starling/models/linear_models.hpp"
 #include "starling/models/perceptron.hpp"
-#include "tests/core/flock.hpp"
 #include "tests/models/model_data.hpp"
 
-namespace starling::core {
+namespace starling::sim {
 namespace {
 
+using core::Buffer;
+using core::Compute;
+using core::Layout;
+using core::Range;
+using core::RangeId;
+using core::Update;
 using models::SampleOrder;
 using models::Table;
 
@@ -97,14 +103,14 @@ std::vector<T> gather(const Layout& layout, const States& states) {
 }
 
 template <class M>
-std::vector<typename M::Scalar> train_as_flock(const M& model, const Recipe& recipe,
-                                               std::size_t workers, std::uint64_t network_seed) {
+std::vector<typename M::Scalar> train_as_job(const M& model, const Recipe& recipe,
+                                             std::size_t workers, std::uint64_t network_seed) {
   using T = typename M::Scalar;
   const std::size_t batch = union_batch / workers;
-  const auto layout = std::make_shared<const Layout>(cut(model.parameters(), sizeof(T), 3));
-  FlockJob<T> job;
+  const auto layout = std::make_shared<const Layout>(core::cut(model.parameters(), sizeof(T), 3));
+  Job<T> job;
   job.layout = layout;
-  job.applier = Descend{recipe.optimizer, recipe.schedule, recipe.l2, batch};
+  job.applier = core::Descend{recipe.optimizer, recipe.schedule, recipe.l2, batch};
   const auto w = initial(model);
   for (RangeId r = 0; r < layout->ranges.size(); ++r) {
     const Range& range = layout->ranges[r];
@@ -130,14 +136,19 @@ std::vector<typename M::Scalar> train_as_flock(const M& model, const Recipe& rec
           {r, {buffer, layout->ranges[r].offset, layout->ranges[r].count, nullptr}});
     return update;
   };
-  FlockOptions options;
+  ProtocolOptions options;
   options.barrier = {barrier::Bsp{}};
   options.workers = workers;
+  options.shards = 2;
   options.steps = steps;
+  options.step_time = {laws::Exponential{std::chrono::milliseconds{5}}};
+  options.slowness.assign(workers, 1);
+  options.slowness[0] = 3;
+  options.link = {.latency = {laws::Uniform{std::chrono::microseconds{1500}}}, .duplication = 0.1};
   options.seed = network_seed;
-  Flock<T> flock{options, job};
-  EXPECT_TRUE(flock.run());
-  return gather<T>(*layout, flock.model());
+  Protocol<T> protocol{options, job};
+  EXPECT_TRUE(protocol.run());
+  return gather<T>(*layout, protocol.model());
 }
 
 template <class T>
@@ -158,7 +169,7 @@ void expect_one_machine(const char* spec, const Recipe& recipe) {
   const auto serial = train_serially(model, recipe);
   EXPECT_GT(relative_difference(initial(model), serial), 0.01) << "nothing was learned";
   for (const std::size_t workers : {1U, 2U, 4U, 8U}) {
-    const auto w = train_as_flock(model, recipe, workers, 1);
+    const auto w = train_as_job(model, recipe, workers, 1);
     EXPECT_LE(relative_difference(w, serial), tolerance) << spec << ", " << workers << " workers";
   }
 }
@@ -185,10 +196,10 @@ TEST(UnionBatch, KeepsMomentumScheduleAndDecayLikeOneMachine) {
 
 TEST(UnionBatch, RepeatsBitByBitWhateverTheNetworkDoes) {
   const auto model = make<models::Perceptron<float>>("mlp:20-60-4");
-  const auto once = train_as_flock(model, rich, 4, 1);
-  EXPECT_EQ(train_as_flock(model, rich, 4, 1), once);
-  EXPECT_EQ(train_as_flock(model, rich, 4, 99), once);
+  const auto once = train_as_job(model, rich, 4, 1);
+  EXPECT_EQ(train_as_job(model, rich, 4, 1), once);
+  EXPECT_EQ(train_as_job(model, rich, 4, 99), once);
 }
 
 }  // namespace
-}  // namespace starling::core
+}  // namespace starling::sim

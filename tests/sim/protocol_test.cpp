@@ -1,28 +1,55 @@
-/// What must hold in every job, whatever the network does: seeded runs of whole flocks whose
+/// What must hold in every job, whatever the network does: seeded runs of whole jobs whose
 /// parameters count updates. Every range holds one counter a worker, and each update adds exactly 1
 /// to its worker's, so that a reader can tell whose updates it has read.
-#include "tests/core/flock.hpp"
+#include "starling/engine/sim/protocol.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <tuple>
 
-namespace starling::core {
+namespace starling::sim {
 namespace {
 
 using namespace std::chrono_literals;
+using core::Buffer;
+using core::Compute;
+using core::Mode;
+using core::RangeId;
+using core::RangeState;
+using core::Update;
+using core::Value;
+
+/// A small job over a network that reorders and repeats messages; worker 0 is slow.
+ProtocolOptions small_job() {
+  ProtocolOptions options;
+  options.workers = 4;
+  options.shards = 2;
+  options.steps = 10;
+  options.step_time = {laws::Exponential{5ms}};
+  options.link = {.latency = {laws::Uniform{1500us}}, .duplication = 0.1};
+  options.events_max = 2'000'000;
+  return options;
+}
+
+/// Worker 0 takes `factor` times as long.
+std::vector<double> first_is_slow(std::size_t workers, double factor) {
+  std::vector<double> slowness(workers, 1);
+  slowness[0] = factor;
+  return slowness;
+}
 
 /// Says which ranges a worker's step concerns; all where absent.
 using Touches = std::function<bool(WorkerId, Step, RangeId)>;
 
 /// Descends by gradients of -1 at rate 1 if `descends`, else adds 1: where workers die, a round's
 /// mean is over fewer.
-FlockJob<double> counting_job(const FlockOptions& options, std::size_t ranges,
-                              const Touches& touches, bool descends) {
+Job<double> counting_job(const ProtocolOptions& options, std::size_t ranges, const Touches& touches,
+                         bool descends) {
   const std::size_t workers = options.workers;
   const bool bulk = options.bulk.value_or(barrier::is_bulk_synchronous(options.barrier));
-  Layout layout;
-  FlockJob<double> job;
+  core::Layout layout;
+  Job<double> job;
   for (RangeId r = 0; r < ranges; ++r) {
     auto zeros = Buffer::make<double>(workers);
     std::ranges::fill(zeros->as<double>(), 0.0);
@@ -33,13 +60,14 @@ FlockJob<double> counting_job(const FlockOptions& options, std::size_t ranges,
     layout.ranges.push_back({layout.size, workers, 0, {{r, 0, 0, workers}}});
     layout.size += workers;
   }
-  job.layout = std::make_shared<const Layout>(std::move(layout));
+  job.layout = std::make_shared<const core::Layout>(std::move(layout));
   // A push of `workers` samples weighs 1 at batch 1; a round's mean divides by the workers.
   if (descends)
-    job.applier = Descend{.optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
+    job.applier =
+        core::Descend{.optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
   else
-    job.applier = Merge<double>{
-        [](const MergeSite&, std::span<double> value, std::span<const double> update) {
+    job.applier = core::Merge<double>{
+        [](const core::MergeSite&, std::span<double> value, std::span<const double> update) {
           std::ranges::transform(value, update, value.begin(), std::plus<>{});
         }};
   const double gradient = !descends ? 1 : bulk ? -static_cast<double>(workers) : -1;
@@ -56,7 +84,7 @@ FlockJob<double> counting_job(const FlockOptions& options, std::size_t ranges,
   };
   if (touches)
     job.plan = [=](WorkerId worker, Step step) {
-      std::vector<RangeRows> wanted;
+      std::vector<core::RangeRows> wanted;
       for (RangeId r = 0; r < ranges; ++r)
         if (touches(worker, step, r)) wanted.push_back({r, nullptr});
       return wanted;
@@ -64,38 +92,51 @@ FlockJob<double> counting_job(const FlockOptions& options, std::size_t ranges,
   return job;
 }
 
-/// A flock that counts, and checks all along what must hold all along.
-class CountingFlock {
+/// A job that counts, and checks all along what must hold all along.
+class Counting {
  public:
-  explicit CountingFlock(const FlockOptions& options, std::size_t ranges = 3,
-                         const Touches& touches = nullptr, bool descends = true)
+  /// Worker, step and time of each start of a computation.
+  std::vector<std::tuple<WorkerId, Step, Time>> passes;
+
+  explicit Counting(const ProtocolOptions& options, std::size_t ranges = 3,
+                    const Touches& touches = nullptr, bool descends = true)
       : touches_(touches),
-        flock_(options, watched(counting_job(options, ranges, touches, descends))) {
-    flock_.on_compute = [this](WorkerId worker, const Compute& compute) {
+        asked_(options.workers),
+        protocol_(options, watched(counting_job(options, ranges, touches, descends))) {
+    protocol_.on_compute = [this](WorkerId worker, const Compute& compute) {
+      passes.emplace_back(worker, compute.step, protocol_.now());
       expect_fresh_enough(worker, compute);
+      asked_[worker].second.clear();
     };
-    flock_.on_event = [this] { expect_bounded_spread(); };
+    protocol_.on_send = [this](WorkerId worker, const core::Send& mail) {
+      if (const auto* query = std::get_if<core::StepQuery>(&mail.message)) {
+        auto& [draw, members] = asked_[worker];
+        if (std::exchange(draw, query->draw) != query->draw) members.clear();
+        members.insert(std::get<core::ToWorker>(mail.to).id);
+      }
+    };
+    protocol_.on_event = [this] { expect_bounded_spread(); };
   }
 
-  Flock<double>& operator*() { return flock_; }
-  Flock<double>* operator->() { return &flock_; }
+  Protocol<double>& operator*() { return protocol_; }
+  Protocol<double>* operator->() { return &protocol_; }
 
   void run() {
-    ASSERT_TRUE(flock_.run()) << "the job never comes to rest";
-    for (WorkerId w = 0; w < flock_.options().workers; ++w)
-      EXPECT_TRUE(flock_.worker(w).done() || flock_.dead(w))
-          << "worker " << w << " hangs at step " << flock_.worker(w).step();
+    ASSERT_TRUE(protocol_.run()) << protocol_.error();
+    for (WorkerId w = 0; w < protocol_.options().workers; ++w)
+      EXPECT_TRUE(protocol_.worker(w).done() || protocol_.dead(w))
+          << "worker " << w << " hangs at step " << protocol_.worker(w).step();
   }
 
   /// Each acknowledged update of each worker is in each range it concerns, once.
   void expect_each_update_once() {
-    for (const RangeState& state : flock_.model())
-      for (WorkerId w = 0; w < flock_.options().workers; ++w) {
-        if (flock_.dead(w)) continue;
-        EXPECT_EQ(state.value.as<double>()[w], counted(w, state.range, flock_.worker(w).step()))
+    for (const RangeState& state : protocol_.model())
+      for (WorkerId w = 0; w < protocol_.options().workers; ++w) {
+        if (protocol_.dead(w)) continue;
+        EXPECT_EQ(state.value.as<double>()[w], counted(w, state.range, protocol_.worker(w).step()))
             << "range " << state.range << ", worker " << w;
         if (!touches_) {
-          EXPECT_EQ(state.ledger[w].step, flock_.worker(w).step());
+          EXPECT_EQ(state.ledger[w].step, protocol_.worker(w).step());
         }
       }
   }
@@ -104,7 +145,7 @@ class CountingFlock {
 
  private:
   /// The job, whose computations expect to find what was read unchanged when they end.
-  FlockJob<double> watched(FlockJob<double> job) {
+  Job<double> watched(Job<double> job) {
     job.compute = [this, compute = std::move(job.compute)](WorkerId worker, const Compute& read) {
       EXPECT_EQ(counters(read), read_[worker]) << "an owner has changed what a reader holds";
       return compute(worker, read);
@@ -132,7 +173,7 @@ class CountingFlock {
   /// - s", and of its own all.
   void expect_fresh_enough(WorkerId reader, const Compute& compute) {
     read_[reader] = counters(compute);
-    const auto& options = flock_.options();
+    const auto& options = protocol_.options();
     const Step floor = barrier::floor(options.barrier, compute.step).value_or(0);
     const bool everyone =
         barrier::needs_every_step(options.barrier) || options.barrier.sample == options.workers - 1;
@@ -140,9 +181,9 @@ class CountingFlock {
       const auto counters = value.value.as<double>();
       EXPECT_EQ(counters[reader], counted(reader, value.range, compute.step));
       for (WorkerId other = 0; other < options.workers; ++other) {
-        if (other == reader || flock_.dead(other)) continue;
-        if (!everyone && !flock_.asked(reader).contains(other)) continue;
-        Worker& seen = flock_.worker(other);
+        if (other == reader || protocol_.dead(other)) continue;
+        if (!everyone && !asked_[reader].second.contains(other)) continue;
+        core::Worker& seen = protocol_.worker(other);
         const Step least = seen.done() ? std::min(floor, seen.step()) : floor;
         ASSERT_GE(counters[other], counted(other, value.range, least))
             << "worker " << reader << " at step " << compute.step << " read range " << value.range
@@ -154,21 +195,23 @@ class CountingFlock {
   void expect_bounded_spread() {
     Step slowest = barrier::finished;
     Step fastest = 0;
-    for (WorkerId w = 0; w < flock_.options().workers; ++w) {
-      if (flock_.worker(w).done() || flock_.dead(w)) continue;
-      slowest = std::min(slowest, flock_.worker(w).step());
-      fastest = std::max(fastest, flock_.worker(w).step());
+    for (WorkerId w = 0; w < protocol_.options().workers; ++w) {
+      if (protocol_.worker(w).done() || protocol_.dead(w)) continue;
+      slowest = std::min(slowest, protocol_.worker(w).step());
+      fastest = std::max(fastest, protocol_.worker(w).step());
     }
     if (slowest > fastest) return;
     largest_spread_ = std::max(largest_spread_, fastest - slowest);
-    if (const auto bound = barrier::spread_bound(flock_.options().barrier)) {
+    if (const auto bound = barrier::spread_bound(protocol_.options().barrier)) {
       ASSERT_LE(fastest - slowest, *bound);
     }
   }
 
   Touches touches_;
   std::map<WorkerId, std::vector<double>> read_;
-  Flock<double> flock_;
+  /// The last draw of each worker since its last step, and whom it asked.
+  std::vector<std::pair<std::uint64_t, std::set<WorkerId>>> asked_;
+  Protocol<double> protocol_;
   Step largest_spread_ = 0;
 };
 
@@ -179,102 +222,103 @@ struct Case {
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
-  *out << print(c.mode) << " " << c.barrier << " " << c.recheck;
+  *out << core::print(c.mode) << " " << c.barrier << " " << c.recheck;
 }
 
-class EveryFlock : public testing::TestWithParam<Case> {
+class EveryJob : public testing::TestWithParam<Case> {
  protected:
   static constexpr std::size_t sizes[] = {1, 2, 3, 5, 8};
 
-  /// Options of one of many runs. Samples larger than the flock are cut to it.
-  static FlockOptions options(std::uint64_t seed) {
+  /// Options of one of many runs. Samples larger than the job are cut to it.
+  static ProtocolOptions options(std::uint64_t seed) {
     const auto [mode, text, recheck] = GetParam();
-    FlockOptions options;
+    ProtocolOptions options = small_job();
     options.mode = mode;
     options.barrier = barrier::parse(text).value();
     options.recheck = barrier::parse_recheck(recheck).value();
     options.seed = seed;
     options.workers = sizes[seed % std::size(sizes)];
+    options.slowness = first_is_slow(options.workers, 3);
     options.shards = 1 + seed % 3;
     if (options.barrier.sample)
       options.barrier.sample = std::min(*options.barrier.sample, options.workers - 1);
-    EXPECT_TRUE(check(mode, options.barrier, *options.recheck, options.workers));
+    EXPECT_TRUE(check(options));
     return options;
   }
 };
 
-TEST_P(EveryFlock, FinishesWithEachUpdateAppliedOnceAndNoReadTooStale) {
+TEST_P(EveryJob, FinishesWithEachUpdateAppliedOnceAndNoReadTooStale) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    CountingFlock flock{options(seed)};
-    ASSERT_NO_FATAL_FAILURE(flock.run());
-    flock.expect_each_update_once();
-    for (WorkerId w = 0; w < flock->options().workers; ++w)
-      EXPECT_EQ(flock->worker(w).step(), flock->options().steps);
+    Counting job{options(seed)};
+    ASSERT_NO_FATAL_FAILURE(job.run());
+    job.expect_each_update_once();
+    for (WorkerId w = 0; w < job->options().workers; ++w)
+      EXPECT_EQ(job->worker(w).step(), job->options().steps);
   }
 }
 
-TEST_P(EveryFlock, ThatTouchesOnlySomeRangesDoesToo) {
+TEST_P(EveryJob, ThatTouchesOnlySomeRangesDoesToo) {
   const Touches touches = [](WorkerId worker, Step step, RangeId range) {
     return mix(mix(Step{worker} * 1000 + step) + range) % 3 == 0;
   };
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    CountingFlock flock{options(seed), 4, touches};
-    ASSERT_NO_FATAL_FAILURE(flock.run());
-    flock.expect_each_update_once();
+    Counting job{options(seed), 4, touches};
+    ASSERT_NO_FATAL_FAILURE(job.run());
+    job.expect_each_update_once();
   }
 }
 
-TEST_P(EveryFlock, LosesAndDoublesNothingWhenCarriersAreLost) {
+TEST_P(EveryJob, LosesAndDoublesNothingWhenCarriersAreLost) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    CountingFlock flock{options(seed)};
+    Counting job{options(seed)};
     Random random{seed};
     for (int i = 0; i < 6; ++i)
-      flock->crash(static_cast<WorkerId>(random.below(flock->options().workers)),
-                   Time{random.below(150'000'000)}, Time{random.below(20'000'000)});
-    ASSERT_NO_FATAL_FAILURE(flock.run());
-    flock.expect_each_update_once();
-    for (WorkerId w = 0; w < flock->options().workers; ++w)
-      EXPECT_EQ(flock->worker(w).step(), flock->options().steps);
+      job->crash(static_cast<WorkerId>(random.below(job->options().workers)),
+                 Time{random.below(150'000'000)}, Time{random.below(20'000'000)});
+    ASSERT_NO_FATAL_FAILURE(job.run());
+    job.expect_each_update_once();
+    for (WorkerId w = 0; w < job->options().workers; ++w)
+      EXPECT_EQ(job->worker(w).step(), job->options().steps);
   }
 }
 
-TEST_P(EveryFlock, StopsCleanlyWhenToldTo) {
+TEST_P(EveryJob, StopsCleanlyWhenToldTo) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    CountingFlock flock{options(seed)};
+    Counting job{options(seed)};
     Random random{seed};
-    flock->stop(Time{random.below(60'000'000)});
-    flock->crash(0, Time{random.below(60'000'000)}, 1ms);
-    ASSERT_NO_FATAL_FAILURE(flock.run());
-    flock.expect_each_update_once();
+    job->stop(Time{random.below(60'000'000)});
+    job->crash(0, Time{random.below(60'000'000)}, 1ms);
+    ASSERT_NO_FATAL_FAILURE(job.run());
+    job.expect_each_update_once();
   }
 }
 
 /// Not of peers: their ranges would die with them.
-class FlockWithServers : public EveryFlock {};
+class JobWithServers : public EveryJob {};
 
-TEST_P(FlockWithServers, GoesOnWithoutTheDead) {
+TEST_P(JobWithServers, GoesOnWithoutTheDead) {
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    CountingFlock flock{options(seed), 3, nullptr, false};
+    Counting job{options(seed), 3, nullptr, false};
     Random random{seed};
-    for (WorkerId w = 1; w < flock->options().workers; w += 2)
-      flock->die(w, Time{static_cast<Time::rep>(random.below(80'000'000))});
-    ASSERT_NO_FATAL_FAILURE(flock.run());
-    flock.expect_each_update_once();
+    for (WorkerId w = 1; w < job->options().workers; w += 2)
+      job->die(w, Time{static_cast<Time::rep>(random.below(80'000'000))});
+    ASSERT_NO_FATAL_FAILURE(job.run());
+    job.expect_each_update_once();
   }
 }
 
-TEST_P(EveryFlock, RepeatsItselfWithTheSameSeed) {
+TEST_P(EveryJob, RepeatsItselfWithTheSameSeed) {
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
-    CountingFlock one{options(seed)};
-    CountingFlock two{options(seed)};
+    Counting one{options(seed)};
+    Counting two{options(seed)};
     one.run();
     two.run();
-    EXPECT_EQ(one->passes, two->passes);
+    EXPECT_EQ(one.passes, two.passes);
   }
 }
 
@@ -300,9 +344,9 @@ const std::vector<Case> with_peers{
     {Mode::peer, "pssp:s=2,beta=2", "notify+interval:auto"},
     {Mode::peer, "pssp:s=0,beta=3", "interval:auto"},
 };
-INSTANTIATE_TEST_SUITE_P(Servers, EveryFlock, testing::ValuesIn(with_servers));
-INSTANTIATE_TEST_SUITE_P(Peers, EveryFlock, testing::ValuesIn(with_peers));
-INSTANTIATE_TEST_SUITE_P(Servers, FlockWithServers, testing::ValuesIn(with_servers));
+INSTANTIATE_TEST_SUITE_P(Servers, EveryJob, testing::ValuesIn(with_servers));
+INSTANTIATE_TEST_SUITE_P(Peers, EveryJob, testing::ValuesIn(with_peers));
+INSTANTIATE_TEST_SUITE_P(Servers, JobWithServers, testing::ValuesIn(with_servers));
 
 /// Two barriers that are the same by definition.
 struct Pair {
@@ -312,7 +356,7 @@ struct Pair {
 };
 
 void PrintTo(const Pair& pair, std::ostream* out) {
-  *out << print(pair.mode) << " " << pair.one << " " << pair.other;
+  *out << core::print(pair.mode) << " " << pair.one << " " << pair.other;
 }
 
 class EqualBarriers : public testing::TestWithParam<Pair> {};
@@ -322,18 +366,19 @@ class EqualBarriers : public testing::TestWithParam<Pair> {};
 TEST_P(EqualBarriers, LetTheSameWorkersPassAtTheSameTimes) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    FlockOptions options;
+    ProtocolOptions options = small_job();
     options.mode = GetParam().mode;
     options.workers = 6;
+    options.slowness = first_is_slow(6, 3);
     options.seed = seed;
     options.bulk = false;
     options.barrier = barrier::parse(GetParam().one).value();
-    CountingFlock one{options};
+    Counting one{options};
     options.barrier = barrier::parse(GetParam().other).value();
-    CountingFlock other{options};
+    Counting other{options};
     one.run();
     other.run();
-    EXPECT_EQ(one->passes, other->passes);
+    EXPECT_EQ(one.passes, other.passes);
   }
 }
 
@@ -353,24 +398,24 @@ INSTANTIATE_TEST_SUITE_P(Of, EqualBarriers,
 /// A bound that is never reached proves little.
 TEST(SpreadBound, IsReachedButNotPassed) {
   for (const char* text : {"bsp", "ssp:s=1", "ssp:s=3"}) {
-    FlockOptions options;
+    ProtocolOptions options = small_job();
     options.barrier = barrier::parse(text).value();
-    options.straggling = 10;
-    CountingFlock flock{options};
-    flock.run();
-    EXPECT_EQ(flock.largest_spread(), *barrier::spread_bound(options.barrier)) << text;
-    EXPECT_EQ(flock->coordinator()->spread_max(), flock.largest_spread()) << text;
+    options.slowness = first_is_slow(options.workers, 10);
+    Counting job{options};
+    job.run();
+    EXPECT_EQ(job.largest_spread(), *barrier::spread_bound(options.barrier)) << text;
+    EXPECT_EQ(job->coordinator()->spread_max(), job.largest_spread()) << text;
   }
 }
 
 TEST(Asp, LeavesStragglersFarBehind) {
-  FlockOptions options;
+  ProtocolOptions options = small_job();
   options.barrier = {barrier::Asp{}};
-  options.straggling = 50;
-  CountingFlock flock{options};
-  flock.run();
-  EXPECT_GT(flock.largest_spread(), 6U);
+  options.slowness = first_is_slow(options.workers, 50);
+  Counting job{options};
+  job.run();
+  EXPECT_GT(job.largest_spread(), 6U);
 }
 
 }  // namespace
-}  // namespace starling::core
+}  // namespace starling::sim

@@ -1,9 +1,9 @@
 /// Who is slow.
-#include "starling/engine/live/slowdown.hpp"
+#include "starling/base/straggler.hpp"
 
 #include <gtest/gtest.h>
 
-namespace starling::live {
+namespace starling {
 namespace {
 
 Result<std::vector<double>> slow(const std::string& text, std::size_t workers) {
@@ -37,4 +37,4 @@ TEST(Stragglers, AreToldAShareThatIsValid) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling

@@ -1,17 +1,12 @@
-#include "starling/engine/live/slowdown.hpp"
+#include "starling/base/straggler.hpp"
 
 #include <cmath>
 
-#include "starling/base/spec.hpp"
+#include "starling/base/distribution.hpp"
 #include "starling/base/text.hpp"
 
-namespace starling::live {
+namespace starling {
 namespace {
-
-Delay::Duration lasting(double ns) {
-  constexpr Delay::Duration longest = std::chrono::hours{24 * 365};
-  return ns < static_cast<double>(longest.count()) ? Delay::Duration{std::llround(ns)} : longest;
-}
 
 /// A share that rounds to nobody would leave a job as if it had no stragglers.
 Error none_of(const Straggler& straggler, std::size_t workers) {
@@ -23,64 +18,6 @@ Error none_of(const Straggler& straggler, std::size_t workers) {
 }
 
 }  // namespace
-
-Delay::Duration slowed(Delay::Duration took, Delay::Duration delay, double factor) {
-  return lasting(static_cast<double>((took + delay).count()) * factor) - took;
-}
-
-Delay::Duration Delay::draw(Random& random) const {
-  const auto ns = static_cast<double>(mean.count());
-  switch (law) {
-    case Law::none:
-      return Duration{0};
-    case Law::constant:
-      return lasting(ns);
-    case Law::exponential:
-      return lasting(random.exponential(ns));
-    case Law::uniform:
-      return lasting(random.real(0, 2 * ns));
-  }
-  return Duration{0};
-}
-
-Result<Delay> parse_delay(std::string_view text) {
-  const auto refuse = [&](const std::string& why) {
-    return Error{"delay '" + std::string{text} + "': " + why +
-                 "; valid: none, const:20ms, exp:20ms, uniform:20ms"};
-  };
-  auto spec = Spec::parse(text);
-  if (!spec) return refuse(spec.error().message);
-  if (text == "none") return Delay{};
-  Delay delay;
-  if (spec->name == "const")
-    delay.law = Delay::Law::constant;
-  else if (spec->name == "exp")
-    delay.law = Delay::Law::exponential;
-  else if (spec->name == "uniform")
-    delay.law = Delay::Law::uniform;
-  else
-    return refuse("unknown law");
-  SpecReader read{*spec};
-  const auto mean = parse_duration(read.positional());
-  if (!mean) return refuse(mean.error().message);
-  delay.mean = *mean;
-  if (auto done = read.finish(); !done) return refuse(done.error().message);
-  return delay;
-}
-
-std::string print(const Delay& delay) {
-  switch (delay.law) {
-    case Delay::Law::none:
-      return "none";
-    case Delay::Law::constant:
-      return "const:" + print_duration(delay.mean);
-    case Delay::Law::exponential:
-      return "exp:" + print_duration(delay.mean);
-    case Delay::Law::uniform:
-      return "uniform:" + print_duration(delay.mean);
-  }
-  return {};
-}
 
 Result<Straggler> parse_straggler(std::string_view text) {
   const Error bad{"straggler '" + std::string{text} +
@@ -125,4 +62,9 @@ Result<std::vector<double>> slowness(const std::vector<Straggler>& stragglers,
   return factors;
 }
 
-}  // namespace starling::live
+std::chrono::nanoseconds slowed(std::chrono::nanoseconds took, std::chrono::nanoseconds delay,
+                                double factor) {
+  return lasting(static_cast<double>((took + delay).count()) * factor) - took;
+}
+
+}  // namespace starling

@@ -1,4 +1,5 @@
-/// Slowness on purpose: delays and stragglers, to see what a barrier makes of them.
+/// Stragglers: workers that are slow on purpose, to see what a barrier makes of them. Pure values;
+/// any thread.
 #pragma once
 
 #include <chrono>
@@ -6,31 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "starling/base/random.hpp"
 #include "starling/base/result.hpp"
 
-namespace starling::live {
-
-/// A random extra time before each push.
-struct Delay {
-  enum class Law { none, constant, exponential, uniform };
-  using Duration = std::chrono::nanoseconds;
-
-  Law law = Law::none;
-  /// The mean; a uniform delay lies in [0, 2 * mean).
-  Duration mean{0};
-
-  [[nodiscard]] Duration draw(Random& random) const;
-  bool operator==(const Delay&) const = default;
-};
-
-/// How much longer than `took` a step takes whose computation and delay are both `factor` times as
-/// long. No step takes more than a year.
-[[nodiscard]] Delay::Duration slowed(Delay::Duration took, Delay::Duration delay, double factor);
-
-/// Reads `none`, `const:20ms`, `exp:20ms`, `uniform:20ms`.
-[[nodiscard]] Result<Delay> parse_delay(std::string_view text);
-[[nodiscard]] std::string print(const Delay& delay);
+namespace starling {
 
 /// Some workers that take `factor` times as long for each step, computing and delay together.
 struct Straggler {
@@ -51,4 +30,9 @@ struct Straggler {
 [[nodiscard]] Result<std::vector<double>> slowness(const std::vector<Straggler>& stragglers,
                                                    std::size_t workers);
 
-}  // namespace starling::live
+/// How much longer than `took` a step takes whose computation and delay are both `factor` times as
+/// long. No step takes more than a year.
+[[nodiscard]] std::chrono::nanoseconds slowed(std::chrono::nanoseconds took,
+                                              std::chrono::nanoseconds delay, double factor);
+
+}  // namespace starling

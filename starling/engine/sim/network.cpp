@@ -1,0 +1,91 @@
+#include "starling/engine/sim/network.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "starling/base/check.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::sim {
+
+Result<void> check(const LinkOptions& options) {
+  const auto refuse = [](const char* name, double value, const char* valid) {
+    return Error{std::string{name} + "=" + print_number(value) + ": " + valid};
+  };
+  if (!(options.loss >= 0 && options.loss < 1))
+    return refuse("loss", options.loss, "valid: 0 to below 1");
+  if (!(options.duplication >= 0 && options.duplication <= 1))
+    return refuse("duplication", options.duplication, "valid: 0 to 1");
+  if (!(options.reordering >= 0 && options.reordering <= 1))
+    return refuse("reordering", options.reordering, "valid: 0 to 1");
+  if (!(options.bytes_per_second >= 0 && std::isfinite(options.bytes_per_second)))
+    return refuse("bandwidth", options.bytes_per_second, "valid: bytes a second, 0 for no limit");
+  return {};
+}
+
+Network::Network(const LinkOptions& every, std::uint64_t seed) : every_(every), random_(seed) {
+  STARLING_CHECK(check(every).ok());
+}
+
+void Network::set(NodeId from, NodeId to, const LinkOptions& options) {
+  STARLING_CHECK(check(options).ok());
+  apart_.insert_or_assign({from, to}, options);
+}
+
+void Network::cut(std::span<const Link> links) { cuts_.insert(links.begin(), links.end()); }
+
+void Network::part(std::span<const NodeId> a, std::span<const NodeId> b) {
+  for (const NodeId one : a)
+    for (const NodeId other : b) {
+      if (one == other) continue;
+      cut(one, other);
+      cut(other, one);
+    }
+}
+
+void Network::heal(std::span<const Link> links) {
+  for (const Link& link : links) cuts_.erase(link);
+}
+
+Arrivals Network::send(Time now, NodeId from, NodeId to, std::size_t bytes) {
+  if (from == to) return {{now}, 1};
+  const Link link{from, to};
+  const LinkOptions& options = options_of(link);
+  ++counts_.sent;
+  // Every packet takes the link's time, and draws as many numbers whether it is lost or not.
+  const Time departed = depart(now, link, options, bytes);
+  const bool lost = options.loss > 0 && random_.real() < options.loss;
+  const bool twice = options.duplication > 0 && random_.real() < options.duplication;
+  Arrivals arrivals;
+  arrivals.times[arrivals.count++] = arrive(departed, options);
+  if (twice) arrivals.times[arrivals.count++] = arrive(departed, options);
+  if (lost || is_cut(from, to)) {
+    ++counts_.lost;
+    return {};
+  }
+  counts_.duplicated += twice ? 1 : 0;
+  return arrivals;
+}
+
+const LinkOptions& Network::options_of(const Link& link) const {
+  if (apart_.empty()) return every_;
+  const auto found = apart_.find(link);
+  return found == apart_.end() ? every_ : found->second;
+}
+
+Time Network::depart(Time now, const Link& link, const LinkOptions& options, std::size_t bytes) {
+  if (options.bytes_per_second == 0) return now;
+  Time& free_at = free_at_[link];
+  const double seconds = static_cast<double>(bytes) / options.bytes_per_second;
+  free_at = std::max(free_at, now) + lasting(seconds * 1e9);
+  return free_at;
+}
+
+Time Network::arrive(Time departed, const LinkOptions& options) {
+  Time at = departed + options.latency.draw(random_);
+  if (options.reordering > 0 && random_.real() < options.reordering)
+    at += options.delay.draw(random_);
+  return at;
+}
+
+}  // namespace starling::sim

@@ -1,0 +1,404 @@
+#include "starling/engine/sim/steps.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "starling/barrier/sampling.hpp"
+#include "starling/base/check.hpp"
+#include "starling/base/text.hpp"
+#include "starling/engine/core/step_times.hpp"
+#include "starling/engine/sim/standing.hpp"
+#include "starling/engine/sim/step_queue.hpp"
+
+namespace starling::sim {
+namespace {
+
+constexpr Time never = Time::max();
+
+/// What recheck policies with clocks and notices keep of each worker.
+struct Waiter {
+  bool waiting = false;
+  /// When the worker finishes its step or, while it waits, draws again; never: other events are
+  /// late.
+  Time due = never;
+  /// Its current draw; notices of earlier ones are late too.
+  std::uint64_t draw = 0;
+  core::StepTimes step_times;
+};
+
+/// A waiter's wish to hear from a laggard.
+struct Wish {
+  Step floor;
+  std::uint64_t draw;
+};
+
+/// A draw's outcome, and whom it failed on where the rule can tell.
+struct Verdict {
+  bool pass;
+  std::optional<WorkerId> laggard = std::nullopt;
+};
+
+class Simulation {
+ public:
+  Simulation(const StepOptions& options, Learner* learner)
+      : options_(options),
+        learner_(learner),
+        free_(barrier::always_passes(options.barrier)),
+        draws_(barrier::draws(options.barrier)),
+        on_arrival_(!draws_ || options.recheck.arrival),
+        notify_(!on_arrival_ && options.recheck.notify),
+        central_(options.recheck.arrival || barrier::needs_every_step(options.barrier)),
+        clocked_(draws_ && (!options.recheck.arrival || options.recheck.interval)),
+        by_chance_(barrier::floor(options.barrier, 0) &&
+                   (options.sampling == Sampling::exact || !draws_)),
+        queue_(options.workers, mean_of(options)),
+        standing_(options.barrier, options.workers),
+        steps_(options.workers),
+        waiters_(clocked_ ? options.workers : 0),
+        wishes_(notify_ ? options.workers : 0) {}
+
+  StepResult run() {
+    result_.curve.reserve(options_.points);
+    for (WorkerId id = 0; id < options_.workers; ++id) begin(id);
+    std::uint64_t events = 0;
+    while (const auto event = queue_.pop()) {
+      if (++events % 65536 == 0 && !progress()) break;
+      pass_time(event->at);
+      happen(event->worker);
+      if (standing_.running() == 0) break;
+    }
+    return finish();
+  }
+
+ private:
+  /// The queue's buckets need a time of some length.
+  static Time mean_of(const StepOptions& options) {
+    return std::max(Time{1}, lasting(options.step_time.mean() * 1e9));
+  }
+
+  bool progress() {
+    if (!options_.on_progress) return true;
+    stopped_ = !options_.on_progress(static_cast<double>(now_.count()) /
+                                     static_cast<double>(options_.horizon.count()));
+    return !stopped_;
+  }
+
+  /// Lets the clock go on to `to`, noting what lies between.
+  void pass_time(Time to) {
+    for (Time at = next_point(); at < to && result_.curve.size() < options_.points;
+         at = next_point())
+      note(at);
+    const auto elapsed = static_cast<double>((to - now_).count());
+    waited_ += elapsed * static_cast<double>(waiting_);
+    ran_ += elapsed * static_cast<double>(standing_.running());
+    now_ = to;
+  }
+
+  [[nodiscard]] Time next_point() const {
+    const auto share = static_cast<double>(result_.curve.size() + 1) /
+                       static_cast<double>(std::max<std::size_t>(1, options_.points));
+    return Time{std::llround(share * static_cast<double>(options_.horizon.count()))};
+  }
+
+  void note(Time at) {
+    const bool runs = standing_.running() > 0;
+    result_.curve.push_back(
+        {.at = at,
+         .updates = result_.updates,
+         .min = runs ? standing_.min() : options_.last,
+         .median = standing_.median().value_or(options_.last),
+         .max = standing_.max(),
+         .waiting = static_cast<double>(waiting_) / static_cast<double>(options_.workers)});
+  }
+
+  StepResult finish() {
+    const bool early = stopped_ || standing_.running() == 0;
+    if (!early) pass_time(options_.horizon);
+    if (result_.curve.size() < options_.points) note(now_);
+    result_.elapsed = now_;
+    result_.waiting_share = ran_ > 0 ? waited_ / ran_ : 0;
+    result_.steps = std::move(steps_);
+    return std::move(result_);
+  }
+
+  /// Has `worker` be due after `delay`, if that is within the horizon.
+  void schedule(WorkerId worker, Time delay) {
+    if (clocked_) waiters_[worker].due = never;
+    if (delay > options_.horizon - now_) return;
+    if (clocked_) waiters_[worker].due = now_ + delay;
+    queue_.push(now_ + delay, worker);
+  }
+
+  void begin(WorkerId worker) {
+    if (learner_) learner_->on_begin(worker, steps_[worker] + 1, now_);
+    Time takes = options_.step_time.draw(times_);
+    if (!options_.slowness.empty())
+      takes = lasting(static_cast<double>(takes.count()) * options_.slowness[worker]);
+    if (clocked_) waiters_[worker].step_times.add(takes);
+    schedule(worker, takes);
+  }
+
+  /// The worker is due: its step ends, or it draws again.
+  void happen(WorkerId worker) {
+    if (!clocked_) return arrive(worker);
+    Waiter& waiter = waiters_[worker];
+    if (waiter.due != now_) return;
+    waiter.waiting ? draw_by_clock(worker) : arrive(worker);
+  }
+
+  void arrive(WorkerId worker) {
+    const Step step = ++steps_[worker];
+    ++result_.updates;
+    if (learner_) learner_->on_end(worker, step, now_);
+    if (central_) ++result_.messages.arrivals;
+    standing_.advance(step);
+    result_.max_lag = std::max(result_.max_lag, step - standing_.min());
+    if (notify_) give_notice(worker);
+    if (step >= options_.last) {
+      standing_.finish(step);
+      review();
+    } else if (const Verdict verdict = consider(worker); verdict.pass) {
+      release(worker);
+      review();
+    } else {
+      review();  // before it waits itself: it has drawn for this arrival
+      wait(worker, verdict);
+    }
+  }
+
+  void release(WorkerId worker) {
+    if (central_) ++result_.messages.releases;
+    begin(worker);
+  }
+
+  void wait(WorkerId worker, const Verdict& verdict) {
+    ++waiting_;
+    if (on_arrival_ && by_chance_) standing_.join(steps_[worker], worker);
+    if (on_arrival_ && !by_chance_) in_order_.push_back(worker);
+    if (clocked_) waiters_[worker].waiting = true;
+    if (clocked_) look_again(worker, verdict);
+  }
+
+  /// Ends the wait of one whom the caller has taken out of its group.
+  void resume(WorkerId worker) {
+    --waiting_;
+    if (clocked_) waiters_[worker].waiting = false;
+    release(worker);
+  }
+
+  /// An arrival makes every waiter look again, where the policy is so.
+  void review() {
+    if (!on_arrival_ || waiting_ == 0) return;
+    reviewed_ = now_;
+    if (by_chance_) {
+      const std::size_t before = waiting_;
+      standing_.let_pass(patience_, draw_random_, [&](WorkerId worker) { resume(worker); });
+      if (draws_) count_draws(before, before - waiting_);
+    } else {
+      std::erase_if(in_order_, [&](WorkerId worker) {
+        const bool pass = consider(worker).pass;
+        if (pass) resume(worker);
+        return pass;
+      });
+    }
+  }
+
+  void count_draws(std::uint64_t draws, std::uint64_t passes) {
+    result_.draws += draws;
+    result_.passes += passes;
+    if (central_) return;
+    const std::uint64_t asked = draws * barrier::observes(options_.barrier, options_.workers - 1);
+    result_.messages.queries += asked;
+    result_.messages.answers += asked;
+  }
+
+  /// Looks at the others once: may the worker pass?
+  Verdict consider(WorkerId worker) {
+    const Step step = steps_[worker];
+    if (free_ || barrier::floor(options_.barrier, step) == Step{0}) return {true};
+    if (clocked_) ++waiters_[worker].draw;
+    const Verdict verdict = by_chance_ ? consider_by_chance(worker) : consider_plainly(worker);
+    if (draws_) count_draws(1, verdict.pass ? 1 : 0);
+    return verdict;
+  }
+
+  Verdict consider_by_chance(WorkerId worker) {
+    const Group& group = standing_.group(steps_[worker]);
+    if (group.pass >= 1 || (group.pass > 0 && draw_random_.real() < group.pass)) return {true};
+    if (!notify_) return {false};
+    // Each laggard is as likely as another to be the first. Found by trial: few laggards refuse few
+    // draws, so that this takes beta trials a draw at most on average.
+    while (true) {
+      const auto other = static_cast<WorkerId>(draw_random_.below(options_.workers));
+      if (steps_[other] < group.floor) return {false, other};
+    }
+  }
+
+  Verdict consider_plainly(WorkerId worker) {
+    const auto others = static_cast<std::uint32_t>(options_.workers - 1);
+    const auto sees = static_cast<std::uint32_t>(barrier::observes(options_.barrier, others));
+    barrier::draw(others, sees, draw_random_, picks_);
+    const auto floor = barrier::floor(options_.barrier, steps_[worker]);
+    seen_.clear();
+    std::uint64_t laggards = 0;
+    Verdict verdict{false};
+    for (const std::uint32_t pick : picks_) {
+      const WorkerId other = pick + (pick >= worker ? 1U : 0U);
+      const Step step = steps_[other];
+      seen_.push_back(step >= options_.last ? barrier::finished : step);
+      // The first to answer, and any may be.
+      if (notify_ && floor && step < *floor && draw_random_.below(++laggards) == 0)
+        verdict.laggard = other;
+    }
+    verdict.pass = barrier::admits(options_.barrier, steps_[worker], seen_);
+    return verdict;
+  }
+
+  /// A refused draw: who or what makes the worker draw again?
+  void look_again(WorkerId worker, const Verdict& verdict) {
+    Waiter& waiter = waiters_[worker];
+    const bool told = notify_ && verdict.laggard;
+    if (told) {
+      const Step floor = *barrier::floor(options_.barrier, steps_[worker]);
+      wishes_[*verdict.laggard].insert_or_assign(worker, Wish{floor, waiter.draw});
+      ++result_.messages.wishes;
+    }
+    if (options_.recheck.interval || !(told || on_arrival_))
+      schedule(worker, interval_of(worker));
+    else
+      waiter.due = never;
+  }
+
+  [[nodiscard]] Time interval_of(WorkerId worker) const {
+    const auto& interval = options_.recheck.interval;
+    const bool fixed = interval && *interval != barrier::Recheck::automatic;
+    return fixed ? *interval : waiters_[worker].step_times.recheck_interval();
+  }
+
+  void draw_by_clock(WorkerId worker) {
+    if (on_arrival_) {
+      // The interval counts from the last draw, and the last arrival brought one.
+      const Time due = reviewed_ + std::min(interval_of(worker), options_.horizon);
+      if (due > now_) return schedule(worker, due - now_);
+    }
+    draw_again(worker);
+  }
+
+  void draw_again(WorkerId worker) {
+    const Verdict verdict = consider(worker);
+    if (!verdict.pass) return look_again(worker, verdict);
+    if (on_arrival_ && by_chance_) standing_.leave(steps_[worker], worker);
+    if (on_arrival_ && !by_chance_) std::erase(in_order_, worker);
+    resume(worker);
+  }
+
+  /// The worker has a new step: tells those who waited for it. A late notice is sent all the same.
+  void give_notice(WorkerId worker) {
+    const Step step = steps_[worker] >= options_.last ? barrier::finished : steps_[worker];
+    std::vector<std::pair<WorkerId, std::uint64_t>> told;
+    std::erase_if(wishes_[worker], [&](const auto& entry) {
+      const auto& [from, wish] = entry;
+      if (step < wish.floor) return false;
+      told.emplace_back(from, wish.draw);
+      return true;
+    });
+    result_.messages.notices += told.size();
+    for (const auto& [from, draw] : told)
+      if (waiters_[from].waiting && waiters_[from].draw == draw) draw_again(from);
+  }
+
+  const StepOptions& options_;
+  Learner* learner_;
+  /// Nobody ever waits.
+  bool free_;
+  /// Others are drawn, so that the recheck policy matters.
+  bool draws_;
+  bool on_arrival_;
+  bool notify_;
+  bool central_;
+  /// Some events are timers, or become late.
+  bool clocked_;
+  /// Outcomes come from the chances that standing_ keeps.
+  bool by_chance_;
+
+  Random times_ = Random::stream(options_.seed, 1);
+  Random draw_random_ = Random::stream(options_.seed, 2);
+  /// See Standing::let_pass.
+  double patience_ = draw_random_.exponential(1);
+
+  StepQueue queue_;
+  Standing standing_;
+  std::vector<Step> steps_;
+  std::vector<Waiter> waiters_;
+  /// By laggard, whom it is to tell what.
+  std::vector<std::map<WorkerId, Wish>> wishes_;
+  /// Waiters in the order of their arrival, where each draws plainly at each arrival.
+  std::vector<WorkerId> in_order_;
+  std::size_t waiting_ = 0;
+  Time now_{};
+  /// When an arrival last made everyone draw.
+  Time reviewed_{};
+  bool stopped_ = false;
+  /// Sums over workers, in nanoseconds.
+  double waited_ = 0;
+  double ran_ = 0;
+  StepResult result_;
+  std::vector<std::uint32_t> picks_;
+  std::vector<Step> seen_;
+};
+
+Result<void> check_slowness(const StepOptions& options) {
+  if (options.slowness.empty()) return {};
+  if (options.slowness.size() != options.workers)
+    return Error{std::to_string(options.slowness.size()) + " slowness factors for " +
+                 std::to_string(options.workers) + " workers; valid: one for each, or none"};
+  for (const double factor : options.slowness)
+    if (!(factor > 0 && factor <= 1e6))
+      return Error{"slowness factor " + print_number(factor) +
+                   "; valid: a number above 0, at most 1000000"};
+  return {};
+}
+
+}  // namespace
+
+Result<void> check(const StepOptions& options) {
+  constexpr std::size_t workers_max = std::size_t{1} << 31U;
+  constexpr Time horizon_max = std::chrono::hours{24 * 365 * 200LL};
+  if (options.workers == 0 || options.workers > workers_max)
+    return Error{"workers: " + std::to_string(options.workers) + "; valid: 1 to " +
+                 std::to_string(workers_max)};
+  if (auto valid = barrier::check(options.barrier, options.workers); !valid) return valid;
+  if (options.horizon <= Time{0} || options.horizon > horizon_max)
+    return Error{"horizon: " + print_duration(options.horizon) +
+                 "; valid: longer than 0, at most 200 years"};
+  if (lasting(options.step_time.mean() * 1e9) <= Time{0})
+    return Error{"step time: " + print(options.step_time) +
+                 " takes no time; valid: a law with a mean above 0, as exp:100ms"};
+  const auto& interval = options.recheck.interval;
+  if (interval && *interval != barrier::Recheck::automatic && *interval <= Time{0})
+    return Error{"recheck: the interval must be longer than 0"};
+  if (options.last == 0) return Error{"last step: 0; valid: 1 or more"};
+  return check_slowness(options);
+}
+
+std::uint64_t memory_estimate(const StepOptions& options) {
+  const bool clocked =
+      barrier::draws(options.barrier) && (!options.recheck.arrival || options.recheck.interval);
+  // Steps, events in buckets that are half full, waiters in groups that are.
+  std::uint64_t per_worker = 64;
+  if (!options.slowness.empty()) per_worker += sizeof(double);
+  if (clocked) per_worker += sizeof(Waiter);
+  if (clocked && options.recheck.notify)  // and a tree's node for each of a few wishes
+    per_worker += sizeof(std::map<WorkerId, Wish>) + 4 * (sizeof(Wish) + 48);
+  return options.workers * per_worker + options.points * sizeof(Point) + (std::uint64_t{1} << 24U);
+}
+
+StepResult simulate(const StepOptions& options, Learner* learner) {
+  STARLING_CHECK(check(options).ok());
+  return Simulation{options, learner}.run();
+}
+
+}  // namespace starling::sim

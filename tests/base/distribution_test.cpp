@@ -1,0 +1,185 @@
+/// Laws of durations, held against their exact means, variances and quantiles.
+#include "starling/base/distribution.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <numbers>
+
+#include "tests/barrier/statistics.hpp"
+
+namespace starling {
+namespace {
+
+using namespace std::chrono_literals;
+
+double seconds(Distribution::Duration duration) {
+  return static_cast<double>(duration.count()) / 1e9;
+}
+
+/// Quantiles: where the law's distribution function has these values.
+struct Exact {
+  const char* text;
+  double mean;
+  double sd;
+  double lower;  // P(X <= lower) = 0.25
+  double upper;  // P(X <= upper) = 0.95
+};
+
+class Law : public testing::TestWithParam<Exact> {};
+
+TEST_P(Law, HasItsMeanVarianceAndQuantiles) {
+  const auto& exact = GetParam();
+  const auto law = parse_distribution(exact.text).value();
+  EXPECT_DOUBLE_EQ(law.mean(), exact.mean);
+  constexpr std::uint64_t draws = 200'000;
+  Random random{7};
+  double sum = 0;
+  double squares = 0;
+  double fourths = 0;
+  std::uint64_t below_lower = 0;
+  std::uint64_t below_upper = 0;
+  for (std::uint64_t i = 0; i < draws; ++i) {
+    const double x = seconds(law.draw(random));
+    const double off = x - exact.mean;
+    sum += off;
+    squares += off * off;
+    fourths += off * off * off * off;
+    below_lower += x <= exact.lower ? 1U : 0U;
+    below_upper += x <= exact.upper ? 1U : 0U;
+  }
+  constexpr double n = draws;
+  EXPECT_NEAR(sum / n, 0, 5 * exact.sd / std::sqrt(n));
+  const double variance = squares / n;
+  const double error = std::sqrt((fourths / n - variance * variance) / n);
+  EXPECT_NEAR(variance, exact.sd * exact.sd, 5 * error);
+  EXPECT_LT(std::abs(deviations(below_lower, draws, 0.25)), 5);
+  EXPECT_LT(std::abs(deviations(below_upper, draws, 0.95)), 5);
+}
+
+/// Gamma: quantiles of shape 2 solve 1 - (1 + x) e^-x = q; those of shape 1/2 are squares of a
+/// normal deviate's. Pareto: (least / x)^alpha = 1 - q.
+INSTANTIATE_TEST_SUITE_P(
+    Laws, Law,
+    testing::Values(
+        Exact{"exp:100ms", 0.1, 0.1, -0.1 * std::log(0.75), -0.1 * std::log(0.05)},
+        Exact{"uniform:100ms", 0.1, 0.2 / std::sqrt(12.0), 0.05, 0.19},
+        Exact{"gamma:mean=100ms,shape=2", 0.1, 0.1 / std::numbers::sqrt2, 0.05 * 0.961278763,
+              0.05 * 4.743864518},
+        Exact{"gamma:mean=100ms,shape=0.5", 0.1, 0.1 * std::numbers::sqrt2,
+              0.1 * 0.318639364 * 0.318639364, 0.1 * 1.959963985 * 1.959963985},
+        Exact{"gamma:mean=100ms,shape=1", 0.1, 0.1, -0.1 * std::log(0.75), -0.1 * std::log(0.05)},
+        Exact{"lognormal:mean=100ms,sigma=0.5", 0.1, 0.1 * std::sqrt(std::exp(0.25) - 1),
+              0.1 * std::exp(-0.125 - 0.5 * 0.674489750),
+              0.1 * std::exp(-0.125 + 0.5 * 1.644853627)},
+        Exact{"pareto:mean=100ms,alpha=6", 0.1, 0.1 / std::sqrt(24.0),
+              0.1 * 5 / 6 * std::pow(0.75, -1.0 / 6), 0.1 * 5 / 6 * std::pow(0.05, -1.0 / 6)}));
+
+TEST(Distribution, IsExactWhereNothingIsRandom) {
+  Random random{1};
+  EXPECT_EQ(Distribution{}.draw(random), 0ns);
+  EXPECT_EQ(Distribution{}.mean(), 0);
+  EXPECT_EQ(parse_distribution("const:20ms")->draw(random), 20ms);
+  EXPECT_EQ(parse_distribution("lognormal:mean=20ms,sigma=0")->draw(random), 20ms);
+}
+
+TEST(Distribution, RepeatsFromItsSeedAndLastsAYearAtMost) {
+  const auto law = parse_distribution("pareto:mean=8000h,alpha=1.001").value();
+  Random one{3};
+  Random two{3};
+  for (int i = 0; i < 100'000; ++i) {
+    const auto drawn = law.draw(one);
+    ASSERT_EQ(drawn, law.draw(two));
+    ASSERT_GT(drawn, 0ns);
+    ASSERT_LE(drawn, 24h * 365);
+  }
+  EXPECT_EQ(lasting(1e30), 24h * 365);
+  EXPECT_EQ(lasting(1.6), 2ns);
+}
+
+TEST(Distribution, PrintsWhatItReads) {
+  for (const char* text :
+       {"none", "const:20ms", "exp:100ms", "uniform:1500us", "gamma:mean=100ms,shape=2",
+        "lognormal:mean=1s,sigma=0.25", "pareto:mean=2min,alpha=1.5"}) {
+    const auto law = parse_distribution(text);
+    ASSERT_TRUE(law) << text;
+    EXPECT_EQ(print(*law), text);
+    EXPECT_EQ(*parse_distribution(print(*law)), *law);
+  }
+  EXPECT_EQ(print(*parse_distribution("gamma:100ms,shape=2")), "gamma:mean=100ms,shape=2");
+  EXPECT_EQ(print(*parse_distribution("exp:mean=100ms")), "exp:100ms");
+}
+
+struct Bad {
+  const char* text;
+  const char* why;
+};
+
+TEST(Distribution, RefusesWhatIsNoLawAndNamesThoseThatAre) {
+  for (const auto& [text, why] :
+       {Bad{"", "has no name"}, Bad{"exp", "the mean is missing"}, Bad{"exp:20", "'20' is not a"},
+        Bad{"exp:-1ms", "'-1ms' is not a"}, Bad{"expo:20ms", "unknown law"},
+        Bad{"exp:20ms,shape=2", "takes no options, not 'shape'"},
+        Bad{"gamma:mean=1s", "shape is missing"}, Bad{"gamma:mean=1s,shape=0", "shape=0 must be"},
+        Bad{"pareto:mean=1s,alpha=1", "alpha=1"}, Bad{"lognormal:mean=1s,sigma=-1", "sigma=-1"},
+        Bad{"none:1s", "unknown law"}, Bad{"trace", "unknown law"},
+        Bad{"gamma:mean=1s,mean=2s", "twice"}}) {
+    const auto law = parse_distribution(text);
+    ASSERT_FALSE(law) << text;
+    EXPECT_NE(law.error().message.find(why), std::string::npos) << law.error().message;
+    EXPECT_NE(law.error().message.find("valid: none, const:20ms, exp:20ms"), std::string::npos);
+  }
+}
+
+class Trace : public testing::Test {
+ protected:
+  [[nodiscard]] std::string write(const std::string& text) const {
+    std::ofstream{file} << text;
+    return "trace:" + file;
+  }
+  [[nodiscard]] std::string refusal(const std::string& text) const {
+    const auto law = parse_distribution(write(text));
+    return law ? "accepted" : law.error().message;
+  }
+  const std::string file = testing::TempDir() +
+                           testing::UnitTest::GetInstance()->current_test_info()->name() +
+                           ",a:b.txt";
+};
+
+TEST_F(Trace, DrawsEachOfItsLinesEquallyOften) {
+  const auto law =
+      parse_distribution(write("# measured\n\n20ms # first\n 0.5 \n2e-1\r\n20ms")).value();
+  EXPECT_DOUBLE_EQ(law.mean(), 0.185);
+  EXPECT_EQ(print(law), "trace:" + file);
+  EXPECT_EQ(*parse_distribution(print(law)), law);
+  Random random{1};
+  std::uint64_t twenty = 0;
+  std::uint64_t half = 0;
+  constexpr int draws = 10'000;
+  for (int i = 0; i < draws; ++i) {
+    const auto drawn = law.draw(random);
+    ASSERT_TRUE(drawn == 20ms || drawn == 500ms || drawn == 200ms);
+    twenty += drawn == 20ms ? 1U : 0U;
+    half += drawn == 500ms ? 1U : 0U;
+  }
+  EXPECT_LT(std::abs(deviations(twenty, draws, 0.5)), 5);
+  EXPECT_LT(std::abs(deviations(half, draws, 0.25)), 5);
+}
+
+TEST_F(Trace, IsRefusedWithFileAndLine) {
+  const std::string at = "distribution trace:FILE: " + file;
+  EXPECT_EQ(refusal("20ms\n# comment\nfast\n"),
+            at + ":3: 'fast' is neither a duration like 20ms nor seconds like 0.02");
+  EXPECT_EQ(refusal("-1\n"), at + ":1: '-1' is neither a duration like 20ms nor seconds like 0.02");
+  EXPECT_EQ(refusal("1e300\n").substr(0, at.size() + 3), at + ":1:");
+  EXPECT_EQ(refusal("# nothing\n"), at + ": holds no duration");
+  EXPECT_EQ(parse_distribution("trace:/no/such/file").error().message,
+            "distribution trace:FILE: /no/such/file: cannot be opened");
+  EXPECT_FALSE(parse_distribution("trace:" + testing::TempDir())) << "a folder";
+  EXPECT_EQ(parse_distribution("trace:/dev/zero").error().message,
+            "distribution trace:FILE: /dev/zero: is longer than 64 MiB");
+}
+
+}  // namespace
+}  // namespace starling
