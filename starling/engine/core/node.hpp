@@ -98,6 +98,7 @@ class Node {
   [[nodiscard]] const NodeOptions<T>& options() const noexcept { return options_; }
   /// nullptr before the first.
   [[nodiscard]] const ConfigurationPtr& configuration() const noexcept { return configuration_; }
+  [[nodiscard]] bool suspects(WorkerId id) const { return council_.suspects(id); }
   /// nullptr where this member has none.
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
   [[nodiscard]] Replica<T>* replica() noexcept { return replica_ ? &*replica_ : nullptr; }
