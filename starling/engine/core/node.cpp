@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "starling/base/check.hpp"
+#include "starling/engine/core/peer.hpp"
 
 namespace starling::core {
 namespace {
@@ -81,6 +82,8 @@ void Node<T>::on_timer(const NodeContext& context, TimerKey key) {
   } else if (key == own_key) {
     alarm_.fired(context.now);
     ask_again(context);
+  } else if (key == greeting_key) {
+    greet(context);
   } else if (Link* other = link(key - first_link_key)) {
     LinkEffects effects;
     other->channel.on_timer({context.now, effects});
@@ -206,6 +209,14 @@ template <class T>
 void Node<T>::hear_loose(const NodeContext& context, const Envelope& envelope) {
   const Packet<LetterPtr>& packet = envelope.packet;
   if (packet.to && *packet.to != options_.self.life) return;
+  if (std::holds_alternative<Greeting>(**packet.payload)) {
+    if (!configuration_) return;
+    if (envelope.epoch < configuration_->epoch)
+      send_loose(context, envelope.from, packet.from, letter_of(configuration_));
+    else if (envelope.epoch > configuration_->epoch && state_ == State::member)
+      send_loose(context, envelope.from, packet.from, letter_of(Greeting{}));
+    return;
+  }
   if (const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload)) {
     if (state_ != State::excluded && (!configuration_ || (*next)->epoch > configuration_->epoch))
       adopt(context, *next);
@@ -284,7 +295,7 @@ void Node<T>::take(const NodeContext& context, WorkerId from, const LetterPtr& l
   } else if constexpr (std::is_same_v<M, Arrived> || std::is_same_v<M, Ended>) {
     if (message.worker != from) return;
     run_coordinator(context, [&](Coordinator& all, const Context& c) { all.on(c, message); });
-  } else {
+  } else if constexpr (Takes<Worker, M>) {
     run_worker(context, [&](Worker& worker, const Context& c) { worker.on(c, message); });
   }
 }
@@ -304,6 +315,8 @@ void Node<T>::adopt(const NodeContext& context, const ConfigurationPtr& next) {
     return;
   }
   const ConfigurationPtr former = std::exchange(configuration_, next);
+  if (state_ != State::member)
+    context.out.push_back(NodeTimer{context.now + options_.greet_every, greeting_key});
   state_ = State::member;
   renew_links(*next);
   if (next->lost()) return fail(context, "a range has lost all its owners");
@@ -416,6 +429,16 @@ void Node<T>::ask_again(const NodeContext& context) {
   alarm_.want(Context{context.now, context.random, timers}, context.now + options_.ask_again);
   for (const Effect& timer : timers)
     out.push_back(NodeTimer{std::get<SetTimer>(timer).at, own_key});
+}
+
+template <class T>
+void Node<T>::greet(const NodeContext& context) {
+  if (state_ != State::member) return;
+  const auto& members = configuration_->members;
+  const Member& other = members[context.random.below(members.size())];
+  if (other.id != options_.self.id)
+    send_loose(context, other.id, other.life, letter_of(Greeting{}));
+  context.out.push_back(NodeTimer{context.now + options_.greet_every, greeting_key});
 }
 
 template <class T>

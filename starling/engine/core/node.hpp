@@ -65,6 +65,8 @@ struct NodeOptions {
   ChannelOptions channel;
   /// A request to join or to leave is repeated after this time.
   Time ask_again = std::chrono::milliseconds{200};
+  /// A random other member is greeted after this time.
+  Time greet_every = std::chrono::milliseconds{500};
 };
 
 /// One at a time; not thread-safe.
@@ -118,7 +120,8 @@ class Node {
   static constexpr TimerKey coordinator_key = 1;
   static constexpr TimerKey council_key = 2;
   static constexpr TimerKey own_key = 3;
-  static constexpr TimerKey first_link_key = 4;
+  static constexpr TimerKey greeting_key = 4;
+  static constexpr TimerKey first_link_key = 5;
 
   [[nodiscard]] Link* link(WorkerId id) const;
   void act_on(const NodeContext& context, WorkerId id, LinkEffects effects);
@@ -138,6 +141,7 @@ class Node {
   void inform_coordinator(const NodeContext& context, const Configuration* former);
   void announce(const NodeContext& context, const ConfigurationPtr& former);
   void ask_again(const NodeContext& context);
+  void greet(const NodeContext& context);
   void fail(const NodeContext& context, std::string why);
 
   template <class Event>

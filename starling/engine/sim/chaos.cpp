@@ -489,10 +489,9 @@ void Chaos::apply_cuts() {
     if (!under_way_[i] || fault.group == 0) continue;
     for (NodeId from = 0; from < nodes_max; ++from)
       for (NodeId to = 0; to < nodes_max; ++to) {
-        const bool from_inside = (fault.group >> from & 1U) != 0;
-        const bool to_inside = (fault.group >> to & 1U) != 0;
-        if (from_inside == to_inside) continue;
-        if (from_inside || fault.kind == Fault::Kind::cut) network_.cut(from, to);
+        const bool inwards = !fault.concerns(from) && fault.concerns(to);
+        const bool outwards = fault.concerns(from) && !fault.concerns(to);
+        if (outwards || (inwards && fault.kind == Fault::Kind::cut)) network_.cut(from, to);
       }
   }
 }
@@ -510,7 +509,7 @@ bool Chaos::is_well(NodeId id) const {
     if (other.running && other.node->configuration() && other.node->suspects(id)) return false;
   for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
     const Fault& fault = scenario_.faults[i];
-    if (under_way_[i] && (fault.group >> id & 1U) != 0) return false;
+    if (under_way_[i] && fault.concerns(id)) return false;
   }
   return true;
 }
@@ -518,7 +517,7 @@ bool Chaos::is_well(NodeId id) const {
 /// Is what is promised still so if the `disturbed` are silent, or dead? A copy of every range that
 /// nobody doubts, in whatever configuration may come next, and a quorum of every council.
 bool Chaos::survives(std::uint64_t disturbed, bool dead) const {
-  const auto is_disturbed = [&](NodeId id) { return (disturbed >> id & 1U) != 0; };
+  const auto is_disturbed = [&](NodeId id) { return (disturbed >> id) % 2 == 1; };
   const core::Configuration& latest = *witness_.latest();
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
     const bool held = std::ranges::any_of(latest.ranges[r].owners, [&](const auto& owner) {
@@ -557,8 +556,7 @@ bool Chaos::may_happen(const Fault& fault) const {
   // The coordinator's role does not move yet.
   const NodeId coordinator = scenario_.coordinator();
   if (scenario_.has_coordinator() && !grouped && fault.node == coordinator) return false;
-  if (scenario_.has_coordinator() && grouped && (fault.group >> coordinator & 1U) != 0)
-    return false;
+  if (scenario_.has_coordinator() && grouped && fault.concerns(coordinator)) return false;
   if (fault.kind == Fault::Kind::leave) {
     std::size_t alike = 0;
     const core::Member self = role(fault.node, 1);
@@ -579,7 +577,7 @@ bool Chaos::may_happen(const Fault& fault) const {
     disturbed = fault.group;
     std::vector<core::WorkerId> outside;
     for (const auto id : witness_.latest()->council)
-      if ((fault.group >> id & 1U) == 0) outside.push_back(id);
+      if (!fault.concerns(id)) outside.push_back(id);
     if (!core::is_quorum(witness_.latest()->council, outside))
       disturbed = ~fault.group & ((std::uint64_t{1} << nodes_max) - 1);
   }

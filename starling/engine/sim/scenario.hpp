@@ -43,6 +43,9 @@ struct Fault {
   /// cut, deafen: bit i stands for node i.
   std::uint64_t group = 0;
 
+  /// True for the nodes in `group`.
+  [[nodiscard]] bool concerns(NodeId id) const { return (group >> id) % 2 == 1; }
+
   bool operator==(const Fault&) const = default;
 };
 
