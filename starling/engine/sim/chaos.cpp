@@ -553,10 +553,6 @@ bool Chaos::may_happen(const Fault& fault) const {
   if (!grouped &&
       (!machine.running || machine.dies_after || machine.node->state() == Node::State::excluded))
     return false;
-  // The coordinator's role does not move yet.
-  const NodeId coordinator = scenario_.coordinator();
-  if (scenario_.has_coordinator() && !grouped && fault.node == coordinator) return false;
-  if (scenario_.has_coordinator() && grouped && fault.concerns(coordinator)) return false;
   if (fault.kind == Fault::Kind::leave) {
     std::size_t alike = 0;
     const core::Member self = role(fault.node, 1);
@@ -568,9 +564,10 @@ bool Chaos::may_happen(const Fault& fault) const {
                    ? 1
                    : 0;
     }
-    return alike > 2 && !machine.wants_to_leave && machine.node->state() == Node::State::member;
+    const bool keeps_steps = scenario_.has_coordinator() && fault.node == scenario_.coordinator();
+    return alike > 2 && !keeps_steps && !machine.wants_to_leave &&
+           machine.node->state() == Node::State::member;
   }
-  if (scenario_.beyond) return true;
   std::uint64_t disturbed = std::uint64_t{1} << fault.node;
   if (grouped) {
     // Whoever has the quorum goes on, and declares the others dead.
@@ -581,6 +578,10 @@ bool Chaos::may_happen(const Fault& fault) const {
     if (!core::is_quorum(witness_.latest()->council, outside))
       disturbed = ~fault.group & ((std::uint64_t{1} << nodes_max) - 1);
   }
+  // The coordinator's role does not move yet.
+  const NodeId coordinator = scenario_.coordinator();
+  if (scenario_.has_coordinator() && (disturbed >> coordinator) % 2 == 1) return false;
+  if (scenario_.beyond) return true;
   const bool dead = fault.kind == Fault::Kind::crash;
   if (dead && machine.node->state() == Node::State::joining && last_joiner_crash_ &&
       now() < *last_joiner_crash_ + 3s)

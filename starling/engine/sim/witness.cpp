@@ -1,6 +1,7 @@
 #include "starling/engine/sim/witness.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "starling/barrier/barrier.hpp"
 
@@ -20,7 +21,8 @@ Witness::Witness(const Scenario& scenario)
     : scenario_(scenario),
       places_(nodes_max),
       epochs_(1),
-      acknowledged_(lives_max * scenario.ranges) {
+      acknowledged_(lives_max * scenario.ranges),
+      let_go_(lives_max) {
   for (Place& place : places_) place.seen.resize(scenario.ranges);
 }
 
@@ -53,6 +55,7 @@ std::optional<std::size_t> Witness::slot_of(NodeId id, core::Incarnation life) c
 void Witness::on_event(NodeId id) {
   Place& place = places_[id];
   if (place.node == nullptr || !place.node->configuration()) return;
+  place.former = std::exchange(place.known, place.node->configuration());
   if (place.node->configuration()->epoch != place.epoch) on_configuration(place);
   if (place.node->state() != Node::State::member) return;
   follow_worker(id, place);
@@ -166,11 +169,11 @@ void Witness::on_dispatch(NodeId id, const core::Envelope& envelope) {
   } else if (const auto* query = std::get_if<core::StepQuery>(&letter)) {
     Draw& draw = places_[id].draw;
     if (draw.number > query->draw) return;  // sent again
-    const core::Configuration& known = *place.node->configuration();
+    const core::Configuration& known = *epochs_.at(envelope.epoch);
     if (draw.number < query->draw) {
-      const auto others = std::ranges::count_if(known.members, &core::Member::works) - 1;
-      draw = {
-          query->draw, barrier::observes(scenario_.barrier, static_cast<std::size_t>(others)), {}};
+      draw = {};
+      draw.number = query->draw;
+      draw.expected = barrier::observes(scenario_.barrier, others(known));
     }
     const auto* other = known.find(envelope.to);
     const auto slot = other != nullptr ? slot_of(other->id, other->life) : std::nullopt;
@@ -182,7 +185,7 @@ void Witness::on_dispatch(NodeId id, const core::Envelope& envelope) {
     const auto asked = std::ranges::find(draw.asked, place.slot, &Asked::slot);
     if (asked != draw.asked.end()) asked->told = answer->step;
   } else if (const auto* proceed = std::get_if<core::Proceed>(&letter)) {
-    judge_proceed(id, proceed->step);
+    judge_proceed(*epochs_.at(envelope.epoch), envelope.to, proceed->step);
   } else if (const auto* accept = std::get_if<core::CouncilMessage>(&letter)) {
     if (const auto* wish = std::get_if<core::Accept>(accept); wish && wish->epoch >= epochs_.size())
       if (std::ranges::find(proposed_, wish->value) == proposed_.end())
@@ -204,42 +207,61 @@ void Witness::on_plan(NodeId id, Step step) {
 
 void Witness::judge_pass(NodeId id, Step step) {
   const auto floor = barrier::floor(scenario_.barrier, step);
-  const Draw& draw = places_[id].draw;
+  Place& place = places_[id];
+  place.view.clear();
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
-  const auto workers =
-      std::ranges::count_if(places_[id].node->configuration()->members, &core::Member::works);
-  if (workers <= 1) return;
+  const std::string why = why_not_pass(place.draw, *floor);
+  // Whoever was alone for a moment needed no draw.
+  const bool alone = others(*place.known) == 0 || (place.former && others(*place.former) == 0);
+  if (!why.empty() && !alone)
+    violate("worker " + std::to_string(id) + " has passed the barrier at step " +
+            std::to_string(step) + why);
+  if (!why.empty()) return;
   ++passes_;
-  if (draw.asked.size() != draw.expected)
-    violate("worker " + std::to_string(id) + " has passed after asking " +
-            std::to_string(draw.asked.size()) + " others, not " + std::to_string(draw.expected));
-  for (const Asked& asked : draw.asked) {
-    if (asked.told == core::not_begun) continue;
-    if (!has_reached(asked.slot, *floor))
-      violate("worker " + std::to_string(id) + " has passed the barrier at step " +
-              std::to_string(step) + " though worker " + life_name(asked.slot) + " is at " +
-              std::to_string(lives_[asked.slot].reached));
-  }
+  place.draw.used = true;
+  for (const Asked& asked : place.draw.asked)
+    if (asked.told != core::not_begun) place.view.push_back(asked.slot);
 }
 
-/// The coordinator lets someone go on from `step`.
-void Witness::judge_proceed(NodeId id, Step step) {
+std::string Witness::why_not_pass(const Draw& draw, Step floor) const {
+  if (draw.number == 0 || draw.used) return " without asking anyone";
+  if (draw.asked.size() != draw.expected)
+    return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
+           std::to_string(draw.expected);
+  for (const Asked& asked : draw.asked)
+    if (asked.told != core::not_begun && !has_reached(asked.slot, floor))
+      return " though worker " + life_name(asked.slot) + " is at " +
+             std::to_string(lives_[asked.slot].reached);
+  return {};
+}
+
+/// Workers but one.
+std::size_t Witness::others(const core::Configuration& configuration) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(configuration.members, &core::Member::works) - 1);
+}
+
+/// The coordinator lets `whom` go on from `step`.
+void Witness::judge_proceed(const core::Configuration& known, NodeId whom, Step step) {
+  auto& judged = let_go_[places_[whom].slot];
+  if (judged && *judged >= step) return;  // sent again
+  judged = step;
   const auto floor = barrier::floor(scenario_.barrier, step);
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
-  std::size_t others = 0;
+  std::size_t workers = 0;
   std::size_t on_pace = 0;
-  for (const core::Member& member : places_[id].node->configuration()->members) {
+  for (const core::Member& member : known.members) {
     if (!member.works) continue;
-    ++others;
+    ++workers;
     const auto slot = slot_of(member.id, member.life);
     if (!slot || !lives_[*slot].begun || has_reached(*slot, *floor)) ++on_pace;
   }
   ++passes_;
   const std::size_t needed =
-      scenario_.barrier.sample ? std::min(*scenario_.barrier.sample + 1, others) : others;
+      scenario_.barrier.sample ? std::min(*scenario_.barrier.sample + 1, workers) : workers;
   if (on_pace < needed)
     violate("the coordinator lets a worker go on from step " + std::to_string(step) + " with " +
-            std::to_string(on_pace) + " of " + std::to_string(others) + " workers on pace");
+            std::to_string(on_pace) + " of " + std::to_string(workers) + " workers on pace");
 }
 
 void Witness::on_compute(NodeId id, const core::Compute& compute) {
@@ -260,8 +282,7 @@ void Witness::on_compute(NodeId id, const core::Compute& compute) {
   };
   judge(place.slot);
   if (!scenario_.has_coordinator()) {
-    for (const Asked& asked : place.draw.asked)
-      if (asked.told != core::not_begun) judge(asked.slot);
+    for (const std::size_t slot : place.view) judge(slot);
   } else if (!scenario_.barrier.sample) {
     for (const core::Member& member : place.node->configuration()->members)
       if (const auto slot = slot_of(member.id, member.life)) judge(*slot);

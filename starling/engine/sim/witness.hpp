@@ -75,6 +75,8 @@ class Witness {
   struct Draw {
     std::uint64_t number = 0;
     std::size_t expected = 0;
+    /// A pass was judged by it: the next one needs another.
+    bool used = false;
     std::vector<Asked> asked;
   };
   /// What was last seen of a range at a node.
@@ -87,8 +89,13 @@ class Witness {
     const Node* node = nullptr;
     std::size_t slot = 0;
     core::Epoch epoch = 0;
+    /// What it knew before the event.
+    core::ConfigurationPtr former = nullptr;
+    core::ConfigurationPtr known = nullptr;
     std::vector<Seen> seen = {};
     Draw draw = {};
+    /// Who let it pass.
+    std::vector<std::size_t> view = {};
   };
 
   void violate(const std::string& what);
@@ -102,7 +109,10 @@ class Witness {
   void inspect(NodeId id, core::RangeId range, bool must_hold);
   void expect_held(std::size_t slot, core::RangeId range, core::Step step);
   void judge_pass(NodeId id, core::Step step);
-  void judge_proceed(NodeId id, core::Step step);
+  /// Empty where the draw lets a worker pass.
+  [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
+  void judge_proceed(const core::Configuration& known, NodeId whom, core::Step step);
+  [[nodiscard]] static std::size_t others(const core::Configuration& configuration);
   [[nodiscard]] bool has_reached(std::size_t slot, core::Step floor) const;
 
   Scenario scenario_;
@@ -112,6 +122,8 @@ class Witness {
   std::vector<core::ConfigurationPtr> epochs_;
   std::vector<core::ConfigurationPtr> proposed_;
   std::vector<core::Step> acknowledged_;
+  /// By slot, the last step that the coordinator let go and was judged by.
+  std::vector<std::optional<core::Step>> let_go_;
   std::uint64_t steps_ = 0;
   std::uint64_t passes_ = 0;
   std::string violation_;
