@@ -50,14 +50,28 @@ void Coordinator::on(const Context& context, const Ended& ended) {
 }
 
 void Coordinator::on_left(const Context& context, WorkerId worker) {
-  if (!members_.at(worker).alive) return;
+  if (!dismiss(worker)) return;
+  review(context, worker);
+}
+
+void Coordinator::on_members(const Context& context, const std::vector<WorkerId>& left,
+                             const std::vector<WorkerId>& joined) {
+  // Only when all have gone and come is anyone let go: what is drawn is drawn from the new members.
+  for (const WorkerId worker : left) dismiss(worker);
+  for (const WorkerId worker : joined) on_joined(worker);
+  for (const WorkerId worker : left) review(context, worker);
+}
+
+/// Forgets a worker; false where that was done before.
+bool Coordinator::dismiss(WorkerId worker) {
+  if (!members_.at(worker).alive) return false;
   remove(worker);
   members_[worker].alive = false;
   const std::uint32_t at = position_[worker];
   alive_[at] = alive_.back();
   position_[alive_[at]] = at;
   alive_.pop_back();
-  review(context, worker);
+  return true;
 }
 
 void Coordinator::on_joined(WorkerId worker, bool beginning) {

@@ -38,6 +38,11 @@ class Coordinator {
   /// live step, or at 0 where it is there from the `beginning`, and counts from now on.
   void on_joined(WorkerId worker, bool beginning = false);
 
+  /// Both at once, for many: those that `left`, whom nobody waits for any more, and those that then
+  /// `joined`.
+  void on_members(const Context& context, const std::vector<WorkerId>& left,
+                  const std::vector<WorkerId>& joined);
+
   /// Smallest and largest step of the workers that still run; {0, 0} when none does.
   struct Spread {
     Step min = 0;
@@ -67,6 +72,7 @@ class Coordinator {
     StepTimes step_times;
   };
 
+  bool dismiss(WorkerId worker);
   void set_step(WorkerId id, Step step);
   [[nodiscard]] Step lowest() const;
   void remove(WorkerId id);

@@ -384,13 +384,17 @@ void Node<T>::inform_coordinator(const NodeContext& context, const Configuration
   if (!coordinator_)
     coordinator_.emplace(CoordinatorOptions{options_.worker.barrier, options_.worker.recheck, {}});
   const Configuration& now = *configuration_;
+  std::vector<WorkerId> left;
+  std::vector<WorkerId> joined;
+  if (former != nullptr)
+    for (const Member& member : former->members)
+      if (member.works && !now.contains(member.id, member.life)) left.push_back(member.id);
+  for (const Member& member : now.members)
+    if (member.works && (former == nullptr || !former->contains(member.id, member.life)))
+      joined.push_back(member.id);
   run_coordinator(context, [&](Coordinator& all, const Context& c) {
-    if (former != nullptr)
-      for (const Member& member : former->members)
-        if (member.works && !now.contains(member.id, member.life)) all.on_left(c, member.id);
-    for (const Member& member : now.members)
-      if (member.works && (former == nullptr || !former->contains(member.id, member.life)))
-        all.on_joined(member.id, former == nullptr);
+    if (former != nullptr) return all.on_members(c, left, joined);
+    for (const WorkerId worker : joined) all.on_joined(worker, true);
   });
 }
 
