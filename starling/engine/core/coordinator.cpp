@@ -24,7 +24,9 @@ Coordinator::Coordinator(CoordinatorOptions options)
 
 void Coordinator::on(const Context& context, const Arrived& arrived) {
   Member& member = members_.at(arrived.worker);
-  if (!member.alive || arrived.step < member.step) return;
+  if (!member.alive) return;
+  if (std::exchange(member.entering, false)) return answer(context, arrived.worker);
+  if (arrived.step < member.step) return;
   if (arrived.step == member.step) {
     // Said before. Who does not wait was answered, and may have lost the answer with its actor.
     if (!member.waiting) tell(context, arrived.worker);
@@ -40,6 +42,7 @@ void Coordinator::on(const Context& context, const Arrived& arrived) {
 
 void Coordinator::on(const Context& context, const Ended& ended) {
   if (!members_.at(ended.worker).alive) return;
+  ended_ = true;
   if (ended.step > members_[ended.worker].step) set_step(ended.worker, ended.step);
   remove(ended.worker);
   members_[ended.worker].step = barrier::finished;
@@ -47,14 +50,50 @@ void Coordinator::on(const Context& context, const Ended& ended) {
 }
 
 void Coordinator::on_left(const Context& context, WorkerId worker) {
-  if (!members_.at(worker).alive) return;
+  if (!dismiss(worker)) return;
+  review(context, worker);
+}
+
+void Coordinator::on_members(const Context& context, const std::vector<WorkerId>& left,
+                             const std::vector<WorkerId>& joined) {
+  // Only when all have gone and come is anyone let go: what is drawn is drawn from the new members.
+  for (const WorkerId worker : left) dismiss(worker);
+  for (const WorkerId worker : joined) on_joined(worker);
+  for (const WorkerId worker : left) review(context, worker);
+}
+
+/// Forgets a worker; false where that was done before.
+bool Coordinator::dismiss(WorkerId worker) {
+  if (!members_.at(worker).alive) return false;
   remove(worker);
   members_[worker].alive = false;
   const std::uint32_t at = position_[worker];
   alive_[at] = alive_.back();
   position_[alive_[at]] = at;
   alive_.pop_back();
-  review(context, worker);
+  return true;
+}
+
+void Coordinator::on_joined(WorkerId worker, bool beginning) {
+  if (worker >= members_.size()) {
+    Member nobody;
+    nobody.alive = false;
+    members_.resize(worker + 1, nobody);
+    position_.resize(worker + 1);
+  }
+  STARLING_CHECK(!members_[worker].alive);
+  members_[worker] = {};
+  members_[worker].step = beginning ? 0 : lowest();
+  members_[worker].entering = !beginning;
+  if (members_[worker].step < barrier::finished) ++standing_[members_[worker].step];
+  position_[worker] = static_cast<std::uint32_t>(alive_.size());
+  alive_.push_back(worker);
+}
+
+/// Of those that run; where none does, of the last that did.
+Step Coordinator::lowest() const {
+  if (!standing_.empty()) return standing_.begin()->first;
+  return ended_ ? barrier::finished : reviewed_;
 }
 
 void Coordinator::on(const Context& context, const Stop&) {

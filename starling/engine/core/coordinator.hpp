@@ -18,7 +18,7 @@ namespace starling::core {
 struct CoordinatorOptions {
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::central();
-  /// Where each worker starts: its step, 0 in a fresh job.
+  /// Where each worker starts: its step, 0 in a fresh job. Whoever joins later is not among them.
   std::vector<Step> first;
 };
 
@@ -34,6 +34,14 @@ class Coordinator {
   void on_timer(const Context& context);
   /// `worker` has died: nobody waits for it any more.
   void on_left(const Context& context, WorkerId worker);
+  /// `worker` has joined, after its former life has left if it had one. It begins at the lowest
+  /// live step, or at 0 where it is there from the `beginning`, and counts from now on.
+  void on_joined(WorkerId worker, bool beginning = false);
+
+  /// Both at once, for many: those that `left`, whom nobody waits for any more, and those that then
+  /// `joined`.
+  void on_members(const Context& context, const std::vector<WorkerId>& left,
+                  const std::vector<WorkerId>& joined);
 
   /// Smallest and largest step of the workers that still run; {0, 0} when none does.
   struct Spread {
@@ -51,6 +59,8 @@ class Coordinator {
   struct Member {
     Step step = 0;
     bool alive = true;
+    /// It has not yet been told where to begin.
+    bool entering = false;
     bool waiting = false;
     /// Was told to stop rather than let go.
     bool stopped = false;
@@ -62,7 +72,9 @@ class Coordinator {
     StepTimes step_times;
   };
 
+  bool dismiss(WorkerId worker);
   void set_step(WorkerId id, Step step);
+  [[nodiscard]] Step lowest() const;
   void remove(WorkerId id);
   void review(const Context& context, WorkerId moved);
   [[nodiscard]] bool looks_again(const Member& member, WorkerId moved) const;
@@ -86,6 +98,8 @@ class Coordinator {
   std::map<Step, std::size_t> standing_;
   /// The slowest of them when who waits was last looked at.
   Step reviewed_ = 0;
+  /// Someone has come to the end.
+  bool ended_ = false;
   bool stopping_ = false;
   Step spread_max_ = 0;
   /// A job that goes on from a saved state may start further apart than its barrier allows.

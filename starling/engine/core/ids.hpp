@@ -19,6 +19,8 @@ using OwnerId = std::uint32_t;
 using RangeId = std::uint32_t;
 /// Distinguishes the lives of a worker that was replaced by a new one.
 using Incarnation = std::uint32_t;
+/// Counts configurations (configuration.hpp); 0 where owners never change.
+using Epoch = std::uint64_t;
 /// Time since the job started, handed in by whoever drives a core.
 using Time = std::chrono::nanoseconds;
 

@@ -42,6 +42,8 @@ struct Push {
   /// the range.
   std::uint64_t samples_sum;
   Slice update;
+  /// The epoch since which the range has the owners that the worker knows; others refuse it.
+  Epoch view = 0;
 };
 
 /// Owner to worker: the push is held, by me for good: applied, or gathered into the round that
@@ -49,6 +51,9 @@ struct Push {
 struct Ack {
   RangeId range;
   Step step;
+  /// As the push had them: nothing counts that was said to a former life or by former owners.
+  Incarnation incarnation = 0;
+  Epoch view = 0;
 };
 
 /// Worker to owner, and to the coordinator where there is one: `step` was my last.
@@ -134,6 +139,8 @@ struct RangeState {
   Step round = 0;
   /// By worker: the last step whose update, as far as it concerns this range, is in `value`.
   std::vector<LedgerEntry> ledger;
+  /// Bulk-synchronous jobs, from owner to owner: what waits for its round, each worker's in order.
+  std::vector<Push> gathered = {};
   /// The Snapshot it answers.
   std::uint64_t ticket = 0;
 };

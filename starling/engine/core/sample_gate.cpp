@@ -6,6 +6,13 @@
 
 namespace starling::core {
 
+namespace {
+
+/// Whoever joins and finds nobody that has begun asks again after this time.
+constexpr Time entry_retry = std::chrono::milliseconds{20};
+
+}  // namespace
+
 SampleGate::SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, WorkerId self,
                        Members members)
     : barrier_(std::move(barrier)), recheck_(recheck), self_(self), members_(std::move(members)) {
@@ -18,9 +25,19 @@ bool SampleGate::begin(const Context& context, Step own, Time automatic) {
   return draw(context);
 }
 
+bool SampleGate::enter(const Context& context) {
+  phase_ = Phase::entering;
+  breadth_ = std::max<std::size_t>(1, barrier::observes(barrier_, others()));
+  return draw(context);
+}
+
 bool SampleGate::resume(const Context& context) {
   alarm_.forget();
   return phase_ != Phase::idle && draw(context);
+}
+
+std::uint32_t SampleGate::others() const {
+  return static_cast<std::uint32_t>(members_->size() - excluded_.size());
 }
 
 bool SampleGate::draw(const Context& context) {
@@ -28,14 +45,28 @@ bool SampleGate::draw(const Context& context) {
   seen_.clear();
   silent_.clear();
   laggard_.reset();
-  const auto others = static_cast<std::uint32_t>(members_->size() - excluded_.size());
-  const auto beta = static_cast<std::uint32_t>(barrier::observes(barrier_, others));
+  if (phase_ == Phase::entering) {
+    lowest_ = 0;
+    if (others() == 0) {
+      phase_ = Phase::idle;
+      return true;
+    }
+    ask(context, static_cast<std::uint32_t>(std::min<std::size_t>(breadth_, others())));
+    return false;
+  }
+  const auto beta = static_cast<std::uint32_t>(barrier::observes(barrier_, others()));
   if (beta == 0 || barrier::floor(barrier_, own_) == Step{0}) {
     phase_ = Phase::idle;
     return true;
   }
   ++counts_.draws;
-  barrier::draw(others, beta, context.random, picks_);
+  phase_ = Phase::asking;
+  ask(context, beta);
+  return false;
+}
+
+void SampleGate::ask(const Context& context, std::uint32_t count) {
+  barrier::draw(others(), count, context.random, picks_);
   for (std::uint32_t pick : picks_) {
     for (const std::uint32_t position : excluded_) {
       if (pick < position) break;
@@ -45,17 +76,17 @@ bool SampleGate::draw(const Context& context) {
     silent_.push_back(other);
     context.send(ToWorker{other}, StepQuery{self_, draw_});
   }
-  phase_ = Phase::asking;
   wait_until(context, context.now + query_timeout);
-  return false;
 }
 
 bool SampleGate::on(const Context& context, const StepAnswer& answer) {
-  if (phase_ != Phase::asking || answer.draw != draw_) return false;
+  const bool asks = phase_ == Phase::asking || phase_ == Phase::entering;
+  if (!asks || answer.draw != draw_) return false;
   const auto asked = std::ranges::find(silent_, answer.from);
   if (asked == silent_.end()) return false;
   silent_.erase(asked);
   seen_.push_back(answer.step);
+  if (phase_ == Phase::entering) return silent_.empty() && judge_entry(context);
   const auto floor = barrier::floor(barrier_, own_);
   if (floor && answer.step < *floor) {
     refuse(context, answer.from);
@@ -75,6 +106,7 @@ bool SampleGate::on_timer(const Context& context) {
     alarm_.want(context, deadline_);
     return false;
   }
+  if (phase_ == Phase::entering) return silent_.empty() ? draw(context) : judge_entry(context);
   if (phase_ == Phase::asking) {
     // The silent count as behind: as step 0, which only a rule without a floor can still admit.
     seen_.resize(seen_.size() + silent_.size(), 0);
@@ -89,6 +121,17 @@ bool SampleGate::on_timer(const Context& context) {
 bool SampleGate::on_left(const Context& context, WorkerId worker) {
   exclude(worker);
   const bool concerns_draw = laggard_ == worker || std::ranges::count(silent_, worker) > 0;
+  return phase_ != Phase::idle && concerns_draw && draw(context);
+}
+
+bool SampleGate::on_members(const Context& context, Members members,
+                            const std::vector<WorkerId>& changed) {
+  members_ = std::move(members);
+  excluded_.clear();
+  exclude(self_);
+  const auto has_changed = [&](WorkerId id) { return std::ranges::binary_search(changed, id); };
+  const bool concerns_draw =
+      (laggard_ && has_changed(*laggard_)) || std::ranges::any_of(silent_, has_changed);
   return phase_ != Phase::idle && concerns_draw && draw(context);
 }
 
@@ -109,6 +152,22 @@ bool SampleGate::judge(const Context& context) {
   phase_ = Phase::idle;
   ++counts_.passes;
   return true;
+}
+
+/// Decides where to begin, or when to ask again.
+bool SampleGate::judge_entry(const Context& context) {
+  const bool heard_all = silent_.empty() && seen_.size() == others();
+  std::erase(seen_, not_begun);
+  silent_.clear();
+  const bool first_of_all = members_->empty() || std::ranges::min(*members_) == self_;
+  if (!seen_.empty() || (heard_all && first_of_all)) {
+    lowest_ = seen_.empty() ? 0 : std::ranges::min(seen_);
+    phase_ = Phase::idle;
+    return true;
+  }
+  breadth_ *= 2;
+  wait_until(context, context.now + entry_retry);
+  return false;
 }
 
 void SampleGate::refuse(const Context& context, std::optional<WorkerId> laggard) {

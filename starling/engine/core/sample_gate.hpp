@@ -16,6 +16,9 @@ namespace starling::core {
 /// Who can be drawn: shared by all workers of a node until someone leaves.
 using Members = std::shared_ptr<const std::vector<WorkerId>>;
 
+/// What a worker that has joined answers until it has found its first step: it holds nobody up.
+inline constexpr Step not_begun = barrier::finished + 1;
+
 /// A worker that does not answer a step query within this time counts as behind.
 inline constexpr Time query_timeout = std::chrono::seconds{1};
 
@@ -25,7 +28,11 @@ inline constexpr Time query_timeout = std::chrono::seconds{1};
 ///                       ^  \--laggard, silence--> refused
 ///                       \------caught up, interval----/
 ///
-/// Events return true when the worker may pass. One at a time; not thread-safe.
+/// Whoever joins asks in the same way where to begin:
+///
+///     idle --enter--> entering --all have answered, or time is up--> (lowest() found) idle
+///
+/// Events return true when the worker may pass, or begin. One at a time; not thread-safe.
 class SampleGate {
  public:
   SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, WorkerId self, Members members);
@@ -33,12 +40,22 @@ class SampleGate {
   /// The worker has finished step `own`. `automatic` is what the interval `auto` stands for.
   [[nodiscard]] bool begin(const Context& context, Step own, Time automatic);
 
+  /// The worker has joined. It begins at the lowest step of its first sample; where nobody drawn
+  /// has begun, more are drawn, and where nobody at all has, the lowest of all begins at 0.
+  [[nodiscard]] bool enter(const Context& context);
+  [[nodiscard]] Step lowest() const noexcept { return lowest_; }
+
   [[nodiscard]] bool on(const Context& context, const StepAnswer& answer);
   [[nodiscard]] bool on(const Context& context, const CaughtUp& note);
   [[nodiscard]] bool on_timer(const Context& context);
 
   /// `worker` has left or died: it is not drawn again, and nobody waits for it.
   [[nodiscard]] bool on_left(const Context& context, WorkerId worker);
+
+  /// From now on others are drawn from `members`; `changed` names, ascending, whom of the old ones
+  /// it lacks, or knows in a new life only.
+  [[nodiscard]] bool on_members(const Context& context, Members members,
+                                const std::vector<WorkerId>& changed);
 
   /// Gives up waiting; later answers are ignored.
   void abandon() { phase_ = Phase::idle; }
@@ -54,10 +71,14 @@ class SampleGate {
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
 
  private:
-  enum class Phase { idle, asking, refused };
+  enum class Phase { idle, asking, refused, entering };
 
   bool draw(const Context& context);
   bool judge(const Context& context);
+  bool judge_entry(const Context& context);
+  /// Draws `count` others and asks them.
+  void ask(const Context& context, std::uint32_t count);
+  [[nodiscard]] std::uint32_t others() const;
   void exclude(WorkerId worker);
   /// True where nothing but a note of the laggard makes the worker draw again.
   [[nodiscard]] bool waits_for_notice() const;
@@ -76,6 +97,9 @@ class SampleGate {
   Step own_ = 0;
   Time automatic_{};
   std::uint64_t draw_ = 0;
+  /// Entering: how many to draw, and what was found.
+  std::size_t breadth_ = 1;
+  Step lowest_ = 0;
   /// Whom the current draw still waits for.
   std::vector<WorkerId> silent_;
   std::vector<Step> seen_;

@@ -58,30 +58,54 @@ template <class T>
 Shard<T>::Shard(ShardOptions<T> options)
     : options_(std::move(options)),
       due_(options_.due),
-      position_(options_.layout->ranges.size(), nowhere),
-      running_(options_.workers, true) {
+      position_(options_.layout->ranges.size(), nowhere) {
+  if (options_.workers_max == 0) options_.workers_max = options_.workers;
+  running_.resize(options_.workers_max, true);
+  for (const RangeState& state : options_.ranges) take_in(state);
+  options_.ranges.clear();
+}
+
+template <class T>
+void Shard<T>::take_in(const RangeState& state) {
   const auto* descend = std::get_if<Descend>(&options_.applier);
   const std::size_t slots = descend ? models::slots(descend->optimizer) : 0;
-  for (const RangeState& state : options_.ranges) {
-    const std::size_t count = options_.layout->ranges.at(state.range).count;
-    STARLING_CHECK(state.value.count == count);
-    position_[state.range] = static_cast<std::uint32_t>(held_.size());
-    ranges_.push_back(state.range);
-    Held held{.value = Buffer::copy_of<T>(state.value.as<T>()),
-              .slots = state.slots.empty() ? zeros<T>(slots * count)
-                                           : Buffer::copy_of<T>(state.slots.as<T>()),
-              .updates = state.updates,
-              .samples = state.samples,
-              .round = state.round,
-              .ledger = state.ledger,
-              .gathered = {},
-              .missing = options_.workers,
-              .parked = {}};
-    held.ledger.resize(options_.workers);
-    if (options_.bulk) held.gathered.resize(options_.workers);
-    held_.push_back(std::move(held));
+  const std::size_t count = options_.layout->ranges.at(state.range).count;
+  STARLING_CHECK(state.value.count == count);
+  Held held{.value = Buffer::copy_of<T>(state.value.as<T>()),
+            .slots = state.slots.empty() ? zeros<T>(slots * count)
+                                         : Buffer::copy_of<T>(state.slots.as<T>()),
+            .updates = state.updates,
+            .samples = state.samples,
+            .round = state.round,
+            .ledger = state.ledger,
+            .gathered = {},
+            .missing = 0,
+            .parked = {}};
+  held.ledger.resize(options_.workers_max);
+  if (options_.bulk) {
+    held.gathered.resize(options_.workers_max);
+    for (const Push& push : state.gathered) held.gathered.at(push.worker).push_back(push);
+    held.missing = count_missing(held);
   }
-  options_.ranges.clear();
+  if (holds(state.range)) {
+    held_[position_[state.range]] = std::move(held);
+    return;
+  }
+  position_[state.range] = static_cast<std::uint32_t>(held_.size());
+  ranges_.push_back(state.range);
+  held_.push_back(std::move(held));
+}
+
+template <class T>
+void Shard<T>::release(RangeId range) {
+  if (!holds(range)) return;
+  const std::uint32_t at = position_[range];
+  position_[ranges_.back()] = at;
+  position_[range] = nowhere;
+  ranges_[at] = ranges_.back();
+  held_[at] = std::move(held_.back());
+  ranges_.pop_back();
+  held_.pop_back();
 }
 
 template <class T>
@@ -100,12 +124,12 @@ bool Shard<T>::has(RangeId id, const Rows& rows) const {
 
 template <class T>
 bool Shard<T>::takes(const Pull& pull) const {
-  return pull.worker < options_.workers && has(pull.range, pull.rows);
+  return pull.worker < options_.workers_max && has(pull.range, pull.rows);
 }
 
 template <class T>
 bool Shard<T>::takes(const Push& push) const {
-  if (push.worker >= options_.workers || !has(push.range, push.update.rows)) return false;
+  if (push.worker >= options_.workers_max || !has(push.range, push.update.rows)) return false;
   const Range& range = options_.layout->ranges[push.range];
   const auto& [buffer, offset, count, rows] = push.update;
   if (count == 0) return true;
@@ -144,10 +168,16 @@ Value Shard<T>::value_of(const Pull& pull, const Held& range) const {
 
 template <class T>
 void Shard<T>::on(const Context& context, const Push& push) {
-  if (!takes(push)) return;
+  if (take(context, push) == Receipt::refused) return;
+  context.send(ToWorker{push.worker}, Ack{push.range, push.step, push.incarnation, push.view});
+}
+
+template <class T>
+Receipt Shard<T>::take(const Context& context, const Push& push) {
+  if (!takes(push)) return Receipt::refused;
   Held& range = held(push.range);
   LedgerEntry& last = range.ledger.at(push.worker);
-  if (push.incarnation < last.incarnation) return;  // a life that was replaced: no answer
+  if (push.incarnation < last.incarnation) return Receipt::refused;  // that life was replaced
   if (push.incarnation > last.incarnation) {
     // Rounds are everyone's: what a former life brought to one is not brought again.
     if (options_.bulk)
@@ -156,12 +186,11 @@ void Shard<T>::on(const Context& context, const Push& push) {
       last = {push.incarnation, 0, 0};
   }
   // Its round went without it, which happens to whoever was declared dead: no answer either.
-  if (options_.bulk && push.step > last.step && push.step <= range.round) return;
-  if (push.step > last.step) {
-    last.step = push.step;
-    accept(context, push, range);
-  }
-  context.send(ToWorker{push.worker}, Ack{push.range, push.step});
+  if (options_.bulk && push.step > last.step && push.step <= range.round) return Receipt::refused;
+  if (push.step <= last.step) return Receipt::known;
+  last.step = push.step;
+  accept(context, push, range);
+  return Receipt::taken;
 }
 
 template <class T>
@@ -370,6 +399,16 @@ RangeState Shard<T>::state(RangeId id, const Held& range, std::uint64_t ticket) 
           .round = range.round,
           .ledger = std::move(ledger),
           .ticket = ticket};
+}
+
+template <class T>
+RangeState Shard<T>::hand_over(RangeId range) {
+  const Held& all = held(range);
+  RangeState copy = state(range, all, 0);
+  copy.ledger = all.ledger;
+  for (const auto& queue : all.gathered)
+    copy.gathered.insert(copy.gathered.end(), queue.begin(), queue.end());
+  return copy;
 }
 
 template class Shard<float>;

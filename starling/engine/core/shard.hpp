@@ -51,10 +51,22 @@ struct ShardOptions {
   std::vector<RangeState> ranges;
   Applier<T> applier;
   std::size_t workers = 1;
+  /// Where workers come and go, their numbers are below this; 0: below `workers`.
+  std::size_t workers_max = 0;
   /// True where the pushes of a step are gathered and applied together, in worker order.
   bool bulk = false;
   /// Bulk only: the Snapshot of a round to come, as if it had been asked for before the first.
   Snapshot due = {.ticket = 0};
+};
+
+/// What became of a push.
+enum class Receipt {
+  /// It does not count: no answer.
+  refused,
+  /// It was taken before.
+  known,
+  /// It is applied, or gathered into its round.
+  taken,
 };
 
 /// One at a time; not thread-safe. Pushes may be repeated without harm: the last step of each
@@ -70,6 +82,25 @@ class Shard {
   void on(const Context& context, const Snapshot& request);
   /// `worker` has died: rounds are completed without it.
   void on_left(const Context& context, WorkerId worker);
+
+  /// As on(push), but for the answer.
+  [[nodiscard]] Receipt take(const Context& context, const Push& push);
+
+  /// All there is of a range, for another owner: what waits for its round too. Requires: holds it.
+  [[nodiscard]] RangeState hand_over(RangeId range);
+  /// Takes a range in, in place of what was held of it; reads that were put off are dropped.
+  void take_in(const RangeState& state);
+  void release(RangeId range);
+  [[nodiscard]] bool holds(RangeId range) const {
+    return range < position_.size() && position_[range] != UINT32_MAX;
+  }
+  /// Its elements, and updates applied so far. Requires: holds it.
+  [[nodiscard]] std::span<const T> value(RangeId range) const {
+    return std::as_const(*held_[position_[range]].value).template as<T>();
+  }
+  [[nodiscard]] std::uint64_t updates(RangeId range) const {
+    return held_[position_[range]].updates;
+  }
 
   /// False for what no worker of the job sends, as another program might: ranges held elsewhere,
   /// rows or elements that are not there. Such messages are dropped.

@@ -1,6 +1,7 @@
 #include "starling/engine/core/worker.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "starling/base/check.hpp"
 
@@ -36,6 +37,23 @@ Worker::Worker(WorkerOptions options)
 
 void Worker::start(const Context& context) {
   STARLING_CHECK(phase_ == Phase::idle);
+  if (options_.joins) return enter(context);
+  if (stopping_ || step_ >= options_.last) return finish(context);
+  begin_step(context);
+}
+
+/// Asks where the others are.
+void Worker::enter(const Context& context) {
+  phase_ = Phase::entering;
+  if (!gate_)
+    context.send(ToCoordinator{}, Arrived{options_.id, 0});
+  else if (gate_->enter(context))
+    begin_at(context, gate_->lowest());
+}
+
+void Worker::begin_at(const Context& context, Step first) {
+  step_ = std::min(first, options_.last);
+  tell_waiters(context);
   if (stopping_ || step_ >= options_.last) return finish(context);
   begin_step(context);
 }
@@ -71,13 +89,27 @@ void Worker::pull(const Context& context) {
   phase_ = Phase::pulling;
   values_.assign(plan_.size(), Value{});
   missing_ = plan_.size();
-  for (const RangeRows& want : plan_)
-    context.send(ToOwner{(*options_.owner_of)[want.range]},
-                 Pull{options_.id, want.range, step_, want.rows});
+  for (const RangeRows& want : plan_) send_pull(context, want);
   if (missing_ == 0) {
     phase_ = Phase::computing;
     context.out.push_back(Compute{step_, {}});
   }
+}
+
+Epoch Worker::view(RangeId range) const {
+  return options_.view_of ? (*options_.view_of)[range] : 0;
+}
+
+void Worker::send_pull(const Context& context, const RangeRows& want) const {
+  context.send(ToOwner{(*options_.owner_of)[want.range]},
+               Pull{options_.id, want.range, step_, want.rows});
+}
+
+void Worker::send_push(const Context& context, std::size_t part) const {
+  const auto& [range, values] = update_.parts[part];
+  context.send(ToOwner{(*options_.owner_of)[range]},
+               Push{options_.id, options_.incarnation, range, step_ + 1, update_.samples,
+                    samples_ + update_.samples, values, view(range)});
 }
 
 void Worker::on(const Context& context, const Value& value) {
@@ -126,18 +158,14 @@ void Worker::on_failure(const Context& context, Step step, const std::string& wh
 
 void Worker::push(const Context& context) {
   phase_ = Phase::pushing;
-  for (std::size_t i = 0; i < unheld_.size(); ++i) {
-    if (!unheld_[i]) continue;
-    const auto& [range, values] = update_.parts[i];
-    context.send(ToOwner{(*options_.owner_of)[range]},
-                 Push{options_.id, options_.incarnation, range, step_ + 1, update_.samples,
-                      samples_ + update_.samples, values});
-  }
+  for (std::size_t i = 0; i < unheld_.size(); ++i)
+    if (unheld_[i]) send_push(context, i);
   if (missing_ == 0) arrive(context);
 }
 
 void Worker::on(const Context& context, const Ack& ack) {
   if (phase_ != Phase::pushing || ack.step != step_ + 1) return;
+  if (ack.incarnation != options_.incarnation || ack.view != view(ack.range)) return;
   const auto part = std::ranges::lower_bound(update_.parts, ack.range, {}, &Update::Part::range);
   if (part == update_.parts.end() || part->range != ack.range) return;
   const auto at = static_cast<std::size_t>(part - update_.parts.begin());
@@ -180,36 +208,70 @@ void Worker::finish(const Context& context) {
   tell_waiters(context);
 }
 
-void Worker::say_ended(const Context& context) const {
+void Worker::say_ended_to_owners(const Context& context) const {
   for (const OwnerId owner : owners_) context.send(ToOwner{owner}, Ended{options_.id, step_});
+}
+
+void Worker::say_ended(const Context& context) const {
+  say_ended_to_owners(context);
   if (!gate_) context.send(ToCoordinator{}, Ended{options_.id, step_});
   context.out.push_back(Done{step_});
 }
 
 void Worker::on(const Context& context, const Proceed& proceed) {
+  if (phase_ == Phase::entering && !gate_) return begin_at(context, proceed.step);
   if (phase_ == Phase::waiting && !gate_ && proceed.step == step_) pass(context);
 }
 
 void Worker::on(const Context& context, const Stop&) {
   stopping_ = true;
-  if (phase_ == Phase::waiting) finish(context);
+  if (phase_ == Phase::waiting || phase_ == Phase::entering) finish(context);
+}
+
+void Worker::go_on(const Context& context) {
+  if (phase_ == Phase::entering)
+    begin_at(context, gate_->lowest());
+  else
+    pass(context);
 }
 
 void Worker::on_timer(const Context& context) {
-  if (gate_ && gate_->on_timer(context)) pass(context);
+  if (gate_ && gate_->on_timer(context)) go_on(context);
 }
 
 void Worker::on_left(const Context& context, WorkerId worker) {
   waiters_.erase(worker);
-  if (gate_ && gate_->on_left(context, worker)) pass(context);
+  if (gate_ && gate_->on_left(context, worker)) go_on(context);
+}
+
+void Worker::on_surroundings(const Context& context, Surroundings surroundings) {
+  const auto old_views = std::exchange(options_.view_of, std::move(surroundings.view_of));
+  options_.owner_of = std::move(surroundings.owner_of);
+  owners_ = distinct(*options_.owner_of);
+  const auto is_new = [&](RangeId range) {
+    return !old_views || (*old_views)[range] != view(range);
+  };
+  if (phase_ == Phase::pulling) {
+    for (std::size_t i = 0; i < plan_.size(); ++i)
+      if (!values_[i].value.buffer && is_new(plan_[i].range)) send_pull(context, plan_[i]);
+  } else if (phase_ == Phase::pushing) {
+    for (std::size_t i = 0; i < unheld_.size(); ++i)
+      if (unheld_[i] && is_new(update_.parts[i].range)) send_push(context, i);
+  } else if (phase_ == Phase::done && options_.bulk) {
+    say_ended_to_owners(context);
+  }
+  for (const WorkerId id : surroundings.changed) waiters_.erase(id);
+  options_.members = surroundings.members;
+  if (gate_ && gate_->on_members(context, std::move(surroundings.members), surroundings.changed))
+    go_on(context);
 }
 
 void Worker::on(const Context& context, const StepAnswer& answer) {
-  if (gate_ && gate_->on(context, answer)) pass(context);
+  if (gate_ && gate_->on(context, answer)) go_on(context);
 }
 
 void Worker::on(const Context& context, const CaughtUp& note) {
-  if (gate_ && gate_->on(context, note)) pass(context);
+  if (gate_ && gate_->on(context, note)) go_on(context);
 }
 
 void Worker::on(const Context& context, const StepQuery& query) {
@@ -236,14 +298,18 @@ void Worker::tell_waiters(const Context& context) {
 }
 
 Step Worker::reported_step() const noexcept {
+  if (phase_ == Phase::entering) return not_begun;
   return phase_ == Phase::done ? barrier::finished : step_;
 }
 
 void Worker::resume(const Context& context) {
-  if (gate_ && gate_->resume(context)) return pass(context);
+  if (gate_ && gate_->resume(context)) return go_on(context);
   switch (phase_) {
     case Phase::idle:
       return start(context);
+    case Phase::entering:
+      if (!gate_) enter(context);
+      return;
     case Phase::planning:
       context.out.push_back(Plan{step_});
       return;

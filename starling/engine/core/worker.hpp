@@ -51,14 +51,29 @@ struct WorkerOptions {
   Members members;
   /// The owner of each range.
   std::shared_ptr<const std::vector<OwnerId>> owner_of;
+  /// The view of each range; absent where owners never change.
+  std::shared_ptr<const std::vector<Epoch>> view_of = nullptr;
+  /// True where the job runs already: the worker finds out at which step to begin.
+  bool joins = false;
   /// A step that failed this many times in a row ends the job.
   int attempts = 3;
+};
+
+/// What a worker knows of the others, and what has changed.
+struct Surroundings {
+  Members members;
+  /// By range.
+  std::shared_ptr<const std::vector<OwnerId>> owner_of;
+  std::shared_ptr<const std::vector<Epoch>> view_of;
+  /// Workers that are no members any more, or in a new life only; ascending.
+  std::vector<WorkerId> changed;
 };
 
 /// One at a time; not thread-safe. Messages may be repeated or late without harm; what is lost is
 /// asked for again by resume() only.
 ///
-///     start -> [planning] -> pulling -> computing -> pushing -> waiting -> [planning] ... -> done
+///     start -> [entering] -> [planning] -> pulling -> computing -> pushing -> waiting ->
+///     [planning] ... -> done
 ///                  |                    |
 ///                  +-- (too often) -----+-> failed
 class Worker {
@@ -76,6 +91,9 @@ class Worker {
   void on_failure(const Context& context, Step step, const std::string& why);
   void on_timer(const Context& context);
   void on_left(const Context& context, WorkerId worker);
+  /// Owners or members have changed. What new owners have not acknowledged or answered is sent to
+  /// them.
+  void on_surroundings(const Context& context, Surroundings surroundings);
 
   void on(const Context& context, const Value& value);
   void on(const Context& context, const Ack& ack);
@@ -101,14 +119,25 @@ class Worker {
   }
   [[nodiscard]] bool waiting() const noexcept { return phase_ == Phase::waiting; }
   [[nodiscard]] bool done() const noexcept { return phase_ == Phase::done; }
+  /// False until it knows its first step.
+  [[nodiscard]] bool begun() const noexcept {
+    return phase_ != Phase::idle && phase_ != Phase::entering;
+  }
   [[nodiscard]] const WorkerOptions& options() const noexcept { return options_; }
   /// Draws and passes of a sampled barrier asked of others; zero in central mode.
   [[nodiscard]] SampleGate::Counts gate_counts() const;
 
  private:
-  enum class Phase { idle, planning, pulling, computing, pushing, waiting, done, failed };
+  enum class Phase { idle, entering, planning, pulling, computing, pushing, waiting, done, failed };
 
+  void enter(const Context& context);
+  void begin_at(const Context& context, Step first);
   void begin_step(const Context& context);
+  /// The gate has decided.
+  void go_on(const Context& context);
+  [[nodiscard]] Epoch view(RangeId range) const;
+  void send_pull(const Context& context, const RangeRows& want) const;
+  void send_push(const Context& context, std::size_t part) const;
   void pull(const Context& context);
   void push(const Context& context);
   void arrive(const Context& context);
@@ -116,6 +145,7 @@ class Worker {
   void pass(const Context& context);
   void finish(const Context& context);
   void say_ended(const Context& context) const;
+  void say_ended_to_owners(const Context& context) const;
   void tell_waiters(const Context& context);
   [[nodiscard]] Step reported_step() const noexcept;
 

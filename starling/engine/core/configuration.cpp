@@ -1,0 +1,363 @@
+#include "starling/engine/core/configuration.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include "starling/base/check.hpp"
+
+namespace starling::core {
+namespace {
+
+bool has(std::span<const WorkerId> ids, WorkerId id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
+/// How many ranges each of some members holds.
+class Loads {
+ public:
+  explicit Loads(const std::vector<WorkerId>& ids) {
+    for (const WorkerId id : ids) loads_.push_back({id, 0});
+  }
+  [[nodiscard]] bool knows(WorkerId id) const {
+    return std::ranges::find(loads_, id, &Entry::id) != loads_.end();
+  }
+  /// Requires: knows(id), as for all that follow.
+  void add(WorkerId id) { ++loads_[place(id)].load; }
+  void remove(WorkerId id) { --loads_[place(id)].load; }
+  [[nodiscard]] std::size_t of(WorkerId id) const { return loads_[place(id)].load; }
+  [[nodiscard]] WorkerId most() const {
+    return std::ranges::max_element(loads_, {}, &Entry::load)->id;
+  }
+  [[nodiscard]] WorkerId least() const {
+    return std::ranges::min_element(loads_, {}, &Entry::load)->id;
+  }
+
+ private:
+  struct Entry {
+    WorkerId id;
+    std::size_t load;
+  };
+  [[nodiscard]] std::size_t place(WorkerId id) const {
+    const auto at = std::ranges::find(loads_, id, &Entry::id);
+    STARLING_CHECK(at != loads_.end());
+    return static_cast<std::size_t>(at - loads_.begin());
+  }
+  std::vector<Entry> loads_;
+};
+
+/// Builds a successor; one use each.
+class Planner {
+ public:
+  Planner(const Configuration& now, const Wishes& wishes) : now_(now), wishes_(wishes) {
+    gather_members();
+    targets_.resize(now.ranges.size());
+  }
+
+  Successor plan() {
+    Successor result;
+    for (RangeId r = 0; r < now_.ranges.size(); ++r)
+      if (survivors(r, true).empty() && !now_.ranges[r].owners.empty()) result.lost.push_back(r);
+    if (members_.empty() || (!result.lost.empty() && !wishes_.give_up)) return result;
+    choose_targets();
+    auto next = std::make_shared<Configuration>();
+    next->epoch = now_.epoch + 1;
+    next->ranges.resize(now_.ranges.size());
+    for (RangeId r = 0; r < now_.ranges.size(); ++r)
+      next->ranges[r].owners = owners_of(r, has(result.lost, r));
+    spread_primaries(*next);
+    dismiss_leavers(*next);
+    next->members = members_;
+    next->council = council();
+    const bool new_views = wishes_.bulk && workers_of(now_.members) != workers_of(members_);
+    for (RangeId r = 0; r < now_.ranges.size(); ++r)
+      next->ranges[r].view = !new_views && same_owners(now_.ranges[r], next->ranges[r])
+                                 ? now_.ranges[r].view
+                                 : next->epoch;
+    const bool changes = next->members != now_.members || next->council != now_.council ||
+                         next->ranges != now_.ranges;
+    if (changes) result.next = std::move(next);
+    return result;
+  }
+
+ private:
+  static std::vector<Member> workers_of(const std::vector<Member>& members) {
+    std::vector<Member> workers;
+    std::ranges::copy_if(members, std::back_inserter(workers), &Member::works);
+    return workers;
+  }
+
+  static bool same_owners(const Ownership& a, const Ownership& b) {
+    return std::ranges::equal(a.owners, b.owners, [](const RangeOwner& x, const RangeOwner& y) {
+      return x.id == y.id && x.since == y.since;
+    });
+  }
+
+  void gather_members() {
+    for (const Member& member : now_.members)
+      if (survives(member.id)) members_.push_back(member);
+    for (const Member& joiner : wishes_.joins) {
+      const auto place = std::ranges::lower_bound(members_, joiner.id, {}, &Member::id);
+      if (place != members_.end() && place->id == joiner.id) continue;  // is one already
+      const Member* old = now_.find(joiner.id);
+      if (old == nullptr || old->life < joiner.life) members_.insert(place, joiner);
+    }
+    for (const Member& member : members_)
+      if (member.owns && !has(wishes_.leaves, member.id)) eligible_.push_back(member.id);
+    if (!eligible_.empty()) return;
+    for (const Member& member : members_)  // the last ones cannot go
+      if (member.owns) eligible_.push_back(member.id);
+  }
+
+  /// True for a member that goes on in the life that it has now.
+  [[nodiscard]] bool survives(WorkerId id) const {
+    const Member* member = now_.find(id);
+    if (member == nullptr || has(wishes_.dead, id)) return false;
+    return std::ranges::none_of(wishes_.joins, [&](const Member& joiner) {
+      return joiner.id == id && joiner.life > member->life;
+    });
+  }
+  [[nodiscard]] bool is_eligible(WorkerId id) const { return has(eligible_, id); }
+  [[nodiscard]] bool is_full(RangeId range, WorkerId id) const {
+    return range < wishes_.full.size() && has(wishes_.full[range], id) && survives(id);
+  }
+
+  [[nodiscard]] std::vector<RangeOwner> survivors(RangeId range, bool full) const {
+    std::vector<RangeOwner> alive;
+    for (const RangeOwner& owner : now_.ranges[range].owners)
+      if (survives(owner.id) && (!full || is_full(range, owner.id))) alive.push_back(owner);
+    return alive;
+  }
+
+  /// Who is to own each range in the end: those who do, as far as they stay and loads are even.
+  void choose_targets() {
+    const std::size_t copies = std::min(wishes_.copies, eligible_.size());
+    Loads loads{eligible_};
+    for (RangeId r = 0; r < targets_.size(); ++r) {
+      for (const RangeOwner& owner : survivors(r, false))
+        if (!owner.retiring && is_eligible(owner.id) && targets_[r].size() < copies)
+          targets_[r].push_back(owner.id);
+      for (const WorkerId id : targets_[r]) loads.add(id);
+    }
+    if (eligible_.empty()) return;
+    for (RangeId r = 0; r < targets_.size(); ++r)
+      while (targets_[r].size() < copies) {
+        targets_[r].push_back(next_owner(r, loads));
+        loads.add(targets_[r].back());
+      }
+    while (loads.of(loads.most()) > loads.of(loads.least()) + 1) even_out(loads);
+  }
+
+  /// Who of those that may own has least; among equals, one that holds the range still.
+  [[nodiscard]] WorkerId next_owner(RangeId range, const Loads& loads) const {
+    std::optional<WorkerId> best;
+    const auto rank = [&](WorkerId id) {
+      return std::pair{loads.of(id), now_.ranges[range].find(id) == nullptr || !survives(id)};
+    };
+    for (const WorkerId id : eligible_)
+      if (!has(targets_[range], id) && (!best || rank(id) < rank(*best))) best = id;
+    STARLING_CHECK(best);
+    return *best;
+  }
+
+  /// Moves one range from who has most to who has least: one whose primary need not change, if any.
+  void even_out(Loads& loads) {
+    const WorkerId from = loads.most();
+    const WorkerId to = loads.least();
+    std::optional<RangeId> chosen;
+    for (RangeId r = 0; r < targets_.size(); ++r) {
+      if (!has(targets_[r], from) || has(targets_[r], to)) continue;
+      const auto& owners = now_.ranges[r].owners;
+      const bool keeps_primary = owners.empty() || owners.front().id != from;
+      if (!chosen || keeps_primary) chosen = r;
+      if (keeps_primary) break;
+    }
+    STARLING_CHECK(chosen);
+    std::ranges::replace(targets_[*chosen], from, to);
+    loads.remove(from);
+    loads.add(to);
+  }
+
+  [[nodiscard]] bool settled(RangeId range) const {
+    return std::ranges::all_of(targets_[range], [&](WorkerId id) { return is_full(range, id); });
+  }
+
+  /// The owners of the next epoch, the primary first; the others in the order of now, then the new.
+  [[nodiscard]] std::vector<RangeOwner> owners_of(RangeId range, bool lost) const {
+    if (lost || now_.ranges[range].owners.empty()) return {};
+    std::vector<RangeOwner> owners;
+    for (RangeOwner owner : survivors(range, false)) {
+      owner.retiring = !has(targets_[range], owner.id);
+      if (!owner.retiring || !settled(range)) owners.push_back(owner);
+    }
+    for (const WorkerId id : targets_[range])
+      if (std::ranges::find(owners, id, &RangeOwner::id) == owners.end())
+        owners.push_back({id, now_.epoch + 1, false});
+    // The primary of now goes on; else someone full does, rather one that stays.
+    const auto rank = [&](const RangeOwner& owner) {
+      if (!is_full(range, owner.id)) return 3;
+      if (owner.id == now_.ranges[range].owners.front().id) return 0;
+      return owner.retiring ? 2 : 1;
+    };
+    if (owners.empty()) return owners;
+    const auto primary = std::ranges::min_element(owners, {}, rank);
+    std::rotate(owners.begin(), primary, primary + 1);
+    return owners;
+  }
+
+  /// Passes the first place on within ranges that rest, from who is primary of most.
+  void spread_primaries(Configuration& next) const {
+    Loads loads{eligible_};
+    for (const Ownership& range : next.ranges)
+      if (!range.owners.empty() && loads.knows(range.owners.front().id))
+        loads.add(range.owners.front().id);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (RangeId r = 0; r < next.ranges.size(); ++r) {
+        auto& owners = next.ranges[r].owners;
+        if (owners.size() < 2 || !settled(r) || !loads.knows(owners.front().id)) continue;
+        const auto least = std::ranges::min_element(
+            owners, {}, [&](const RangeOwner& owner) { return loads.of(owner.id); });
+        if (loads.of(owners.front().id) < loads.of(least->id) + 2) continue;
+        loads.remove(owners.front().id);
+        loads.add(least->id);
+        std::rotate(owners.begin(), least, least + 1);
+        moved = true;
+      }
+    }
+  }
+
+  /// Lets go whoever wants to and owns nothing any more.
+  void dismiss_leavers(const Configuration& next) {
+    std::erase_if(members_, [&](const Member& member) {
+      if (!has(wishes_.leaves, member.id) || members_.size() == 1) return false;
+      return std::ranges::none_of(
+          next.ranges, [&](const Ownership& range) { return range.find(member.id) != nullptr; });
+    });
+  }
+
+  /// The council of now, as far as it stays, filled up from the lowest.
+  [[nodiscard]] std::vector<WorkerId> council() const {
+    std::vector<WorkerId> chosen;
+    const auto is_member = [&](WorkerId id) {
+      return std::ranges::find(members_, id, &Member::id) != members_.end();
+    };
+    for (const WorkerId id : now_.council)
+      if (survives(id) && is_member(id) && !has(wishes_.leaves, id)) chosen.push_back(id);
+    for (const bool leavers : {false, true})  // leavers only where there is nobody else
+      for (const Member& member : members_) {
+        if (chosen.size() >= council_max || (leavers && !chosen.empty())) break;
+        if (has(wishes_.leaves, member.id) == leavers && !has(chosen, member.id))
+          chosen.push_back(member.id);
+      }
+    std::ranges::sort(chosen);
+    return chosen;
+  }
+
+  const Configuration& now_;
+  const Wishes& wishes_;
+  std::vector<Member> members_;
+  std::vector<WorkerId> eligible_;
+  std::vector<std::vector<WorkerId>> targets_;
+};
+
+/// Who of `owners` has least and not this range; among equals the next from `turn` on.
+WorkerId least_without(const Ownership& range, const std::vector<WorkerId>& owners,
+                       std::size_t turn, const Loads& loads) {
+  std::optional<WorkerId> best;
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const WorkerId id = owners[(turn + i) % owners.size()];
+    if (range.find(id) == nullptr && (!best || loads.of(id) < loads.of(*best))) best = id;
+  }
+  STARLING_CHECK(best);
+  return *best;
+}
+
+/// Passes copies on from who has most to who has least, as long as that helps.
+void even_out_copies(Configuration& configuration, Loads& loads) {
+  while (loads.of(loads.most()) > loads.of(loads.least()) + 1) {
+    const WorkerId from = loads.most();
+    const WorkerId to = loads.least();
+    const auto range = std::ranges::find_if(configuration.ranges, [&](const Ownership& ownership) {
+      return ownership.find(from) != nullptr && ownership.owners.front().id != from &&
+             ownership.find(to) == nullptr;
+    });
+    if (range == configuration.ranges.end()) return;
+    std::ranges::find(range->owners, from, &RangeOwner::id)->id = to;
+    loads.remove(from);
+    loads.add(to);
+  }
+}
+
+}  // namespace
+
+const RangeOwner* Ownership::find(WorkerId id) const {
+  const auto at = std::ranges::find(owners, id, &RangeOwner::id);
+  return at == owners.end() ? nullptr : &*at;
+}
+
+const Member* Configuration::find(WorkerId id) const {
+  const auto at = std::ranges::lower_bound(members, id, {}, &Member::id);
+  return at == members.end() || at->id != id ? nullptr : &*at;
+}
+
+bool Configuration::contains(WorkerId id, Incarnation life) const {
+  const Member* member = find(id);
+  return member != nullptr && member->life == life;
+}
+
+bool Configuration::in_council(WorkerId id) const {
+  return std::ranges::binary_search(council, id);
+}
+
+bool Configuration::lost() const {
+  return std::ranges::any_of(ranges, [](const Ownership& range) { return range.owners.empty(); });
+}
+
+bool is_quorum(std::span<const WorkerId> council, std::span<const WorkerId> voters) {
+  const auto votes = static_cast<std::size_t>(
+      std::ranges::count_if(council, [&](WorkerId id) { return has(voters, id); }));
+  if (2 * votes != council.size()) return 2 * votes > council.size();
+  return !council.empty() && has(voters, council.front());
+}
+
+Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
+                                  std::size_t copies) {
+  Configuration first;
+  first.epoch = 1;
+  first.members = std::move(members);
+  STARLING_CHECK(std::ranges::is_sorted(first.members, {}, &Member::id));
+  for (const Member& member : first.members)
+    if (first.council.size() < council_max) first.council.push_back(member.id);
+  std::vector<WorkerId> owners;
+  for (const Member& member : first.members)
+    if (member.owns) owners.push_back(member.id);
+  STARLING_CHECK(!owners.empty());
+  first.ranges.resize(ranges);
+  const std::size_t each = std::min(copies, owners.size());
+  const auto own = [&](RangeId range, WorkerId id) {
+    first.ranges[range].view = 1;
+    first.ranges[range].owners.push_back({id, 1, false});
+  };
+  // Primaries by turns, copies where least is; companions differ from round to round.
+  Loads loads{owners};
+  for (RangeId r = 0; r < ranges && each > 0; ++r) {
+    own(r, owners[r % owners.size()]);
+    loads.add(owners[r % owners.size()]);
+  }
+  for (std::size_t copy = 1; copy < each; ++copy)
+    for (RangeId r = 0; r < ranges; ++r) {
+      const WorkerId id =
+          least_without(first.ranges[r], owners, r + r / owners.size() + copy, loads);
+      own(r, id);
+      loads.add(id);
+    }
+  even_out_copies(first, loads);
+  return first;
+}
+
+Successor next_configuration(const Configuration& now, const Wishes& wishes) {
+  return Planner{now, wishes}.plan();
+}
+
+}  // namespace starling::core

@@ -1,0 +1,107 @@
+/// Who is a member of a job, and who owns which range: one decided value an epoch. Pure values and
+/// functions; any thread. The protocol around them: docs/design/0006-range-ownership.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "starling/engine/core/ids.hpp"
+
+namespace starling::core {
+
+/// At most this many members vote on the next configuration: seven survive the loss of three.
+inline constexpr std::size_t council_max = 7;
+
+/// One life of one member. A member that restarts is a new life; the old one is dead.
+struct Member {
+  WorkerId id = 0;
+  Incarnation life = 0;
+  /// Computes updates.
+  bool works = true;
+  /// Owns ranges, where there are enough.
+  bool owns = true;
+  auto operator<=>(const Member&) const = default;
+};
+
+/// One owner of a range.
+struct RangeOwner {
+  WorkerId id = 0;
+  /// The epoch since which it has owned the range without a break: what it held before then does
+  /// not count.
+  Epoch since = 0;
+  /// It is to give the range up once those who are to keep it hold it.
+  bool retiring = false;
+  bool operator==(const RangeOwner&) const = default;
+};
+
+struct Ownership {
+  /// The epoch since which these are the owners.
+  Epoch view = 0;
+  /// The primary first. Empty: the range is lost, and with it the job.
+  std::vector<RangeOwner> owners;
+  bool operator==(const Ownership&) const = default;
+
+  [[nodiscard]] const RangeOwner* find(WorkerId id) const;
+};
+
+struct Configuration {
+  Epoch epoch = 0;
+  /// By id, each at most once.
+  std::vector<Member> members;
+  /// Who decides on the next configuration: some of the members, ascending.
+  std::vector<WorkerId> council;
+  /// By range.
+  std::vector<Ownership> ranges;
+  bool operator==(const Configuration&) const = default;
+
+  /// nullptr where there is none.
+  [[nodiscard]] const Member* find(WorkerId id) const;
+  [[nodiscard]] bool contains(WorkerId id, Incarnation life) const;
+  [[nodiscard]] bool in_council(WorkerId id) const;
+  /// True where a range has no owner left.
+  [[nodiscard]] bool lost() const;
+};
+using ConfigurationPtr = std::shared_ptr<const Configuration>;
+
+/// A majority, or an exact half that holds the lowest of the council: any two of these meet. Both
+/// lists ascending.
+[[nodiscard]] bool is_quorum(std::span<const WorkerId> council, std::span<const WorkerId> voters);
+
+/// What epoch 1 is: each range has `copies` owners, or all there are, and loads differ by one at
+/// most. Requires: a member that owns; members by id.
+[[nodiscard]] Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
+                                                std::size_t copies);
+
+/// What the next configuration is to bring.
+struct Wishes {
+  /// Owners asked for a range.
+  std::size_t copies = 2;
+  /// Bulk-synchronous jobs: who computes decides when a round is complete, so that every change of
+  /// that starts a new view of every range.
+  bool bulk = false;
+  std::vector<Member> joins = {};
+  /// Members that want to go once nothing depends on them.
+  std::vector<WorkerId> leaves = {};
+  /// Members suspected to be dead, in the life that the configuration names.
+  std::vector<WorkerId> dead = {};
+  /// By range, which of its owners are known to hold all that was acknowledged, ascending.
+  std::vector<std::vector<WorkerId>> full = {};
+  /// A range that no live owner is known to hold is given up; else it is named and nothing changes.
+  bool give_up = false;
+};
+
+struct Successor {
+  /// Absent where there is nothing to change, and where ranges are lost and not given up.
+  std::shared_ptr<Configuration> next;
+  /// Ranges that no live owner is known to hold.
+  std::vector<RangeId> lost;
+};
+
+/// The configuration after `now`. Loads differ by one at most among those that may own, few ranges
+/// move, a range that moves has its old and its new owners until the new ones hold it, and a
+/// primary always holds its range. Repeated with everyone full it comes to rest.
+[[nodiscard]] Successor next_configuration(const Configuration& now, const Wishes& wishes);
+
+}  // namespace starling::core

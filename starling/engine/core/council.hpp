@@ -1,0 +1,196 @@
+/// Decides on configurations, one an epoch: single-decree Paxos (Lamport, "Paxos Made Simple",
+/// 2001) among the council of the epoch before, one instance an epoch as in Vertical Paxos
+/// (Lamport, Malkhi, Zhou, PODC 2009).
+///
+/// Every member has one. Those of the council promise and accept; the lowest of them that it does
+/// not suspect proposes, and asks everyone beforehand which ranges they hold. Two may propose:
+/// agreement does not depend on who does. The past is never asked for: whoever hears something of
+/// an older epoch answers with the configuration, and that is its carrier's business.
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/engine/core/alarm.hpp"
+#include "starling/engine/core/configuration.hpp"
+
+namespace starling::core {
+
+/// Proposals are tried in this order.
+struct Ballot {
+  std::uint64_t round = 0;
+  WorkerId by = 0;
+  auto operator<=>(const Ballot&) const = default;
+};
+
+// --- what councils say to one another -----------------------------------------------------------
+// `epoch` is the epoch to be decided; in the first two, the epoch of who asks and answers.
+
+/// Which ranges do you hold? Answered at once, and whenever that changes within the epoch.
+struct Ask {
+  Epoch epoch;
+};
+struct Holdings {
+  Epoch epoch;
+  /// Ranges of which the sender has all that was acknowledged, ascending.
+  std::vector<RangeId> full;
+};
+struct Prepare {
+  Epoch epoch;
+  Ballot ballot;
+};
+struct Promise {
+  Epoch epoch;
+  Ballot ballot;
+  /// What the sender accepted last, and in which ballot.
+  Ballot accepted;
+  ConfigurationPtr value;
+};
+/// The sender has promised not to take part in a ballot below this one.
+struct Refuse {
+  Epoch epoch;
+  Ballot promised;
+};
+struct Accept {
+  Epoch epoch;
+  Ballot ballot;
+  ConfigurationPtr value;
+};
+struct Accepted {
+  Epoch epoch;
+  Ballot ballot;
+};
+using CouncilMessage = std::variant<Ask, Holdings, Prepare, Promise, Refuse, Accept, Accepted>;
+
+// --- effects ------------------------------------------------------------------------------------
+
+/// Also to oneself.
+struct CouncilSend {
+  WorkerId to;
+  CouncilMessage message;
+};
+/// This is the configuration of the next epoch: adopt it, and tell everyone in the old and the new.
+struct Decided {
+  ConfigurationPtr configuration;
+};
+using CouncilEffect = std::variant<CouncilSend, SetTimer, Decided, Fail>;
+
+struct CouncilContext {
+  Time now;
+  Random& random;
+  std::vector<CouncilEffect>& out;
+};
+
+struct CouncilOptions {
+  Member self;
+  std::size_t copies = 2;
+  bool bulk = false;
+  /// A proposer waits this long for those whom it asked and does not suspect.
+  Time ask_within = std::chrono::milliseconds{500};
+  /// After a lost ballot it waits between one and two of this, doubled at each loss.
+  Time back_off = std::chrono::milliseconds{20};
+  Time back_off_max = std::chrono::seconds{2};
+  /// A wish to join or leave holds this long; whoever has it repeats it.
+  Time wish_holds = std::chrono::seconds{2};
+  /// A range without a live owner that holds it is given up after this time, and with it the job:
+  /// a suspicion may yet turn out to be wrong.
+  Time give_up_after = std::chrono::seconds{30};
+  /// Whoever suspects a member this long, and nobody decides, ends the job: it has no majority.
+  Time patience = std::chrono::seconds{60};
+};
+
+/// One at a time; not thread-safe. Messages may come late and twice without harm; lost ones are the
+/// channel's business.
+class Council {
+ public:
+  explicit Council(CouncilOptions options) : options_(options) {}
+
+  /// `configuration` is decided, and newer than all before.
+  void on_configuration(const CouncilContext& context, ConfigurationPtr configuration);
+
+  void suspect(const CouncilContext& context, WorkerId id);
+  void trust(const CouncilContext& context, WorkerId id);
+  /// `member` wants to be one, or does not want to be one any more.
+  void join(const CouncilContext& context, const Member& member);
+  void leave(const CouncilContext& context, const Member& member);
+
+  /// The ranges held here, ascending.
+  void hold(const CouncilContext& context, std::vector<RangeId> full);
+
+  /// False where the message is of an older epoch, and nothing was done.
+  [[nodiscard]] bool on(const CouncilContext& context, WorkerId from,
+                        const CouncilMessage& message);
+  void on_timer(const CouncilContext& context);
+
+  /// Who proposes, as seen from here. Requires: a configuration.
+  [[nodiscard]] WorkerId leader() const;
+  [[nodiscard]] bool suspects(WorkerId id) const;
+
+ private:
+  enum class Phase { idle, preparing, accepting };
+  struct Suspicion {
+    WorkerId id;
+    Incarnation life;
+    Time since;
+  };
+  struct Wish {
+    Member member;
+    bool leave;
+    Time until;
+  };
+
+  void hear(const CouncilContext& context, WorkerId from, const Ask& ask);
+  void hear(const CouncilContext& context, WorkerId from, const Holdings& holdings);
+  void hear(const CouncilContext& context, WorkerId from, const Prepare& prepare);
+  void hear(const CouncilContext& context, WorkerId from, const Promise& promise);
+  void hear(const CouncilContext& context, WorkerId from, const Refuse& refuse);
+  void hear(const CouncilContext& context, WorkerId from, const Accept& accept);
+  void hear(const CouncilContext& context, WorkerId from, const Accepted& accepted);
+
+  void wish(const CouncilContext& context, const Wish& wish);
+  void review(const CouncilContext& context);
+  void ask_everyone(const CouncilContext& context);
+  [[nodiscard]] bool has_cause() const;
+  [[nodiscard]] bool heard_all() const;
+  [[nodiscard]] bool heard_owners_of(RangeId range) const;
+  [[nodiscard]] Wishes wishes() const;
+  /// What to propose, if anything; sees to its timers where something is missing.
+  ConfigurationPtr next(const CouncilContext& context);
+  void begin_ballot(const CouncilContext& context);
+  void send_council(const CouncilContext& context, const CouncilMessage& message) const;
+  void wake(const CouncilContext& context, Time at);
+
+  CouncilOptions options_;
+  ConfigurationPtr configuration_;
+  std::vector<Suspicion> suspicions_;
+  std::vector<Wish> wishes_;
+  std::vector<RangeId> held_;
+
+  // As one of the council, on the next epoch.
+  Ballot promised_;
+  Ballot accepted_;
+  ConfigurationPtr accepted_value_;
+
+  // As who proposes it.
+  Phase phase_ = Phase::idle;
+  Ballot ballot_;
+  /// The highest ballot ever heard of.
+  Ballot highest_;
+  std::vector<WorkerId> voters_;
+  Ballot best_accepted_;
+  ConfigurationPtr value_;
+  unsigned losses_ = 0;
+  Time retry_at_{};
+  std::optional<Time> asked_at_;
+  std::optional<Time> lost_since_;
+  /// By member who answered in this epoch.
+  std::vector<std::pair<WorkerId, std::vector<RangeId>>> answers_;
+
+  /// Who asked in this epoch.
+  std::vector<WorkerId> askers_;
+  Alarm alarm_;
+};
+
+}  // namespace starling::core

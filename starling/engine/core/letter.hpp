@@ -1,0 +1,42 @@
+/// Everything the members of a replicated job say to one another, and how it travels: letters in
+/// channels, in packets that name both ends and the sender's epoch.
+#pragma once
+
+#include <memory>
+#include <variant>
+
+#include "starling/engine/core/channel.hpp"
+#include "starling/engine/core/council.hpp"
+#include "starling/engine/core/replica.hpp"
+
+namespace starling::core {
+
+/// To any member, now and then: the envelope's epoch says all. Whoever knows a later one answers with
+/// its configuration, so that nobody stays behind who has nothing to say or is no member any more.
+struct Greeting {};
+/// To any member, and by it to whoever proposes: take me in.
+struct JoinRequest {
+  Member member;
+};
+/// To whoever proposes: let me go.
+struct LeaveRequest {
+  Member member;
+};
+
+using Letter = std::variant<ConfigurationPtr, Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop,
+                            StepQuery, StepAnswer, NotifyAt, CaughtUp, Install, Forward, Held,
+                            CouncilMessage, JoinRequest, LeaveRequest, Greeting>;
+/// Immutable and shared: a packet that is sent again, and every copy of it, holds the same letter.
+using LetterPtr = std::shared_ptr<const Letter>;
+
+/// What the network carries from node to node. A packet with a letter and no number belongs to no
+/// channel: it comes from, or goes to, someone that is no member.
+struct Envelope {
+  WorkerId from = 0;
+  WorkerId to = 0;
+  /// The sender's; 0 before its first.
+  Epoch epoch = 0;
+  Packet<LetterPtr> packet;
+};
+
+}  // namespace starling::core

@@ -1,0 +1,540 @@
+#include "starling/engine/core/node.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "starling/base/check.hpp"
+#include "starling/engine/core/peer.hpp"
+
+namespace starling::core {
+namespace {
+
+LetterPtr letter_of(Letter letter) { return std::make_shared<const Letter>(std::move(letter)); }
+
+}  // namespace
+
+template <class T>
+Node<T>::Node(NodeOptions<T> options)
+    : options_(std::move(options)), council_([&] {
+        CouncilOptions council = options_.council;
+        council.self = options_.self;
+        return council;
+      }()) {
+  options_.worker.id = options_.self.id;
+  options_.worker.incarnation = options_.self.life;
+  options_.worker.central = keeps_steps_centrally(options_.mode);
+  options_.worker.joins = !options_.first;
+  if (options_.self.owns)
+    replica_.emplace(ReplicaOptions<T>{options_.self.id, options_.shard, options_.start});
+}
+
+// --- events -------------------------------------------------------------------------------------
+
+template <class T>
+void Node<T>::start(const NodeContext& context) {
+  STARLING_CHECK(state_ == State::idle);
+  state_ = State::joining;
+  joining_since_ = context.now;
+  if (options_.first)
+    adopt(context, options_.first);
+  else
+    ask_again(context);
+  settle(context);
+}
+
+template <class T>
+void Node<T>::on_packet(const NodeContext& context, const Envelope& envelope) {
+  const Packet<LetterPtr>& packet = envelope.packet;
+  if (state_ == State::idle || state_ == State::failed || envelope.to != options_.self.id) return;
+  if (packet.sequence == 0 && packet.payload) return hear_loose(context, envelope);
+  if (state_ != State::excluded && packet.payload && packet.to == options_.self.life) {
+    // What is decided may be known ahead of its turn; whom it names may then be listened to.
+    const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload);
+    if (next != nullptr && (!configuration_ || (*next)->epoch > configuration_->epoch))
+      adopt(context, *next);
+  }
+  if (!configuration_) return;
+  const bool known = configuration_->contains(envelope.from, packet.from);
+  const bool mine = !packet.to || *packet.to == options_.self.life;
+  if (state_ != State::member || !known || !mine) {
+    if (envelope.epoch < configuration_->epoch)
+      send_loose(context, envelope.from, packet.from, letter_of(configuration_));
+    return settle(context);
+  }
+  Link& other = *link(envelope.from);
+  other.told = std::max(other.told, envelope.epoch);
+  LinkEffects effects;
+  other.channel.on({context.now, effects}, packet);
+  act_on(context, envelope.from, std::move(effects));
+  settle(context);
+}
+
+template <class T>
+void Node<T>::on_timer(const NodeContext& context, TimerKey key) {
+  if (state_ != State::member && state_ != State::joining) return;
+  if (key == worker_key) {
+    run_worker(context, [](Worker& worker, const Context& c) { worker.on_timer(c); });
+  } else if (key == coordinator_key) {
+    run_coordinator(context, [](Coordinator& all, const Context& c) { all.on_timer(c); });
+  } else if (key == council_key) {
+    run_council(context, [](Council& council, const CouncilContext& c) { council.on_timer(c); });
+  } else if (key == own_key) {
+    alarm_.fired(context.now);
+    ask_again(context);
+  } else if (key == greeting_key) {
+    greet(context);
+  } else if (Link* other = link(key - first_link_key)) {
+    LinkEffects effects;
+    other->channel.on_timer({context.now, effects});
+    act_on(context, key - first_link_key, std::move(effects));
+  }
+  settle(context);
+}
+
+template <class T>
+void Node<T>::on_plan(const NodeContext& context, Step step, std::vector<RangeRows> wanted) {
+  if (state_ != State::member) return;
+  run_worker(context, [&](Worker& w, const Context& c) { w.on_plan(c, step, std::move(wanted)); });
+  settle(context);
+}
+
+template <class T>
+void Node<T>::on_update(const NodeContext& context, Step step, Update update) {
+  if (state_ != State::member) return;
+  run_worker(context,
+             [&](Worker& w, const Context& c) { w.on_update(c, step, std::move(update)); });
+  settle(context);
+}
+
+template <class T>
+void Node<T>::on_failure(const NodeContext& context, Step step, const std::string& why) {
+  if (state_ != State::member) return;
+  run_worker(context, [&](Worker& w, const Context& c) { w.on_failure(c, step, why); });
+  settle(context);
+}
+
+template <class T>
+void Node<T>::suspect(const NodeContext& context, WorkerId id) {
+  if (state_ != State::member) return;
+  run_council(context, [&](Council& council, const auto& c) { council.suspect(c, id); });
+  settle(context);
+}
+
+template <class T>
+void Node<T>::trust(const NodeContext& context, WorkerId id) {
+  if (state_ != State::member) return;
+  run_council(context, [&](Council& council, const auto& c) { council.trust(c, id); });
+  settle(context);
+}
+
+template <class T>
+void Node<T>::leave(const NodeContext& context) {
+  if (state_ != State::member || std::exchange(leaving_, true)) return;
+  run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
+  ask_again(context);
+  settle(context);
+}
+
+template <class T>
+void Node<T>::on_letter(const NodeContext& context, WorkerId from, Incarnation life,
+                        const LetterPtr& letter) {
+  if (state_ != State::member || !configuration_->contains(from, life)) return;
+  deliver(context, from, letter);
+  settle(context);
+}
+
+// --- links --------------------------------------------------------------------------------------
+
+template <class T>
+typename Node<T>::Link* Node<T>::link(WorkerId id) const {
+  return id < links_.size() ? links_[id].get() : nullptr;
+}
+
+template <class T>
+void Node<T>::act_on(const NodeContext& context, WorkerId id, LinkEffects effects) {
+  const Epoch epoch = configuration_->epoch;
+  for (auto& effect : effects) {
+    if (auto* transmit = std::get_if<Transmit<LetterPtr>>(&effect)) {
+      context.out.push_back(Dispatch{{options_.self.id, id, epoch, std::move(transmit->packet)}});
+    } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
+      context.out.push_back(NodeTimer{timer->at, first_link_key + id});
+    } else if (auto* arrived = std::get_if<Deliver<LetterPtr>>(&effect)) {
+      // One letter may have removed the sender of those behind it.
+      if (state_ == State::member && link(id) != nullptr) deliver(context, id, arrived->payload);
+    }
+  }
+}
+
+template <class T>
+void Node<T>::post(const NodeContext& context, WorkerId to, LetterPtr letter) {
+  if (to == options_.self.id) {
+    inbox_.push_back(std::move(letter));
+    return;
+  }
+  Link* other = link(to);
+  if (other == nullptr) return;  // no member (any more)
+  tell(context, to);
+  LinkEffects effects;
+  if (!other->channel.send({context.now, effects}, std::move(letter)))
+    fail(context, "member " + std::to_string(to) + " is not known to be dead, and takes nothing");
+  act_on(context, to, std::move(effects));
+}
+
+/// Sees to it that a member knows the configuration before whatever is sent next.
+template <class T>
+void Node<T>::tell(const NodeContext& context, WorkerId id) {
+  Link* other = link(id);
+  if (other == nullptr || other->told >= configuration_->epoch) return;
+  other->told = configuration_->epoch;
+  LinkEffects effects;
+  if (!other->channel.send({context.now, effects}, letter_of(configuration_)))
+    fail(context, "member " + std::to_string(id) + " is not known to be dead, and takes nothing");
+  act_on(context, id, std::move(effects));
+}
+
+/// To someone who may be no member: nothing repeats it.
+template <class T>
+void Node<T>::send_loose(const NodeContext& context, WorkerId to, std::optional<Incarnation> life,
+                         LetterPtr letter) const {
+  Packet<LetterPtr> packet;
+  packet.from = options_.self.life;
+  packet.to = life;
+  packet.payload = std::move(letter);
+  const Epoch epoch = configuration_ ? configuration_->epoch : 0;
+  context.out.push_back(Dispatch{{options_.self.id, to, epoch, std::move(packet)}});
+}
+
+template <class T>
+void Node<T>::hear_loose(const NodeContext& context, const Envelope& envelope) {
+  const Packet<LetterPtr>& packet = envelope.packet;
+  if (packet.to && *packet.to != options_.self.life) return;
+  if (std::holds_alternative<Greeting>(**packet.payload)) {
+    if (!configuration_) return;
+    if (envelope.epoch < configuration_->epoch)
+      send_loose(context, envelope.from, packet.from, letter_of(configuration_));
+    else if (envelope.epoch > configuration_->epoch && state_ == State::member)
+      send_loose(context, envelope.from, packet.from, letter_of(Greeting{}));
+    return;
+  }
+  if (const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload)) {
+    if (state_ != State::excluded && (!configuration_ || (*next)->epoch > configuration_->epoch))
+      adopt(context, *next);
+  } else if (const auto* request = std::get_if<JoinRequest>(&**packet.payload)) {
+    if (!configuration_) return;
+    const Member* known = configuration_->find(request->member.id);
+    if (state_ == State::excluded || (known != nullptr && known->life >= request->member.life)) {
+      send_loose(context, envelope.from, packet.from, letter_of(configuration_));
+    } else if (state_ == State::member) {
+      post(context, council_.leader(), *packet.payload);
+    }
+  }
+  settle(context);
+}
+
+template <class T>
+void Node<T>::settle(const NodeContext& context) {
+  for (std::size_t i = 0; i < inbox_.size(); ++i) {
+    if (state_ != State::member) break;
+    deliver(context, options_.self.id, LetterPtr{inbox_[i]});
+  }
+  inbox_.clear();
+  if (state_ != State::member || !replica_ || told_changes_ == replica_->changes()) return;
+  told_changes_ = replica_->changes();
+  run_council(context, [&](Council& council, const auto& c) { council.hold(c, replica_->full()); });
+  settle(context);
+}
+
+// --- letters ------------------------------------------------------------------------------------
+
+template <class T>
+void Node<T>::deliver(const NodeContext& context, WorkerId from, const LetterPtr& letter) {
+  std::visit([&](const auto& message) { take(context, from, letter, message); }, *letter);
+}
+
+template <class T>
+void Node<T>::take(const NodeContext& context, WorkerId from, const LetterPtr&,
+                   const CouncilMessage& message) {
+  bool current = true;
+  run_council(context, [&](Council& council, const CouncilContext& c) {
+    current = council.on(c, from, message);
+  });
+  if (!current) tell(context, from);
+}
+
+template <class T>
+template <class M>
+void Node<T>::take(const NodeContext& context, WorkerId from, const LetterPtr& letter,
+                   const M& message) {
+  if constexpr (std::is_same_v<M, ConfigurationPtr>) {
+    if (message->epoch > configuration_->epoch) adopt(context, message);
+  } else if constexpr (std::is_same_v<M, JoinRequest>) {
+    run_council(context, [&](Council& council, const auto& c) { council.join(c, message.member); });
+  } else if constexpr (std::is_same_v<M, LeaveRequest>) {
+    run_council(context,
+                [&](Council& council, const auto& c) { council.leave(c, message.member); });
+  } else if constexpr (std::is_same_v<M, Push>) {
+    const Member* sender = configuration_->find(from);
+    if (message.worker != from || message.incarnation != sender->life) return;
+    const bool fits = run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
+      return replica.on(c, std::shared_ptr<const Push>{letter, &message});
+    });
+    if (!fits) tell(context, from);
+  } else if constexpr (std::is_same_v<M, Pull>) {
+    if (message.worker != from) return;
+    const bool fits = run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
+      return replica.on(c, message);
+    });
+    if (!fits) tell(context, from);
+  } else if constexpr (std::is_same_v<M, Install> || std::is_same_v<M, Forward> ||
+                       std::is_same_v<M, Held>) {
+    const bool fits = run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
+      return replica.on(c, from, message);
+    });
+    if (!fits) tell(context, from);
+  } else if constexpr (std::is_same_v<M, Arrived> || std::is_same_v<M, Ended>) {
+    if (message.worker != from) return;
+    run_coordinator(context, [&](Coordinator& all, const Context& c) { all.on(c, message); });
+  } else if constexpr (Takes<Worker, M>) {
+    run_worker(context, [&](Worker& worker, const Context& c) { worker.on(c, message); });
+  }
+}
+
+// --- configurations -----------------------------------------------------------------------------
+
+template <class T>
+void Node<T>::adopt(const NodeContext& context, const ConfigurationPtr& next) {
+  if (state_ == State::failed || state_ == State::excluded) return;
+  if (!next->contains(options_.self.id, options_.self.life)) {
+    const Member* other = next->find(options_.self.id);
+    const bool replaced = other != nullptr && other->life > options_.self.life;
+    if (state_ == State::joining && !replaced) return;  // not yet taken in
+    state_ = State::excluded;
+    configuration_ = next;
+    context.out.push_back(Excluded{});
+    return;
+  }
+  const ConfigurationPtr former = std::exchange(configuration_, next);
+  if (state_ != State::member)
+    context.out.push_back(NodeTimer{context.now + options_.greet_every, greeting_key});
+  state_ = State::member;
+  renew_links(*next);
+  if (next->lost()) return fail(context, "a range has lost all its owners");
+  run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
+    replica.on_configuration(c, *next, former ? former->epoch : 0);
+    return true;
+  });
+  inform_coordinator(context, former.get());
+  inform_worker(context, former.get());
+  run_council(context, [&](Council& council, const CouncilContext& c) {
+    if (replica_) council.hold(c, replica_->full());
+    council.on_configuration(c, configuration_);
+  });
+}
+
+template <class T>
+void Node<T>::renew_links(const Configuration& next) {
+  for (WorkerId id = 0; id < links_.size(); ++id) {
+    if (!links_[id]) continue;
+    if (!next.contains(id, *links_[id]->channel.other())) links_[id].reset();
+  }
+  for (const Member& member : next.members) {
+    if (member.id == options_.self.id) continue;
+    if (member.id >= links_.size()) links_.resize(member.id + 1);
+    if (links_[member.id]) continue;
+    links_[member.id] = std::make_unique<Link>(
+        Link{Channel<LetterPtr>{options_.self.life, member.life, options_.channel}});
+    if (next.epoch == 1) links_[member.id]->told = 1;  // founders know
+  }
+}
+
+template <class T>
+void Node<T>::inform_worker(const NodeContext& context, const Configuration* former) {
+  if (!options_.self.works) return;
+  const Configuration& now = *configuration_;
+  auto members = std::make_shared<std::vector<WorkerId>>();
+  for (const Member& member : now.members)
+    if (member.works) members->push_back(member.id);
+  auto owner_of = std::make_shared<std::vector<OwnerId>>();
+  auto view_of = std::make_shared<std::vector<Epoch>>();
+  for (const Ownership& range : now.ranges) {
+    owner_of->push_back(range.owners.front().id);
+    view_of->push_back(range.view);
+  }
+  if (!worker_) {
+    WorkerOptions& worker = options_.worker;
+    worker.members = std::move(members);
+    worker.owner_of = std::move(owner_of);
+    worker.view_of = std::move(view_of);
+    worker_.emplace(worker);
+    return run_worker(context, [](Worker& w, const Context& c) { w.start(c); });
+  }
+  std::vector<WorkerId> changed;
+  for (const Member& member : former->members)
+    if (member.works && !now.contains(member.id, member.life)) changed.push_back(member.id);
+  run_worker(context, [&](Worker& w, const Context& c) {
+    w.on_surroundings(
+        c, {std::move(members), std::move(owner_of), std::move(view_of), std::move(changed)});
+  });
+}
+
+template <class T>
+void Node<T>::inform_coordinator(const NodeContext& context, const Configuration* former) {
+  if (options_.mode != Mode::central || options_.self.id != options_.coordinator) return;
+  if (!coordinator_)
+    coordinator_.emplace(CoordinatorOptions{options_.worker.barrier, options_.worker.recheck, {}});
+  const Configuration& now = *configuration_;
+  std::vector<WorkerId> left;
+  std::vector<WorkerId> joined;
+  if (former != nullptr)
+    for (const Member& member : former->members)
+      if (member.works && !now.contains(member.id, member.life)) left.push_back(member.id);
+  for (const Member& member : now.members)
+    if (member.works && (former == nullptr || !former->contains(member.id, member.life)))
+      joined.push_back(member.id);
+  run_coordinator(context, [&](Coordinator& all, const Context& c) {
+    if (former != nullptr) return all.on_members(c, left, joined);
+    for (const WorkerId worker : joined) all.on_joined(worker, true);
+  });
+}
+
+/// Tells everyone in the old and in the new configuration what was decided.
+template <class T>
+void Node<T>::announce(const NodeContext& context, const ConfigurationPtr& former) {
+  for (const Member& member : configuration_->members) {
+    if (member.id == options_.self.id) continue;
+    if (state_ == State::excluded)
+      send_loose(context, member.id, member.life, letter_of(configuration_));
+    else
+      tell(context, member.id);
+  }
+  for (const Member& member : former->members)
+    if (!configuration_->contains(member.id, member.life) && member.id != options_.self.id)
+      send_loose(context, member.id, member.life, letter_of(configuration_));
+}
+
+/// Asks to be taken in or let go, as long as that is wanted.
+template <class T>
+void Node<T>::ask_again(const NodeContext& context) {
+  if (state_ == State::joining) {
+    if (context.now >= joining_since_ + options_.council.patience)
+      return fail(context, "no member has let this one in");
+    if (!options_.doors.empty())
+      send_loose(context, options_.doors[context.random.below(options_.doors.size())], std::nullopt,
+                 letter_of(JoinRequest{options_.self}));
+  } else if (state_ == State::member && leaving_) {
+    if (!worker_ || worker_->done())
+      post(context, council_.leader(), letter_of(LeaveRequest{options_.self}));
+  } else {
+    return;
+  }
+  NodeEffects& out = context.out;
+  Effects timers;
+  alarm_.want(Context{context.now, context.random, timers}, context.now + options_.ask_again);
+  for (const Effect& timer : timers)
+    out.push_back(NodeTimer{std::get<SetTimer>(timer).at, own_key});
+}
+
+template <class T>
+void Node<T>::greet(const NodeContext& context) {
+  if (state_ != State::member) return;
+  const auto& members = configuration_->members;
+  const Member& other = members[context.random.below(members.size())];
+  if (other.id != options_.self.id)
+    send_loose(context, other.id, other.life, letter_of(Greeting{}));
+  context.out.push_back(NodeTimer{context.now + options_.greet_every, greeting_key});
+}
+
+template <class T>
+void Node<T>::fail(const NodeContext& context, std::string why) {
+  if (std::exchange(state_, State::failed) != State::failed)
+    context.out.push_back(Fail{std::move(why)});
+}
+
+// --- the parts ----------------------------------------------------------------------------------
+
+template <class T>
+template <class Event>
+void Node<T>::run_worker(const NodeContext& context, Event event) {
+  if (!worker_) return;
+  Effects effects;
+  event(*worker_, Context{context.now, context.random, effects});
+  carry_out(context, std::move(effects), worker_key);
+}
+
+template <class T>
+template <class Event>
+void Node<T>::run_coordinator(const NodeContext& context, Event event) {
+  if (!coordinator_) return;
+  Effects effects;
+  event(*coordinator_, Context{context.now, context.random, effects});
+  carry_out(context, std::move(effects), coordinator_key);
+}
+
+template <class T>
+template <class Event>
+bool Node<T>::run_replica(const NodeContext& context, Event event) {
+  if (!replica_) return false;
+  Effects effects;
+  std::vector<std::pair<WorkerId, ReplicaMessage>> out;
+  const Context core{context.now, context.random, effects};
+  const bool fits = event(*replica_, ReplicaContext{core, out});
+  for (auto& [to, message] : out)
+    std::visit([&, to = to](auto& m) { post(context, to, letter_of(std::move(m))); }, message);
+  carry_out(context, std::move(effects), own_key);
+  return fits;
+}
+
+template <class T>
+template <class Event>
+void Node<T>::run_council(const NodeContext& context, Event event) {
+  std::vector<CouncilEffect> effects;
+  event(council_, CouncilContext{context.now, context.random, effects});
+  for (CouncilEffect& effect : effects) {
+    if (auto* send = std::get_if<CouncilSend>(&effect)) {
+      post(context, send->to, letter_of(std::move(send->message)));
+    } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
+      context.out.push_back(NodeTimer{timer->at, council_key});
+    } else if (auto* why = std::get_if<Fail>(&effect)) {
+      fail(context, std::move(why->why));
+    } else {
+      const ConfigurationPtr former = configuration_;
+      adopt(context, std::get<Decided>(effect).configuration);
+      announce(context, former);
+    }
+  }
+}
+
+template <class T>
+void Node<T>::carry_out(const NodeContext& context, Effects effects, TimerKey key) {
+  for (Effect& effect : effects) {
+    if (const auto* timer = std::get_if<SetTimer>(&effect)) {
+      context.out.push_back(NodeTimer{timer->at, key});
+    } else if (auto* send = std::get_if<Send>(&effect)) {
+      std::optional<WorkerId> to;
+      if (const auto* worker = std::get_if<ToWorker>(&send->to)) to = worker->id;
+      if (const auto* owner = std::get_if<ToOwner>(&send->to)) to = owner->id;
+      if (std::holds_alternative<ToCoordinator>(send->to)) to = options_.coordinator;
+      if (!to) continue;  // nobody observes yet
+      std::visit(
+          [&]<class M>(M& message) {
+            if constexpr (std::is_constructible_v<Letter, M>)
+              post(context, *to, letter_of(std::move(message)));
+          },
+          send->message);
+    } else if (auto* plan = std::get_if<Plan>(&effect)) {
+      context.out.push_back(*plan);
+    } else if (auto* compute = std::get_if<Compute>(&effect)) {
+      context.out.push_back(std::move(*compute));
+    } else if (auto* done = std::get_if<Done>(&effect)) {
+      context.out.push_back(*done);
+    } else {
+      fail(context, std::move(std::get<Fail>(effect).why));
+    }
+  }
+}
+
+template class Node<float>;
+template class Node<double>;
+
+}  // namespace starling::core

@@ -1,0 +1,181 @@
+/// One process of a replicated job as a core: its worker, the ranges that it owns, the coordinator
+/// where it is here, its part of the council, and a channel to every other member.
+///
+/// A node is one life of one member. Whoever learns that the job goes on without it is done for
+/// (Excluded); a new life may join.
+///
+///     start -> [joining] -> member --declared dead, or has left--> excluded
+///                             \------the job cannot go on--------> failed
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "starling/engine/core/coordinator.hpp"
+#include "starling/engine/core/letter.hpp"
+#include "starling/engine/core/mode.hpp"
+#include "starling/engine/core/worker.hpp"
+
+namespace starling::core {
+
+/// Which timer of a node: hand it back to on_timer.
+using TimerKey = std::uint32_t;
+
+/// Call on_timer with this key at this time or soon after.
+struct NodeTimer {
+  Time at;
+  TimerKey key;
+};
+/// Send this over the network. It may get lost.
+struct Dispatch {
+  Envelope envelope;
+};
+/// The job goes on without this life.
+struct Excluded {};
+
+using NodeEffect = std::variant<Dispatch, NodeTimer, Plan, Compute, Done, Fail, Excluded>;
+using NodeEffects = std::vector<NodeEffect>;
+
+struct NodeContext {
+  Time now;
+  Random& random;
+  NodeEffects& out;
+};
+
+template <class T>
+struct NodeOptions {
+  Member self;
+  Mode mode = Mode::peer;
+  /// The member that keeps the steps, in central mode.
+  WorkerId coordinator = 0;
+  /// As a worker's, where this member works: its barrier, its last step, whether it plans. Id, life
+  /// and whom it deals with are the node's to say.
+  WorkerOptions worker;
+  /// As a shard's, where this member owns ranges, but for the ranges.
+  ShardOptions<T> shard;
+  std::shared_ptr<const std::vector<RangeState>> start;
+  /// Epoch 1, for the members that it names; absent for those that join.
+  ConfigurationPtr first;
+  /// Members whom to ask to be taken in.
+  std::vector<WorkerId> doors;
+  /// But for who this member is.
+  CouncilOptions council;
+  ChannelOptions channel;
+  /// A request to join or to leave is repeated after this time.
+  Time ask_again = std::chrono::milliseconds{200};
+  /// A random other member is greeted after this time.
+  Time greet_every = std::chrono::milliseconds{500};
+};
+
+/// One at a time; not thread-safe.
+template <class T>
+class Node {
+ public:
+  explicit Node(NodeOptions<T> options);
+
+  void start(const NodeContext& context);
+  void on_packet(const NodeContext& context, const Envelope& envelope);
+  void on_timer(const NodeContext& context, TimerKey key);
+  /// The answers to Plan and Compute; see Worker.
+  void on_plan(const NodeContext& context, Step step, std::vector<RangeRows> wanted);
+  void on_update(const NodeContext& context, Step step, Update update);
+  void on_failure(const NodeContext& context, Step step, const std::string& why);
+
+  /// Failure detection thinks that a member is dead, or does not think so any more.
+  void suspect(const NodeContext& context, WorkerId id);
+  void trust(const NodeContext& context, WorkerId id);
+  /// Ends the worker's part at the end of its step, hands over its ranges, and goes.
+  void leave(const NodeContext& context);
+
+  /// What a channel has delivered; for tests that need no network. Dropped, with the configuration
+  /// for an answer, where the sender is no member.
+  void on_letter(const NodeContext& context, WorkerId from, Incarnation life,
+                 const LetterPtr& letter);
+
+  enum class State { idle, joining, member, excluded, failed };
+  [[nodiscard]] State state() const noexcept { return state_; }
+  [[nodiscard]] const Member& self() const noexcept { return options_.self; }
+  [[nodiscard]] const NodeOptions<T>& options() const noexcept { return options_; }
+  /// nullptr before the first.
+  [[nodiscard]] const ConfigurationPtr& configuration() const noexcept { return configuration_; }
+  [[nodiscard]] bool suspects(WorkerId id) const { return council_.suspects(id); }
+  /// nullptr where this member has none.
+  [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
+  [[nodiscard]] Replica<T>* replica() noexcept { return replica_ ? &*replica_ : nullptr; }
+  [[nodiscard]] const Replica<T>* replica() const noexcept {
+    return replica_ ? &*replica_ : nullptr;
+  }
+
+ private:
+  struct Link {
+    Channel<LetterPtr> channel;
+    /// The other side knows a configuration of this epoch, or is sent it before all that follows.
+    Epoch told = 0;
+  };
+  using LinkEffects = ChannelEffects<LetterPtr>;
+
+  static constexpr TimerKey worker_key = 0;
+  static constexpr TimerKey coordinator_key = 1;
+  static constexpr TimerKey council_key = 2;
+  static constexpr TimerKey own_key = 3;
+  static constexpr TimerKey greeting_key = 4;
+  static constexpr TimerKey first_link_key = 5;
+
+  [[nodiscard]] Link* link(WorkerId id) const;
+  void act_on(const NodeContext& context, WorkerId id, LinkEffects effects);
+  void post(const NodeContext& context, WorkerId to, LetterPtr letter);
+  void tell(const NodeContext& context, WorkerId id);
+  void send_loose(const NodeContext& context, WorkerId to, std::optional<Incarnation> life,
+                  LetterPtr letter) const;
+
+  void deliver(const NodeContext& context, WorkerId from, const LetterPtr& letter);
+  void hear_loose(const NodeContext& context, const Envelope& envelope);
+  /// Ends an event: what this member said to itself, and what has changed for its council.
+  void settle(const NodeContext& context);
+
+  void adopt(const NodeContext& context, const ConfigurationPtr& next);
+  void renew_links(const Configuration& next);
+  void inform_worker(const NodeContext& context, const Configuration* former);
+  void inform_coordinator(const NodeContext& context, const Configuration* former);
+  void announce(const NodeContext& context, const ConfigurationPtr& former);
+  void ask_again(const NodeContext& context);
+  void greet(const NodeContext& context);
+  void fail(const NodeContext& context, std::string why);
+
+  template <class Event>
+  void run_worker(const NodeContext& context, Event event);
+  template <class Event>
+  void run_coordinator(const NodeContext& context, Event event);
+  template <class Event>
+  bool run_replica(const NodeContext& context, Event event);
+  template <class Event>
+  void run_council(const NodeContext& context, Event event);
+  void carry_out(const NodeContext& context, Effects effects, TimerKey key);
+
+  void take(const NodeContext& context, WorkerId from, const LetterPtr& letter,
+            const CouncilMessage& message);
+  template <class M>
+  void take(const NodeContext& context, WorkerId from, const LetterPtr& letter, const M& message);
+
+  NodeOptions<T> options_;
+  State state_ = State::idle;
+  ConfigurationPtr configuration_;
+  std::vector<std::unique_ptr<Link>> links_;
+  std::optional<Worker> worker_;
+  std::optional<Replica<T>> replica_;
+  std::optional<Coordinator> coordinator_;
+  Council council_;
+  std::uint64_t told_changes_ = 0;
+  bool leaving_ = false;
+  Time joining_since_{};
+  /// What this member says to itself, in order.
+  std::vector<LetterPtr> inbox_;
+  Alarm alarm_;
+};
+
+extern template class Node<float>;
+extern template class Node<double>;
+
+}  // namespace starling::core

@@ -1,0 +1,301 @@
+#include "starling/engine/sim/scenario.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "starling/base/spec.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array<std::string_view, Fault::kinds> fault_names{
+    "crash", "freeze", "cut", "deafen", "suspect", "join", "leave"};
+
+Time between(Random& random, Time least, Time most) {
+  return least + Time{static_cast<Time::rep>(
+                     random.below(static_cast<std::uint64_t>((most - least).count()) + 1))};
+}
+
+/// Whole microseconds, so that files stay readable.
+Time rounded(Time time) { return std::chrono::duration_cast<std::chrono::microseconds>(time); }
+
+barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t workers) {
+  const core::Step staleness = 1 + random.below(4);
+  const std::size_t beta = 1 + random.below(std::min<std::size_t>(workers - 1, 3));
+  const bool central = core::keeps_steps_centrally(mode);
+  switch (random.below(central ? 5 : 3)) {
+    case 0:
+      return barrier::sampled(barrier::Bsp{}, beta);
+    case 1:
+      return barrier::sampled(barrier::Ssp{staleness}, beta);
+    case 2:
+      return {barrier::Asp{}, std::nullopt};
+    default:
+      return {barrier::Ssp{staleness}, std::nullopt};
+  }
+}
+
+barrier::Recheck draw_recheck(Random& random, core::Mode mode) {
+  if (core::keeps_steps_centrally(mode) && random.below(2) == 0) return {.arrival = true};
+  switch (random.below(4)) {
+    case 0:
+      return {.notify = true};
+    case 1:
+      return {.interval = 5ms};
+    case 2:
+      return {.interval = barrier::Recheck::automatic};
+    default:
+      return barrier::Recheck::distributed();
+  }
+}
+
+/// Bits for some of the nodes: neither none nor all.
+std::uint64_t draw_group(Random& random, std::uint32_t nodes) {
+  std::uint64_t group = 0;
+  const std::uint64_t size = 1 + random.below(nodes / 2);
+  for (std::uint64_t i = 0; i < size; ++i) group |= std::uint64_t{1} << random.below(nodes);
+  return group;
+}
+
+Fault draw_fault(Random& random, const Scenario& scenario, NodeId& fresh) {
+  static constexpr std::array kinds{Fault::Kind::crash,   Fault::Kind::crash,  Fault::Kind::freeze,
+                                    Fault::Kind::cut,     Fault::Kind::deafen, Fault::Kind::suspect,
+                                    Fault::Kind::suspect, Fault::Kind::join,   Fault::Kind::join,
+                                    Fault::Kind::leave};
+  Fault fault;
+  fault.kind = kinds[random.below(kinds.size())];
+  fault.at = rounded(between(random, 1ms, 250ms));
+  fault.node = static_cast<NodeId>(random.below(scenario.founders()));
+  const Time brief = rounded(between(random, 1ms, 100ms));
+  const Time lengthy = rounded(between(random, 100ms, 1200ms));
+  switch (fault.kind) {
+    case Fault::Kind::crash:
+      fault.after_effects = static_cast<std::uint32_t>(random.below(8));
+      fault.lasts = random.below(4) == 0 ? Time{} : random.below(2) == 0 ? brief : lengthy;
+      break;
+    case Fault::Kind::freeze:
+    case Fault::Kind::suspect:
+      fault.lasts = random.below(2) == 0 ? brief : lengthy;
+      break;
+    case Fault::Kind::cut:
+    case Fault::Kind::deafen:
+      fault.node = 0;
+      fault.group = draw_group(random, scenario.founders());
+      fault.lasts = random.below(2) == 0 ? brief : lengthy;
+      break;
+    case Fault::Kind::join:
+      fault.node = fresh < nodes_max ? fresh++ : fault.node;
+      break;
+    case Fault::Kind::leave:
+      break;
+  }
+  return fault;
+}
+
+void draw_members(Random& random, Scenario& scenario) {
+  const auto nodes = static_cast<std::uint32_t>(5 + random.below(1 + random.below(12)));
+  if (scenario.mode == core::Mode::peer) {
+    scenario.workers = nodes;
+    return;
+  }
+  scenario.servers = static_cast<std::uint32_t>(3 + random.below(2));
+  const std::uint32_t others = scenario.servers + (scenario.has_coordinator() ? 1U : 0U);
+  scenario.workers = std::max(2U, nodes - std::min(nodes, others));
+}
+
+}  // namespace
+
+std::string_view name(Fault::Kind kind) { return fault_names[static_cast<std::size_t>(kind)]; }
+
+Scenario draw_scenario(std::uint64_t seed) {
+  Random random = Random::stream(seed, 0);
+  Scenario scenario;
+  scenario.seed = seed;
+  static constexpr std::array modes{core::Mode::peer, core::Mode::peer, core::Mode::hybrid,
+                                    core::Mode::central};
+  scenario.mode = modes[random.below(modes.size())];
+  draw_members(random, scenario);
+  scenario.barrier = draw_barrier(random, scenario.mode, scenario.workers);
+  scenario.recheck = draw_recheck(random, scenario.mode);
+  scenario.ranges = static_cast<std::uint32_t>(1 + random.below(6));
+  scenario.copies = random.below(8) == 0 ? 3 : 2;
+  scenario.steps = 10 + random.below(11);
+  // A quarter of the runs have a clean network, so that faults alone decide.
+  if (random.below(4) > 0) {
+    scenario.loss = static_cast<double>(random.below(31)) / 100;
+    scenario.duplication = static_cast<double>(random.below(21)) / 100;
+    scenario.reordering = static_cast<double>(random.below(31)) / 100;
+  }
+  scenario.straggling = random.below(3) == 0 ? 4 : 1;
+  scenario.beyond = random.below(16) == 0;
+  auto fresh = static_cast<NodeId>(scenario.founders());
+  const std::uint64_t faults = random.below(9);
+  for (std::uint64_t i = 0; i < faults; ++i)
+    scenario.faults.push_back(draw_fault(random, scenario, fresh));
+  std::ranges::stable_sort(scenario.faults, {}, &Fault::at);
+  return scenario;
+}
+
+// --- as text ------------------------------------------------------------------------------------
+
+std::string print(const Scenario& scenario) {
+  std::string text;
+  const auto line = [&](std::string_view key, const std::string& value) {
+    text += std::string{key} + " " + value + "\n";
+  };
+  line("seed", std::to_string(scenario.seed));
+  line("mode", core::print(scenario.mode));
+  line("barrier", barrier::print(scenario.barrier));
+  line("recheck", barrier::print(scenario.recheck));
+  line("workers", std::to_string(scenario.workers));
+  line("servers", std::to_string(scenario.servers));
+  line("ranges", std::to_string(scenario.ranges));
+  line("copies", std::to_string(scenario.copies));
+  line("steps", std::to_string(scenario.steps));
+  line("loss", print_number(scenario.loss));
+  line("duplication", print_number(scenario.duplication));
+  line("reordering", print_number(scenario.reordering));
+  line("latency", print_duration(scenario.latency));
+  line("compute", print_duration(scenario.compute));
+  line("straggling", print_number(scenario.straggling));
+  line("beyond", scenario.beyond ? "yes" : "no");
+  for (const Fault& fault : scenario.faults) {
+    std::string value = std::string{name(fault.kind)} + ":at=" + print_duration(fault.at);
+    if (fault.group != 0)
+      value += ",group=" + std::to_string(fault.group);
+    else
+      value += ",node=" + std::to_string(fault.node);
+    if (fault.lasts > Time{}) value += ",lasts=" + print_duration(fault.lasts);
+    if (fault.kind == Fault::Kind::crash) value += ",after=" + std::to_string(fault.after_effects);
+    line("fault", value);
+  }
+  return text;
+}
+
+namespace {
+
+Result<Fault> parse_fault(std::string_view text) {
+  auto spec = Spec::parse(text);
+  if (!spec) return std::move(spec).error();
+  const auto known = std::ranges::find(fault_names, spec->name);
+  if (known == fault_names.end()) {
+    const std::vector<std::string> names{fault_names.begin(), fault_names.end()};
+    return Error{"'" + spec->name + "' is unknown; " + suggest(spec->name, names)};
+  }
+  SpecReader read{*spec};
+  Fault fault;
+  fault.kind = static_cast<Fault::Kind>(known - fault_names.begin());
+  fault.at = read.duration("at", Time{});
+  fault.node = static_cast<NodeId>(read.count("node", 0, 0, nodes_max - 1));
+  fault.lasts = read.duration("lasts", Time{});
+  fault.group = read.count("group", 0, 0, (std::uint64_t{1} << nodes_max) - 1);
+  fault.after_effects = static_cast<std::uint32_t>(read.count("after", 0, 0, 1'000'000));
+  if (auto done = read.finish(); !done) return std::move(done).error();
+  return fault;
+}
+
+template <class T>
+Result<void> set(T& to, Result<T> value) {
+  if (!value) return std::move(value).error();
+  to = *std::move(value);
+  return {};
+}
+
+template <class T>
+Result<void> set_count(T& to, std::string_view text, std::uint64_t least, std::uint64_t most) {
+  const auto value = parse_count(text);
+  if (!value) return value.error();
+  if (*value < least || *value > most)
+    return Error{std::string{text} + " is out of bounds; valid: " + std::to_string(least) + " to " +
+                 std::to_string(most)};
+  to = static_cast<T>(*value);
+  return {};
+}
+
+Result<void> set_number(double& to, std::string_view text, double least, double most) {
+  const auto value = parse_number(text);
+  if (!value) return value.error();
+  if (*value < least || *value > most)
+    return Error{std::string{text} + " is out of bounds; valid: " + print_number(least) + " to " +
+                 print_number(most)};
+  to = *value;
+  return {};
+}
+
+Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view value) {
+  if (key == "seed") return set_count(scenario.seed, value, 0, UINT64_MAX);
+  if (key == "mode") return set(scenario.mode, core::parse_mode(value));
+  if (key == "barrier") return set(scenario.barrier, barrier::parse(value));
+  if (key == "recheck") return set(scenario.recheck, barrier::parse_recheck(value));
+  if (key == "workers") return set_count(scenario.workers, value, 1, nodes_max);
+  if (key == "servers") return set_count(scenario.servers, value, 0, nodes_max);
+  if (key == "ranges") return set_count(scenario.ranges, value, 1, 64);
+  if (key == "copies") return set_count(scenario.copies, value, 1, nodes_max);
+  if (key == "steps") return set_count(scenario.steps, value, 1, 100'000);
+  if (key == "loss") return set_number(scenario.loss, value, 0, 0.9);
+  if (key == "duplication") return set_number(scenario.duplication, value, 0, 1);
+  if (key == "reordering") return set_number(scenario.reordering, value, 0, 1);
+  if (key == "latency") return set(scenario.latency, parse_duration(value));
+  if (key == "compute") return set(scenario.compute, parse_duration(value));
+  if (key == "straggling") return set_number(scenario.straggling, value, 0.01, 1000);
+  if (key == "beyond") {
+    if (value != "yes" && value != "no")
+      return Error{"'" + std::string{value} + "'; valid: yes, no"};
+    scenario.beyond = value == "yes";
+    return {};
+  }
+  if (key == "fault") {
+    auto fault = parse_fault(value);
+    if (!fault) return std::move(fault).error();
+    scenario.faults.push_back(*fault);
+    return {};
+  }
+  static const std::vector<std::string> keys{
+      "seed",    "mode",    "barrier",    "recheck", "workers",     "servers",
+      "ranges",  "copies",  "steps",      "loss",    "duplication", "reordering",
+      "latency", "compute", "straggling", "beyond",  "fault"};
+  return Error{"this key is unknown; " + suggest(key, keys)};
+}
+
+Result<void> check(const Scenario& scenario) {
+  if (auto valid = core::check(scenario.mode, scenario.barrier, scenario.recheck, scenario.workers);
+      !valid)
+    return valid;
+  if (barrier::is_bulk_synchronous(scenario.barrier))
+    return Error{"barrier " + barrier::print(scenario.barrier) +
+                 ": rounds are not replicated yet; valid: asp, ssp, pbsp, pssp"};
+  if (core::has_servers(scenario.mode) == (scenario.servers == 0))
+    return Error{"servers=" + std::to_string(scenario.servers) + " in mode " +
+                 core::print(scenario.mode) + "; valid: 0 in peer mode, at least 1 in the others"};
+  if (scenario.founders() > nodes_max)
+    return Error{std::to_string(scenario.founders()) + " nodes; valid: at most " +
+                 std::to_string(nodes_max)};
+  return {};
+}
+
+}  // namespace
+
+Result<Scenario> parse_scenario(std::string_view text) {
+  Scenario scenario;
+  std::size_t number = 0;
+  for (std::string_view line : split(text, '\n')) {
+    ++number;
+    line = trimmed(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    const auto space = line.find(' ');
+    const std::string_view key = line.substr(0, space);
+    const std::string_view value =
+        space == std::string_view::npos ? std::string_view{} : trimmed(line.substr(space));
+    if (auto done = set_key(scenario, key, value); !done)
+      return std::move(done).error().within("line " + std::to_string(number) + ": " +
+                                            std::string{key});
+  }
+  std::ranges::stable_sort(scenario.faults, {}, &Fault::at);
+  if (auto valid = check(scenario); !valid) return std::move(valid).error();
+  return scenario;
+}
+
+}  // namespace starling::sim

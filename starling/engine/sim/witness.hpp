@@ -1,0 +1,132 @@
+/// Judges a replicated job from outside, event by event, on integer-valued updates.
+///
+/// Every life of every worker has a slot in every range: two numbers, how many of its steps are in,
+/// and the sum of their numbers. Steps rise by one, so the two say exactly which are in, and
+/// whether any is twice. What is judged:
+///
+/// * one configuration an epoch, and each range served by its owners in that epoch only;
+/// * what was acknowledged is in every full owner of the range, and nothing is in twice;
+/// * no barrier is passed that its rule forbids, on true steps;
+/// * what a worker reads holds, for everyone in the view that let it pass, all updates up to its
+///   step - s.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "starling/engine/core/node.hpp"
+#include "starling/engine/sim/scenario.hpp"
+
+namespace starling::sim {
+
+/// Lives that a run can tell apart.
+inline constexpr std::size_t lives_max = 48;
+
+class Witness {
+ public:
+  using Node = core::Node<double>;
+
+  explicit Witness(const Scenario& scenario);
+
+  /// A node has begun a new life; gives its slot, or nothing where there are too many.
+  std::optional<std::size_t> on_birth(core::Member member, const Node* node);
+  /// The node runs no more.
+  void on_death(NodeId id);
+
+  /// To be called after each event of a node, first of all.
+  void on_event(NodeId id);
+  /// To be called for each effect that is carried out, in order.
+  void on_dispatch(NodeId id, const core::Envelope& envelope);
+  void on_plan(NodeId id, core::Step step);
+  void on_compute(NodeId id, const core::Compute& compute);
+
+  /// After healing: all owners of all ranges hold the same.
+  void expect_equal_copies();
+
+  /// The first thing that was wrong; empty while all is well.
+  [[nodiscard]] const std::string& violation() const noexcept { return violation_; }
+  [[nodiscard]] const core::ConfigurationPtr& latest() const noexcept { return epochs_.back(); }
+  /// What was ever proposed for the epoch after the latest.
+  [[nodiscard]] const std::vector<core::ConfigurationPtr>& proposed() const { return proposed_; }
+  /// True where `owner` of the latest configuration owns the range without a break as it sees it
+  /// itself, so that it must hold all that was acknowledged once it is full.
+  [[nodiscard]] const Node* full_owner(core::RangeId range, const core::RangeOwner& owner) const;
+
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+  [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
+  [[nodiscard]] std::size_t lives() const noexcept { return lives_.size(); }
+
+ private:
+  struct Life {
+    core::Member member;
+    core::Step first = 0;
+    core::Step reached = 0;
+    bool begun = false;
+    bool done = false;
+  };
+  /// What one worker was told in its last draw.
+  struct Asked {
+    std::size_t slot;
+    std::optional<core::Step> told;
+  };
+  struct Draw {
+    std::uint64_t number = 0;
+    std::size_t expected = 0;
+    /// A pass was judged by it: the next one needs another.
+    bool used = false;
+    std::vector<Asked> asked;
+  };
+  /// What was last seen of a range at a node.
+  struct Seen {
+    core::Epoch view = 0;
+    std::uint64_t updates = 0;
+    bool full = false;
+  };
+  struct Place {
+    const Node* node = nullptr;
+    std::size_t slot = 0;
+    core::Epoch epoch = 0;
+    /// What it knew before the event.
+    core::ConfigurationPtr former = nullptr;
+    core::ConfigurationPtr known = nullptr;
+    std::vector<Seen> seen = {};
+    Draw draw = {};
+    /// Who let it pass.
+    std::vector<std::size_t> view = {};
+  };
+
+  void violate(const std::string& what);
+  [[nodiscard]] std::string life_name(std::size_t slot) const;
+  [[nodiscard]] std::optional<std::size_t> slot_of(NodeId id, core::Incarnation life) const;
+  [[nodiscard]] core::Step& acknowledged(std::size_t slot, core::RangeId range) {
+    return acknowledged_[range * lives_max + slot];
+  }
+  void on_configuration(Place& place);
+  void follow_worker(NodeId id, Place& place);
+  void inspect(NodeId id, core::RangeId range, bool must_hold);
+  void expect_held(std::size_t slot, core::RangeId range, core::Step step);
+  void judge_pass(NodeId id, core::Step step);
+  /// Empty where the draw lets a worker pass.
+  [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
+  void judge_proceed(const core::Configuration& known, NodeId whom, core::Step step);
+  [[nodiscard]] static std::size_t others(const core::Configuration& configuration);
+  [[nodiscard]] bool has_reached(std::size_t slot, core::Step floor) const;
+
+  Scenario scenario_;
+  std::vector<Life> lives_;
+  std::vector<Place> places_;
+  /// By epoch; the first is none.
+  std::vector<core::ConfigurationPtr> epochs_;
+  std::vector<core::ConfigurationPtr> proposed_;
+  std::vector<core::Step> acknowledged_;
+  /// By slot, the last step that the coordinator let go and was judged by.
+  std::vector<std::optional<core::Step>> let_go_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t passes_ = 0;
+  std::string violation_;
+};
+
+}  // namespace starling::sim

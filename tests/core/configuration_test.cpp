@@ -1,0 +1,376 @@
+/// Whatever happens to the members, the next configuration is balanced, moves little, and never
+/// lets a range go before it is held elsewhere.
+#include "starling/engine/core/configuration.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "starling/base/random.hpp"
+
+namespace starling::core {
+namespace {
+
+std::vector<Member> members_of(std::initializer_list<WorkerId> ids) {
+  std::vector<Member> members;
+  for (const WorkerId id : ids) members.push_back({id, 1});
+  return members;
+}
+
+std::vector<std::vector<WorkerId>> everyone_full(const Configuration& configuration) {
+  std::vector<std::vector<WorkerId>> full;
+  for (const Ownership& range : configuration.ranges) {
+    full.emplace_back();
+    for (const RangeOwner& owner : range.owners) full.back().push_back(owner.id);
+    std::ranges::sort(full.back());
+  }
+  return full;
+}
+
+std::vector<std::vector<WorkerId>> primaries_full(const Configuration& configuration) {
+  std::vector<std::vector<WorkerId>> full;
+  for (const Ownership& range : configuration.ranges) full.push_back({range.owners.front().id});
+  return full;
+}
+
+std::map<WorkerId, std::size_t> loads(const Configuration& configuration, bool primaries = false) {
+  std::map<WorkerId, std::size_t> load;
+  for (const Member& member : configuration.members)
+    if (member.owns) load[member.id] = 0;
+  for (const Ownership& range : configuration.ranges)
+    for (const RangeOwner& owner : range.owners)
+      if (!primaries || &owner == &range.owners.front()) ++load[owner.id];
+  return load;
+}
+
+std::size_t unevenness(const std::map<WorkerId, std::size_t>& loads) {
+  const auto [least, most] =
+      std::ranges::minmax_element(loads, {}, [](const auto& entry) { return entry.second; });
+  return most->second - least->second;
+}
+
+/// How many (range, owner) pairs of `after` are not in `before`.
+std::size_t arrivals(const Configuration& before, const Configuration& after) {
+  std::size_t count = 0;
+  for (RangeId r = 0; r < before.ranges.size(); ++r)
+    for (const RangeOwner& owner : after.ranges[r].owners)
+      count += before.ranges[r].find(owner.id) == nullptr ? 1 : 0;
+  return count;
+}
+
+/// Applies `wishes` with everyone full until nothing changes.
+Configuration settle(Configuration now, Wishes wishes) {
+  for (int i = 0; i < 10; ++i) {
+    wishes.full = everyone_full(now);
+    const auto next = next_configuration(now, wishes).next;
+    if (!next) return now;
+    EXPECT_EQ(next->epoch, now.epoch + 1);
+    now = *next;
+    std::erase_if(wishes.leaves, [&](WorkerId id) { return now.find(id) == nullptr; });
+    wishes.dead.clear();
+    wishes.joins.clear();
+  }
+  ADD_FAILURE() << "does not come to rest";
+  return now;
+}
+
+TEST(Configuration, BeginsBalanced) {
+  for (std::size_t members = 1; members <= 12; ++members)
+    for (std::size_t ranges : {0, 1, 3, 7, 24})
+      for (std::size_t copies : {1, 2, 3}) {
+        std::vector<Member> all;
+        for (WorkerId id = 0; id < members; ++id) all.push_back({id, 1});
+        const auto first = first_configuration(all, ranges, copies);
+        EXPECT_LE(unevenness(loads(first)), 1U) << members << " " << ranges << " " << copies;
+        for (const Ownership& range : first.ranges) {
+          std::set<WorkerId> distinct;
+          for (const RangeOwner& owner : range.owners) distinct.insert(owner.id);
+          EXPECT_EQ(distinct.size(), std::min(copies, members));
+        }
+        EXPECT_FALSE(
+            next_configuration(first, {.copies = copies, .full = everyone_full(first)}).next);
+      }
+}
+
+TEST(Configuration, QuorumsOfOneCouncilAlwaysMeet) {
+  for (std::size_t size = 1; size <= council_max; ++size) {
+    std::vector<WorkerId> council;
+    for (WorkerId id = 0; id < size; ++id) council.push_back(3 * id + 1);
+    const auto subset = [&](unsigned bits) {
+      std::vector<WorkerId> voters;
+      for (WorkerId i = 0; i < size; ++i)
+        if ((bits >> i & 1U) != 0) voters.push_back(council[i]);
+      return voters;
+    };
+    EXPECT_TRUE(is_quorum(council, council));
+    EXPECT_FALSE(is_quorum(council, {}));
+    for (unsigned a = 0; a < 1U << size; ++a)
+      for (unsigned b = 0; b < 1U << size; ++b)
+        if (is_quorum(council, subset(a)) && is_quorum(council, subset(b))) {
+          ASSERT_NE(a & b, 0U) << size << ": " << a << " and " << b;
+        }
+  }
+}
+
+TEST(Configuration, HalfDecidesWhereItHoldsTheLowest) {
+  const std::vector<WorkerId> council{2, 5, 7, 9};
+  EXPECT_TRUE(is_quorum(council, std::vector<WorkerId>{2, 9}));
+  EXPECT_FALSE(is_quorum(council, std::vector<WorkerId>{5, 7}));
+  EXPECT_FALSE(is_quorum(council, std::vector<WorkerId>{2, 11, 12}));
+}
+
+TEST(Configuration, NothingToDoIsNoEpoch) {
+  const auto first = first_configuration(members_of({0, 1, 2}), 6, 2);
+  // Even where nobody but the primaries is known to be full.
+  EXPECT_FALSE(next_configuration(first, {.full = primaries_full(first)}).next);
+  EXPECT_FALSE(next_configuration(first, {.joins = {{1, 1}}, .full = everyone_full(first)}).next);
+}
+
+TEST(Configuration, DeadOnesRangesGoToWhoHoldsThem) {
+  const auto first = first_configuration(members_of({0, 1, 2}), 6, 2);
+  const auto after = next_configuration(first, {.dead = {1}, .full = everyone_full(first)}).next;
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->members, members_of({0, 2}));
+  EXPECT_EQ(after->council, (std::vector<WorkerId>{0, 2}));
+  for (RangeId r = 0; r < 6; ++r) {
+    EXPECT_EQ(after->ranges[r].owners.size(), 2U);
+    EXPECT_NE(first.ranges[r].find(after->ranges[r].owners.front().id), nullptr);
+    // Where nothing changed, the view goes on.
+    const bool changed = first.ranges[r].find(1) != nullptr ||
+                         first.ranges[r].owners.front() != after->ranges[r].owners.front();
+    EXPECT_EQ(after->ranges[r].view, changed ? 2U : 1U);
+  }
+}
+
+TEST(Configuration, NamesLostRangesAndGivesThemUpWhenTold) {
+  const auto first = first_configuration(members_of({0, 1, 2, 3}), 4, 2);
+  Wishes wishes{.dead = {first.ranges[0].owners[0].id, first.ranges[0].owners[1].id},
+                .full = everyone_full(first)};
+  std::ranges::sort(wishes.dead);
+  const auto refused = next_configuration(first, wishes);
+  EXPECT_FALSE(refused.next);
+  EXPECT_FALSE(refused.lost.empty());
+  EXPECT_EQ(refused.lost.front(), 0U);
+  wishes.give_up = true;
+  const auto end = next_configuration(first, wishes);
+  ASSERT_TRUE(end.next);
+  EXPECT_TRUE(end.next->lost());
+  EXPECT_TRUE(end.next->ranges[0].owners.empty());
+}
+
+TEST(Configuration, CopyThatIsNotKnownToHoldItIsNoPrimary) {
+  const auto first = first_configuration(members_of({0, 1, 2}), 1, 2);
+  const auto& owners = first.ranges[0].owners;
+  EXPECT_FALSE(next_configuration(first, {.dead = {owners[0].id}, .full = {{owners[0].id}}}).next);
+  const auto next =
+      next_configuration(first, {.dead = {owners[0].id}, .full = {{owners[1].id}}}).next;
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->ranges[0].owners.front().id, owners[1].id);
+}
+
+TEST(Configuration, NewLifeOwnsNothingOfTheOld) {
+  const auto first = first_configuration(members_of({0, 1, 2}), 6, 2);
+  const auto next =
+      next_configuration(first, {.joins = {{1, 2}}, .full = everyone_full(first)}).next;
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->find(1)->life, 2U);
+  for (const Ownership& range : next->ranges) {
+    EXPECT_NE(range.owners.front().id, 1U);
+    if (const auto* owner = range.find(1)) {
+      EXPECT_EQ(owner->since, 2U);
+    }
+  }
+}
+
+TEST(Configuration, MovesInTwoSteps) {
+  auto now = first_configuration(members_of({0, 1, 2}), 9, 2);
+  Wishes wishes{.joins = {{7, 1}}, .full = everyone_full(now)};
+  const auto between = next_configuration(now, wishes).next;
+  ASSERT_TRUE(between);
+  std::size_t moved = 0;
+  for (RangeId r = 0; r < 9; ++r) {
+    if (between->ranges[r].find(7) == nullptr) continue;
+    ++moved;
+    EXPECT_EQ(between->ranges[r].owners.size(), 3U);
+    EXPECT_NE(between->ranges[r].owners.front().id, 7U);
+    EXPECT_EQ(std::ranges::count_if(between->ranges[r].owners, &RangeOwner::retiring), 1);
+  }
+  EXPECT_EQ(moved, 18U / 4);
+  // As long as the newcomer does not hold them, nothing changes.
+  EXPECT_FALSE(next_configuration(*between, {.full = primaries_full(*between)}).next);
+  const auto after = next_configuration(*between, {.full = everyone_full(*between)}).next;
+  ASSERT_TRUE(after);
+  for (const Ownership& range : after->ranges) EXPECT_EQ(range.owners.size(), 2U);
+}
+
+TEST(Configuration, LeaverGoesWhenItsRangesAreHeldElsewhere) {
+  const auto first = first_configuration(members_of({0, 1, 2, 3}), 8, 2);
+  const auto between =
+      next_configuration(first, {.leaves = {2}, .full = everyone_full(first)}).next;
+  ASSERT_TRUE(between);
+  EXPECT_NE(between->find(2), nullptr);
+  EXPECT_FALSE(between->in_council(2));
+  for (RangeId r = 0; r < 8; ++r)
+    if (first.ranges[r].find(2) != nullptr) {
+      EXPECT_NE(between->ranges[r].find(2), nullptr);
+    }
+  const auto after =
+      next_configuration(*between, {.leaves = {2}, .full = everyone_full(*between)}).next;
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->find(2), nullptr);
+}
+
+TEST(Configuration, ServersOwnAndWorkersDoNot) {
+  std::vector<Member> members{{0, 1, true, false},
+                              {1, 1, true, false},
+                              {8, 1, false, true},
+                              {9, 1, false, true},
+                              {10, 1, false, true}};
+  auto first = first_configuration(members, 5, 2);
+  for (const Ownership& range : first.ranges)
+    for (const RangeOwner& owner : range.owners) EXPECT_GE(owner.id, 8U);
+  const auto after = settle(first, {.leaves = {0}, .dead = {9}});
+  EXPECT_EQ(after.members.size(), 3U);
+  for (const Ownership& range : after.ranges)
+    for (const RangeOwner& owner : range.owners) EXPECT_TRUE(owner.id == 8 || owner.id == 10);
+}
+
+TEST(Configuration, BulkJobsBeginNewViewsWithTheirWorkers) {
+  const auto first = first_configuration(members_of({0, 1, 2, 3, 4, 5}), 2, 2);
+  WorkerId idle = 0;
+  while (first.ranges[0].find(idle) != nullptr || first.ranges[1].find(idle) != nullptr) ++idle;
+  const auto plain = next_configuration(first, {.dead = {idle}, .full = everyone_full(first)}).next;
+  const auto bulk =
+      next_configuration(first, {.bulk = true, .dead = {idle}, .full = everyone_full(first)}).next;
+  ASSERT_TRUE(plain && bulk);
+  for (RangeId r = 0; r < 2; ++r) {
+    EXPECT_EQ(plain->ranges[r].view, 1U);
+    EXPECT_EQ(bulk->ranges[r].view, 2U);
+  }
+}
+
+/// Many random lives of a flock. Fullness spreads at random, as hand-overs end when they end.
+TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    Random random{seed};
+    const std::size_t copies = 1 + random.below(3);
+    std::vector<Member> members;
+    const auto founders = static_cast<WorkerId>(copies + 1 + random.below(5));
+    for (WorkerId id = 0; id < founders; ++id) members.push_back({id, 1});
+    auto now = first_configuration(members, random.below(20), copies);
+    auto full = everyone_full(now);
+    WorkerId fresh = founders;
+    std::vector<WorkerId> leaves;
+    for (int step = 0; step < 30; ++step) {
+      Wishes wishes{.copies = copies, .leaves = leaves, .full = full};
+      const auto any = [&] { return now.members[random.below(now.members.size())].id; };
+      if (random.below(3) == 0) wishes.joins.push_back({fresh++, 1});
+      if (random.below(5) == 0) wishes.joins.push_back({any(), static_cast<Incarnation>(2 + step)});
+      if (random.below(3) == 0) wishes.dead.push_back(any());
+      if (random.below(6) == 0) wishes.leaves = leaves = {any()};
+      const auto successor = next_configuration(now, wishes);
+      if (!successor.next) continue;
+      const Configuration& next = *successor.next;
+      ASSERT_EQ(next.epoch, now.epoch + 1);
+      ASSERT_TRUE(std::ranges::is_sorted(next.members, {}, &Member::id));
+      ASSERT_FALSE(next.council.empty());
+      for (const WorkerId id : next.council) ASSERT_NE(next.find(id), nullptr);
+      std::size_t owners_alive = 0;
+      for (const Member& member : next.members) {
+        const bool leaving = std::ranges::count(leaves, member.id) > 0;
+        owners_alive += leaving ? 0 : 1;
+      }
+      std::map<WorkerId, std::size_t> targets;
+      for (const Member& member : next.members)
+        if (std::ranges::count(leaves, member.id) == 0) targets[member.id] = 0;
+      for (RangeId r = 0; r < next.ranges.size(); ++r) {
+        const auto& before = now.ranges[r];
+        const auto& after = next.ranges[r];
+        const auto continues = [&](const RangeOwner& owner) {
+          const auto* old = before.find(owner.id);
+          return old != nullptr && now.find(owner.id)->life == next.find(owner.id)->life;
+        };
+        // The primary is full, and every owner a member, once.
+        ASSERT_TRUE(continues(after.owners.front()));
+        ASSERT_EQ(std::ranges::count(full[r], after.owners.front().id), 1);
+        std::set<WorkerId> distinct;
+        std::size_t stay = 0;
+        bool all_full = true;
+        for (const RangeOwner& owner : after.owners) {
+          ASSERT_NE(next.find(owner.id), nullptr);
+          distinct.insert(owner.id);
+          ASSERT_EQ(owner.since, continues(owner) ? before.find(owner.id)->since : next.epoch);
+          if (owner.retiring) continue;
+          ++stay;
+          if (targets.contains(owner.id)) ++targets[owner.id];
+          all_full = all_full && continues(owner) && std::ranges::count(full[r], owner.id) > 0;
+        }
+        ASSERT_EQ(distinct.size(), after.owners.size());
+        if (owners_alive > 0) {
+          ASSERT_EQ(stay, std::min(copies, owners_alive));
+        }
+        // Nobody alive is let go before all who stay hold the range.
+        for (const RangeOwner& owner : before.owners) {
+          const auto* still = next.find(owner.id);
+          const bool alive = still != nullptr && still->life == now.find(owner.id)->life;
+          if (!all_full && alive) {
+            ASSERT_NE(after.find(owner.id), nullptr);
+          }
+        }
+        const bool same = std::ranges::equal(
+            before.owners, after.owners,
+            [](const auto& a, const auto& b) { return a.id == b.id && a.since == b.since; });
+        ASSERT_EQ(after.view, same ? before.view : next.epoch);
+      }
+      if (owners_alive > 0) {
+        ASSERT_LE(unevenness(targets), 1U) << seed << " " << step;
+      }
+      // Who held a range and still owns it without a break holds it still; some newcomers do by
+      // now.
+      std::vector<std::vector<WorkerId>> held(next.ranges.size());
+      for (RangeId r = 0; r < next.ranges.size(); ++r)
+        for (const RangeOwner& owner : next.ranges[r].owners) {
+          const bool kept = owner.since < next.epoch && std::ranges::count(full[r], owner.id) > 0;
+          if (kept || random.below(2) == 0) held[r].push_back(owner.id);
+        }
+      for (auto& ids : held) std::ranges::sort(ids);
+      full = std::move(held);
+      now = next;
+      std::erase_if(leaves, [&](WorkerId id) { return now.find(id) == nullptr; });
+    }
+    const auto rest = settle(now, {.copies = copies});
+    EXPECT_LE(unevenness(loads(rest)), 1U);
+    for (const Ownership& range : rest.ranges)
+      EXPECT_EQ(range.owners.size(), std::min(copies, rest.members.size()));
+  }
+}
+
+TEST(Configuration, MovesLittle) {
+  for (std::size_t n = 3; n < 12; ++n) {
+    std::vector<Member> members;
+    for (WorkerId id = 0; id < n; ++id) members.push_back({id, 1});
+    const std::size_t ranges = 5 * n;
+    const auto first = first_configuration(members, ranges, 2);
+    // A joiner takes its fair share and nothing else moves.
+    const auto joined =
+        next_configuration(first, {.joins = {{100, 1}}, .full = everyone_full(first)}).next;
+    ASSERT_TRUE(joined);
+    EXPECT_EQ(arrivals(first, *joined), 2 * ranges / (n + 1));
+    // What the dead one held is held anew; nothing else moves.
+    const auto bereft = next_configuration(first, {.dead = {0}, .full = everyone_full(first)}).next;
+    ASSERT_TRUE(bereft);
+    EXPECT_LE(arrivals(first, *bereft), loads(first).at(0) + 2);
+  }
+}
+
+TEST(Configuration, PrimariesSpreadToo) {
+  auto now = first_configuration(members_of({0, 1}), 12, 2);
+  now = settle(now, {.joins = {{2, 1}, {3, 1}}});
+  EXPECT_LE(unevenness(loads(now)), 1U);
+  EXPECT_LE(unevenness(loads(now, true)), 2U);
+}
+
+}  // namespace
+}  // namespace starling::core

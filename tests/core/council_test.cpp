@@ -1,0 +1,272 @@
+/// Councils decide one configuration an epoch, whatever becomes of their messages.
+#include "starling/engine/core/council.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <set>
+
+namespace starling::core {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::vector<Member> founders(WorkerId count) {
+  std::vector<Member> members;
+  for (WorkerId id = 0; id < count; ++id) members.push_back({id, 1});
+  return members;
+}
+
+/// Councils and what is on its way between them; a test decides what arrives when.
+class Chamber {
+ public:
+  Chamber(WorkerId members, std::size_t ranges, std::uint64_t seed, WorkerId spare = 0)
+      : random_(seed) {
+    const auto first =
+        std::make_shared<const Configuration>(first_configuration(founders(members), ranges, 2));
+    decided_[1] = first;
+    for (WorkerId id = 0; id < members + spare; ++id) {
+      CouncilOptions options{.self = {id, 1}};
+      options.give_up_after = 1s;
+      councils_.emplace_back(options);
+      epochs_.push_back(0);
+    }
+    for (WorkerId id = 0; id < members; ++id) adopt(id, first);
+  }
+
+  template <class Event>
+  void happen(WorkerId id, Event event) {
+    if (crashed_.contains(id)) return;
+    std::vector<CouncilEffect> effects;
+    event(councils_[id], CouncilContext{now_, random_, effects});
+    for (auto& effect : effects) carry_out(id, effect);
+  }
+
+  void suspect(WorkerId id, WorkerId whom) {
+    happen(id, [&](Council& council, const auto& context) { council.suspect(context, whom); });
+  }
+  void trust(WorkerId id, WorkerId whom) {
+    happen(id, [&](Council& council, const auto& context) { council.trust(context, whom); });
+  }
+  void crash(WorkerId id) { crashed_.insert(id); }
+
+  /// One thing happens: a message arrives, is lost or comes twice, in any order; or time passes.
+  /// False where nothing is left to happen.
+  bool stir(double loss, double twice) {
+    if (!letters_.empty() && (timers_.empty() || loss == 0 || random_.below(10) > 0)) {
+      const std::size_t at = loss > 0 ? random_.below(letters_.size()) : 0;
+      const Letter letter = letters_[at];
+      if (random_.real() >= twice) letters_.erase(letters_.begin() + static_cast<long>(at));
+      if (random_.real() >= loss) deliver(letter);
+      return true;
+    }
+    if (timers_.empty()) return false;
+    const auto [at, id] = *timers_.begin();
+    timers_.erase(timers_.begin());
+    now_ = std::max(now_, at);
+    happen(id, [](Council& council, const auto& context) { council.on_timer(context); });
+    return true;
+  }
+  void settle() {
+    for (int i = 0; i < 20'000 && stir(0, 0); ++i) {
+    }
+  }
+
+  [[nodiscard]] const Configuration& of(WorkerId id) const { return *decided_.at(epochs_[id]); }
+  [[nodiscard]] Epoch epoch(WorkerId id) const { return epochs_[id]; }
+  [[nodiscard]] Epoch last() const { return decided_.rbegin()->first; }
+  [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
+  [[nodiscard]] bool crashed(WorkerId id) const { return crashed_.contains(id); }
+  Random& random() { return random_; }
+
+ private:
+  struct Letter {
+    WorkerId from;
+    WorkerId to;
+    CouncilMessage message;
+    ConfigurationPtr configuration;
+  };
+
+  void carry_out(WorkerId id, CouncilEffect& effect) {
+    if (auto* send = std::get_if<CouncilSend>(&effect)) {
+      letters_.push_back({id, send->to, send->message, nullptr});
+    } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
+      timers_.insert({timer->at, id});
+    } else if (const auto* fail = std::get_if<Fail>(&effect)) {
+      failures_.push_back(fail->why);
+    } else {
+      const auto next = std::get<Decided>(effect).configuration;
+      for (const Member& member : next->members) letters_.push_back({id, member.id, {}, next});
+      adopt(id, next);
+    }
+  }
+
+  void deliver(const Letter& letter) {
+    if (letter.configuration) return adopt(letter.to, letter.configuration);
+    happen(letter.to, [&](Council& council, const auto& context) {
+      if (!council.on(context, letter.from, letter.message) && epochs_[letter.to] > 0)
+        letters_.push_back({letter.to, letter.from, {}, decided_.at(epochs_[letter.to])});
+    });
+  }
+
+  /// Here agreement is judged: an epoch has one configuration, whoever says so.
+  void adopt(WorkerId id, const ConfigurationPtr& configuration) {
+    const auto [known, fresh] = decided_.try_emplace(configuration->epoch, configuration);
+    ASSERT_EQ(*known->second, *configuration);
+    if (configuration->epoch <= epochs_[id] || !configuration->contains(id, 1)) return;
+    epochs_[id] = configuration->epoch;
+    happen(id, [&](Council& council, const auto& context) {
+      std::vector<RangeId> full;
+      for (RangeId r = 0; r < configuration->ranges.size(); ++r)
+        if (configuration->ranges[r].find(id) != nullptr) full.push_back(r);
+      council.on_configuration(context, configuration);
+      council.hold(context, full);  // hand-over takes no time here
+    });
+  }
+
+  Random random_;
+  Time now_{};
+  std::vector<Council> councils_;
+  std::vector<Epoch> epochs_;
+  std::map<Epoch, ConfigurationPtr> decided_;
+  std::vector<Letter> letters_;
+  std::multiset<std::pair<Time, WorkerId>> timers_;
+  std::set<WorkerId> crashed_;
+  std::vector<std::string> failures_;
+};
+
+TEST(Council, LowestDecidesWithoutTheDead) {
+  Chamber chamber{5, 6, 1};
+  chamber.crash(3);
+  for (const WorkerId id : {0U, 1U, 2U, 4U}) chamber.suspect(id, 3);
+  chamber.settle();
+  for (const WorkerId id : {0U, 1U, 2U, 4U}) {
+    EXPECT_EQ(chamber.of(id).find(3), nullptr);
+    EXPECT_EQ(chamber.epoch(id), chamber.last());
+  }
+  EXPECT_TRUE(chamber.failures().empty());
+}
+
+TEST(Council, NextLowestStepsInForTheLowest) {
+  Chamber chamber{4, 6, 1};
+  chamber.crash(0);
+  for (const WorkerId id : {1U, 2U, 3U}) chamber.suspect(id, 0);
+  chamber.settle();
+  for (const WorkerId id : {1U, 2U, 3U}) EXPECT_EQ(chamber.of(id).find(0), nullptr);
+}
+
+TEST(Council, NothingIsDecidedWithoutCause) {
+  Chamber chamber{4, 6, 1};
+  chamber.settle();
+  EXPECT_EQ(chamber.last(), 1U);
+  chamber.suspect(2, 3);  // 2 does not propose
+  chamber.stir(0, 0);
+  EXPECT_EQ(chamber.last(), 1U);
+}
+
+TEST(Council, MinorityDecidesNothingAndSaysSoInTheEnd) {
+  Chamber chamber{5, 6, 1};
+  for (const WorkerId id : {0U, 1U, 2U}) chamber.crash(id);
+  for (const WorkerId id : {3U, 4U})
+    for (const WorkerId dead : {0U, 1U, 2U}) chamber.suspect(id, dead);
+  chamber.settle();
+  EXPECT_EQ(chamber.last(), 1U);
+  ASSERT_FALSE(chamber.failures().empty());
+  EXPECT_NE(chamber.failures().front().find("no majority"), std::string::npos);
+}
+
+TEST(Council, HalfWithTheLowestGoesOn) {
+  Chamber chamber{4, 6, 1};
+  chamber.crash(2);
+  chamber.crash(3);
+  for (const WorkerId id : {0U, 1U})
+    for (const WorkerId dead : {2U, 3U}) chamber.suspect(id, dead);
+  chamber.settle();
+  EXPECT_EQ(chamber.of(0).members.size(), 2U);
+  EXPECT_EQ(chamber.epoch(1), chamber.last());
+}
+
+TEST(Council, RangesWithoutALiveOwnerEndTheJobForAll) {
+  Chamber chamber{5, 5, 1};
+  const auto& owners = chamber.of(0).ranges[0].owners;
+  const WorkerId a = owners[0].id;
+  const WorkerId b = owners[1].id;
+  chamber.crash(a);
+  chamber.crash(b);
+  for (WorkerId id = 0; id < 5; ++id)
+    for (const WorkerId dead : {a, b}) chamber.suspect(id, dead);
+  chamber.settle();
+  for (WorkerId id = 0; id < 5; ++id)
+    if (id != a && id != b) {
+      EXPECT_TRUE(chamber.of(id).lost());
+    }
+}
+
+TEST(Council, LostRangeThatTurnsOutToLiveIsNotGivenUp) {
+  Chamber chamber{5, 5, 1};
+  const auto owners = chamber.of(0).ranges[0].owners;
+  for (WorkerId id = 0; id < 5; ++id)
+    for (const auto& owner : owners) chamber.suspect(id, owner.id);
+  for (int i = 0; i < 20; ++i) chamber.stir(0, 0);
+  for (WorkerId id = 0; id < 5; ++id)
+    for (const auto& owner : owners) chamber.trust(id, owner.id);
+  chamber.settle();
+  for (WorkerId id = 0; id < 5; ++id) EXPECT_FALSE(chamber.of(id).lost());
+}
+
+TEST(Council, TakesInWhoWantsToJoin) {
+  Chamber chamber{3, 6, 1, 1};
+  chamber.happen(0, [](Council& council, const auto& context) { council.join(context, {3, 1}); });
+  chamber.settle();
+  EXPECT_NE(chamber.of(3).find(3), nullptr);
+  for (const Ownership& range : chamber.of(3).ranges) EXPECT_EQ(range.owners.size(), 2U);
+}
+
+/// Two or more propose at once, for different reasons, and may not hear of one another for long.
+TEST(Council, AgreesWhateverBecomesOfItsMessages) {
+  std::size_t decided = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const auto members = static_cast<WorkerId>(3 + seed % 7);
+    Chamber chamber{members, 5, seed, 3};
+    Random& random = chamber.random();
+    const double loss = 0.3 * random.real();
+    std::size_t dead = 0;
+    for (int i = 0; i < 400; ++i) {
+      const auto one = static_cast<WorkerId>(random.below(members));
+      const auto other = static_cast<WorkerId>(random.below(members));
+      switch (random.below(30)) {
+        case 0:
+          chamber.suspect(one, other);
+          break;
+        case 1:
+          chamber.trust(one, other);
+          break;
+        case 2:
+          chamber.happen(one, [&](Council& council, const auto& context) {
+            council.join(context, {static_cast<WorkerId>(members + random.below(3)), 1});
+          });
+          break;
+        case 3:
+          chamber.happen(one, [&](Council& council, const auto& context) {
+            council.leave(context, {other, 1});
+          });
+          break;
+        case 4:
+          if (dead + 2 < members / 2 && random.below(4) == 0) {
+            chamber.crash(one);
+            ++dead;
+          }
+          break;
+        default:
+          chamber.stir(loss, 0.2);
+      }
+      if (HasFatalFailure()) return;
+    }
+    decided += chamber.last() - 1;
+  }
+  EXPECT_GT(decided, 300U);  // else this test would show nothing
+}
+
+}  // namespace
+}  // namespace starling::core
