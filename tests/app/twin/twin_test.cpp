@@ -55,7 +55,7 @@ TEST(SimulatedTwin, DoesNotPassABarrierThatHoldsItBack) {
   EXPECT_EQ(run.steps_min, 3);
   EXPECT_EQ(run.steps_max, 3);
   EXPECT_EQ(run.max_lag, 1);
-  EXPECT_DOUBLE_EQ(run.waiting_share, 40.0 / 150);
+  EXPECT_DOUBLE_EQ(run.waiting_share, 45.0 / 150);
 }
 
 TEST(SimulatedTwin, TakesItsOverheadOnceAStepWhoeverMakesIt) {
