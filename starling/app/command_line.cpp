@@ -336,6 +336,38 @@ class ReproArguments {
   std::string threads_;
 };
 
+class ChaosArguments {
+ public:
+  explicit ChaosArguments(CLI::App& program)
+      : command_(program, "chaos", "run replicated jobs through all that may go wrong, by seed") {
+    CLI::App& app = command_.app();
+    app.add_option("--seeds", options_.seeds, "the seeds to run, both ends too [1..1000]")
+        ->type_name("A..B");
+    app.add_option("--threads", options_.threads, "how many run at once [as there are cores]")
+        ->type_name("N");
+    app.add_option("--replay", options_.replay, "run this scenario in place of seeds")
+        ->type_name("FILE");
+    app.add_option("--out", options_.out, "where the scenario of a failure goes [chaos-SEED.txt]")
+        ->type_name("FILE");
+    app.add_flag("--json", options_.json, "one JSON object");
+    app.footer(
+        "\nEach seed draws a small job (mode, barrier, members, network) and what goes wrong in "
+        "it:\n"
+        "loss, duplication, reordering, cuts, freezes, crashes in the middle of an event, "
+        "restarts,\n"
+        "joins, leaves, wrong suspicions. It runs in virtual time; after each event the "
+        "invariants\n"
+        "are checked. The first failure is cut down and written to a file that --replay runs.\n"
+        "Exit codes: 0 all held, 1 an invariant broke, 2 bad input, 130 interrupted.");
+  }
+  [[nodiscard]] const Command& command() const { return command_; }
+  [[nodiscard]] Result<int> run() const { return chaos_command(options_); }
+
+ private:
+  Command command_;
+  ChaosOptions options_;
+};
+
 /// All of the command line, as declared.
 class CommandLine {
  public:
@@ -378,7 +410,8 @@ class CommandLine {
     const CLI::App& chosen = *program_.get_subcommands()[0];
     for (const Command* command : std::initializer_list<const Command*>{
              &train_.command(), &sim_.command(), &twin_.command(), &repro_.command(),
-             &evaluate_.command(), &predict_.command(), &inspect_.command(), &barriers_, &models_})
+             &chaos_.command(), &evaluate_.command(), &predict_.command(), &inspect_.command(),
+             &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
@@ -386,6 +419,7 @@ class CommandLine {
     if (name == "predict") return predict_.run(predict_command, contents_);
     if (name == "inspect") return inspect_.run(contents_);
     if (name == "repro") return repro_.run();
+    if (name == "chaos") return chaos_.run();
     if (name == "barriers") return barriers_command(contents_);
     if (name == "models") return models_command(contents_);
     if (name == "sim") return run_job(sim_, sim_command);
@@ -432,6 +466,7 @@ class CommandLine {
   EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",
                              contents_};
   InspectArguments inspect_{program_, contents_};
+  ChaosArguments chaos_{program_};
   Command barriers_{program_, "barriers", "list the barriers"};
   Command models_{program_, "models", "list the models"};
 };

@@ -63,6 +63,21 @@ struct ReproOptions {
 /// Every experiment of a paper, simulated, as a report.
 [[nodiscard]] Result<int> repro_command(const ReproOptions& options);
 
+struct ChaosOptions {
+  /// `A..B`, both run; empty for 1..1000.
+  std::string seeds;
+  /// Empty: as many as there are cores.
+  std::string threads;
+  /// A scenario's file, to be run in place of seeds.
+  std::string replay;
+  /// Where the scenario of a failure goes; empty: chaos-SEED.txt.
+  std::string out;
+  bool json = false;
+};
+/// Runs replicated jobs through whatever may go wrong, by seed. job_failed where an invariant
+/// broke.
+[[nodiscard]] Result<int> chaos_command(const ChaosOptions& options);
+
 /// A data source or a saved model, in figures.
 [[nodiscard]] Result<int> inspect_command(const Contents& contents, const std::string& what,
                                           std::uint64_t seed);

@@ -4,4 +4,6 @@ namespace starling::app {
 
 std::string version() { return STARLING_VERSION; }
 
+std::string commit() { return STARLING_COMMIT; }
+
 }  // namespace starling::app

@@ -7,4 +7,7 @@ namespace starling::app {
 
 [[nodiscard]] std::string version();
 
+/// The commit that it was built from, `unknown` outside of a repository.
+[[nodiscard]] std::string commit();
+
 }  // namespace starling::app

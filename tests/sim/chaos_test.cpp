@@ -1,0 +1,104 @@
+/// Replicated jobs through 2,000 seeds of whatever may go wrong, and the tools around that.
+#include "starling/engine/sim/chaos.hpp"
+
+#include <gtest/gtest.h>
+
+namespace starling::sim {
+namespace {
+
+#ifdef STARLING_SANITIZED
+constexpr std::uint64_t seeds_a_case = 8;
+#else
+constexpr std::uint64_t seeds_a_case = 100;
+#endif
+
+class Chaos : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(Chaos, LosesNothingDoublesNothingAndComesToTheEnd) {
+  const std::uint64_t first = GetParam() * 100;
+  for (std::uint64_t seed = first; seed < first + seeds_a_case; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    const ChaosReport report = run_chaos(scenario);
+    ASSERT_EQ(report.violation, "") << "seed " << seed << "\n" << print(scenario);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Chaos, testing::Range<std::uint64_t>(0, 20));
+
+TEST(ChaosRun, IsAFunctionOfItsScenario) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const auto first = run_chaos(draw_scenario(seed));
+    const auto second = run_chaos(draw_scenario(seed));
+    EXPECT_EQ(first.events, second.events);
+    EXPECT_EQ(first.end, second.end);
+    EXPECT_EQ(first.epochs, second.epochs);
+  }
+}
+
+TEST(ChaosRun, MeetsEveryKindOfFaultAndEveryMode) {
+  std::array<std::uint64_t, Fault::kinds> faults{};
+  std::array<int, 3> modes{};
+  std::uint64_t passes = 0;
+  std::uint64_t epochs = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    const auto report = run_chaos(scenario);
+    ++modes[static_cast<std::size_t>(scenario.mode)];
+    for (std::size_t kind = 0; kind < Fault::kinds; ++kind) faults[kind] += report.faults[kind];
+    passes += report.passes;
+    epochs += report.epochs;
+  }
+  for (std::size_t kind = 0; kind < Fault::kinds; ++kind)
+    EXPECT_GT(faults[kind], 0U) << name(static_cast<Fault::Kind>(kind));
+  for (const int count : modes) EXPECT_GT(count, 0);
+  EXPECT_GT(passes, 60U);
+  EXPECT_GT(epochs, 120U);
+}
+
+TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
+  Scenario scenario;
+  scenario.steps = 7;
+  scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);
+  const auto report = run_chaos(scenario);
+  EXPECT_EQ(report.violation, "");
+  EXPECT_EQ(report.steps, 5U * 7U);
+  EXPECT_EQ(report.epochs, 1U);
+}
+
+TEST(ChaosRun, LosingAllCopiesOfARangeEndsTheJob) {
+  Scenario scenario;
+  scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);
+  scenario.ranges = 1;
+  scenario.beyond = true;
+  for (const NodeId owner : {0U, 1U})
+    scenario.faults.push_back(
+        {.kind = Fault::Kind::crash, .node = owner, .at = std::chrono::milliseconds{20}});
+  const auto report = run_chaos(scenario);
+  EXPECT_EQ(report.violation, "");
+  EXPECT_TRUE(report.gave_up);
+}
+
+TEST(Scenario, ReadsWhatItPrints) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    const auto read = parse_scenario(print(scenario));
+    ASSERT_TRUE(read.ok()) << read.error().message << "\n" << print(scenario);
+    ASSERT_EQ(*read, scenario) << print(scenario);
+  }
+}
+
+TEST(Scenario, RefusesWhatItCannotRunAndSaysWhere) {
+  const auto why = [](const char* text) {
+    const auto read = parse_scenario(text);
+    return read.ok() ? std::string{"accepted"} : read.error().message;
+  };
+  EXPECT_NE(why("sede 3").find("did you mean 'seed'"), std::string::npos);
+  EXPECT_NE(why("seed 1\nfault crush:at=3ms,node=1").find("line 2: fault"), std::string::npos);
+  EXPECT_NE(why("loss 2").find("valid: 0 to 0.9"), std::string::npos);
+  EXPECT_NE(why("mode hybrid\nbarrier asp").find("servers=0"), std::string::npos);
+  EXPECT_NE(why("mode peer\nbarrier bsp").find("central"), std::string::npos);
+  EXPECT_NE(why("workers 1\nbarrier pbsp:beta=2").find("beta"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace starling::sim
