@@ -278,13 +278,14 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
       ASSERT_FALSE(next.council.empty());
       for (const WorkerId id : next.council) ASSERT_NE(next.find(id), nullptr);
       std::size_t owners_alive = 0;
-      for (const Member& member : next.members) {
-        const bool leaving = std::ranges::count(leaves, member.id) > 0;
-        owners_alive += leaving ? 0 : 1;
-      }
       std::map<WorkerId, std::size_t> targets;
-      for (const Member& member : next.members)
-        if (std::ranges::count(leaves, member.id) == 0) targets[member.id] = 0;
+      for (const bool leaving : {false, true})  // leavers stay where there are too few others
+        for (const Member& member : next.members)
+          if ((std::ranges::count(leaves, member.id) > 0) == leaving &&
+              (!leaving || targets.size() < copies)) {
+            targets[member.id] = 0;
+            ++owners_alive;
+          }
       for (RangeId r = 0; r < next.ranges.size(); ++r) {
         const auto& before = now.ranges[r];
         const auto& after = next.ranges[r];

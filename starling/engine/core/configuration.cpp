@@ -104,9 +104,11 @@ class Planner {
     }
     for (const Member& member : members_)
       if (member.owns && !has(wishes_.leaves, member.id)) eligible_.push_back(member.id);
-    if (!eligible_.empty()) return;
-    for (const Member& member : members_)  // the last ones cannot go
-      if (member.owns) eligible_.push_back(member.id);
+    // Nobody may go as long as fewer others than copies are there.
+    for (const Member& member : members_)
+      if (member.owns && eligible_.size() < wishes_.copies && !has(eligible_, member.id))
+        eligible_.push_back(member.id);
+    std::ranges::sort(eligible_);
   }
 
   /// True for a member that goes on in the life that it has now.

@@ -19,8 +19,8 @@ constexpr Time look_every = 25ms;
 constexpr Time silence_max = 150ms;
 /// After the last fault everyone comes to the end within this time, or ends with an error where
 /// that is allowed.
-constexpr Time heal_within = 20s;
-constexpr Time give_up_within = 60s;
+constexpr Time heal_within = 120s;
+constexpr Time give_up_within = 240s;
 constexpr std::uint64_t events_max = 3'000'000;
 
 struct Event {
@@ -129,6 +129,7 @@ class Chaos : public ChaosWorld {
   void look_around();
   [[nodiscard]] bool hears(NodeId from, NodeId to) const;
   [[nodiscard]] bool at_rest() const;
+  [[nodiscard]] bool may_leave(NodeId id) const;
   [[nodiscard]] std::string unrest() const;
 
   const Scenario scenario_;
@@ -150,7 +151,8 @@ class Chaos : public ChaosWorld {
   /// Machines that are to begin a new life.
   int births_ = 0;
   Time healed_at_{};
-  std::optional<Time> last_joiner_crash_;
+  /// When processes were killed.
+  std::vector<Time> deaths_;
   core::NodeEffects effects_;
   ChaosReport report_;
 };
@@ -208,8 +210,6 @@ void Chaos::begin_life(NodeId id, bool founding) {
   for (NodeId other = 0; other < nodes_max; ++other)
     if (other != id && machines_[other].running) options.doors.push_back(other);
   options.council.copies = scenario_.copies;
-  options.council.give_up_after = 8s;
-  options.council.patience = 15s;
   auto node = std::make_unique<Node>(std::move(options));
   const auto slot = witness_.on_birth(self, node.get());
   if (!slot) return;
@@ -425,7 +425,7 @@ void Chaos::begin_fault(std::uint32_t index) {
   Time lasts = fault.lasts;
   switch (fault.kind) {
     case Fault::Kind::crash:
-      if (machine.node->state() == Node::State::joining) last_joiner_crash_ = now();
+      deaths_.push_back(now());
       machine.dies_after = fault.after_effects;
       queue_.push(now() + 20ms,
                   Event{.kind = Event::Kind::crash, .node = fault.node, .life = machine.life});
@@ -499,6 +499,7 @@ void Chaos::apply_cuts() {
 /// Runs, as a member in the life that all know, and nothing is wrong with it as anyone sees it.
 bool Chaos::is_well(NodeId id) const {
   const Machine& machine = machines_[id];
+  if (machine.wants_to_leave) return false;
   if (!machine.running || machine.frozen || machine.dies_after || suspected_[id] > 0) return false;
   if (machine.node->state() != Node::State::member) return false;
   const auto& latest = witness_.latest();
@@ -531,6 +532,13 @@ bool Chaos::survives(std::uint64_t disturbed, bool dead) const {
     if (!held) return false;
   }
   if (!dead) return true;
+  // The next council may still name whoever died lately, also before it was let in.
+  const auto doubtful =
+      1 + std::ranges::count_if(deaths_, [&](Time at) { return now() < at + 3s; });
+  const auto well = std::ranges::count_if(latest.members, [&](const core::Member& member) {
+    return !is_disturbed(member.id) && is_well(member.id);
+  });
+  if (doubtful > 3 || well <= doubtful) return false;
   const auto has_quorum = [&](const core::Configuration& configuration) {
     std::vector<core::WorkerId> alive;
     for (const auto id : configuration.council) {
@@ -583,9 +591,6 @@ bool Chaos::may_happen(const Fault& fault) const {
   if (scenario_.has_coordinator() && (disturbed >> coordinator) % 2 == 1) return false;
   if (scenario_.beyond) return true;
   const bool dead = fault.kind == Fault::Kind::crash;
-  if (dead && machine.node->state() == Node::State::joining && last_joiner_crash_ &&
-      now() < *last_joiner_crash_ + 3s)
-    return false;
   return survives(disturbed, dead);
 }
 
@@ -628,6 +633,17 @@ void Chaos::look_around() {
 
 bool Chaos::at_rest() const { return unrest().empty(); }
 
+/// Nobody that owns may go as long as fewer others than copies are there.
+bool Chaos::may_leave(NodeId id) const {
+  const core::Configuration& latest = *witness_.latest();
+  const auto* self = latest.find(id);
+  if (self == nullptr || !self->owns) return true;
+  const auto others = std::ranges::count_if(latest.members, [&](const core::Member& member) {
+    return member.owns && !machines_[member.id].wants_to_leave;
+  });
+  return others >= scenario_.copies;
+}
+
 /// What has not come to its end yet; empty where all has.
 std::string Chaos::unrest() const {
   if (births_ > 0) return "a life is to begin";
@@ -635,7 +651,7 @@ std::string Chaos::unrest() const {
     const Machine& machine = machines_[id];
     if (!machine.running || machine.node->state() == Node::State::excluded) continue;
     const auto who = "node " + std::to_string(id) + " (life " + std::to_string(machine.life) + ") ";
-    if (machine.wants_to_leave) return who + "has not left";
+    if (machine.wants_to_leave && may_leave(id)) return who + "has not left";
     if (machine.node->state() != Node::State::member) return who + "is no member";
     const core::Worker* worker = machine.node->worker();
     if (worker != nullptr && !worker->done())

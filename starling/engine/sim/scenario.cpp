@@ -135,6 +135,12 @@ Scenario draw_scenario(std::uint64_t seed) {
   const std::uint64_t faults = random.below(9);
   for (std::uint64_t i = 0; i < faults; ++i)
     scenario.faults.push_back(draw_fault(random, scenario, fresh));
+  for (std::uint64_t i = 0; scenario.beyond && i < 4; ++i) {
+    Fault crash{.kind = Fault::Kind::crash};
+    crash.node = static_cast<NodeId>(random.below(scenario.founders()));
+    crash.at = rounded(between(random, 1ms, 250ms));
+    scenario.faults.push_back(crash);
+  }
   std::ranges::stable_sort(scenario.faults, {}, &Fault::at);
   return scenario;
 }
