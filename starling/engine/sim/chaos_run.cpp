@@ -1,0 +1,254 @@
+#include "starling/engine/sim/chaos_run.hpp"
+
+#include <algorithm>
+
+namespace starling::sim::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// After the last fault everyone comes to the end within this time, or ends with an error where
+/// that is allowed.
+constexpr Time heal_within = 120s;
+constexpr Time give_up_within = 240s;
+constexpr std::uint64_t events_max = 3'000'000;
+
+}  // namespace
+
+void ChaosRun::build_job() {
+  core::Layout layout;
+  const std::size_t count = 2 * lives_max;
+  auto start = std::make_shared<std::vector<core::RangeState>>();
+  auto zeros = core::Buffer::make<double>(count);
+  std::ranges::fill(zeros->as<double>(), 0.0);
+  for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
+    layout.parameters.push_back({.name = "slots", .shape = {lives_max, 2}, .row_sparse = true});
+    layout.offsets.push_back(layout.size);
+    layout.ranges.push_back({layout.size, count, 2, {{r, 0, 0, count}}});
+    layout.size += count;
+    start->push_back({.range = r, .value = {zeros, 0, count, nullptr}, .slots = {}, .ledger = {}});
+    plan_.push_back({r, nullptr});
+  }
+  layout_ = std::make_shared<const core::Layout>(std::move(layout));
+  start_ = std::move(start);
+  std::vector<core::Member> members;
+  for (NodeId id = 0; id < scenario_.founders(); ++id) members.push_back(role(id, 1));
+  first_ = std::make_shared<const core::Configuration>(
+      core::first_configuration(std::move(members), scenario_.ranges, scenario_.copies));
+}
+
+core::Member ChaosRun::role(NodeId id, core::Incarnation life) const {
+  if (!core::has_servers(scenario_.mode)) return {id, life, true, true};
+  if (id < scenario_.workers) return {id, life, true, false};
+  if (id < scenario_.workers + scenario_.servers) return {id, life, false, true};
+  if (id < scenario_.founders()) return {id, life, false, false};  // the coordinator
+  return {id, life, id % 2 == 0, id % 2 == 1};
+}
+
+void ChaosRun::begin_life(NodeId id, bool founding) {
+  Machine& machine = machines_[id];
+  const core::Member self = role(id, machine.life + 1);
+  core::NodeOptions<double> options;
+  options.self = self;
+  options.mode = scenario_.mode;
+  options.coordinator = scenario_.coordinator();
+  options.worker.last = scenario_.steps;
+  options.worker.plans = true;
+  options.worker.barrier = scenario_.barrier;
+  options.worker.recheck = scenario_.recheck;
+  options.shard.layout = layout_;
+  options.shard.applier = core::Merge<double>{
+      [](const core::MergeSite&, std::span<double> value, std::span<const double> update) {
+        for (std::size_t i = 0; i < value.size(); ++i) value[i] += update[i];
+      }};
+  options.shard.workers = scenario_.workers;
+  options.shard.workers_max = nodes_max;
+  options.start = start_;
+  if (founding) options.first = first_;
+  for (NodeId other = 0; other < nodes_max; ++other)
+    if (other != id && machines_[other].running) options.doors.push_back(other);
+  options.council.copies = scenario_.copies;
+  auto node = std::make_unique<Node>(std::move(options));
+  const auto slot = witness_.on_birth(self, node.get());
+  if (!slot) return;
+  machine.node = std::move(node);
+  machine.life = self.life;
+  machine.slot = *slot;
+  machine.random = Random::stream(scenario_.seed, 2, *slot);
+  machine.running = true;
+  machine.dies_after.reset();
+  std::ranges::fill(machine.heard, std::pair{core::Incarnation{0}, Time{}});
+  act(id, [](Node& n, const core::NodeContext& c) { n.start(c); });
+}
+
+void ChaosRun::end_life(NodeId id) {
+  Machine& machine = machines_[id];
+  machine.running = machine.frozen = false;
+  machine.missed.clear();
+  machine.dies_after.reset();
+  witness_.on_death(id);
+}
+
+// --- events and effects -------------------------------------------------------------------------
+
+ChaosReport ChaosRun::run() {
+  under_way_.resize(scenario_.faults.size());
+  for (NodeId id = 0; id < scenario_.founders(); ++id)
+    queue_.push(Time{}, Event{.kind = Event::Kind::start, .node = id});
+  for (std::uint32_t i = 0; i < scenario_.faults.size(); ++i)
+    queue_.push(scenario_.faults[i].at, Event{.kind = Event::Kind::fault, .key = i});
+  pending_faults_ = static_cast<std::uint32_t>(scenario_.faults.size());
+  queue_.push(look_every, Event{.kind = Event::Kind::look});
+  bool at_rest_now = false;
+  while (report_.violation.empty() && !report_.gave_up && !at_rest_now) {
+    Event event = queue_.pop();
+    ++report_.events;
+    happen(event);
+    if (report_.violation.empty()) report_.violation = witness_.violation();
+    if (event.kind == Event::Kind::look && pending_faults_ == 0) {
+      at_rest_now = at_rest();
+      const Time limit = healed_at_ + (scenario_.beyond ? give_up_within : heal_within);
+      if (!at_rest_now && now() > limit && report_.violation.empty())
+        report_.violation = "stuck: " + unrest();
+    }
+    if (report_.events > events_max) report_.violation = "too many events: " + unrest();
+  }
+  if (report_.violation.empty() && !report_.gave_up) {
+    witness_.expect_equal_copies();
+    report_.violation = witness_.violation();
+  }
+  report_.end = now();
+  report_.packets = network_.counts().sent;
+  report_.steps = witness_.steps();
+  report_.passes = witness_.passes();
+  report_.lives = witness_.lives();
+  report_.epochs = witness_.latest() ? witness_.latest()->epoch : 0;
+  return report_;
+}
+
+void ChaosRun::happen(Event& event) {
+  switch (event.kind) {
+    case Event::Kind::start:
+      return begin_life(event.node, true);
+    case Event::Kind::birth:
+      --births_;
+      return begin_life(event.node, false);
+    case Event::Kind::fault:
+      return begin_fault(event.key);
+    case Event::Kind::fault_ends:
+      return end_fault(event.key);
+    case Event::Kind::look:
+      queue_.push(now() + look_every, Event{.kind = Event::Kind::look});
+      return look_around();
+    default:
+      break;
+  }
+  Machine& machine = machines_[event.node];
+  if (!machine.running || (event.life != 0 && event.life != machine.life)) return;
+  if (event.kind == Event::Kind::crash) {
+    if (machine.dies_after) end_life(event.node);
+    return;
+  }
+  if (machine.frozen)
+    machine.missed.push_back(std::move(event));
+  else
+    happen_to(machine, event);
+}
+
+void ChaosRun::happen_to(Machine& machine, Event& event) {
+  act(event.node, [&](Node& node, const core::NodeContext& context) {
+    switch (event.kind) {
+      case Event::Kind::packet:
+        if (sabotage_ == nullptr || sabotage_->on_arrival(*this, event.envelope))
+          node.on_packet(context, event.envelope);
+        break;
+      case Event::Kind::letter: {
+        const auto& known = node.configuration();
+        const auto* sender = known ? known->find(event.envelope.from) : nullptr;
+        if (sender != nullptr)
+          node.on_letter(context, sender->id, sender->life, *event.envelope.packet.payload);
+        break;
+      }
+      case Event::Kind::timer:
+        node.on_timer(context, event.key);
+        break;
+      case Event::Kind::plan:
+        node.on_plan(context, event.step, plan_);
+        break;
+      default:
+        node.on_update(context, event.step, update(machine.slot, event.step));
+    }
+  });
+}
+
+void ChaosRun::carry_out(NodeId id, core::NodeEffects& effects) {
+  for (auto& effect : effects) std::visit([&](auto& e) { carry_out(id, e); }, effect);
+}
+
+void ChaosRun::carry_out(NodeId id, core::Dispatch& dispatch) {
+  witness_.on_dispatch(id, dispatch.envelope);
+  const NodeId to = dispatch.envelope.to;
+  const Arrivals arrivals = network_.send(now(), id, to, 0);
+  for (std::size_t i = 0; i < arrivals.count; ++i) {
+    Event event{.kind = Event::Kind::packet, .node = to};
+    event.envelope = i + 1 < arrivals.count ? dispatch.envelope : std::move(dispatch.envelope);
+    queue_.push(arrivals.times[i], std::move(event));
+  }
+}
+
+void ChaosRun::carry_out(NodeId id, const core::NodeTimer& timer) {
+  queue_.push(
+      timer.at,
+      Event{.kind = Event::Kind::timer, .node = id, .life = machines_[id].life, .key = timer.key});
+}
+
+void ChaosRun::carry_out(NodeId id, const core::Plan& plan) {
+  witness_.on_plan(id, plan.step);
+  queue_.push(
+      now(),
+      Event{.kind = Event::Kind::plan, .node = id, .life = machines_[id].life, .step = plan.step});
+}
+
+void ChaosRun::carry_out(NodeId id, const core::Compute& compute) {
+  witness_.on_compute(id, compute);
+  const double mean =
+      static_cast<double>(scenario_.compute.count()) * (id == 0 ? scenario_.straggling : 1);
+  const Time took{static_cast<Time::rep>(machines_[id].random.exponential(mean))};
+  queue_.push(now() + took, Event{.kind = Event::Kind::update,
+                                  .node = id,
+                                  .life = machines_[id].life,
+                                  .step = compute.step});
+}
+
+void ChaosRun::carry_out(NodeId id, const core::Fail& fail) {
+  if (scenario_.beyond)
+    report_.gave_up = true;
+  else if (report_.violation.empty())
+    report_.violation = "node " + std::to_string(id) + " has ended the job: " + fail.why;
+}
+
+void ChaosRun::carry_out(NodeId id, const core::Excluded&) {
+  witness_.on_death(id);
+  if (machines_[id].wants_to_leave) return;
+  ++report_.excluded;
+  ++births_;
+  queue_.push(now() + Time{static_cast<Time::rep>(random_.below(20'000'000))},
+              Event{.kind = Event::Kind::birth, .node = id});
+}
+
+/// One more step of the life `slot`: its count rises by 1, its sum by the step's number.
+core::Update ChaosRun::update(std::size_t slot, core::Step step) const {
+  core::Update update;
+  update.samples = 1;
+  auto values = core::Buffer::make<double>(2);
+  values->as<double>()[0] = 1;
+  values->as<double>()[1] = static_cast<double>(step + 1);
+  const std::shared_ptr<const core::Buffer> shared = std::move(values);
+  const auto rows =
+      std::make_shared<const std::vector<std::uint32_t>>(1, static_cast<std::uint32_t>(slot));
+  for (core::RangeId r = 0; r < scenario_.ranges; ++r)
+    update.parts.push_back({r, {shared, 0, 2, rows}});
+  return update;
+}
+
+}  // namespace starling::sim::detail

@@ -1,0 +1,174 @@
+/// One scenario as it runs: the machines, the network between them, and what goes wrong. Internal
+/// to chaos; not thread-safe.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/sim/chaos.hpp"
+#include "starling/engine/sim/network.hpp"
+#include "starling/engine/sim/queue.hpp"
+#include "starling/engine/sim/witness.hpp"
+
+namespace starling::sim::detail {
+
+using Node = core::Node<double>;
+
+/// Failure detection looks around this often.
+inline constexpr Time look_every = std::chrono::milliseconds{25};
+
+/// What is to happen.
+struct Event {
+  enum class Kind {
+    start,
+    packet,
+    timer,
+    plan,
+    update,
+    letter,
+    fault,
+    fault_ends,
+    crash,
+    birth,
+    look
+  };
+  Kind kind = Kind::look;
+  NodeId node = 0;
+  /// What is meant for a life does not reach the next; 0 for any.
+  core::Incarnation life = 0;
+  /// Timer key, or which fault.
+  std::uint32_t key = 0;
+  core::Step step = 0;
+  core::Envelope envelope = {};
+};
+
+/// One machine, and the life that runs on it.
+struct Machine {
+  std::unique_ptr<Node> node;
+  Random random{0};
+  core::Incarnation life = 0;
+  std::size_t slot = 0;
+  bool running = false;
+  bool frozen = false;
+  bool wants_to_leave = false;
+  std::optional<std::uint32_t> dies_after;
+  /// What came while it was frozen.
+  std::vector<Event> missed;
+  /// When each other was last heard of, and in which life.
+  std::vector<std::pair<core::Incarnation, Time>> heard =
+      std::vector<std::pair<core::Incarnation, Time>>(nodes_max);
+};
+
+class ChaosRun : public ChaosWorld {
+ public:
+  ChaosRun(const Scenario& scenario, Sabotage* sabotage)
+      : scenario_(scenario),
+        sabotage_(sabotage),
+        witness_(scenario),
+        random_(Random::stream(scenario.seed, 1)),
+        network_(link(scenario), mix(scenario.seed)),
+        machines_(nodes_max) {
+    build_job();
+  }
+
+  ChaosReport run();
+
+  [[nodiscard]] Time now() const override { return queue_.now(); }
+  [[nodiscard]] Node* node(NodeId id) override {
+    return machines_.at(id).running ? machines_[id].node.get() : nullptr;
+  }
+  void whisper(Time at, NodeId from, NodeId to, core::Letter letter) override {
+    Event event{.kind = Event::Kind::letter, .node = to};
+    event.envelope.from = from;
+    event.envelope.packet.payload = std::make_shared<const core::Letter>(std::move(letter));
+    queue_.push(at, std::move(event));
+  }
+
+ private:
+  static LinkOptions link(const Scenario& scenario) {
+    LinkOptions options;
+    options.latency = Distribution{laws::Exponential{scenario.latency}};
+    options.loss = scenario.loss;
+    options.duplication = scenario.duplication;
+    options.reordering = scenario.reordering;
+    options.delay = Distribution{laws::Exponential{10 * scenario.latency}};
+    return options;
+  }
+
+  void build_job();
+  [[nodiscard]] core::Member role(NodeId id, core::Incarnation life) const;
+  void begin_life(NodeId id, bool founding);
+  void end_life(NodeId id);
+
+  void happen(Event& event);
+  void happen_to(Machine& machine, Event& event);
+  template <class Act>
+  void act(NodeId id, Act act);
+  void carry_out(NodeId id, core::NodeEffects& effects);
+  void carry_out(NodeId id, core::Dispatch& dispatch);
+  void carry_out(NodeId id, const core::NodeTimer& timer);
+  void carry_out(NodeId id, const core::Plan& plan);
+  void carry_out(NodeId id, const core::Compute& compute);
+  void carry_out(NodeId, const core::Done&) {}
+  void carry_out(NodeId id, const core::Fail& fail);
+  void carry_out(NodeId id, const core::Excluded&);
+  [[nodiscard]] core::Update update(std::size_t slot, core::Step step) const;
+
+  void begin_fault(std::uint32_t index);
+  void end_fault(std::uint32_t index);
+  void apply_cuts();
+  [[nodiscard]] bool may_happen(const Fault& fault) const;
+  [[nodiscard]] bool survives(std::uint64_t disturbed, bool dead) const;
+  [[nodiscard]] bool is_well(NodeId id) const;
+
+  void look_around();
+  [[nodiscard]] bool hears(NodeId from, NodeId to) const;
+  [[nodiscard]] bool at_rest() const;
+  [[nodiscard]] bool may_leave(NodeId id) const;
+  [[nodiscard]] std::string unrest() const;
+
+  const Scenario scenario_;
+  Sabotage* sabotage_;
+  Witness witness_;
+  Random random_;
+  Network network_;
+  Queue<Event> queue_;
+  std::vector<Machine> machines_;
+  std::shared_ptr<const core::Layout> layout_;
+  std::shared_ptr<const std::vector<core::RangeState>> start_;
+  core::ConfigurationPtr first_;
+  std::vector<core::RangeRows> plan_;
+
+  std::vector<bool> under_way_;
+  std::uint32_t pending_faults_ = 0;
+  /// Wrongly suspected by all, how many times over.
+  std::vector<int> suspected_ = std::vector<int>(nodes_max);
+  /// Machines that are to begin a new life.
+  int births_ = 0;
+  Time healed_at_{};
+  /// When processes were killed.
+  std::vector<Time> deaths_;
+  core::NodeEffects effects_;
+  ChaosReport report_;
+};
+
+/// Has a node act, and the world see what follows; the process may end in the middle of that.
+template <class Act>
+void ChaosRun::act(NodeId id, Act act) {
+  Machine& machine = machines_[id];
+  effects_.clear();
+  act(*machine.node, core::NodeContext{now(), machine.random, effects_});
+  witness_.on_event(id);
+  if (machine.dies_after && !effects_.empty()) {
+    const bool all = *machine.dies_after >= effects_.size();
+    if (!all) effects_.resize(*machine.dies_after);
+    carry_out(id, effects_);
+    return end_life(id);
+  }
+  carry_out(id, effects_);
+}
+
+}  // namespace starling::sim::detail
