@@ -97,102 +97,54 @@ void ChaosRun::apply_cuts() {
   }
 }
 
-/// Runs, as a member in the life that all know, and nothing is wrong with it as anyone sees it.
-bool ChaosRun::is_well(NodeId id) const {
-  const Machine& machine = machines_[id];
-  if (machine.wants_to_leave) return false;
-  if (!machine.running || machine.frozen || machine.dies_after || suspected_[id] > 0) return false;
-  if (machine.node->state() != Node::State::member) return false;
-  const auto& latest = witness_.latest();
-  if (!latest->contains(id, machine.life)) return false;
-  for (const auto& value : witness_.proposed())
-    if (!value->contains(id, machine.life)) return false;
-  for (const Machine& other : machines_)
-    if (other.running && other.node->configuration() && other.node->suspects(id)) return false;
-  for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
-    const Fault& fault = scenario_.faults[i];
-    if (under_way_[i] && fault.concerns(id)) return false;
+Promise ChaosRun::promise() const {
+  std::vector<Condition> conditions;
+  for (NodeId id = 0; id < nodes_max; ++id) {
+    const Machine& machine = machines_[id];
+    conditions.push_back({.node = machine.running ? machine.node.get() : nullptr,
+                          .frozen = machine.frozen,
+                          .dying = machine.dies_after.has_value(),
+                          .suspected = suspected_[id] > 0,
+                          .leaving = machine.wants_to_leave});
   }
-  return true;
-}
-
-/// Is what is promised still so if the `disturbed` are silent, or dead? A copy of every range that
-/// nobody doubts, in whatever configuration may come next, and a quorum of every council.
-bool ChaosRun::survives(std::uint64_t disturbed, bool dead) const {
-  const auto is_disturbed = [&](NodeId id) { return (disturbed >> id) % 2 == 1; };
-  const core::Configuration& latest = *witness_.latest();
-  for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-    const bool held = std::ranges::any_of(latest.ranges[r].owners, [&](const auto& owner) {
-      if (is_disturbed(owner.id) || !is_well(owner.id)) return false;
-      if (witness_.full_owner(r, owner) == nullptr) return false;
-      return std::ranges::all_of(witness_.proposed(), [&](const auto& value) {
-        const auto* next = value->ranges[r].find(owner.id);
-        return next != nullptr && next->since == owner.since;
-      });
-    });
-    if (!held) return false;
-  }
-  if (!dead) return true;
-  // The next council may still name whoever died lately, also before it was let in.
-  const auto doubtful =
-      1 + std::ranges::count_if(deaths_, [&](Time at) { return now() < at + 3s; });
-  const auto well = std::ranges::count_if(latest.members, [&](const core::Member& member) {
-    return !is_disturbed(member.id) && is_well(member.id);
-  });
-  if (doubtful > 3 || well <= doubtful) return false;
-  const auto has_quorum = [&](const core::Configuration& configuration) {
-    std::vector<core::WorkerId> alive;
-    for (const auto id : configuration.council) {
-      const Machine& machine = machines_[id];
-      if (machine.running && !machine.dies_after && !is_disturbed(id) &&
-          configuration.contains(id, machine.life))
-        alive.push_back(id);
-    }
-    return core::is_quorum(configuration.council, alive);
-  };
-  return has_quorum(latest) && std::ranges::all_of(witness_.proposed(), [&](const auto& value) {
-           return has_quorum(*value);
-         });
+  std::vector<std::uint64_t> groups;
+  for (std::size_t i = 0; i < scenario_.faults.size(); ++i)
+    if (under_way_[i] && scenario_.faults[i].group != 0)
+      groups.push_back(scenario_.faults[i].group);
+  const auto deaths = std::ranges::count_if(deaths_, [&](Time at) { return now() < at + 3s; });
+  return {scenario_, witness_, std::move(conditions), std::move(groups),
+          static_cast<std::size_t>(deaths)};
 }
 
 bool ChaosRun::may_happen(const Fault& fault) const {
   const Machine& machine = machines_[fault.node];
-  const bool grouped = fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen;
   if (fault.kind == Fault::Kind::join) return machine.life == 0;
-  if (!grouped &&
-      (!machine.running || machine.dies_after || machine.node->state() == Node::State::excluded))
+  if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
+    return scenario_.beyond || promise().allows_cut(fault.group);
+  if (!machine.running || machine.dies_after || machine.node->state() == Node::State::excluded)
     return false;
-  if (fault.kind == Fault::Kind::leave) {
-    std::size_t alike = 0;
-    const core::Member self = role(fault.node, 1);
-    for (NodeId id = 0; id < nodes_max; ++id) {
-      const core::Member other = role(id, 1);
-      alike += machines_[id].running && !machines_[id].wants_to_leave &&
-                       machines_[id].node->state() == Node::State::member &&
-                       other.works == self.works && other.owns == self.owns
-                   ? 1
-                   : 0;
-    }
-    const bool keeps_steps = scenario_.has_coordinator() && fault.node == scenario_.coordinator();
-    return alike > 2 && !keeps_steps && !machine.wants_to_leave &&
-           machine.node->state() == Node::State::member;
-  }
-  std::uint64_t disturbed = std::uint64_t{1} << fault.node;
-  if (grouped) {
-    // Whoever has the quorum goes on, and declares the others dead.
-    disturbed = fault.group;
-    std::vector<core::WorkerId> outside;
-    for (const auto id : witness_.latest()->council)
-      if (!fault.concerns(id)) outside.push_back(id);
-    if (!core::is_quorum(witness_.latest()->council, outside))
-      disturbed = ~fault.group & ((std::uint64_t{1} << nodes_max) - 1);
-  }
   // The coordinator's role does not move yet.
-  const NodeId coordinator = scenario_.coordinator();
-  if (scenario_.has_coordinator() && (disturbed >> coordinator) % 2 == 1) return false;
+  if (keeps_steps(fault.node)) return false;
+  if (fault.kind == Fault::Kind::leave)
+    return !machine.wants_to_leave && machine.node->state() == Node::State::member &&
+           count_alike(fault.node) > std::max<std::size_t>(2, scenario_.copies);
   if (scenario_.beyond) return true;
-  const bool dead = fault.kind == Fault::Kind::crash;
-  return survives(disturbed, dead);
+  return fault.kind == Fault::Kind::crash ? promise().allows_death(fault.node)
+                                          : promise().allows_doubt(fault.node);
+}
+
+/// Members of the same role that mean to stay.
+std::size_t ChaosRun::count_alike(NodeId node) const {
+  const core::Member self = role(node, 1);
+  std::size_t count = 0;
+  for (NodeId id = 0; id < nodes_max; ++id) {
+    const Machine& machine = machines_[id];
+    const core::Member other = role(id, 1);
+    const bool stays =
+        machine.running && !machine.wants_to_leave && machine.node->state() == Node::State::member;
+    count += stays && other.works == self.works && other.owns == self.owns ? 1 : 0;
+  }
+  return count;
 }
 
 // --- failure detection, and the end -------------------------------------------------------------
@@ -211,7 +163,7 @@ void ChaosRun::look_around() {
       continue;
     const core::ConfigurationPtr known = machine.node->configuration();
     for (const core::Member& member : known->members) {
-      if (member.id == id) continue;
+      if (member.id == id || keeps_steps(member.id)) continue;
       auto& [life, at] = machine.heard[member.id];
       const bool same = machines_[member.id].life == member.life;
       if (life != member.life || (same && hears(member.id, id))) {

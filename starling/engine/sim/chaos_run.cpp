@@ -105,6 +105,8 @@ ChaosReport ChaosRun::run() {
     ++report_.events;
     happen(event);
     if (report_.violation.empty()) report_.violation = witness_.violation();
+    if (scenario_.beyond && !std::ranges::any_of(machines_, &Machine::running) && births_ == 0)
+      report_.gave_up = event.kind == Event::Kind::look && pending_faults_ == 0;
     if (event.kind == Event::Kind::look && pending_faults_ == 0) {
       at_rest_now = at_rest();
       const Time limit = healed_at_ + (scenario_.beyond ? give_up_within : heal_within);

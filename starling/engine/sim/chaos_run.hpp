@@ -10,6 +10,7 @@
 
 #include "starling/engine/sim/chaos.hpp"
 #include "starling/engine/sim/network.hpp"
+#include "starling/engine/sim/promise.hpp"
 #include "starling/engine/sim/queue.hpp"
 #include "starling/engine/sim/witness.hpp"
 
@@ -121,8 +122,11 @@ class ChaosRun : public ChaosWorld {
   void end_fault(std::uint32_t index);
   void apply_cuts();
   [[nodiscard]] bool may_happen(const Fault& fault) const;
-  [[nodiscard]] bool survives(std::uint64_t disturbed, bool dead) const;
-  [[nodiscard]] bool is_well(NodeId id) const;
+  [[nodiscard]] Promise promise() const;
+  [[nodiscard]] std::size_t count_alike(NodeId node) const;
+  [[nodiscard]] bool keeps_steps(NodeId node) const {
+    return scenario_.has_coordinator() && node == scenario_.coordinator();
+  }
 
   void look_around();
   [[nodiscard]] bool hears(NodeId from, NodeId to) const;

@@ -41,7 +41,7 @@ TEST(SimKeys, AreUniqueAndHelped) {
     EXPECT_NE(key.set, nullptr) << key.name;
     EXPECT_EQ(find_sim_key(key.name), &key);
   }
-  EXPECT_EQ(find_sim_key("optimizer"), nullptr);
+  EXPECT_EQ(find_sim_key("save"), nullptr);
 }
 
 TEST(SimJob, IsThePublishedSimulationWhereNothingIsSaid) {

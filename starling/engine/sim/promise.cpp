@@ -1,0 +1,106 @@
+#include "starling/engine/sim/promise.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace starling::sim {
+
+Promise::Promise(const Scenario& scenario, const Witness& witness,
+                 std::vector<Condition> conditions, std::vector<std::uint64_t> groups,
+                 std::size_t deaths)
+    : scenario_(scenario),
+      witness_(witness),
+      conditions_(std::move(conditions)),
+      groups_(std::move(groups)),
+      deaths_(deaths) {}
+
+bool Promise::allows_cut(std::uint64_t group) const {
+  return keeps_ranges(group, 0) && keeps_ranges(0);
+}
+
+/// Runs, in the life that all know and are to know, and nobody on its side doubts it.
+bool Promise::is_well(NodeId node, std::uint64_t side) const {
+  const Condition& self = conditions_[node];
+  if (self.node == nullptr || self.frozen || self.dying || self.suspected || self.leaving)
+    return false;
+  if (self.node->state() != Witness::Node::State::member) return false;
+  const auto is_member = [&](const core::ConfigurationPtr& known) {
+    return known->contains(node, self.node->self().life);
+  };
+  if (!is_member(witness_.latest()) || !std::ranges::all_of(witness_.proposed(), is_member))
+    return false;
+  for (NodeId other = 0; other < nodes_max; ++other) {
+    const auto* judge = conditions_[other].node;
+    if (has(side, other) && judge != nullptr && judge->configuration() && judge->suspects(node))
+      return false;
+  }
+  return true;
+}
+
+/// Has all that was acknowledged, and goes on owning the range whatever comes of what is proposed.
+bool Promise::holds(core::RangeId range, const core::RangeOwner& owner) const {
+  if (witness_.full_owner(range, owner) == nullptr) return false;
+  return std::ranges::all_of(witness_.proposed(), [&](const auto& value) {
+    const auto* next = value->ranges[range].find(owner.id);
+    return next != nullptr && next->since == owner.since;
+  });
+}
+
+bool Promise::keeps_ranges(std::uint64_t without) const {
+  if (groups_.empty()) return keeps_ranges(everyone, without);
+  return std::ranges::all_of(groups_,
+                             [&](std::uint64_t group) { return keeps_ranges(group, without); });
+}
+
+/// Whoever is on one side of a cut may win in the end, and takes the others for dead. That is no
+/// harm where its side has a good owner of every range; and none where it has no owner of some, for
+/// then it waits for the others to come back. Every range needs a good owner on its own side.
+bool Promise::keeps_ranges(std::uint64_t group, std::uint64_t without) const {
+  bool some_held = true;
+  for (const std::uint64_t side : {group, everyone & ~group}) {
+    bool waits = false;
+    bool all_held = true;
+    for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
+      const auto& owners = witness_.latest()->ranges[r].owners;
+      const bool held = is_held(r, side, without);
+      all_held = all_held && held;
+      some_held = some_held && (held || is_held(r, everyone & ~side, without));
+      waits = waits ||
+              std::ranges::none_of(owners, [&](const auto& owner) { return has(side, owner.id); });
+    }
+    if (!all_held && !waits) return false;
+  }
+  return some_held;
+}
+
+bool Promise::is_held(core::RangeId range, std::uint64_t side, std::uint64_t without) const {
+  return std::ranges::any_of(witness_.latest()->ranges[range].owners, [&](const auto& owner) {
+    return has(side & ~without, owner.id) && is_well(owner.id, side) && holds(range, owner);
+  });
+}
+
+bool Promise::keeps_councils(std::uint64_t without) const {
+  // The next council may still name whoever died lately, also before it was let in.
+  const std::size_t doubtful = deaths_ + 1;
+  const auto& latest = *witness_.latest();
+  const auto well = std::ranges::count_if(latest.members, [&](const core::Member& member) {
+    return !has(without, member.id) && is_well(member.id, everyone);
+  });
+  if (doubtful > core::council_max / 2 || static_cast<std::size_t>(well) <= doubtful) return false;
+  return has_quorum(latest, without) &&
+         std::ranges::all_of(witness_.proposed(),
+                             [&](const auto& value) { return has_quorum(*value, without); });
+}
+
+bool Promise::has_quorum(const core::Configuration& configuration, std::uint64_t without) const {
+  std::vector<core::WorkerId> alive;
+  for (const core::WorkerId id : configuration.council) {
+    const Condition& member = conditions_[id];
+    if (member.node != nullptr && !member.dying && !has(without, id) &&
+        configuration.contains(id, member.node->self().life))
+      alive.push_back(id);
+  }
+  return core::is_quorum(configuration.council, alive);
+}
+
+}  // namespace starling::sim

@@ -1,0 +1,63 @@
+/// Tells which faults a replicated job must survive: what is promised is that no acknowledged
+/// update is lost and the job goes on as long as, at any time, a majority of the council lives and
+/// some owner of every range that nobody doubts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "starling/engine/sim/scenario.hpp"
+#include "starling/engine/sim/witness.hpp"
+
+namespace starling::sim {
+
+/// How a node fares, as only the world knows.
+struct Condition {
+  /// nullptr where no process runs.
+  const Witness::Node* node = nullptr;
+  bool frozen = false;
+  /// Its process is about to end.
+  bool dying = false;
+  /// Others are made to suspect it.
+  bool suspected = false;
+  bool leaving = false;
+};
+
+class Promise {
+ public:
+  /// `groups` are those that are cut from the others now, and `deaths` counts the processes that
+  /// were killed so lately that not everyone need know.
+  Promise(const Scenario& scenario, const Witness& witness, std::vector<Condition> conditions,
+          std::vector<std::uint64_t> groups, std::size_t deaths);
+
+  /// May `node` be silent for a while, or be declared dead by mistake?
+  [[nodiscard]] bool allows_doubt(NodeId node) const { return keeps_ranges(mask(node)); }
+  [[nodiscard]] bool allows_death(NodeId node) const {
+    return keeps_ranges(mask(node)) && keeps_councils(mask(node));
+  }
+  /// May those in `group` be cut from the others, in one direction or both?
+  [[nodiscard]] bool allows_cut(std::uint64_t group) const;
+
+ private:
+  static constexpr std::uint64_t everyone = (std::uint64_t{1} << nodes_max) - 1;
+
+  [[nodiscard]] static std::uint64_t mask(NodeId node) { return std::uint64_t{1} << node; }
+  [[nodiscard]] static bool has(std::uint64_t set, NodeId node) { return (set >> node) % 2 == 1; }
+  [[nodiscard]] bool is_well(NodeId node, std::uint64_t side) const;
+  [[nodiscard]] bool holds(core::RangeId range, const core::RangeOwner& owner) const;
+  [[nodiscard]] bool keeps_ranges(std::uint64_t without) const;
+  [[nodiscard]] bool keeps_ranges(std::uint64_t group, std::uint64_t without) const;
+  [[nodiscard]] bool is_held(core::RangeId range, std::uint64_t side, std::uint64_t without) const;
+  [[nodiscard]] bool keeps_councils(std::uint64_t without) const;
+  [[nodiscard]] bool has_quorum(const core::Configuration& configuration,
+                                std::uint64_t without) const;
+
+  const Scenario& scenario_;
+  const Witness& witness_;
+  std::vector<Condition> conditions_;
+  std::vector<std::uint64_t> groups_;
+  std::size_t deaths_;
+};
+
+}  // namespace starling::sim
