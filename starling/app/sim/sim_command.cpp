@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <chrono>
+#include <optional>
 
 #include "starling/app/commands.hpp"
 #include "starling/app/display.hpp"
@@ -34,7 +34,7 @@ Result<void> check_outputs(const SimJob& job, const Settings& settings,
   }
   if (job.plots.empty()) return {};
   std::vector<std::string> names;
-  for (const auto& plot : sim_plot_names())
+  for (const auto& plot : sim_plot_names(job))
     for (const auto& file : plot_files(plot)) names.push_back(file);
   return prepare_folder({place_of(settings, "plots"), job.plots}, names, taken);
 }
@@ -44,8 +44,13 @@ Simulated simulate(const SimJob& job) {
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
     for (std::uint64_t i = 0; i < job.seeds; ++i)
       options.push_back(run_options(job, barrier, job.options.seed + i));
+  std::optional<LinearProblem> problem;
+  if (job.learn)
+    problem = LinearProblem::make(linear_parameters, linear_samples, job.options.seed).value();
   RunDisplay display{job.quiet, "simulating"};
-  SimRuns runs = simulate_all(options, threads_of(job), [&](double share) { display.show(share); });
+  SimRuns runs = simulate_all(
+      options, threads_of(job), [&](double share) { display.show(share); },
+      problem ? &*problem : nullptr);
   display.finish(runs);
   Simulated simulated;
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier) {

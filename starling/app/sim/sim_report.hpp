@@ -25,7 +25,7 @@ using Simulated = std::vector<SimRuns>;
 [[nodiscard]] std::string sim_csv(const SimJob& job, const Simulated& simulated);
 
 /// The names of sim_plots(), known before there is anything to draw.
-[[nodiscard]] std::vector<std::string> sim_plot_names();
+[[nodiscard]] std::vector<std::string> sim_plot_names(const SimJob& job);
 [[nodiscard]] std::vector<Plot> sim_plots(const SimJob& job, const Simulated& simulated);
 
 /// "1000 workers, central, steps exp:100ms, 40s".
