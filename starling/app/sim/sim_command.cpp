@@ -20,23 +20,29 @@ std::string trace_of(const Distribution& law) {
   return trace == nullptr ? std::string{} : trace->file;
 }
 
+using Folders = std::vector<OutputFolder>;
+
 /// No output overwrites what is read or another output; all can be written.
-Result<void> check_outputs(const SimJob& job, const Settings& settings,
-                           const std::string& job_file) {
+Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
+                                const std::string& job_file) {
   std::vector<FileUse> taken{{"the job", job_file},
                              {"the step time", trace_of(job.options.step_time)}};
   if (!job.csv.empty()) {
     const FileUse csv{place_of(settings, "csv"), job.csv};
-    if (auto free = check_free(csv, taken); !free) return free;
+    if (auto free = check_free(csv, taken); !free) return std::move(free).error();
     if (auto writable = check_writable(csv.path); !writable)
       return std::move(writable).error().within(csv.place);
     taken.push_back(csv);
   }
-  if (job.plots.empty()) return {};
+  Folders folders;
+  if (job.plots.empty()) return folders;
   std::vector<std::string> names;
   for (const auto& plot : sim_plot_names(job))
     for (const auto& file : plot_files(plot)) names.push_back(file);
-  return prepare_folder({place_of(settings, "plots"), job.plots}, names, taken);
+  auto plots = OutputFolder::prepare({place_of(settings, "plots"), job.plots}, names, taken);
+  if (!plots) return std::move(plots).error();
+  folders.push_back(*std::move(plots));
+  return folders;
 }
 
 Simulated simulate(const SimJob& job) {
@@ -92,7 +98,8 @@ Result<int> sim_command(const Contents& contents, const Settings& settings,
                         const std::string& job_file) {
   const auto job = make_sim_job(settings, contents, !job_file.empty());
   if (!job) return job.error();
-  if (auto valid = check_outputs(*job, settings, job_file); !valid) return std::move(valid).error();
+  auto folders = prepare_outputs(*job, settings, job_file);
+  if (!folders) return std::move(folders).error();
   const Simulated simulated = simulate(*job);
   const int code = write_files(*job, simulated);
   return put_out(job->json ? sim_json(*job, simulated) + "\n" : sim_table(*job, simulated), code);
