@@ -3,8 +3,9 @@
 # starling_program(NAME SOURCES ... LIBRARIES ...) defines a program that is installed.
 # starling_test(NAME LABEL unit|scenario|live|slow [PREFIX ...] SOURCES ... LIBRARIES ...) defines one
 # test program whose cases ctest runs one by one, as PREFIX.CASE; the label is the prefix unless given.
-# The target sanitizer_tests builds the unit and scenario ones, and under AddressSanitizer the live
-# ones of the libraries too: ThreadSanitizer does not see how CAF, which is built without it, orders
+# Where sanitizers are on, slow tests are left out, and so are programs' (those with a PREFIX). The
+# target sanitizer_tests builds the unit and scenario ones, and under AddressSanitizer the live ones
+# of the libraries too: ThreadSanitizer does not see how CAF, which is built without it, orders
 # messages.
 
 add_library(starling_options INTERFACE)
@@ -64,6 +65,8 @@ function(starling_test name)
   if(ARG_LABEL MATCHES "^(unit|scenario)$" OR
       (ARG_LABEL STREQUAL live AND NOT ARG_PREFIX AND STARLING_SANITIZE MATCHES address))
     add_dependencies(sanitizer_tests ${name})
+  elseif(STARLING_SANITIZE)
+    return()
   endif()
   if(NOT ARG_PREFIX)
     set(ARG_PREFIX ${ARG_LABEL})

@@ -99,6 +99,7 @@ struct Reader {
 template <class Keys>
 std::vector<const KeyForm*> forms_of(const Keys& keys) {
   std::vector<const KeyForm*> forms;
+  forms.reserve(keys.size());
   for (const auto& key : keys) forms.push_back(&key);
   return forms;
 }

@@ -97,15 +97,15 @@ Result<void> put_straggler(Job& job, Text text) {
 std::vector<Key> data_keys() {
   const std::string group = "Data";
   return {
-      {"data", KeyKind::text, "SOURCE", "what is trained on (sources: see below)", group,
+      {{"data", KeyKind::text, "SOURCE", "what is trained on (sources: see below)", group},
        [](In in) { return put_data(in.job.data.data, in.contents, in.text); }},
-      {"test", KeyKind::text, "SOURCE", "what is tested on", group,
+      {{"test", KeyKind::text, "SOURCE", "what is tested on", group},
        [](In in) { return put_data(in.job.data.test.emplace(), in.contents, in.text); }},
-      {"split", KeyKind::count, "ROWS", "or: the first rows train, the rest test", group,
+      {{"split", KeyKind::count, "ROWS", "or: the first rows train, the rest test", group},
        [](In in) { return put(in.job.data.split, count_in(in.text, 1, UINT32_MAX)); }},
-      {"holdout", KeyKind::number, "SHARE", "or: this share, drawn by seed, tests [0.2]", group,
+      {{"holdout", KeyKind::number, "SHARE", "or: this share, drawn by seed, tests [0.2]", group},
        [](In in) { return put_holdout(in.job, in.text); }},
-      {"seed", KeyKind::count, "N", "decides all that is random [1]", group,
+      {{"seed", KeyKind::count, "N", "decides all that is random [1]", group},
        [](In in) { return put_seed(in.job, in.text); }},
   };
 }
@@ -113,23 +113,26 @@ std::vector<Key> data_keys() {
 std::vector<Key> model_keys() {
   const std::string group = "Learning";
   return {
-      {"model", KeyKind::text, "MODEL", "what is learned [mlp:784-128-10 for digits]; see below",
-       group, [](In in) { return put_model(in.job, in.text); }},
-      {"dtype", KeyKind::text, "TYPE", "float32 or float64 [float32]", group,
+      {{"model", KeyKind::text, "MODEL", "what is learned [mlp:784-128-10 for digits]; see below",
+        group},
+       [](In in) { return put_model(in.job, in.text); }},
+      {{"dtype", KeyKind::text, "TYPE", "float32 or float64 [float32]", group},
        [](In in) { return put(in.job.element_type, parse_element_type(in.text)); }},
-      {"optimizer", KeyKind::text, "OPT",
-       "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001 [adam:lr=0.005]",
-       group, [](In in) { return put(in.job.train.optimizer, models::parse_optimizer(in.text)); }},
-      {"l2", KeyKind::number, "X", "weight decay [0]", group,
+      {{"optimizer", KeyKind::text, "OPT",
+        "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001 [adam:lr=0.005]",
+        group},
+       [](In in) { return put(in.job.train.optimizer, models::parse_optimizer(in.text)); }},
+      {{"l2", KeyKind::number, "X", "weight decay [0]", group},
        [](In in) { return put(in.job.train.l2, number_in(in.text, false, 1e6)); }},
-      {"clip", KeyKind::text, "CLIP", "bounds gradients: none | value:1 | norm:1 [none]", group,
+      {{"clip", KeyKind::text, "CLIP", "bounds gradients: none | value:1 | norm:1 [none]", group},
        [](In in) { return put(in.job.train.clip, models::parse_clip(in.text)); }},
-      {"schedule", KeyKind::text, "S",
-       "learning rate by samples seen: constant | step:every=20000,gamma=0.5 | "
-       "cosine:samples=600000 "
-       "[constant]",
-       group, [](In in) { return put(in.job.train.schedule, models::parse_schedule(in.text)); }},
-      {"batch", KeyKind::count, "N", "samples of one step of one worker [32]", group,
+      {{"schedule", KeyKind::text, "S",
+        "learning rate by samples seen: constant | step:every=20000,gamma=0.5 | "
+        "cosine:samples=600000 "
+        "[constant]",
+        group},
+       [](In in) { return put(in.job.train.schedule, models::parse_schedule(in.text)); }},
+      {{"batch", KeyKind::count, "N", "samples of one step of one worker [32]", group},
        [](In in) { return put(in.job.train.batch, count_in(in.text, 1, UINT32_MAX)); }},
   };
 }
@@ -137,14 +140,14 @@ std::vector<Key> model_keys() {
 std::vector<Key> limit_keys() {
   const std::string group = "How long (what is reached first ends the job) [10 epochs]";
   return {
-      {"epochs", KeyKind::number, "X", "passes over the training data", group,
+      {{"epochs", KeyKind::number, "X", "passes over the training data", group},
        [](In in) { return put(in.job.epochs, number_in(in.text, true, 1e9)); }},
-      {"steps", KeyKind::count, "N", "steps of each worker", group,
+      {{"steps", KeyKind::count, "N", "steps of each worker", group},
        [](In in) { return put(in.job.train.job.steps, count_in(in.text, 1, 1'000'000'000'000)); }},
-      {"seconds", KeyKind::duration, "T", "time in seconds, or with its unit: 200ms, 2min", group,
+      {{"seconds", KeyKind::duration, "T", "time in seconds, or with its unit: 200ms, 2min", group},
        [](In in) { return put_seconds(in.job, in.text); }},
-      {"until", KeyKind::text, "GOAL",
-       "a figure on test data: accuracy=0.95, loss=0.1; or accuracy>=0.95, mse<=2", group,
+      {{"until", KeyKind::text, "GOAL",
+        "a figure on test data: accuracy=0.95, loss=0.1; or accuracy>=0.95, mse<=2", group},
        [](In in) { return put(in.job.train.job.until, parse_target(in.text)); }},
   };
 }
@@ -152,35 +155,38 @@ std::vector<Key> limit_keys() {
 std::vector<Key> psp_keys() {
   const std::string group = "Workers and barriers";
   return {
-      {"workers", KeyKind::count, "N", "how many compute updates [4]", group,
+      {{"workers", KeyKind::count, "N", "how many compute updates [4]", group},
        [](In in) { return put(in.job.train.job.workers, count_in(in.text, 1, members_max)); }},
-      {"mode", KeyKind::text, "MODE",
-       "central | hybrid | peer: who holds the model and who the steps [peer]", group,
+      {{"mode", KeyKind::text, "MODE",
+        "central | hybrid | peer: who holds the model and who the steps [peer]", group},
        [](In in) { return put(in.job.train.job.mode, core::parse_mode(in.text)); }},
-      {"shards", KeyKind::count, "N",
-       "servers, where the mode has any [one for each 4 workers, at most 8]", group,
+      {{"shards", KeyKind::count, "N",
+        "servers, where the mode has any [one for each 4 workers, at most 8]", group},
        [](In in) { return put(in.job.train.job.shards, count_in(in.text, 1, members_max)); }},
-      {"barrier", KeyKind::text, "BARRIER",
-       "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 [the last; with fewer than 3 workers, "
-       "beta = workers - 1]; see below",
-       group,
+      {{"barrier", KeyKind::text, "BARRIER",
+        "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 [the last; with fewer than 3 workers, "
+        "beta = workers - 1]; see below",
+        group},
        [](In in) {
          return put(in.job.train.job.barrier, barrier::parse(in.text, in.contents.rules()));
        }},
-      {"recheck", KeyKind::text, "HOW",
-       "when who waits looks again: arrival | notify | interval:5ms | notify+interval:5ms [arrival "
-       "where steps are central, else notify+interval:auto]",
-       group, [](In in) { return put(in.job.train.job.recheck, barrier::parse_recheck(in.text)); }},
-      {"delay", KeyKind::text, "LAW",
-       "extra time of each step: none | const:20ms | exp:20ms | uniform:20ms | gamma:... | "
-       "lognormal:... | pareto:... | trace:FILE [none]",
-       group, [](In in) { return put(in.job.train.job.delay, parse_distribution(in.text)); }},
-      {"straggler", KeyKind::texts, "WHO",
-       "slow workers: 1:4x (one, 4 times slower) | 25%:4x (a quarter); repeatable", group,
+      {{"recheck", KeyKind::text, "HOW",
+        "when who waits looks again: arrival | notify | interval:5ms | notify+interval:5ms "
+        "[arrival "
+        "where steps are central, else notify+interval:auto]",
+        group},
+       [](In in) { return put(in.job.train.job.recheck, barrier::parse_recheck(in.text)); }},
+      {{"delay", KeyKind::text, "LAW",
+        "extra time of each step: none | const:20ms | exp:20ms | uniform:20ms | gamma:... | "
+        "lognormal:... | pareto:... | trace:FILE [none]",
+        group},
+       [](In in) { return put(in.job.train.job.delay, parse_distribution(in.text)); }},
+      {{"straggler", KeyKind::texts, "WHO",
+        "slow workers: 1:4x (one, 4 times slower) | 25%:4x (a quarter); repeatable", group},
        [](In in) { return put_straggler(in.job, in.text); }},
-      {"threads", KeyKind::count, "N", "compute threads [one for each processor]", group,
+      {{"threads", KeyKind::count, "N", "compute threads [one for each processor]", group},
        [](In in) { return put(in.job.train.job.compute_threads, count_in(in.text, 1, 4096)); }},
-      {"attempts", KeyKind::count, "N", "tries of a step that throws [3]", group,
+      {{"attempts", KeyKind::count, "N", "tries of a step that throws [3]", group},
        [](In in) { return put(in.job.train.job.attempts, count_in(in.text, 1, 1'000'000)); }},
   };
 }
@@ -188,26 +194,27 @@ std::vector<Key> psp_keys() {
 std::vector<Key> output_keys() {
   const std::string group = "What comes out";
   return {
-      {"save", KeyKind::text, "FILE", "the model, in the safetensors format", group,
+      {{"save", KeyKind::text, "FILE", "the model, in the safetensors format", group},
        [](In in) { return put_file(in.job.save, in.text); }},
-      {"checkpoint", KeyKind::text, "FILE",
-       "the whole state, to go on from; written at the end too", group,
+      {{"checkpoint", KeyKind::text, "FILE",
+        "the whole state, to go on from; written at the end too", group},
        [](In in) { return put_file(in.job.checkpoint, in.text); }},
-      {"checkpoint-every", KeyKind::count, "STEPS", "and whenever so many steps were made", group,
+      {{"checkpoint-every", KeyKind::count, "STEPS", "and whenever so many steps were made", group},
        [](In in) {
          return put(in.job.train.job.checkpoint_every, count_in(in.text, 1, 1'000'000'000'000));
        }},
-      {"resume", KeyKind::text, "FILE", "go on from a checkpoint of the same job", group,
+      {{"resume", KeyKind::text, "FILE", "go on from a checkpoint of the same job", group},
        [](In in) { return put_file(in.job.resume, in.text); }},
-      {"eval-every", KeyKind::count, "STEPS",
-       "tests whenever so many steps were made, 0: at the end only [an epoch]", group,
+      {{"eval-every", KeyKind::count, "STEPS",
+        "tests whenever so many steps were made, 0: at the end only [an epoch]", group},
        [](In in) { return put(in.job.evaluate_every, count_in(in.text, 0, 1'000'000'000'000)); }},
-      {"metrics", KeyKind::text, "FILE",
-       "figures while training, one JSON object a line; a pipe will do; added to with --resume",
-       group, [](In in) { return put_file(in.job.metrics, in.text); }},
-      {"json", KeyKind::flag, "", "the summary as one JSON object", group,
+      {{"metrics", KeyKind::text, "FILE",
+        "figures while training, one JSON object a line; a pipe will do; added to with --resume",
+        group},
+       [](In in) { return put_file(in.job.metrics, in.text); }},
+      {{"json", KeyKind::flag, "", "the summary as one JSON object", group},
        [](In in) { return put_flag(in.job.json, in.text); }},
-      {"quiet", KeyKind::flag, "", "no progress", group,
+      {{"quiet", KeyKind::flag, "", "no progress", group},
        [](In in) { return put_flag(in.job.quiet, in.text); }},
   };
 }

@@ -58,9 +58,9 @@ TEST(Help, OfSimNamesEveryKeyOfASimulation) {
   const Ran ran = starling(folder, "sim --help");
   EXPECT_EQ(ran.code, 0);
   for (const char* key :
-       {"workers", "step-time", "straggler", "horizon", "steps",   "seed",   "seeds",
-        "barrier", "mode",      "recheck",   "delay",   "seconds", "epochs", "sampling",
-        "threads", "memory",    "json",      "csv",     "plots",   "points", "quiet"})
+       {"workers", "step-time", "straggler", "horizon", "steps",  "seed",     "seeds",   "barrier",
+        "mode",    "recheck",   "delay",     "seconds", "epochs", "sampling", "threads", "memory",
+        "json",    "csv",       "plots",     "points",  "quiet",  "learn"})
     EXPECT_TRUE(holds(ran.out, "\n  --" + std::string{key} + " ")) << key;
   for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
 }

@@ -86,7 +86,7 @@ Section report_learning(const Lab& lab, Findings& findings) {
            "batch of {} samples when it ends it, at rate {} / 1,000. The features and the truth "
            "w* are normal, the noise of the labels has a standard deviation of 0.1. The "
            "normalised error is |w - w*| / |w0 - w*|.",
-           Lab::parameters, Lab::batch, Lab::rate)},
+           linear_parameters, LearnerOptions{}.batch, LearnerOptions{}.rate)},
        findings.add(std::move(plot), "The error over time, no stragglers, means over the seeds."),
        Paragraph{"Seconds of virtual time until the error is 0.1: mean ± standard error (sd, "
                  "soonest-latest of the seeds)."},

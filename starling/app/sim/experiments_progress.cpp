@@ -17,6 +17,7 @@ Summary medians(const SimRuns& runs) {
 
 std::vector<WorldRow> rows_of(const std::vector<std::string>& barriers) {
   std::vector<WorldRow> rows;
+  rows.reserve(barriers.size());
   for (const auto& barrier : barriers) rows.push_back({barrier, {.barrier = barrier}});
   return rows;
 }

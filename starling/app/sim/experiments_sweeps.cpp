@@ -16,6 +16,16 @@ double ratio(const Lab& lab, const World& of, const World& to) {
   return mean_steps(lab.of(of)).mean / mean_steps(lab.of(to)).mean;
 }
 
+/// What is left of the progress of each barrier as a sweep goes from one value to another.
+std::vector<double> shares_left(const Lab& lab, const Sweep& sweep,
+                                const std::vector<std::string>& barriers, double from, double to) {
+  std::vector<double> shares;
+  shares.reserve(barriers.size());
+  for (const auto& barrier : barriers)
+    shares.push_back(ratio(lab, sweep.world(barrier, to), sweep.world(barrier, from)));
+  return shares;
+}
+
 /// "38 %, 52 %": what is left of the progress of each.
 std::string shares_text(const std::vector<double>& shares) {
   std::string text;
@@ -38,20 +48,14 @@ void plan_straggler_share(Lab& lab) { want(lab, straggler_shares(lab)); }
 
 Section report_straggler_share(const Lab& lab, Findings& findings) {
   const Sweep sweep = straggler_shares(lab);
-  const auto left = [&](const std::vector<std::string>& barriers, double percent) {
-    std::vector<double> shares;
-    for (const auto& barrier : barriers)
-      shares.push_back(ratio(lab, sweep.world(barrier, percent), sweep.world(barrier, 0)));
-    return shares;
-  };
-  const auto of_global = left(global, 5);
-  const auto of_sampled = left(sampled, 5);
+  const auto of_global = shares_left(lab, sweep, global, 0, 5);
+  const auto of_sampled = shares_left(lab, sweep, sampled, 0, 5);
   findings.add("5 % stragglers, BSP and SSP: progress left", "collapses (below 50 %)",
                shares_text(of_global), std::ranges::max(of_global) < 0.5);
   findings.add("5 % stragglers, pBSP and pSSP: progress left", "hardly falls (above 90 %)",
                shares_text(of_sampled), std::ranges::min(of_sampled) > 0.9);
-  const auto most_global = left(global, 30);
-  const auto most_sampled = left(sampled, 30);
+  const auto most_global = shares_left(lab, sweep, global, 0, 30);
+  const auto most_sampled = shares_left(lab, sweep, sampled, 0, 30);
   findings.add("30 % stragglers: progress left to pBSP and pSSP, and to BSP and SSP",
                "more to the sampled", shares_text(most_sampled) + "; " + shares_text(most_global),
                std::ranges::min(most_sampled) > std::ranges::max(most_global));
@@ -82,14 +86,8 @@ void plan_straggler_slowness(Lab& lab) { want(lab, slownesses(lab)); }
 
 Section report_straggler_slowness(const Lab& lab, Findings& findings) {
   const Sweep sweep = slownesses(lab);
-  const auto left = [&](const std::vector<std::string>& barriers) {
-    std::vector<double> shares;
-    for (const auto& barrier : barriers)
-      shares.push_back(ratio(lab, sweep.world(barrier, 16), sweep.world(barrier, 4)));
-    return shares;
-  };
-  const auto of_global = left(global);
-  const auto of_sampled = left(sampled);
+  const auto of_global = shares_left(lab, sweep, global, 4, 16);
+  const auto of_sampled = shares_left(lab, sweep, sampled, 4, 16);
   findings.add("5 % stragglers, from 4 to 16 times slower, BSP and SSP: progress left",
                "goes on falling (below 50 %)", shares_text(of_global),
                std::ranges::max(of_global) < 0.5);
@@ -124,11 +122,8 @@ void plan_size(Lab& lab) { want(lab, sizes(lab)); }
 
 Section report_size(const Lab& lab, Findings& findings) {
   const Sweep sweep = sizes(lab);
-  const auto left = [&](const std::string& barrier) {
-    return ratio(lab, sweep.world(barrier, 1000), sweep.world(barrier, 100));
-  };
-  const std::vector<double> of_global{left(global[0]), left(global[1])};
-  const std::vector<double> of_sampled{left(sampled[0]), left(sampled[1])};
+  const auto of_global = shares_left(lab, sweep, global, 100, 1000);
+  const auto of_sampled = shares_left(lab, sweep, sampled, 100, 1000);
   findings.add("From 100 to 1,000 workers, BSP and SSP: progress left", "falls",
                shares_text(of_global), std::ranges::max(of_global) < 0.95);
   findings.add("From 100 to 1,000 workers, pBSP and pSSP: progress left",
@@ -165,7 +160,7 @@ Plot recheck_plot(const Lab& lab) {
   for (const auto& barrier : sampled)
     for (const auto& recheck : rechecks) {
       const SimRuns& runs = lab.of({.barrier = barrier, .recheck = recheck});
-      plot.series.push_back({barrier + ", " + recheck,
+      plot.series.push_back({fmt::format("{}, {}", barrier, recheck),
                              {{over_runs(runs, messages_a_step).mean, mean_steps(runs).mean}},
                              true});
     }
@@ -176,7 +171,8 @@ Section report_recheck(const Lab& lab, Findings& findings) {
   std::vector<WorldRow> rows;
   for (const auto& barrier : sampled)
     for (const auto& recheck : rechecks)
-      rows.push_back({barrier + ", " + recheck, {.barrier = barrier, .recheck = recheck}});
+      rows.push_back(
+          {fmt::format("{}, {}", barrier, recheck), {.barrier = barrier, .recheck = recheck}});
   std::vector<WorldRow> few{{"bsp", {"bsp", 8, "1:4x", "arrival"}}};
   for (const auto& recheck : rechecks)
     few.push_back({"pbsp:beta=2, " + recheck, {"pbsp:beta=2", 8, "1:4x", recheck}});

@@ -5,36 +5,6 @@
 #include "starling/app/file_output.hpp"
 
 namespace starling::app {
-namespace {
-
-/// A folder that was made for nothing goes again.
-class NewFolder {
- public:
-  static Result<NewFolder> at(const std::string& path) {
-    std::error_code fault;
-    if (std::filesystem::is_directory(path, fault)) return NewFolder{{}};
-    if (std::filesystem::exists(path, fault))
-      return Error{path + ": is a file; valid: the name of a folder"};
-    if (!std::filesystem::create_directory(path, fault))
-      return Error{path + ": cannot be made: " + fault.message()};
-    return NewFolder{path};
-  }
-
-  explicit NewFolder(std::string path) : path_(std::move(path)) {}
-  NewFolder(NewFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  NewFolder& operator=(NewFolder&&) = delete;
-  ~NewFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove(path_, ignored);
-  }
-  void keep() noexcept { path_.clear(); }
-
- private:
-  std::string path_;
-};
-
-}  // namespace
-
 std::vector<std::string> plot_files(const std::string& name) {
   return {name + ".dat", name + ".gp", name + ".svg"};
 }
@@ -43,18 +13,33 @@ std::string inside(const std::string& folder, const std::string& name) {
   return (std::filesystem::path{folder} / name).string();
 }
 
-Result<void> prepare_folder(const FileUse& folder, std::span<const std::string> names,
-                            std::span<const FileUse> taken) {
-  auto made = NewFolder::at(folder.path);
+Result<OutputFolder> OutputFolder::make(const std::string& path) {
+  std::error_code fault;
+  if (std::filesystem::is_directory(path, fault)) return OutputFolder{{}};
+  if (std::filesystem::exists(path, fault))
+    return Error{path + ": is a file; valid: the name of a folder"};
+  if (!std::filesystem::create_directory(path, fault))
+    return Error{path + ": cannot be made: " + fault.message()};
+  return OutputFolder{path};
+}
+
+Result<OutputFolder> OutputFolder::prepare(const FileUse& folder,
+                                           std::span<const std::string> names,
+                                           std::span<const FileUse> taken) {
+  auto made = make(folder.path);
   if (!made) return std::move(made).error().within(folder.place);
   for (const std::string& name : names) {
     const FileUse use{folder.place, inside(folder.path, name)};
-    if (auto free = check_free(use, taken); !free) return free;
+    if (auto free = check_free(use, taken); !free) return std::move(free).error();
     if (auto writable = check_writable(use.path); !writable)
       return std::move(writable).error().within(folder.place);
   }
-  made->keep();
-  return {};
+  return made;
+}
+
+OutputFolder::~OutputFolder() {
+  std::error_code ignored;  // it is not empty where all went well
+  if (!made_.empty()) std::filesystem::remove(made_, ignored);
 }
 
 Result<void> write_plot_source(const std::string& folder, const Plot& plot) {

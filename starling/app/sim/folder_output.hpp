@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "starling/app/file_use.hpp"
@@ -17,10 +18,26 @@ namespace starling::app {
 /// `folder`/`name`.
 [[nodiscard]] std::string inside(const std::string& folder, const std::string& name);
 
-/// Makes the folder where there is none, and refuses it where a file of `names` cannot be written
-/// into it or is one of `taken`. `place` is where the folder was named.
-[[nodiscard]] Result<void> prepare_folder(const FileUse& folder, std::span<const std::string> names,
-                                          std::span<const FileUse> taken);
+/// A folder that was made where there was none. When it goes, the folder goes too, unless something
+/// was written into it.
+class OutputFolder {
+ public:
+  /// Refuses a folder where a file of `names` cannot be written or is one of `taken`. Its `place`
+  /// is where it was named.
+  static Result<OutputFolder> prepare(const FileUse& folder, std::span<const std::string> names,
+                                      std::span<const FileUse> taken);
+
+  OutputFolder(OutputFolder&& other) noexcept : made_(std::exchange(other.made_, {})) {}
+  OutputFolder& operator=(OutputFolder&&) = delete;
+  ~OutputFolder();
+
+ private:
+  explicit OutputFolder(std::string made) : made_(std::move(made)) {}
+  static Result<OutputFolder> make(const std::string& path);
+
+  /// Empty where the folder was there before.
+  std::string made_;
+};
 
 /// Writes the data and the script of a plot.
 [[nodiscard]] Result<void> write_plot_source(const std::string& folder, const Plot& plot);

@@ -68,17 +68,15 @@ void Lab::learn() {
       pieces.push_back({world, learned.whole, learned.runs[i]});
     }
   }
-  const std::size_t samples = options_.quick ? 4000 : 20000;
-  const auto problem = LinearProblem::make(parameters, samples, options_.seed).value();
+  const std::size_t samples = options_.quick ? 4000 : linear_samples;
+  const auto problem = LinearProblem::make(linear_parameters, samples, options_.seed).value();
   Shares shares{pieces.size()};
   RunDisplay display{options_.quiet, "learning"};
   for_each_piece(
       pieces.size(), options_.threads,
       [&](std::size_t i) {
         const Piece& piece = pieces[i];
-        LinearLearner learner{
-            problem,
-            {.workers = piece.world.workers, .rate = rate, .batch = batch, .seed = piece.run.seed}};
+        LinearLearner learner{problem, learner_options(piece.world.workers, piece.run.seed)};
         auto options = options_of(piece.world, piece.run.seed);
         if (!piece.whole) options.horizon = 400s;
         options.on_progress = [&](double share) {

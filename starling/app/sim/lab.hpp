@@ -76,9 +76,6 @@ class Lab {
 
   /// The error whose first reaching is timed.
   static constexpr double error_goal = 0.1;
-  static constexpr std::size_t parameters = 1000;
-  static constexpr double rate = 0.2;
-  static constexpr std::size_t batch = 2;
 
  private:
   void simulate();

@@ -1,5 +1,6 @@
 #include "starling/app/sim/linear_learner.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "starling/base/random.hpp"
@@ -22,6 +23,12 @@ Result<LinearProblem> LinearProblem::make(std::size_t parameters, std::size_t sa
   auto table = models::load(*source, seed);
   if (!table) return std::move(table).error();
   return LinearProblem{*std::move(table)};
+}
+
+LearnerOptions learner_options(std::size_t workers, std::uint64_t seed) {
+  LearnerOptions options{.workers = workers, .seed = seed};
+  options.rate = std::min(options.rate, 0.0002 * static_cast<double>(workers));
+  return options;
 }
 
 LinearLearner::LinearLearner(const LinearProblem& problem, const LearnerOptions& options)

@@ -18,6 +18,10 @@
 
 namespace starling::app {
 
+/// What a linear model learns where nothing else is asked for.
+inline constexpr std::size_t linear_parameters = 1000;
+inline constexpr std::size_t linear_samples = 20000;
+
 /// Samples of a linear model of known parameters. Immutable; many learners may use it at once.
 class LinearProblem {
  public:
@@ -35,11 +39,16 @@ class LinearProblem {
 struct LearnerOptions {
   std::size_t workers = 1000;
   double rate = 0.2;
-  std::size_t batch = 4;
+  std::size_t batch = 2;
   std::uint64_t seed = 1;
   /// Of virtual time, between two measurements of the error.
   core::Time every = std::chrono::milliseconds{20};
 };
+
+/// What a linear model of linear_parameters learns with: rate 0.2, and less where the workers are
+/// so few that their batches together could not bear it (0.0002 for each worker: SGD on normal
+/// features is stable below twice the samples over the parameters).
+[[nodiscard]] LearnerOptions learner_options(std::size_t workers, std::uint64_t seed);
 
 /// One simulation's. Starts from w = 0.
 class LinearLearner final : public sim::Learner {

@@ -24,18 +24,26 @@ std::string data_folder(const ReproOptions& options) {
   return std::filesystem::path{options.out}.replace_extension().string() + "-data";
 }
 
-Result<void> check_outputs(const ReproOptions& options) {
+using Folders = std::vector<OutputFolder>;
+
+Result<Folders> prepare_outputs(const ReproOptions& options) {
   const FileUse out{"--out", options.out};
   if (auto writable = check_writable(out.path); !writable)
     return std::move(writable).error().within(out.place);
-  const std::vector<std::string> data{"runs.csv", "learning.csv", "claims.csv", "summary.json"};
-  if (auto made = prepare_folder({"--data", data_folder(options)}, data, std::span{&out, 1}); !made)
-    return made;
-  if (options.markdown.empty()) return {};
-  const std::vector<std::string> one{page};
-  if (auto made = prepare_folder({"--markdown", options.markdown}, one, std::span{&out, 1}); !made)
-    return made;
-  return prepare_folder({"--markdown", inside(options.markdown, pictures)}, {}, {});
+  std::vector<std::pair<FileUse, std::vector<std::string>>> wanted{
+      {{"--data", data_folder(options)},
+       {"runs.csv", "learning.csv", "claims.csv", "summary.json"}}};
+  if (!options.markdown.empty()) {
+    wanted.push_back({{"--markdown", options.markdown}, {page}});
+    wanted.push_back({{"--markdown", inside(options.markdown, pictures)}, {}});
+  }
+  Folders folders;
+  for (const auto& [folder, names] : wanted) {
+    auto made = OutputFolder::prepare(folder, names, std::span{&out, 1});
+    if (!made) return std::move(made).error();
+    folders.push_back(*std::move(made));
+  }
+  return folders;
 }
 
 Section claims_section(const Findings& findings, const LabOptions& lab) {
@@ -140,7 +148,8 @@ Result<int> repro_command(const ReproOptions& options) {
   if (options.seeds > UINT64_MAX - options.seed)
     return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
                  std::to_string(options.seed) + " on: there are not so many"};
-  if (auto valid = check_outputs(options); !valid) return std::move(valid).error();
+  auto folders = prepare_outputs(options);
+  if (!folders) return std::move(folders).error();
   const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
   Lab lab{{.seed = options.seed,
            .seeds = options.seeds,

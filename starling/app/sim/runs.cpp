@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "starling/app/sim/parallel.hpp"
 #include "starling/base/check.hpp"
@@ -10,6 +11,11 @@ namespace starling::app {
 namespace {
 
 double seconds(core::Time time) { return std::chrono::duration<double>(time).count(); }
+
+/// Between two measurements of what is shown over time.
+core::Time interval(const sim::StepOptions& options) {
+  return std::max(core::Time{1}, options.horizon / static_cast<std::int64_t>(options.points));
+}
 
 double median_of(std::vector<sim::Step> steps) {
   const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
@@ -92,22 +98,44 @@ Series over_time(const std::string& name, const SimRuns& runs,
   return series;
 }
 
+Series error_over_time(const std::string& name, const SimRuns& runs) {
+  Series series{.name = name};
+  std::size_t points = 0;
+  for (const SimRun& run : runs) points = std::max(points, run.errors.size());
+  for (std::size_t i = 0; i < points; ++i) {
+    std::vector<double> values;
+    double at = 0;
+    for (const SimRun& run : runs) {
+      if (i >= run.errors.size()) continue;
+      values.push_back(run.errors[i].y);
+      at = run.errors[i].x;
+    }
+    series.points.push_back({at, summarise(values).mean});
+  }
+  return series;
+}
+
 SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t threads,
-                     const std::function<void(double share)>& watch) {
+                     const std::function<void(double share)>& watch, const LinearProblem* problem) {
   SimRuns runs(options.size());
   Shares shares{options.size()};
-  for_each_piece(
-      options.size(), threads,
-      [&](std::size_t i) {
-        auto own = options[i];
-        own.on_progress = [&](double done) {
-          shares.set(i, done);
-          return true;
-        };
-        runs[i] = figures_of(own, sim::simulate(own));
-        shares.set(i, 1);
-      },
-      [&] { watch(shares.mean()); });
+  const auto simulate_one = [&](std::size_t i) {
+    auto own = options[i];
+    own.on_progress = [&](double done) {
+      shares.set(i, done);
+      return true;
+    };
+    std::optional<LinearLearner> learner;
+    if (problem != nullptr) {
+      auto learning = learner_options(own.workers, own.seed);
+      learning.every = interval(own);
+      learner.emplace(*problem, learning);
+    }
+    runs[i] = figures_of(own, sim::simulate(own, learner ? &*learner : nullptr));
+    if (learner) runs[i].errors = learner->errors();
+    shares.set(i, 1);
+  };
+  for_each_piece(options.size(), threads, simulate_one, [&] { watch(shares.mean()); });
   return runs;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/app/sim/linear_learner.hpp"
 #include "starling/app/sim/plot.hpp"
 #include "starling/app/sim/statistics.hpp"
 #include "starling/engine/sim/network.hpp"
@@ -39,6 +40,8 @@ struct SimRun {
   std::vector<models::Metrics> figures{};
   sim::TrafficByKind traffic{};
   sim::Network::Counts packets{};
+  /// The normalised error over time in seconds, where a model learned.
+  std::vector<PlotPoint> errors{};
 };
 
 /// Requires: `result` is of `options`.
@@ -63,9 +66,14 @@ using SimRuns = std::vector<SimRun>;
     const std::string& name, const SimRuns& runs,
     const std::function<double(const SimRun&, const sim::Point&)>& figure);
 
+/// The error over time, its mean over the runs. Requires: in each of them a model learned.
+[[nodiscard]] Series error_over_time(const std::string& name, const SimRuns& runs);
+
 /// Makes the runs of all `options`, each one's in its place, on up to `threads` threads; the result
-/// does not depend on their number. `watch` is told the share that is done, on this thread.
+/// does not depend on their number. `watch` is told the share that is done, on this thread. Where a
+/// `problem` is given, a model learns it in each.
 [[nodiscard]] SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t threads,
-                                   const std::function<void(double share)>& watch);
+                                   const std::function<void(double share)>& watch,
+                                   const LinearProblem* problem = nullptr);
 
 }  // namespace starling::app

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <chrono>
+#include <optional>
 
 #include "starling/app/commands.hpp"
 #include "starling/app/display.hpp"
@@ -21,23 +21,29 @@ std::string trace_of(const Distribution& law) {
   return trace == nullptr ? std::string{} : trace->file;
 }
 
+using Folders = std::vector<OutputFolder>;
+
 /// No output overwrites what is read or another output; all can be written.
-Result<void> check_outputs(const SimJob& job, const Settings& settings,
-                           const std::string& job_file) {
+Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
+                                const std::string& job_file) {
   std::vector<FileUse> taken{{"the job", job_file},
                              {"the step time", trace_of(job.options.step_time)}};
   if (!job.csv.empty()) {
     const FileUse csv{place_of(settings, "csv"), job.csv};
-    if (auto free = check_free(csv, taken); !free) return free;
+    if (auto free = check_free(csv, taken); !free) return std::move(free).error();
     if (auto writable = check_writable(csv.path); !writable)
       return std::move(writable).error().within(csv.place);
     taken.push_back(csv);
   }
-  if (job.plots.empty()) return {};
+  Folders folders;
+  if (job.plots.empty()) return folders;
   std::vector<std::string> names;
   for (const auto& plot : sim_plot_names(job))
     for (const auto& file : plot_files(plot)) names.push_back(file);
-  return prepare_folder({place_of(settings, "plots"), job.plots}, names, taken);
+  auto plots = OutputFolder::prepare({place_of(settings, "plots"), job.plots}, names, taken);
+  if (!plots) return std::move(plots).error();
+  folders.push_back(*std::move(plots));
+  return folders;
 }
 
 SimRuns simulate_steps(const SimJob& job, const std::function<void(double)>& watch) {
@@ -45,7 +51,10 @@ SimRuns simulate_steps(const SimJob& job, const std::function<void(double)>& wat
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
     for (std::uint64_t i = 0; i < job.seeds; ++i)
       options.push_back(run_options(job, barrier, job.options.seed + i));
-  return simulate_all(options, threads_of(job), watch);
+  std::optional<LinearProblem> problem;
+  if (job.learn)
+    problem = LinearProblem::make(linear_parameters, linear_samples, job.options.seed).value();
+  return simulate_all(options, threads_of(job), watch, problem ? &*problem : nullptr);
 }
 
 /// `learning` is null at the step level.
@@ -97,7 +106,8 @@ Result<int> sim_command(const Contents& contents, const Settings& settings,
                         const std::string& job_file) {
   const auto job = make_sim_job(settings, contents, !job_file.empty());
   if (!job) return job.error();
-  if (auto valid = check_outputs(*job, settings, job_file); !valid) return std::move(valid).error();
+  auto folders = prepare_outputs(*job, settings, job_file);
+  if (!folders) return std::move(folders).error();
   std::optional<Learning> learning;
   if (job->level == Level::protocol) {
     auto made = make_learning(*job, settings, contents);

@@ -46,7 +46,11 @@ std::vector<barrier::Barrier> default_barriers(const SimJob& job, bool has_file)
 
 /// What only the protocol level heeds is not to be passed over in silence.
 Result<void> check_level(const SimJob& job, const Settings& settings) {
-  if (job.level == Level::protocol) return {};
+  if (job.level == Level::protocol) {
+    if (!job.learn) return {};
+    return Error{place_of(settings, "learn") +
+                 ": the protocol level learns the job's own model; valid: without it"};
+  }
   for (const Setting& setting : settings) {
     const bool learning = std::ranges::count(learning_keys(), setting.key) > 0;
     const bool flag = setting.place == "--" + setting.key;

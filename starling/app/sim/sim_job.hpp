@@ -48,6 +48,9 @@ struct SimJob {
   /// Bytes that all runs at the same time may take.
   std::optional<std::uint64_t> memory_max = std::nullopt;
 
+  /// A linear model of 1,000 parameters learns along.
+  bool learn = false;
+
   /// Outputs; empty where not asked for.
   std::string csv;
   std::string plots;

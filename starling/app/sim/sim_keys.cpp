@@ -102,55 +102,64 @@ Result<void> put_sampling(In in) {
 std::vector<SimKey> world_keys() {
   const std::string group = "What is simulated";
   return {
-      {"workers", KeyKind::count, "N", "how many [1000]", group,
+      {{"workers", KeyKind::count, "N", "how many [1000]", group},
        [](In in) { return put(in.job.options.workers, count_in(in.text, 1, workers_max)); }},
-      {"step-time", KeyKind::text, "LAW",
-       "how long a step takes: const:100ms | exp:100ms | uniform:100ms | gamma:mean=100ms,shape=2 "
-       "| lognormal:mean=100ms,sigma=0.5 | pareto:mean=100ms,alpha=2.5 | trace:FILE, one duration "
-       "a line [the job's delay, else exp:100ms]",
-       group, [](In in) { return put(in.job.step_time, parse_distribution(in.text)); }},
-      {"straggler", KeyKind::texts, "WHO",
-       "slow workers: 1:4x (one, 4 times slower) | 5%:4x (a share); repeatable", group,
+      {{"step-time", KeyKind::text, "LAW",
+        "how long a step takes: const:100ms | exp:100ms | uniform:100ms | gamma:mean=100ms,shape=2 "
+        "| lognormal:mean=100ms,sigma=0.5 | pareto:mean=100ms,alpha=2.5 | trace:FILE, one duration "
+        "a line [the job's delay, else exp:100ms]",
+        group},
+       [](In in) { return put(in.job.step_time, parse_distribution(in.text)); }},
+      {{"straggler", KeyKind::texts, "WHO",
+        "slow workers: 1:4x (one, 4 times slower) | 5%:4x (a share); repeatable", group},
        put_straggler},
-      {"horizon", KeyKind::duration, "T",
-       "virtual time that is simulated [the job's seconds, else 40s]", group,
+      {{"horizon", KeyKind::duration, "T",
+        "virtual time that is simulated [the job's seconds, else 40s]", group},
        [](In in) { return put(in.job.horizon, time_in(in.text, false)); }},
-      {"steps", KeyKind::count, "N", "a worker that made so many is done [no limit]", group,
+      {{"steps", KeyKind::count, "N", "a worker that made so many is done [no limit]", group},
        [](In in) { return put(in.job.options.last, count_in(in.text, 1, 1'000'000'000'000)); }},
-      {"seed", KeyKind::count, "N", "decides all that is random [1]", group,
+      {{"learn", KeyKind::flag, "",
+        "a linear model of 1000 parameters learns along, and its error is shown", group},
+       [](In in) { return put_flag(in.job.learn, in.text); }},
+      {{"seed", KeyKind::count, "N", "decides all that is random [1]", group},
        [](In in) { return put(in.job.options.seed, count_in(in.text, 0, UINT64_MAX)); }},
-      {"seeds", KeyKind::count, "N", "runs of each barrier, under seeds that follow each other [1]",
-       group, [](In in) { return put(in.job.seeds, count_in(in.text, 1, 100'000)); }},
+      {{"seeds", KeyKind::count, "N",
+        "runs of each barrier, under seeds that follow each other [1]", group},
+       [](In in) { return put(in.job.seeds, count_in(in.text, 1, 100'000)); }},
   };
 }
 
 std::vector<SimKey> barrier_keys() {
   const std::string group = "Barriers";
   return {
-      {"barrier", KeyKind::texts, "BARRIER",
-       "bsp | ssp:s=4 | asp | pbsp:beta=10 | pssp:s=4,beta=10; repeatable, side by side [bsp, "
-       "ssp:s=4, pbsp:beta=10, pssp:s=4,beta=10, asp]; see below",
-       group, put_barrier},
-      {"mode", KeyKind::text, "MODE",
-       "central | hybrid | peer: who keeps the steps [central; a job file's default is peer]",
-       group, [](In in) { return put(in.job.mode, core::parse_mode(in.text)); }},
-      {"recheck", KeyKind::text, "HOW",
-       "when who waits looks again: arrival | notify | interval:5ms | notify+interval:auto "
-       "[arrival "
-       "where steps are central, else notify+interval:auto]",
-       group, [](In in) { return put(in.job.recheck, barrier::parse_recheck(in.text)); }},
+      {{"barrier", KeyKind::texts, "BARRIER",
+        "bsp | ssp:s=4 | asp | pbsp:beta=10 | pssp:s=4,beta=10; repeatable, side by side [bsp, "
+        "ssp:s=4, pbsp:beta=10, pssp:s=4,beta=10, asp]; see below",
+        group},
+       put_barrier},
+      {{"mode", KeyKind::text, "MODE",
+        "central | hybrid | peer: who keeps the steps [central; a job file's default is peer]",
+        group},
+       [](In in) { return put(in.job.mode, core::parse_mode(in.text)); }},
+      {{"recheck", KeyKind::text, "HOW",
+        "when who waits looks again: arrival | notify | interval:5ms | notify+interval:auto "
+        "[arrival "
+        "where steps are central, else notify+interval:auto]",
+        group},
+       [](In in) { return put(in.job.recheck, barrier::parse_recheck(in.text)); }},
   };
 }
 
 std::vector<SimKey> job_limit_keys() {
   const std::string group = "As a job says it";
   return {
-      {"delay", KeyKind::text, "LAW", "step time where there is no --step-time", group,
+      {{"delay", KeyKind::text, "LAW", "step time where there is no --step-time", group},
        [](In in) { return put(in.job.delay, parse_distribution(in.text)); }},
-      {"seconds", KeyKind::duration, "T", "horizon where there is no --horizon", group,
+      {{"seconds", KeyKind::duration, "T", "horizon where there is no --horizon", group},
        [](In in) { return put(in.job.seconds, time_in(in.text, true)); }},
-      {"epochs", KeyKind::number, "X", "as many steps as the job's data and batch make of it",
-       group, [](In in) { return put(in.job.epochs, above_zero(in.text)); }},
+      {{"epochs", KeyKind::number, "X", "as many steps as the job's data and batch make of it",
+        group},
+       [](In in) { return put(in.job.epochs, above_zero(in.text)); }},
   };
 }
 
@@ -211,30 +220,33 @@ std::vector<SimKey> training_keys() {
 std::vector<SimKey> run_keys() {
   const std::string group = "How";
   return {
-      {"sampling", KeyKind::text, "HOW",
-       "exact: by the chance of passing | plain: by drawing others, slow; the same law [exact]",
-       group, put_sampling},
-      {"threads", KeyKind::count, "N", "runs at the same time [one for each processor]", group,
+      {{"sampling", KeyKind::text, "HOW",
+        "exact: by the chance of passing | plain: by drawing others, slow; the same law [exact]",
+        group},
+       put_sampling},
+      {{"threads", KeyKind::count, "N", "runs at the same time [one for each processor]", group},
        [](In in) { return put(in.job.threads, count_in(in.text, 1, 4096)); }},
-      {"memory", KeyKind::text, "LIMIT", "refuse what would take more: 512MiB, 4GiB [no limit]",
-       group, [](In in) { return put(in.job.memory_max, bytes_in(in.text)); }},
+      {{"memory", KeyKind::text, "LIMIT", "refuse what would take more: 512MiB, 4GiB [no limit]",
+        group},
+       [](In in) { return put(in.job.memory_max, bytes_in(in.text)); }},
   };
 }
 
 std::vector<SimKey> output_keys() {
   const std::string group = "What comes out";
   return {
-      {"json", KeyKind::flag, "", "a JSON array with one object for each barrier", group,
+      {{"json", KeyKind::flag, "", "a JSON array with one object for each barrier", group},
        [](In in) { return put_flag(in.job.json, in.text); }},
-      {"csv", KeyKind::text, "FILE", "a row for each barrier and seed", group,
+      {{"csv", KeyKind::text, "FILE", "a row for each barrier and seed", group},
        [](In in) { return put_name(in.job.csv, in.text, "file"); }},
-      {"plots", KeyKind::text, "DIR",
-       "pictures (SVG, by gnuplot) with their data and scripts: distribution of steps, progress, "
-       "spread and waiting over time, messages",
-       group, [](In in) { return put_name(in.job.plots, in.text, "folder"); }},
-      {"points", KeyKind::count, "N", "moments of what is shown over time [200]", group,
+      {{"plots", KeyKind::text, "DIR",
+        "pictures (SVG, by gnuplot) with their data and scripts: distribution of steps, progress, "
+        "spread and waiting over time, messages",
+        group},
+       [](In in) { return put_name(in.job.plots, in.text, "folder"); }},
+      {{"points", KeyKind::count, "N", "moments of what is shown over time [200]", group},
        [](In in) { return put(in.job.options.points, count_in(in.text, 1, 100'000)); }},
-      {"quiet", KeyKind::flag, "", "no progress", group,
+      {{"quiet", KeyKind::flag, "", "no progress", group},
        [](In in) { return put_flag(in.job.quiet, in.text); }},
   };
 }

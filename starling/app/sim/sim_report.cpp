@@ -33,6 +33,7 @@ std::string mean_text(const Summary& values, int digits) {
   return values.count < 2 ? mean : fmt::format("{} ± {:.{}f}", mean, confidence_95(values), digits);
 }
 
+double last_error(const SimRun& run) { return run.errors.back().y; }
 double least(const SimRuns& runs) {
   return over_runs(runs, [](const SimRun& run) { return run.steps.min; }).min;
 }
@@ -56,6 +57,7 @@ std::vector<std::string> table_row(const SimJob& job, const barrier::Barrier& ba
       percent(mean_of(runs, [](const SimRun& run) { return run.waiting_share; })),
       fmt::format("{:.0f}", mean_of(runs, updates_per_second)),
       fmt::format("{:.2f}", mean_of(runs, messages_a_step))};
+  if (job.learn) row.push_back(fmt::format("{:.3g}", mean_of(runs, last_error)));
   if (has_limit(job))
     row.push_back(
         fmt::format("{:.3g} s", mean_of(runs, [](const SimRun& run) { return run.elapsed_s; })));
@@ -145,6 +147,7 @@ Json run_json(const SimRun& run) {
   json["messages"] = run.messages.total();
   json["max_lag"] = run.max_lag;
   json["elapsed_s"] = run.elapsed_s;
+  if (!run.errors.empty()) json["normalised_error"] = last_error(run);
   return json;
 }
 
@@ -187,8 +190,8 @@ void add_messages(Json& json, const SimRuns& runs) {
       mean_of(runs, [](const SimRun& r) { return static_cast<double>(r.messages.total()); }));
   json["messages_a_step"] = mean_of(runs, messages_a_step);
   for (const auto& [name, kind] : kinds)
-    json["messages_by_kind"][name] = number(
-        mean_of(runs, [&](const SimRun& run) { return static_cast<double>(run.messages.*kind); }));
+    json["messages_by_kind"][name] = number(mean_of(
+        runs, [of = kind](const SimRun& run) { return static_cast<double>(run.messages.*of); }));
 }
 
 Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimRuns& runs) {
@@ -210,6 +213,7 @@ Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimR
       number(over_runs(runs, [](const SimRun& r) { return static_cast<double>(r.max_lag); }).max);
   json["elapsed_s"] = mean_of(runs, [](const SimRun& run) { return run.elapsed_s; });
   if (job.level == Level::protocol) add_learning(json, runs);
+  if (job.learn) json["normalised_error"] = mean_of(runs, last_error);
   for (const SimRun& run : runs) json["runs"].push_back(run_json(run));
   json["version"] = version();
   return json;
@@ -242,7 +246,7 @@ Plot message_plot(const SimJob& job, const Simulated& simulated) {
     Series series{.name = name};
     for (std::size_t i = 0; i < simulated.size(); ++i)
       series.points.push_back(
-          {static_cast<double>(i), mean_of(simulated[i], [&, of = kind](const SimRun& run) {
+          {static_cast<double>(i), mean_of(simulated[i], [of = kind](const SimRun& run) {
              return static_cast<double>(run.messages.*of) /
                     std::max(1.0, static_cast<double>(run.updates));
            })});
@@ -272,6 +276,7 @@ std::string describe(const SimJob& job) {
 std::string sim_table(const SimJob& job, const Simulated& simulated) {
   TextTable table{
       {"barrier", "steps", "sd", "min", "median", "max", "waiting", "updates/s", "messages/step"}};
+  if (job.learn) table.head.emplace_back("error");
   if (has_limit(job)) table.head.emplace_back("ended");
   const auto figures = figure_names(simulated);
   table.head.insert(table.head.end(), figures.begin(), figures.end());
@@ -318,6 +323,7 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
 std::vector<std::string> sim_plot_names(const SimJob& job) {
   std::vector<std::string> names{"steps", "progress", "spread", "waiting", "messages"};
   if (job.level == Level::protocol) names.emplace_back("loss");
+  if (job.learn) names.emplace_back("error");
   return names;
 }
 
@@ -348,6 +354,13 @@ std::vector<Plot> sim_plots(const SimJob& job, const Simulated& simulated) {
     plots.push_back(with_curves(
         {.name = "loss", .title = "Loss of the model", .x = "virtual time (s)", .y = "mean loss"},
         job, simulated, loss_over_time));
+  if (job.learn)
+    plots.push_back(with_curves({.name = "error",
+                                 .title = "Error of a linear model of 1,000 parameters",
+                                 .x = "virtual time (s)",
+                                 .y = "normalised error",
+                                 .log_y = true},
+                                job, simulated, error_over_time));
   return plots;
 }
 

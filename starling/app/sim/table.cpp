@@ -59,8 +59,14 @@ std::string markdown_row(const Row& row) {
 }
 
 std::string html_row(const Row& row, const std::string& tag) {
+  const std::string begin = "<" + tag + ">";
+  const std::string end = "</" + tag + ">";
   std::string line = "<tr>";
-  for (const auto& cell : row) line += "<" + tag + ">" + html_escaped(cell) + "</" + tag + ">";
+  for (const auto& cell : row) {
+    line += begin;
+    line += html_escaped(cell);
+    line += end;
+  }
   return line + "</tr>\n";
 }
 

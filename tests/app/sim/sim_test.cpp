@@ -98,7 +98,7 @@ TEST(Sim, AsCsvHasARowForEachBarrierAndSeed) {
   ASSERT_EQ(lines.size(), 7U);
   EXPECT_TRUE(lines[0].starts_with("barrier,workers,seed,steps_mean,steps_sd,steps_min,"));
   const Json all = Json::parse(ran.out);
-  for (int i = 0; i < 3; ++i) {
+  for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_TRUE(lines[1 + i].starts_with("asp,40," + std::to_string(1 + i) + ",")) << lines[1 + i];
     EXPECT_TRUE(lines[4 + i].starts_with("\"pssp:s=2,beta=3\",40,")) << lines[4 + i];
     std::istringstream cells{lines[1 + i]};
@@ -157,6 +157,22 @@ TEST(Sim, KeepsTheDataWhereGnuplotIsMissing) {
   EXPECT_NE(ran.out.find("\nasp "), std::string::npos);
   EXPECT_FALSE(folder.read("plots/steps.dat").empty());
   EXPECT_FALSE(folder.has("plots/steps.svg"));
+}
+
+TEST(Sim, ShowsTheErrorOfAModelThatLearnsAlong) {
+  const Folder folder;
+  const Ran ran = starling(folder,
+                           "sim --workers 40 --horizon 20s --learn --json --quiet --plots plots "
+                           "--barrier bsp --barrier asp");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json all = Json::parse(ran.out);
+  for (const Json& one : all) {
+    EXPECT_GT(one["normalised_error"], 0);
+    EXPECT_LT(one["normalised_error"], 0.9);
+    EXPECT_EQ(one["normalised_error"], one["runs"][0]["normalised_error"]);
+  }
+  EXPECT_LT(all[1]["normalised_error"], all[0]["normalised_error"]) << "asp makes more updates";
+  EXPECT_TRUE(folder.read("plots/error.dat").starts_with("# bsp\n0 1 0\n"));
 }
 
 TEST(Sim, TakesAJobFileAndTheFlagsThatOverrideIt) {
