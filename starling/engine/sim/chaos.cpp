@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/engine/sim/chaos_job.hpp"
 #include "starling/engine/sim/promise.hpp"
 #include "starling/engine/sim/queue.hpp"
 #include "starling/engine/sim/witness.hpp"
@@ -73,9 +74,8 @@ class Chaos : public ChaosWorld {
         witness_(scenario),
         random_(Random::stream(scenario.seed, 1)),
         network_(link(scenario), mix(scenario.seed)),
-        machines_(nodes_max) {
-    build_job();
-  }
+        machines_(nodes_max),
+        job_(scenario) {}
 
   ChaosReport run();
 
@@ -101,8 +101,6 @@ class Chaos : public ChaosWorld {
     return options;
   }
 
-  void build_job();
-  [[nodiscard]] core::Member role(NodeId id, core::Incarnation life) const;
   void begin_life(NodeId id, bool founding);
   void end_life(NodeId id);
 
@@ -118,7 +116,6 @@ class Chaos : public ChaosWorld {
   void carry_out(NodeId, const core::Done&) {}
   void carry_out(NodeId id, const core::Fail& fail);
   void carry_out(NodeId id, const core::Excluded&);
-  [[nodiscard]] core::Update update(std::size_t slot, core::Step step) const;
 
   void begin_fault(std::uint32_t index);
   void end_fault(std::uint32_t index);
@@ -143,10 +140,7 @@ class Chaos : public ChaosWorld {
   Network network_;
   Queue<Event> queue_;
   std::vector<Machine> machines_;
-  std::shared_ptr<const core::Layout> layout_;
-  std::shared_ptr<const std::vector<core::RangeState>> start_;
-  core::ConfigurationPtr first_;
-  std::vector<core::RangeRows> plan_;
+  const ChaosJob job_;
 
   std::vector<bool> under_way_;
   std::uint32_t pending_faults_ = 0;
@@ -161,60 +155,13 @@ class Chaos : public ChaosWorld {
   ChaosReport report_;
 };
 
-void Chaos::build_job() {
-  core::Layout layout;
-  const std::size_t count = 2 * lives_max;
-  auto start = std::make_shared<std::vector<core::RangeState>>();
-  auto zeros = core::Buffer::make<double>(count);
-  std::ranges::fill(zeros->as<double>(), 0.0);
-  for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-    layout.parameters.push_back({.name = "slots", .shape = {lives_max, 2}, .row_sparse = true});
-    layout.offsets.push_back(layout.size);
-    layout.ranges.push_back({layout.size, count, 2, {{r, 0, 0, count}}});
-    layout.size += count;
-    start->push_back({.range = r, .value = {zeros, 0, count, nullptr}, .slots = {}, .ledger = {}});
-    plan_.push_back({r, nullptr});
-  }
-  layout_ = std::make_shared<const core::Layout>(std::move(layout));
-  start_ = std::move(start);
-  std::vector<core::Member> members;
-  for (NodeId id = 0; id < scenario_.founders(); ++id) members.push_back(role(id, 1));
-  first_ = std::make_shared<const core::Configuration>(
-      core::first_configuration(std::move(members), scenario_.ranges, scenario_.copies));
-}
-
-core::Member Chaos::role(NodeId id, core::Incarnation life) const {
-  if (!core::has_servers(scenario_.mode)) return {id, life, true, true};
-  if (id < scenario_.workers) return {id, life, true, false};
-  if (id < scenario_.workers + scenario_.servers) return {id, life, false, true};
-  if (id < scenario_.founders()) return {id, life, false, false};  // the coordinator
-  return {id, life, id % 2 == 0, id % 2 == 1};
-}
-
 void Chaos::begin_life(NodeId id, bool founding) {
   Machine& machine = machines_[id];
-  const core::Member self = role(id, machine.life + 1);
-  core::NodeOptions<double> options;
-  options.self = self;
-  options.mode = scenario_.mode;
-  options.coordinator = scenario_.coordinator();
-  options.worker.last = scenario_.steps;
-  options.worker.plans = true;
-  options.worker.barrier = scenario_.barrier;
-  options.worker.recheck = scenario_.recheck;
-  options.shard.layout = layout_;
-  options.shard.applier = core::Merge<double>{
-      [](const core::MergeSite&, std::span<double> value, std::span<const double> update) {
-        for (std::size_t i = 0; i < value.size(); ++i) value[i] += update[i];
-      }};
-  options.shard.workers = scenario_.workers;
-  options.shard.workers_max = nodes_max;
-  options.start = start_;
-  if (founding) options.first = first_;
+  const core::Member self = job_.role(id, machine.life + 1);
+  std::vector<core::WorkerId> doors;
   for (NodeId other = 0; other < nodes_max; ++other)
-    if (other != id && machines_[other].running) options.doors.push_back(other);
-  options.council.copies = scenario_.copies;
-  auto node = std::make_unique<Node>(std::move(options));
+    if (other != id && machines_[other].running) doors.push_back(other);
+  auto node = std::make_unique<Node>(job_.options(self, founding, std::move(doors)));
   const auto slot = witness_.on_birth(self, node.get());
   if (!slot) return;
   machine.node = std::move(node);
@@ -321,10 +268,10 @@ void Chaos::happen_to(Machine& machine, Event& event) {
         node.on_timer(context, event.key);
         break;
       case Event::Kind::plan:
-        node.on_plan(context, event.step, plan_);
+        node.on_plan(context, event.step, job_.plan());
         break;
       default:
-        node.on_update(context, event.step, update(machine.slot, event.step));
+        node.on_update(context, event.step, job_.update(machine.slot, event.step));
     }
   });
 }
@@ -398,21 +345,6 @@ void Chaos::carry_out(NodeId id, const core::Excluded&) {
   ++births_;
   queue_.push(now() + Time{static_cast<Time::rep>(random_.below(20'000'000))},
               Event{.kind = Event::Kind::birth, .node = id});
-}
-
-/// One more step of the life `slot`: its count rises by 1, its sum by the step's number.
-core::Update Chaos::update(std::size_t slot, core::Step step) const {
-  core::Update update;
-  update.samples = 1;
-  auto values = core::Buffer::make<double>(2);
-  values->as<double>()[0] = 1;
-  values->as<double>()[1] = static_cast<double>(step + 1);
-  const std::shared_ptr<const core::Buffer> shared = std::move(values);
-  const auto rows =
-      std::make_shared<const std::vector<std::uint32_t>>(1, static_cast<std::uint32_t>(slot));
-  for (core::RangeId r = 0; r < scenario_.ranges; ++r)
-    update.parts.push_back({r, {shared, 0, 2, rows}});
-  return update;
 }
 
 // --- faults -------------------------------------------------------------------------------------
@@ -540,11 +472,11 @@ bool Chaos::may_happen(const Fault& fault) const {
 
 /// Members of the same role that mean to stay.
 std::size_t Chaos::count_alike(NodeId node) const {
-  const core::Member self = role(node, 1);
+  const core::Member self = job_.role(node, 1);
   std::size_t count = 0;
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
-    const core::Member other = role(id, 1);
+    const core::Member other = job_.role(id, 1);
     const bool stays =
         machine.running && !machine.wants_to_leave && machine.node->state() == Node::State::member;
     count += stays && other.works == self.works && other.owns == self.owns ? 1 : 0;
