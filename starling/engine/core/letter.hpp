@@ -11,8 +11,9 @@
 
 namespace starling::core {
 
-/// To any member, now and then: the envelope's epoch says all. Whoever knows a later one answers with
-/// its configuration, so that nobody stays behind who has nothing to say or is no member any more.
+/// To any member, now and then: the envelope's epoch says all. Whoever knows a later one answers
+/// with its configuration, so that nobody stays behind who has nothing to say or is no member any
+/// more.
 struct Greeting {};
 /// To any member, and by it to whoever proposes: take me in.
 struct JoinRequest {
