@@ -182,7 +182,7 @@ template <class T>
 Receipt Shard<T>::take(const Context& context, const Push& push) {
   if (!takes(push)) return Receipt::refused;
   Held& range = held(push.range);
-  if (options_.bulk && push.enters) return enter(push, range);
+  if (options_.bulk && push.enters) return enter(context, push, range);
   LedgerEntry& last = range.ledger.at(push.worker);
   if (push.incarnation < last.incarnation) return Receipt::refused;  // that life was replaced
   if (push.incarnation > last.incarnation) {
@@ -248,7 +248,12 @@ std::size_t Shard<T>::count_missing(const Held& range) {
 template <class T>
 void Shard<T>::complete_rounds(const Context& context, RangeId id, Held& range) {
   const auto is_filled = [](const auto& queue) { return !queue.empty(); };
-  while (range.missing == 0 && std::ranges::any_of(range.gathered, is_filled)) {
+  // Where all who took part are gone, those who joined behind them still need the round to end.
+  const auto is_behind = [&](const auto& awaited) {
+    return awaited && awaited->from > range.round;
+  };
+  while (range.missing == 0 && (std::ranges::any_of(range.gathered, is_filled) ||
+                                std::ranges::any_of(range.awaited, is_behind))) {
     apply_round(id, range);
     range.missing = count_missing(range);
     for (const Pull& pull : range.parked)
@@ -398,7 +403,7 @@ void Shard<T>::keep_awaiting(const Context& context, RangeId id,
 
 /// A worker joins in: nothing of what it brings is in a round yet.
 template <class T>
-Receipt Shard<T>::enter(const Push& push, Held& range) {
+Receipt Shard<T>::enter(const Context& context, const Push& push, Held& range) {
   LedgerEntry& last = range.ledger[push.worker];
   if (push.incarnation < last.incarnation) return Receipt::refused;
   auto& awaited = range.awaited[push.worker];
@@ -407,6 +412,7 @@ Receipt Shard<T>::enter(const Push& push, Held& range) {
   last.step = std::max(last.step, push.step);
   awaited = Awaited{push.worker, push.incarnation, push.step};
   range.missing = count_missing(range);
+  complete_rounds(context, push.range, range);
   return Receipt::taken;
 }
 
