@@ -155,7 +155,7 @@ class Shard {
   [[nodiscard]] RangeState state(RangeId range, const Held& held, std::uint64_t ticket) const;
   [[nodiscard]] static std::size_t count_missing(const Held& held);
   [[nodiscard]] static bool takes_part(const Held& held, WorkerId worker);
-  Receipt enter(const Push& push, Held& held);
+  Receipt enter(const Context& context, const Push& push, Held& held);
   void worker_gone(const Context& context, WorkerId worker);
 
   ShardOptions<T> options_;
