@@ -18,6 +18,7 @@ Coordinator::Coordinator(CoordinatorOptions options)
   for (WorkerId id = 0; id < members_.size(); ++id) {
     members_[id].step = options_.first[id];
     ++standing_[members_[id].step];
+    frontier_ = std::max(frontier_, members_[id].step + 1);
   }
   spread_max_ = first_spread_ = spread().max - spread().min;
 }
@@ -92,6 +93,8 @@ void Coordinator::on_joined(WorkerId worker, bool beginning) {
 
 /// Of those that run; where none does, of the last that did.
 Step Coordinator::lowest() const {
+  if (barrier::is_bulk_synchronous(options_.barrier) && !(standing_.empty() && ended_))
+    return frontier_ - 1;
   if (!standing_.empty()) return standing_.begin()->first;
   return ended_ ? barrier::finished : reviewed_;
 }
@@ -223,6 +226,7 @@ void Coordinator::answer(const Context& context, WorkerId id) {
   member.waiting = false;
   member.began = context.now;
   member.stopped = stopping_;
+  if (!stopping_) frontier_ = std::max(frontier_, member.step + 1);
   retry_at(id, Time::max());
   tell(context, id);
 }

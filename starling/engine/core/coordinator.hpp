@@ -35,7 +35,9 @@ class Coordinator {
   /// `worker` has died: nobody waits for it any more.
   void on_left(const Context& context, WorkerId worker);
   /// `worker` has joined, after its former life has left if it had one. It begins at the lowest
-  /// live step, or at 0 where it is there from the `beginning`, and counts from now on.
+  /// live step, or at 0 where it is there from the `beginning`, and counts from now on. Where
+  /// rounds are gathered it begins one before the highest step that anyone was let make, and makes
+  /// that one by letting all owners know it.
   void on_joined(WorkerId worker, bool beginning = false);
 
   /// Both at once, for many: those that `left`, whom nobody waits for any more, and those that then
@@ -98,6 +100,8 @@ class Coordinator {
   std::map<Step, std::size_t> standing_;
   /// The slowest of them when who waits was last looked at.
   Step reviewed_ = 0;
+  /// The highest step that anyone was let make.
+  Step frontier_ = 1;
   /// Someone has come to the end.
   bool ended_ = false;
   bool stopping_ = false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -42,6 +43,9 @@ struct Push {
   /// the range.
   std::uint64_t samples_sum;
   Slice update;
+  /// Bulk-synchronous jobs: there is no update; the worker has joined, and takes part in all rounds
+  /// after `step`.
+  bool enters = false;
   /// The epoch since which the range has the owners that the worker knows; others refuse it.
   Epoch view = 0;
 };
@@ -125,6 +129,13 @@ struct LedgerEntry {
   bool operator==(const LedgerEntry&) const = default;
 };
 
+/// Bulk-synchronous jobs: a worker without whose push no round after `from` is complete.
+struct Awaited {
+  WorkerId worker = 0;
+  Incarnation life = 0;
+  Step from = 0;
+};
+
 /// All an owner knows of one range: enough to go on from.
 struct RangeState {
   RangeId range = 0;
@@ -141,6 +152,8 @@ struct RangeState {
   std::vector<LedgerEntry> ledger;
   /// Bulk-synchronous jobs, from owner to owner: what waits for its round, each worker's in order.
   std::vector<Push> gathered = {};
+  /// Absent: all workers of the job, from the first round on.
+  std::optional<std::vector<Awaited>> awaited = std::nullopt;
   /// The Snapshot it answers.
   std::uint64_t ticket = 0;
 };

@@ -19,12 +19,17 @@ Node<T>::Node(NodeOptions<T> options)
     : options_(std::move(options)), council_([&] {
         CouncilOptions council = options_.council;
         council.self = options_.self;
+        council.bulk = keeps_steps_centrally(options_.mode) &&
+                       barrier::is_bulk_synchronous(options_.worker.barrier);
         return council;
       }()) {
   options_.worker.id = options_.self.id;
   options_.worker.incarnation = options_.self.life;
   options_.worker.central = keeps_steps_centrally(options_.mode);
   options_.worker.joins = !options_.first;
+  const bool bulk =
+      options_.worker.central && barrier::is_bulk_synchronous(options_.worker.barrier);
+  options_.worker.bulk = options_.shard.bulk = bulk;
   if (options_.self.owns)
     replica_.emplace(ReplicaOptions<T>{options_.self.id, options_.shard, options_.start});
 }
@@ -294,6 +299,11 @@ void Node<T>::take(const NodeContext& context, WorkerId from, const LetterPtr& l
     if (!fits) tell(context, from);
   } else if constexpr (std::is_same_v<M, Arrived> || std::is_same_v<M, Ended>) {
     if (message.worker != from) return;
+    if constexpr (std::is_same_v<M, Ended>)
+      run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
+        replica.on(c, message);
+        return true;
+      });
     run_coordinator(context, [&](Coordinator& all, const Context& c) { all.on(c, message); });
   } else if constexpr (Takes<Worker, M>) {
     run_worker(context, [&](Worker& worker, const Context& c) { worker.on(c, message); });

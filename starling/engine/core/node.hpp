@@ -50,8 +50,8 @@ struct NodeOptions {
   Mode mode = Mode::peer;
   /// The member that keeps the steps, in central mode.
   WorkerId coordinator = 0;
-  /// As a worker's, where this member works: its barrier, its last step, whether it plans. Id, life
-  /// and whom it deals with are the node's to say.
+  /// As a worker's, where this member works: its barrier, its last step, whether it plans. Id,
+  /// life, rounds and whom it deals with are the node's to say.
   WorkerOptions worker;
   /// As a shard's, where this member owns ranges, but for the ranges.
   ShardOptions<T> shard;

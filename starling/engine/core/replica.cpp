@@ -26,8 +26,7 @@ void Replica<T>::on_configuration(const ReplicaContext& context, const Configura
     std::erase_if(part.pending, [&](const Pending& waiting) {
       return !next.contains(waiting.worker, waiting.ack.incarnation);
     });
-    if (part.view != ownership.view)
-      begin_view(context, r, ownership, former == 0 && next.epoch == 1);
+    if (part.view != ownership.view) begin_view(context, r, next, former == 0 && next.epoch == 1);
   }
 }
 
@@ -39,11 +38,16 @@ void Replica<T>::give_up(RangeId range) {
 }
 
 template <class T>
-void Replica<T>::begin_view(const ReplicaContext& context, RangeId range,
-                            const Ownership& ownership, bool founding) {
+void Replica<T>::begin_view(const ReplicaContext& context, RangeId range, const Configuration& next,
+                            bool founding) {
+  const Ownership& ownership = next.ranges[range];
   Part& part = parts_[range];
   if (founding) {
-    shard_.take_in(options_.start->at(range));
+    RangeState start = options_.start->at(range);
+    start.awaited.emplace();
+    for (const Member& member : next.members)
+      if (member.works) start.awaited->push_back({member.id, member.life, start.round});
+    shard_.take_in(start);
     part.full = true;
     ++changes_;
   }
@@ -58,7 +62,12 @@ void Replica<T>::begin_view(const ReplicaContext& context, RangeId range,
   STARLING_CHECK(part.full);
   for (const RangeOwner& owner : ownership.owners)
     if (owner.id != options_.self) part.copies.push_back({owner.id, founding, 0});
-  if (founding || part.copies.empty()) return;
+  if (founding) return;
+  if (options_.shard.bulk)  // who is awaited changes with the view, and copies begin with that
+    shard_.keep_awaiting(context.core, range, [&](WorkerId worker, Incarnation life) {
+      return next.contains(worker, life);
+    });
+  if (part.copies.empty()) return;
   const auto state = std::make_shared<const RangeState>(shard_.hand_over(range));
   for (const Copy& copy : part.copies) context.out.emplace_back(copy.id, Install{part.view, state});
 }
@@ -73,7 +82,7 @@ bool Replica<T>::on(const ReplicaContext& context, const std::shared_ptr<const P
   if (receipt == Receipt::taken && !part.copies.empty()) {
     ++part.number;
     for (const Copy& copy : part.copies)
-      context.out.emplace_back(copy.id, Forward{part.view, part.number, push});
+      context.out.emplace_back(copy.id, Forward{push->range, part.view, part.number, push});
   }
   // One that came before may have been taken in a former view, or wait for its copies still: it is
   // held by all when all is that was taken up to now.
@@ -92,6 +101,18 @@ bool Replica<T>::on(const ReplicaContext& context, const Pull& pull) {
 }
 
 template <class T>
+void Replica<T>::on(const ReplicaContext& context, const Ended& ended) {
+  if (!options_.shard.bulk) return;
+  for (RangeId r = 0; r < parts_.size(); ++r) {
+    Part& part = parts_[r];
+    if (!part.primary || !shard_.end(context.core, r, ended.worker)) continue;
+    ++part.number;
+    for (const Copy& copy : part.copies)
+      context.out.emplace_back(copy.id, Forward{r, part.view, part.number, nullptr, ended.worker});
+  }
+}
+
+template <class T>
 bool Replica<T>::on(const ReplicaContext& context, WorkerId from, const Install& install) {
   const RangeId range = install.state->range;
   Part& part = parts_.at(range);
@@ -107,13 +128,16 @@ bool Replica<T>::on(const ReplicaContext& context, WorkerId from, const Install&
 
 template <class T>
 bool Replica<T>::on(const ReplicaContext& context, WorkerId from, const Forward& forward) {
-  const RangeId range = forward.push->range;
+  const RangeId range = forward.range;
   Part& part = parts_.at(range);
   if (part.view != forward.view || part.leader != from || part.primary) return false;
   if (!part.installed || forward.number <= part.number) return true;
   STARLING_CHECK(forward.number == part.number + 1);
   // The same state and the same push: what the primary took is taken here.
-  STARLING_CHECK(shard_.take(context.core, *forward.push) == Receipt::taken);
+  if (forward.push)
+    STARLING_CHECK(shard_.take(context.core, *forward.push) == Receipt::taken);
+  else
+    STARLING_CHECK(shard_.end(context.core, range, forward.ended));
   part.number = forward.number;
   context.out.emplace_back(from, Held{range, part.view, part.number});
   return true;

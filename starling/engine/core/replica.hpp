@@ -22,11 +22,15 @@ struct Install {
   Epoch view;
   std::shared_ptr<const RangeState> state;
 };
-/// Primary to the other owners: what it has taken next in this view, counted from 1.
+/// Primary to the other owners: what it has taken next in this view, counted from 1: a push, or in
+/// bulk-synchronous jobs the end of a worker.
 struct Forward {
+  RangeId range;
   Epoch view;
   std::uint64_t number;
   std::shared_ptr<const Push> push;
+  /// Where there is no push.
+  WorkerId ended = 0;
 };
 /// To the primary: I hold the range in this view up to and with `number`.
 struct Held {
@@ -66,6 +70,8 @@ class Replica {
   /// Requires: the push is its sender's own, and the sender a member in the life it names.
   [[nodiscard]] bool on(const ReplicaContext& context, const std::shared_ptr<const Push>& push);
   [[nodiscard]] bool on(const ReplicaContext& context, const Pull& pull);
+  /// Requires: the worker's own word. Bulk-synchronous jobs only.
+  void on(const ReplicaContext& context, const Ended& ended);
   [[nodiscard]] bool on(const ReplicaContext& context, WorkerId from, const Install& install);
   [[nodiscard]] bool on(const ReplicaContext& context, WorkerId from, const Forward& forward);
   [[nodiscard]] bool on(const ReplicaContext& context, WorkerId from, const Held& held);
@@ -108,7 +114,7 @@ class Replica {
   };
 
   void give_up(RangeId range);
-  void begin_view(const ReplicaContext& context, RangeId range, const Ownership& ownership,
+  void begin_view(const ReplicaContext& context, RangeId range, const Configuration& next,
                   bool founding);
   /// Everyone in the view holds everything up to `number`.
   [[nodiscard]] static bool everywhere(const Part& part, std::uint64_t number);

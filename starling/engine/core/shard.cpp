@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "starling/base/check.hpp"
 #include "starling/models/kernels.hpp"
@@ -60,7 +61,6 @@ Shard<T>::Shard(ShardOptions<T> options)
       due_(options_.due),
       position_(options_.layout->ranges.size(), nowhere) {
   if (options_.workers_max == 0) options_.workers_max = options_.workers;
-  running_.resize(options_.workers_max, true);
   for (const RangeState& state : options_.ranges) take_in(state);
   options_.ranges.clear();
 }
@@ -85,6 +85,12 @@ void Shard<T>::take_in(const RangeState& state) {
   if (options_.bulk) {
     held.gathered.resize(options_.workers_max);
     for (const Push& push : state.gathered) held.gathered.at(push.worker).push_back(push);
+    held.awaited.resize(options_.workers_max);
+    if (state.awaited)
+      for (const Awaited& awaited : *state.awaited) held.awaited.at(awaited.worker) = awaited;
+    else
+      for (WorkerId worker = 0; worker < options_.workers; ++worker)
+        held.awaited[worker] = Awaited{worker, held.ledger[worker].incarnation, 0};
     held.missing = count_missing(held);
   }
   if (holds(state.range)) {
@@ -176,6 +182,7 @@ template <class T>
 Receipt Shard<T>::take(const Context& context, const Push& push) {
   if (!takes(push)) return Receipt::refused;
   Held& range = held(push.range);
+  if (options_.bulk && push.enters) return enter(context, push, range);
   LedgerEntry& last = range.ledger.at(push.worker);
   if (push.incarnation < last.incarnation) return Receipt::refused;  // that life was replaced
   if (push.incarnation > last.incarnation) {
@@ -219,23 +226,34 @@ void Shard<T>::count(const Push& push, Held& range) {
 template <class T>
 void Shard<T>::gather(const Context& context, const Push& push, Held& range) {
   auto& queue = range.gathered[push.worker];
-  if (queue.empty() && running_[push.worker]) --range.missing;
+  if (queue.empty() && takes_part(range, push.worker)) --range.missing;
   queue.push_back(push);
   complete_rounds(context, push.range, range);
 }
 
+/// True where the next round needs a push of `worker`.
 template <class T>
-std::size_t Shard<T>::count_missing(const Held& range) const {
+bool Shard<T>::takes_part(const Held& range, WorkerId worker) {
+  return range.awaited[worker] && range.awaited[worker]->from <= range.round;
+}
+
+template <class T>
+std::size_t Shard<T>::count_missing(const Held& range) {
   std::size_t missing = 0;
-  for (WorkerId worker = 0; worker < running_.size(); ++worker)
-    missing += running_[worker] && range.gathered[worker].empty() ? 1 : 0;
+  for (WorkerId worker = 0; worker < range.awaited.size(); ++worker)
+    missing += takes_part(range, worker) && range.gathered[worker].empty() ? 1 : 0;
   return missing;
 }
 
 template <class T>
 void Shard<T>::complete_rounds(const Context& context, RangeId id, Held& range) {
   const auto is_filled = [](const auto& queue) { return !queue.empty(); };
-  while (range.missing == 0 && std::ranges::any_of(range.gathered, is_filled)) {
+  // Where all who took part are gone, those who joined behind them still need the round to end.
+  const auto is_behind = [&](const auto& awaited) {
+    return awaited && awaited->from > range.round;
+  };
+  while (range.missing == 0 && (std::ranges::any_of(range.gathered, is_filled) ||
+                                std::ranges::any_of(range.awaited, is_behind))) {
     apply_round(id, range);
     range.missing = count_missing(range);
     for (const Pull& pull : range.parked)
@@ -357,13 +375,45 @@ void Shard<T>::on_left(const Context& context, WorkerId worker) {
 
 template <class T>
 void Shard<T>::worker_gone(const Context& context, WorkerId worker) {
-  if (!running_.at(worker)) return;
-  running_[worker] = false;
   if (!options_.bulk) return;
-  for (std::size_t i = 0; i < held_.size(); ++i) {
-    if (held_[i].gathered[worker].empty()) --held_[i].missing;
-    complete_rounds(context, ranges_[i], held_[i]);
+  for (const RangeId range : ranges_) end(context, range, worker);
+}
+
+template <class T>
+bool Shard<T>::end(const Context& context, RangeId id, WorkerId worker) {
+  Held& range = held(id);
+  if (!std::exchange(range.awaited.at(worker), std::nullopt)) return false;
+  range.missing = count_missing(range);
+  complete_rounds(context, id, range);
+  return true;
+}
+
+template <class T>
+void Shard<T>::keep_awaiting(const Context& context, RangeId id,
+                             const std::function<bool(WorkerId, Incarnation)>& lives) {
+  Held& range = held(id);
+  for (auto& awaited : range.awaited) {
+    if (!awaited || lives(awaited->worker, awaited->life)) continue;
+    std::erase_if(range.parked, [&](const Pull& pull) { return pull.worker == awaited->worker; });
+    awaited.reset();
   }
+  range.missing = count_missing(range);
+  complete_rounds(context, id, range);
+}
+
+/// A worker joins in: nothing of what it brings is in a round yet.
+template <class T>
+Receipt Shard<T>::enter(const Context& context, const Push& push, Held& range) {
+  LedgerEntry& last = range.ledger[push.worker];
+  if (push.incarnation < last.incarnation) return Receipt::refused;
+  auto& awaited = range.awaited[push.worker];
+  if (awaited && awaited->life == push.incarnation) return Receipt::known;
+  last.incarnation = push.incarnation;
+  last.step = std::max(last.step, push.step);
+  awaited = Awaited{push.worker, push.incarnation, push.step};
+  range.missing = count_missing(range);
+  complete_rounds(context, push.range, range);
+  return Receipt::taken;
 }
 
 template <class T>
@@ -408,6 +458,11 @@ RangeState Shard<T>::hand_over(RangeId range) {
   copy.ledger = all.ledger;
   for (const auto& queue : all.gathered)
     copy.gathered.insert(copy.gathered.end(), queue.begin(), queue.end());
+  if (options_.bulk) {
+    copy.awaited.emplace();
+    for (const auto& awaited : all.awaited)
+      if (awaited) copy.awaited->push_back(*awaited);
+  }
   return copy;
 }
 

@@ -86,6 +86,17 @@ class Shard {
   /// As on(push), but for the answer.
   [[nodiscard]] Receipt take(const Context& context, const Push& push);
 
+  /// Bulk only: awaits no pushes but those of `lives` any more; rounds are completed without the
+  /// others. Requires: holds it.
+  void keep_awaiting(const Context& context, RangeId range,
+                     const std::function<bool(WorkerId, Incarnation)>& lives);
+  /// Bulk only: `worker` has made its last step; false where it was not awaited.
+  bool end(const Context& context, RangeId range, WorkerId worker);
+  /// Bulk only: pushes that wait for their round, by worker. Requires: holds it.
+  [[nodiscard]] const std::vector<std::vector<Push>>& gathered(RangeId range) const {
+    return held_[position_[range]].gathered;
+  }
+
   /// All there is of a range, for another owner: what waits for its round too. Requires: holds it.
   [[nodiscard]] RangeState hand_over(RangeId range);
   /// Takes a range in, in place of what was held of it; reads that were put off are dropped.
@@ -122,6 +133,8 @@ class Shard {
     /// none there yet.
     std::vector<std::vector<Push>> gathered;
     std::size_t missing = 0;
+    /// Bulk only, by worker: whether, in which life and after which round its push is awaited.
+    std::vector<std::optional<Awaited>> awaited = {};
     /// Bulk only: reads that wait for a round, at most one a worker.
     std::vector<Pull> parked;
   };
@@ -140,7 +153,9 @@ class Shard {
   void apply_piece(RangeId range, Held& held, std::size_t from, std::span<const T> update,
                    double weight);
   [[nodiscard]] RangeState state(RangeId range, const Held& held, std::uint64_t ticket) const;
-  [[nodiscard]] std::size_t count_missing(const Held& held) const;
+  [[nodiscard]] static std::size_t count_missing(const Held& held);
+  [[nodiscard]] static bool takes_part(const Held& held, WorkerId worker);
+  Receipt enter(const Context& context, const Push& push, Held& held);
   void worker_gone(const Context& context, WorkerId worker);
 
   ShardOptions<T> options_;
@@ -150,8 +165,6 @@ class Shard {
   std::vector<std::uint32_t> position_;
   std::vector<RangeId> ranges_;
   std::vector<Held> held_;
-  /// Workers that may still push.
-  std::vector<bool> running_;
   std::vector<T> mean_;
   std::vector<bool> touched_;
 };

@@ -53,9 +53,22 @@ void Worker::enter(const Context& context) {
 
 void Worker::begin_at(const Context& context, Step first) {
   step_ = std::min(first, options_.last);
+  if (options_.bulk && step_ < options_.last) return push_entry(context);
   tell_waiters(context);
   if (stopping_ || step_ >= options_.last) return finish(context);
   begin_step(context);
+}
+
+/// Where rounds are gathered, every range must know of the worker before it counts: its first step
+/// brings nothing but its name.
+void Worker::push_entry(const Context& context) {
+  is_entry_ = true;
+  step_began_ = context.now;
+  update_ = {};
+  for (RangeId range = 0; range < position_.size(); ++range) update_.parts.push_back({range, {}});
+  unheld_.assign(update_.parts.size(), true);
+  missing_ = update_.parts.size();
+  push(context);
 }
 
 void Worker::begin_step(const Context& context) {
@@ -109,7 +122,7 @@ void Worker::send_push(const Context& context, std::size_t part) const {
   const auto& [range, values] = update_.parts[part];
   context.send(ToOwner{(*options_.owner_of)[range]},
                Push{options_.id, options_.incarnation, range, step_ + 1, update_.samples,
-                    samples_ + update_.samples, values, view(range)});
+                    samples_ + update_.samples, values, is_entry_, view(range)});
 }
 
 void Worker::on(const Context& context, const Value& value) {
@@ -178,7 +191,7 @@ void Worker::arrive(const Context& context) {
   ++step_;
   samples_ += update_.samples;
   update_ = {};
-  step_times_.add(context.now - step_began_);
+  if (!std::exchange(is_entry_, false)) step_times_.add(context.now - step_began_);
   tell_waiters(context);
   if (stopping_ || step_ >= options_.last) return finish(context);
   wait_began_ = context.now;

@@ -121,7 +121,7 @@ class Worker {
   [[nodiscard]] bool done() const noexcept { return phase_ == Phase::done; }
   /// False until it knows its first step.
   [[nodiscard]] bool begun() const noexcept {
-    return phase_ != Phase::idle && phase_ != Phase::entering;
+    return phase_ != Phase::idle && phase_ != Phase::entering && !is_entry_;
   }
   [[nodiscard]] const WorkerOptions& options() const noexcept { return options_; }
   /// Draws and passes of a sampled barrier asked of others; zero in central mode.
@@ -132,6 +132,7 @@ class Worker {
 
   void enter(const Context& context);
   void begin_at(const Context& context, Step first);
+  void push_entry(const Context& context);
   void begin_step(const Context& context);
   /// The gate has decided.
   void go_on(const Context& context);
@@ -157,6 +158,8 @@ class Worker {
   Step step_;
   std::uint64_t samples_;
   bool stopping_ = false;
+  /// Bulk only: what is being pushed says that the worker takes part from now on.
+  bool is_entry_ = false;
   int failures_ = 0;
 
   std::vector<RangeRows> plan_;

@@ -135,11 +135,11 @@ bool ChaosRun::may_happen(const Fault& fault) const {
 
 /// Members of the same role that mean to stay.
 std::size_t ChaosRun::count_alike(NodeId node) const {
-  const core::Member self = role(node, 1);
+  const core::Member self = job_.role(node, 1);
   std::size_t count = 0;
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
-    const core::Member other = role(id, 1);
+    const core::Member other = job_.role(id, 1);
     const bool stays =
         machine.running && !machine.wants_to_leave && machine.node->state() == Node::State::member;
     count += stays && other.works == self.works && other.owns == self.owns ? 1 : 0;

@@ -15,60 +15,13 @@ constexpr std::uint64_t events_max = 3'000'000;
 
 }  // namespace
 
-void ChaosRun::build_job() {
-  core::Layout layout;
-  const std::size_t count = 2 * lives_max;
-  auto start = std::make_shared<std::vector<core::RangeState>>();
-  auto zeros = core::Buffer::make<double>(count);
-  std::ranges::fill(zeros->as<double>(), 0.0);
-  for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-    layout.parameters.push_back({.name = "slots", .shape = {lives_max, 2}, .row_sparse = true});
-    layout.offsets.push_back(layout.size);
-    layout.ranges.push_back({layout.size, count, 2, {{r, 0, 0, count}}});
-    layout.size += count;
-    start->push_back({.range = r, .value = {zeros, 0, count, nullptr}, .slots = {}, .ledger = {}});
-    plan_.push_back({r, nullptr});
-  }
-  layout_ = std::make_shared<const core::Layout>(std::move(layout));
-  start_ = std::move(start);
-  std::vector<core::Member> members;
-  for (NodeId id = 0; id < scenario_.founders(); ++id) members.push_back(role(id, 1));
-  first_ = std::make_shared<const core::Configuration>(
-      core::first_configuration(std::move(members), scenario_.ranges, scenario_.copies));
-}
-
-core::Member ChaosRun::role(NodeId id, core::Incarnation life) const {
-  if (!core::has_servers(scenario_.mode)) return {id, life, true, true};
-  if (id < scenario_.workers) return {id, life, true, false};
-  if (id < scenario_.workers + scenario_.servers) return {id, life, false, true};
-  if (id < scenario_.founders()) return {id, life, false, false};  // the coordinator
-  return {id, life, id % 2 == 0, id % 2 == 1};
-}
-
 void ChaosRun::begin_life(NodeId id, bool founding) {
   Machine& machine = machines_[id];
-  const core::Member self = role(id, machine.life + 1);
-  core::NodeOptions<double> options;
-  options.self = self;
-  options.mode = scenario_.mode;
-  options.coordinator = scenario_.coordinator();
-  options.worker.last = scenario_.steps;
-  options.worker.plans = true;
-  options.worker.barrier = scenario_.barrier;
-  options.worker.recheck = scenario_.recheck;
-  options.shard.layout = layout_;
-  options.shard.applier = core::Merge<double>{
-      [](const core::MergeSite&, std::span<double> value, std::span<const double> update) {
-        for (std::size_t i = 0; i < value.size(); ++i) value[i] += update[i];
-      }};
-  options.shard.workers = scenario_.workers;
-  options.shard.workers_max = nodes_max;
-  options.start = start_;
-  if (founding) options.first = first_;
+  const core::Member self = job_.role(id, machine.life + 1);
+  std::vector<core::WorkerId> doors;
   for (NodeId other = 0; other < nodes_max; ++other)
-    if (other != id && machines_[other].running) options.doors.push_back(other);
-  options.council.copies = scenario_.copies;
-  auto node = std::make_unique<Node>(std::move(options));
+    if (other != id && machines_[other].running) doors.push_back(other);
+  auto node = std::make_unique<Node>(job_.options(self, founding, std::move(doors)));
   const auto slot = witness_.on_birth(self, node.get());
   if (!slot) return;
   machine.node = std::move(node);
@@ -175,10 +128,10 @@ void ChaosRun::happen_to(Machine& machine, Event& event) {
         node.on_timer(context, event.key);
         break;
       case Event::Kind::plan:
-        node.on_plan(context, event.step, plan_);
+        node.on_plan(context, event.step, job_.plan());
         break;
       default:
-        node.on_update(context, event.step, update(machine.slot, event.step));
+        node.on_update(context, event.step, job_.update(machine.slot, event.step));
     }
   });
 }
@@ -236,21 +189,6 @@ void ChaosRun::carry_out(NodeId id, const core::Excluded&) {
   ++births_;
   queue_.push(now() + Time{static_cast<Time::rep>(random_.below(20'000'000))},
               Event{.kind = Event::Kind::birth, .node = id});
-}
-
-/// One more step of the life `slot`: its count rises by 1, its sum by the step's number.
-core::Update ChaosRun::update(std::size_t slot, core::Step step) const {
-  core::Update update;
-  update.samples = 1;
-  auto values = core::Buffer::make<double>(2);
-  values->as<double>()[0] = 1;
-  values->as<double>()[1] = static_cast<double>(step + 1);
-  const std::shared_ptr<const core::Buffer> shared = std::move(values);
-  const auto rows =
-      std::make_shared<const std::vector<std::uint32_t>>(1, static_cast<std::uint32_t>(slot));
-  for (core::RangeId r = 0; r < scenario_.ranges; ++r)
-    update.parts.push_back({r, {shared, 0, 2, rows}});
-  return update;
 }
 
 }  // namespace starling::sim::detail

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "starling/engine/sim/chaos.hpp"
+#include "starling/engine/sim/chaos_job.hpp"
 #include "starling/engine/sim/network.hpp"
 #include "starling/engine/sim/promise.hpp"
 #include "starling/engine/sim/queue.hpp"
@@ -71,9 +72,8 @@ class ChaosRun : public ChaosWorld {
         witness_(scenario),
         random_(Random::stream(scenario.seed, 1)),
         network_(link(scenario), mix(scenario.seed)),
-        machines_(nodes_max) {
-    build_job();
-  }
+        machines_(nodes_max),
+        job_(scenario) {}
 
   ChaosReport run();
 
@@ -99,8 +99,6 @@ class ChaosRun : public ChaosWorld {
     return options;
   }
 
-  void build_job();
-  [[nodiscard]] core::Member role(NodeId id, core::Incarnation life) const;
   void begin_life(NodeId id, bool founding);
   void end_life(NodeId id);
 
@@ -116,7 +114,6 @@ class ChaosRun : public ChaosWorld {
   void carry_out(NodeId, const core::Done&) {}
   void carry_out(NodeId id, const core::Fail& fail);
   void carry_out(NodeId id, const core::Excluded&);
-  [[nodiscard]] core::Update update(std::size_t slot, core::Step step) const;
 
   void begin_fault(std::uint32_t index);
   void end_fault(std::uint32_t index);
@@ -141,10 +138,7 @@ class ChaosRun : public ChaosWorld {
   Network network_;
   Queue<Event> queue_;
   std::vector<Machine> machines_;
-  std::shared_ptr<const core::Layout> layout_;
-  std::shared_ptr<const std::vector<core::RangeState>> start_;
-  core::ConfigurationPtr first_;
-  std::vector<core::RangeRows> plan_;
+  const ChaosJob job_;
 
   std::vector<bool> under_way_;
   std::uint32_t pending_faults_ = 0;

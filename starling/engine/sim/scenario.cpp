@@ -33,6 +33,8 @@ barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t worke
       return barrier::sampled(barrier::Ssp{staleness}, beta);
     case 2:
       return {barrier::Asp{}, std::nullopt};
+    case 3:
+      return {barrier::Bsp{}, std::nullopt};
     default:
       return {barrier::Ssp{staleness}, std::nullopt};
   }
@@ -270,9 +272,6 @@ Result<void> check(const Scenario& scenario) {
   if (auto valid = core::check(scenario.mode, scenario.barrier, scenario.recheck, scenario.workers);
       !valid)
     return valid;
-  if (barrier::is_bulk_synchronous(scenario.barrier))
-    return Error{"barrier " + barrier::print(scenario.barrier) +
-                 ": rounds are not replicated yet; valid: asp, ssp, pbsp, pssp"};
   if (core::has_servers(scenario.mode) == (scenario.servers == 0))
     return Error{"servers=" + std::to_string(scenario.servers) + " in mode " +
                  core::print(scenario.mode) + "; valid: 0 in peer mode, at least 1 in the others"};

@@ -122,18 +122,28 @@ const Witness::Node* Witness::full_owner(core::RangeId range, const core::RangeO
   return node->replica()->is_full(range) ? node : nullptr;
 }
 
+/// Steps of a life that are in a range, or wait for their round there.
+Step Witness::count_held(const Node& node, std::size_t slot, core::RangeId range) const {
+  const auto& shard = node.replica()->shard();
+  auto count = static_cast<Step>(shard.value(range)[2 * slot]);
+  if (shard.gathered(range).empty()) return count;
+  const core::Member& member = lives_[slot].member;
+  for (const core::Push& push : shard.gathered(range)[member.id])
+    count += push.incarnation == member.life && !push.update.empty() ? 1 : 0;
+  return count;
+}
+
 /// `slot` was told that its push is held: it must be, by every full owner.
 void Witness::expect_held(std::size_t slot, core::RangeId range, Step step) {
   Step& known = acknowledged(slot, range);
-  if (step <= known) return;
+  if (step <= known || !lives_[slot].begun) return;
   known = step;
   std::size_t holders = 0;
   for (const core::RangeOwner& owner : latest()->ranges[range].owners) {
     const Node* node = full_owner(range, owner);
     if (node == nullptr) continue;
     ++holders;
-    const auto value = node->replica()->shard().value(range);
-    if (value[2 * slot] < static_cast<double>(step - lives_[slot].first))
+    if (count_held(*node, slot, range) < step - lives_[slot].first)
       violate("step " + std::to_string(step) + " of worker " + life_name(slot) +
               " was acknowledged and is not in range " + std::to_string(range) + " at node " +
               std::to_string(owner.id));
@@ -152,7 +162,8 @@ void Witness::inspect(NodeId id, core::RangeId range, bool must_hold) {
     if (value[2 * slot + 1] != sum_of_steps(life.first, count))
       violate("range " + std::to_string(range) + " at node " + std::to_string(id) +
               " does not hold each step of worker " + life_name(slot) + " once");
-    if (must_hold && life.first + count < acknowledged(slot, range))
+    if (must_hold &&
+        life.first + count_held(*places_[id].node, slot, range) < acknowledged(slot, range))
       violate("range " + std::to_string(range) + " at node " + std::to_string(id) +
               " has lost step " + std::to_string(acknowledged(slot, range)) + " of worker " +
               life_name(slot));

@@ -107,6 +107,8 @@ class Witness {
   void on_configuration(Place& place);
   void follow_worker(NodeId id, Place& place);
   void inspect(NodeId id, core::RangeId range, bool must_hold);
+  [[nodiscard]] core::Step count_held(const Node& node, std::size_t slot,
+                                      core::RangeId range) const;
   void expect_held(std::size_t slot, core::RangeId range, core::Step step);
   void judge_pass(NodeId id, core::Step step);
   /// Empty where the draw lets a worker pass.
