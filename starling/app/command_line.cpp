@@ -181,9 +181,10 @@ std::string train_footer(const Contents& contents) {
 std::string sim_footer(const Contents& contents) {
   return "\nBarriers:\n" + barriers_list(contents) +
          "\nWith a job file, the job is simulated: its workers, mode, barrier, recheck, stragglers "
-         "and limits\ncount, and its delay is the step time; what is about data and models does "
-         "not,\nbut at --level protocol. Keys that only a simulation has stand below [sim] there. "
-         "Flags override\nthe file.\n"
+         "and limits\ncount, and its delay is the step time; what is about data and models counts "
+         "at\n--level protocol only. Keys that only a simulation has stand below [sim] there. "
+         "Flags "
+         "override\nthe file.\n"
          "Without one: the published simulation, five barriers side by side. The same seed prints "
          "the\nsame bytes, on any number of threads.";
 }

@@ -54,12 +54,12 @@ std::string settings(const Plot& plot) {
       "set key {}\n",
       quoted(identifier(plot.name)), quoted(plot.title), quoted(plot.x), quoted(plot.y),
       has_long_names(plot) ? "below" : "outside right top vertical");
-  if (plot.log_x) text += "set logscale x\n";
-  if (plot.log_y) text += "set logscale y\n";
+  text += plot.log_x ? "set logscale x\n" : "set xrange [0:*]\n";
+  text += plot.log_y ? "set logscale y\n" : "set yrange [0:*]\n";
   if (plot.style != PlotStyle::stacked) return text;
   text +=
       "set style data histograms\nset style histogram rowstacked\nset style fill solid 0.8\n"
-      "set boxwidth 0.7\nset yrange [0:*]\nset xtics (";
+      "set boxwidth 0.7\nset xrange [*:*]\nset xtics (";
   for (std::size_t i = 0; i < plot.labels.size(); ++i)
     text += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(plot.labels[i]), i);
   return text + ") rotate by -25\n";
