@@ -21,7 +21,10 @@ class Buffer {
   /// `count` elements of T, uninitialised.
   template <class T>
   static std::shared_ptr<Buffer> make(std::size_t count) {
-    return std::shared_ptr<Buffer>{new Buffer{count, sizeof(T)}};
+    return make(count, sizeof(T));
+  }
+  static std::shared_ptr<Buffer> make(std::size_t count, std::size_t element_bytes) {
+    return std::shared_ptr<Buffer>{new Buffer{count, element_bytes}};
   }
 
   /// A copy of `values`.
@@ -44,6 +47,14 @@ class Buffer {
     return {static_cast<const T*>(memory_.get()), count_};
   }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
+  [[nodiscard]] std::size_t element_bytes() const noexcept { return element_bytes_; }
+  /// The elements as they lie in memory.
+  [[nodiscard]] std::span<std::byte> bytes() noexcept {
+    return {static_cast<std::byte*>(memory_.get()), count_ * element_bytes_};
+  }
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    return {static_cast<const std::byte*>(memory_.get()), count_ * element_bytes_};
+  }
 
  private:
   struct Free {
@@ -77,6 +88,12 @@ struct Slice {
   template <class T>
   [[nodiscard]] std::span<const T> as() const {
     return buffer ? std::as_const(*buffer).as<T>().subspan(offset, count) : std::span<const T>{};
+  }
+  /// Its elements as they lie in memory.
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    if (!buffer) return {};
+    const std::size_t width = buffer->element_bytes();
+    return std::as_const(*buffer).bytes().subspan(offset * width, count * width);
   }
 };
 

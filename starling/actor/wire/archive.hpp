@@ -1,0 +1,220 @@
+/// cereal archives for what comes from the network: little-endian, fixed width, bounded by the
+/// bytes that are there. Decoding never allocates more than a small multiple of them, knows no
+/// pointers, refuses what is left over, and throws DecodeError for whatever no Encoder writes.
+///
+/// Tensors do not pass through the archive: an Encoder collects their bytes beside it, in order,
+/// and a Decoder takes them from there.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cereal/cereal.hpp>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace starling::wire {
+
+using Bytes = std::vector<std::byte>;
+
+class DecodeError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+static_assert(std::endian::native == std::endian::little,
+              "numbers are written as they lie in memory");
+
+/// A run of tensor bytes to be sent, and what keeps them alive.
+struct Attachment {
+  std::shared_ptr<const void> owner;
+  std::span<const std::byte> bytes;
+};
+
+class Encoder : public cereal::OutputArchive<Encoder, cereal::AllowEmptyClassElision> {
+ public:
+  explicit Encoder(Bytes& out) : OutputArchive(this), out_(out) {}
+
+  void put(const void* data, std::size_t size) {
+    const auto* first = static_cast<const std::byte*>(data);
+    out_.insert(out_.end(), first, first + size);
+  }
+  void attach(Attachment attachment) { attachments_.push_back(std::move(attachment)); }
+  [[nodiscard]] std::vector<Attachment>& attachments() noexcept { return attachments_; }
+
+ private:
+  Bytes& out_;
+  std::vector<Attachment> attachments_;
+};
+
+class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElision> {
+ public:
+  explicit Decoder(std::span<const std::byte> in, std::span<const std::byte> attached = {})
+      : InputArchive(this), in_(in), attached_(attached) {}
+
+  void get(void* data, std::size_t size) {
+    if (size > in_.size()) throw DecodeError{"ends too early"};
+    if (size > 0) std::memcpy(data, in_.data(), size);
+    in_ = in_.subspan(size);
+  }
+  /// The next `size` attached bytes.
+  std::span<const std::byte> take_attached(std::size_t size) {
+    if (size > attached_.size()) throw DecodeError{"lacks values"};
+    const auto bytes = attached_.first(size);
+    attached_ = attached_.subspan(size);
+    return bytes;
+  }
+  /// A count of elements that take `least` bytes each at least.
+  std::size_t get_count(std::size_t least) {
+    std::uint32_t count = 0;
+    get(&count, sizeof count);
+    if (least > 0 && count > in_.size() / least) throw DecodeError{"announces more than it holds"};
+    return count;
+  }
+  /// Throws where anything is left.
+  void finish() const {
+    if (!in_.empty() || !attached_.empty()) throw DecodeError{"holds more than it says"};
+  }
+
+ private:
+  std::span<const std::byte> in_;
+  std::span<const std::byte> attached_;
+};
+
+template <class A>
+inline constexpr bool is_encoder = std::is_same_v<A, Encoder>;
+
+/// Bytes that a T takes at least: those of one whose containers are empty.
+template <class T>
+std::size_t least_size() {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return sizeof(T);
+  } else {
+    static const std::size_t size = [] {
+      Bytes bytes;
+      Encoder encoder{bytes};
+      encoder(T{});
+      return bytes.size();
+    }();
+    return size;
+  }
+}
+
+inline std::uint32_t count_of(std::size_t size) {
+  if (size > UINT32_MAX) throw std::length_error{"too long for the wire"};
+  return static_cast<std::uint32_t>(size);
+}
+
+}  // namespace starling::wire
+
+namespace cereal {
+
+namespace starling_wire = starling::wire;
+
+template <class T>
+requires std::is_arithmetic_v<T>
+void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive, const T& value) {
+  archive.put(&value, sizeof value);
+}
+template <class T>
+requires std::is_arithmetic_v<T>
+void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    std::uint8_t byte = 0;
+    archive.get(&byte, 1);
+    if (byte > 1) throw starling_wire::DecodeError{"holds a truth value that is none"};
+    value = byte == 1;
+  } else {
+    archive.get(&value, sizeof value);
+  }
+}
+
+inline void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive, const std::string& text) {
+  archive(starling_wire::count_of(text.size()));
+  archive.put(text.data(), text.size());
+}
+inline void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::string& text) {
+  text.resize(archive.get_count(1));
+  archive.get(text.data(), text.size());
+}
+
+template <class T>
+void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive, const std::vector<T>& values) {
+  archive(starling_wire::count_of(values.size()));
+  if constexpr (std::is_arithmetic_v<T>) {
+    archive.put(values.data(), values.size() * sizeof(T));
+  } else {
+    for (const T& value : values) archive(value);
+  }
+}
+template <class T>
+void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::vector<T>& values) {
+  values.resize(archive.get_count(starling_wire::least_size<T>()));
+  if constexpr (std::is_arithmetic_v<T>) {
+    archive.get(values.data(), values.size() * sizeof(T));
+  } else {
+    for (T& value : values) archive(value);
+  }
+}
+
+template <class T>
+void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive, const std::optional<T>& value) {
+  archive(value.has_value());
+  if (value) archive(*value);
+}
+template <class T>
+void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::optional<T>& value) {
+  bool is_there = false;
+  archive(is_there);
+  value.reset();
+  if (is_there) archive(value.emplace());
+}
+
+/// Shared values are sent as if they were optional: what is shared here is a copy there.
+template <class T>
+void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive,
+                               const std::shared_ptr<const T>& value) {
+  archive(value != nullptr);
+  if (value) archive(*value);
+}
+template <class T>
+void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::shared_ptr<const T>& value) {
+  bool is_there = false;
+  archive(is_there);
+  value.reset();
+  if (!is_there) return;
+  auto own = std::make_shared<T>();
+  archive(*own);
+  value = std::move(own);
+}
+
+template <class... Ts>
+void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive, const std::variant<Ts...>& value) {
+  static_assert(sizeof...(Ts) < 256);
+  archive(static_cast<std::uint8_t>(value.index()));
+  std::visit([&](const auto& alternative) { archive(alternative); }, value);
+}
+template <class... Ts>
+void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::variant<Ts...>& value) {
+  std::uint8_t index = 0;
+  archive(index);
+  if (index >= sizeof...(Ts)) throw starling_wire::DecodeError{"is of an unknown kind"};
+  const auto load = [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (void)((I == index ? (archive(value.template emplace<I>()), true) : false) || ...);
+  };
+  load(std::index_sequence_for<Ts...>{});
+}
+
+}  // namespace cereal
+
+CEREAL_SETUP_ARCHIVE_TRAITS(starling::wire::Decoder, starling::wire::Encoder)

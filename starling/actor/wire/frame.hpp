@@ -1,0 +1,58 @@
+/// What travels between nodes: a head and, where there are tensors, their bytes behind it.
+///
+///     head   magic "St", version, kind, then the fields of the message (archive.hpp)
+///     body   the elements of its tensors, one after the other, as they lie in memory
+///
+/// Whatever bytes come, decoding ends with a message or an Error, allocates at most a small
+/// multiple of them, and never crashes; what it means is for whoever takes the message to judge.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "starling/actor/wire/archive.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/core/letter.hpp"
+
+namespace starling::wire {
+
+/// Nodes of another version are refused with a message.
+inline constexpr std::uint8_t version = 1;
+
+/// What a frame holds.
+enum class Kind : std::uint8_t {
+  /// A packet of a job's members.
+  envelope = 1,
+  /// What nodes say to one another (control.hpp).
+  control = 2,
+};
+
+/// Names a job in all of a cluster; drawn at random.
+using JobId = std::uint64_t;
+
+/// A frame to be sent. The body's parts are shared, not copied.
+struct Frame {
+  Bytes head;
+  std::vector<Attachment> body;
+
+  [[nodiscard]] std::size_t body_size() const noexcept;
+};
+
+/// A frame as it came.
+struct FrameView {
+  std::span<const std::byte> head;
+  std::span<const std::byte> body;
+};
+
+struct JobEnvelope {
+  JobId job = 0;
+  core::Envelope envelope;
+};
+
+[[nodiscard]] Frame encode(JobId job, const core::Envelope& envelope);
+[[nodiscard]] Result<JobEnvelope> decode_envelope(const FrameView& frame);
+
+/// The kind of a frame of this version; an Error says what else it is.
+[[nodiscard]] Result<Kind> kind_of(const FrameView& frame);
+
+}  // namespace starling::wire

@@ -1,0 +1,103 @@
+#include "tests/actor/examples.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace starling::wire {
+namespace {
+
+using namespace core;
+
+Configuration example_configuration() {
+  return {.epoch = 7,
+          .members = {{0, 1, true, true}, {3, 2, true, false}, {9, 4, false, true}},
+          .council = {0, 3},
+          .ranges = {{5, {{0, 2, false}, {9, 5, true}}}, {7, {}}}};
+}
+
+ConfigurationPtr shared_configuration() {
+  return std::make_shared<const Configuration>(example_configuration());
+}
+
+Rows rows(std::vector<std::uint32_t> rows) {
+  return std::make_shared<const std::vector<std::uint32_t>>(std::move(rows));
+}
+
+Push example_push(Slice update) {
+  return {.worker = 3,
+          .incarnation = 2,
+          .range = 11,
+          .step = 1234567890123,
+          .samples = 32,
+          .samples_sum = 1ULL << 40U,
+          .update = std::move(update),
+          .enters = false,
+          .view = 6};
+}
+
+RangeState example_state() {
+  return {.range = 2,
+          .value = slice_of<float>({1, -2, std::numeric_limits<float>::quiet_NaN()}),
+          .slots = slice_of<float>({0, 1, 2, 3, 4, 5}),
+          .updates = 10,
+          .samples = 320,
+          .round = 5,
+          .ledger = {{1, 10, 320}, {}},
+          .gathered = {example_push(slice_of<float>({4})), example_push({})},
+          .awaited = std::vector<Awaited>{{3, 2, 5}},
+          .ticket = 9};
+}
+
+}  // namespace
+
+std::vector<Letter> example_letters() {
+  const auto push = std::make_shared<const Push>(example_push(slice_of<double>({0.5, -0.0})));
+  Push entry = example_push({});
+  entry.enters = true;
+  return {
+      shared_configuration(),
+      Pull{3, 11, 17, rows({0, 4, 5})},
+      Pull{3, 11, 17, nullptr},
+      Value{11, 17, slice_of<float>({1.5F, std::numeric_limits<float>::denorm_min()})},
+      Value{11, 17, slice_of<double>({1, 2, 3, 4}, rows({1, 3}))},
+      example_push(slice_of<float>({3, 2, 1})),
+      entry,
+      Ack{11, 18, 2, 6},
+      Ended{3, 100},
+      Arrived{3, 18},
+      Proceed{18},
+      Stop{},
+      StepQuery{3, 77},
+      StepAnswer{9, 77, 16},
+      NotifyAt{3, 77, 18},
+      CaughtUp{9, 77},
+      Install{6, std::make_shared<const RangeState>(example_state())},
+      Forward{11, 6, 4, push, 0},
+      Forward{11, 6, 5, nullptr, 3},
+      Held{11, 6, 4},
+      CouncilMessage{Ask{7}},
+      CouncilMessage{Holdings{7, {0, 1, 11}}},
+      CouncilMessage{Prepare{8, {2, 0}}},
+      CouncilMessage{Promise{8, {2, 0}, {1, 3}, shared_configuration()}},
+      CouncilMessage{Promise{8, {2, 0}, {}, nullptr}},
+      CouncilMessage{Refuse{8, {3, 3}}},
+      CouncilMessage{Accept{8, {3, 3}, shared_configuration()}},
+      CouncilMessage{Accepted{8, {3, 3}}},
+      JoinRequest{{12, 1, true, true}},
+      LeaveRequest{{3, 2, true, false}},
+      Greeting{},
+  };
+}
+
+Envelope envelope_of(const Letter* letter) {
+  Envelope envelope{.from = 3, .to = 9, .epoch = 7, .packet = {}};
+  envelope.packet.from = 2;
+  envelope.packet.to = 4;
+  envelope.packet.sequence = letter == nullptr ? 0 : 41;
+  envelope.packet.acknowledged = 39;
+  envelope.packet.held = 0b101;
+  if (letter != nullptr) envelope.packet.payload = std::make_shared<const Letter>(*letter);
+  return envelope;
+}
+
+}  // namespace starling::wire

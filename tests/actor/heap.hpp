@@ -1,0 +1,13 @@
+/// How much memory operator new has given out: this program's own counts it. One thread.
+#pragma once
+
+#include <cstddef>
+
+namespace starling::wire {
+
+/// Bytes taken now, and the most there were since reset.
+std::size_t heap_taken();
+std::size_t heap_taken_most();
+void heap_reset_most();
+
+}  // namespace starling::wire
