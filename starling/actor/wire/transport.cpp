@@ -1,0 +1,421 @@
+#include "starling/actor/wire/transport.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <zmq.hpp>
+
+namespace starling::wire {
+namespace {
+
+constexpr const char* zap_domain = "starling";
+/// Frames that ZeroMQ itself may hold for one lane: what it holds is lost when a connection breaks.
+constexpr int control_waiting_max = 256;
+constexpr int data_waiting_max = 16;
+/// Bodies of so many bytes are handed over rather than copied.
+constexpr std::size_t share_from = 4096;
+/// So many frames are received before what is to be sent has its turn.
+constexpr int receive_burst = 64;
+
+/// A number from another thread wakes the poll.
+class Wake {
+ public:
+  Wake() : descriptor_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+  ~Wake() { ::close(descriptor_); }
+  Wake(const Wake&) = delete;
+  Wake& operator=(const Wake&) = delete;
+
+  void ring() const {
+    const std::uint64_t one = 1;
+    (void)!::write(descriptor_, &one, sizeof one);
+  }
+  void hush() const {
+    std::uint64_t rings = 0;
+    (void)!::read(descriptor_, &rings, sizeof rings);
+  }
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+std::string hex(const Key& key) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : key) {
+    text += digits[byte >> 4U];
+    text += digits[byte & 15U];
+  }
+  return text;
+}
+
+std::optional<Key> key_of(std::string_view hex) {
+  Key key{};
+  if (hex.size() != 2 * key.size()) return std::nullopt;
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  for (std::size_t i = 0; i < key.size(); ++i)
+    key[i] = static_cast<std::uint8_t>(16 * digit(hex[2 * i]) + digit(hex[2 * i + 1]));
+  return key;
+}
+
+zmq::const_buffer buffer_of(const Key& key) { return zmq::buffer(key.data(), key.size()); }
+
+/// The frame's body as one message.
+zmq::message_t body_message(std::vector<Attachment>& body, std::size_t size) {
+  if (body.size() == 1 && size >= share_from) {
+    auto* owner = new std::shared_ptr<const void>{std::move(body[0].owner)};
+    // ZeroMQ only reads what it sends.
+    auto* bytes = const_cast<std::byte*>(body[0].bytes.data());
+    return {bytes, size,
+            [](void*, void* hint) { delete static_cast<std::shared_ptr<const void>*>(hint); },
+            owner};
+  }
+  zmq::message_t message{size};
+  auto* at = static_cast<std::byte*>(message.data());
+  for (const Attachment& part : body) at = std::ranges::copy(part.bytes, at).out;
+  return message;
+}
+
+/// Frames to one peer in one lane.
+class Outlet {
+ public:
+  Outlet(zmq::context_t& context, const Peer& peer, const TransportOptions& options, Lane lane)
+      : socket_(context, zmq::socket_type::dealer), queue_bytes_max_(options.queue_bytes_max) {
+    using namespace zmq::sockopt;
+    socket_.set(ipv6, true);
+    socket_.set(linger, 0);
+    // Frames wait here rather than on a connection that may never come about.
+    socket_.set(immediate, true);
+    socket_.set(sndhwm, lane == Lane::control ? control_waiting_max : data_waiting_max);
+    socket_.set(reconnect_ivl, 100);
+    socket_.set(reconnect_ivl_max, 1000);
+    socket_.set(connect_timeout, 1000);
+    socket_.set(handshake_ivl, 3000);
+    // A cut is noticed by what is not acknowledged; idle connections cost nothing.
+    socket_.set(tcp_maxrt, 1500);
+    if (options.keys) {
+      socket_.set(curve_publickey, buffer_of(options.keys->public_key));
+      socket_.set(curve_secretkey, buffer_of(options.keys->secret_key));
+      socket_.set(curve_serverkey, buffer_of(*peer.key));
+    }
+    socket_.connect(peer.address);
+  }
+
+  /// False where there is no room for it.
+  bool send(Frame&& frame) {
+    const std::size_t size = frame.head.size() + frame.body_size();
+    if (waiting_bytes_ + size > queue_bytes_max_) return false;
+    waiting_bytes_ += size;
+    waiting_.push_back(std::move(frame));
+    flush();
+    return true;
+  }
+
+  void flush() {
+    while (!waiting_.empty()) {
+      Frame& frame = waiting_.front();
+      const std::size_t body = frame.body_size();
+      const auto more = body > 0 ? zmq::send_flags::sndmore : zmq::send_flags::none;
+      if (!socket_.send(zmq::const_buffer{frame.head.data(), frame.head.size()},
+                        more | zmq::send_flags::dontwait))
+        return;
+      if (body > 0) socket_.send(body_message(frame.body, body), zmq::send_flags::dontwait);
+      waiting_bytes_ -= frame.head.size() + body;
+      waiting_.pop_front();
+    }
+  }
+
+  [[nodiscard]] bool is_waiting() const noexcept { return !waiting_.empty(); }
+  [[nodiscard]] void* handle() noexcept { return socket_.handle(); }
+
+ private:
+  zmq::socket_t socket_;
+  std::size_t queue_bytes_max_;
+  std::deque<Frame> waiting_;
+  std::size_t waiting_bytes_ = 0;
+};
+
+}  // namespace
+
+KeyPair make_keys() {
+  std::array<char, 41> public_text{};
+  std::array<char, 41> secret_text{};
+  KeyPair keys{};
+  zmq_curve_keypair(public_text.data(), secret_text.data());
+  zmq_z85_decode(keys.public_key.data(), public_text.data());
+  zmq_z85_decode(keys.secret_key.data(), secret_text.data());
+  return keys;
+}
+
+class Transport::Thread {
+ public:
+  Thread(const TransportOptions& options, Receiver receiver)
+      : options_(options), receiver_(std::move(receiver)) {
+    context_.set(zmq::ctxopt::max_sockets, static_cast<int>(2 * options.peers_max + 16));
+  }
+
+  ~Thread() {
+    stopping_ = true;
+    wake_.ring();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  Thread(const Thread&) = delete;
+  Thread& operator=(const Thread&) = delete;
+
+  Result<void> listen() {
+    using namespace zmq::sockopt;
+    try {
+      if (options_.keys) {
+        zap_ = zmq::socket_t{context_, zmq::socket_type::rep};
+        zap_.set(linger, 0);
+        zap_.bind("inproc://zeromq.zap.01");
+      }
+      router_ = zmq::socket_t{context_, zmq::socket_type::router};
+      router_.set(ipv6, true);
+      router_.set(linger, 0);
+      router_.set(backlog, 4096);
+      router_.set(handshake_ivl, 3000);
+      router_.set(rcvhwm, data_waiting_max);
+      router_.set(maxmsgsize, static_cast<std::int64_t>(options_.part_bytes_max));
+      if (options_.keys) {
+        router_.set(curve_server, true);
+        router_.set(curve_secretkey, buffer_of(options_.keys->secret_key));
+        router_.set(zmq::sockopt::zap_domain, wire::zap_domain);
+      }
+      router_.bind(options_.listen);
+      address_ = router_.get(last_endpoint);
+    } catch (const zmq::error_t& fault) {
+      return Error{"cannot listen at " + options_.listen + ": " + fault.what() +
+                   "; valid: tcp://HOST:PORT with an address of this machine and a free port"};
+    }
+    // Signals are for the program's own threads: here one would end a wait with an error.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread_ = std::thread{[this] { run(); }};
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return {};
+  }
+
+  void order(Peer peer, Lane lane, Frame frame) {
+    push(Sending{std::move(peer), lane, std::move(frame)});
+  }
+  void order_to_forget(std::string address) { push(Forgetting{std::move(address)}); }
+
+  [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  [[nodiscard]] TransportCounts counts() const { return {sent_, received_, dropped_, refused_}; }
+
+ private:
+  struct Sending {
+    Peer peer;
+    Lane lane;
+    Frame frame;
+  };
+  struct Forgetting {
+    std::string address;
+  };
+  using Order = std::variant<Sending, Forgetting>;
+
+  struct Connection {
+    Peer peer;
+    std::array<std::unique_ptr<Outlet>, 2> lanes;
+    std::uint64_t used = 0;
+  };
+
+  void push(Order order) {
+    bool first = false;
+    {
+      const std::lock_guard lock{mutex_};
+      first = orders_.empty();
+      orders_.push_back(std::move(order));
+    }
+    if (first) wake_.ring();
+  }
+
+  void run() {
+    std::vector<zmq::pollitem_t> items;
+    std::vector<Outlet*> waiting;
+    while (!stopping_) {
+      items.assign({{router_.handle(), 0, ZMQ_POLLIN, 0},
+                    {nullptr, wake_.descriptor(), ZMQ_POLLIN, 0},
+                    {options_.keys ? zap_.handle() : nullptr, wake_.descriptor(), ZMQ_POLLIN, 0}});
+      waiting.clear();
+      for (auto& [address, connection] : connections_)
+        for (auto& lane : connection.lanes)
+          if (lane && lane->is_waiting()) {
+            waiting.push_back(lane.get());
+            items.push_back({lane->handle(), 0, ZMQ_POLLOUT, 0});
+          }
+      zmq::poll(items, std::chrono::milliseconds{-1});
+      if ((items[1].revents & ZMQ_POLLIN) != 0) wake_.hush();
+      if (options_.keys && (items[2].revents & ZMQ_POLLIN) != 0) judge();
+      for (Outlet* outlet : waiting) outlet->flush();
+      carry_out_orders();
+      if ((items[0].revents & ZMQ_POLLIN) != 0) receive();
+    }
+  }
+
+  void carry_out_orders() {
+    {
+      const std::lock_guard lock{mutex_};
+      orders_.swap(taken_);
+    }
+    for (Order& order : taken_) std::visit([this](auto& o) { carry_out(o); }, order);
+    taken_.clear();
+  }
+
+  void carry_out(Sending& sending) {
+    if (options_.keys && !sending.peer.key) {
+      ++dropped_;
+      return;
+    }
+    Connection& connection = connection_to(sending.peer);
+    auto& lane = connection.lanes.at(static_cast<std::size_t>(sending.lane));
+    try {
+      if (!lane) lane = std::make_unique<Outlet>(context_, sending.peer, options_, sending.lane);
+      ++(lane->send(std::move(sending.frame)) ? sent_ : dropped_);
+    } catch (const zmq::error_t&) {
+      ++dropped_;  // an address that is none, or no more sockets: nobody is there
+    }
+  }
+  void carry_out(const Forgetting& forgetting) { connections_.erase(forgetting.address); }
+
+  Connection& connection_to(const Peer& peer) {
+    auto found = connections_.find(peer.address);
+    if (found != connections_.end() && found->second.peer != peer) {
+      connections_.erase(found);  // someone else is there now
+      found = connections_.end();
+    }
+    if (found == connections_.end()) {
+      if (connections_.size() >= options_.peers_max) close_oldest();
+      found = connections_.emplace(peer.address, Connection{peer, {}, 0}).first;
+    }
+    found->second.used = ++uses_;
+    return found->second;
+  }
+
+  void close_oldest() {
+    connections_.erase(
+        std::ranges::min_element(connections_, {}, [](const auto& c) { return c.second.used; }));
+  }
+
+  void receive() {
+    for (int i = 0; i < receive_burst; ++i) {
+      zmq::message_t sender;
+      if (!router_.recv(sender, zmq::recv_flags::dontwait)) return;
+      zmq::message_t head;
+      zmq::message_t body;
+      bool fits = sender.more();
+      if (sender.more()) (void)router_.recv(head);
+      if (head.more()) (void)router_.recv(body);
+      for (bool more = body.more(); more;) {
+        zmq::message_t rest;
+        (void)router_.recv(rest);
+        more = rest.more();
+        fits = false;
+      }
+      if (!fits) continue;
+      Incoming incoming{{bytes_of(head), bytes_of(body)}, std::nullopt};
+      if (options_.keys) {
+        incoming.key = key_of(user_of(head));
+        if (!incoming.key) continue;
+      }
+      ++received_;
+      receiver_(incoming);
+    }
+  }
+
+  static std::span<const std::byte> bytes_of(const zmq::message_t& message) {
+    return {static_cast<const std::byte*>(message.data()), message.size()};
+  }
+
+  static std::string_view user_of(const zmq::message_t& message) {
+    const char* user = zmq_msg_gets(const_cast<zmq::message_t&>(message).handle(), "User-Id");
+    return user == nullptr ? "" : user;
+  }
+
+  /// Answers ZeroMQ's question whether a client may connect (RFC 27).
+  void judge() {
+    std::vector<zmq::message_t> request;
+    zmq::message_t part;
+    while (zap_.recv(part, zmq::recv_flags::dontwait)) {
+      const bool more = part.more();
+      request.push_back(std::move(part));
+      part = zmq::message_t{};
+      if (!more) break;
+    }
+    if (request.size() < 2) return;
+    std::string user;
+    if (request.size() == 7 && request[5].to_string_view() == "CURVE" &&
+        request[6].size() == Key{}.size()) {
+      Key key{};
+      std::memcpy(key.data(), request[6].data(), key.size());
+      if (options_.admits && options_.admits(key)) user = hex(key);
+    }
+    if (user.empty()) ++refused_;
+    const auto say = [&](std::string_view text, bool more = true) {
+      zap_.send(zmq::buffer(text), more ? zmq::send_flags::sndmore : zmq::send_flags::none);
+    };
+    say("1.0");
+    say(request[1].to_string_view());
+    say(user.empty() ? "400" : "200");
+    say(user.empty() ? "not a key of this cluster" : "");
+    say(user);
+    say("", false);
+  }
+
+  const TransportOptions options_;
+  const Receiver receiver_;
+  zmq::context_t context_;
+  zmq::socket_t router_;
+  zmq::socket_t zap_;
+  std::string address_;
+  Wake wake_;
+  std::atomic<bool> stopping_ = false;
+
+  std::mutex mutex_;
+  std::vector<Order> orders_;
+
+  // The thread's own.
+  std::vector<Order> taken_;
+  std::unordered_map<std::string, Connection> connections_;
+  std::uint64_t uses_ = 0;
+  std::atomic<std::uint64_t> sent_ = 0;
+  std::atomic<std::uint64_t> received_ = 0;
+  std::atomic<std::uint64_t> dropped_ = 0;
+  std::atomic<std::uint64_t> refused_ = 0;
+
+  std::thread thread_;
+};
+
+Result<std::unique_ptr<Transport>> Transport::open(const TransportOptions& options,
+                                                   Receiver receiver) {
+  auto thread = std::make_unique<Thread>(options, std::move(receiver));
+  if (auto listening = thread->listen(); !listening) return std::move(listening).error();
+  return std::unique_ptr<Transport>{new Transport{std::move(thread)}};
+}
+
+Transport::Transport(std::unique_ptr<Thread> thread) : thread_(std::move(thread)) {}
+Transport::~Transport() = default;
+
+const std::string& Transport::address() const noexcept { return thread_->address(); }
+void Transport::send(const Peer& to, Lane lane, Frame frame) {
+  thread_->order(to, lane, std::move(frame));
+}
+void Transport::forget(const std::string& address) { thread_->order_to_forget(address); }
+TransportCounts Transport::counts() const { return thread_->counts(); }
+
+}  // namespace starling::wire

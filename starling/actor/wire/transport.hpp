@@ -1,0 +1,105 @@
+/// Carries frames between nodes over TCP, by ZeroMQ: encrypted and authenticated by CURVE where it
+/// has keys. One thread owns all sockets: a ROUTER that receives, and for each peer two DEALERs
+/// that send, opened on demand: one for control and one for data, so that a burst of tensors keeps
+/// no probe waiting.
+///
+/// Frames of one lane to one peer arrive in order, each at most once; they may get lost, with a
+/// broken connection or where more is sent than the network takes. What comes is what was sent.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "starling/actor/wire/frame.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::wire {
+
+/// A CURVE key, public or secret.
+using Key = std::array<std::uint8_t, 32>;
+
+struct KeyPair {
+  Key public_key;
+  Key secret_key;
+};
+
+/// A new CURVE key pair, from the system's randomness.
+[[nodiscard]] KeyPair make_keys();
+
+/// How a node is reached.
+struct Peer {
+  /// `tcp://HOST:PORT`.
+  std::string address;
+  /// Absent where nothing is encrypted.
+  std::optional<Key> key;
+  bool operator==(const Peer&) const = default;
+};
+
+enum class Lane { control, data };
+
+/// A frame that has come. Valid during the call that brings it.
+struct Incoming {
+  FrameView frame;
+  /// Whose it is; absent where nothing is encrypted.
+  std::optional<Key> key;
+};
+
+struct TransportOptions {
+  /// `tcp://HOST:PORT`; port `*` takes a free one. Host `*` is every interface.
+  std::string listen = "tcp://127.0.0.1:*";
+  /// Absent: nothing is encrypted, and everyone is heard.
+  std::optional<KeyPair> keys = std::nullopt;
+  /// Whether a client with this key may connect. Called on the transport's thread.
+  std::function<bool(const Key&)> admits = {};
+  /// A longer head or body is not received; the connection it came by is closed.
+  std::size_t part_bytes_max = std::size_t{8} << 20U;
+  /// Of each lane: more than so much that waits to be sent is dropped.
+  std::size_t queue_bytes_max = std::size_t{32} << 20U;
+  /// Beyond so many peers, the connections to the one used least lately are closed.
+  std::size_t peers_max = 1024;
+};
+
+struct TransportCounts {
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  /// Frames dropped for want of room to wait in.
+  std::uint64_t dropped = 0;
+  /// Clients turned away for their keys.
+  std::uint64_t refused = 0;
+};
+
+/// Thread-safe. Its end closes all connections; what was not sent by then is dropped.
+class Transport {
+ public:
+  /// Called on the transport's thread; must not throw, and not take long.
+  using Receiver = std::function<void(const Incoming&)>;
+
+  /// Listens. An Error says what cannot be had.
+  static Result<std::unique_ptr<Transport>> open(const TransportOptions& options,
+                                                 Receiver receiver);
+  ~Transport();
+
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  /// The address listened at, with its port.
+  [[nodiscard]] const std::string& address() const noexcept;
+
+  /// Sends when it can; never waits.
+  void send(const Peer& to, Lane lane, Frame frame);
+  /// Closes the connections to a peer and drops what waits for it.
+  void forget(const std::string& address);
+
+  [[nodiscard]] TransportCounts counts() const;
+
+ private:
+  class Thread;
+  explicit Transport(std::unique_ptr<Thread> thread);
+
+  std::unique_ptr<Thread> thread_;
+};
+
+}  // namespace starling::wire

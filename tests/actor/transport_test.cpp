@@ -1,0 +1,243 @@
+/// Real sockets on the loopback interface.
+#include "starling/actor/wire/transport.hpp"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "tests/actor/examples.hpp"
+
+namespace starling::wire {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A node's end: keeps what has come.
+class End {
+ public:
+  explicit End(TransportOptions options = {}) {
+    auto opened = Transport::open(options, [this](const Incoming& incoming) { take(incoming); });
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    transport = std::move(opened).value();
+    if (options.keys) key = options.keys->public_key;
+  }
+  ~End() { transport.reset(); }
+
+  [[nodiscard]] Peer peer() const { return {transport->address(), key}; }
+
+  /// False where they do not come in time.
+  bool wait_for(std::size_t count, std::chrono::milliseconds within = 10s) {
+    std::unique_lock lock{mutex_};
+    return came_.wait_for(lock, within, [&] { return packets.size() >= count; });
+  }
+
+  std::unique_ptr<Transport> transport;
+  std::optional<Key> key;
+  /// Sequence numbers, in order of arrival.
+  std::vector<std::uint64_t> packets;
+  std::vector<std::optional<Key>> senders;
+  std::size_t bytes = 0;
+  int refused = 0;
+
+ private:
+  void take(const Incoming& incoming) {
+    const auto decoded = decode_envelope(incoming.frame);
+    const std::lock_guard lock{mutex_};
+    if (!decoded) {
+      ++refused;
+    } else {
+      packets.push_back(decoded->envelope.packet.sequence);
+      senders.push_back(incoming.key);
+      bytes += incoming.frame.head.size() + incoming.frame.body.size();
+    }
+    came_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable came_;
+};
+
+Frame frame_of(std::uint64_t sequence, std::size_t floats = 0) {
+  core::Envelope envelope;
+  envelope.packet.sequence = sequence;
+  if (floats > 0)
+    envelope.packet.payload = std::make_shared<const core::Letter>(
+        core::Value{0, 0, slice_of<float>(std::vector<float>(floats, 1.5F))});
+  return encode(1, envelope);
+}
+
+TransportOptions with_keys(std::function<bool(const Key&)> admits = [](const Key&) {
+  return true;
+}) {
+  TransportOptions options;
+  options.keys = make_keys();
+  options.admits = std::move(admits);
+  return options;
+}
+
+TEST(Transport, CarriesFramesOfALaneInOrder) {
+  End from;
+  End to;
+  constexpr std::uint64_t count = 500;
+  for (std::uint64_t i = 1; i <= count; ++i)
+    from.transport->send(to.peer(), Lane::data, frame_of(i, i % 7 == 0 ? 20000 : 0));
+  ASSERT_TRUE(to.wait_for(count));
+  for (std::uint64_t i = 0; i < count; ++i) EXPECT_EQ(to.packets[i], i + 1);
+  EXPECT_EQ(from.transport->counts().dropped, 0U);
+}
+
+TEST(Transport, KeepsControlMovingBesideData) {
+  End from;
+  End to;
+  for (std::uint64_t i = 1; i <= 100; ++i)
+    from.transport->send(to.peer(), Lane::data, frame_of(i, 65536));
+  for (std::uint64_t i = 1001; i <= 1010; ++i)
+    from.transport->send(to.peer(), Lane::control, frame_of(i));
+  ASSERT_TRUE(to.wait_for(110));
+  const auto last = std::ranges::find(to.packets, 1010U);
+  EXPECT_LT(last - to.packets.begin(), 100);
+}
+
+TEST(Transport, DropsWhatNobodyTakesBeyondItsBound) {
+  TransportOptions options;
+  options.queue_bytes_max = 1 << 20U;
+  End from{options};
+  const Peer nobody{"tcp://127.0.0.1:1", std::nullopt};
+  for (std::uint64_t i = 1; i <= 100; ++i)
+    from.transport->send(nobody, Lane::data, frame_of(i, 65536));
+  End to;
+  from.transport->send(to.peer(), Lane::control, frame_of(1));
+  ASSERT_TRUE(to.wait_for(1));
+  EXPECT_EQ(from.transport->counts().dropped, 97U);
+}
+
+TEST(Transport, ReachesWhoIsThereAgain) {
+  End from;
+  TransportOptions options;
+  std::string address;
+  {
+    const End to;
+    address = to.transport->address();
+  }
+  from.transport->send({address, std::nullopt}, Lane::control, frame_of(1));
+  options.listen = address;
+  End again{options};
+  EXPECT_TRUE(again.wait_for(1));
+}
+
+TEST(Transport, KnowsWhoSends) {
+  End from{with_keys()};
+  End to{with_keys()};
+  from.transport->send(to.peer(), Lane::data, frame_of(1, 70000));
+  ASSERT_TRUE(to.wait_for(1));
+  EXPECT_EQ(to.senders[0], from.key);
+}
+
+TEST(Transport, TurnsAwayKeysThatAreNotAdmitted) {
+  const auto friendly = with_keys();
+  End to{with_keys([&](const Key& key) { return key == friendly.keys->public_key; })};
+  End stranger{with_keys()};
+  stranger.transport->send(to.peer(), Lane::control, frame_of(66));
+  End from{friendly};
+  from.transport->send(to.peer(), Lane::control, frame_of(1));
+  ASSERT_TRUE(to.wait_for(1));
+  while (to.transport->counts().refused == 0) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
+}
+
+TEST(Transport, IsNotHeardUnderTheWrongServerKeyNorWithoutKeys) {
+  End to{with_keys()};
+  End from{with_keys()};
+  from.transport->send({to.transport->address(), make_keys().public_key}, Lane::control,
+                       frame_of(66));
+  End plain;
+  plain.transport->send({to.transport->address(), std::nullopt}, Lane::control, frame_of(67));
+  from.transport->send({to.transport->address(), std::nullopt}, Lane::control, frame_of(68));
+  End other{with_keys()};
+  other.transport->send(to.peer(), Lane::control, frame_of(1));
+  ASSERT_TRUE(to.wait_for(1));
+  std::this_thread::sleep_for(300ms);
+  EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
+}
+
+/// Sends `bytes` over TCP to where `end` listens; returns the socket.
+int stranger_at(const End& end, std::string_view bytes) {
+  const std::string& address = end.transport->address();
+  const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port =
+      htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(descriptor, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  if (!bytes.empty()) {
+    EXPECT_GT(::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
+  }
+  return descriptor;
+}
+
+TEST(Transport, OutlivesGarbageAndHalfOpenConnections) {
+  End to{with_keys()};
+  std::vector<int> strangers;
+  for (int i = 0; i < 200; ++i) {
+    strangers.push_back(stranger_at(to, ""));
+    strangers.push_back(stranger_at(to, "GET / HTTP/1.1\r\n\r\n"));
+    std::string zeros(64, '\0');
+    zeros[0] = '\xff';
+    zeros[9] = '\x7f';
+    strangers.push_back(stranger_at(to, zeros));
+  }
+  End from{with_keys()};
+  from.transport->send(to.peer(), Lane::control, frame_of(1));
+  EXPECT_TRUE(to.wait_for(1));
+  for (const int stranger : strangers) ::close(stranger);
+}
+
+TEST(Transport, DoesNotTakeFramesBeyondItsBound) {
+  TransportOptions options;
+  options.part_bytes_max = 100'000;
+  End to{options};
+  End from;
+  from.transport->send(to.peer(), Lane::data, frame_of(66, 65536));
+  End other;
+  other.transport->send(to.peer(), Lane::data, frame_of(1, 20000));
+  ASSERT_TRUE(to.wait_for(1));
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
+}
+
+TEST(Transport, ClosesThePeerUsedLeastLately) {
+  TransportOptions options;
+  options.peers_max = 2;
+  End from{options};
+  End first;
+  End second;
+  End third;
+  for (std::uint64_t round = 1; round <= 3; ++round) {
+    for (End* to : {&first, &second, &third}) {
+      from.transport->send(to->peer(), Lane::control, frame_of(round));
+      ASSERT_TRUE(to->wait_for(round));
+    }
+  }
+}
+
+TEST(Transport, RefusesToListenWhereItCannot) {
+  const End taken;
+  for (const std::string& address :
+       {taken.transport->address(), std::string{"tcp://192.0.2.1:5"}, std::string{"nonsense"}}) {
+    TransportOptions options;
+    options.listen = address;
+    const auto opened = Transport::open(options, [](const Incoming&) {});
+    ASSERT_FALSE(opened);
+    EXPECT_NE(opened.error().message.find("cannot listen at " + address + ": "), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace starling::wire
