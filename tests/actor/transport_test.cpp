@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -44,10 +45,13 @@ class End {
   std::vector<std::optional<Key>> senders;
   std::size_t bytes = 0;
   int refused = 0;
+  /// Taking a frame takes this long.
+  std::atomic<std::chrono::milliseconds> pause{};
 
  private:
   void take(const Incoming& incoming) {
     const auto decoded = decode_envelope(incoming.frame);
+    std::this_thread::sleep_for(pause.load());
     const std::lock_guard lock{mutex_};
     if (!decoded) {
       ++refused;
@@ -95,11 +99,15 @@ TEST(Transport, CarriesFramesOfALaneInOrder) {
 TEST(Transport, KeepsControlMovingBesideData) {
   End from;
   End to;
+  from.transport->send(to.peer(), Lane::data, frame_of(1));
+  from.transport->send(to.peer(), Lane::control, frame_of(2));
+  ASSERT_TRUE(to.wait_for(2));
+  to.pause = 1ms;
   for (std::uint64_t i = 1; i <= 100; ++i)
     from.transport->send(to.peer(), Lane::data, frame_of(i, 65536));
   for (std::uint64_t i = 1001; i <= 1010; ++i)
     from.transport->send(to.peer(), Lane::control, frame_of(i));
-  ASSERT_TRUE(to.wait_for(110));
+  ASSERT_TRUE(to.wait_for(112));
   const auto last = std::ranges::find(to.packets, 1010U);
   EXPECT_LT(last - to.packets.begin(), 100);
 }

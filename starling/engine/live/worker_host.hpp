@@ -1,11 +1,11 @@
 /// The actor around a worker's core, alone or as half of a peer.
 #pragma once
 
-#include <algorithm>
-#include <exception>
+#include <string>
+#include <utility>
 
-#include "starling/base/straggler.hpp"
 #include "starling/engine/live/host.hpp"
+#include "starling/engine/live/worker_desk.hpp"
 
 namespace starling::live {
 
@@ -30,6 +30,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
       : Super(config, std::move(scene), worker_of(core).options().id),
         core_(std::move(core)),
         id_(worker_of(core_).options().id),
+        desk_(this->scene_, id_),
         reported_(worker_of(core_).step()) {}
 
   typename Interface::behavior_type make_behavior() override {
@@ -79,77 +80,39 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
     this->run([&](const core::Context& context) { worker().start(context); });
   }
 
-  void on_effect(const core::Plan& plan) {
-    this->scene_->pool->submit(
-        [scene = this->scene_, self = self(), id = id_, step = plan.step](Scratch&) {
-          attempt(self, step, [&] {
-            actor::post(self, actor::Planned{step, scene->task->plan(id, step)});
-          });
-        });
-  }
-
-  void on_effect(core::Compute& compute) {
-    this->scene_->pool->submit([scene = this->scene_, self = self(), id = id_, step = compute.step,
-                                values = std::move(compute.values)](Scratch& scratch) mutable {
-      attempt(self, step, [&] {
-        const core::Time began = scene->now();
-        StepResult result = scene->task->compute({id, step, values}, scratch);
-        values.clear();  // owners may then change their ranges in place
-        if (result.fault)
-          return actor::post(self, actor::ComputeFailed{step, *std::move(result.fault), true});
-        actor::post(self, actor::Computed{step, std::move(result.update), result.loss,
-                                          scene->now() - began});
-      });
-    });
-  }
-
+  void on_effect(const core::Plan& plan) { desk_.plan(self(), plan.step); }
+  void on_effect(core::Compute& compute) { desk_.compute(self(), compute); }
   void on_effect(const core::Done&) { report(); }
   void on_effect(const core::SetTimer& timer) { this->tick_at(self(), timer.at); }
-
-  /// Runs the user's code; what it throws goes to `self` as a message.
-  template <class F>
-  static void attempt(const Interface& self, core::Step step, F&& f) noexcept {
-    if (auto fault = fault_of(f)) actor::post(self, actor::ComputeFailed{step, *std::move(fault)});
-  }
 
   void on_planned(const actor::Planned& plan) {
     this->run(
         [&](const core::Context& context) { worker().on_plan(context, plan.step, plan.wanted); });
   }
 
-  /// Keeps the update back for the injected delay, if any.
   void on_computed(const actor::Computed& computed) {
-    const auto delay = this->scene_->delay.draw(this->random_);
-    const double slowness = this->scene_->slowness[id_];
-    const auto wait = slowed(computed.took, delay, slowness);
-    if (hurried_ || wait <= core::Time{0}) return accept(computed);
-    held_ = computed;
-    held_until_ = this->scene_->now() + wait;
-    delayed_ += slowed(core::Time{0}, delay, slowness);
-    this->tick_at(self(), held_until_);
+    const core::Time ready = desk_.keep(computed, this->random_);
+    if (!accept_due()) this->tick_at(self(), ready);
   }
 
   void on_hurry() {
-    hurried_ = true;
-    if (!held_) return;
-    delayed_ -= std::max(core::Time{0}, held_until_ - this->scene_->now());
-    accept(*std::exchange(held_, std::nullopt));
+    desk_.hurry();
+    accept_due();
   }
 
   void on_tick() {
-    if (held_ && held_until_ <= this->scene_->now())
-      return accept(*std::exchange(held_, std::nullopt));
+    if (accept_due()) return;
     this->run([&](const core::Context& context) { worker().on_timer(context); });
   }
 
-  void accept(const actor::Computed& computed) {
-    computed_ += computed.took;
-    loss_sum_ += computed.loss;
-    ++losses_;
+  bool accept_due() {
+    const auto computed = desk_.due();
+    if (!computed) return false;
     this->run([&](const core::Context& context) {
-      worker().on_update(context, computed.step, computed.update);
+      worker().on_update(context, computed->step, computed->update);
     });
     report_news();
+    return true;
   }
 
   void on_ack(const core::Ack& ack) {
@@ -179,33 +142,24 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   void report() {
     if (!this->directory_) return;
     const auto counts = worker().gate_counts();
-    actor::send(this, this->directory_->observer,
-                actor::Report{.worker = id_,
-                              .step = worker().step(),
-                              .samples = worker().samples(),
-                              .waited = worker().waited(),
-                              .computed = computed_,
-                              .delayed = delayed_,
-                              .loss_sum = std::exchange(loss_sum_, 0),
-                              .losses = std::exchange(losses_, 0),
-                              .draws = counts.draws,
-                              .passes = counts.passes,
-                              .done = worker().done()});
+    actor::Report report{.worker = id_,
+                         .step = worker().step(),
+                         .samples = worker().samples(),
+                         .waited = worker().waited(),
+                         .draws = counts.draws,
+                         .passes = counts.passes,
+                         .done = worker().done()};
+    desk_.fill(report);
+    actor::send(this, this->directory_->observer, std::move(report));
     credit_ = false;
     reported_ = worker().step();
   }
 
   Core core_;
   core::WorkerId id_;
-  std::optional<actor::Computed> held_;
-  core::Time held_until_{};
-  bool hurried_ = false;
+  WorkerDesk<Interface> desk_;
   bool credit_ = true;
   core::Step reported_;
-  core::Time computed_{};
-  core::Time delayed_{};
-  double loss_sum_ = 0;
-  std::uint64_t losses_ = 0;
 };
 
 }  // namespace starling::live

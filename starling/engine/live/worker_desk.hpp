@@ -1,0 +1,100 @@
+/// What a worker's actor does beside talking: has the job's code run on the compute pool, and keeps
+/// each update back for the delay that the job puts into its steps. Used by the actors of
+/// engine/live only.
+#pragma once
+
+#include <optional>
+#include <utility>
+
+#include "starling/base/straggler.hpp"
+#include "starling/engine/live/host.hpp"
+
+namespace starling::live {
+
+/// `Handle` is of an actor that takes Planned, Computed and ComputeFailed.
+template <class Handle>
+class WorkerDesk {
+ public:
+  WorkerDesk(ScenePtr scene, core::WorkerId id) : scene_(std::move(scene)), id_(id) {}
+
+  /// Has the job say what the step after `step` reads; `self` is told.
+  void plan(const Handle& self, core::Step step) const {
+    scene_->pool->submit([scene = scene_, self, id = id_, step](Scratch&) {
+      attempt(self, step, [&] {
+        actor::post(self, actor::Planned{step, scene->task->plan(id, step)});
+      });
+    });
+  }
+
+  /// Has a step computed; `self` is told.
+  void compute(const Handle& self, core::Compute& compute) const {
+    scene_->pool->submit([scene = scene_, self, id = id_, step = compute.step,
+                          values = std::move(compute.values)](Scratch& scratch) mutable {
+      attempt(self, step, [&] {
+        const core::Time began = scene->now();
+        StepResult result = scene->task->compute({id, step, values}, scratch);
+        values.clear();  // owners may then change their ranges in place
+        if (result.fault)
+          return actor::post(self, actor::ComputeFailed{step, *std::move(result.fault), true});
+        actor::post(self, actor::Computed{step, std::move(result.update), result.loss,
+                                          scene->now() - began});
+      });
+    });
+  }
+
+  /// When the update is to be accepted: later than now where it was kept back, see due().
+  core::Time keep(const actor::Computed& computed, Random& random) {
+    const auto delay = scene_->delay.draw(random);
+    const double slowness = id_ < scene_->slowness.size() ? scene_->slowness[id_] : 1;
+    const auto wait = slowed(computed.took, delay, slowness);
+    if (!hurried_ && wait > core::Time{0}) delayed_ += slowed(core::Time{0}, delay, slowness);
+    held_ = computed;
+    held_until_ = scene_->now() + (hurried_ ? core::Time{0} : std::max(core::Time{0}, wait));
+    return held_until_;
+  }
+
+  /// The update that was kept, once its time has come.
+  std::optional<actor::Computed> due() {
+    if (!held_ || held_until_ > scene_->now()) return std::nullopt;
+    computed_ += held_->took;
+    loss_sum_ += held_->loss;
+    ++losses_;
+    return std::exchange(held_, std::nullopt);
+  }
+
+  /// The job is stopping: no more delays.
+  void hurry() {
+    hurried_ = true;
+    if (!held_) return;
+    const core::Time now = scene_->now();
+    delayed_ -= std::max(core::Time{0}, held_until_ - now);
+    held_until_ = std::min(held_until_, now);
+  }
+
+  /// Fills in what was computed; losses since the last time.
+  void fill(actor::Report& report) {
+    report.computed = computed_;
+    report.delayed = delayed_;
+    report.loss_sum = std::exchange(loss_sum_, 0);
+    report.losses = std::exchange(losses_, 0);
+  }
+
+ private:
+  /// Runs the user's code; what it throws goes to `self` as a message.
+  template <class F>
+  static void attempt(const Handle& self, core::Step step, F&& f) noexcept {
+    if (auto fault = fault_of(f)) actor::post(self, actor::ComputeFailed{step, *std::move(fault)});
+  }
+
+  ScenePtr scene_;
+  core::WorkerId id_;
+  std::optional<actor::Computed> held_;
+  core::Time held_until_{};
+  bool hurried_ = false;
+  core::Time computed_{};
+  core::Time delayed_{};
+  double loss_sum_ = 0;
+  std::uint64_t losses_ = 0;
+};
+
+}  // namespace starling::live
