@@ -6,6 +6,7 @@
 #include <string>
 
 #include "starling/actor/caf.hpp"
+#include "starling/engine/core/letter.hpp"
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/worker.hpp"
 #include "starling/models/model.hpp"
@@ -80,6 +81,34 @@ struct Failure {
   bool lost = false;
 };
 
+/// A packet of a job's channels has come.
+using EnvelopePtr = std::shared_ptr<const core::Envelope>;
+
+/// One of several timers.
+struct KeyTick {
+  std::uint32_t key = 0;
+};
+
+/// What failure detection thinks of a member.
+struct Verdict {
+  core::WorkerId member = 0;
+  core::Incarnation life = 0;
+  bool dead = false;
+};
+
+/// How a member stands.
+struct MemberReport {
+  enum class State { joining, running, done, excluded, failed };
+  core::WorkerId member = 0;
+  core::Incarnation life = 0;
+  State state = State::joining;
+  /// Why it failed.
+  std::string why;
+  core::Epoch epoch = 0;
+  /// Of its worker; zero where it has none.
+  Report worker;
+};
+
 }  // namespace starling::actor
 
 CAF_BEGIN_TYPE_ID_BLOCK(starling, caf::first_custom_type_id)
@@ -98,6 +127,8 @@ CAF_ADD_TYPE_ID(starling, (starling::core::NotifyAt))
 CAF_ADD_TYPE_ID(starling, (starling::core::CaughtUp))
 CAF_ADD_TYPE_ID(starling, (starling::core::Snapshot))
 CAF_ADD_TYPE_ID(starling, (starling::core::RangeState))
+CAF_ADD_TYPE_ID(starling, (starling::core::ConfigurationPtr))
+CAF_ADD_TYPE_ID(starling, (std::vector<starling::core::RangeState>))
 CAF_ADD_TYPE_ID(starling, (starling::actor::DirectoryPtr))
 CAF_ADD_TYPE_ID(starling, (starling::actor::Planned))
 CAF_ADD_TYPE_ID(starling, (starling::actor::Computed))
@@ -106,6 +137,10 @@ CAF_ADD_TYPE_ID(starling, (starling::actor::ComputeFailed))
 CAF_ADD_TYPE_ID(starling, (starling::actor::Report))
 CAF_ADD_TYPE_ID(starling, (starling::actor::StepsReport))
 CAF_ADD_TYPE_ID(starling, (starling::actor::Failure))
+CAF_ADD_TYPE_ID(starling, (starling::actor::MemberReport))
+CAF_ADD_TYPE_ID(starling, (starling::actor::Verdict))
+CAF_ADD_TYPE_ID(starling, (starling::actor::KeyTick))
+CAF_ADD_TYPE_ID(starling, (starling::actor::EnvelopePtr))
 
 CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
 CAF_ADD_ATOM(starling, starling::actor, tick_atom, "tick")
@@ -114,6 +149,8 @@ CAF_ADD_ATOM(starling, starling::actor, credit_atom, "credit")
 CAF_ADD_ATOM(starling, starling::actor, hurry_atom, "hurry")
 CAF_ADD_ATOM(starling, starling::actor, read_atom, "read")
 CAF_ADD_ATOM(starling, starling::actor, quit_atom, "quit")
+CAF_ADD_ATOM(starling, starling::actor, leave_atom, "leave")
+CAF_ADD_ATOM(starling, starling::actor, report_atom, "report")
 
 CAF_END_TYPE_ID_BLOCK(starling)
 
@@ -139,3 +176,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::ComputeFailed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::StepsReport)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Failure)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::EnvelopePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::KeyTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Verdict)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::MemberReport)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::ConfigurationPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::vector<starling::core::RangeState>)

@@ -99,6 +99,7 @@ class Gradients {
         data_(data),
         clip_(options.clip),
         seed_(options.seed),
+        workers_(options.workers),
         order_(data.size(), options.workers, options.batch, options.seed),
         layout_(std::make_shared<const Layout>(std::move(layout))) {
     if constexpr (models::RowSparseModel<M, D>)
@@ -133,6 +134,8 @@ class Gradients {
   const D& data_;
   models::Clip clip_;
   std::uint64_t seed_;
+  /// A worker that joined later takes the share of the one whose number it has modulo this.
+  std::size_t workers_;
   models::SampleOrder order_;
   std::shared_ptr<const Layout> layout_;
   bool by_rows_ = false;
@@ -145,7 +148,7 @@ const {
   std::vector<RangeRows> wanted;
   if constexpr (models::RowSparseModel<M, D>) {
     std::vector<std::uint32_t> batch;
-    order_.batch(worker, step, batch);
+    order_.batch(worker % workers_, step, batch);
     const auto touched = model_.touched(data_, batch);
     check_touched(touched);
     for (std::size_t p = 0; p < layout_->parameters.size(); ++p) {
@@ -219,7 +222,7 @@ requires models::Model<M, D> Gradient Gradients<M, D>::compute(WorkerId worker, 
 const {
   const auto w = assemble(values, scratch);
   auto& batch = scratch.batch;
-  order_.batch(worker, step, batch);
+  order_.batch(worker % workers_, step, batch);
   Gradient result;
   result.update.samples = static_cast<std::uint32_t>(batch.size());
 

@@ -134,6 +134,13 @@ void Node<T>::trust(const NodeContext& context, WorkerId id) {
 }
 
 template <class T>
+void Node<T>::stop(const NodeContext& context) {
+  if (state_ != State::member) return;
+  run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
+  settle(context);
+}
+
+template <class T>
 void Node<T>::leave(const NodeContext& context) {
   if (state_ != State::member || std::exchange(leaving_, true)) return;
   run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });

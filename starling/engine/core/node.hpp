@@ -86,6 +86,8 @@ class Node {
   /// Failure detection thinks that a member is dead, or does not think so any more.
   void suspect(const NodeContext& context, WorkerId id);
   void trust(const NodeContext& context, WorkerId id);
+  /// Ends the worker's part at the end of its step; its ranges stay, and are served.
+  void stop(const NodeContext& context);
   /// Ends the worker's part at the end of its step, hands over its ranges, and goes.
   void leave(const NodeContext& context);
 

@@ -106,6 +106,25 @@ class TrainTask final : public Task {
   core::Gradients<M, D> gradients_;
 };
 
+/// All that a job's workers and owners need to know.
+template <class T>
+struct Assignment {
+  /// With the steps that its epochs are.
+  JobOptions job;
+  std::shared_ptr<Task> task;
+  core::Applier<T> applier;
+  /// What each range holds when the job starts.
+  std::vector<core::RangeState> start;
+};
+
+/// What training `model` is; refuses options that cannot work. The same on every machine that has
+/// the same data. `data` and `test`, which may be null, outlive it.
+template <class M, class D>
+requires models::Model<M, D>
+[[nodiscard]] Result<Assignment<typename M::Scalar>> assign_training(
+    const M& model, const D& data, std::type_identity_t<const D*> test,
+    const TrainOptions& options);
+
 /// Trains `model`; blocks until the job has ended. `test` may be null. See JobOptions for stopping,
 /// progress and saving; errors of the options come back before anything starts.
 template <class M, class D>

@@ -24,9 +24,9 @@ requires models::Model<M, D> models::Metrics TrainTask<M, D>::evaluate(
 }
 
 template <class M, class D>
-requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data,
-                                                   std::type_identity_t<const D*> test,
-                                                   const TrainOptions& options) {
+requires models::Model<M, D> Result<Assignment<typename M::Scalar>> assign_training(
+    const M& model, const D& data, std::type_identity_t<const D*> test,
+    const TrainOptions& options) {
   using T = typename M::Scalar;
   if (options.batch == 0) return Error{"batch=0: a batch holds at least 1 sample"};
   if (options.job.workers == 0) return Error{"workers=0: a job needs at least 1 worker"};
@@ -36,26 +36,36 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
   if (auto valid = models::check(parameters); !valid) return std::move(valid).error();
   if constexpr (models::CheckedModel<M, D>)
     if (auto accepted = model.accepts(data); !accepted) return std::move(accepted).error();
-  JobOptions job = options.job;
+  Assignment<T> all{.job = options.job, .task = nullptr, .applier = {}, .start = options.resume};
   if (options.epochs) {
     if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
       return Error{"epochs must be a finite number >= 0"};
-    job.steps = steps_in(*options.epochs, options, data.size());
+    all.job.steps = steps_in(*options.epochs, options, data.size());
   }
   auto task = std::make_shared<TrainTask<M, D>>(model, data, test, options);
-  auto start = options.resume;
-  if (start.empty()) {
+  if (all.start.empty()) {
     std::vector<T> w(task->layout().size);
     Random random = Random::stream(options.job.seed, initial_stream);
     if (auto fault = fault_of([&] { model.initialise(std::span<T>{w}, random); }))
       return Error{"initialise: " + *std::move(fault)};
-    start = to_ranges<T>(task->layout(), w);
+    all.start = to_ranges<T>(task->layout(), w);
   }
-  const core::Descend descend{.optimizer = options.optimizer,
+  all.applier = core::Descend{.optimizer = options.optimizer,
                               .schedule = options.schedule,
                               .l2 = options.l2,
                               .batch = task->batch_size()};
-  return run_job<T>(job, std::move(task), core::Applier<T>{descend}, std::move(start));
+  all.task = std::move(task);
+  return all;
+}
+
+template <class M, class D>
+requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data,
+                                                   std::type_identity_t<const D*> test,
+                                                   const TrainOptions& options) {
+  auto job = assign_training(model, data, test, options);
+  if (!job) return std::move(job).error();
+  return run_job<typename M::Scalar>(job->job, std::move(job->task), std::move(job->applier),
+                                     std::move(job->start));
 }
 
 }  // namespace starling::live

@@ -1,0 +1,195 @@
+/// The actor around one member of a job that runs on several nodes: core::Node, which the simulator
+/// runs through every fault, with real time, real computing and a real network.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/core/node.hpp"
+#include "starling/engine/live/worker_desk.hpp"
+
+namespace starling::live {
+
+/// What members share with who set them up. Called from their actors; must be thread-safe.
+struct MemberLinks {
+  /// Takes a packet to the node of the member that it is for.
+  std::function<void(core::Envelope)> send;
+  /// The member's state has changed, or it has made steps that were not reported yet.
+  std::function<void(const actor::MemberReport&)> report;
+};
+
+template <class T>
+class MemberHost : public actor::MemberActor::base {
+ public:
+  MemberHost(caf::actor_config& config, ScenePtr scene, core::NodeOptions<T> options,
+             std::shared_ptr<const MemberLinks> links)
+      : actor::MemberActor::base(config),
+        scene_(std::move(scene)),
+        links_(std::move(links)),
+        // Lives of one member draw differently.
+        random_(Random::stream(scene_->seed, options.self.id, options.self.life)),
+        desk_(scene_, options.self.id),
+        node_(std::move(options)) {
+    set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
+      end_with(fault_of([&] { std::rethrow_exception(thrown); }).value_or(""));
+      return caf::exit_reason::user_shutdown;
+    });
+  }
+
+  actor::MemberActor::behavior_type make_behavior() override {
+    return {
+        [this](actor::start_atom) {
+          run([](Core& node, const Context& context) { node.start(context); });
+        },
+        [this](const actor::EnvelopePtr& envelope) {
+          run([&](Core& node, const Context& context) { node.on_packet(context, *envelope); });
+        },
+        [this](const actor::Planned& plan) {
+          run([&](Core& node, const Context& context) {
+            node.on_plan(context, plan.step, plan.wanted);
+          });
+        },
+        [this](const actor::Computed& computed) {
+          const core::Time ready = desk_.keep(computed, random_);
+          if (!accept_due()) tick_at(ready, actor::tick_atom_v);
+        },
+        [this](const actor::ComputeFailed& failure) { on_failed(failure); },
+        [this](const actor::KeyTick& tick) {
+          run([&](Core& node, const Context& context) { node.on_timer(context, tick.key); });
+        },
+        [this](actor::tick_atom) { accept_due(); },
+        [this](const actor::Verdict& verdict) { on_verdict(verdict); },
+        [this](actor::leave_atom) {
+          run([](Core& node, const Context& context) { node.leave(context); });
+        },
+        [this](const core::Stop&) {
+          run([](Core& node, const Context& context) { node.stop(context); });
+        },
+        [this](actor::hurry_atom) {
+          desk_.hurry();
+          accept_due();
+        },
+        [this](actor::report_atom) { return report(); },
+        [this](actor::step_atom) { return node_.configuration(); },
+        [this](actor::read_atom) { return primaries(); },
+        [this](actor::quit_atom) { quit(); },
+    };
+  }
+
+ private:
+  using Core = core::Node<T>;
+  using Context = core::NodeContext;
+
+  actor::MemberActor self() { return this; }
+
+  /// Runs one event of the core, then its effects.
+  template <class Event>
+  void run(Event event) {
+    const core::Step before = step();
+    core::NodeEffects effects;
+    event(node_, Context{scene_->now(), random_, effects});
+    for (core::NodeEffect& effect : effects) std::visit([&](auto& e) { carry_out(e); }, effect);
+    if (step() != before) links_->report(report());
+  }
+
+  void carry_out(core::Dispatch& dispatch) { links_->send(std::move(dispatch.envelope)); }
+  void carry_out(const core::NodeTimer& timer) { tick_at(timer.at, actor::KeyTick{timer.key}); }
+  void carry_out(const core::Plan& plan) { desk_.plan(self(), plan.step); }
+  void carry_out(core::Compute& compute) { desk_.compute(self(), compute); }
+  void carry_out(const core::Done&) { links_->report(report()); }
+  void carry_out(const core::Fail& failure) { end_with(failure.why); }
+  void carry_out(const core::Excluded&) { links_->report(report()); }
+
+  template <class Tick>
+  void tick_at(core::Time at, Tick tick) {
+    const auto delay = std::max(core::Time{0}, at - scene_->now());
+    actor::send_later(this, self(), std::chrono::ceil<std::chrono::microseconds>(delay), tick);
+  }
+
+  bool accept_due() {
+    const auto computed = desk_.due();
+    if (!computed) return false;
+    run([&](Core& node, const Context& context) {
+      node.on_update(context, computed->step, computed->update);
+    });
+    return true;
+  }
+
+  void on_failed(const actor::ComputeFailed& failure) {
+    if (failure.fatal)
+      return end_with("worker " + std::to_string(node_.self().id) + ", step " +
+                      std::to_string(failure.step + 1) + ": " + failure.why);
+    run([&](Core& node, const Context& context) {
+      node.on_failure(context, failure.step, failure.why);
+    });
+  }
+
+  void on_verdict(const actor::Verdict& verdict) {
+    run([&](Core& node, const Context& context) {
+      if (verdict.dead)
+        node.suspect(context, verdict.member);
+      else
+        node.trust(context, verdict.member);
+    });
+  }
+
+  /// The job cannot go on.
+  void end_with(const std::string& why) {
+    if (!failure_.empty()) return;
+    failure_ = why.empty() ? "failed" : why;
+    links_->report(report());
+  }
+
+  [[nodiscard]] core::Step step() const {
+    return node_.worker() == nullptr ? 0 : node_.worker()->step();
+  }
+
+  actor::MemberReport report() {
+    using State = actor::MemberReport::State;
+    actor::MemberReport all;
+    all.member = node_.self().id;
+    all.life = node_.self().life;
+    all.why = failure_;
+    all.epoch = node_.configuration() ? node_.configuration()->epoch : 0;
+    const core::Worker* worker = node_.worker();
+    if (!failure_.empty() || node_.state() == Core::State::failed)
+      all.state = State::failed;
+    else if (node_.state() == Core::State::excluded)
+      all.state = State::excluded;
+    else if (node_.state() != Core::State::member)
+      all.state = State::joining;
+    else
+      all.state = worker == nullptr || worker->done() ? State::done : State::running;
+    if (worker == nullptr) return all;
+    const auto counts = worker->gate_counts();
+    all.worker = {.worker = all.member,
+                  .step = worker->step(),
+                  .samples = worker->samples(),
+                  .waited = worker->waited(scene_->now()),
+                  .draws = counts.draws,
+                  .passes = counts.passes,
+                  .done = worker->done()};
+    desk_.fill(all.worker);
+    return all;
+  }
+
+  std::vector<core::RangeState> primaries() {
+    std::vector<core::RangeState> states;
+    if (auto* replica = node_.replica())
+      for (core::RangeId range = 0; range < node_.configuration()->ranges.size(); ++range)
+        if (replica->is_primary(range)) states.push_back(replica->shard().hand_over(range));
+    return states;
+  }
+
+  ScenePtr scene_;
+  std::shared_ptr<const MemberLinks> links_;
+  Random random_;
+  WorkerDesk<actor::MemberActor> desk_;
+  Core node_;
+  std::string failure_;
+};
+
+}  // namespace starling::live

@@ -1,0 +1,199 @@
+#include "starling/engine/live/site.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "starling/actor/system.hpp"
+#include "starling/engine/live/member_host.hpp"
+
+namespace starling::live {
+namespace {
+
+using actor::MemberActor;
+
+template <class T>
+class SiteOf final : public Site {
+ public:
+  SiteOf(Assignment<T> assignment, SiteOptions options)
+      : assignment_(std::move(assignment)),
+        options_(std::move(options)),
+        layout_(std::shared_ptr<const core::Layout>{assignment_.task, &assignment_.task->layout()}),
+        start_(std::make_shared<const std::vector<core::RangeState>>(std::move(assignment_.start))),
+        config_(options_.control_threads > 0
+                    ? options_.control_threads
+                    : std::max(1U, std::thread::hardware_concurrency() / 2)),
+        system_(config_) {
+    const JobOptions& job = assignment_.job;
+    scene_->task = assignment_.task;
+    scene_->pool = std::make_unique<ComputePool>(
+        job.compute_threads > 0 ? job.compute_threads
+                                : std::max(1U, std::thread::hardware_concurrency()));
+    scene_->delay = job.delay;
+    scene_->slowness = slowness(job.stragglers, job.workers).value();
+    scene_->seed = job.seed;
+    scene_->clock = &system_.clock();
+    scene_->start = scene_->clock->now();
+    links_->send = [this](core::Envelope envelope) { send(std::move(envelope)); };
+    links_->report = options_.report ? options_.report : [](const actor::MemberReport&) {};
+  }
+
+  ~SiteOf() override {
+    scene_->pool->close();
+    for_everyone([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
+    {
+      const std::lock_guard lock{mutex_};
+      members_.clear();
+    }
+    system_.await_all_actors_done();
+  }
+
+  SiteOf(const SiteOf&) = delete;
+  SiteOf& operator=(const SiteOf&) = delete;
+
+  void found(const std::vector<core::Member>& here, const core::ConfigurationPtr& first) override {
+    for (const core::Member& member : here) hire(member, first, {});
+    for (const core::Member& member : here) begin(member.id);
+  }
+
+  void join(const core::Member& self, const std::vector<core::WorkerId>& doors) override {
+    hire(self, nullptr, doors);
+    begin(self.id);
+  }
+
+  void deliver(core::Envelope envelope) override {
+    const MemberActor member = find(envelope.to);
+    if (member) actor::post(member, std::make_shared<const core::Envelope>(std::move(envelope)));
+  }
+
+  void judge(const actor::Verdict& verdict) override {
+    for_everyone([&](const MemberActor& member) { actor::post(member, verdict); });
+  }
+  void stop() override {
+    for_everyone([](const MemberActor& member) {
+      actor::post(member, actor::hurry_atom_v);
+      actor::post(member, core::Stop{});
+    });
+  }
+  void leave() override {
+    for_everyone([](const MemberActor& member) {
+      actor::post(member, actor::hurry_atom_v);
+      actor::post(member, actor::leave_atom_v);
+    });
+  }
+
+  std::vector<actor::MemberReport> reports() override {
+    return ask<actor::MemberReport>(actor::report_atom_v);
+  }
+
+  std::vector<core::RangeState> ranges() override {
+    std::vector<core::RangeState> all;
+    for (auto& some : ask<std::vector<core::RangeState>>(actor::read_atom_v))
+      std::ranges::move(some, std::back_inserter(all));
+    return all;
+  }
+
+  core::ConfigurationPtr configuration() override {
+    core::ConfigurationPtr latest;
+    for (auto& known : ask<core::ConfigurationPtr>(actor::step_atom_v))
+      if (known && (!latest || known->epoch > latest->epoch)) latest = std::move(known);
+    return latest;
+  }
+
+ private:
+  void hire(const core::Member& self, const core::ConfigurationPtr& first,
+            const std::vector<core::WorkerId>& doors) {
+    const JobOptions& job = assignment_.job;
+    core::NodeOptions<T> node;
+    node.self = self;
+    node.mode = job.mode;
+    node.coordinator = options_.coordinator;
+    node.worker.last = job.steps;
+    node.worker.plans = assignment_.task->plans();
+    node.worker.barrier = job.barrier;
+    node.worker.recheck = job.recheck.value_or(core::default_recheck(job.mode));
+    node.worker.attempts = job.attempts;
+    node.shard.layout = layout_;
+    node.shard.applier = assignment_.applier;
+    node.shard.workers = job.workers;
+    node.shard.workers_max = options_.members_max;
+    node.start = start_;
+    node.first = first;
+    node.doors = doors;
+    node.council.copies = options_.copies;
+    // Real clocks and real threads: wider than in a simulation, so that nothing is sent twice that
+    // is only late.
+    node.channel.resend_first = std::chrono::milliseconds{200};
+    node.channel.resend_min = std::chrono::milliseconds{50};
+    const MemberActor member = system_.spawn<MemberHost<T>>(scene_, std::move(node), links_);
+    const std::lock_guard lock{mutex_};
+    members_[self.id] = member;
+  }
+
+  void begin(core::WorkerId id) { actor::post(find(id), actor::start_atom_v); }
+
+  /// Empty where there is none.
+  MemberActor find(core::WorkerId id) {
+    const std::lock_guard lock{mutex_};
+    const auto member = members_.find(id);
+    return member == members_.end() ? MemberActor{} : member->second;
+  }
+
+  void send(core::Envelope envelope) {
+    if (find(envelope.to)) return deliver(std::move(envelope));
+    if (options_.send) options_.send(std::move(envelope));
+  }
+
+  template <class F>
+  void for_everyone(F f) {
+    std::vector<MemberActor> everyone;
+    {
+      const std::lock_guard lock{mutex_};
+      for (const auto& [id, member] : members_) everyone.push_back(member);
+    }
+    for (const MemberActor& member : everyone) f(member);
+  }
+
+  template <class Answer, class Atom>
+  std::vector<Answer> ask(Atom question) {
+    std::vector<Answer> answers;
+    caf::scoped_actor self{system_};
+    for_everyone([&](const MemberActor& member) {
+      self->request(member, std::chrono::seconds{10}, question)
+          .receive([&](Answer& answer) { answers.push_back(std::move(answer)); },
+                   [](const caf::error&) {});
+    });
+    return answers;
+  }
+
+  Assignment<T> assignment_;
+  SiteOptions options_;
+  std::shared_ptr<const core::Layout> layout_;
+  std::shared_ptr<const std::vector<core::RangeState>> start_;
+  ScenePtr scene_ = std::make_shared<Scene>();
+  std::shared_ptr<MemberLinks> links_ = std::make_shared<MemberLinks>();
+  actor::Config config_;
+  caf::actor_system system_;
+  std::mutex mutex_;
+  std::map<core::WorkerId, MemberActor> members_;
+};
+
+}  // namespace
+
+template <class T>
+Result<std::unique_ptr<Site>> make_site(Assignment<T> assignment, SiteOptions options) {
+  if (auto valid = check(assignment.job); !valid) return std::move(valid).error();
+  if (options.copies == 0) return Error{"copies=0: a range has at least one owner"};
+  if (assignment.job.workers > options.members_max)
+    return Error{"workers=" + std::to_string(assignment.job.workers) + ": at most " +
+                 std::to_string(options.members_max) + " members are allowed for"};
+  keep_freed_memory();
+  return std::unique_ptr<Site>{
+      std::make_unique<SiteOf<T>>(std::move(assignment), std::move(options))};
+}
+
+template Result<std::unique_ptr<Site>> make_site<float>(Assignment<float>, SiteOptions);
+template Result<std::unique_ptr<Site>> make_site<double>(Assignment<double>, SiteOptions);
+
+}  // namespace starling::live

@@ -1,0 +1,70 @@
+/// A node's part of a job that runs on several nodes: the members that live here, each an actor,
+/// and the threads that compute for them. Members elsewhere are reached by packets.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "starling/actor/types.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/live/job.hpp"
+#include "starling/engine/live/train.hpp"
+
+namespace starling::live {
+
+struct SiteOptions {
+  /// Owners of each range, or as many as there are.
+  std::size_t copies = 2;
+  /// Members' ids are below this.
+  std::size_t members_max = 256;
+  /// The member that keeps the steps, in central mode.
+  core::WorkerId coordinator = 0;
+  /// Control threads; 0: as a job in one process has.
+  std::size_t control_threads = 0;
+  /// Takes a packet to the node of a member that is not here. Called from several threads.
+  std::function<void(core::Envelope)> send;
+  /// A member here has news. Called from several threads.
+  std::function<void(const actor::MemberReport&)> report;
+};
+
+/// Thread-safe.
+class Site {
+ public:
+  Site() = default;
+  virtual ~Site() = default;
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  /// Members `here` found the job together with those elsewhere whom `first` names.
+  virtual void found(const std::vector<core::Member>& here,
+                     const core::ConfigurationPtr& first) = 0;
+  /// `self` asks the members `doors` to be taken in.
+  virtual void join(const core::Member& self, const std::vector<core::WorkerId>& doors) = 0;
+
+  /// A packet for a member here; dropped where it is not.
+  virtual void deliver(core::Envelope envelope) = 0;
+  /// What failure detection thinks.
+  virtual void judge(const actor::Verdict& verdict) = 0;
+  /// Workers end at the end of their step; ranges are served on.
+  virtual void stop() = 0;
+  /// Members here hand over what they own, and go.
+  virtual void leave() = 0;
+
+  /// Asks every member here; those that have ended say nothing.
+  [[nodiscard]] virtual std::vector<actor::MemberReport> reports() = 0;
+  /// The ranges that members here are primary of, as they are now.
+  [[nodiscard]] virtual std::vector<core::RangeState> ranges() = 0;
+  /// The latest that a member here knows; null before the first.
+  [[nodiscard]] virtual core::ConfigurationPtr configuration() = 0;
+};
+
+/// A site without members yet. An Error says what cannot work on several nodes.
+template <class T>
+[[nodiscard]] Result<std::unique_ptr<Site>> make_site(Assignment<T> assignment,
+                                                      SiteOptions options);
+
+extern template Result<std::unique_ptr<Site>> make_site<float>(Assignment<float>, SiteOptions);
+extern template Result<std::unique_ptr<Site>> make_site<double>(Assignment<double>, SiteOptions);
+
+}  // namespace starling::live
