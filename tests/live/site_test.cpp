@@ -167,7 +167,7 @@ class Nodes {
   };
 
   void send(std::size_t from, const core::Envelope& envelope) {
-    wire::Frame frame = wire::encode(1, envelope);
+    wire::Frame frame = wire::encode(1, from, envelope);
     const auto lane = frame.body.empty() ? wire::Lane::control : wire::Lane::data;
     const std::lock_guard lock{mutex_};
     if (envelope.to >= node_of_.size() || !nodes_[from].transport) return;

@@ -44,19 +44,19 @@ std::size_t Frame::body_size() const noexcept {
                          [](std::size_t sum, const Attachment& a) { return sum + a.bytes.size(); });
 }
 
-Frame encode(JobId job, const core::Envelope& envelope) {
+Frame encode(JobId job, NodeId node, const core::Envelope& envelope) {
   Frame frame;
   frame.head.reserve(128);
   Encoder encoder{frame.head};
   put_prefix(encoder, Kind::envelope);
-  encoder(job, envelope);
+  encoder(job, node, envelope);
   frame.body = std::move(encoder.attachments());
   return frame;
 }
 
 Result<JobEnvelope> decode_envelope(const FrameView& frame) {
   return decode_as<JobEnvelope>(frame, Kind::envelope, [](Decoder& decoder, JobEnvelope& message) {
-    decoder(message.job, message.envelope);
+    decoder(message.job, message.node, message.envelope);
   });
 }
 
