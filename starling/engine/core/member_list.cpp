@@ -65,6 +65,7 @@ void MemberList::strike(const MemberEntry& entry) {
   auto& list = live ? live_ : dead_;
   std::size_t gap = entry.place;
   const auto fill = [&](std::size_t from) {
+    if (from == gap) return;
     list[gap] = list[from];
     find(list[gap])->place = gap;
     gap = from;

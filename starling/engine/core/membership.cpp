@@ -40,14 +40,15 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
   if (from.state != MemberState::alive && from.state != MemberState::left) return;
   begin(context);
   if (self_.state != MemberState::left) {
-    const MemberEntry* known = members_.find(from.id);
-    const bool was_dead = known != nullptr && known->record.state == MemberState::dead;
+    const MemberEntry* was = members_.find(from.id);
+    const bool was_dead = was != nullptr && was->record.state == MemberState::dead;
     learn(context, {from, from.id}, Source::gossip);
     const std::size_t count = std::min(message.updates.size(), updates_max);
     for (std::size_t i = 0; i < count; ++i) learn(context, message.updates[i], Source::gossip);
     std::visit([&](const auto& body) { hear(context, from, body); }, message.body);
     // Perhaps a cut has healed: much may be news on either side.
-    if (was_dead && is_live(members_.find(from.id)->record.state)) sync_with(context, from);
+    const MemberEntry* is = members_.find(from.id);
+    if (was_dead && is != nullptr && is_live(is->record.state)) sync_with(context, from);
   }
   finish(context);
 }
@@ -92,8 +93,10 @@ void Membership::offer(const MembershipContext& context, std::uint32_t workers) 
 /// what it waits for may have come meanwhile and be waiting itself.
 void Membership::begin(const MembershipContext& context) {
   if (due_ != never && context.now > due_ + options_.late) {
-    slept_ += context.now - due_;
-    ail(1);
+    const Time late = context.now - due_;
+    slept_ += late;
+    ail(1 + static_cast<unsigned>(
+                std::min<Time::rep>(late / options_.probe_every, options_.health_max)));
   }
   now_ = context.now - slept_;
 }
@@ -123,6 +126,11 @@ void Membership::probe(const MembershipContext& context) {
   if (now_ < probe_at_) return;
   probe_at_ = now_ + options_.probe_every * (1 + health_);
   const MemberEntry* target = members_.next(context.random);
+  // To probe again whom one suspects would tell nobody anything but itself: so it is only told.
+  for (std::size_t told = 0; target != nullptr && accused(*target) && told < told_max; ++told) {
+    send(context, target->record.address, target->record.id, Ping{target->record.id, 0});
+    target = members_.next(context.random);
+  }
   if (target == nullptr) return;
   ++counts_.probes;
   probe_ = Probe{target->record.id, ++sequence_, now_};

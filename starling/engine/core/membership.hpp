@@ -84,7 +84,7 @@ struct MembershipOptions {
   /// A suspect is declared dead after this many probe intervals, times log10 of the members where
   /// that is more than 1, when as many others as `confirmations` suspect it too; where none does,
   /// after `suspicion_max` times that.
-  double suspicion_intervals = 4;
+  double suspicion_intervals = 6;
   double suspicion_max = 6;
   std::size_t confirmations = 3;
 
@@ -174,6 +174,8 @@ class Membership {
   static constexpr Time never = Time::max();
   /// Of members that are probed for others at a time; more requests are refused by a nack.
   static constexpr std::size_t relays_max = 1024;
+  /// Suspects passed over in one interval.
+  static constexpr std::size_t told_max = 3;
   /// In one message; others are passed over.
   static constexpr std::size_t updates_max = 1024;
   static constexpr std::size_t records_max = 65'536;
@@ -204,6 +206,8 @@ class Membership {
   void renew(std::uint64_t above);
   void suspect(const MembershipContext& context, MemberId id);
   void judge(const MembershipContext& context);
+  /// True where this member suspects it itself.
+  [[nodiscard]] bool accused(const MemberEntry& entry) const;
   [[nodiscard]] Time patience(const MemberEntry& entry) const;
   void forget(MemberId id);
   void forget_old();

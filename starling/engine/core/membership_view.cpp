@@ -19,18 +19,21 @@ void Membership::learn(const MembershipContext& context, const MemberUpdate& upd
   MemberRecord record = update.record;
   if (record.id == self_.id) return learn_of_self(record);
   MemberEntry* known = members_.find(record.id);
+  bool replaced = false;
   if (known == nullptr) {
     known = admit(context, record);
     if (known == nullptr) return;
     // Nobody else is at this address: it is what was here before.
-    if (record.address == self_.address) record.state = MemberState::dead;
+    replaced = record.address == self_.address;
+    if (replaced) record.state = MemberState::dead;
   }
   const MemberRecord& before = known->record;
   if (record.incarnation < before.incarnation ||
       record.incarnation - before.incarnation > incarnation_jump_max)
     return;
   // Each side of a cut has declared the other dead. It may still say otherwise.
-  if (source == Source::sync && record.state == MemberState::dead && is_live(before.state))
+  if (source == Source::sync && record.state == MemberState::dead && !replaced &&
+      is_live(before.state))
     record.state = MemberState::suspect;
   if (record.incarnation > before.incarnation || record.state > before.state)
     adopt(context, *known, std::move(record), update.by);
@@ -111,6 +114,10 @@ void Membership::confirm(MemberEntry& entry, MemberId by) {
   entry.deadline = std::max(now_, entry.since + patience(entry));
   suspicions_.insert({entry.deadline, entry.record.id});
   spread(entry.record.id);
+}
+
+bool Membership::accused(const MemberEntry& entry) const {
+  return std::ranges::find(entry.accusers, self_.id) != entry.accusers.end();
 }
 
 /// How long a suspicion lasts: Lifeguard's logarithm between the longest time, where nobody else
