@@ -11,7 +11,7 @@
 
 #include "starling/actor/wire/transport.hpp"
 #include "starling/models/linear_models.hpp"
-#include "tests/live/small_jobs.hpp"
+#include "tests/live/counters.hpp"
 
 namespace starling::live {
 namespace {
@@ -19,26 +19,6 @@ namespace {
 using namespace std::chrono_literals;
 using core::Member;
 using State = actor::MemberReport::State;
-
-/// Each update adds 1 to every parameter: sgd at lr = workers with full batches, and the gradient
-/// -1.
-struct Counters {
-  using Scalar = float;
-
-  [[nodiscard]] std::vector<models::Parameter> parameters() const {
-    return {{.name = "counts", .shape = {8192}}};
-  }
-  void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
-  double gradient(std::span<const float>, const models::Table&, models::Batch, std::span<float> g,
-                  models::Pass&) const {
-    std::ranges::fill(g, -1.0F);
-    return 1;
-  }
-  models::Metrics evaluate(std::span<const float>, const models::Table&, models::Batch,
-                           models::Pass&) const {
-    return {{"loss", 1}};
-  }
-};
 
 using MakeJob = std::function<Assignment<float>()>;
 
@@ -142,20 +122,15 @@ class Nodes {
     return states;
   }
 
-  /// Every range holds each acknowledged update of each worker once, and no other.
-  void expect_exact(std::size_t batch) {
-    for (const auto& state : model()) {
-      // Who has joined has not made the steps before its first.
-      core::Step updates = 0;
-      for (const auto& entry : state.ledger) updates += entry.samples / batch;
-      for (const float count : state.value.as<float>())
-        ASSERT_EQ(static_cast<core::Step>(count), updates) << "range " << state.range;
+  void expect_exact() {
+    const auto states = model();
+    expect_exact_counts(states);
+    for (const auto& state : states)
       for (auto& node : nodes_) {
         if (!node.site) continue;
         for (const auto& report : node.site->reports())
           EXPECT_EQ(state.ledger.at(report.member).step, report.worker.step);
       }
-    }
   }
 
   core::WorkerId coordinator = 0;
@@ -194,13 +169,8 @@ class Nodes {
   std::vector<std::size_t> node_of_;
 };
 
-constexpr std::size_t full_batch = 10;
-
 /// A job that counts updates.
-MakeJob counting(TrainOptions options) {
-  options.job.compute_threads = 1;
-  options.batch = full_batch;
-  options.optimizer = models::Sgd{.lr = static_cast<float>(options.job.workers)};
+MakeJob counting(const TrainOptions& options) {
   return [options, data = std::make_shared<models::Table>(load("linear:d=2,n=1200"))] {
     return assign_training(Counters{}, *data, nullptr, options).value();
   };
@@ -208,13 +178,7 @@ MakeJob counting(TrainOptions options) {
 
 TrainOptions options_of(std::size_t workers, core::Step steps, const char* barrier,
                         core::Mode mode = core::Mode::peer, core::Time delay = 2ms) {
-  TrainOptions options;
-  options.job.mode = mode;
-  options.job.workers = workers;
-  options.job.steps = steps;
-  options.job.barrier = barrier::parse(barrier).value();
-  if (delay > 0ns) options.job.delay = Distribution{laws::Exponential{delay}};
-  return options;
+  return counting_options(mode, workers, steps, barrier, delay);
 }
 
 /// Peers, one a node.
@@ -241,7 +205,7 @@ TEST(Site, ThreeNodesMakeEachUpdateOnce) {
   nodes.found();
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
-  nodes.expect_exact(full_batch);
+  nodes.expect_exact();
 }
 
 TEST(Site, TheOthersGoOnWhenANodeIsKilled) {
@@ -253,7 +217,7 @@ TEST(Site, TheOthersGoOnWhenANodeIsKilled) {
   nodes.declare_dead(2);
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
   for (const std::size_t node : {0U, 1U, 3U}) EXPECT_EQ(nodes.step(node), 200U);
-  nodes.expect_exact(full_batch);
+  nodes.expect_exact();
 }
 
 TEST(Site, ANodeThatJoinsTakesPart) {
@@ -267,7 +231,7 @@ TEST(Site, ANodeThatJoinsTakesPart) {
   EXPECT_EQ(nodes.step(3), 200U);
   const auto owns = [](const core::Ownership& range) { return range.find(3) != nullptr; };
   EXPECT_TRUE(std::ranges::any_of(nodes.site(3).configuration()->ranges, owns));
-  nodes.expect_exact(full_batch);
+  nodes.expect_exact();
 }
 
 TEST(Site, ANodeThatLeavesHandsOverWhatItOwns) {
@@ -280,7 +244,7 @@ TEST(Site, ANodeThatLeavesHandsOverWhatItOwns) {
       nodes.wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
   nodes.kill(1);
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
-  nodes.expect_exact(full_batch);
+  nodes.expect_exact();
 }
 
 TEST(Site, ACutLosesNothing) {
@@ -293,7 +257,7 @@ TEST(Site, ACutLosesNothing) {
   nodes.cut_off(std::nullopt);
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
-  nodes.expect_exact(full_batch);
+  nodes.expect_exact();
 }
 
 class SiteWithServers : public testing::TestWithParam<std::pair<core::Mode, const char*>> {};
