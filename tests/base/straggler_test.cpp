@@ -31,8 +31,8 @@ TEST(Stragglers, AreRefusedByWhatIsOutOfBounds) {
                               "': the share must be above 0 % and at most 100 %");
   EXPECT_EQ(why("0:4x"), "straggler '0:4x': slows nobody; valid: 1 worker or more");
   for (const char* factor : {"5%:0.5x", "1:1000001x"})
-    EXPECT_EQ(why(factor), "straggler '" + std::string{factor} +
-                               "': the factor must be from 1 to 1000000");
+    EXPECT_EQ(why(factor),
+              "straggler '" + std::string{factor} + "': the factor must be from 1 to 1000000");
   for (const char* form : {"5%", "4x", "1:x", "one:4x", "1:4x:2"})
     EXPECT_NE(why(form).find("is not of the form"), std::string::npos) << form;
 }

@@ -78,27 +78,5 @@ TEST(ChaosRun, LosingAllCopiesOfARangeEndsTheJob) {
   EXPECT_TRUE(report.gave_up);
 }
 
-TEST(Scenario, ReadsWhatItPrints) {
-  for (std::uint64_t seed = 0; seed < 500; ++seed) {
-    const Scenario scenario = draw_scenario(seed);
-    const auto read = parse_scenario(print(scenario));
-    ASSERT_TRUE(read.ok()) << read.error().message << "\n" << print(scenario);
-    ASSERT_EQ(*read, scenario) << print(scenario);
-  }
-}
-
-TEST(Scenario, RefusesWhatItCannotRunAndSaysWhere) {
-  const auto why = [](const char* text) {
-    const auto read = parse_scenario(text);
-    return read.ok() ? std::string{"accepted"} : read.error().message;
-  };
-  EXPECT_NE(why("sede 3").find("did you mean 'seed'"), std::string::npos);
-  EXPECT_NE(why("seed 1\nfault crush:at=3ms,node=1").find("line 2: fault"), std::string::npos);
-  EXPECT_NE(why("loss 2").find("valid: 0 to 0.9"), std::string::npos);
-  EXPECT_NE(why("mode hybrid\nbarrier asp").find("servers=0"), std::string::npos);
-  EXPECT_NE(why("mode peer\nbarrier bsp").find("central"), std::string::npos);
-  EXPECT_NE(why("workers 1\nbarrier pbsp:beta=2").find("beta"), std::string::npos);
-}
-
 }  // namespace
 }  // namespace starling::sim
