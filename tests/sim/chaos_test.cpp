@@ -65,6 +65,29 @@ TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
   EXPECT_EQ(report.epochs, 1U);
 }
 
+/// What a file may say at most, all of it together.
+TEST(ChaosRun, OfTheSlowestScenarioComesToItsEnd) {
+  for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central}) {
+    Scenario scenario;
+    scenario.mode = mode;
+    scenario.workers = 19;
+    scenario.servers = core::has_servers(mode) ? 4 : 0;
+    scenario.barrier = mode == core::Mode::central ? barrier::Barrier{barrier::Bsp{}, {}}
+                                                   : barrier::sampled(barrier::Bsp{}, 3);
+    scenario.steps = 30;
+    scenario.ranges = 16;
+    scenario.copies = 4;
+    scenario.loss = scenario.duplication = scenario.reordering = 0.3;
+    scenario.latency = std::chrono::milliseconds{2};
+    scenario.compute = std::chrono::milliseconds{100};
+    scenario.straggling = 5;
+    ASSERT_TRUE(parse_scenario(print(scenario)));
+    EXPECT_EQ(run_chaos(scenario).violation, "") << core::print(mode);
+    scenario.latency += scenario.latency;
+    EXPECT_FALSE(parse_scenario(print(scenario)));
+  }
+}
+
 TEST(ChaosRun, LosingAllCopiesOfARangeEndsTheJob) {
   Scenario scenario;
   scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);

@@ -192,11 +192,16 @@ constexpr std::array<std::string_view, 16> scenario_keys{
     "seed",  "mode", "barrier",     "recheck",    "workers", "servers", "ranges",     "copies",
     "steps", "loss", "duplication", "reordering", "latency", "compute", "straggling", "beyond"};
 
-/// So that a run can come to its end in the time that it is given.
-constexpr core::Step steps_max = 1000;
-constexpr Time latency_max = 10ms;
-constexpr Time compute_max = 1s;
-constexpr Time computing_max = 20s;
+/// So that a run can come to its end in the time that it is given: at all of these together, some
+/// 80 of the 120 seconds.
+constexpr core::Step steps_max = 30;
+constexpr std::uint32_t ranges_max = 16;
+constexpr std::uint32_t copies_max = 4;
+constexpr double share_max = 0.3;
+constexpr Time latency_max = 2ms;
+constexpr Time compute_max = 100ms;
+constexpr double straggling_max = 10;
+constexpr Time computing_max = 15s;
 constexpr Time fault_time_max = 60s;
 constexpr std::size_t faults_max = 64;
 
@@ -295,15 +300,15 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
   if (key == "recheck") return set(scenario.recheck, barrier::parse_recheck(value));
   if (key == "workers") return set_count(scenario.workers, value, 1, nodes_max);
   if (key == "servers") return set_count(scenario.servers, value, 0, nodes_max);
-  if (key == "ranges") return set_count(scenario.ranges, value, 1, 64);
-  if (key == "copies") return set_count(scenario.copies, value, 1, nodes_max);
+  if (key == "ranges") return set_count(scenario.ranges, value, 1, ranges_max);
+  if (key == "copies") return set_count(scenario.copies, value, 1, copies_max);
   if (key == "steps") return set_count(scenario.steps, value, 1, steps_max);
-  if (key == "loss") return set_number(scenario.loss, value, 0, 0.5);
-  if (key == "duplication") return set_number(scenario.duplication, value, 0, 1);
-  if (key == "reordering") return set_number(scenario.reordering, value, 0, 1);
+  if (key == "loss") return set_number(scenario.loss, value, 0, share_max);
+  if (key == "duplication") return set_number(scenario.duplication, value, 0, share_max);
+  if (key == "reordering") return set_number(scenario.reordering, value, 0, share_max);
   if (key == "latency") return set_time(scenario.latency, value, latency_max);
   if (key == "compute") return set_time(scenario.compute, value, compute_max);
-  if (key == "straggling") return set_number(scenario.straggling, value, 0.01, 100);
+  if (key == "straggling") return set_number(scenario.straggling, value, 0.01, straggling_max);
   if (key == "beyond") {
     if (value != "yes" && value != "no") return Error{shown(value) + "; valid: yes, no"};
     scenario.beyond = value == "yes";
