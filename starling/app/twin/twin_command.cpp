@@ -29,7 +29,7 @@ Result<SimJob> simulation_of(const Settings& settings, const Contents& contents)
 
 /// The real job, with its figures at the end; an error where it failed.
 Result<live::Outcome> run_live(const Prepared& ready) {
-  const OrderlyStop orderly{!ready.job.quiet};
+  const OrderlyStop orderly{ready.job.quiet ? nullptr : stops_plainly};
   Display display{ready.job.quiet};
   auto options = ready.running.options;
   options.job.on_progress = [&](const live::Progress& progress) {
