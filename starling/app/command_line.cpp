@@ -48,7 +48,8 @@ std::string refuse_flag(const std::string& text) {
 Error usage_error(const CLI::ParseError& fault) {
   const std::string what = fault.what();
   if (fault.get_name() != "ArgumentMismatch") return Error{what};
-  const bool many = what.find("received 0") == std::string::npos;
+  const bool many =
+      what.find("received ") != std::string::npos && what.find("received 0") == std::string::npos;
   return Error{what.substr(0, what.find(':')) + ": " + (many ? "is given twice" : needs_value)};
 }
 

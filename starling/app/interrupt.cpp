@@ -28,7 +28,7 @@ void on_signal(int signal) {
   }
   // A terminal that is lost says so more than once: its shell does, and the system.
   if (orderly && signal == SIGHUP) return;
-  discard_unfinished_file();
+  discard_unfinished();
   say(asked ? "\nstarling: interrupted twice, ended at once\n"
             : "\nstarling: interrupted, nothing was saved\n");
   ::_exit(interrupted_code);

@@ -66,7 +66,9 @@ struct Reader {
     const auto key = std::ranges::find(keys, name, &KeyForm::name);
     if (key == keys.end()) return Error{place + unknown(name)};
     const KeyKind kind = (*key)->kind;
-    if (value.is_array() && value.as_array().empty() && kind == KeyKind::texts) return {};
+    const bool is_empty = value.is_array() && value.as_array().empty();
+    if (is_empty && name == "barrier") return Error{place + name + ": is an empty list"};
+    if (is_empty && kind == KeyKind::texts) return {};
     const auto texts = texts_of(value, kind);
     if (texts.empty()) return Error{place + name + ": must be " + valid_for(kind)};
     for (const std::string& text : texts) found.push_back({line, {name, text, place + name}});

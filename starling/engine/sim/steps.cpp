@@ -50,7 +50,7 @@ class Simulation {
         draws_(barrier::draws(options.barrier)),
         on_arrival_(!draws_ || options.recheck.arrival),
         notify_(!on_arrival_ && options.recheck.notify),
-        central_(options.recheck.arrival || barrier::needs_every_step(options.barrier)),
+        central_(core::keeps_steps_centrally(options.mode)),
         clocked_(draws_ && (!options.recheck.arrival || options.recheck.interval)),
         by_chance_(barrier::floor(options.barrier, 0) &&
                    (options.sampling == Sampling::exact || !draws_)),
@@ -279,7 +279,7 @@ class Simulation {
     if (told) {
       const Step floor = *barrier::floor(options_.barrier, steps_[worker]);
       wishes_[*verdict.laggard].insert_or_assign(worker, Wish{floor, waiter.draw});
-      ++result_.messages.wishes;
+      if (!central_) ++result_.messages.wishes;
     }
     if (options_.recheck.interval || !(told || on_arrival_))
       schedule(worker, interval_of(worker));
@@ -320,7 +320,7 @@ class Simulation {
       told.emplace_back(from, wish.draw);
       return true;
     });
-    result_.messages.notices += told.size();
+    if (!central_) result_.messages.notices += told.size();
     for (const auto& [from, draw] : told)
       if (waiters_[from].waiting && waiters_[from].draw == draw) draw_again(from);
   }
@@ -333,6 +333,7 @@ class Simulation {
   bool draws_;
   bool on_arrival_;
   bool notify_;
+  /// One place sees every step.
   bool central_;
   /// Some events are timers, or become late.
   bool clocked_;
