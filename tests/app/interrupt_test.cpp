@@ -169,7 +169,7 @@ TEST(InterruptedTwin, DoesNotSpeakOfSaving) {
 TEST(InterruptedChaos, SaysHowFarItCame) {
   const Folder folder;
   Process process{folder, STARLING_PROGRAM, words("chaos --seeds 1..100000000 --json")};
-  std::this_thread::sleep_for(std::chrono::milliseconds{500});
+  wait_for(process, " of 100000000 seeds (");
   process.signal(SIGINT);
   const Ran ran = process.wait();
   EXPECT_EQ(ran.code, 130) << ran.err;

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "starling/app/commands.hpp"
+#include "starling/app/display.hpp"
 #include "starling/app/file_output.hpp"
 #include "starling/app/file_use.hpp"
 #include "starling/app/interrupt.hpp"
@@ -47,6 +47,12 @@ Result<Seeds> parse_seeds(const std::string& text) {
   return Seeds{*first, *last};
 }
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point began) {
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
 /// Runs seeds on some threads until the last, an interrupt, or the lowest that fails is known.
 class Campaign {
  public:
@@ -56,18 +62,18 @@ class Campaign {
   void run() {
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < threads_; ++i) threads.emplace_back([this] { work(); });
-    const bool shows = ::isatty(STDERR_FILENO) == 1;
+    Display display{false};
     while (running_.load() > 0 || started_.load() < threads_) {
       std::this_thread::sleep_for(std::chrono::milliseconds{100});
-      if (shows) show();
+      if (seconds_since(began_) >= 1) display.show(progress());
     }
-    if (shows) fmt::print(stderr, "\r\033[K");
   }
 
   [[nodiscard]] ChaosTotals totals() const {
     ChaosTotals totals = totals_;
     totals.asked = seeds_.count();
     totals.interrupted = is_interrupted() && totals.runs < totals.asked;
+    totals.wall_s = seconds_since(began_);
     return totals;
   }
   [[nodiscard]] const std::optional<std::pair<std::uint64_t, ChaosReport>>& failed() const {
@@ -91,15 +97,15 @@ class Campaign {
     --running_;
   }
 
-  void show() {
+  std::string progress() {
     const std::scoped_lock lock{mutex_};
-    fmt::print(stderr, "\r\033[K{} of {} ({:.0f} %), {} events", totals_.runs,
-               counted(seeds_.count(), "seed"),
-               100 * static_cast<double>(totals_.runs) / static_cast<double>(seeds_.count()),
-               totals_.sum.events);
-    std::fflush(stderr);
+    return fmt::format(
+        "{} of {} ({:.0f} %), {}", totals_.runs, counted(seeds_.count(), "seed"),
+        100 * static_cast<double>(totals_.runs) / static_cast<double>(seeds_.count()),
+        counted(totals_.sum.events, "event"));
   }
 
+  const Clock::time_point began_ = Clock::now();
   Seeds seeds_;
   std::size_t threads_;
   std::atomic<std::uint64_t> next_;
@@ -118,16 +124,12 @@ Result<int> report(const ChaosOptions& options, const ChaosTotals& totals,
                  code);
 }
 
-double seconds_since(std::chrono::steady_clock::time_point began) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-}
-
 Result<int> replay(const ChaosOptions& options) {
   const auto content = small_file(options.replay, "a scenario as chaos writes it");
   if (!content) return Error{"--replay: " + content.error().message};
   const auto scenario = sim::parse_scenario(*content);
   if (!scenario) return Error{"--replay: " + options.replay + ": " + scenario.error().message};
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = Clock::now();
   const ChaosReport run = sim::run_chaos(*scenario);
   ChaosTotals totals;
   totals.add(run);
@@ -163,13 +165,11 @@ Result<int> chaos_command(const ChaosOptions& options) {
     if (auto valid = check_writable(options.out); !valid)
       return std::move(valid).error().within("--out");
   const OrderlyStop orderly{stops_plainly};
-  const auto began = std::chrono::steady_clock::now();
   Campaign campaign{*seeds, options.threads > 0
                                 ? options.threads
                                 : std::max<std::size_t>(1, std::thread::hardware_concurrency())};
   campaign.run();
-  ChaosTotals totals = campaign.totals();
-  totals.wall_s = seconds_since(began);
+  const ChaosTotals totals = campaign.totals();
   std::optional<ChaosFailure> failure;
   if (campaign.failed()) failure = failure_of(campaign.failed()->first, options.out);
   return report(options, totals, failure);
