@@ -434,12 +434,12 @@ Result<void> check(const StepOptions& options) {
 std::uint64_t memory_estimate(const StepOptions& options) {
   const bool clocked =
       barrier::draws(options.barrier) && (!options.recheck.arrival || options.recheck.interval);
-  // Steps, events in buckets that are half full, waiters in groups that are.
-  std::uint64_t per_worker = 64;
+  // Steps, events in buckets that are half full, waiters in groups that are, figures at the end.
+  std::uint64_t per_worker = 144;
   if (!options.slowness.empty()) per_worker += sizeof(double);
-  if (clocked) per_worker += sizeof(Waiter);
-  if (clocked && options.recheck.notify)  // and room for each of some wishes
-    per_worker += sizeof(Wishes) + 8 * sizeof(Wish);
+  if (clocked) per_worker += sizeof(Waiter) + 64;  // and the events that came too late
+  if (clocked && options.recheck.notify)           // and room for as many wishes as were seen
+    per_worker += sizeof(Wishes) + 96 * sizeof(Wish);
   return options.workers * per_worker + options.points * sizeof(Point) + (std::uint64_t{1} << 24U);
 }
 
