@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "starling/app/commands.hpp"
@@ -35,11 +37,20 @@ Result<std::uint64_t> seed_of(const std::string& text) {
   return seed;
 }
 
+constexpr const char* needs_value = "needs a value";
+
+/// A flag where a value should stand was not meant as one.
+std::string refuse_flag(const std::string& text) {
+  return text.starts_with("--") || text == "-h" ? needs_value : std::string{};
+}
+
 /// What CLI11 found wrong, in our words where its are too short.
 Error usage_error(const CLI::ParseError& fault) {
   const std::string what = fault.what();
   if (fault.get_name() != "ArgumentMismatch") return Error{what};
-  return Error{what.substr(0, what.find(':')) + ": needs a value"};
+  const bool many =
+      what.find("received ") != std::string::npos && what.find("received 0") == std::string::npos;
+  return Error{what.substr(0, what.find(':')) + ": " + (many ? "is given twice" : needs_value)};
 }
 
 /// Longer lines are broken, so that the help stays readable on a narrow terminal.
@@ -281,77 +292,119 @@ class InspectArguments {
   std::string seed_ = "1";
 };
 
+/// A command whose flags are all that it takes: each once at most, none of them empty.
+class FlagArguments {
+ public:
+  FlagArguments(CLI::App& program, const std::string& name, const std::string& summary,
+                const std::vector<KeyForm>& keys)
+      : command_(program, name, summary), flags_(command_.app(), keys) {}
+
+  [[nodiscard]] Command& command() { return command_; }
+  [[nodiscard]] const Command& command() const { return command_; }
+
+  [[nodiscard]] Result<Settings> settings() const {
+    auto settings = flags_.settings();
+    std::set<std::string> seen;
+    for (const Setting& setting : settings) {
+      if (!seen.insert(setting.key).second) return Error{setting.place + ": is given twice"};
+      if (setting.text.empty()) return Error{setting.place + ": is empty"};
+    }
+    return settings;
+  }
+
+ private:
+  Command command_;
+  KeyFlags flags_;
+};
+
+/// Empty where the key was not set.
+std::string text_of(const Settings& settings, std::string_view key) {
+  const auto at = std::ranges::find(settings, key, &Setting::key);
+  return at == settings.end() ? std::string{} : at->text;
+}
+
+/// What was not set stays as it is.
+Result<void> put_count(std::uint64_t& into, const Settings& settings, const std::string& key,
+                       std::uint64_t least, std::uint64_t most) {
+  const std::string text = text_of(settings, key);
+  if (text.empty()) return {};
+  const auto count = parse_count(text);
+  if (!count || *count < least || *count > most)
+    return Error{"--" + key + ": '" + text + "' must be a whole number >= " +
+                 std::to_string(least) + " and <= " + std::to_string(most)};
+  into = *count;
+  return {};
+}
+
+const std::vector<KeyForm>& repro_keys() {
+  static const std::vector<KeyForm> keys{
+      {"out", KeyKind::text, "FILE.html", "the report, one HTML file [psp.html]", "Options"},
+      {"data", KeyKind::text, "DIR", "its data and plots [beside it, named after it: psp-data]",
+       "Options"},
+      {"markdown", KeyKind::text, "DIR", "also as a page of Markdown, with its pictures",
+       "Options"},
+      {"seeds", KeyKind::count, "N", "runs of each setting [20]", "Options"},
+      {"seed", KeyKind::count, "N", "the first of them [1]", "Options"},
+      {"threads", KeyKind::count, "N", "runs at the same time [one for each processor]", "Options"},
+      {"quick", KeyKind::flag, "", "2 seeds, fewer settings: to see that all works", "Options"},
+      {"quiet", KeyKind::flag, "", "no progress", "Options"}};
+  return keys;
+}
+
 class ReproArguments {
  public:
   explicit ReproArguments(CLI::App& program)
-      : command_(program, "repro", "reproduce a paper's experiments as a report") {
-    CLI::App& app = command_.app();
-    app.add_option("WHAT", options_.what, "psp: Probabilistic Synchronous Parallel")
+      : arguments_(program, "repro", "reproduce a paper's experiments as a report", repro_keys()) {
+    arguments_.command()
+        .app()
+        .add_option("WHAT", what_, "psp: Probabilistic Synchronous Parallel")
         ->type_name("")
         ->required();
-    app.add_option("--out", options_.out, "the report, one HTML file [psp.html]")
-        ->type_name("FILE.html");
-    app.add_option("--data", options_.data,
-                   wrapped("its data and plots [beside it, named after it: psp-data]"))
-        ->type_name("DIR");
-    app.add_option("--markdown", options_.markdown, "also as a page of Markdown, with its pictures")
-        ->type_name("DIR");
-    app.add_option("--seeds", seeds_, "runs of each setting [20]")->type_name("N");
-    app.add_option("--seed", seed_, "the first of them [1]")->type_name("N");
-    app.add_option("--threads", threads_, "runs at the same time [one for each processor]")
-        ->type_name("N");
-    app.add_flag("--quick", options_.quick, "2 seeds, fewer settings: to see that all works");
-    app.add_flag("--quiet", options_.quiet, "no progress");
   }
-  [[nodiscard]] const Command& command() const { return command_; }
+  [[nodiscard]] const Command& command() const { return arguments_.command(); }
 
   [[nodiscard]] Result<int> run() const {
-    ReproOptions options = options_;
+    const auto settings = arguments_.settings();
+    if (!settings) return settings.error();
+    ReproOptions options;
+    options.what = what_;
+    if (const auto out = text_of(*settings, "out"); !out.empty()) options.out = out;
+    options.data = text_of(*settings, "data");
+    options.markdown = text_of(*settings, "markdown");
+    options.quick = !text_of(*settings, "quick").empty();
+    options.quiet = !text_of(*settings, "quiet").empty();
     if (options.quick) options.seeds = 2;
-    if (auto put = put_count(options.seeds, "--seeds", seeds_, 1, 100'000); !put)
+    if (auto put = put_count(options.seeds, *settings, "seeds", 1, 100'000); !put)
       return std::move(put).error();
-    if (auto put = put_count(options.seed, "--seed", seed_, 0, UINT64_MAX); !put)
+    if (auto put = put_count(options.seed, *settings, "seed", 0, UINT64_MAX); !put)
       return std::move(put).error();
-    if (auto put = put_count(options.threads, "--threads", threads_, 1, 4096); !put)
+    if (auto put = put_count(options.threads, *settings, "threads", 1, 4096); !put)
       return std::move(put).error();
     return repro_command(options);
   }
 
  private:
-  /// An empty text leaves the default.
-  static Result<void> put_count(std::uint64_t& into, const std::string& flag,
-                                const std::string& text, std::uint64_t least, std::uint64_t most) {
-    if (text.empty()) return {};
-    const auto count = parse_count(text);
-    if (!count || *count < least || *count > most)
-      return Error{flag + ": '" + text + "' must be a whole number >= " + std::to_string(least) +
-                   " and <= " + std::to_string(most)};
-    into = *count;
-    return {};
-  }
-
-  Command command_;
-  ReproOptions options_;
-  std::string seeds_;
-  std::string seed_;
-  std::string threads_;
+  FlagArguments arguments_;
+  std::string what_;
 };
+
+const std::vector<KeyForm>& chaos_keys() {
+  static const std::vector<KeyForm> keys{
+      {"seeds", KeyKind::text, "A..B", "the seeds to run, both ends too [1..1000]", "Options"},
+      {"threads", KeyKind::count, "N", "how many run at once [as there are cores]", "Options"},
+      {"replay", KeyKind::text, "FILE", "run this scenario in place of seeds", "Options"},
+      {"out", KeyKind::text, "FILE", "where the scenario of a failure goes [chaos-SEED.txt]",
+       "Options"},
+      {"json", KeyKind::flag, "", "one JSON object", "Options"}};
+  return keys;
+}
 
 class ChaosArguments {
  public:
   explicit ChaosArguments(CLI::App& program)
-      : command_(program, "chaos", "run replicated jobs through all that may go wrong, by seed") {
-    CLI::App& app = command_.app();
-    app.add_option("--seeds", options_.seeds, "the seeds to run, both ends too [1..1000]")
-        ->type_name("A..B");
-    app.add_option("--threads", options_.threads, "how many run at once [as there are cores]")
-        ->type_name("N");
-    app.add_option("--replay", options_.replay, "run this scenario in place of seeds")
-        ->type_name("FILE");
-    app.add_option("--out", options_.out, "where the scenario of a failure goes [chaos-SEED.txt]")
-        ->type_name("FILE");
-    app.add_flag("--json", options_.json, "one JSON object");
-    app.footer(
+      : arguments_(program, "chaos", "run replicated jobs through all that may go wrong, by seed",
+                   chaos_keys()) {
+    arguments_.command().app().footer(
         "\nEach seed draws a small job (mode, barrier, members, network) and what goes wrong in "
         "it:\n"
         "loss, duplication, reordering, cuts, freezes, crashes in the middle of an event, "
@@ -361,12 +414,27 @@ class ChaosArguments {
         "are checked. The first failure is cut down and written to a file that --replay runs.\n"
         "Exit codes: 0 all held, 1 an invariant broke, 2 bad input, 130 interrupted.");
   }
-  [[nodiscard]] const Command& command() const { return command_; }
-  [[nodiscard]] Result<int> run() const { return chaos_command(options_); }
+  [[nodiscard]] const Command& command() const { return arguments_.command(); }
+
+  [[nodiscard]] Result<int> run() const {
+    const auto settings = arguments_.settings();
+    if (!settings) return settings.error();
+    ChaosOptions options;
+    options.replay = text_of(*settings, "replay");
+    for (const Setting& setting : *settings)
+      if (!options.replay.empty() && setting.key != "replay" && setting.key != "json")
+        return Error{setting.place + ": has no effect with --replay, which runs one scenario as " +
+                     "it is; valid: one of them"};
+    options.seeds = text_of(*settings, "seeds");
+    options.out = text_of(*settings, "out");
+    options.json = !text_of(*settings, "json").empty();
+    if (auto put = put_count(options.threads, *settings, "threads", 1, 1024); !put)
+      return std::move(put).error();
+    return chaos_command(options);
+  }
 
  private:
-  Command command_;
-  ChaosOptions options_;
+  FlagArguments arguments_;
 };
 
 /// All of the command line, as declared.
@@ -384,6 +452,10 @@ class CommandLine {
                     "     {0} train --workers 8 --straggler 1:4x --mode central --barrier bsp\n"
                     "     {0} COMMAND --help",
                     program_name()));
+    for (CLI::App* command : program_.get_subcommands({}))
+      for (CLI::Option* option : command->get_options())
+        if (!option->get_lnames().empty() && option->get_items_expected_max() > 0)
+          option->check(refuse_flag, "");
   }
 
   Result<int> run(int argc, const char* const* argv) {

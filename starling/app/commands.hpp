@@ -66,8 +66,8 @@ struct ReproOptions {
 struct ChaosOptions {
   /// `A..B`, both run; empty for 1..1000.
   std::string seeds;
-  /// Empty: as many as there are cores.
-  std::string threads;
+  /// Runs at the same time; 0: as many as there are cores.
+  std::size_t threads = 0;
   /// A scenario's file, to be run in place of seeds.
   std::string replay;
   /// Where the scenario of a failure goes; empty: chaos-SEED.txt.

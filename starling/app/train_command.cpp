@@ -46,7 +46,7 @@ Result<int> train_command(const Contents& contents, const Settings& settings,
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
-  const OrderlyStop orderly{!ready->job.quiet};
+  const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
   Recorder recorder{*ready, *std::move(metrics)};
   auto options = ready->running.options;
   options.job.on_progress = [&](const live::Progress& p) { return recorder.on_progress(p); };
