@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <map>
-#include <set>
 #include <sstream>
 
+#include "starling/app/arguments.hpp"
+#include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/job_file.hpp"
 #include "starling/app/keys.hpp"
@@ -36,150 +34,6 @@ Result<std::uint64_t> seed_of(const std::string& text) {
   if (!seed) return std::move(seed).error().within("--seed");
   return seed;
 }
-
-constexpr const char* needs_value = "needs a value";
-
-/// A flag where a value should stand was not meant as one.
-std::string refuse_flag(const std::string& text) {
-  return text.starts_with("--") || text == "-h" ? needs_value : std::string{};
-}
-
-/// What CLI11 found wrong, in our words where its are too short.
-Error usage_error(const CLI::ParseError& fault) {
-  const std::string what = fault.what();
-  if (fault.get_name() != "ArgumentMismatch") return Error{what};
-  const bool many =
-      what.find("received ") != std::string::npos && what.find("received 0") == std::string::npos;
-  return Error{what.substr(0, what.find(':')) + ": " + (many ? "is given twice" : needs_value)};
-}
-
-/// Longer lines are broken, so that the help stays readable on a narrow terminal.
-std::string wrapped(const std::string& text) {
-  constexpr std::size_t width = 64;
-  std::string out;
-  std::size_t column = 0;
-  for (const std::string_view word : split(text, ' ')) {
-    if (column > 0) {
-      const bool breaks = column + 1 + word.size() > width;
-      out += breaks ? '\n' : ' ';
-      column = breaks ? 0 : column + 1;
-    }
-    out += word;
-    column += word.size();
-  }
-  return out;
-}
-
-/// One subcommand with its options; flags that it does not know are refused with the nearest.
-class Command {
- public:
-  Command(CLI::App& program, const std::string& name, const std::string& summary)
-      : app_(*program.add_subcommand(name, summary)) {
-    app_.allow_extras();
-    app_.get_formatter()->column_width(32);
-  }
-
-  CLI::App& app() { return app_; }
-  [[nodiscard]] bool is_chosen() const { return app_.parsed(); }
-  [[nodiscard]] const std::string& name() const { return app_.get_name(); }
-
-  [[nodiscard]] bool knows(const std::string& flag) const {
-    return flag.starts_with("--") && app_.get_option_no_throw(flag) != nullptr;
-  }
-
-  [[nodiscard]] Result<void> refuse_extras() const {
-    const auto extras = app_.remaining();
-    if (extras.empty()) return {};
-    const std::string flag = extras[0].substr(0, extras[0].find('='));
-    const std::string help = "`" + program_name() + " " + name() + " --help` lists what is valid";
-    if (!flag.starts_with('-'))
-      return Error{"'" + extras[0] + "' is one argument too many; " + help};
-    std::vector<std::string> known;
-    for (const CLI::Option* option : app_.get_options())
-      if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
-    const std::string meant = nearest(flag, known);
-    return Error{"unknown flag '" + flag + "'; " +
-                 (meant.empty() ? "" : "did you mean '" + meant + "'? ") + help};
-  }
-
- private:
-  CLI::App& app_;
-};
-
-/// Keys as flags, and what was given for them.
-class KeyFlags {
- public:
-  template <class Keys>
-  KeyFlags(CLI::App& app, const Keys& keys) {
-    for (const auto& key : keys) add(app, key);
-  }
-
-  [[nodiscard]] Settings settings() const {
-    Settings flags;
-    for (const KeyForm* key : keys_) {
-      const std::string place = "--" + key->name;
-      if (key->kind == KeyKind::flag) {
-        if (set_.at(key->name)) flags.push_back({key->name, "true", place});
-      } else {
-        for (const auto& text : texts_.at(key->name)) flags.push_back({key->name, text, place});
-      }
-    }
-    return flags;
-  }
-
- private:
-  void add(CLI::App& app, const KeyForm& key) {
-    keys_.push_back(&key);
-    const std::string flag = "--" + key.name;
-    if (key.kind == KeyKind::flag) {
-      app.add_flag(flag, set_[key.name], wrapped(key.help))->group(key.group);
-      return;
-    }
-    app.add_option(flag, texts_[key.name], wrapped(key.help))
-        ->type_name(key.form)
-        ->group(key.group)
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->allow_extra_args(false);
-  }
-
-  std::vector<const KeyForm*> keys_;
-  std::map<std::string, bool> set_;
-  std::map<std::string, std::vector<std::string>> texts_;
-};
-
-/// A command that takes a job file and flags that override it.
-class JobArguments {
- public:
-  using ReadFile = Result<Settings> (*)(const std::string& path);
-
-  template <class Keys>
-  JobArguments(CLI::App& program, const std::string& name, const std::string& summary,
-               const Keys& keys, ReadFile read, const std::string& footer)
-      : command_(program, name, summary), read_(read), flags_(command_.app(), keys) {
-    command_.app()
-        .add_option("JOB", file_, "a job file: TOML lines `key = value`, each key as below")
-        ->type_name("");
-    command_.app().footer(footer);
-  }
-
-  [[nodiscard]] const Command& command() const { return command_; }
-  /// The job file, empty where none was named.
-  [[nodiscard]] const std::string& file() const { return file_; }
-
-  [[nodiscard]] Result<Settings> settings() const {
-    if (file_.empty()) return flags_.settings();
-    auto file = read_(file_);
-    if (!file) return file;
-    return overridden(*std::move(file), flags_.settings());
-  }
-
- private:
-  Command command_;
-  ReadFile read_;
-  std::string file_;
-  KeyFlags flags_;
-};
 
 std::string train_footer(const Contents& contents) {
   return "\n" + sources_help(contents) + "\nModels:\n" + models_list(contents) + "\nBarriers:\n" +
@@ -291,50 +145,6 @@ class InspectArguments {
   std::string what_;
   std::string seed_ = "1";
 };
-
-/// A command whose flags are all that it takes: each once at most, none of them empty.
-class FlagArguments {
- public:
-  FlagArguments(CLI::App& program, const std::string& name, const std::string& summary,
-                const std::vector<KeyForm>& keys)
-      : command_(program, name, summary), flags_(command_.app(), keys) {}
-
-  [[nodiscard]] Command& command() { return command_; }
-  [[nodiscard]] const Command& command() const { return command_; }
-
-  [[nodiscard]] Result<Settings> settings() const {
-    auto settings = flags_.settings();
-    std::set<std::string> seen;
-    for (const Setting& setting : settings) {
-      if (!seen.insert(setting.key).second) return Error{setting.place + ": is given twice"};
-      if (setting.text.empty()) return Error{setting.place + ": is empty"};
-    }
-    return settings;
-  }
-
- private:
-  Command command_;
-  KeyFlags flags_;
-};
-
-/// Empty where the key was not set.
-std::string text_of(const Settings& settings, std::string_view key) {
-  const auto at = std::ranges::find(settings, key, &Setting::key);
-  return at == settings.end() ? std::string{} : at->text;
-}
-
-/// What was not set stays as it is.
-Result<void> put_count(std::uint64_t& into, const Settings& settings, const std::string& key,
-                       std::uint64_t least, std::uint64_t most) {
-  const std::string text = text_of(settings, key);
-  if (text.empty()) return {};
-  const auto count = parse_count(text);
-  if (!count || *count < least || *count > most)
-    return Error{"--" + key + ": '" + text + "' must be a whole number >= " +
-                 std::to_string(least) + " and <= " + std::to_string(most)};
-  into = *count;
-  return {};
-}
 
 const std::vector<KeyForm>& repro_keys() {
   static const std::vector<KeyForm> keys{
@@ -482,15 +292,24 @@ class CommandLine {
     if (program_.get_subcommands().empty()) return without_command();
     const CLI::App& chosen = *program_.get_subcommands()[0];
     for (const Command* command : std::initializer_list<const Command*>{
-             &train_.command(), &sim_.command(), &twin_.command(), &repro_.command(),
-             &chaos_.command(), &evaluate_.command(), &predict_.command(), &inspect_.command(),
-             &barriers_, &models_})
+             &train_.command(), &node_.command(), &submit_.command(), &status_.command(),
+             &sim_.command(), &twin_.command(), &repro_.command(), &chaos_.command(),
+             &evaluate_.command(), &predict_.command(), &inspect_.command(), &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
     if (name == "evaluate") return evaluate_.run(evaluate_command, contents_);
     if (name == "predict") return predict_.run(predict_command, contents_);
     if (name == "inspect") return inspect_.run(contents_);
+    if (name == "submit") return run_job(submit_, submit_command);
+    if (name == "node") {
+      const auto settings = node_.settings();
+      return settings ? node_command(contents_, *settings) : Result<int>{settings.error()};
+    }
+    if (name == "status") {
+      const auto settings = status_.settings();
+      return settings ? status_command(*settings) : Result<int>{settings.error()};
+    }
     if (name == "repro") return repro_.run();
     if (name == "chaos") return chaos_.run();
     if (name == "barriers") return barriers_command(contents_);
@@ -530,6 +349,11 @@ class CommandLine {
       program_name()};
   JobArguments train_{program_,   "train",       "train a model with many workers",
                       job_keys(), read_job_file, train_footer(contents_)};
+  FlagArguments node_{program_, "node", "be one of the nodes of a cluster", node_keys()};
+  JobArguments submit_{program_,      "submit",      "train on the nodes of a cluster",
+                       submit_keys(), read_job_file, train_footer(contents_)};
+  FlagArguments status_{program_, "status", "show the nodes and the jobs of a cluster",
+                        status_keys()};
   JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",
                     sim_keys(), read_sim_file, sim_footer(contents_)};
   JobArguments twin_{program_,    "twin",        "run a job and its simulation, and compare",

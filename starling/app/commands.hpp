@@ -89,6 +89,11 @@ struct ChaosOptions {
 [[nodiscard]] Result<int> barriers_command(const Contents& contents);
 [[nodiscard]] Result<int> models_command(const Contents& contents);
 
+struct Ended;
+struct Job;
+/// Says how a job has ended, and gives the exit code that follows from it.
+[[nodiscard]] int report(const Ended& ended, const Job& job);
+
 /// Writes results to stdout. Gives `code`, or job_failed with a message where that fails.
 [[nodiscard]] Result<int> put_out(const std::string& text, int code);
 

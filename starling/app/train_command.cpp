@@ -31,14 +31,14 @@ void complain_of(const Ended& ended, const Job& job) {
     complain(left(job.checkpoint));
 }
 
+}  // namespace
+
 int report(const Ended& ended, const Job& job) {
   if (!ended.error.empty()) complain_of(ended, job);
   const int code = !ended.error.empty() ? job_failed : ended.interrupted ? interrupted_code : done;
   const auto put = put_out(job.json ? summary_json(ended) + "\n" : summary_table(ended), code);
   return put ? *put : job_failed;
 }
-
-}  // namespace
 
 Result<int> train_command(const Contents& contents, const Settings& settings,
                           const std::string& job_file) {
