@@ -173,22 +173,27 @@ class Measure {
     back.print("back after 10 s frozen until all agree", nodes_, "s");
   }
 
-  /// All run for 0.5 s and stand still for 1.5 s on average, at most 3 s.
+  /// All run for 0.5 s and stand still for 1.5 s on average, at most 3 s. Of all seeds together.
   void slow() {
-    Figures deaths;
-    Figures suspicions;
+    core::MembershipCounts total;
+    const Time duration = std::clamp<Time>(30'000s / nodes_, 120s, 600s);
     each([&](Cluster& cluster, std::uint64_t) {
       for (const NodeId node : nodes_from(0, nodes_))
         cluster.slow(node, {laws::Exponential{500ms}}, {laws::Uniform{1500ms}});
       const auto before = cluster.counts();
-      cluster.run(120s);
+      cluster.run(duration);
       const auto after = cluster.counts();
-      const auto per = 1e4 / static_cast<double>(after.probes - before.probes);
-      deaths.add(static_cast<double>(after.deaths - before.deaths) * per);
-      suspicions.add(static_cast<double>(after.suspicions - before.suspicions) * per);
+      total.probes += after.probes - before.probes;
+      total.deaths += after.deaths - before.deaths;
+      total.suspicions += after.suspicions - before.suspicions;
     });
-    suspicions.print("all slow: suspicions in 10^4 probes", nodes_, "");
-    deaths.print("all slow: false deaths in 10^4 probes", nodes_, "");
+    const auto print = [&](const char* what, std::uint64_t count) {
+      Figures figure;
+      figure.add(1e4 * static_cast<double>(count) / static_cast<double>(total.probes));
+      figure.print(what, nodes_, "");
+    };
+    print("all slow: suspicions in 10^4 probes", total.suspicions);
+    print("all slow: false deaths in 10^4 probes", total.deaths);
   }
 
   std::size_t nodes_;

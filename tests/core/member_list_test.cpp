@@ -88,7 +88,8 @@ TEST(MemberList, KeepsTheTurnOfThoseThatStay) {
       }
       ++turns[list.next(random)->record.id];
     }
-    for (MemberId id = 1; id <= 20; ++id) ASSERT_GE(turns[id], 1) << "two rounds, and those that came";
+    for (MemberId id = 1; id <= 20; ++id)
+      ASSERT_GE(turns[id], 1) << "two rounds, and those that came";
   }
 }
 
