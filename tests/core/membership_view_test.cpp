@@ -228,6 +228,9 @@ TEST_F(OneMember, LeavesAtOnceAndSaysWhenItWasSaidOftenEnough) {
   EXPECT_TRUE(sent<Ping>().empty());
   EXPECT_EQ(member_->self().incarnation, 1U) << "whoever leaves refutes nothing";
   EXPECT_EQ(member_->self().state, MemberState::left);
+  hear(1, Ping{self_id, 1});
+  ASSERT_EQ(sent_to<PingAck>(1).size(), 1U);
+  EXPECT_EQ(sent_to<PingAck>(1)[0].message.from.state, MemberState::left);
 }
 
 // --- nonsense -----------------------------------------------------------------------------------

@@ -49,6 +49,8 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
     // Perhaps a cut has healed: much may be news on either side.
     const MemberEntry* is = members_.find(from.id);
     if (was_dead && is != nullptr && is_live(is->record.state)) sync_with(context, from);
+  } else if (const auto* ping = std::get_if<Ping>(&message.body)) {
+    hear(context, from, *ping);  // the answer says that it has left
   }
   finish(context);
 }
