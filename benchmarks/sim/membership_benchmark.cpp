@@ -31,6 +31,7 @@ core::MembershipOptions memberlist() {
   options.probe_timeout = 500ms;
   options.nack_after = 400ms;
   options.gossip_every = 200ms;
+  options.suspicion_intervals = 4;
   options.gossip_repeats = 4 / 3.3;
   options.sync_every = 30s;
   return options;

@@ -88,6 +88,15 @@ TEST_F(OneMember, DoubtsItselfWhereNobodyAnswersAndThenTakesMoreTime) {
   EXPECT_LE(member_->health(), options_.health_max);
 }
 
+TEST_F(OneMember, SuspectsLongerInDoubt) {
+  hear(1);
+  while (state(1) == MemberState::alive) pass(1ms);
+  EXPECT_EQ(member_->health(), 1U) << "there was nobody else to ask";
+  const Time start = now_;
+  while (state(1) == MemberState::suspect) pass(1ms);
+  EXPECT_NEAR(static_cast<double>((now_ - start - 2 * 1200ms).count()), 0, 1e7);
+}
+
 TEST_F(OneMember, DoesNotCountTheTimeInWhichItDidNotRun) {
   for (MemberId id = 1; id <= 4; ++id) hear(id);
   hear(1, Gossip{},

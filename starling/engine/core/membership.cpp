@@ -129,7 +129,8 @@ void Membership::probe(const MembershipContext& context) {
   probe_at_ = now_ + options_.probe_every * (1 + health_);
   const MemberEntry* target = members_.next(context.random);
   // To probe again whom one suspects would tell nobody anything but itself: so it is only told.
-  for (std::size_t told = 0; target != nullptr && accused(*target) && told < told_max; ++told) {
+  const std::size_t others = std::max(members_.live().size(), std::size_t{1}) - 1;
+  for (std::size_t told = std::min(others, told_max); told > 0 && accused(*target); --told) {
     tell(context, *target);
     target = members_.next(context.random);
   }

@@ -95,7 +95,7 @@ struct MembershipOptions {
   double gossip_repeats = 3;
 
   /// A message is at most this large in bytes by wire_bytes(), with the news that rides along.
-  std::size_t message_bytes = 1400;
+  std::size_t message_bytes = 4096;
   /// The same for Records.
   std::size_t records_bytes = 60'000;
 
