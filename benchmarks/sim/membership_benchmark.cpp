@@ -2,6 +2,7 @@
 //
 //   cmake --preset bench && cmake --build build/bench --target membership_benchmark
 //   build/bench/benchmarks/sim/membership_benchmark [NODES[,NODES...]] [SEEDS] [memberlist]
+//   build/bench/benchmarks/sim/membership_benchmark scale 100000
 //
 // A line for each number of nodes (3,5,50,500 by default) and scenario, with the mean and the
 // largest of so many seeds (20 by default, fewer where there are many nodes). Links take Exp(0.5
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "starling/base/text.hpp"
+#include "starling/engine/core/peer_sampler.hpp"
 #include "starling/engine/sim/cluster.hpp"
 
 namespace starling::sim {
@@ -29,6 +31,7 @@ core::MembershipOptions memberlist() {
   options.probe_timeout = 500ms;
   options.nack_after = 400ms;
   options.gossip_every = 200ms;
+  options.suspicion_intervals = 4;
   options.gossip_repeats = 4 / 3.3;
   options.sync_every = 30s;
   return options;
@@ -173,22 +176,27 @@ class Measure {
     back.print("back after 10 s frozen until all agree", nodes_, "s");
   }
 
-  /// All run for 0.5 s and stand still for 1.5 s on average, at most 3 s.
+  /// All run for 0.5 s and stand still for 1.5 s on average, at most 3 s. Of all seeds together.
   void slow() {
-    Figures deaths;
-    Figures suspicions;
+    core::MembershipCounts total;
+    const Time duration = std::clamp<Time>(30'000s / nodes_, 120s, 600s);
     each([&](Cluster& cluster, std::uint64_t) {
       for (const NodeId node : nodes_from(0, nodes_))
         cluster.slow(node, {laws::Exponential{500ms}}, {laws::Uniform{1500ms}});
       const auto before = cluster.counts();
-      cluster.run(120s);
+      cluster.run(duration);
       const auto after = cluster.counts();
-      const auto per = 1e4 / static_cast<double>(after.probes - before.probes);
-      deaths.add(static_cast<double>(after.deaths - before.deaths) * per);
-      suspicions.add(static_cast<double>(after.suspicions - before.suspicions) * per);
+      total.probes += after.probes - before.probes;
+      total.deaths += after.deaths - before.deaths;
+      total.suspicions += after.suspicions - before.suspicions;
     });
-    suspicions.print("all slow: suspicions in 10^4 probes", nodes_, "");
-    deaths.print("all slow: false deaths in 10^4 probes", nodes_, "");
+    const auto print = [&](const char* what, std::uint64_t count) {
+      Figures figure;
+      figure.add(1e4 * static_cast<double>(count) / static_cast<double>(total.probes));
+      figure.print(what, nodes_, "");
+    };
+    print("all slow: suspicions in 10^4 probes", total.suspicions);
+    print("all slow: false deaths in 10^4 probes", total.deaths);
   }
 
   std::size_t nodes_;
@@ -197,10 +205,65 @@ class Measure {
   Figures joined_;
 };
 
+/// Prints the mean time of `count` calls.
+template <class Call>
+void time(const char* what, int count, Call call) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < count; ++i) call();
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+  std::printf("%-44s %10.2f us\n", what, took.count() / count);
+}
+
+void scale(std::uint64_t members) {
+  const auto record = [](std::uint64_t i) {
+    return core::MemberRecord{
+        mix(i) | 1, "tcp://10.0.0.0:" + std::to_string(i), "node", 2, 0, core::MemberState::alive};
+  };
+  core::MembershipOptions options;
+  options.self = record(0);
+  core::Membership membership{options, 1};
+  core::PeerSampler sampler;
+  Random random{2};
+  std::vector<core::MembershipEffect> effects;
+  Time now{};
+  const auto context = [&]() -> core::MembershipContext {
+    effects.clear();
+    return {now, random, effects};
+  };
+  membership.start(context());
+  std::uint64_t next = 0;
+  time("to learn of a member", static_cast<int>(members), [&] {
+    sampler.set(record(++next));
+    membership.on(context(), {record(1), core::Records{{record(next)}}});
+  });
+  time("to answer a ping with three pieces of news", 10'000, [&] {
+    core::MembershipMessage message{record(random.below(members) + 1),
+                                    core::Ping{options.self.id, 1}};
+    for (int k = 0; k < 3; ++k) {
+      message.updates.push_back({record(random.below(members) + 1), 1});
+      message.updates.back().record.incarnation = ++next;
+    }
+    membership.on(context(), message);
+  });
+  time("to act on a timer", 10'000, [&] {
+    now += 30ms;
+    membership.on_timer(context());
+  });
+  time("to draw 10 workers", 10'000, [&] {
+    std::vector<core::WorkerAt> drawn;
+    sampler.draw({record(1).id, 0}, 10, random, drawn);
+  });
+}
+
 int run(int argc, char** argv) {
   ClusterOptions options{.link = {.latency = {laws::Exponential{500us}}}};
   std::vector<std::size_t> sizes{3, 5, 50, 500};
   std::uint64_t seeds = 20;
+  if (argc == 3 && std::string_view{argv[1]} == "scale") {
+    const auto members = parse_count(argv[2]);
+    if (!members || *members == 0) return std::fprintf(stderr, "how many members?\n"), 2;
+    return scale(*members), 0;
+  }
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "memberlist") {

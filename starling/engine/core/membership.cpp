@@ -20,7 +20,7 @@ void Membership::start(const MembershipContext& context) {
   begin(context);
   joined_ = options_.doors.empty();
   door_ = joined_ ? 0 : context.random.below(options_.doors.size());
-  if (!joined_) knock_at_ = now_;
+  if (!joined_) join_at_ = now_;
   sync_wait_ = options_.sync_every;
   sync_at_ = now_ + sync_wait_;
   // Members that were started together need not act together.
@@ -30,7 +30,7 @@ void Membership::start(const MembershipContext& context) {
   };
   probe_at_ = within(options_.probe_every);
   retry_at_ = within(options_.retry_every);
-  knock(context);
+  join(context);
   finish(context);
 }
 
@@ -49,6 +49,8 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
     // Perhaps a cut has healed: much may be news on either side.
     const MemberEntry* is = members_.find(from.id);
     if (was_dead && is != nullptr && is_live(is->record.state)) sync_with(context, from);
+  } else if (const auto* ping = std::get_if<Ping>(&message.body)) {
+    hear(context, from, *ping);  // the answer says that it has left
   }
   finish(context);
 }
@@ -64,7 +66,7 @@ void Membership::on_timer(const MembershipContext& context) {
     forget_old();
     probe(context);
     sync(context);
-    knock(context);
+    join(context);
     retry(context);
   }
   gossip(context);
@@ -110,7 +112,7 @@ void Membership::finish(const MembershipContext& context) {
 Time Membership::next_deadline() const {
   Time next = news_.empty() ? never : gossip_at_;
   if (self_.state == MemberState::left) return next;
-  next = std::min({next, probe_at_, sync_at_, knock_at_, retry_at_});
+  next = std::min({next, probe_at_, sync_at_, join_at_, retry_at_});
   if (probe_ && !probe_->indirect)
     next = std::min(next, probe_->started + options_.probe_timeout * (1 + health_));
   if (!nacks_.empty())
@@ -127,8 +129,9 @@ void Membership::probe(const MembershipContext& context) {
   probe_at_ = now_ + options_.probe_every * (1 + health_);
   const MemberEntry* target = members_.next(context.random);
   // To probe again whom one suspects would tell nobody anything but itself: so it is only told.
-  for (std::size_t told = 0; target != nullptr && accused(*target) && told < told_max; ++told) {
-    send(context, target->record.address, target->record.id, Ping{target->record.id, 0});
+  const std::size_t others = std::max(members_.live().size(), std::size_t{1}) - 1;
+  for (std::size_t told = std::min(others, told_max); told > 0 && accused(*target); --told) {
+    tell(context, *target);
     target = members_.next(context.random);
   }
   if (target == nullptr) return;
@@ -158,9 +161,16 @@ void Membership::end_probe(const MembershipContext& context) {
   const MemberEntry* target = members_.find(failed.target);
   if (target == nullptr || !is_live(target->record.state)) return;
   ++counts_.probes_failed;
-  // Where not even the helpers were heard, this member may be the one that is cut off or slow.
-  if (failed.nacks == 0 && target->record.state == MemberState::alive) ail(1);
+  // Where most helpers were not heard either, this member may be the one that is cut off or slow.
+  const bool heard = failed.nacks > 0 && 2 * failed.nacks >= failed.helpers.size();
+  if (!heard && target->record.state == MemberState::alive) ail(1);
   suspect(context, failed.target);
+  tell(context, *target);
+}
+
+/// Lets a member know what is thought of it, so that it can say otherwise.
+void Membership::tell(const MembershipContext& context, const MemberEntry& entry) {
+  send(context, entry.record.address, entry.record.id, Ping{entry.record.id, 0});
 }
 
 void Membership::hear(const MembershipContext& context, const MemberRecord& from,
@@ -221,8 +231,7 @@ void Membership::retry(const MembershipContext& context) {
   retry_at_ = now_ + options_.retry_every;
   const auto& dead = members_.dead();
   if (dead.empty() || context.random.below(members_.live().size() + 1) >= dead.size()) return;
-  const MemberRecord& target = members_.find(dead[context.random.below(dead.size())])->record;
-  send(context, target.address, target.id, Ping{target.id, 0});
+  tell(context, *members_.find(dead[context.random.below(dead.size())]));
 }
 
 // --- news ---------------------------------------------------------------------------------------
@@ -267,13 +276,16 @@ void Membership::gossip(const MembershipContext& context) {
 
 // --- joining and comparing ----------------------------------------------------------------------
 
+/// Asks at the next door.
 void Membership::knock(const MembershipContext& context) {
-  if (now_ < knock_at_) return;
-  knock_at_ = now_ + options_.join_again;
   door_ = (door_ + 1) % options_.doors.size();
-  MemberDigest digest = members_.digest();
-  digest.toggle(self_);
-  send(context, options_.doors[door_], 0, Digest{digest.folded(1)});
+  send(context, options_.doors[door_], 0, Digest{.buckets = summary()});
+}
+
+void Membership::join(const MembershipContext& context) {
+  if (now_ < join_at_) return;
+  join_at_ = now_ + options_.join_again;
+  knock(context);
 }
 
 void Membership::sync(const MembershipContext& context) {
@@ -282,12 +294,10 @@ void Membership::sync(const MembershipContext& context) {
   const auto wait = static_cast<std::uint64_t>(sync_wait_.count());
   sync_at_ = now_ + Time{static_cast<Time::rep>(wait / 2 + context.random.below(wait + 1))};
   const auto other = members_.draw_live(context.random, 1);
-  if (!other.empty()) return sync_with(context, other.front()->record);
-  if (joined_ && !options_.doors.empty()) {
-    knock_at_ = now_;
-    knock(context);
-    knock_at_ = never;
-  }
+  // Behind a door may be others who were forgotten in a long cut. Few of many members look.
+  const bool look = other.empty() || context.random.below(10 + members_.live().size() / 10) == 0;
+  if (look && joined_ && !options_.doors.empty()) return knock(context);
+  if (!other.empty()) sync_with(context, other.front()->record);
 }
 
 void Membership::sync_with(const MembershipContext& context, const MemberRecord& member) {
@@ -296,12 +306,16 @@ void Membership::sync_with(const MembershipContext& context, const MemberRecord&
   send(context, member.address, member.id, Digest{.buckets = summary()});
 }
 
-/// Of this member and the live ones that it knows, some eight to a bucket.
+/// Some eight members to each.
+std::size_t Membership::buckets() const {
+  return std::min(std::bit_ceil(members_.live().size() / 8 + 1), MemberDigest::buckets_max);
+}
+
+/// Of this member and the live ones that it knows.
 std::vector<std::uint64_t> Membership::summary() const {
   MemberDigest digest = members_.digest();
   digest.toggle(self_);
-  const std::size_t buckets = std::bit_ceil(members_.live().size() / 8 + 1);
-  return digest.folded(std::min(buckets, MemberDigest::buckets_max));
+  return digest.folded(buckets());
 }
 
 void Membership::hear(const MembershipContext& context, const MemberRecord& from,
@@ -309,7 +323,7 @@ void Membership::hear(const MembershipContext& context, const MemberRecord& from
   const std::size_t count = digest.buckets.size();
   if (!std::has_single_bit(count) || count > MemberDigest::buckets_max) return;
   if (digest.answer && !std::exchange(joined_, true)) {
-    knock_at_ = never;
+    join_at_ = never;
     sync_wait_ = options_.sync_first;
     sync_at_ = now_ + sync_wait_;
     context.out.push_back(HasJoined{});

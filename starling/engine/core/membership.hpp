@@ -95,7 +95,7 @@ struct MembershipOptions {
   double gossip_repeats = 3;
 
   /// A message is at most this large in bytes by wire_bytes(), with the news that rides along.
-  std::size_t message_bytes = 1400;
+  std::size_t message_bytes = 4096;
   /// The same for Records.
   std::size_t records_bytes = 60'000;
 
@@ -225,10 +225,13 @@ class Membership {
   void send_nacks(const MembershipContext& context);
   void sync(const MembershipContext& context);
   void sync_with(const MembershipContext& context, const MemberRecord& member);
+  [[nodiscard]] std::size_t buckets() const;
   [[nodiscard]] std::vector<std::uint64_t> summary() const;
   void send_records(const MembershipContext& context, const MemberRecord& to,
                     const std::vector<std::uint64_t>& theirs);
   void knock(const MembershipContext& context);
+  void join(const MembershipContext& context);
+  void tell(const MembershipContext& context, const MemberEntry& entry);
   void retry(const MembershipContext& context);
 
   MembershipOptions options_;
@@ -261,7 +264,7 @@ class Membership {
   Time sync_wait_{};
   /// No comparison begins before.
   Time sync_free_at_{};
-  Time knock_at_ = never;
+  Time join_at_ = never;
   std::size_t door_ = 0;
   Time retry_at_ = never;
 };
