@@ -26,8 +26,7 @@ std::string broken() {
 }
 
 TEST(CheckDeathTest, BrokenConditionEndsTheProgramAndSaysWhere) {
-  EXPECT_DEATH(STARLING_CHECK(1 + 1 == 3),
-               "check_test.cpp:[0-9]+: broken invariant: 1 \\+ 1 == 3");
+  EXPECT_DEATH(STARLING_CHECK(1 + 1 == 3), "check_test.cpp:[0-9]+: broken invariant: 1 \\+ 1 == 3");
 }
 
 TEST(CheckDeathTest, HandlersOfOtherThreadsDoNotCount) {
