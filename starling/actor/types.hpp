@@ -86,7 +86,7 @@ using EnvelopePtr = std::shared_ptr<const core::Envelope>;
 
 /// One of several timers.
 struct KeyTick {
-  std::uint32_t key = 0;
+  std::uint64_t key = 0;
 };
 
 /// What failure detection thinks of a member.

@@ -83,9 +83,11 @@ std::vector<Letter> example_letters() {
       CouncilMessage{Refuse{8, {3, 3}}},
       CouncilMessage{Accept{8, {3, 3}, shared_configuration()}},
       CouncilMessage{Accepted{8, {3, 3}}},
+      CouncilMessage{Complaint{{{2, 1}, {5, 3}}}},
       JoinRequest{{12, 1, true, true}},
       LeaveRequest{{3, 2, true, false}},
       Greeting{},
+      JoinRefused{"no room"},
   };
 }
 

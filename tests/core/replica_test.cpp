@@ -38,7 +38,11 @@ class Owners : public testing::Test {
         [](const MergeSite&, std::span<double> value, std::span<const double> update) {
           for (std::size_t i = 0; i < value.size(); ++i) value[i] += update[i];
         }};
-    options.shard.workers = options.shard.workers_max = 10;
+    if (momentum_)  // each push counts in full: one sample of a batch of one, from one worker
+      options.shard.applier =
+          Descend{.optimizer = models::Sgd{.lr = 1, .momentum = 0.5}, .schedule = {}};
+    options.shard.workers = momentum_ ? 1 : 10;
+    options.shard.workers_max = 10;
     options.shard.bulk = bulk_;
     auto start = std::make_shared<std::vector<RangeState>>();
     start->push_back({.range = 0, .value = slice(0), .slots = {}, .ledger = {}});
@@ -120,6 +124,7 @@ class Owners : public testing::Test {
   double sum(WorkerId id) { return at(id).shard().value(0)[0]; }
 
   bool bulk_ = false;
+  bool momentum_ = false;
   std::map<WorkerId, int> gone_;
   std::shared_ptr<const Layout> layout_;
   std::map<WorkerId, Replica<double>> replicas_;
@@ -182,6 +187,20 @@ TEST_F(Owners, HandTheRangeToANewOneWithAllThatIsInIt) {
   EXPECT_EQ(sum(3), 2);
   deliver(0);
   EXPECT_EQ(acks_, (std::vector<Step>{1, 2}));
+}
+
+TEST_F(Owners, HandOverWhatTheOptimiserRemembers) {
+  momentum_ = true;
+  learn(0, owned(1, {{0, 1}}));
+  push(0, 1, 1);
+  EXPECT_EQ(sum(0), -1);
+  const auto both = owned(2, {{0, 1}, {3, 2}});
+  learn(0, both);
+  learn(3, both);
+  deliver(3);
+  learn(3, owned(3, {{3, 2}}));
+  push(3, 2, 3);
+  EXPECT_EQ(sum(3), -2.5);  // -1 - (1 + 0.5 * 1): without its slots it would be -2
 }
 
 TEST_F(Owners, GoOnFromACopyThatHeldAllAndNeverGotTheNextViewsState) {

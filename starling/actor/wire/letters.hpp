@@ -111,8 +111,12 @@ void serialize(A& archive, Ownership& m) {
   archive(m.view, m.owners);
 }
 template <class A>
+void serialize(A& archive, Life& m) {
+  archive(m.id, m.life);
+}
+template <class A>
 void serialize(A& archive, Configuration& m) {
-  archive(m.epoch, m.members, m.council, m.ranges);
+  archive(m.epoch, m.members, m.council, m.ranges, m.departed);
 }
 
 template <class A>
@@ -162,12 +166,22 @@ void serialize(A& archive, Accepted& m) {
 }
 
 template <class A>
+void serialize(A& archive, Complaint& m) {
+  archive(m.silent);
+}
+
+template <class A>
 void serialize(A& archive, JoinRequest& m) {
   archive(m.member);
 }
 template <class A>
 void serialize(A& archive, LeaveRequest& m) {
   archive(m.member);
+}
+
+template <class A>
+void serialize(A& archive, JoinRefused& m) {
+  archive(m.why);
 }
 
 template <class A>

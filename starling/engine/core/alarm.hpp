@@ -18,11 +18,9 @@ class Alarm {
     context.out.push_back(SetTimer{at});
   }
 
-  /// Forgets the timer that called on_timer: the earliest, even where it came before its time, and
-  /// whatever else is due. Call first in on_timer.
+  /// on_timer was called at `now`: whatever is due has fired. Call first in on_timer. Timers never
+  /// come before their time, so a call that finds nothing due was someone else's.
   void fired(Time now) {
-    if (const auto first = std::ranges::min_element(pending_); first != pending_.end())
-      pending_.erase(first);
     std::erase_if(pending_, [&](Time set) { return set <= now; });
   }
 

@@ -77,6 +77,7 @@ class Planner {
     spread_primaries(*next);
     dismiss_leavers(*next);
     next->members = members_;
+    next->departed = departed();
     next->council = council();
     const bool new_views = wishes_.bulk && workers_of(now_.members) != workers_of(members_);
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
@@ -108,8 +109,7 @@ class Planner {
     for (const Member& joiner : wishes_.joins) {
       const auto place = std::ranges::lower_bound(members_, joiner.id, {}, &Member::id);
       if (place != members_.end() && place->id == joiner.id) continue;  // is one already
-      const Member* old = now_.find(joiner.id);
-      if (old == nullptr || old->life < joiner.life) members_.insert(place, joiner);
+      if (!now_.has_had(joiner.id, joiner.life)) members_.insert(place, joiner);
     }
     for (const Member& member : members_)
       if (member.owns && !has(wishes_.leaves, member.id)) eligible_.push_back(member.id);
@@ -247,6 +247,17 @@ class Planner {
     });
   }
 
+  /// Those of now, and who goes, as far as no later life of theirs is a member.
+  [[nodiscard]] std::vector<Life> departed() const {
+    std::vector<Life> gone = now_.departed;
+    for (const Member& member : now_.members) gone.push_back({member.id, member.life});
+    std::erase_if(gone, [&](const Life& old) {
+      return std::ranges::find(members_, old.id, &Member::id) != members_.end();
+    });
+    std::ranges::sort(gone, {}, &Life::id);
+    return gone;
+  }
+
   /// The council of now, as far as it stays, filled up from the lowest.
   [[nodiscard]] std::vector<WorkerId> council() const {
     std::vector<WorkerId> chosen;
@@ -316,6 +327,12 @@ const Member* Configuration::find(WorkerId id) const {
 bool Configuration::contains(WorkerId id, Incarnation life) const {
   const Member* member = find(id);
   return member != nullptr && member->life == life;
+}
+
+bool Configuration::has_had(WorkerId id, Incarnation life) const {
+  if (const Member* member = find(id)) return member->life >= life;
+  const auto at = std::ranges::lower_bound(departed, id, {}, &Life::id);
+  return at != departed.end() && at->id == id && at->life >= life;
 }
 
 bool Configuration::in_council(WorkerId id) const {

@@ -29,6 +29,13 @@ struct Member {
   auto operator<=>(const Member&) const = default;
 };
 
+/// The name of one life of one member.
+struct Life {
+  WorkerId id = 0;
+  Incarnation life = 0;
+  auto operator<=>(const Life&) const = default;
+};
+
 /// One owner of a range.
 struct RangeOwner {
   WorkerId id = 0;
@@ -58,11 +65,16 @@ struct Configuration {
   std::vector<WorkerId> council;
   /// By range.
   std::vector<Ownership> ranges;
+  /// By id, of each that is no member the last life that was. None comes back: links and ledgers
+  /// would take what is left of its former time for new.
+  std::vector<Life> departed = {};
   bool operator==(const Configuration&) const = default;
 
   /// nullptr where there is none.
   [[nodiscard]] const Member* find(WorkerId id) const;
   [[nodiscard]] bool contains(WorkerId id, Incarnation life) const;
+  /// True where this life, or a later one of the same, is or was a member.
+  [[nodiscard]] bool has_had(WorkerId id, Incarnation life) const;
   [[nodiscard]] bool in_council(WorkerId id) const;
   /// True where a range has no owner left.
   [[nodiscard]] bool lost() const;

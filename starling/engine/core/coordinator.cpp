@@ -200,9 +200,11 @@ bool Coordinator::admitted_by_sample(const Context& context, WorkerId id) {
   const auto floor = barrier::floor(options_.barrier, member.step);
   barrier::draw(others, beta, context.random, picks_);
   seen_.clear();
+  member.drawn.clear();
   member.laggard.reset();
   for (const std::uint32_t pick : picks_) {
     const WorkerId other = alive_[pick + (pick >= position_[id] ? 1 : 0)];
+    member.drawn.push_back(other);
     seen_.push_back(members_[other].step);
     if (floor && !member.laggard && seen_.back() < *floor) member.laggard = other;
   }

@@ -56,6 +56,10 @@ class Coordinator {
   /// Draws of others, and those that let a worker pass.
   [[nodiscard]] std::uint64_t draws() const noexcept { return draws_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
+  /// Sampled barriers: whom the last draw for `worker` fell on. Requires: it is or was a member.
+  [[nodiscard]] const std::vector<WorkerId>& drawn(WorkerId worker) const {
+    return members_.at(worker).drawn;
+  }
 
  private:
   struct Member {
@@ -68,7 +72,8 @@ class Coordinator {
     bool stopped = false;
     /// When it was last let go.
     Time began{};
-    /// Sampled barriers: whom the last draw failed on, and when to draw again.
+    /// Sampled barriers: whom the last draw fell on, whom it failed on, and when to draw again.
+    std::vector<WorkerId> drawn;
     std::optional<WorkerId> laggard;
     Time retry = Time::max();
     StepTimes step_times;

@@ -23,38 +23,47 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   phase_ = Phase::idle;
   losses_ = 0;
   retry_at_ = {};
+  cause_since_.reset();
   asked_at_.reset();
   lost_since_.reset();
   answers_.clear();
+  complained_.clear();
+  std::erase_if(complaints_, [&](const auto& complaint) {
+    return !configuration_->contains(complaint.first.id, complaint.first.life);
+  });
   askers_.clear();
   std::erase_if(suspicions_, [&](const Suspicion& suspicion) {
     return !configuration_->contains(suspicion.id, suspicion.life);
   });
   std::erase_if(wishes_, [&](const Wish& wish) {
-    const Member* member = configuration_->find(wish.member.id);
-    if (wish.leave) return member == nullptr || member->life != wish.member.life;
-    return member != nullptr && member->life >= wish.member.life;
+    const Member& member = wish.member;
+    return wish.leave ? !configuration_->contains(member.id, member.life)
+                      : configuration_->has_had(member.id, member.life);
   });
+  complain(context);
   review(context);
 }
 
-void Council::suspect(const CouncilContext& context, WorkerId id) {
-  const Member* member = configuration_ ? configuration_->find(id) : nullptr;
-  if (member == nullptr || id == options_.self.id || suspects(id)) return;
-  suspicions_.push_back({id, member->life, context.now});
-  wake(context, context.now + options_.patience);
+void Council::suspect(const CouncilContext& context, WorkerId id, Incarnation life) {
+  if (!configuration_ || !configuration_->contains(id, life)) return;
+  if (id == options_.self.id || suspects(id)) return;
+  suspicions_.push_back({id, life, context.now});
+  complain(context);
   review(context);
 }
 
-void Council::trust(const CouncilContext& context, WorkerId id) {
-  std::erase_if(suspicions_, [&](const Suspicion& suspicion) { return suspicion.id == id; });
+void Council::trust(const CouncilContext& context, WorkerId id, Incarnation life) {
+  const auto is_meant = [&](const Suspicion& suspicion) {
+    return suspicion.id == id && suspicion.life == life;
+  };
+  if (std::erase_if(suspicions_, is_meant) == 0) return;
   lost_since_.reset();
+  complain(context);
   review(context);
 }
 
 void Council::join(const CouncilContext& context, const Member& member) {
-  const Member* known = configuration_ ? configuration_->find(member.id) : nullptr;
-  if (known != nullptr && known->life >= member.life) return;
+  if (configuration_ && configuration_->has_had(member.id, member.life)) return;
   wish(context, {member, false, context.now + options_.wish_holds});
 }
 
@@ -84,19 +93,23 @@ bool Council::suspects(WorkerId id) const {
   return std::ranges::find(suspicions_, id, &Suspicion::id) != suspicions_.end();
 }
 
-WorkerId Council::leader() const {
-  for (const WorkerId id : configuration_->council)
-    if (!suspects(id)) return id;
-  return configuration_->council.front();
-}
-
 bool Council::on(const CouncilContext& context, WorkerId from, const CouncilMessage& message) {
-  const auto epoch_of = [](const auto& m) { return m.epoch; };
-  const bool asks =
-      std::holds_alternative<Ask>(message) || std::holds_alternative<Holdings>(message);
   if (!configuration_) return false;
-  const Epoch expected = configuration_->epoch + (asks ? 0 : 1);
+  if (const auto* complaint = std::get_if<Complaint>(&message)) {
+    hear(context, from, *complaint);
+    return true;
+  }
+  const auto epoch_of = []<class M>(const M& m) {
+    if constexpr (std::is_same_v<M, Complaint>)
+      return Epoch{0};
+    else
+      return m.epoch;
+  };
+  const bool is_of_now =
+      std::holds_alternative<Ask>(message) || std::holds_alternative<Holdings>(message);
+  const Epoch expected = configuration_->epoch + (is_of_now ? 0 : 1);
   if (std::visit(epoch_of, message) != expected) return false;
+  if (!is_of_now && !configuration_->in_council(from)) return true;  // has no voice
   std::visit([&](const auto& m) { hear(context, from, m); }, message);
   return true;
 }
@@ -104,16 +117,26 @@ bool Council::on(const CouncilContext& context, WorkerId from, const CouncilMess
 void Council::on_timer(const CouncilContext& context) {
   alarm_.fired(context.now);
   for (const Suspicion& suspicion : suspicions_) {
-    if (context.now < suspicion.since + options_.patience) {
-      wake(context, suspicion.since + options_.patience);
-      continue;
-    }
+    if (context.now < suspicion.since + options_.patience) continue;
     context.out.push_back(Fail{"member " + std::to_string(suspicion.id) +
                                " is silent, and no majority of the council decided without it"});
     return;
   }
-  std::erase_if(wishes_, [&](const Wish& wish) { return wish.until < context.now; });
+  complain(context);
   review(context);
+}
+
+/// Tells the council of what nobody has acted on; sees to it that it is done in time.
+void Council::complain(const CouncilContext& context) {
+  std::vector<Life> silent;
+  for (const Suspicion& suspicion : suspicions_) {
+    const Time due = suspicion.since + options_.complain_after;
+    if (due <= context.now) silent.push_back({suspicion.id, suspicion.life});
+    wake(context, due <= context.now ? suspicion.since + options_.patience : due);
+  }
+  if (silent == complained_) return;
+  complained_ = std::move(silent);
+  send_council(context, Complaint{complained_});
 }
 
 // --- whoever is asked ---------------------------------------------------------------------------
@@ -199,19 +222,37 @@ void Council::hear(const CouncilContext& context, WorkerId, const Refuse& refuse
   wake(context, retry_at_);
 }
 
+void Council::hear(const CouncilContext& context, WorkerId from, const Complaint& complaint) {
+  const Member* sender = configuration_->find(from);
+  if (sender == nullptr) return;
+  complaints_[{from, sender->life}] = complaint.silent;
+  review(context);
+}
+
 /// Something may have become worth proposing.
 void Council::review(const CouncilContext& context) {
-  if (!configuration_ || phase_ != Phase::idle || leader() != options_.self.id) return;
+  std::erase_if(wishes_, [&](const Wish& wish) { return wish.until < context.now; });
+  if (!configuration_ || phase_ != Phase::idle) return;
   if (!configuration_->in_council(options_.self.id)) return;
-  if (!has_cause()) return;
-  if (context.now < retry_at_) return wake(context, retry_at_);
+  if (!has_cause(context.now)) return cause_since_.reset();
+  if (!cause_since_) cause_since_ = context.now;
+  const Time turn = *cause_since_ + static_cast<Time::rep>(rank()) * options_.turn;
+  const Time from = std::max(turn, retry_at_);
+  if (context.now < from) return wake(context, from);
   if (!asked_at_) ask_everyone(context);
   if (next(context)) begin_ballot(context);
 }
 
+/// How many of the council are to propose before this member.
+std::size_t Council::rank() const {
+  return static_cast<std::size_t>(std::ranges::count_if(configuration_->council, [&](WorkerId id) {
+    return id < options_.self.id && !suspects(id);
+  }));
+}
+
 /// True where the next configuration would be another one, were everyone full.
-bool Council::has_cause() const {
-  Wishes ideal = wishes();
+bool Council::has_cause(Time now) const {
+  Wishes ideal = wishes(now);
   ideal.full.clear();
   for (const Ownership& range : configuration_->ranges) {
     auto& full = ideal.full.emplace_back();
@@ -228,31 +269,67 @@ void Council::ask_everyone(const CouncilContext& context) {
   wake(context, context.now + options_.ask_within);
 }
 
+/// Has answered, or is not expected to.
+bool Council::heard(WorkerId id) const {
+  return suspects(id) ||
+         std::ranges::any_of(answers_, [&](const auto& answer) { return answer.first == id; });
+}
+
 bool Council::heard_all() const {
-  return std::ranges::all_of(configuration_->members, [&](const Member& member) {
-    return suspects(member.id) || std::ranges::any_of(answers_, [&](const auto& answer) {
-             return answer.first == member.id;
-           });
-  });
+  return std::ranges::all_of(configuration_->members,
+                             [&](const Member& member) { return heard(member.id); });
 }
 
 bool Council::heard_owners_of(RangeId range) const {
-  return std::ranges::all_of(configuration_->ranges[range].owners, [&](const RangeOwner& owner) {
-    return suspects(owner.id) || std::ranges::any_of(answers_, [&](const auto& answer) {
-             return answer.first == owner.id;
-           });
-  });
+  return std::ranges::all_of(configuration_->ranges[range].owners,
+                             [&](const RangeOwner& owner) { return heard(owner.id); });
 }
 
-Wishes Council::wishes() const {
+/// Whom to let go so that of no two that stay one complains of the other. Never this member, whom
+/// those hear that matter: whoever does not hear it goes. Then whoever is in most complaints; among
+/// equals who is complained of.
+std::vector<WorkerId> Council::at_odds() const {
+  using Pair = std::pair<WorkerId, WorkerId>;
+  std::vector<Pair> open;
+  const auto stays = [&](WorkerId id) { return id == options_.self.id || id == options_.fixed; };
+  for (const auto& [by, silent] : complaints_)
+    for (const auto& [of, life] : silent)
+      if (configuration_->contains(of, life) && !suspects(by.id) && !suspects(of) &&
+          !(stays(by.id) && stays(of)))
+        open.emplace_back(by.id, of);
+  std::vector<WorkerId> gone;
+  const auto let_go = [&](WorkerId id) {
+    gone.push_back(id);
+    std::erase_if(open, [&](const Pair& pair) { return pair.first == id || pair.second == id; });
+  };
+  const auto is_settled = [&](const Pair& pair) { return stays(pair.first) || stays(pair.second); };
+  for (auto at = open.begin(); (at = std::ranges::find_if(open, is_settled)) != open.end();)
+    let_go(stays(at->first) ? at->second : at->first);
+  while (!open.empty()) {
+    std::map<WorkerId, Pair> counts;  // complaints, and of them those about it
+    for (const auto& [by, of] : open) {
+      ++counts[by].first;
+      ++counts[of].first;
+      ++counts[of].second;
+    }
+    let_go(std::ranges::max_element(counts, {}, [](const auto& entry) {
+             return std::pair{entry.second, entry.first};
+           })->first);
+  }
+  return gone;
+}
+
+Wishes Council::wishes(Time now) const {
   Wishes all{.copies = options_.copies, .bulk = options_.bulk};
   for (const Wish& wish : wishes_) {
+    if (wish.until < now) continue;
     if (wish.leave)
       all.leaves.push_back(wish.member.id);
     else
       all.joins.push_back(wish.member);
   }
   for (const Suspicion& suspicion : suspicions_) all.dead.push_back(suspicion.id);
+  for (const WorkerId id : at_odds()) all.dead.push_back(id);
   std::ranges::sort(all.dead);
   for (RangeId r = 0; r < configuration_->ranges.size(); ++r) {
     // A primary is one because it holds the range.
@@ -270,8 +347,13 @@ ConfigurationPtr Council::next(const CouncilContext& context) {
     wake(context, *asked_at_ + options_.ask_within);
     return nullptr;
   }
-  Wishes wanted = wishes();
+  Wishes wanted = wishes(context.now);
   Successor successor = next_configuration(*configuration_, wanted);
+  if (!successor.lost.empty() && !complaints_.empty()) {
+    // What others say is never worth a range.
+    std::erase_if(wanted.dead, [&](WorkerId id) { return !suspects(id); });
+    successor = next_configuration(*configuration_, wanted);
+  }
   if (successor.lost.empty()) {
     lost_since_.reset();
     return successor.next;

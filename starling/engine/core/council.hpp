@@ -3,11 +3,16 @@
 /// (Lamport, Malkhi, Zhou, PODC 2009).
 ///
 /// Every member has one. Those of the council promise and accept; the lowest of them that it does
-/// not suspect proposes, and asks everyone beforehand which ranges they hold. Two may propose:
-/// agreement does not depend on who does. The past is never asked for: whoever hears something of
-/// an older epoch answers with the configuration, and that is its carrier's business.
+/// not suspect proposes, and asks everyone beforehand which ranges they hold. It may hear nothing
+/// and not know: so where nothing is decided the next of the council does too, and the next after
+/// it. Agreement does not depend on who does. The past is never asked for: whoever hears something
+/// of an older epoch answers with the configuration, and that is its carrier's business.
+///
+/// Who is suspected at once goes; who is suspected by others alone goes when they complain. Of two
+/// that do not hear each other one must go, for all depends on all speaking to all: see at_odds().
 #pragma once
 
+#include <map>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -26,7 +31,7 @@ struct Ballot {
 };
 
 // --- what councils say to one another -----------------------------------------------------------
-// `epoch` is the epoch to be decided; in the first two, the epoch of who asks and answers.
+// `epoch` is the epoch to be decided; in Ask and Holdings, the sender's epoch.
 
 /// Which ranges do you hold? Answered at once, and whenever that changes within the epoch.
 struct Ask {
@@ -62,7 +67,13 @@ struct Accepted {
   Epoch epoch;
   Ballot ballot;
 };
-using CouncilMessage = std::variant<Ask, Holdings, Prepare, Promise, Refuse, Accept, Accepted>;
+/// To the council: the sender has heard nothing of these for long. A later one replaces it. Of no
+/// epoch: whoever hears nothing does not hear of epochs either.
+struct Complaint {
+  std::vector<Life> silent;
+};
+using CouncilMessage =
+    std::variant<Ask, Holdings, Prepare, Promise, Refuse, Accept, Accepted, Complaint>;
 
 // --- effects ------------------------------------------------------------------------------------
 
@@ -87,8 +98,14 @@ struct CouncilOptions {
   Member self;
   std::size_t copies = 2;
   bool bulk = false;
+  /// A member that does not go because others complain of it: its part cannot move.
+  std::optional<WorkerId> fixed = std::nullopt;
   /// A proposer waits this long for those whom it asked and does not suspect.
   Time ask_within = std::chrono::milliseconds{500};
+  /// Where there is cause and nothing is decided for so long, the next of the council proposes too.
+  Time turn = std::chrono::milliseconds{1500};
+  /// A suspicion that nobody has acted on for so long is told to the council.
+  Time complain_after = std::chrono::seconds{1};
   /// After a lost ballot it waits between one and two of this, doubled at each loss.
   Time back_off = std::chrono::milliseconds{20};
   Time back_off_max = std::chrono::seconds{2};
@@ -110,8 +127,10 @@ class Council {
   /// `configuration` is decided, and newer than all before.
   void on_configuration(const CouncilContext& context, ConfigurationPtr configuration);
 
-  void suspect(const CouncilContext& context, WorkerId id);
-  void trust(const CouncilContext& context, WorkerId id);
+  /// Failure detection's verdicts on one life; those on others than the configuration names do not
+  /// count.
+  void suspect(const CouncilContext& context, WorkerId id, Incarnation life);
+  void trust(const CouncilContext& context, WorkerId id, Incarnation life);
   /// `member` wants to be one, or does not want to be one any more.
   void join(const CouncilContext& context, const Member& member);
   void leave(const CouncilContext& context, const Member& member);
@@ -124,8 +143,6 @@ class Council {
                         const CouncilMessage& message);
   void on_timer(const CouncilContext& context);
 
-  /// Who proposes, as seen from here. Requires: a configuration.
-  [[nodiscard]] WorkerId leader() const;
   [[nodiscard]] bool suspects(WorkerId id) const;
 
  private:
@@ -148,14 +165,19 @@ class Council {
   void hear(const CouncilContext& context, WorkerId from, const Refuse& refuse);
   void hear(const CouncilContext& context, WorkerId from, const Accept& accept);
   void hear(const CouncilContext& context, WorkerId from, const Accepted& accepted);
+  void hear(const CouncilContext& context, WorkerId from, const Complaint& complaint);
 
   void wish(const CouncilContext& context, const Wish& wish);
+  void complain(const CouncilContext& context);
   void review(const CouncilContext& context);
   void ask_everyone(const CouncilContext& context);
-  [[nodiscard]] bool has_cause() const;
+  [[nodiscard]] std::size_t rank() const;
+  [[nodiscard]] bool has_cause(Time now) const;
+  [[nodiscard]] bool heard(WorkerId id) const;
   [[nodiscard]] bool heard_all() const;
   [[nodiscard]] bool heard_owners_of(RangeId range) const;
-  [[nodiscard]] Wishes wishes() const;
+  [[nodiscard]] std::vector<WorkerId> at_odds() const;
+  [[nodiscard]] Wishes wishes(Time now) const;
   /// What to propose, if anything; sees to its timers where something is missing.
   ConfigurationPtr next(const CouncilContext& context);
   void begin_ballot(const CouncilContext& context);
@@ -167,6 +189,8 @@ class Council {
   std::vector<Suspicion> suspicions_;
   std::vector<Wish> wishes_;
   std::vector<RangeId> held_;
+  /// What this member has complained of to the council of this epoch.
+  std::vector<Life> complained_;
 
   // As one of the council, on the next epoch.
   Ballot promised_;
@@ -183,10 +207,15 @@ class Council {
   ConfigurationPtr value_;
   unsigned losses_ = 0;
   Time retry_at_{};
+  /// Since when there has been cause to decide.
+  std::optional<Time> cause_since_;
   std::optional<Time> asked_at_;
   std::optional<Time> lost_since_;
   /// By member who answered in this epoch.
   std::vector<std::pair<WorkerId, std::vector<RangeId>>> answers_;
+
+  /// Which members complain, and of whom.
+  std::map<Life, std::vector<Life>> complaints_;
 
   /// Who asked in this epoch.
   std::vector<WorkerId> askers_;

@@ -27,8 +27,8 @@ struct Send {
   Message message;
 };
 
-/// Call on_timer at this time or soon after. Timers are never cancelled: an early or late call is
-/// harmless.
+/// Call on_timer at this time or soon after. Timers are never cancelled: a call too many or a late
+/// one is harmless. One that comes early does not stand for this timer: it must come again.
 struct SetTimer {
   Time at;
 };

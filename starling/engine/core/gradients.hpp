@@ -98,7 +98,6 @@ class Gradients {
       : model_(model),
         data_(data),
         clip_(options.clip),
-        seed_(options.seed),
         workers_(options.workers),
         order_(data.size(), options.workers, options.batch, options.seed),
         layout_(std::make_shared<const Layout>(std::move(layout))) {
@@ -118,8 +117,10 @@ class Gradients {
   [[nodiscard]] std::vector<RangeRows> plan(WorkerId worker, Step step) const;
 
   /// The gradient of the step after `step`, from what was read: one value for each planned range.
+  /// A step that is computed again repeats itself where `random` is
+  /// Random::stream(seed, worker, step).
   [[nodiscard]] Gradient compute(WorkerId worker, Step step, std::span<const Value> values,
-                                 Scratch& scratch) const;
+                                 Random& random, Scratch& scratch) const;
 
  private:
   void check_touched(const std::vector<models::TouchedRows>& touched) const;
@@ -133,7 +134,6 @@ class Gradients {
   M model_;
   const D& data_;
   models::Clip clip_;
-  std::uint64_t seed_;
   /// A worker that joined later takes the share of the one whose number it has modulo this.
   std::size_t workers_;
   models::SampleOrder order_;
@@ -218,7 +218,7 @@ const {
 template <class M, class D>
 requires models::Model<M, D> Gradient Gradients<M, D>::compute(WorkerId worker, Step step,
                                                                std::span<const Value> values,
-                                                               Scratch& scratch)
+                                                               Random& random, Scratch& scratch)
 const {
   const auto w = assemble(values, scratch);
   auto& batch = scratch.batch;
@@ -233,7 +233,6 @@ const {
 
   if (!batch.empty()) {
     scratch.work.reset();
-    Random random = Random::stream(seed_, worker, step);
     models::Pass pass{.random = random, .arena = scratch.work, .training = true};
     result.loss = static_cast<double>(model_.gradient(w, data_, batch, g, pass));
   }

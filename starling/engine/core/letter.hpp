@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <variant>
 
 #include "starling/engine/core/channel.hpp"
@@ -15,18 +16,22 @@ namespace starling::core {
 /// with its configuration, so that nobody stays behind who has nothing to say or is no member any
 /// more.
 struct Greeting {};
-/// To any member, and by it to whoever proposes: take me in.
+/// To any member, and by it to the council: take me in.
 struct JoinRequest {
   Member member;
 };
-/// To whoever proposes: let me go.
+/// To the council: let me go.
 struct LeaveRequest {
   Member member;
+};
+/// To whoever asked to be taken in: it never will be.
+struct JoinRefused {
+  std::string why;
 };
 
 using Letter = std::variant<ConfigurationPtr, Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop,
                             StepQuery, StepAnswer, NotifyAt, CaughtUp, Install, Forward, Held,
-                            CouncilMessage, JoinRequest, LeaveRequest, Greeting>;
+                            CouncilMessage, JoinRequest, LeaveRequest, Greeting, JoinRefused>;
 /// Immutable and shared: a packet that is sent again, and every copy of it, holds the same letter.
 using LetterPtr = std::shared_ptr<const Letter>;
 

@@ -134,6 +134,7 @@ struct Awaited {
   WorkerId worker = 0;
   Incarnation life = 0;
   Step from = 0;
+  bool operator==(const Awaited&) const = default;
 };
 
 /// All an owner knows of one range: enough to go on from.

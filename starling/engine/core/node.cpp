@@ -5,10 +5,15 @@
 #include <utility>
 
 #include "starling/base/check.hpp"
+#include "starling/engine/core/door.hpp"
 #include "starling/engine/core/peer.hpp"
 
 namespace starling::core {
 namespace {
+
+/// What cores say to none of the members, and no letter holds: they are for observers.
+template <class M>
+constexpr bool is_for_observers = std::is_same_v<M, Snapshot> || std::is_same_v<M, RangeState>;
 
 LetterPtr letter_of(Letter letter) { return std::make_shared<const Letter>(std::move(letter)); }
 
@@ -19,6 +24,7 @@ Node<T>::Node(NodeOptions<T> options)
     : options_(std::move(options)), council_([&] {
         CouncilOptions council = options_.council;
         council.self = options_.self;
+        if (keeps_steps_centrally(options_.mode)) council.fixed = options_.coordinator;
         council.bulk = keeps_steps_centrally(options_.mode) &&
                        barrier::is_bulk_synchronous(options_.worker.barrier);
         return council;
@@ -30,6 +36,7 @@ Node<T>::Node(NodeOptions<T> options)
   const bool bulk =
       options_.worker.central && barrier::is_bulk_synchronous(options_.worker.barrier);
   options_.worker.bulk = options_.shard.bulk = bulk;
+  options_.shard.workers_max = options_.members_max;
   if (options_.self.owns)
     replica_.emplace(ReplicaOptions<T>{options_.self.id, options_.shard, options_.start});
 }
@@ -56,8 +63,7 @@ void Node<T>::on_packet(const NodeContext& context, const Envelope& envelope) {
   if (state_ != State::excluded && packet.payload && packet.to == options_.self.life) {
     // What is decided may be known ahead of its turn; whom it names may then be listened to.
     const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload);
-    if (next != nullptr && (!configuration_ || (*next)->epoch > configuration_->epoch))
-      adopt(context, *next);
+    if (next != nullptr && is_news(*next)) adopt(context, *next);
   }
   if (!configuration_) return;
   const bool known = configuration_->contains(envelope.from, packet.from);
@@ -68,7 +74,8 @@ void Node<T>::on_packet(const NodeContext& context, const Envelope& envelope) {
     return settle(context);
   }
   Link& other = *link(envelope.from);
-  other.told = std::max(other.told, envelope.epoch);
+  // Whoever claims to know of later epochs may well, and is told of them all the same.
+  other.told = std::max(other.told, std::min(envelope.epoch, configuration_->epoch));
   LinkEffects effects;
   other.channel.on({context.now, effects}, packet);
   act_on(context, envelope.from, std::move(effects));
@@ -89,10 +96,10 @@ void Node<T>::on_timer(const NodeContext& context, TimerKey key) {
     ask_again(context);
   } else if (key == greeting_key) {
     greet(context);
-  } else if (Link* other = link(key - first_link_key)) {
+  } else if (Link* other = link(static_cast<WorkerId>(key)); other && other->timer == key) {
     LinkEffects effects;
     other->channel.on_timer({context.now, effects});
-    act_on(context, key - first_link_key, std::move(effects));
+    act_on(context, static_cast<WorkerId>(key), std::move(effects));
   }
   settle(context);
 }
@@ -120,16 +127,16 @@ void Node<T>::on_failure(const NodeContext& context, Step step, const std::strin
 }
 
 template <class T>
-void Node<T>::suspect(const NodeContext& context, WorkerId id) {
+void Node<T>::suspect(const NodeContext& context, WorkerId id, Incarnation life) {
   if (state_ != State::member) return;
-  run_council(context, [&](Council& council, const auto& c) { council.suspect(c, id); });
+  run_council(context, [&](Council& council, const auto& c) { council.suspect(c, id, life); });
   settle(context);
 }
 
 template <class T>
-void Node<T>::trust(const NodeContext& context, WorkerId id) {
+void Node<T>::trust(const NodeContext& context, WorkerId id, Incarnation life) {
   if (state_ != State::member) return;
-  run_council(context, [&](Council& council, const auto& c) { council.trust(c, id); });
+  run_council(context, [&](Council& council, const auto& c) { council.trust(c, id, life); });
   settle(context);
 }
 
@@ -166,14 +173,16 @@ typename Node<T>::Link* Node<T>::link(WorkerId id) const {
 template <class T>
 void Node<T>::act_on(const NodeContext& context, WorkerId id, LinkEffects effects) {
   const Epoch epoch = configuration_->epoch;
+  const TimerKey key = link(id)->timer;
   for (auto& effect : effects) {
     if (auto* transmit = std::get_if<Transmit<LetterPtr>>(&effect)) {
       context.out.push_back(Dispatch{{options_.self.id, id, epoch, std::move(transmit->packet)}});
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
-      context.out.push_back(NodeTimer{timer->at, first_link_key + id});
+      context.out.push_back(NodeTimer{timer->at, key});
     } else if (auto* arrived = std::get_if<Deliver<LetterPtr>>(&effect)) {
-      // One letter may have removed the sender of those behind it.
-      if (state_ == State::member && link(id) != nullptr) deliver(context, id, arrived->payload);
+      // One letter may have removed the life that sent those behind it.
+      if (state_ == State::member && link(id) != nullptr && link(id)->timer == key)
+        deliver(context, id, arrived->payload);
     }
   }
 }
@@ -191,6 +200,12 @@ void Node<T>::post(const NodeContext& context, WorkerId to, LetterPtr letter) {
   if (!other->channel.send({context.now, effects}, std::move(letter)))
     fail(context, "member " + std::to_string(to) + " is not known to be dead, and takes nothing");
   act_on(context, to, std::move(effects));
+}
+
+template <class T>
+void Node<T>::post_to_council(const NodeContext& context, const LetterPtr& letter) {
+  const ConfigurationPtr now = configuration_;
+  for (const WorkerId id : now->council) post(context, id, letter);
 }
 
 /// Sees to it that a member knows the configuration before whatever is sent next.
@@ -230,18 +245,39 @@ void Node<T>::hear_loose(const NodeContext& context, const Envelope& envelope) {
     return;
   }
   if (const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload)) {
-    if (state_ != State::excluded && (!configuration_ || (*next)->epoch > configuration_->epoch))
-      adopt(context, *next);
+    if (state_ != State::excluded && is_news(*next)) adopt(context, *next);
   } else if (const auto* request = std::get_if<JoinRequest>(&**packet.payload)) {
-    if (!configuration_) return;
-    const Member* known = configuration_->find(request->member.id);
-    if (state_ == State::excluded || (known != nullptr && known->life >= request->member.life)) {
-      send_loose(context, envelope.from, packet.from, letter_of(configuration_));
-    } else if (state_ == State::member) {
-      post(context, council_.leader(), *packet.payload);
-    }
+    hear_request(context, envelope, request->member);
+  } else if (const auto* refused = std::get_if<JoinRefused>(&**packet.payload)) {
+    const auto& doors = options_.doors;
+    if (state_ == State::joining && std::ranges::find(doors, envelope.from) != doors.end())
+      fail(context, "not taken in: " + refused->why);
   }
   settle(context);
+}
+
+/// Someone who is no member wants to be one.
+template <class T>
+void Node<T>::hear_request(const NodeContext& context, const Envelope& envelope,
+                           const Member& member) {
+  const Incarnation life = envelope.packet.from;
+  if (!configuration_ || member.id != envelope.from || member.life != life) return;
+  if (state_ == State::excluded || configuration_->has_had(member.id, life))
+    send_loose(context, member.id, life, letter_of(configuration_));
+  else if (member.id >= options_.members_max)
+    send_loose(
+        context, member.id, life,
+        letter_of(JoinRefused{"members are numbered below " + std::to_string(options_.members_max) +
+                              ", and this one is " + std::to_string(member.id)}));
+  else if (state_ == State::member)
+    post_to_council(context, letter_of(JoinRequest{member}));
+}
+
+template <class T>
+bool Node<T>::is_news(const ConfigurationPtr& next) const {
+  if (!is_sound(next, options_.members_max)) return false;
+  return !configuration_ || (next->epoch > configuration_->epoch &&
+                             next->ranges.size() == configuration_->ranges.size());
 }
 
 template <class T>
@@ -261,6 +297,9 @@ void Node<T>::settle(const NodeContext& context) {
 
 template <class T>
 void Node<T>::deliver(const NodeContext& context, WorkerId from, const LetterPtr& letter) {
+  std::optional<WorkerId> coordinator;
+  if (keeps_steps_centrally(options_.mode)) coordinator = options_.coordinator;
+  if (!may_say({*configuration_, from, coordinator, options_.members_max}, *letter)) return;
   std::visit([&](const auto& message) { take(context, from, letter, message); }, *letter);
 }
 
@@ -286,14 +325,11 @@ void Node<T>::take(const NodeContext& context, WorkerId from, const LetterPtr& l
     run_council(context,
                 [&](Council& council, const auto& c) { council.leave(c, message.member); });
   } else if constexpr (std::is_same_v<M, Push>) {
-    const Member* sender = configuration_->find(from);
-    if (message.worker != from || message.incarnation != sender->life) return;
     const bool fits = run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
       return replica.on(c, std::shared_ptr<const Push>{letter, &message});
     });
     if (!fits) tell(context, from);
   } else if constexpr (std::is_same_v<M, Pull>) {
-    if (message.worker != from) return;
     const bool fits = run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
       return replica.on(c, message);
     });
@@ -305,7 +341,6 @@ void Node<T>::take(const NodeContext& context, WorkerId from, const LetterPtr& l
     });
     if (!fits) tell(context, from);
   } else if constexpr (std::is_same_v<M, Arrived> || std::is_same_v<M, Ended>) {
-    if (message.worker != from) return;
     if constexpr (std::is_same_v<M, Ended>)
       run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
         replica.on(c, message);
@@ -323,9 +358,8 @@ template <class T>
 void Node<T>::adopt(const NodeContext& context, const ConfigurationPtr& next) {
   if (state_ == State::failed || state_ == State::excluded) return;
   if (!next->contains(options_.self.id, options_.self.life)) {
-    const Member* other = next->find(options_.self.id);
-    const bool replaced = other != nullptr && other->life > options_.self.life;
-    if (state_ == State::joining && !replaced) return;  // not yet taken in
+    const bool had = next->has_had(options_.self.id, options_.self.life);
+    if (state_ == State::joining && !had) return;  // not yet taken in
     state_ = State::excluded;
     configuration_ = next;
     context.out.push_back(Excluded{});
@@ -360,7 +394,8 @@ void Node<T>::renew_links(const Configuration& next) {
     if (member.id >= links_.size()) links_.resize(member.id + 1);
     if (links_[member.id]) continue;
     links_[member.id] = std::make_unique<Link>(
-        Link{Channel<LetterPtr>{options_.self.life, member.life, options_.channel}});
+        Link{.channel = Channel<LetterPtr>{options_.self.life, member.life, options_.channel},
+             .timer = (++links_made_ << 32U) + member.id});
     if (next.epoch == 1) links_[member.id]->told = 1;  // founders know
   }
 }
@@ -441,7 +476,7 @@ void Node<T>::ask_again(const NodeContext& context) {
                  letter_of(JoinRequest{options_.self}));
   } else if (state_ == State::member && leaving_) {
     if (!worker_ || worker_->done())
-      post(context, council_.leader(), letter_of(LeaveRequest{options_.self}));
+      post_to_council(context, letter_of(LeaveRequest{options_.self}));
   } else {
     return;
   }
@@ -535,8 +570,8 @@ void Node<T>::carry_out(const NodeContext& context, Effects effects, TimerKey ke
       if (!to) continue;  // nobody observes yet
       std::visit(
           [&]<class M>(M& message) {
-            if constexpr (std::is_constructible_v<Letter, M>)
-              post(context, *to, letter_of(std::move(message)));
+            static_assert(std::is_constructible_v<Letter, M> != is_for_observers<M>);
+            if constexpr (!is_for_observers<M>) post(context, *to, letter_of(std::move(message)));
           },
           send->message);
     } else if (auto* plan = std::get_if<Plan>(&effect)) {

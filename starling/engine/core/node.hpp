@@ -21,7 +21,7 @@
 namespace starling::core {
 
 /// Which timer of a node: hand it back to on_timer.
-using TimerKey = std::uint32_t;
+using TimerKey = std::uint64_t;
 
 /// Call on_timer with this key at this time or soon after.
 struct NodeTimer {
@@ -53,7 +53,10 @@ struct NodeOptions {
   /// As a worker's, where this member works: its barrier, its last step, whether it plans. Id,
   /// life, rounds and whom it deals with are the node's to say.
   WorkerOptions worker;
-  /// As a shard's, where this member owns ranges, but for the ranges.
+  /// Members are numbered below this, and whoever is not is never taken in: every owner keeps count
+  /// of each of them in each of its ranges. The same for all members.
+  WorkerId members_max = 1024;
+  /// As a shard's, where this member owns ranges, but for the ranges and how many may push.
   ShardOptions<T> shard;
   std::shared_ptr<const std::vector<RangeState>> start;
   /// Epoch 1, for the members that it names; absent for those that join.
@@ -83,9 +86,11 @@ class Node {
   void on_update(const NodeContext& context, Step step, Update update);
   void on_failure(const NodeContext& context, Step step, const std::string& why);
 
-  /// Failure detection thinks that a member is dead, or does not think so any more.
-  void suspect(const NodeContext& context, WorkerId id);
-  void trust(const NodeContext& context, WorkerId id);
+  /// Failure detection has heard nothing of this life of a member for long, or hears it again. What
+  /// it must guarantee: docs/design/0006-range-ownership.md. Verdicts on another life than the
+  /// configuration names do not count.
+  void suspect(const NodeContext& context, WorkerId id, Incarnation life);
+  void trust(const NodeContext& context, WorkerId id, Incarnation life);
   /// Ends the worker's part at the end of its step; its ranges stay, and are served.
   void stop(const NodeContext& context);
   /// Ends the worker's part at the end of its step, hands over its ranges, and goes.
@@ -105,6 +110,9 @@ class Node {
   [[nodiscard]] bool suspects(WorkerId id) const { return council_.suspects(id); }
   /// nullptr where this member has none.
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
+  [[nodiscard]] const Coordinator* coordinator() const noexcept {
+    return coordinator_ ? &*coordinator_ : nullptr;
+  }
   [[nodiscard]] Replica<T>* replica() noexcept { return replica_ ? &*replica_ : nullptr; }
   [[nodiscard]] const Replica<T>* replica() const noexcept {
     return replica_ ? &*replica_ : nullptr;
@@ -115,6 +123,9 @@ class Node {
     Channel<LetterPtr> channel;
     /// The other side knows a configuration of this epoch, or is sent it before all that follows.
     Epoch told = 0;
+    /// Below, the other's id; above, which link of this node it is: that to a former life had
+    /// another.
+    TimerKey timer = 0;
   };
   using LinkEffects = ChannelEffects<LetterPtr>;
 
@@ -123,17 +134,19 @@ class Node {
   static constexpr TimerKey council_key = 2;
   static constexpr TimerKey own_key = 3;
   static constexpr TimerKey greeting_key = 4;
-  static constexpr TimerKey first_link_key = 5;
 
   [[nodiscard]] Link* link(WorkerId id) const;
   void act_on(const NodeContext& context, WorkerId id, LinkEffects effects);
   void post(const NodeContext& context, WorkerId to, LetterPtr letter);
+  void post_to_council(const NodeContext& context, const LetterPtr& letter);
   void tell(const NodeContext& context, WorkerId id);
   void send_loose(const NodeContext& context, WorkerId to, std::optional<Incarnation> life,
                   LetterPtr letter) const;
 
   void deliver(const NodeContext& context, WorkerId from, const LetterPtr& letter);
   void hear_loose(const NodeContext& context, const Envelope& envelope);
+  void hear_request(const NodeContext& context, const Envelope& envelope, const Member& member);
+  [[nodiscard]] bool is_news(const ConfigurationPtr& next) const;
   /// Ends an event: what this member said to itself, and what has changed for its council.
   void settle(const NodeContext& context);
 
@@ -165,6 +178,7 @@ class Node {
   State state_ = State::idle;
   ConfigurationPtr configuration_;
   std::vector<std::unique_ptr<Link>> links_;
+  TimerKey links_made_ = 0;
   std::optional<Worker> worker_;
   std::optional<Replica<T>> replica_;
   std::optional<Coordinator> coordinator_;

@@ -165,7 +165,7 @@ bool SampleGate::judge_entry(const Context& context) {
     phase_ = Phase::idle;
     return true;
   }
-  breadth_ *= 2;
+  breadth_ = std::min(2 * breadth_, members_->size() + 1);
   wait_until(context, context.now + entry_retry);
   return false;
 }

@@ -452,8 +452,9 @@ RangeState Shard<T>::state(RangeId id, const Held& range, std::uint64_t ticket) 
 }
 
 template <class T>
-RangeState Shard<T>::hand_over(RangeId range) {
-  const Held& all = held(range);
+RangeState Shard<T>::hand_over(RangeId range) const {
+  STARLING_CHECK(holds(range));
+  const Held& all = held_[position_[range]];
   RangeState copy = state(range, all, 0);
   copy.ledger = all.ledger;
   for (const auto& queue : all.gathered)

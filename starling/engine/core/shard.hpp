@@ -98,7 +98,7 @@ class Shard {
   }
 
   /// All there is of a range, for another owner: what waits for its round too. Requires: holds it.
-  [[nodiscard]] RangeState hand_over(RangeId range);
+  [[nodiscard]] RangeState hand_over(RangeId range) const;
   /// Takes a range in, in place of what was held of it; reads that were put off are dropped.
   void take_in(const RangeState& state);
   void release(RangeId range);

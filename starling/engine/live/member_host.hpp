@@ -130,9 +130,9 @@ class MemberHost : public actor::MemberActor::base {
   void on_verdict(const actor::Verdict& verdict) {
     run([&](Core& node, const Context& context) {
       if (verdict.dead)
-        node.suspect(context, verdict.member);
+        node.suspect(context, verdict.member, verdict.life);
       else
-        node.trust(context, verdict.member);
+        node.trust(context, verdict.member, verdict.life);
     });
   }
 

@@ -117,7 +117,7 @@ class SiteOf final : public Site {
     node.shard.layout = layout_;
     node.shard.applier = assignment_.applier;
     node.shard.workers = job.workers;
-    node.shard.workers_max = options_.members_max;
+    node.members_max = static_cast<core::WorkerId>(options_.members_max);
     node.start = start_;
     node.first = first;
     node.doors = doors;

@@ -79,6 +79,7 @@ class TrainTask final : public Task {
   TrainTask(const M& model, const D& train, const D* test, const TrainOptions& options)
       : train_(train),
         test_(test),
+        seed_(options.job.seed),
         gradients_(model, train,
                    {.workers = options.job.workers,
                     .batch = options.batch,
@@ -103,6 +104,7 @@ class TrainTask final : public Task {
  private:
   const D& train_;
   const D* test_;
+  std::uint64_t seed_;
   core::Gradients<M, D> gradients_;
 };
 

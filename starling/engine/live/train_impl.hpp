@@ -10,7 +10,9 @@ namespace starling::live {
 template <class M, class D>
 requires models::Model<M, D> StepResult TrainTask<M, D>::compute(const StepInput& input,
                                                                  Scratch& scratch) {
-  auto [update, loss, fault] = gradients_.compute(input.worker, input.step, input.values, scratch);
+  Random random = Random::stream(seed_, input.worker, input.step);
+  auto [update, loss, fault] =
+      gradients_.compute(input.worker, input.step, input.values, random, scratch);
   return {std::move(update), loss, std::move(fault)};
 }
 

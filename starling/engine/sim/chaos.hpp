@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "starling/engine/core/node.hpp"
 #include "starling/engine/sim/network.hpp"
@@ -56,14 +57,20 @@ class ChaosWorld {
   [[nodiscard]] virtual Time now() const = 0;
   /// nullptr where the process does not run.
   [[nodiscard]] virtual core::Node<double>* node(NodeId id) = 0;
-  /// Has `to` hear at `at`, past the channel, what `from` would have said in its present life.
+  /// Has `to` hear at `at`, past the channel, what `from` would have said in its present life, and
+  /// has not: the core of `to` is what is broken.
   virtual void whisper(Time at, NodeId from, NodeId to, core::Letter letter) = 0;
+  /// Has `from` say so: its core is what is broken.
+  virtual void say(Time at, NodeId from, NodeId to, core::Letter letter) = 0;
 };
 
 [[nodiscard]] ChaosReport run_chaos(const Scenario& scenario, Sabotage* sabotage = nullptr);
 
-/// Leaves out of a scenario that fails whatever it fails without: faults, and all after the
-/// violation. Tries at most `attempts` runs.
+/// True where both say the same of perhaps other members, ranges and steps.
+[[nodiscard]] bool is_alike(std::string_view violation, std::string_view other);
+
+/// Leaves out of a scenario that fails whatever it fails in the same way without: faults, and what
+/// the network does. Tries at most `attempts` runs.
 [[nodiscard]] Scenario shrink(Scenario scenario, std::size_t attempts = 200,
                               Sabotage* sabotage = nullptr);
 

@@ -12,10 +12,10 @@ constexpr Time silence_max = 150ms;
 
 }  // namespace
 
-void ChaosRun::begin_fault(std::uint32_t index) {
+void ChaosRun::begin_fault(std::size_t index) {
   const Fault& fault = scenario_.faults[index];
   Machine& machine = machines_[fault.node];
-  if (!may_happen(fault)) {
+  if (!may_happen(fault) || (!scenario_.beyond && fault.endures() && !may_endure(fault))) {
     ++report_.faults_refused;
     healed_at_ = now();
     --pending_faults_;
@@ -23,6 +23,7 @@ void ChaosRun::begin_fault(std::uint32_t index) {
   }
   ++report_.faults[static_cast<std::size_t>(fault.kind)];
   under_way_[index] = true;
+  endured_ = endured_ || fault.endures();
   Time lasts = fault.lasts;
   switch (fault.kind) {
     case Fault::Kind::crash:
@@ -39,6 +40,11 @@ void ChaosRun::begin_fault(std::uint32_t index) {
     case Fault::Kind::deafen:
       apply_cuts();
       break;
+    case Fault::Kind::pair:
+      ++suspected_by_some_[fault.node];
+      ++suspected_by_some_[fault.other];
+      apply_cuts();
+      break;
     case Fault::Kind::suspect:
       ++suspected_[fault.node];
       break;
@@ -53,7 +59,7 @@ void ChaosRun::begin_fault(std::uint32_t index) {
   queue_.push(now() + lasts, Event{.kind = Event::Kind::fault_ends, .key = index});
 }
 
-void ChaosRun::end_fault(std::uint32_t index) {
+void ChaosRun::end_fault(std::size_t index) {
   const Fault& fault = scenario_.faults[index];
   Machine& machine = machines_[fault.node];
   under_way_[index] = false;
@@ -74,6 +80,11 @@ void ChaosRun::end_fault(std::uint32_t index) {
     case Fault::Kind::deafen:
       apply_cuts();
       break;
+    case Fault::Kind::pair:
+      --suspected_by_some_[fault.node];
+      --suspected_by_some_[fault.other];
+      apply_cuts();
+      break;
     case Fault::Kind::suspect:
       --suspected_[fault.node];
       break;
@@ -87,7 +98,12 @@ void ChaosRun::apply_cuts() {
   network_.heal();
   for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
     const Fault& fault = scenario_.faults[i];
-    if (!under_way_[i] || fault.group == 0) continue;
+    if (!under_way_[i]) continue;
+    if (fault.kind == Fault::Kind::pair) {
+      network_.cut(fault.node, fault.other);
+      if (fault.both) network_.cut(fault.other, fault.node);
+    }
+    if (fault.group == 0) continue;
     for (NodeId from = 0; from < nodes_max; ++from)
       for (NodeId to = 0; to < nodes_max; ++to) {
         const bool inwards = !fault.concerns(from) && fault.concerns(to);
@@ -104,7 +120,7 @@ Promise ChaosRun::promise() const {
     conditions.push_back({.node = machine.running ? machine.node.get() : nullptr,
                           .frozen = machine.frozen,
                           .dying = machine.dies_after.has_value(),
-                          .suspected = suspected_[id] > 0,
+                          .suspected = suspected_[id] + suspected_by_some_[id] > 0,
                           .leaving = machine.wants_to_leave});
   }
   std::vector<std::uint64_t> groups;
@@ -116,7 +132,34 @@ Promise ChaosRun::promise() const {
           static_cast<std::size_t>(deaths)};
 }
 
+/// What lasts so long stands alone: those who can go on without the others must be able to for
+/// good.
+bool ChaosRun::may_endure(const Fault& fault) const {
+  if (std::ranges::count(under_way_, true) > 0 || !is_settled()) return false;
+  if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
+    return !scenario_.has_coordinator() && promise().allows_parting(fault.group);
+  if (fault.kind == Fault::Kind::pair && !promise().allows_death(fault.other)) return false;
+  return promise().allows_death(fault.node);
+}
+
+/// Nobody comes or goes, and no range moves.
+bool ChaosRun::is_settled() const {
+  const core::Configuration& latest = *witness_.latest();
+  const auto is_on_its_way = [&](const Machine& machine) {
+    return machine.running &&
+           (machine.wants_to_leave || !latest.contains(machine.node->self().id, machine.life));
+  };
+  return births_ == 0 && std::ranges::none_of(machines_, is_on_its_way) && travelling().empty();
+}
+
+bool ChaosRun::endures() const {
+  for (std::size_t i = 0; i < scenario_.faults.size(); ++i)
+    if (under_way_[i] && scenario_.faults[i].endures()) return true;
+  return false;
+}
+
 bool ChaosRun::may_happen(const Fault& fault) const {
+  if (!scenario_.beyond && endures()) return false;  // whoever joins may sit on the other side
   const Machine& machine = machines_[fault.node];
   if (fault.kind == Fault::Kind::join) return machine.life == 0;
   if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
@@ -125,6 +168,11 @@ bool ChaosRun::may_happen(const Fault& fault) const {
     return false;
   // The coordinator's role does not move yet.
   if (keeps_steps(fault.node)) return false;
+  if (fault.kind == Fault::Kind::pair) {
+    // One of the two has to go, and each may be the one in turn.
+    return !keeps_steps(fault.other) &&
+           (scenario_.beyond || promise().allows_doubt(fault.node, fault.other));
+  }
   if (fault.kind == Fault::Kind::leave)
     return !machine.wants_to_leave && machine.node->state() == Node::State::member &&
            count_alike(fault.node) > std::max<std::size_t>(2, scenario_.copies);
@@ -175,9 +223,9 @@ void ChaosRun::look_around() {
       if (suspicious == machine.node->suspects(member.id)) continue;
       act(id, [&](Node& node, const core::NodeContext& c) {
         if (suspicious)
-          node.suspect(c, member.id);
+          node.suspect(c, member.id, member.life);
         else
-          node.trust(c, member.id);
+          node.trust(c, member.id, member.life);
       });
       if (!machine.running || machine.node->state() != Node::State::member) break;
     }
@@ -218,10 +266,31 @@ std::string ChaosRun::unrest() const {
   for (const core::Member& member : latest.members)
     if (!machines_[member.id].running || machines_[member.id].life != member.life)
       return "member " + std::to_string(member.id) + " is dead";
+  const std::string moves = travelling();
+  return moves.empty() ? catching_up() : moves;
+}
+
+/// A range that not all of its owners hold, or are to keep; empty where there is none.
+std::string ChaosRun::travelling() const {
+  const core::Configuration& latest = *witness_.latest();
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
     for (const core::RangeOwner& owner : latest.ranges[r].owners)
       if (owner.retiring || witness_.full_owner(r, owner) == nullptr)
         return "range " + std::to_string(r) + " is on its way";
+  return {};
+}
+
+/// A range whose owners have not all that its primary has; empty where there is none.
+std::string ChaosRun::catching_up() const {
+  const auto number = [&](const core::RangeOwner& owner, core::RangeId range) {
+    return machines_[owner.id].node->replica()->number(range);
+  };
+  for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
+    const auto& owners = witness_.latest()->ranges[r].owners;
+    for (const core::RangeOwner& owner : owners)
+      if (number(owner, r) != number(owners.front(), r))
+        return "range " + std::to_string(r) + " is behind at node " + std::to_string(owner.id);
+  }
   return {};
 }
 

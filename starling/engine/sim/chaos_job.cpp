@@ -1,22 +1,37 @@
 #include "starling/engine/sim/chaos_job.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <utility>
 
 #include "starling/engine/sim/witness.hpp"
 
 namespace starling::sim {
+namespace {
+
+/// Counts are added up; what names updates goes into a running hash, exact in doubles.
+void merge(const core::MergeSite& site, std::span<double> value, std::span<const double> update) {
+  const bool is_order = site.parameter % 2 == 1;
+  for (std::size_t i = 0; i < value.size(); ++i)
+    value[i] = is_order ? std::fmod(31 * value[i] + update[i], 1'000'003) : value[i] + update[i];
+}
+
+}  // namespace
 
 ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
   core::Layout layout;
-  const std::size_t count = 2 * lives_max;
+  const std::size_t count = 2 * lives_max + 2;
   auto start = std::make_shared<std::vector<core::RangeState>>();
   auto zeros = core::Buffer::make<double>(count);
   std::ranges::fill(zeros->as<double>(), 0.0);
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-    layout.parameters.push_back({.name = "slots", .shape = {lives_max, 2}, .row_sparse = true});
-    layout.offsets.push_back(layout.size);
-    layout.ranges.push_back({layout.size, count, 2, {{r, 0, 0, count}}});
+    const std::size_t p = layout.parameters.size();
+    layout.parameters.push_back({.name = "counts", .shape = {lives_max, 2}, .trained = false});
+    layout.parameters.push_back({.name = "order", .shape = {1, 2}});
+    layout.offsets.insert(layout.offsets.end(), {layout.size, layout.size + 2 * lives_max});
+    layout.ranges.push_back(
+        {layout.size, count, 2, {{p, 0, 0, 2 * lives_max}, {p + 1, 2 * lives_max, 0, 2}}});
     layout.size += count;
     start->push_back({.range = r, .value = {zeros, 0, count, nullptr}, .slots = {}, .ledger = {}});
     plan_.push_back({r, nullptr});
@@ -48,30 +63,36 @@ core::NodeOptions<double> ChaosJob::options(core::Member self, bool founding,
   options.worker.barrier = scenario_.barrier;
   options.worker.recheck = scenario_.recheck;
   options.shard.layout = layout_;
-  options.shard.applier = core::Merge<double>{
-      [](const core::MergeSite&, std::span<double> value, std::span<const double> update) {
-        for (std::size_t i = 0; i < value.size(); ++i) value[i] += update[i];
-      }};
+  // Where a push is applied as it comes the order shows in momentum; a round's mean would spoil the
+  // counts, so rounds are merged one by one, and the order shows in a hash.
+  if (scenario_.has_coordinator() && barrier::is_bulk_synchronous(scenario_.barrier))
+    options.shard.applier = core::Merge<double>{merge};
+  else
+    options.shard.applier = core::Descend{
+        .optimizer = models::Sgd{.lr = 0.125, .momentum = 0.75}, .schedule = {}, .batch = 1};
   options.shard.workers = scenario_.workers;
-  options.shard.workers_max = nodes_max;
+  options.members_max = nodes_max;
   options.start = start_;
   if (founding) options.first = first_;
   options.doors = std::move(doors);
   options.council.copies = scenario_.copies;
+  options.council.patience = patience;
+  options.council.give_up_after = patience / 2;
   return options;
 }
 
 core::Update ChaosJob::update(std::size_t slot, core::Step step) const {
   core::Update update;
-  update.samples = 1;
-  auto values = core::Buffer::make<double>(2);
-  values->as<double>()[0] = 1;
-  values->as<double>()[1] = static_cast<double>(step + 1);
+  update.samples = scenario_.workers;  // with a batch of 1 the weight is 1, and counts are exact
+  auto values = core::Buffer::make<double>(4);
+  const auto name = static_cast<double>(1009 * slot + step + 1);
+  std::ranges::copy(std::array{1.0, static_cast<double>(step + 1), name, name},
+                    values->as<double>().begin());
   const std::shared_ptr<const core::Buffer> shared = std::move(values);
-  const auto rows =
-      std::make_shared<const std::vector<std::uint32_t>>(1, static_cast<std::uint32_t>(slot));
+  const auto rows = std::make_shared<const std::vector<std::uint32_t>>(
+      std::initializer_list{static_cast<std::uint32_t>(slot), std::uint32_t{lives_max}});
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
-    update.parts.push_back({r, {shared, 0, 2, rows}});
+    update.parts.push_back({r, {shared, 0, 4, rows}});
   return update;
 }
 

@@ -25,7 +25,7 @@ class ChaosJob {
   [[nodiscard]] const std::vector<core::RangeRows>& plan() const noexcept { return plan_; }
 
   /// The step after `step` of the life `slot`: in every range its count rises by 1, and its sum by
-  /// the step's number.
+  /// the step's number. The row behind those of all lives tells the order of all updates.
   [[nodiscard]] core::Update update(std::size_t slot, core::Step step) const;
 
  private:

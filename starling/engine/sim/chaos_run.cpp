@@ -1,6 +1,10 @@
 #include "starling/engine/sim/chaos_run.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+#include "starling/base/check.hpp"
 
 namespace starling::sim::detail {
 namespace {
@@ -44,7 +48,21 @@ void ChaosRun::end_life(NodeId id) {
 
 // --- events and effects -------------------------------------------------------------------------
 
+namespace {
+
+struct BrokenInvariant : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+[[noreturn]] void report_broken(const char* condition, const char* file, int line) {
+  throw BrokenInvariant{std::string{"broken invariant '"} + condition + "' at " + file + ":" +
+                        std::to_string(line)};
+}
+
+}  // namespace
+
 ChaosReport ChaosRun::run() {
+  const CheckScope checks{report_broken};
   under_way_.resize(scenario_.faults.size());
   for (NodeId id = 0; id < scenario_.founders(); ++id)
     queue_.push(Time{}, Event{.kind = Event::Kind::start, .node = id});
@@ -56,7 +74,12 @@ ChaosReport ChaosRun::run() {
   while (report_.violation.empty() && !report_.gave_up && !at_rest_now) {
     Event event = queue_.pop();
     ++report_.events;
-    happen(event);
+    try {
+      happen(event);
+    } catch (const std::exception& error) {
+      report_.violation = error.what();
+      break;
+    }
     if (report_.violation.empty()) report_.violation = witness_.violation();
     if (scenario_.beyond && !std::ranges::any_of(machines_, &Machine::running) && births_ == 0)
       report_.gave_up = event.kind == Event::Kind::look && pending_faults_ == 0;
@@ -117,13 +140,9 @@ void ChaosRun::happen_to(Machine& machine, Event& event) {
         if (sabotage_ == nullptr || sabotage_->on_arrival(*this, event.envelope))
           node.on_packet(context, event.envelope);
         break;
-      case Event::Kind::letter: {
-        const auto& known = node.configuration();
-        const auto* sender = known ? known->find(event.envelope.from) : nullptr;
-        if (sender != nullptr)
-          node.on_letter(context, sender->id, sender->life, *event.envelope.packet.payload);
+      case Event::Kind::letter:
+        hear(node, context, event.envelope, event.key == 1);
         break;
-      }
       case Event::Kind::timer:
         node.on_timer(context, event.key);
         break;
@@ -134,6 +153,18 @@ void ChaosRun::happen_to(Machine& machine, Event& event) {
         node.on_update(context, event.step, job_.update(machine.slot, event.step));
     }
   });
+}
+
+/// A saboteur's letter.
+void ChaosRun::hear(Node& node, const core::NodeContext& context, core::Envelope& envelope,
+                    bool said) {
+  const Node* from = this->node(envelope.from);
+  if (from == nullptr || !from->configuration()) return;
+  envelope.epoch = from->configuration()->epoch;
+  envelope.packet.from = from->self().life;
+  envelope.packet.to = node.self().life;
+  if (said) witness_.on_dispatch(envelope.from, envelope);
+  node.on_letter(context, envelope.from, from->self().life, *envelope.packet.payload);
 }
 
 void ChaosRun::carry_out(NodeId id, core::NodeEffects& effects) {
@@ -176,6 +207,10 @@ void ChaosRun::carry_out(NodeId id, const core::Compute& compute) {
 }
 
 void ChaosRun::carry_out(NodeId id, const core::Fail& fail) {
+  // Whoever was cut off for so long may notice before it hears that the job has gone on without it.
+  const auto& latest = witness_.latest();
+  if (endured_ && latest && !latest->contains(id, machines_[id].life))
+    return carry_out(id, core::Excluded{});
   if (scenario_.beyond)
     report_.gave_up = true;
   else if (report_.violation.empty())

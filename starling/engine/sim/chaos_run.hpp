@@ -41,8 +41,8 @@ struct Event {
   NodeId node = 0;
   /// What is meant for a life does not reach the next; 0 for any.
   core::Incarnation life = 0;
-  /// Timer key, or which fault.
-  std::uint32_t key = 0;
+  /// Timer key, or which fault, or whether a letter was truly said.
+  core::TimerKey key = 0;
   core::Step step = 0;
   core::Envelope envelope = {};
 };
@@ -82,10 +82,10 @@ class ChaosRun : public ChaosWorld {
     return machines_.at(id).running ? machines_[id].node.get() : nullptr;
   }
   void whisper(Time at, NodeId from, NodeId to, core::Letter letter) override {
-    Event event{.kind = Event::Kind::letter, .node = to};
-    event.envelope.from = from;
-    event.envelope.packet.payload = std::make_shared<const core::Letter>(std::move(letter));
-    queue_.push(at, std::move(event));
+    pass_on(at, from, to, std::move(letter), false);
+  }
+  void say(Time at, NodeId from, NodeId to, core::Letter letter) override {
+    pass_on(at, from, to, std::move(letter), true);
   }
 
  private:
@@ -99,10 +99,19 @@ class ChaosRun : public ChaosWorld {
     return options;
   }
 
+  void pass_on(Time at, NodeId from, NodeId to, core::Letter letter, bool said) {
+    Event event{.kind = Event::Kind::letter, .node = to, .key = said ? 1U : 0U};
+    event.envelope.from = from;
+    event.envelope.to = to;
+    event.envelope.packet.payload = std::make_shared<const core::Letter>(std::move(letter));
+    queue_.push(at, std::move(event));
+  }
+
   void begin_life(NodeId id, bool founding);
   void end_life(NodeId id);
 
   void happen(Event& event);
+  void hear(Node& node, const core::NodeContext& context, core::Envelope& envelope, bool said);
   void happen_to(Machine& machine, Event& event);
   template <class Act>
   void act(NodeId id, Act act);
@@ -115,10 +124,13 @@ class ChaosRun : public ChaosWorld {
   void carry_out(NodeId id, const core::Fail& fail);
   void carry_out(NodeId id, const core::Excluded&);
 
-  void begin_fault(std::uint32_t index);
-  void end_fault(std::uint32_t index);
+  void begin_fault(std::size_t index);
+  void end_fault(std::size_t index);
   void apply_cuts();
   [[nodiscard]] bool may_happen(const Fault& fault) const;
+  [[nodiscard]] bool may_endure(const Fault& fault) const;
+  [[nodiscard]] bool is_settled() const;
+  [[nodiscard]] bool endures() const;
   [[nodiscard]] Promise promise() const;
   [[nodiscard]] std::size_t count_alike(NodeId node) const;
   [[nodiscard]] bool keeps_steps(NodeId node) const {
@@ -130,6 +142,8 @@ class ChaosRun : public ChaosWorld {
   [[nodiscard]] bool at_rest() const;
   [[nodiscard]] bool may_leave(NodeId id) const;
   [[nodiscard]] std::string unrest() const;
+  [[nodiscard]] std::string travelling() const;
+  [[nodiscard]] std::string catching_up() const;
 
   const Scenario scenario_;
   Sabotage* sabotage_;
@@ -142,8 +156,12 @@ class ChaosRun : public ChaosWorld {
 
   std::vector<bool> under_way_;
   std::uint32_t pending_faults_ = 0;
+  /// Something has lasted longer than a job without a decision.
+  bool endured_ = false;
   /// Wrongly suspected by all, how many times over.
   std::vector<int> suspected_ = std::vector<int>(nodes_max);
+  /// One other does not hear it, or it does not hear one other, how many times over.
+  std::vector<int> suspected_by_some_ = std::vector<int>(nodes_max);
   /// Machines that are to begin a new life.
   int births_ = 0;
   Time healed_at_{};

@@ -81,9 +81,10 @@ requires models::Model<M, D>
                               .schedule = options.schedule,
                               .l2 = options.l2,
                               .batch = gradients->batch_size()};
-  job.compute = [gradients, scratch = std::make_shared<core::Scratch>()](
+  job.compute = [gradients, seed = protocol.seed, scratch = std::make_shared<core::Scratch>()](
                     WorkerId worker, const core::Compute& read) {
-    core::Gradient gradient = gradients->compute(worker, read.step, read.values, *scratch);
+    Random step = Random::stream(seed, worker, read.step);
+    core::Gradient gradient = gradients->compute(worker, read.step, read.values, step, *scratch);
     if (gradient.fault) throw std::runtime_error{*gradient.fault};
     return std::move(gradient.update);
   };

@@ -18,6 +18,17 @@ bool Promise::allows_cut(std::uint64_t group) const {
   return keeps_ranges(group, 0) && keeps_ranges(0);
 }
 
+bool Promise::allows_parting(std::uint64_t group) const {
+  const auto goes_on = [&](std::uint64_t side) {
+    if (!has_quorum(*witness_.latest(), everyone & ~side) || !witness_.proposed().empty())
+      return false;
+    for (core::RangeId r = 0; r < scenario_.ranges; ++r)
+      if (!is_held(r, side, 0)) return false;
+    return true;
+  };
+  return deaths_ == 0 && (goes_on(group) || goes_on(everyone & ~group));
+}
+
 /// Runs, in the life that all know and are to know, and nobody on its side doubts it.
 bool Promise::is_well(NodeId node, std::uint64_t side) const {
   const Condition& self = conditions_[node];

@@ -33,11 +33,17 @@ class Promise {
 
   /// May `node` be silent for a while, or be declared dead by mistake?
   [[nodiscard]] bool allows_doubt(NodeId node) const { return keeps_ranges(mask(node)); }
+  /// May either, and then the other?
+  [[nodiscard]] bool allows_doubt(NodeId node, NodeId other) const {
+    return keeps_ranges(mask(node) | mask(other));
+  }
   [[nodiscard]] bool allows_death(NodeId node) const {
     return keeps_ranges(mask(node)) && keeps_councils(mask(node));
   }
   /// May those in `group` be cut from the others, in one direction or both?
   [[nodiscard]] bool allows_cut(std::uint64_t group) const;
+  /// May they be for so long that one side must go on for good?
+  [[nodiscard]] bool allows_parting(std::uint64_t group) const;
 
  private:
   static constexpr std::uint64_t everyone = (std::uint64_t{1} << nodes_max) - 1;

@@ -237,7 +237,6 @@ class Protocol {
   void compute(WorkerId id, core::Compute& compute);
   void lose_carrier(WorkerId id, Time down);
   void note_step(WorkerId id);
-  void spread_death(WorkerId id);
   void learn_death(NodeId node, WorkerId dead);
 
   void send(NodeId from, core::Send mail);

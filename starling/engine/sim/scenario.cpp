@@ -13,7 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::array<std::string_view, Fault::kinds> fault_names{
-    "crash", "freeze", "cut", "deafen", "suspect", "join", "leave"};
+    "crash", "freeze", "cut", "deafen", "pair", "suspect", "join", "leave"};
 
 Time between(Random& random, Time least, Time most) {
   return least + Time{static_cast<Time::rep>(
@@ -64,30 +64,42 @@ std::uint64_t draw_group(Random& random, std::uint32_t nodes) {
 }
 
 Fault draw_fault(Random& random, const Scenario& scenario, NodeId& fresh) {
-  static constexpr std::array kinds{Fault::Kind::crash,   Fault::Kind::crash,  Fault::Kind::freeze,
-                                    Fault::Kind::cut,     Fault::Kind::deafen, Fault::Kind::suspect,
-                                    Fault::Kind::suspect, Fault::Kind::join,   Fault::Kind::join,
-                                    Fault::Kind::leave};
+  using enum Fault::Kind;
+  static constexpr std::array kinds{crash, crash,   freeze,  cut,  deafen, deafen,
+                                    pair,  suspect, suspect, join, join,   leave};
   Fault fault;
   fault.kind = kinds[random.below(kinds.size())];
   fault.at = rounded(between(random, 1ms, 250ms));
   fault.node = static_cast<NodeId>(random.below(scenario.founders()));
   const Time brief = rounded(between(random, 1ms, 100ms));
   const Time lengthy = rounded(between(random, 100ms, 1200ms));
+  const Time enduring = rounded(between(random, patience + 1s, patience + 4s));
+  const Time some = random.below(16) == 0 ? enduring : random.below(2) == 0 ? brief : lengthy;
   switch (fault.kind) {
     case Fault::Kind::crash:
       fault.after_effects = static_cast<std::uint32_t>(random.below(8));
       fault.lasts = random.below(4) == 0 ? Time{} : random.below(2) == 0 ? brief : lengthy;
       break;
-    case Fault::Kind::freeze:
     case Fault::Kind::suspect:
       fault.lasts = random.below(2) == 0 ? brief : lengthy;
+      break;
+    case Fault::Kind::freeze:
+      fault.lasts = some;
       break;
     case Fault::Kind::cut:
     case Fault::Kind::deafen:
       fault.node = 0;
       fault.group = draw_group(random, scenario.founders());
-      fault.lasts = random.below(2) == 0 ? brief : lengthy;
+      // Few that nobody hears, or few that hear nobody.
+      if (fault.kind == Fault::Kind::deafen && random.below(2) == 0)
+        fault.group ^= (std::uint64_t{1} << scenario.founders()) - 1;
+      fault.lasts = some;
+      break;
+    case Fault::Kind::pair:
+      fault.other = static_cast<NodeId>((fault.node + 1 + random.below(scenario.founders() - 1)) %
+                                        scenario.founders());
+      fault.both = random.below(2) == 0;
+      fault.lasts = some;
       break;
     case Fault::Kind::join:
       fault.node = fresh < nodes_max ? fresh++ : fault.node;
@@ -110,6 +122,8 @@ void draw_members(Random& random, Scenario& scenario) {
 }
 
 }  // namespace
+
+bool Fault::endures() const { return lasts > patience; }
 
 std::string_view name(Fault::Kind kind) { return fault_names[static_cast<std::size_t>(kind)]; }
 
@@ -177,6 +191,8 @@ std::string print(const Scenario& scenario) {
       value += ",group=" + std::to_string(fault.group);
     else
       value += ",node=" + std::to_string(fault.node);
+    if (fault.kind == Fault::Kind::pair)
+      value += ",other=" + std::to_string(fault.other) + ",ways=" + (fault.both ? "2" : "1");
     if (fault.lasts > Time{}) value += ",lasts=" + print_duration(fault.lasts);
     if (fault.kind == Fault::Kind::crash) value += ",after=" + std::to_string(fault.after_effects);
     line("fault", value);
@@ -236,6 +252,11 @@ Result<Fault> parse_fault(std::string_view text) {
     need("node", read.has("node"));
   }
   if (fault.kind != Kind::join && fault.kind != Kind::leave) fault.lasts = time("lasts");
+  if (fault.kind == Kind::pair) {
+    fault.other = static_cast<NodeId>(read.count("other", 0, 0, nodes_max - 1));
+    fault.both = read.count("ways", 1, 1, 2) == 2;
+    need("other", read.has("other"));
+  }
   if (fault.kind == Kind::crash)
     fault.after_effects = static_cast<std::uint32_t>(read.count("after", 0, 0, 1'000'000));
   else if (fault.kind != Kind::join && fault.kind != Kind::leave)
@@ -339,6 +360,8 @@ Result<void> check(const Scenario& scenario, const Fault& fault) {
   if (fault.group == 0 && !exists(fault.node))
     return Error{"there is no node " + std::to_string(fault.node) + "; valid: one of the " +
                  std::to_string(scenario.founders()) + " from 0 on, or one that joins"};
+  if (fault.kind == Fault::Kind::pair && (!exists(fault.other) || fault.other == fault.node))
+    return Error{"other=" + std::to_string(fault.other) + "; valid: another node that is there"};
   std::uint64_t all = 0;
   for (NodeId id = 0; id < nodes_max; ++id) all |= std::uint64_t{exists(id)} << id;
   if ((fault.group & ~all) != 0 || fault.group == all)

@@ -24,6 +24,8 @@ struct Fault {
     cut,
     /// The others hear nothing of those in `group` for a while.
     deafen,
+    /// `other` hears nothing of the node for a while; nor does the node of it, where `both`.
+    pair,
     /// All suspect the node for a while, though it is well.
     suspect,
     /// A new member wants to join.
@@ -31,7 +33,7 @@ struct Fault {
     /// The node wants to leave.
     leave,
   };
-  static constexpr std::size_t kinds = 7;
+  static constexpr std::size_t kinds = 8;
 
   Kind kind = Kind::crash;
   NodeId node = 0;
@@ -42,9 +44,14 @@ struct Fault {
   std::uint32_t after_effects = 0;
   /// cut, deafen: bit i stands for node i.
   std::uint64_t group = 0;
+  /// pair.
+  NodeId other = 0;
+  bool both = false;
 
   /// True for the nodes in `group`.
   [[nodiscard]] bool concerns(NodeId id) const { return (group >> id) % 2 == 1; }
+  /// Longer than a job without a decision lasts.
+  [[nodiscard]] bool endures() const;
 
   bool operator==(const Fault&) const = default;
 };
@@ -85,6 +92,10 @@ struct Scenario {
 
   bool operator==(const Scenario&) const = default;
 };
+
+/// Whoever suspects another this long, and nobody decides, ends the job: see core::CouncilOptions,
+/// whose times would make long runs of it.
+inline constexpr Time patience = std::chrono::seconds{10};
 
 /// Nodes of a scenario, with those that join later, are numbered below this.
 inline constexpr std::uint32_t nodes_max = 24;

@@ -1,6 +1,7 @@
 #include "starling/engine/sim/witness.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "starling/barrier/barrier.hpp"
@@ -13,6 +14,33 @@ using core::Step;
 double sum_of_steps(Step first, Step count) {
   return static_cast<double>(count) * static_cast<double>(first) +
          static_cast<double>(count) * static_cast<double>(count + 1) / 2;
+}
+
+bool equal(const core::Slice& a, const core::Slice& b) {
+  return std::ranges::equal(a.as<double>(), b.as<double>());
+}
+
+bool equal(const core::Push& a, const core::Push& b) {
+  const auto head = [](const core::Push& push) {
+    return std::tuple{push.worker,  push.incarnation, push.step,
+                      push.samples, push.samples_sum, push.enters};
+  };
+  return head(a) == head(b) && equal(a.update, b.update);
+}
+
+/// What two states of a range differ in; nullptr where they are the same.
+const char* difference(const core::RangeState& a, const core::RangeState& b) {
+  if (!equal(a.value, b.value)) return "their values";
+  if (!equal(a.slots, b.slots)) return "the optimiser's slots";
+  if (a.updates != b.updates) return "the updates applied";
+  if (a.samples != b.samples) return "the samples seen";
+  if (a.round != b.round) return "their round";
+  if (a.ledger != b.ledger) return "their ledgers";
+  if (!std::ranges::equal(a.gathered, b.gathered,
+                          [](const auto& x, const auto& y) { return equal(x, y); }))
+    return "what is gathered";
+  if (a.awaited != b.awaited) return "who is awaited";
+  return nullptr;
 }
 
 }  // namespace
@@ -63,11 +91,6 @@ void Witness::on_event(NodeId id) {
   if (replica == nullptr) return;
   for (core::RangeId r = 0; r < place.seen.size(); ++r) {
     Seen& seen = place.seen[r];
-    const core::Ownership& ownership = place.node->configuration()->ranges[r];
-    if (replica->is_primary(r) != (ownership.owners.front().id == id) ||
-        (ownership.find(id) != nullptr) != (replica->view(r) == ownership.view))
-      violate("node " + std::to_string(id) + " does not serve range " + std::to_string(r) +
-              " as epoch " + std::to_string(place.epoch) + " says");
     if (!replica->shard().holds(r)) {
       seen = {};
       continue;
@@ -99,6 +122,7 @@ void Witness::follow_worker(NodeId id, Place& place) {
   const core::Worker* worker = place.node->worker();
   if (worker == nullptr || !worker->begun()) return;
   Life& life = lives_[place.slot];
+  life.had_begun = life.begun;
   if (!life.begun) {
     life.begun = true;
     life.first = life.reached = worker->step();
@@ -170,39 +194,102 @@ void Witness::inspect(NodeId id, core::RangeId range, bool must_hold) {
   }
 }
 
+// --- what is said -------------------------------------------------------------------------------
+
 void Witness::on_dispatch(NodeId id, const core::Envelope& envelope) {
-  if (!envelope.packet.payload) return;
-  const core::Letter& letter = **envelope.packet.payload;
-  const Place& place = places_[id];
-  if (const auto* ack = std::get_if<core::Ack>(&letter)) {
-    if (const auto slot = slot_of(envelope.to, ack->incarnation))
-      expect_held(*slot, ack->range, ack->step);
-  } else if (const auto* query = std::get_if<core::StepQuery>(&letter)) {
-    Draw& draw = places_[id].draw;
-    if (draw.number > query->draw) return;  // sent again
-    const core::Configuration& known = *epochs_.at(envelope.epoch);
-    if (draw.number < query->draw) {
-      draw = {};
-      draw.number = query->draw;
-      draw.expected = barrier::observes(scenario_.barrier, others(known));
-    }
-    const auto* other = known.find(envelope.to);
-    const auto slot = other != nullptr ? slot_of(other->id, other->life) : std::nullopt;
-    if (slot && std::ranges::find(draw.asked, *slot, &Asked::slot) == draw.asked.end())
-      draw.asked.push_back({*slot, std::nullopt});
-  } else if (const auto* answer = std::get_if<core::StepAnswer>(&letter)) {
-    Draw& draw = places_[envelope.to].draw;
-    if (draw.number != answer->draw) return;
-    const auto asked = std::ranges::find(draw.asked, place.slot, &Asked::slot);
-    if (asked != draw.asked.end()) asked->told = answer->step;
-  } else if (const auto* proceed = std::get_if<core::Proceed>(&letter)) {
-    judge_proceed(*epochs_.at(envelope.epoch), envelope.to, proceed->step);
-  } else if (const auto* accept = std::get_if<core::CouncilMessage>(&letter)) {
-    if (const auto* wish = std::get_if<core::Accept>(accept); wish && wish->epoch >= epochs_.size())
-      if (std::ranges::find(proposed_, wish->value) == proposed_.end())
-        proposed_.push_back(wish->value);
-  }
+  if (!envelope.packet.payload || !is_new(places_[id], envelope)) return;
+  std::visit([&](const auto& message) { judge(id, envelope, message); }, **envelope.packet.payload);
 }
+
+bool Witness::is_new(Place& place, const core::Envelope& envelope) {
+  const std::uint64_t sequence = envelope.packet.sequence;
+  if (sequence == 0) return true;
+  Sent& sent = place.sent[envelope.to];
+  if (envelope.packet.to != sent.life) sent = {.life = envelope.packet.to.value_or(0)};
+  if (sequence > sent.last) {
+    const std::uint64_t by = sequence - sent.last;
+    sent.before = by < 64 ? sent.before << by | std::uint64_t{1} << (by - 1) : 0;
+    sent.last = sequence;
+    return true;
+  }
+  if (sequence == sent.last) return false;
+  const std::uint64_t bit = sent.last - sequence - 1;
+  return bit < 64 &&
+         (std::exchange(sent.before, sent.before | std::uint64_t{1} << bit) >> bit) % 2 == 0;
+}
+
+void Witness::expect_primary(NodeId id, core::RangeId range, core::Epoch view, const char* does) {
+  const core::Configuration* configuration = known(view);
+  if (configuration == nullptr || configuration->ranges[range].owners.empty() ||
+      configuration->ranges[range].owners.front().id != id)
+    violate("node " + std::to_string(id) + " " + does + " in range " + std::to_string(range) +
+            " and is not its primary in epoch " + std::to_string(view));
+}
+
+void Witness::judge(NodeId id, const core::Envelope& envelope, const core::Ack& ack) {
+  expect_primary(id, ack.range, ack.view, "acknowledges");
+  if (const auto slot = slot_of(envelope.to, ack.incarnation))
+    expect_held(*slot, ack.range, ack.step);
+}
+
+void Witness::judge(NodeId id, const core::Envelope& envelope, const core::Value& value) {
+  expect_primary(id, value.range, envelope.epoch, "answers a read");
+}
+
+void Witness::judge(NodeId id, const core::Envelope&, const core::Install& install) {
+  expect_primary(id, install.state->range, install.view, "begins a view");
+}
+
+void Witness::judge(NodeId id, const core::Envelope&, const core::Forward& forward) {
+  expect_primary(id, forward.range, forward.view, "sends on a push");
+}
+
+void Witness::judge(NodeId id, const core::Envelope&, const core::Held& held) {
+  const core::Configuration* configuration = known(held.view);
+  if (configuration == nullptr || configuration->ranges[held.range].find(id) == nullptr)
+    violate("node " + std::to_string(id) + " says that it holds range " +
+            std::to_string(held.range) + ", which it does not own");
+}
+
+void Witness::judge(NodeId id, const core::Envelope& envelope, const core::StepQuery& query) {
+  Draw& draw = places_[id].draw;
+  const core::Configuration* configuration = known(envelope.epoch);
+  if (draw.number > query.draw || configuration == nullptr) return;
+  if (draw.number < query.draw) {
+    draw = {};
+    draw.number = query.draw;
+    draw.expected = barrier::observes(scenario_.barrier, others(*configuration));
+  }
+  const auto* other = configuration->find(envelope.to);
+  const auto slot = other != nullptr ? slot_of(other->id, other->life) : std::nullopt;
+  if (slot && std::ranges::find(draw.asked, *slot, &Asked::slot) == draw.asked.end())
+    draw.asked.push_back({*slot, std::nullopt});
+}
+
+/// Answers may be late, never ahead.
+void Witness::judge(NodeId id, const core::Envelope& envelope, const core::StepAnswer& answer) {
+  const std::size_t slot = places_[id].slot;
+  const Life& life = lives_[slot];
+  if (answer.step == core::not_begun && life.had_begun)
+    violate("worker " + life_name(slot) + " says that it has not begun, and is at " +
+            std::to_string(life.reached));
+  if (answer.step != core::not_begun && !has_reached(slot, answer.step))
+    violate("worker " + life_name(slot) + " says that it is at " + std::to_string(answer.step) +
+            ", and is at " + std::to_string(life.reached));
+  Draw& draw = places_[envelope.to].draw;
+  if (draw.number != answer.draw) return;
+  const auto asked = std::ranges::find(draw.asked, slot, &Asked::slot);
+  if (asked != draw.asked.end()) asked->told = answer.step;
+}
+
+void Witness::judge(NodeId, const core::Envelope&, const core::CouncilMessage& message) {
+  const auto* wish = std::get_if<core::Accept>(&message);
+  if (wish == nullptr || wish->epoch < epochs_.size()) return;
+  if (std::ranges::find(proposed_, wish->value) == proposed_.end())
+    proposed_.push_back(wish->value);
+}
+
+// --- barriers, and reads behind them ------------------------------------------------------------
 
 bool Witness::has_reached(std::size_t slot, Step floor) const {
   const Life& life = lives_[slot];
@@ -211,9 +298,11 @@ bool Witness::has_reached(std::size_t slot, Step floor) const {
 
 /// The worker of `id` goes on from `step`.
 void Witness::on_plan(NodeId id, Step step) {
-  const Life& life = lives_[places_[id].slot];
-  if (step == life.first || scenario_.has_coordinator()) return;  // the first step is free
-  judge_pass(id, step);
+  const std::size_t slot = places_[id].slot;
+  if (step == lives_[slot].first) return;  // the first step is free
+  if (!scenario_.has_coordinator()) return judge_pass(id, step);
+  if (let_go_[slot] != step)
+    violate("worker " + life_name(slot) + " goes on without the coordinator's word");
 }
 
 void Witness::judge_pass(NodeId id, Step step) {
@@ -239,10 +328,11 @@ std::string Witness::why_not_pass(const Draw& draw, Step floor) const {
   if (draw.asked.size() != draw.expected)
     return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
            std::to_string(draw.expected);
-  for (const Asked& asked : draw.asked)
-    if (asked.told != core::not_begun && !has_reached(asked.slot, floor))
-      return " though worker " + life_name(asked.slot) + " is at " +
-             std::to_string(lives_[asked.slot].reached);
+  for (const Asked& asked : draw.asked) {
+    if (!asked.told) return " though worker " + life_name(asked.slot) + " has not answered";
+    if (*asked.told < floor)  // not further than it is: see StepAnswer
+      return " though worker " + life_name(asked.slot) + " was at " + std::to_string(*asked.told);
+  }
   return {};
 }
 
@@ -252,27 +342,47 @@ std::size_t Witness::others(const core::Configuration& configuration) {
       std::ranges::count_if(configuration.members, &core::Member::works) - 1);
 }
 
-/// The coordinator lets `whom` go on from `step`.
-void Witness::judge_proceed(const core::Configuration& known, NodeId whom, Step step) {
-  auto& judged = let_go_[places_[whom].slot];
-  if (judged && *judged >= step) return;  // sent again
-  judged = step;
-  const auto floor = barrier::floor(scenario_.barrier, step);
+/// The coordinator lets a worker go on.
+void Witness::judge(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed) {
+  const auto slot = slot_of(envelope.to, envelope.packet.to.value_or(0));
+  const core::Configuration* configuration = known(envelope.epoch);
+  if (!slot || configuration == nullptr || places_[id].node->coordinator() == nullptr) return;
+  if (let_go_[*slot] && *let_go_[*slot] >= proceed.step) return;  // said before
+  let_go_[*slot] = proceed.step;
+  const auto floor = barrier::floor(scenario_.barrier, proceed.step);
+  if (!lives_[*slot].begun) return;  // it is told where to begin
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
-  std::size_t workers = 0;
-  std::size_t on_pace = 0;
-  for (const core::Member& member : known.members) {
-    if (!member.works) continue;
-    ++workers;
-    const auto slot = slot_of(member.id, member.life);
-    if (!slot || !lives_[*slot].begun || has_reached(*slot, *floor)) ++on_pace;
-  }
+  std::vector<std::size_t> view;
+  const auto add = [&](core::WorkerId other) {
+    const core::Member* member = configuration->find(other);
+    if (member == nullptr || !member->works || other == envelope.to) return;
+    const auto seen = slot_of(other, member->life);
+    if (seen && std::ranges::find(view, *seen) == view.end()) view.push_back(*seen);
+  };
+  if (scenario_.barrier.sample)
+    for (const core::WorkerId other : places_[id].node->coordinator()->drawn(envelope.to))
+      add(other);
+  else
+    for (const core::Member& member : configuration->members) add(member.id);
+  const std::string why = why_not_proceed(*configuration, view, *floor);
+  if (!why.empty())
+    violate("the coordinator lets worker " + life_name(*slot) + " go on from step " +
+            std::to_string(proceed.step) + why);
   ++passes_;
-  const std::size_t needed =
-      scenario_.barrier.sample ? std::min(*scenario_.barrier.sample + 1, workers) : workers;
-  if (on_pace < needed)
-    violate("the coordinator lets a worker go on from step " + std::to_string(step) + " with " +
-            std::to_string(on_pace) + " of " + std::to_string(workers) + " workers on pace");
+  places_[envelope.to].view = std::move(view);
+}
+
+/// Empty where those in `view` let a worker go on.
+std::string Witness::why_not_proceed(const core::Configuration& known,
+                                     const std::vector<std::size_t>& view, Step floor) const {
+  const std::size_t expected = barrier::observes(scenario_.barrier, others(known));
+  if (scenario_.barrier.sample && view.size() != expected)
+    return " after drawing " + std::to_string(view.size()) + " others, not " +
+           std::to_string(expected);
+  for (const std::size_t slot : view)
+    if (lives_[slot].begun && !has_reached(slot, floor))
+      return " though worker " + life_name(slot) + " is at " + std::to_string(lives_[slot].reached);
+  return {};
 }
 
 void Witness::on_compute(NodeId id, const core::Compute& compute) {
@@ -280,7 +390,7 @@ void Witness::on_compute(NodeId id, const core::Compute& compute) {
   const auto floor = barrier::floor(scenario_.barrier, compute.step);
   if (compute.step == lives_[place.slot].first || !floor || *floor == 0) return;
   if (barrier::always_passes(scenario_.barrier)) return;
-  const auto judge = [&](std::size_t slot) {
+  const auto expect_read = [&](std::size_t slot) {
     const Life& life = lives_[slot];
     const Step known = std::min(*floor, life.reached);
     if (!life.begun || life.first >= known) return;
@@ -291,18 +401,13 @@ void Witness::on_compute(NodeId id, const core::Compute& compute) {
                 " for step " + std::to_string(compute.step + 1) + " without step " +
                 std::to_string(*floor) + " of worker " + life_name(slot));
   };
-  judge(place.slot);
-  if (!scenario_.has_coordinator()) {
-    for (const std::size_t slot : place.view) judge(slot);
-  } else if (!scenario_.barrier.sample) {
-    for (const core::Member& member : place.node->configuration()->members)
-      if (const auto slot = slot_of(member.id, member.life)) judge(*slot);
-  }
+  expect_read(place.slot);
+  for (const std::size_t slot : place.view) expect_read(slot);
 }
 
 void Witness::expect_equal_copies() {
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-    std::optional<std::span<const double>> first;
+    std::optional<core::RangeState> first;
     for (const core::RangeOwner& owner : latest()->ranges[r].owners) {
       const Node* node = full_owner(r, owner);
       if (node == nullptr) {
@@ -310,10 +415,10 @@ void Witness::expect_equal_copies() {
                 std::to_string(owner.id));
         continue;
       }
-      const auto value = node->replica()->shard().value(r);
-      if (first && !std::ranges::equal(*first, value))
-        violate("copies of range " + std::to_string(r) + " differ");
-      first = value;
+      auto state = node->replica()->shard().hand_over(r);
+      if (const char* what = first ? difference(*first, state) : nullptr)
+        violate("copies of range " + std::to_string(r) + " differ in " + what);
+      first = std::move(state);
       inspect(owner.id, r, true);
     }
   }

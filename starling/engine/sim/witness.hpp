@@ -2,13 +2,18 @@
 ///
 /// Every life of every worker has a slot in every range: two numbers, how many of its steps are in,
 /// and the sum of their numbers. Steps rise by one, so the two say exactly which are in, and
-/// whether any is twice. What is judged:
+/// whether any is twice. Two more numbers tell the order of all updates. What is judged:
 ///
-/// * one configuration an epoch, and each range served by its owners in that epoch only;
+/// * one configuration an epoch; only the primary of a view acknowledges and sends on in it, and
+///   only the primary of an epoch answers reads;
 /// * what was acknowledged is in every full owner of the range, and nothing is in twice;
-/// * no barrier is passed that its rule forbids, on true steps;
+/// * nobody says that it is further than it is, or has not begun when it has;
+/// * no barrier is passed that its rule forbids, on true steps and on all that was drawn, nor,
+/// where
+///   a coordinator keeps them, without its word;
 /// * what a worker reads holds, for everyone in the view that let it pass, all updates up to its
-///   step - s.
+///   step - s;
+/// * in the end all copies of a range are equal in all that an owner knows.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +48,7 @@ class Witness {
   void on_plan(NodeId id, core::Step step);
   void on_compute(NodeId id, const core::Compute& compute);
 
-  /// After healing: all owners of all ranges hold the same.
+  /// After healing, when nothing is under way: all owners of all ranges hold the same.
   void expect_equal_copies();
 
   /// The first thing that was wrong; empty while all is well.
@@ -65,9 +70,11 @@ class Witness {
     core::Step first = 0;
     core::Step reached = 0;
     bool begun = false;
+    /// As of before the event.
+    bool had_begun = false;
     bool done = false;
   };
-  /// What one worker was told in its last draw.
+  /// What one worker was told in its last draw; nothing: it was not answered.
   struct Asked {
     std::size_t slot;
     std::optional<core::Step> told;
@@ -85,6 +92,13 @@ class Witness {
     std::uint64_t updates = 0;
     bool full = false;
   };
+  /// Which letters have gone to another: what comes again is known by its number.
+  struct Sent {
+    core::Incarnation life = 0;
+    std::uint64_t last = 0;
+    /// Bit i stands for number last - 1 - i.
+    std::uint64_t before = 0;
+  };
   struct Place {
     const Node* node = nullptr;
     std::size_t slot = 0;
@@ -96,6 +110,8 @@ class Witness {
     Draw draw = {};
     /// Who let it pass.
     std::vector<std::size_t> view = {};
+    /// By node.
+    std::vector<Sent> sent = std::vector<Sent>(nodes_max);
   };
 
   void violate(const std::string& what);
@@ -104,16 +120,36 @@ class Witness {
   [[nodiscard]] core::Step& acknowledged(std::size_t slot, core::RangeId range) {
     return acknowledged_[range * lives_max + slot];
   }
+  /// nullptr where nobody has adopted it.
+  [[nodiscard]] const core::Configuration* known(core::Epoch epoch) const {
+    return epoch < epochs_.size() ? epochs_[epoch].get() : nullptr;
+  }
   void on_configuration(Place& place);
   void follow_worker(NodeId id, Place& place);
   void inspect(NodeId id, core::RangeId range, bool must_hold);
   [[nodiscard]] core::Step count_held(const Node& node, std::size_t slot,
                                       core::RangeId range) const;
   void expect_held(std::size_t slot, core::RangeId range, core::Step step);
+  /// True for what is not sent again.
+  bool is_new(Place& place, const core::Envelope& envelope);
+  template <class M>
+  void judge(NodeId, const core::Envelope&, const M&) {}
+  void judge(NodeId id, const core::Envelope& envelope, const core::Ack& ack);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Value& value);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Install& install);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Forward& forward);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Held& held);
+  void judge(NodeId id, const core::Envelope& envelope, const core::StepQuery& query);
+  void judge(NodeId id, const core::Envelope& envelope, const core::StepAnswer& answer);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed);
+  void judge(NodeId id, const core::Envelope& envelope, const core::CouncilMessage& message);
+  void expect_primary(NodeId id, core::RangeId range, core::Epoch view, const char* does);
   void judge_pass(NodeId id, core::Step step);
   /// Empty where the draw lets a worker pass.
   [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
-  void judge_proceed(const core::Configuration& known, NodeId whom, core::Step step);
+  [[nodiscard]] std::string why_not_proceed(const core::Configuration& known,
+                                            const std::vector<std::size_t>& view,
+                                            core::Step floor) const;
   [[nodiscard]] static std::size_t others(const core::Configuration& configuration);
   [[nodiscard]] bool has_reached(std::size_t slot, core::Step floor) const;
 

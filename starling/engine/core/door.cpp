@@ -1,0 +1,83 @@
+#include "starling/engine/core/door.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace starling::core {
+namespace {
+
+/// One overload a kind of letter.
+struct Judge {
+  const Door& door;
+
+  [[nodiscard]] bool is_range(RangeId range) const { return range < door.now.ranges.size(); }
+  [[nodiscard]] bool is_primary(RangeId range) const {
+    return is_range(range) && !door.now.ranges[range].owners.empty() &&
+           door.now.ranges[range].owners.front().id == door.from;
+  }
+  [[nodiscard]] bool is_configuration(const ConfigurationPtr& next) const {
+    return is_sound(next, door.members_max) && next->ranges.size() == door.now.ranges.size();
+  }
+
+  bool operator()(const ConfigurationPtr& m) const { return is_configuration(m); }
+  bool operator()(const Pull& m) const { return m.worker == door.from && is_range(m.range); }
+  bool operator()(const Value& m) const { return is_range(m.range); }
+  bool operator()(const Push& m) const {
+    return door.now.contains(m.worker, m.incarnation) && m.worker == door.from && is_range(m.range);
+  }
+  bool operator()(const Ack& m) const { return is_primary(m.range); }
+  bool operator()(const Ended& m) const { return m.worker == door.from; }
+  bool operator()(const Arrived& m) const { return m.worker == door.from; }
+  bool operator()(const Proceed&) const { return door.from == door.coordinator; }
+  bool operator()(const Stop&) const { return door.from == door.coordinator; }
+  bool operator()(const StepQuery& m) const { return m.from == door.from; }
+  bool operator()(const StepAnswer& m) const { return m.from == door.from; }
+  bool operator()(const NotifyAt& m) const { return m.from == door.from; }
+  bool operator()(const CaughtUp& m) const { return m.from == door.from; }
+  bool operator()(const Install& m) const { return m.state && is_range(m.state->range); }
+  bool operator()(const Forward& m) const {
+    const WorkerId worker = m.push ? m.push->worker : m.ended;
+    return is_range(m.range) && worker < door.members_max && (!m.push || m.push->range == m.range);
+  }
+  bool operator()(const Held& m) const { return is_range(m.range); }
+  bool operator()(const CouncilMessage& m) const { return std::visit(*this, m); }
+  bool operator()(const Ask&) const { return true; }
+  bool operator()(const Holdings&) const { return true; }
+  bool operator()(const Complaint&) const { return true; }
+  bool operator()(const Prepare& m) const { return m.ballot.by == door.from; }
+  bool operator()(const Promise& m) const { return !m.value || is_next(m.value, m.epoch); }
+  bool operator()(const Refuse&) const { return true; }
+  bool operator()(const Accept& m) const {
+    return m.ballot.by == door.from && is_next(m.value, m.epoch);
+  }
+  bool operator()(const Accepted&) const { return true; }
+  bool operator()(const JoinRequest& m) const { return m.member.id < door.members_max; }
+  bool operator()(const LeaveRequest& m) const {
+    return m.member.id == door.from && door.now.contains(door.from, m.member.life);
+  }
+  bool operator()(const Greeting&) const { return true; }
+  bool operator()(const JoinRefused&) const { return false; }  // no member asks to be taken in
+
+  [[nodiscard]] bool is_next(const ConfigurationPtr& value, Epoch epoch) const {
+    return is_configuration(value) && value->epoch == epoch;
+  }
+};
+
+}  // namespace
+
+bool may_say(const Door& door, const Letter& letter) { return std::visit(Judge{door}, letter); }
+
+bool is_sound(const ConfigurationPtr& next, WorkerId members_max) {
+  if (!next) return false;
+  const auto& members = next->members;
+  const auto is_member = [&](WorkerId id) { return next->find(id) != nullptr; };
+  return std::ranges::adjacent_find(members, std::greater_equal<>{}, &Member::id) ==
+             members.end() &&
+         (members.empty() || members.back().id < members_max) &&
+         std::ranges::is_sorted(next->council) && std::ranges::all_of(next->council, is_member) &&
+         std::ranges::all_of(next->ranges, [&](const Ownership& range) {
+           return std::ranges::all_of(range.owners, is_member, &RangeOwner::id);
+         });
+}
+
+}  // namespace starling::core

@@ -1,0 +1,39 @@
+#include "starling/engine/core/alarm.hpp"
+
+#include <gtest/gtest.h>
+
+namespace starling::core {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Timers {
+  std::vector<SetTimer>& out;
+};
+
+TEST(Alarm, SetsATimerOnlyWhereNoneComesInTime) {
+  Alarm alarm;
+  std::vector<SetTimer> set;
+  const Timers timers{set};
+  alarm.want(timers, 5ms);
+  alarm.want(timers, 9ms);
+  EXPECT_EQ(set.size(), 1U);
+  alarm.want(timers, 3ms);
+  EXPECT_EQ(set.size(), 2U);
+}
+
+TEST(Alarm, CallOfSomeoneElseLeavesItsTimersSet) {
+  Alarm alarm;
+  std::vector<SetTimer> set;
+  const Timers timers{set};
+  alarm.want(timers, 5ms);
+  alarm.fired(2ms);
+  alarm.want(timers, 5ms);
+  EXPECT_EQ(set.size(), 1U);
+  alarm.fired(5ms);
+  alarm.want(timers, 7ms);
+  EXPECT_EQ(set.size(), 2U);
+}
+
+}  // namespace
+}  // namespace starling::core

@@ -1,0 +1,245 @@
+/// What a node believes of what it is told: nobody speaks for another, claims more than it knows,
+/// or is taken in where there is no place.
+#include "starling/engine/core/node.hpp"
+
+#include <gtest/gtest.h>
+
+#include "starling/engine/core/door.hpp"
+
+namespace starling::core {
+namespace {
+
+constexpr WorkerId members_max = 8;
+
+Configuration founding() {
+  std::vector<Member> members;
+  for (WorkerId id = 0; id < 3; ++id) members.push_back({id, 1});
+  return first_configuration(std::move(members), 1, 2);
+}
+
+/// Node `self` of a job of three peers.
+class Lone {
+ public:
+  explicit Lone(Member self = {0, 1}, bool founder = true) : node_(options(self, founder)) {
+    happen([](auto& node, const auto& context) { node.start(context); });
+  }
+
+  template <class Event>
+  void happen(Event event) {
+    out_.clear();
+    event(node_, NodeContext{now_, random_, out_});
+  }
+  void hear(const Envelope& envelope) {
+    happen([&](auto& node, const auto& context) { node.on_packet(context, envelope); });
+  }
+  /// From a member, through its channel.
+  void hear(WorkerId from, Letter letter, Epoch epoch = 1) {
+    hear({.from = from,
+          .to = node_.self().id,
+          .epoch = epoch,
+          .packet = {.from = 1,
+                     .to = node_.self().life,
+                     .sequence = ++sent_[from],
+                     .payload = std::make_shared<const Letter>(std::move(letter))}});
+  }
+  /// From anyone.
+  void hear_loose(WorkerId from, Incarnation life, Letter letter) {
+    hear({.from = from,
+          .to = node_.self().id,
+          .packet = {.from = life, .payload = std::make_shared<const Letter>(std::move(letter))}});
+  }
+
+  /// What was sent in the last event, of one kind, and to whom.
+  template <class M>
+  std::vector<std::pair<WorkerId, M>> said() const {
+    std::vector<std::pair<WorkerId, M>> all;
+    for (const NodeEffect& effect : out_)
+      if (const auto* dispatch = std::get_if<Dispatch>(&effect); dispatch != nullptr)
+        if (const auto& payload = dispatch->envelope.packet.payload)
+          if (const auto* message = std::get_if<M>(&**payload))
+            all.emplace_back(dispatch->envelope.to, *message);
+    return all;
+  }
+  std::vector<NodeTimer> timers() const {
+    std::vector<NodeTimer> all;
+    for (const NodeEffect& effect : out_)
+      if (const auto* timer = std::get_if<NodeTimer>(&effect)) all.push_back(*timer);
+    return all;
+  }
+  std::string failure() const {
+    for (const NodeEffect& effect : out_)
+      if (const auto* fail = std::get_if<Fail>(&effect)) return fail->why;
+    return {};
+  }
+  Node<double>& node() { return node_; }
+  void pass(Time time) { now_ += time; }
+
+ private:
+  static NodeOptions<double> options(Member self, bool founder) {
+    NodeOptions<double> options;
+    options.self = self;
+    options.members_max = members_max;
+    options.worker.barrier = {barrier::Asp{}, std::nullopt};
+    Layout layout;
+    layout.parameters.push_back({.name = "sum", .shape = {1}});
+    layout.offsets.push_back(0);
+    layout.ranges.push_back({0, 1, 0, {{0, 0, 0, 1}}});
+    layout.size = 1;
+    options.shard.layout = std::make_shared<const Layout>(std::move(layout));
+    options.shard.applier = Merge<double>{[](const auto&, auto, auto) {}};
+    auto zero = Buffer::make<double>(1);
+    zero->as<double>()[0] = 0;
+    options.start = std::make_shared<const std::vector<RangeState>>(
+        1, RangeState{
+               .range = 0, .value = {std::move(zero), 0, 1, nullptr}, .slots = {}, .ledger = {}});
+    if (founder) options.first = std::make_shared<const Configuration>(founding());
+    options.doors = {1, 2};
+    return options;
+  }
+
+  Time now_{};
+  Random random_{1};
+  NodeEffects out_;
+  Node<double> node_;
+  std::map<WorkerId, std::uint64_t> sent_;
+};
+
+TEST(Node, AnswersOnlyWhoAsksForItself) {
+  Lone lone;
+  lone.hear(1, StepQuery{2, 7});
+  EXPECT_TRUE(lone.said<StepAnswer>().empty());
+  lone.hear(1, StepQuery{1, 7});
+  ASSERT_EQ(lone.said<StepAnswer>().size(), 1U);
+  EXPECT_EQ(lone.said<StepAnswer>()[0].first, 1U);
+}
+
+TEST(Door, LetsNobodySpeakForAnother) {
+  const Configuration now = founding();
+  const auto may = [&](WorkerId from, Letter letter, std::optional<WorkerId> coordinator = 2) {
+    return may_say({now, from, coordinator, members_max}, letter);
+  };
+  for (const WorkerId named : {0U, 1U}) {
+    const bool own = named == 1;
+    EXPECT_EQ(may(1, StepQuery{named, 1}), own);
+    EXPECT_EQ(may(1, StepAnswer{named, 1, 1}), own);
+    EXPECT_EQ(may(1, NotifyAt{named, 1, 1}), own);
+    EXPECT_EQ(may(1, CaughtUp{named, 1}), own);
+    EXPECT_EQ(may(1, Arrived{named, 1}), own);
+    EXPECT_EQ(may(1, Ended{named, 1}), own);
+    EXPECT_EQ(may(1, Pull{named, 0, 0, nullptr}), own);
+    EXPECT_EQ(may(1, Push{named, 1, 0, 1, 1, 1, {}}), own);
+    EXPECT_EQ(may(1, LeaveRequest{{named, 1}}), own);
+    EXPECT_EQ(may(1, CouncilMessage{Prepare{2, {1, named}}}), own);
+  }
+  EXPECT_FALSE(may(1, Push{1, 2, 0, 1, 1, 1, {}})) << "another life";
+  EXPECT_FALSE(may(1, LeaveRequest{{1, 2}}));
+  for (const Letter& word : {Letter{Proceed{1}}, Letter{Stop{}}}) {
+    EXPECT_TRUE(may(2, word));
+    EXPECT_FALSE(may(1, word));
+    EXPECT_FALSE(may(2, word, std::nullopt)) << "nobody keeps the steps";
+  }
+  const WorkerId primary = now.ranges[0].owners.front().id;
+  EXPECT_TRUE(may(primary, Ack{0, 1, 1, 1}));
+  EXPECT_FALSE(may((primary + 1) % 3, Ack{0, 1, 1, 1}));
+}
+
+TEST(Door, LetsNothingInThatCannotBe) {
+  const Configuration now = founding();
+  const auto may = [&](const Letter& letter) {
+    return may_say({now, 1, std::nullopt, members_max}, letter);
+  };
+  EXPECT_FALSE(may(Pull{1, 1, 0, nullptr})) << "there is one range";
+  EXPECT_FALSE(may(Value{1, 0, {}}));
+  EXPECT_FALSE(may(Ack{1, 1, 1, 1}));
+  EXPECT_FALSE(may(Held{1, 1, 1}));
+  EXPECT_FALSE(may(Install{1, nullptr}));
+  EXPECT_FALSE(may(Forward{0, 1, 1, nullptr, members_max}));
+  EXPECT_FALSE(may(JoinRequest{{members_max, 1}}));
+  EXPECT_TRUE(may(JoinRequest{{members_max - 1, 1}}));
+  auto next = std::make_shared<Configuration>(now);
+  next->epoch = 2;
+  EXPECT_TRUE(may(CouncilMessage{Accept{2, {1, 1}, next}}));
+  next->members.push_back({members_max, 1});
+  EXPECT_FALSE(may(CouncilMessage{Accept{2, {1, 1}, next}}));
+  EXPECT_FALSE(may(ConfigurationPtr{next}));
+  EXPECT_FALSE(may(ConfigurationPtr{}));
+  next->members.pop_back();
+  next->ranges[0].owners.push_back({5, 2});
+  EXPECT_FALSE(may(ConfigurationPtr{next})) << "an owner that is no member";
+}
+
+TEST(Node, PassesOnRequestsOfThoseAloneWhoAskForThemselves) {
+  Lone lone;
+  lone.hear_loose(4, 1, JoinRequest{{5, 1}});
+  EXPECT_TRUE(lone.said<JoinRequest>().empty());
+  lone.hear_loose(5, 2, JoinRequest{{5, 1}});
+  EXPECT_TRUE(lone.said<JoinRequest>().empty());
+  lone.hear_loose(5, 1, JoinRequest{{5, 1}});
+  EXPECT_EQ(lone.said<JoinRequest>().size(), 2U) << "to the council";
+}
+
+TEST(Node, SaysWhyItTakesNobodyInBeyondTheMaximum) {
+  Lone lone;
+  lone.hear_loose(members_max, 1, JoinRequest{{members_max, 1}});
+  const auto refused = lone.said<JoinRefused>();
+  ASSERT_EQ(refused.size(), 1U);
+  EXPECT_NE(refused[0].second.why.find("below 8"), std::string::npos) << refused[0].second.why;
+  EXPECT_TRUE(lone.said<JoinRequest>().empty());
+
+  Lone joiner{{members_max, 1}, false};
+  joiner.hear_loose(5, 1, JoinRefused{"no"});
+  EXPECT_EQ(joiner.node().state(), Node<double>::State::joining) << "5 is no door";
+  joiner.hear_loose(1, 1, refused[0].second);
+  EXPECT_EQ(joiner.node().state(), Node<double>::State::failed);
+  EXPECT_NE(joiner.failure().find("below 8"), std::string::npos);
+}
+
+TEST(Node, TellsOfEpochsWhoeverOnlyClaimsToKnowThem) {
+  Lone lone;
+  lone.hear(1, StepQuery{1, 1}, 1'000'000);
+  auto next = std::make_shared<Configuration>(founding());
+  next->epoch = 2;
+  lone.hear(2, ConfigurationPtr{next}, 2);
+  lone.hear(1, StepQuery{1, 2}, 1);
+  EXPECT_EQ(lone.said<ConfigurationPtr>().size(), 1U);
+  EXPECT_EQ(lone.said<StepAnswer>().size(), 1U);
+}
+
+TEST(Node, VerdictsOnAFormerLifeDoNotCount) {
+  Lone lone;
+  lone.happen([](auto& node, const auto& context) { node.suspect(context, 1, 0); });
+  EXPECT_FALSE(lone.node().suspects(1));
+  lone.happen([](auto& node, const auto& context) { node.suspect(context, 1, 1); });
+  EXPECT_TRUE(lone.node().suspects(1));
+}
+
+TEST(Node, TimersOfALinkThatWasReplacedAreNoOnesAnyMore) {
+  Lone lone;
+  lone.hear(1, StepQuery{1, 1});
+  lone.pass(std::chrono::seconds{2});
+  std::vector<TimerKey> keys;
+  for (const NodeTimer& timer : lone.timers()) keys.push_back(timer.key);
+  ASSERT_FALSE(keys.empty());
+  auto next = std::make_shared<Configuration>(founding());
+  next->epoch = 2;
+  next->members[1].life = 2;
+  lone.hear(2, ConfigurationPtr{next}, 2);
+  lone.happen([&](auto& node, const auto& context) { node.on_timer(context, keys.front()); });
+  for (const auto& [to, letter] : lone.said<StepAnswer>()) EXPECT_NE(to, 1U);
+  EXPECT_TRUE(lone.timers().empty());
+}
+
+TEST(Node, ALifeThatWasAMemberDoesNotWaitToBeTakenInAgain) {
+  Lone joiner{{5, 1}, false};
+  auto next = std::make_shared<Configuration>(founding());
+  next->epoch = 4;
+  joiner.hear_loose(1, 1, ConfigurationPtr{next});
+  EXPECT_EQ(joiner.node().state(), Node<double>::State::joining);
+  next = std::make_shared<Configuration>(*next);
+  next->departed = {{5, 1}};
+  joiner.hear_loose(1, 1, ConfigurationPtr{next});
+  EXPECT_EQ(joiner.node().state(), Node<double>::State::excluded);
+}
+
+}  // namespace
+}  // namespace starling::core
