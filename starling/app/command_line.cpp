@@ -6,6 +6,8 @@
 #include <map>
 #include <sstream>
 
+#include "starling/app/cluster/keys_arguments.hpp"
+#include "starling/app/command.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/job_file.hpp"
 #include "starling/app/keys.hpp"
@@ -58,42 +60,6 @@ std::string wrapped(const std::string& text) {
   }
   return out;
 }
-
-/// One subcommand with its options; flags that it does not know are refused with the nearest.
-class Command {
- public:
-  Command(CLI::App& program, const std::string& name, const std::string& summary)
-      : app_(*program.add_subcommand(name, summary)) {
-    app_.allow_extras();
-    app_.get_formatter()->column_width(32);
-  }
-
-  CLI::App& app() { return app_; }
-  [[nodiscard]] bool is_chosen() const { return app_.parsed(); }
-  [[nodiscard]] const std::string& name() const { return app_.get_name(); }
-
-  [[nodiscard]] bool knows(const std::string& flag) const {
-    return flag.starts_with("--") && app_.get_option_no_throw(flag) != nullptr;
-  }
-
-  [[nodiscard]] Result<void> refuse_extras() const {
-    const auto extras = app_.remaining();
-    if (extras.empty()) return {};
-    const std::string flag = extras[0].substr(0, extras[0].find('='));
-    const std::string help = "`" + program_name() + " " + name() + " --help` lists what is valid";
-    if (!flag.starts_with('-'))
-      return Error{"'" + extras[0] + "' is one argument too many; " + help};
-    std::vector<std::string> known;
-    for (const CLI::Option* option : app_.get_options())
-      if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
-    const std::string meant = nearest(flag, known);
-    return Error{"unknown flag '" + flag + "'; " +
-                 (meant.empty() ? "" : "did you mean '" + meant + "'? ") + help};
-  }
-
- private:
-  CLI::App& app_;
-};
 
 /// Keys as flags, and what was given for them.
 class KeyFlags {
@@ -421,6 +387,7 @@ class CommandLine {
     if (name == "inspect") return inspect_.run(contents_);
     if (name == "repro") return repro_.run();
     if (name == "chaos") return chaos_.run();
+    if (name == "keys") return keys_.run();
     if (name == "barriers") return barriers_command(contents_);
     if (name == "models") return models_command(contents_);
     if (name == "sim") return run_job(sim_, sim_command);
@@ -468,6 +435,7 @@ class CommandLine {
                              contents_};
   InspectArguments inspect_{program_, contents_};
   ChaosArguments chaos_{program_};
+  KeysArguments keys_{program_};
   Command barriers_{program_, "barriers", "list the barriers"};
   Command models_{program_, "models", "list the models"};
 };

@@ -163,13 +163,14 @@ Result<std::uint64_t> parse_serial(std::string_view text) {
   return static_cast<std::uint64_t>(std::stoull(std::string{text}, nullptr, 16));
 }
 
-std::string short_id(const ClusterId& id) {
-  std::uint32_t first = 0;
-  for (std::size_t i = 0; i < 4; ++i) first = first << 8U | id[i];
-  std::array<char, 9> text{};
-  std::snprintf(text.data(), text.size(), "%08x", first);
-  return text.data();
+std::string print_hex(std::span<const std::uint8_t> bytes) {
+  std::string text(2 * bytes.size() + 1, '\0');
+  sodium_bin2hex(text.data(), text.size(), bytes.data(), bytes.size());
+  text.pop_back();  // the closing zero
+  return text;
 }
+
+std::string short_id(const ClusterId& id) { return print_hex(std::span{id}.first(4)); }
 
 std::string print_utc(UtcSeconds time) {
   using namespace std::chrono;

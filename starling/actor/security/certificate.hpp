@@ -92,6 +92,8 @@ struct Revocation {
 /// 16 hexadecimal digits, as parse_serial reads them.
 [[nodiscard]] std::string print_serial(std::uint64_t serial);
 [[nodiscard]] Result<std::uint64_t> parse_serial(std::string_view text);
+/// Two lower-case hexadecimal digits a byte.
+[[nodiscard]] std::string print_hex(std::span<const std::uint8_t> bytes);
 /// The first 8 hexadecimal digits of a cluster's id, for people.
 [[nodiscard]] std::string short_id(const ClusterId& id);
 /// `2026-11-21 10:21:08 UTC`. Requires: 0 <= time <= utc_max.
