@@ -1,4 +1,6 @@
 /// `starling keys` as an administrator uses it.
+#include <sys/stat.h>
+
 #include <nlohmann/json.hpp>
 #include <set>
 
