@@ -196,11 +196,13 @@ TEST(AdmissionThreads, LearnRevokeAndAskAtOnce) {
   const Key gate = new_key();
   Admission admission{cluster.public_key, gate};
   std::vector<Certificate> all;
+  all.reserve(60);
   for (int i = 0; i < 60; ++i)
     all.push_back(certificate_for("w" + std::to_string(i), new_key(), cluster));
   std::atomic<bool> stops = false;
   std::atomic<std::size_t> came_back = 0;
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int t = 0; t < 2; ++t)
     threads.emplace_back([&] {
       for (int round = 0; round < 2; ++round)

@@ -208,6 +208,7 @@ TEST_F(Keys, ManyIssuedAtOnceAreAllListed) {
   make_cluster();
   {
     std::vector<std::unique_ptr<Process>> all;
+    all.reserve(6);
     for (int i = 0; i < 6; ++i)
       all.push_back(std::make_unique<Process>(folder, STARLING_PROGRAM,
                                               words("keys node w" + std::to_string(i))));
