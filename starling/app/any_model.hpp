@@ -14,6 +14,7 @@
 
 #include "starling/app/any_data.hpp"
 #include "starling/app/weights.hpp"
+#include "starling/engine/live/site.hpp"
 #include "starling/engine/live/train.hpp"
 #include "starling/engine/sim/learn.hpp"
 #include "starling/models/evaluate.hpp"
@@ -36,6 +37,9 @@ class AnyModel {
   [[nodiscard]] virtual Result<void> accepts(const AnyData& data) const = 0;
   [[nodiscard]] virtual Result<live::Outcome> train(const AnyData& data, const AnyData* test,
                                                     const live::TrainOptions& options) const = 0;
+  /// This node's part of the same on several nodes.
+  [[nodiscard]] virtual Result<std::unique_ptr<live::Site>> make_site(
+      const AnyData& data, const live::TrainOptions& options, live::SiteOptions site) const = 0;
   /// The same in virtual time. The curve's figures are those of evaluate() over `test`, or over
   /// `data` where it is null, and `error`, the normalised one, where it is known.
   [[nodiscard]] virtual Result<sim::ProtocolResult> simulate(
@@ -92,6 +96,14 @@ class ModelOf final : public AnyModel {
   [[nodiscard]] Result<live::Outcome> train(const AnyData& data, const AnyData* test,
                                             const live::TrainOptions& options) const override {
     return live::train(model_, *data.as<D>(), test == nullptr ? nullptr : test->as<D>(), options);
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<live::Site>> make_site(
+      const AnyData& data, const live::TrainOptions& options,
+      live::SiteOptions site) const override {
+    auto job = live::assign_training(model_, *data.as<D>(), nullptr, options);
+    if (!job) return std::move(job).error();
+    return live::make_site<T>(*std::move(job), std::move(site));
   }
 
   [[nodiscard]] Result<sim::ProtocolResult> simulate(

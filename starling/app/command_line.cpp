@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <map>
 #include <sstream>
 
+#include "starling/app/arguments.hpp"
+#include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/cluster/keys_arguments.hpp"
-#include "starling/app/command.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/job_file.hpp"
 #include "starling/app/keys.hpp"
@@ -36,105 +35,6 @@ Result<std::uint64_t> seed_of(const std::string& text) {
   if (!seed) return std::move(seed).error().within("--seed");
   return seed;
 }
-
-/// What CLI11 found wrong, in our words where its are too short.
-Error usage_error(const CLI::ParseError& fault) {
-  const std::string what = fault.what();
-  if (fault.get_name() != "ArgumentMismatch") return Error{what};
-  return Error{what.substr(0, what.find(':')) + ": needs a value"};
-}
-
-/// Longer lines are broken, so that the help stays readable on a narrow terminal.
-std::string wrapped(const std::string& text) {
-  constexpr std::size_t width = 64;
-  std::string out;
-  std::size_t column = 0;
-  for (const std::string_view word : split(text, ' ')) {
-    if (column > 0) {
-      const bool breaks = column + 1 + word.size() > width;
-      out += breaks ? '\n' : ' ';
-      column = breaks ? 0 : column + 1;
-    }
-    out += word;
-    column += word.size();
-  }
-  return out;
-}
-
-/// Keys as flags, and what was given for them.
-class KeyFlags {
- public:
-  template <class Keys>
-  KeyFlags(CLI::App& app, const Keys& keys) {
-    for (const auto& key : keys) add(app, key);
-  }
-
-  [[nodiscard]] Settings settings() const {
-    Settings flags;
-    for (const KeyForm* key : keys_) {
-      const std::string place = "--" + key->name;
-      if (key->kind == KeyKind::flag) {
-        if (set_.at(key->name)) flags.push_back({key->name, "true", place});
-      } else {
-        for (const auto& text : texts_.at(key->name)) flags.push_back({key->name, text, place});
-      }
-    }
-    return flags;
-  }
-
- private:
-  void add(CLI::App& app, const KeyForm& key) {
-    keys_.push_back(&key);
-    const std::string flag = "--" + key.name;
-    if (key.kind == KeyKind::flag) {
-      app.add_flag(flag, set_[key.name], wrapped(key.help))->group(key.group);
-      return;
-    }
-    app.add_option(flag, texts_[key.name], wrapped(key.help))
-        ->type_name(key.form)
-        ->group(key.group)
-        ->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->allow_extra_args(false);
-  }
-
-  std::vector<const KeyForm*> keys_;
-  std::map<std::string, bool> set_;
-  std::map<std::string, std::vector<std::string>> texts_;
-};
-
-/// A command that takes a job file and flags that override it.
-class JobArguments {
- public:
-  using ReadFile = Result<Settings> (*)(const std::string& path);
-
-  template <class Keys>
-  JobArguments(CLI::App& program, const std::string& name, const std::string& summary,
-               const Keys& keys, ReadFile read, const std::string& footer)
-      : command_(program, name, summary), read_(read), flags_(command_.app(), keys) {
-    command_.app()
-        .add_option("JOB", file_, "a job file: TOML lines `key = value`, each key as below")
-        ->type_name("");
-    command_.app().footer(footer);
-  }
-
-  [[nodiscard]] const Command& command() const { return command_; }
-  /// The job file, empty where none was named.
-  [[nodiscard]] const std::string& file() const { return file_; }
-
-  [[nodiscard]] Result<Settings> settings() const {
-    if (file_.empty()) return flags_.settings();
-    auto file = read_(file_);
-    if (!file) return file;
-    return overridden(*std::move(file), flags_.settings());
-  }
-
- private:
-  Command command_;
-  ReadFile read_;
-  std::string file_;
-  KeyFlags flags_;
-};
 
 std::string train_footer(const Contents& contents) {
   return "\n" + sources_help(contents) + "\nModels:\n" + models_list(contents) + "\nBarriers:\n" +
@@ -247,77 +147,75 @@ class InspectArguments {
   std::string seed_ = "1";
 };
 
+const std::vector<KeyForm>& repro_keys() {
+  static const std::vector<KeyForm> keys{
+      {"out", KeyKind::text, "FILE.html", "the report, one HTML file [psp.html]", "Options"},
+      {"data", KeyKind::text, "DIR", "its data and plots [beside it, named after it: psp-data]",
+       "Options"},
+      {"markdown", KeyKind::text, "DIR", "also as a page of Markdown, with its pictures",
+       "Options"},
+      {"seeds", KeyKind::count, "N", "runs of each setting [20]", "Options"},
+      {"seed", KeyKind::count, "N", "the first of them [1]", "Options"},
+      {"threads", KeyKind::count, "N", "runs at the same time [one for each processor]", "Options"},
+      {"quick", KeyKind::flag, "", "2 seeds, fewer settings: to see that all works", "Options"},
+      {"quiet", KeyKind::flag, "", "no progress", "Options"}};
+  return keys;
+}
+
 class ReproArguments {
  public:
   explicit ReproArguments(CLI::App& program)
-      : command_(program, "repro", "reproduce a paper's experiments as a report") {
-    CLI::App& app = command_.app();
-    app.add_option("WHAT", options_.what, "psp: Probabilistic Synchronous Parallel")
+      : arguments_(program, "repro", "reproduce a paper's experiments as a report", repro_keys()) {
+    arguments_.command()
+        .app()
+        .add_option("WHAT", what_, "psp: Probabilistic Synchronous Parallel")
         ->type_name("")
         ->required();
-    app.add_option("--out", options_.out, "the report, one HTML file [psp.html]")
-        ->type_name("FILE.html");
-    app.add_option("--data", options_.data,
-                   wrapped("its data and plots [beside it, named after it: psp-data]"))
-        ->type_name("DIR");
-    app.add_option("--markdown", options_.markdown, "also as a page of Markdown, with its pictures")
-        ->type_name("DIR");
-    app.add_option("--seeds", seeds_, "runs of each setting [20]")->type_name("N");
-    app.add_option("--seed", seed_, "the first of them [1]")->type_name("N");
-    app.add_option("--threads", threads_, "runs at the same time [one for each processor]")
-        ->type_name("N");
-    app.add_flag("--quick", options_.quick, "2 seeds, fewer settings: to see that all works");
-    app.add_flag("--quiet", options_.quiet, "no progress");
   }
-  [[nodiscard]] const Command& command() const { return command_; }
+  [[nodiscard]] const Command& command() const { return arguments_.command(); }
 
   [[nodiscard]] Result<int> run() const {
-    ReproOptions options = options_;
+    const auto settings = arguments_.settings();
+    if (!settings) return settings.error();
+    ReproOptions options;
+    options.what = what_;
+    if (const auto out = text_of(*settings, "out"); !out.empty()) options.out = out;
+    options.data = text_of(*settings, "data");
+    options.markdown = text_of(*settings, "markdown");
+    options.quick = !text_of(*settings, "quick").empty();
+    options.quiet = !text_of(*settings, "quiet").empty();
     if (options.quick) options.seeds = 2;
-    if (auto put = put_count(options.seeds, "--seeds", seeds_, 1, 100'000); !put)
+    if (auto put = put_count(options.seeds, *settings, "seeds", 1, 100'000); !put)
       return std::move(put).error();
-    if (auto put = put_count(options.seed, "--seed", seed_, 0, UINT64_MAX); !put)
+    if (auto put = put_count(options.seed, *settings, "seed", 0, UINT64_MAX); !put)
       return std::move(put).error();
-    if (auto put = put_count(options.threads, "--threads", threads_, 1, 4096); !put)
+    if (auto put = put_count(options.threads, *settings, "threads", 1, 4096); !put)
       return std::move(put).error();
     return repro_command(options);
   }
 
  private:
-  /// An empty text leaves the default.
-  static Result<void> put_count(std::uint64_t& into, const std::string& flag,
-                                const std::string& text, std::uint64_t least, std::uint64_t most) {
-    if (text.empty()) return {};
-    const auto count = parse_count(text);
-    if (!count || *count < least || *count > most)
-      return Error{flag + ": '" + text + "' must be a whole number >= " + std::to_string(least) +
-                   " and <= " + std::to_string(most)};
-    into = *count;
-    return {};
-  }
-
-  Command command_;
-  ReproOptions options_;
-  std::string seeds_;
-  std::string seed_;
-  std::string threads_;
+  FlagArguments arguments_;
+  std::string what_;
 };
+
+const std::vector<KeyForm>& chaos_keys() {
+  static const std::vector<KeyForm> keys{
+      {"seeds", KeyKind::text, "A..B", "the seeds to run, both ends too [1..1000]", "Options"},
+      {"threads", KeyKind::count, "N", "how many run at once [as there are cores]", "Options"},
+      {"replay", KeyKind::text, "FILE", "run this scenario in place of seeds", "Options"},
+      {"out", KeyKind::text, "FILE", "where the scenario of a failure goes [chaos-SEED.txt]",
+       "Options"},
+      {"json", KeyKind::flag, "", "one JSON object", "Options"}};
+  return keys;
+}
 
 class ChaosArguments {
  public:
   explicit ChaosArguments(CLI::App& program)
-      : command_(program, "chaos", "run replicated jobs through all that may go wrong, by seed") {
-    CLI::App& app = command_.app();
-    app.add_option("--seeds", options_.seeds, "the seeds to run, both ends too [1..1000]")
-        ->type_name("A..B");
-    app.add_option("--threads", options_.threads, "how many run at once [as there are cores]")
-        ->type_name("N");
-    app.add_option("--replay", options_.replay, "run this scenario in place of seeds")
-        ->type_name("FILE");
-    app.add_option("--out", options_.out, "where the scenario of a failure goes [chaos-SEED.txt]")
-        ->type_name("FILE");
-    app.add_flag("--json", options_.json, "one JSON object");
-    app.footer(
+      : arguments_(program, "chaos", "run replicated jobs through all that may go wrong, by seed",
+                   chaos_keys()) {
+    arguments_.command().app().footer(
         "\nEach seed draws a small job (mode, barrier, members, network) and what goes wrong in "
         "it:\n"
         "loss, duplication, reordering, cuts, freezes, crashes in the middle of an event, "
@@ -327,12 +225,27 @@ class ChaosArguments {
         "are checked. The first failure is cut down and written to a file that --replay runs.\n"
         "Exit codes: 0 all held, 1 an invariant broke, 2 bad input, 130 interrupted.");
   }
-  [[nodiscard]] const Command& command() const { return command_; }
-  [[nodiscard]] Result<int> run() const { return chaos_command(options_); }
+  [[nodiscard]] const Command& command() const { return arguments_.command(); }
+
+  [[nodiscard]] Result<int> run() const {
+    const auto settings = arguments_.settings();
+    if (!settings) return settings.error();
+    ChaosOptions options;
+    options.replay = text_of(*settings, "replay");
+    for (const Setting& setting : *settings)
+      if (!options.replay.empty() && setting.key != "replay" && setting.key != "json")
+        return Error{setting.place + ": has no effect with --replay, which runs one scenario as " +
+                     "it is; valid: one of them"};
+    options.seeds = text_of(*settings, "seeds");
+    options.out = text_of(*settings, "out");
+    options.json = !text_of(*settings, "json").empty();
+    if (auto put = put_count(options.threads, *settings, "threads", 1, 1024); !put)
+      return std::move(put).error();
+    return chaos_command(options);
+  }
 
  private:
-  Command command_;
-  ChaosOptions options_;
+  FlagArguments arguments_;
 };
 
 /// All of the command line, as declared.
@@ -350,6 +263,10 @@ class CommandLine {
                     "     {0} train --workers 8 --straggler 1:4x --mode central --barrier bsp\n"
                     "     {0} COMMAND --help",
                     program_name()));
+    for (CLI::App* command : program_.get_subcommands({}))
+      for (CLI::Option* option : command->get_options())
+        if (!option->get_lnames().empty() && option->get_items_expected_max() > 0)
+          option->check(refuse_flag, "");
   }
 
   Result<int> run(int argc, const char* const* argv) {
@@ -376,15 +293,24 @@ class CommandLine {
     if (program_.get_subcommands().empty()) return without_command();
     const CLI::App& chosen = *program_.get_subcommands()[0];
     for (const Command* command : std::initializer_list<const Command*>{
-             &train_.command(), &sim_.command(), &twin_.command(), &repro_.command(),
-             &chaos_.command(), &evaluate_.command(), &predict_.command(), &inspect_.command(),
-             &barriers_, &models_})
+             &train_.command(), &node_.command(), &submit_.command(), &status_.command(),
+             &sim_.command(), &twin_.command(), &repro_.command(), &chaos_.command(),
+             &evaluate_.command(), &predict_.command(), &inspect_.command(), &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
     if (name == "evaluate") return evaluate_.run(evaluate_command, contents_);
     if (name == "predict") return predict_.run(predict_command, contents_);
     if (name == "inspect") return inspect_.run(contents_);
+    if (name == "submit") return run_job(submit_, submit_command);
+    if (name == "node") {
+      const auto settings = node_.settings();
+      return settings ? node_command(contents_, *settings) : Result<int>{settings.error()};
+    }
+    if (name == "status") {
+      const auto settings = status_.settings();
+      return settings ? status_command(*settings) : Result<int>{settings.error()};
+    }
     if (name == "repro") return repro_.run();
     if (name == "chaos") return chaos_.run();
     if (name == "keys") return keys_.run();
@@ -425,6 +351,11 @@ class CommandLine {
       program_name()};
   JobArguments train_{program_,   "train",       "train a model with many workers",
                       job_keys(), read_job_file, train_footer(contents_)};
+  FlagArguments node_{program_, "node", "be one of the nodes of a cluster", node_keys()};
+  JobArguments submit_{program_,      "submit",      "train on the nodes of a cluster",
+                       submit_keys(), read_job_file, train_footer(contents_)};
+  FlagArguments status_{program_, "status", "show the nodes and the jobs of a cluster",
+                        status_keys()};
   JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",
                     sim_keys(), read_sim_file, sim_footer(contents_)};
   JobArguments twin_{program_,    "twin",        "run a job and its simulation, and compare",

@@ -66,8 +66,8 @@ struct ReproOptions {
 struct ChaosOptions {
   /// `A..B`, both run; empty for 1..1000.
   std::string seeds;
-  /// Empty: as many as there are cores.
-  std::string threads;
+  /// Runs at the same time; 0: as many as there are cores.
+  std::size_t threads = 0;
   /// A scenario's file, to be run in place of seeds.
   std::string replay;
   /// Where the scenario of a failure goes; empty: chaos-SEED.txt.
@@ -88,6 +88,11 @@ struct ChaosOptions {
 
 [[nodiscard]] Result<int> barriers_command(const Contents& contents);
 [[nodiscard]] Result<int> models_command(const Contents& contents);
+
+struct Ended;
+struct Job;
+/// Says how a job has ended, and gives the exit code that follows from it.
+[[nodiscard]] int report(const Ended& ended, const Job& job);
 
 /// Writes results to stdout. Gives `code`, or job_failed with a message where that fails.
 [[nodiscard]] Result<int> put_out(const std::string& text, int code);

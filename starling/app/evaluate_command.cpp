@@ -122,7 +122,7 @@ Result<int> predict_command(const Contents& contents, const EvaluateOptions& opt
   if (!predictions) return Error{"model " + use->model->print() + " has no predict()"};
   const std::string rows = rows_of(*use, *predictions);
   if (options.out.empty()) return put_out(rows, done);
-  const OrderlyStop orderly{false};  // what is begun is finished
+  const OrderlyStop orderly{nullptr};  // what is begun is finished
   if (auto written = replace_file(options.out, rows); !written) {
     complain(written.error().message);
     return job_failed;

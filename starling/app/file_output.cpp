@@ -18,6 +18,14 @@ namespace {
 std::array<char, 4096> unfinished{};
 std::atomic<bool> is_unfinished = false;
 
+/// The path of a folder, readable from a signal handler too.
+struct UnfinishedFolder {
+  std::array<char, 4096> path{};
+  std::atomic<bool> is_made = false;
+};
+/// As many as a command makes.
+std::array<UnfinishedFolder, 4> unfinished_folders;
+
 Error failed(const std::string& path, const char* what) {
   return Error{path + ": " + what + ": " + std::strerror(errno)};
 }
@@ -183,8 +191,25 @@ Result<void> create_secret_file(const std::string& path, const std::string& cont
   return sync_folder(folder_of(path));
 }
 
-void discard_unfinished_file() noexcept {
+void add_unfinished_folder(const std::string& path) noexcept {
+  for (UnfinishedFolder& folder : unfinished_folders) {
+    if (folder.is_made || path.size() >= folder.path.size()) continue;
+    std::memcpy(folder.path.data(), path.c_str(), path.size() + 1);
+    folder.is_made = true;
+    return;
+  }
+}
+
+void drop_unfinished_folder(const std::string& path) noexcept {
+  for (UnfinishedFolder& folder : unfinished_folders)
+    if (folder.is_made && path == folder.path.data()) folder.is_made = false;
+}
+
+void discard_unfinished() noexcept {
   if (is_unfinished) ::unlink(unfinished.data());
+  // What lies in another was made after it.
+  for (std::size_t i = unfinished_folders.size(); i-- > 0;)
+    if (unfinished_folders[i].is_made) ::rmdir(unfinished_folders[i].path.data());
 }
 
 }  // namespace starling::app

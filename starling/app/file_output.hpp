@@ -30,7 +30,12 @@ namespace starling::app {
 /// does, whoever else made it meanwhile.
 [[nodiscard]] Result<void> create_secret_file(const std::string& path, const std::string& content);
 
-/// Removes the temporary file that is being written, if any. For signal handlers.
-void discard_unfinished_file() noexcept;
+/// A folder that was made for outputs: discard_unfinished() removes it where it is empty.
+void add_unfinished_folder(const std::string& path) noexcept;
+void drop_unfinished_folder(const std::string& path) noexcept;
+
+/// Removes the temporary file that is being written, if any, and folders for outputs into which
+/// nothing was written. For signal handlers.
+void discard_unfinished() noexcept;
 
 }  // namespace starling::app

@@ -13,7 +13,7 @@ namespace {
 
 static_assert(std::atomic<bool>::is_always_lock_free, "signal handlers may use these");
 std::atomic<bool> orderly = false;
-std::atomic<bool> announced = false;
+std::atomic<const char*> announced = nullptr;
 std::atomic<bool> asked = false;
 
 /// Behind what stands on the terminal: ^C, and an unfinished line.
@@ -23,12 +23,12 @@ void say(std::string_view words) {
 
 void on_signal(int signal) {
   if (orderly && !asked.exchange(true)) {
-    if (announced) say("\nstarling: stopping; again to end at once without saving\n");
+    if (const char* words = announced) say(words);
     return;
   }
   // A terminal that is lost says so more than once: its shell does, and the system.
   if (orderly && signal == SIGHUP) return;
-  discard_unfinished_file();
+  discard_unfinished();
   say(asked ? "\nstarling: interrupted twice, ended at once\n"
             : "\nstarling: interrupted, nothing was saved\n");
   ::_exit(interrupted_code);
@@ -50,8 +50,8 @@ void watch_interrupts() {
 
 bool is_interrupted() noexcept { return asked; }
 
-OrderlyStop::OrderlyStop(bool announces) noexcept {
-  announced = announces;
+OrderlyStop::OrderlyStop(const char* words) noexcept {
+  announced = words;
   orderly = true;
 }
 OrderlyStop::~OrderlyStop() { orderly = false; }

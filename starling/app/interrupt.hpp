@@ -15,11 +15,17 @@ void watch_interrupts();
 /// True once a signal came during an OrderlyStop. Any thread.
 [[nodiscard]] bool is_interrupted() noexcept;
 
-/// While one lives, the first signal only makes is_interrupted() true, and says on stderr what a
-/// second one does where it `announces`. Lives where something is saved.
+/// What a first signal may say that a second one does.
+inline constexpr const char* stops_without_saving =
+    "\nstarling: stopping; again to end at once without saving\n";
+inline constexpr const char* stops_plainly = "\nstarling: stopping; again to end at once\n";
+
+/// While one lives, the first signal only makes is_interrupted() true, and says `words` on stderr,
+/// where there are any.
 class OrderlyStop {
  public:
-  explicit OrderlyStop(bool announces) noexcept;
+  /// Requires: `words` live as long as the program, or are null.
+  explicit OrderlyStop(const char* words) noexcept;
   OrderlyStop(const OrderlyStop&) = delete;
   OrderlyStop& operator=(const OrderlyStop&) = delete;
   ~OrderlyStop();

@@ -32,11 +32,7 @@ Result<void> refuse_clashes(const Job& job, const Settings& settings) {
   const auto& options = job.train.job;
   if (options.checkpoint_every > 0 && job.checkpoint.empty())
     return Error{place("checkpoint-every") + ": needs the name of a file: --checkpoint FILE"};
-  if (options.shards > 0 && !core::has_servers(options.mode))
-    return Error{place("shards") +
-                 ": peer mode has no servers, every worker owns a part of the model; valid there: "
-                 "no shards, or mode central or hybrid"};
-  return {};
+  return check_shards(options.shards, options.mode, settings);
 }
 
 /// A barrier that nobody asked for draws no more others than there are.
@@ -76,6 +72,13 @@ Result<Job> make_job(const Settings& settings, const Contents& contents) {
       !valid)
     return placed(with_own_barriers(std::move(valid).error(), options, contents), settings);
   return job;
+}
+
+Result<void> check_shards(std::size_t shards, core::Mode mode, const Settings& settings) {
+  if (shards == 0 || core::has_servers(mode)) return {};
+  return Error{place_of(settings, "shards") +
+               ": peer mode has no servers, every worker owns a part of the model; valid there: "
+               "no shards, or mode central or hybrid"};
 }
 
 Error placed(Error error, const Settings& settings) {

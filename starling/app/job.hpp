@@ -41,6 +41,10 @@ inline constexpr double epochs_default = 10;
 /// Reads every setting. The first bad one is refused with its place.
 [[nodiscard]] Result<Job> make_job(const Settings& settings, const Contents& contents);
 
+/// Refuses shards where the mode has no servers; 0 is none asked for.
+[[nodiscard]] Result<void> check_shards(std::size_t shards, core::Mode mode,
+                                        const Settings& settings);
+
 /// What check() and the like say about a combination, led by the places of the settings that it
 /// speaks of.
 [[nodiscard]] Error placed(Error error, const Settings& settings);

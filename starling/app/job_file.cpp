@@ -1,20 +1,16 @@
 #include "starling/app/job_file.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
 #include <toml.hpp>
 
+#include "starling/app/file_use.hpp"
 #include "starling/app/keys.hpp"
 #include "starling/app/sim/sim_keys.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::app {
 namespace {
-
-/// Job files are short; more is a mistake, such as the name of a data file.
-constexpr std::size_t file_max = 1U << 20U;
 
 std::string valid_for(KeyKind kind) {
   switch (kind) {
@@ -70,7 +66,9 @@ struct Reader {
     const auto key = std::ranges::find(keys, name, &KeyForm::name);
     if (key == keys.end()) return Error{place + unknown(name)};
     const KeyKind kind = (*key)->kind;
-    if (value.is_array() && value.as_array().empty() && kind == KeyKind::texts) return {};
+    const bool is_empty = value.is_array() && value.as_array().empty();
+    if (is_empty && name == "barrier") return Error{place + name + ": is an empty list"};
+    if (is_empty && kind == KeyKind::texts) return {};
     const auto texts = texts_of(value, kind);
     if (texts.empty()) return Error{place + name + ": must be " + valid_for(kind)};
     for (const std::string& text : texts) found.push_back({line, {name, text, place + name}});
@@ -156,23 +154,8 @@ Error syntax_error(const std::string& path, const toml::syntax_error& fault) {
   return Error{place + "is no TOML: " + what};
 }
 
-Result<std::string> content_of(const std::string& path) {
-  std::error_code fault;
-  const auto status = std::filesystem::status(path, fault);
-  if (!std::filesystem::exists(status)) return Error{path + ": no such file"};
-  if (std::filesystem::is_directory(status)) return Error{path + ": is a directory"};
-  std::ifstream stream{path, std::ios::binary};
-  std::string text(file_max + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!stream.eof() && stream.fail()) return Error{path + ": cannot be read"};
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (text.size() > file_max)
-    return Error{path + ": is larger than 1 MiB; valid: a job file of `key = value` lines"};
-  return text;
-}
-
 Result<JobFile> read(const std::string& path) {
-  auto content = content_of(path);
+  auto content = small_file(path, "a job file of `key = value` lines");
   if (!content) return std::move(content).error();
   try {
     std::istringstream stream{*content};

@@ -127,14 +127,17 @@ Result<void> go_on(Prepared& ready, const Settings& settings) {
   return {};
 }
 
-void say_what_has_no_effect(const Job& job, const Settings& settings) {
-  const auto& barrier = job.train.job.barrier;
-  const std::string place = place_of(settings, "recheck");
-  if (job.quiet || place.empty() || barrier::draws(barrier)) return;
-  complain(place + ": has no effect under " + barrier::print(barrier) + ", which draws no one");
-}
-
 }  // namespace
+
+void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Settings& settings) {
+  const std::string place = place_of(settings, "recheck");
+  if (place.empty() || std::ranges::any_of(barriers, [](const auto& b) { return draws(b); }))
+    return;
+  std::string names;
+  for (const auto& barrier : barriers) names += (names.empty() ? "" : ", ") + print(barrier);
+  complain(place + ": has no effect under " + names +
+           (barriers.size() == 1 ? ", which draws no one" : ", which draw no one"));
+}
 
 Result<Prepared> prepare(const Contents& contents, const Settings& settings,
                          const std::string& job_file) {
@@ -142,7 +145,7 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
   if (!job) return std::move(job).error();
   if (auto fit = check_files(contents, *job, settings, job_file); !fit)
     return std::move(fit).error();
-  say_what_has_no_effect(*job, settings);
+  if (!job->quiet) say_what_has_no_effect({&job->train.job.barrier, 1}, settings);
   auto data = load(contents, *job, settings);
   if (!data) return std::move(data).error();
   auto model = make(contents, *job, *data, settings);

@@ -1,11 +1,13 @@
 /// From settings to a job that is ready to start: data loaded, model made, all checks passed.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "starling/app/contents.hpp"
 #include "starling/app/recorder.hpp"
 #include "starling/app/settings.hpp"
+#include "starling/barrier/barrier.hpp"
 #include "starling/base/result.hpp"
 
 namespace starling::app {
@@ -14,5 +16,8 @@ namespace starling::app {
 /// what has no effect. The first thing that is wrong is refused with its place.
 [[nodiscard]] Result<Prepared> prepare(const Contents& contents, const Settings& settings,
                                        const std::string& job_file);
+
+/// Says on stderr where a recheck policy was asked for and none of the barriers draws anyone.
+void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Settings& settings);
 
 }  // namespace starling::app

@@ -31,6 +31,8 @@ void complain_of(const Ended& ended, const Job& job) {
     complain(left(job.checkpoint));
 }
 
+}  // namespace
+
 int report(const Ended& ended, const Job& job) {
   if (!ended.error.empty()) complain_of(ended, job);
   const int code = !ended.error.empty() ? job_failed : ended.interrupted ? interrupted_code : done;
@@ -38,15 +40,13 @@ int report(const Ended& ended, const Job& job) {
   return put ? *put : job_failed;
 }
 
-}  // namespace
-
 Result<int> train_command(const Contents& contents, const Settings& settings,
                           const std::string& job_file) {
   auto ready = prepare(contents, settings, job_file);
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
-  const OrderlyStop orderly{!ready->job.quiet};
+  const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
   Recorder recorder{*ready, *std::move(metrics)};
   auto options = ready->running.options;
   options.job.on_progress = [&](const live::Progress& p) { return recorder.on_progress(p); };

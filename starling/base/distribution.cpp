@@ -75,8 +75,7 @@ Result<Duration> parse_line(std::string_view line) {
     return parse_duration(std::string{line} + "s");
   auto duration = parse_duration(line);
   if (!duration)
-    return Error{"'" + std::string{line} +
-                 "' is neither a duration like 20ms nor seconds like 0.02"};
+    return Error{shown(line) + " is neither a duration like 20ms nor seconds like 0.02"};
   return duration;
 }
 
@@ -113,22 +112,37 @@ class LawReader {
   explicit LawReader(const Spec& spec) : read_(spec) {}
 
   Duration mean() {
-    const std::string text = read_.has("mean") ? read_.text("mean", "") : read_.positional();
+    std::string text = read_.text("mean", "");
+    if (text.empty()) text = read_.positional();
+    if (text.empty()) {
+      lack("mean");
+      return {};
+    }
     const auto mean = parse_duration(text);
     if (mean) return *mean;
-    read_.refuse(text.empty() ? "the mean is missing" : mean.error().message);
+    read_.refuse(mean.error().message);
     return {};
   }
 
   double number(const char* key, double least, double most) {
-    if (!read_.has(key)) read_.refuse(std::string{key} + " is missing");
+    if (!read_.has(key)) lack(key);
     return read_.number(key, 1, least, most);
   }
 
-  Result<void> finish() { return read_.finish(); }
+  /// What was written wrongly comes before what was not written.
+  Result<void> finish() {
+    if (auto done = read_.finish(); !done || missing_.empty()) return done;
+    read_.refuse(missing_);
+    return read_.finish();
+  }
 
  private:
+  void lack(const char* key) {
+    if (missing_.empty()) missing_ = "the " + std::string{key} + " is missing";
+  }
+
   SpecReader read_;
+  std::string missing_;
 };
 
 std::optional<Distribution::Law> read_law(std::string_view name, LawReader& read) {
@@ -166,13 +180,13 @@ double Distribution::mean() const {
 
 Result<Distribution> parse_distribution(std::string_view text) {
   const auto refuse = [&](const std::string& why) {
-    return Error{"distribution '" + std::string{text} + "': " + why + "; " + valid_forms};
+    return Error{"distribution " + shown(text) + ": " + why + "; " + valid_forms};
   };
   constexpr std::string_view trace = "trace:";
   if (text.starts_with(trace) && text.size() > trace.size()) {
     // Before the grammar: a file's name may hold its signs.
     auto law = read_trace(std::string{text.substr(trace.size())});
-    if (!law) return std::move(law).error().within("distribution " + std::string{trace} + "FILE");
+    if (!law) return Error{"distribution " + std::string{trace} + law.error().message};
     return law;
   }
   const auto spec = Spec::parse(text);

@@ -9,21 +9,19 @@ namespace starling {
 Result<Spec> Spec::parse(std::string_view text) {
   const auto colon = text.find(':');
   Spec spec{.name = std::string{trimmed(text.substr(0, colon))}, .options = {}};
-  if (spec.name.empty()) return Error{"'" + std::string{text} + "' has no name"};
+  if (spec.name.empty()) return Error{shown(text) + " has no name"};
   if (colon == std::string_view::npos) return spec;
   const auto options = text.substr(colon + 1);
-  if (trimmed(options).empty())
-    return Error{"'" + std::string{text} + "' has nothing behind its colon"};
+  if (trimmed(options).empty()) return Error{shown(text) + " has nothing behind its colon"};
   for (const std::string_view part : split(options, ',')) {
     const auto equals = part.find('=');
     const bool keyed = equals != std::string_view::npos;
     std::string key{keyed ? trimmed(part.substr(0, equals)) : std::string_view{}};
     std::string value{trimmed(keyed ? part.substr(equals + 1) : part)};
-    if (value.empty() || (keyed && key.empty()))
-      return Error{"'" + std::string{text} + "' has an empty option"};
+    if (value.empty() || (keyed && key.empty())) return Error{shown(text) + " has an empty option"};
     const auto same = [&](const auto& option) { return keyed && option.first == key; };
     if (std::ranges::any_of(spec.options, same))
-      return Error{"'" + std::string{text} + "' gives '" + key + "' twice"};
+      return Error{shown(text) + " gives '" + key + "' twice"};
     spec.options.emplace_back(std::move(key), std::move(value));
   }
   return spec;

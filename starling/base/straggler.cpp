@@ -20,22 +20,27 @@ Error none_of(const Straggler& straggler, std::size_t workers) {
 }  // namespace
 
 Result<Straggler> parse_straggler(std::string_view text) {
-  const Error bad{"straggler '" + std::string{text} +
-                  "' is not of the form 1:4x (one worker, 4 times slower) or 25%:4x"};
+  const std::string who = "straggler " + shown(text);
+  const Error bad{who + " is not of the form 1:4x (one worker, 4 times slower) or 25%:4x"};
   const auto parts = split(text, ':');
   if (parts.size() != 2 || parts[0].empty() || !parts[1].ends_with('x')) return bad;
   Straggler straggler;
   if (parts[0].ends_with('%')) {
     const auto percent = parse_number(parts[0].substr(0, parts[0].size() - 1));
-    if (!percent || *percent < 0 || *percent > 100) return bad;
+    if (!percent) return bad;
+    if (!(*percent > 0 && *percent <= 100))
+      return Error{who + ": the share must be above 0 % and at most 100 %"};
     straggler.share = *percent / 100;
   } else {
     const auto count = parse_count(parts[0]);
     if (!count) return bad;
+    if (*count == 0) return Error{who + ": slows nobody; valid: 1 worker or more"};
     straggler.count = *count;
   }
   const auto factor = parse_number(parts[1].substr(0, parts[1].size() - 1));
-  if (!factor || *factor < 1 || *factor > 1e6) return bad;
+  if (!factor) return bad;
+  if (!(*factor >= 1 && *factor <= 1e6))
+    return Error{who + ": the factor must be from 1 to 1000000"};
   straggler.factor = *factor;
   return straggler;
 }

@@ -57,12 +57,29 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
+std::string shown(std::string_view text) {
+  constexpr std::size_t length_max = 60;
+  constexpr std::string_view hex = "0123456789abcdef";
+  std::string out = "'";
+  for (const char c : text.substr(0, length_max)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f)
+      out += c;
+    else
+      (out += "\\x") += {hex[byte / 16], hex[byte % 16]};
+  }
+  return out + (text.size() > length_max ? "...'" : "'");
+}
+
+std::string counted(std::uint64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string{noun} + (count == 1 ? "" : "s");
+}
+
 Result<std::uint64_t> parse_count(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || fault != std::errc{} || end != text.data() + text.size())
-    return Error{"'" + std::string{text} + "' is not a whole number from 0 to " +
-                 std::to_string(UINT64_MAX)};
+    return Error{shown(text) + " is not a whole number from 0 to " + std::to_string(UINT64_MAX)};
   return value;
 }
 
@@ -71,19 +88,18 @@ Result<double> parse_number(std::string_view text) {
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || fault != std::errc{} || end != text.data() + text.size() ||
       !std::isfinite(value))
-    return Error{"'" + std::string{text} + "' is not a finite number"};
+    return Error{shown(text) + " is not a finite number"};
   return value;
 }
 
 Result<Duration> parse_duration(std::string_view text) {
-  const Error bad{"'" + std::string{text} +
-                  "' is not a duration like 250us, 20ms, 1.5s, 2min or 1h"};
+  const Error bad{shown(text) + " is not a duration like 250us, 20ms, 1.5s, 2min or 1h"};
   const auto digits = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
   const auto number = parse_number(text.substr(0, digits));
   const auto unit = std::ranges::find(units, text.substr(digits), &Unit::name);
   if (!number || unit == units.end() || *number < 0) return bad;
   const double ns = *number * static_cast<double>(unit->length.count());
-  if (ns > 9e18) return bad;
+  if (ns > 9e18) return Error{shown(text) + " is too long; valid: at most 285 years"};
   return Duration{std::llround(ns)};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,6 +18,15 @@ namespace starling {
 
 /// The parts of `text` between separators; an empty text has no parts.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+/// The parts would outlive a temporary text.
+template <std::same_as<std::string> Text>
+void split(Text&& text, char separator) = delete;
+
+/// 'text' as errors show it: what is no printable ASCII as \xNN, and no more than its beginning.
+[[nodiscard]] std::string shown(std::string_view text);
+
+/// "1 seed", "2 seeds".
+[[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
 
 /// A whole number >= 0. Refuses signs, spaces, anything behind the digits, and what overflows.
 [[nodiscard]] Result<std::uint64_t> parse_count(std::string_view text);
@@ -24,7 +34,8 @@ namespace starling {
 /// A finite decimal number; nothing may stand behind it.
 [[nodiscard]] Result<double> parse_number(std::string_view text);
 
-/// A duration >= 0 with its unit: `250us`, `20ms`, `1.5s`, `2min`, `1h`; a bare number is refused.
+/// A duration >= 0 with its unit: `250us`, `20ms`, `1.5s`, `2min`, `1h`; a bare number is refused,
+/// and so is what is longer than 285 years.
 [[nodiscard]] Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
 /// The shortest exact form that parse_duration reads back.

@@ -10,7 +10,7 @@ using namespace core;
 
 Configuration example_configuration() {
   return {.epoch = 7,
-          .members = {{0, 1, true, true}, {3, 2, true, false}, {9, 4, false, true}},
+          .members = {{0, 1, true, true}, {3, 2, true, false, 77}, {9, 4, false, true}},
           .council = {0, 3},
           .ranges = {{5, {{0, 2, false}, {9, 5, true}}}, {7, {}}}};
 }

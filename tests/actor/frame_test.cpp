@@ -12,6 +12,7 @@ namespace starling::wire {
 namespace {
 
 constexpr JobId job = 0x0123456789abcdef;
+constexpr NodeId node = 99;
 
 /// A frame as the other side sees it.
 struct Arrived {
@@ -29,8 +30,8 @@ struct Arrived {
 std::vector<Arrived> all_frames() {
   std::vector<Arrived> frames;
   for (const auto& letter : example_letters())
-    frames.emplace_back(encode(job, envelope_of(&letter)));
-  frames.emplace_back(encode(job, envelope_of(nullptr)));
+    frames.emplace_back(encode(job, node, envelope_of(&letter)));
+  frames.emplace_back(encode(job, node, envelope_of(nullptr)));
   return frames;
 }
 
@@ -50,12 +51,13 @@ TEST(Frame, SaysEverythingAgain) {
     const auto decoded = decode_envelope(sent.view());
     ASSERT_TRUE(decoded) << decoded.error().message;
     EXPECT_EQ(decoded->job, job);
-    EXPECT_EQ(Arrived{encode(decoded->job, decoded->envelope)}, sent);
+    EXPECT_EQ(decoded->node, node);
+    EXPECT_EQ(Arrived{encode(decoded->job, decoded->node, decoded->envelope)}, sent);
   }
 }
 
 TEST(Frame, KeepsWhoWroteToWhomAndWhatTheChannelNeeds) {
-  const auto decoded = decode_envelope(Arrived{encode(job, envelope_of(nullptr))}.view());
+  const auto decoded = decode_envelope(Arrived{encode(job, node, envelope_of(nullptr))}.view());
   ASSERT_TRUE(decoded);
   const core::Envelope& envelope = decoded->envelope;
   EXPECT_EQ(envelope.from, 3U);
@@ -71,7 +73,7 @@ TEST(Frame, KeepsWhoWroteToWhomAndWhatTheChannelNeeds) {
 TEST(Frame, KeepsTensorsToTheBitWithTheirRows) {
   const auto rows = std::make_shared<const std::vector<std::uint32_t>>(std::vector{2U, 7U});
   const core::Letter value = core::Value{1, 2, slice_of<double>({-0.0, 1e-310}, rows)};
-  const auto decoded = decode_envelope(Arrived{encode(job, envelope_of(&value))}.view());
+  const auto decoded = decode_envelope(Arrived{encode(job, node, envelope_of(&value))}.view());
   ASSERT_TRUE(decoded);
   const auto& slice = std::get<core::Value>(**decoded->envelope.packet.payload).value;
   EXPECT_TRUE(std::signbit(slice.as<double>()[0]));
@@ -82,7 +84,7 @@ TEST(Frame, KeepsTensorsToTheBitWithTheirRows) {
 TEST(Frame, SendsTensorsWithoutCopyingThem) {
   const auto slice = slice_of<float>(std::vector<float>(65536));
   const core::Letter value = core::Value{1, 2, slice};
-  const Frame frame = encode(job, envelope_of(&value));
+  const Frame frame = encode(job, node, envelope_of(&value));
   ASSERT_EQ(frame.body.size(), 1U);
   EXPECT_EQ(frame.body[0].bytes.data(), slice.bytes().data());
   EXPECT_LT(frame.head.size(), 128U);
@@ -108,7 +110,7 @@ TEST(Frame, WithMoreBytesThanItSaysIsRefused) {
 }
 
 TEST(Frame, OfSomeoneElseIsRefusedByName) {
-  Arrived frame{encode(job, envelope_of(nullptr))};
+  Arrived frame{encode(job, node, envelope_of(nullptr))};
   frame.head[3] = std::byte{9};
   EXPECT_EQ(error_of(frame.view()), "a frame is of no known kind");
   frame.head[3] = std::byte{2};
@@ -122,7 +124,7 @@ TEST(Frame, OfSomeoneElseIsRefusedByName) {
 
 TEST(Frame, AnnouncingFourBillionElementsTakesNoMemory) {
   const core::Letter holdings = core::CouncilMessage{core::Holdings{7, {1, 2, 3}}};
-  Arrived frame{encode(job, envelope_of(&holdings))};
+  Arrived frame{encode(job, node, envelope_of(&holdings))};
   const std::uint32_t huge = UINT32_MAX;
   std::memcpy(frame.head.data() + frame.head.size() - 16, &huge, sizeof huge);
   heap_reset_most();
@@ -150,7 +152,7 @@ TEST(Frame, DamagedAtRandomIsReadOrRefusedInBoundedMemory) {
     ASSERT_LE(heap_taken_most() - before, 8 * size + 65536);
     if (!decoded) continue;
     ++read;
-    ASSERT_EQ(Arrived{encode(decoded->job, decoded->envelope)}, frame);
+    ASSERT_EQ(Arrived{encode(decoded->job, decoded->node, decoded->envelope)}, frame);
   }
   EXPECT_GT(read, 1000);
 }

@@ -73,7 +73,7 @@ Frame frame_of(std::uint64_t sequence, std::size_t floats = 0) {
   if (floats > 0)
     envelope.packet.payload = std::make_shared<const core::Letter>(
         core::Value{0, 0, slice_of<float>(std::vector<float>(floats, 1.5F))});
-  return encode(1, envelope);
+  return encode(1, 1, envelope);
 }
 
 TransportOptions with_keys(std::function<bool(const Key&)> admits = [](const Key&) {

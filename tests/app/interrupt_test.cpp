@@ -134,5 +134,50 @@ TEST(InterruptTwice, EndsAtOnce) {
   EXPECT_TRUE(folder.names().empty());
 }
 
+TEST(InterruptedSim, LeavesNoEmptyFolders) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("sim --workers 2000 --horizon 10h --plots plots")};
+  wait_for(process, "simulating  ");
+  ASSERT_TRUE(folder.has("plots"));
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(InterruptedRepro, LeavesNoEmptyFolders) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM, words("repro psp --seeds 1000 --markdown page")};
+  wait_for(process, "simulating  ");
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(InterruptedTwin, DoesNotSpeakOfSaving) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("twin --data digits:n=300 --delay exp:20ms --seconds 100")};
+  wait_for(process, "updates/s");
+  process.signal(SIGINT);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_NE(ran.err.find("starling: stopping; again to end at once\n"), std::string::npos)
+      << ran.err;
+}
+
+TEST(InterruptedChaos, SaysHowFarItCame) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM, words("chaos --seeds 1..100000000 --json")};
+  wait_for(process, " of 100000000 seeds (");
+  process.signal(SIGINT);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["interrupted"], true);
+  EXPECT_EQ(json["seeds_asked"], 100000000);
+  EXPECT_LT(json["seeds"], 100000000);
+}
+
 }  // namespace
 }  // namespace starling::app

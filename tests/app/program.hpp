@@ -29,10 +29,13 @@ struct Ran {
   std::string err;
 };
 
-/// The arguments of a command line without quotes.
+/// The arguments of a command line without quotes, but that '' is an empty one.
 inline std::vector<std::string> words(const std::string& line) {
   std::istringstream stream{line};
-  return {std::istream_iterator<std::string>{stream}, {}};
+  std::vector<std::string> all{std::istream_iterator<std::string>{stream}, {}};
+  for (std::string& word : all)
+    if (word == "''") word.clear();
+  return all;
 }
 
 /// A new folder, removed at the end; programs run in it.

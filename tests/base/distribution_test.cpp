@@ -120,9 +120,12 @@ TEST(Distribution, RefusesWhatIsNoLawAndNamesThoseThatAre) {
   for (const auto& [text, why] :
        {Bad{"", "has no name"}, Bad{"exp", "the mean is missing"}, Bad{"exp:20", "'20' is not a"},
         Bad{"exp:-1ms", "'-1ms' is not a"}, Bad{"expo:20ms", "unknown law"},
-        Bad{"exp:20ms,shape=2", "takes no options, not 'shape'"},
+        Bad{"exp:20ms,shape=2", "unknown option 'shape'; valid: mean"},
         Bad{"gamma:mean=1s", "shape is missing"}, Bad{"gamma:mean=1s,shape=0", "shape=0 must be"},
         Bad{"pareto:mean=1s,alpha=1", "alpha=1"}, Bad{"lognormal:mean=1s,sigma=-1", "sigma=-1"},
+        Bad{"gamma:mean=1ms,shpe=3", "unknown option 'shpe'; did you mean 'shape'?"},
+        Bad{"exp:maen=20ms", "unknown option 'maen'; did you mean 'mean'?"},
+        Bad{"exp:9000000h", "'9000000h' is too long; valid: at most 285 years"},
         Bad{"none:1s", "unknown law"}, Bad{"trace", "unknown law"},
         Bad{"gamma:mean=1s,mean=2s", "twice"}}) {
     const auto law = parse_distribution(text);
@@ -168,17 +171,20 @@ TEST_F(Trace, DrawsEachOfItsLinesEquallyOften) {
 }
 
 TEST_F(Trace, IsRefusedWithFileAndLine) {
-  const std::string at = "distribution trace:FILE: " + file;
+  const std::string at = "distribution trace:" + file;
   EXPECT_EQ(refusal("20ms\n# comment\nfast\n"),
             at + ":3: 'fast' is neither a duration like 20ms nor seconds like 0.02");
   EXPECT_EQ(refusal("-1\n"), at + ":1: '-1' is neither a duration like 20ms nor seconds like 0.02");
   EXPECT_EQ(refusal("1e300\n").substr(0, at.size() + 3), at + ":1:");
+  EXPECT_EQ(refusal("\x1b[2J\xff" + std::string(1000, 'x')),
+            at + ":1: '\\x1b[2J\\xff" + std::string(55, 'x') +
+                "...' is neither a duration like 20ms nor seconds like 0.02");
   EXPECT_EQ(refusal("# nothing\n"), at + ": holds no duration");
   EXPECT_EQ(parse_distribution("trace:/no/such/file").error().message,
-            "distribution trace:FILE: /no/such/file: cannot be opened");
+            "distribution trace:/no/such/file: cannot be opened");
   EXPECT_FALSE(parse_distribution("trace:" + testing::TempDir())) << "a folder";
   EXPECT_EQ(parse_distribution("trace:/dev/zero").error().message,
-            "distribution trace:FILE: /dev/zero: is longer than 64 MiB");
+            "distribution trace:/dev/zero: is longer than 64 MiB");
 }
 
 }  // namespace

@@ -22,8 +22,19 @@ TEST(Stragglers, AreRefusedWhereAShareIsNobody) {
   EXPECT_EQ(slow("5%:4x", 4).error().message,
             "straggler 5%:4x: this share of 4 workers rounds to none; valid: 12.5%:4x or more, or "
             "a number of workers, 1:4x");
-  EXPECT_EQ(slow("0%:4x", 2).value(), (std::vector<double>{1, 1})) << "nobody, as was asked";
-  EXPECT_EQ(slow("0:4x", 2).value(), (std::vector<double>{1, 1}));
+}
+
+TEST(Stragglers, AreRefusedByWhatIsOutOfBounds) {
+  const auto why = [](const char* text) { return parse_straggler(text).error().message; };
+  for (const char* share : {"0%:4x", "105%:4x", "-1%:4x"})
+    EXPECT_EQ(why(share), "straggler '" + std::string{share} +
+                              "': the share must be above 0 % and at most 100 %");
+  EXPECT_EQ(why("0:4x"), "straggler '0:4x': slows nobody; valid: 1 worker or more");
+  for (const char* factor : {"5%:0.5x", "1:1000001x"})
+    EXPECT_EQ(why(factor),
+              "straggler '" + std::string{factor} + "': the factor must be from 1 to 1000000");
+  for (const char* form : {"5%", "4x", "1:x", "one:4x", "1:4x:2"})
+    EXPECT_NE(why(form).find("is not of the form"), std::string::npos) << form;
 }
 
 TEST(Stragglers, AreToldAShareThatIsValid) {

@@ -7,10 +7,28 @@ namespace {
 
 using namespace std::chrono_literals;
 
+template <class Text>
+concept Splits = requires(Text text) {
+  split(static_cast<Text&&>(text), ',');
+};
+
 TEST(Text, SplitsAndTrims) {
   EXPECT_TRUE(split("", ',').empty());
   EXPECT_EQ(split("a,b,", ','), (std::vector<std::string_view>{"a", "b", ""}));
+  static_assert(Splits<std::string&> && !Splits<std::string>, "its parts would dangle");
   EXPECT_EQ(trimmed(" \ta b\r\n"), "a b");
+}
+
+TEST(Text, IsShownWithoutWhatTerminalsHeed) {
+  EXPECT_EQ(shown("20 ms"), "'20 ms'");
+  EXPECT_EQ(shown(std::string_view{"\x1b\0\n\xc2", 4}), "'\\x1b\\x00\\x0a\\xc2'");
+  EXPECT_EQ(shown(std::string(1000, 'a')), "'" + std::string(60, 'a') + "...'");
+}
+
+TEST(Text, CountsOneAndMany) {
+  EXPECT_EQ(counted(0, "seed"), "0 seeds");
+  EXPECT_EQ(counted(1, "seed"), "1 seed");
+  EXPECT_EQ(counted(2, "seed"), "2 seeds");
 }
 
 TEST(Text, ReadsDurationsWithUnitsOnly) {

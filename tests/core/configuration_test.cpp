@@ -373,5 +373,17 @@ TEST(Configuration, PrimariesSpreadToo) {
   EXPECT_LE(unevenness(loads(now, true)), 2U);
 }
 
+TEST(Council, HasOneMemberOfANode) {
+  std::vector<Member> members;
+  for (WorkerId id = 0; id < 12; ++id) members.push_back({id, 1, true, id % 3 == 0, 1 + id / 3});
+  Configuration now = first_configuration(members, 8, 2);
+  EXPECT_EQ(now.council, (std::vector<WorkerId>{0, 3, 6, 9}));
+  Wishes wishes;
+  wishes.dead = {3};
+  wishes.full.assign(8, {0, 3, 6, 9});
+  now = *next_configuration(now, wishes).next;
+  EXPECT_EQ(now.council, (std::vector<WorkerId>{0, 4, 6, 9}));
+}
+
 }  // namespace
 }  // namespace starling::core

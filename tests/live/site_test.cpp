@@ -10,7 +10,8 @@
 #include <thread>
 
 #include "starling/actor/wire/transport.hpp"
-#include "tests/live/small_jobs.hpp"
+#include "starling/models/linear_models.hpp"
+#include "tests/live/counters.hpp"
 
 namespace starling::live {
 namespace {
@@ -19,66 +20,47 @@ using namespace std::chrono_literals;
 using core::Member;
 using State = actor::MemberReport::State;
 
-/// Each update adds 1 to every parameter: sgd at lr = workers with full batches, and the gradient
-/// -1.
-struct Counters {
-  using Scalar = float;
+using MakeJob = std::function<Assignment<float>()>;
 
-  [[nodiscard]] std::vector<models::Parameter> parameters() const {
-    return {{.name = "counts", .shape = {8192}}};
-  }
-  void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
-  double gradient(std::span<const float>, const models::Table&, models::Batch, std::span<float> g,
-                  models::Pass&) const {
-    std::ranges::fill(g, -1.0F);
-    return 1;
-  }
-  models::Metrics evaluate(std::span<const float>, const models::Table&, models::Batch,
-                           models::Pass&) const {
-    return {{"loss", 1}};
-  }
-};
-
-/// Some nodes in this process: for each a transport and a site.
+/// Some nodes in this process: for each a transport and a site. Members have the numbers of the
+/// nodes that they were added with.
 class Nodes {
  public:
-  explicit Nodes(std::size_t count, const TrainOptions& options, std::size_t copies = 2)
-      : options_(options), data_(load("linear:d=2,n=1200")), copies_(copies) {
-    for (std::size_t i = 0; i < count; ++i) add();
-  }
+  explicit Nodes(MakeJob job)
+      : job_(std::move(job)), ranges_(job_().task->layout().ranges.size()) {}
   ~Nodes() {
     for (std::size_t node = 0; node < nodes_.size(); ++node) kill(node);
   }
 
-  void add() {
+  /// A node for some of the founders, or for one who is to join.
+  std::size_t add(std::vector<Member> members) {
     const std::size_t index = nodes_.size();
     SiteOptions site;
-    site.copies = copies_;
     site.members_max = 16;
+    site.coordinator = coordinator;
     site.send = [this, index](const core::Envelope& envelope) { send(index, envelope); };
-    auto made =
-        make_site<float>(assign_training(model_, data_, nullptr, options_).value(), site).value();
+    auto made = make_site<float>(job_(), site).value();
     auto transport = wire::Transport::open(
         {}, [this, index](const wire::Incoming& incoming) { take(index, incoming); });
     const std::lock_guard lock{mutex_};
     nodes_.push_back({std::move(transport).value(), std::move(made)});
+    for (const Member& member : members) {
+      node_of_.resize(std::max<std::size_t>(node_of_.size(), member.id + 1));
+      node_of_[member.id] = index;
+    }
+    members_.push_back(std::move(members));
     addresses_.push_back(nodes_[index].transport->address());
+    return index;
   }
 
-  /// Members by node: all works and owns.
   void found() {
-    std::vector<Member> members;
-    for (core::WorkerId id = 0; id < nodes_.size(); ++id) members.push_back({id, 1, true, true});
+    std::vector<Member> all;
+    for (const auto& some : members_) all.insert(all.end(), some.begin(), some.end());
+    std::ranges::sort(all);
     const auto first = std::make_shared<const core::Configuration>(
-        core::first_configuration(members, ranges(), copies_));
-    for (core::WorkerId id = 0; id < nodes_.size(); ++id)
-      nodes_[id].site->found({members[id]}, first);
-  }
-
-  /// A new node's member asks node 0's.
-  void join() {
-    add();
-    nodes_.back().site->join({static_cast<core::WorkerId>(nodes_.size() - 1), 1, true, true}, {0});
+        core::first_configuration(std::move(all), ranges_, 2));
+    for (std::size_t node = 0; node < nodes_.size(); ++node)
+      nodes_[node].site->found(members_[node], first);
   }
 
   Site& site(std::size_t node) { return *nodes_.at(node).site; }
@@ -96,10 +78,11 @@ class Nodes {
   }
 
   /// What a failure detector says to everyone who lives.
-  void declare(std::size_t node, bool dead) {
+  void declare_dead(std::size_t node) {
     for (std::size_t other = 0; other < nodes_.size(); ++other)
-      if (lives(other) && other != node)
-        site(other).judge({static_cast<core::WorkerId>(node), 1, dead});
+      if (lives(other))
+        for (const Member& member : members_[node])
+          site(other).judge({member.id, member.life, true});
   }
 
   /// Nothing passes between `node` and the others any more, or again.
@@ -125,6 +108,7 @@ class Nodes {
     return true;
   }
 
+  /// Of the first member there.
   core::Step step(std::size_t node) { return site(node).reports().at(0).worker.step; }
 
   /// All ranges, from whoever is primary.
@@ -134,24 +118,22 @@ class Nodes {
       if (node.site)
         for (auto& state : node.site->ranges()) states.push_back(std::move(state));
     std::ranges::sort(states, {}, &core::RangeState::range);
-    EXPECT_EQ(states.size(), ranges());
+    EXPECT_EQ(states.size(), ranges_);
     return states;
   }
 
-  /// Every range holds each acknowledged update of each worker once, and no other.
   void expect_exact() {
-    for (const auto& state : model()) {
-      // Who has joined has not made the steps before its first.
-      core::Step updates = 0;
-      for (const auto& entry : state.ledger) updates += entry.samples / options_.batch;
-      for (const float count : state.value.as<float>())
-        ASSERT_EQ(static_cast<core::Step>(count), updates) << "range " << state.range;
-      for (std::size_t node = 0; node < nodes_.size(); ++node) {
-        if (!lives(node)) continue;
-        EXPECT_EQ(state.ledger.at(node).step, step(node));
+    const auto states = model();
+    expect_exact_counts(states);
+    for (const auto& state : states)
+      for (auto& node : nodes_) {
+        if (!node.site) continue;
+        for (const auto& report : node.site->reports())
+          EXPECT_EQ(state.ledger.at(report.member).step, report.worker.step);
       }
-    }
   }
+
+  core::WorkerId coordinator = 0;
 
  private:
   struct One {
@@ -159,17 +141,14 @@ class Nodes {
     std::unique_ptr<Site> site;
   };
 
-  [[nodiscard]] std::size_t ranges() const {
-    return assign_training(model_, data_, nullptr, options_)->task->layout().ranges.size();
-  }
-
   void send(std::size_t from, const core::Envelope& envelope) {
-    wire::Frame frame = wire::encode(1, envelope);
+    wire::Frame frame = wire::encode(1, from, envelope);
     const auto lane = frame.body.empty() ? wire::Lane::control : wire::Lane::data;
     const std::lock_guard lock{mutex_};
-    if (envelope.to >= addresses_.size() || !nodes_[from].transport) return;
-    if (from != envelope.to && (cut_off_ == from || cut_off_ == envelope.to)) return;
-    nodes_[from].transport->send({addresses_[envelope.to], std::nullopt}, lane, std::move(frame));
+    if (envelope.to >= node_of_.size() || !nodes_[from].transport) return;
+    const std::size_t to = node_of_[envelope.to];
+    if (from != to && (cut_off_ == from || cut_off_ == to)) return;
+    nodes_[from].transport->send({addresses_[to], std::nullopt}, lane, std::move(frame));
   }
 
   void take(std::size_t to, const wire::Incoming& incoming) {
@@ -180,32 +159,49 @@ class Nodes {
       nodes_[to].site->deliver(std::move(decoded->envelope));
   }
 
-  TrainOptions options_;
-  Counters model_;
-  models::Table data_;
-  std::size_t copies_;
+  MakeJob job_;
+  std::size_t ranges_;
   std::mutex mutex_;
   std::vector<std::string> addresses_;
   std::optional<std::size_t> cut_off_;
   std::vector<One> nodes_;
+  std::vector<std::vector<Member>> members_;
+  std::vector<std::size_t> node_of_;
 };
 
-TrainOptions counting(std::size_t workers, core::Step steps, const char* barrier) {
-  TrainOptions options;
-  options.job.mode = core::Mode::peer;
-  options.job.workers = workers;
-  options.job.steps = steps;
-  options.job.barrier = barrier::parse(barrier).value();
-  options.job.compute_threads = 1;
-  options.batch = 10;
-  options.optimizer = models::Sgd{.lr = static_cast<float>(workers)};
-  return options;
+/// A job that counts updates.
+MakeJob counting(const TrainOptions& options) {
+  return [options, data = std::make_shared<models::Table>(load("linear:d=2,n=1200"))] {
+    return assign_training(Counters{}, *data, nullptr, options).value();
+  };
+}
+
+TrainOptions options_of(std::size_t workers, core::Step steps, const char* barrier,
+                        core::Mode mode = core::Mode::peer, core::Time delay = 2ms) {
+  return counting_options(mode, workers, steps, barrier, delay);
+}
+
+/// Peers, one a node.
+void add_peers(Nodes& nodes, core::WorkerId count) {
+  for (core::WorkerId id = 0; id < count; ++id) nodes.add({{id, 1, true, true}});
+}
+
+/// On three nodes: workers 0 to 5, two a node, servers 6 to 8, and the coordinator 9 on the first.
+void add_servers(Nodes& nodes) {
+  nodes.coordinator = 9;
+  for (core::WorkerId node = 0; node < 3; ++node) {
+    std::vector<Member> members{
+        {2 * node, 1, true, false}, {2 * node + 1, 1, true, false}, {6 + node, 1, false, true}};
+    if (node == 0) members.push_back({9, 1, false, false});
+    nodes.add(std::move(members));
+  }
 }
 
 constexpr const char* sampled = "pssp:s=4,beta=2";
 
 TEST(Site, ThreeNodesMakeEachUpdateOnce) {
-  Nodes nodes{3, counting(3, 200, sampled)};
+  Nodes nodes{counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))};
+  add_peers(nodes, 3);
   nodes.found();
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
@@ -213,37 +209,34 @@ TEST(Site, ThreeNodesMakeEachUpdateOnce) {
 }
 
 TEST(Site, TheOthersGoOnWhenANodeIsKilled) {
-  auto options = counting(4, 200, sampled);
-  options.job.delay = Distribution{laws::Exponential{2ms}};
-  Nodes nodes{4, options};
+  Nodes nodes{counting(options_of(4, 200, sampled))};
+  add_peers(nodes, 4);
   nodes.found();
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(2) >= 30; }));
   nodes.kill(2);
-  nodes.declare(2, true);
+  nodes.declare_dead(2);
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
   for (const std::size_t node : {0U, 1U, 3U}) EXPECT_EQ(nodes.step(node), 200U);
   nodes.expect_exact();
 }
 
 TEST(Site, ANodeThatJoinsTakesPart) {
-  auto options = counting(3, 200, sampled);
-  options.job.delay = Distribution{laws::Exponential{2ms}};
-  Nodes nodes{3, options};
+  Nodes nodes{counting(options_of(3, 200, sampled))};
+  add_peers(nodes, 3);
   nodes.found();
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(0) >= 30; }));
-  nodes.join();
+  const Member joiner{3, 1, true, true};
+  nodes.site(nodes.add({joiner})).join(joiner, {0});
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.step(3), 200U);
-  EXPECT_EQ(nodes.site(0).configuration()->members.size(), 4U);
   const auto owns = [](const core::Ownership& range) { return range.find(3) != nullptr; };
   EXPECT_TRUE(std::ranges::any_of(nodes.site(3).configuration()->ranges, owns));
   nodes.expect_exact();
 }
 
 TEST(Site, ANodeThatLeavesHandsOverWhatItOwns) {
-  auto options = counting(4, 200, sampled);
-  options.job.delay = Distribution{laws::Exponential{2ms}};
-  Nodes nodes{4, options};
+  Nodes nodes{counting(options_of(4, 200, sampled))};
+  add_peers(nodes, 4);
   nodes.found();
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(1) >= 30; }));
   nodes.site(1).leave();
@@ -255,9 +248,8 @@ TEST(Site, ANodeThatLeavesHandsOverWhatItOwns) {
 }
 
 TEST(Site, ACutLosesNothing) {
-  auto options = counting(3, 200, sampled);
-  options.job.delay = Distribution{laws::Exponential{2ms}};
-  Nodes nodes{3, options};
+  Nodes nodes{counting(options_of(3, 200, sampled))};
+  add_peers(nodes, 3);
   nodes.found();
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(0) >= 30; }));
   nodes.cut_off(1);
@@ -266,6 +258,60 @@ TEST(Site, ACutLosesNothing) {
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
   nodes.expect_exact();
+}
+
+class SiteWithServers : public testing::TestWithParam<std::pair<core::Mode, const char*>> {};
+
+TEST_P(SiteWithServers, MakesEachUpdateOnce) {
+  const auto& [mode, barrier] = GetParam();
+  Nodes nodes{counting(options_of(6, 100, barrier, mode, 1ms))};
+  add_servers(nodes);
+  nodes.found();
+  ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+  EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
+}
+
+/// Under every barrier: a server's node goes, with its workers.
+TEST_P(SiteWithServers, GoesOnWhenANodeIsKilled) {
+  const auto& [mode, barrier] = GetParam();
+  Nodes nodes{counting(options_of(6, 100, barrier, mode, 2ms))};
+  add_servers(nodes);
+  nodes.found();
+  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(2) >= 20; }));
+  nodes.kill(2);
+  nodes.declare_dead(2);
+  ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+  for (const std::size_t node : {0U, 1U}) EXPECT_EQ(nodes.step(node), 100U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, SiteWithServers,
+                         testing::Values(std::pair{core::Mode::central, "bsp"},
+                                         std::pair{core::Mode::central, "ssp:s=2"},
+                                         std::pair{core::Mode::central, "pssp:s=2,beta=2"},
+                                         std::pair{core::Mode::hybrid, "pbsp:beta=2"},
+                                         std::pair{core::Mode::hybrid, "asp"}));
+
+/// The same numbers whether workers and servers are in one process or on three nodes.
+TEST(Site, UnderBspEqualsTheJobInOneProcess) {
+  auto options = options_of(6, 60, "bsp", core::Mode::central, 0ns);
+  options.job.shards = 3;
+  options.batch = 8;
+  options.optimizer = models::Sgd{.lr = 0.05F, .momentum = 0.9F};
+  const auto data = load("linear:d=300,n=1500,noise=0.1");
+  const auto model = models::Linear<float>::parse(Spec::parse("linear").value(), data).value();
+  Nodes nodes{[&] { return assign_training(model, data, nullptr, options).value(); }};
+  add_servers(nodes);
+  nodes.found();
+  const auto outcome = train(model, data, nullptr, options).value();
+  ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+  const auto far = nodes.model();
+  ASSERT_EQ(far.size(), outcome.model.size());
+  for (std::size_t range = 0; range < far.size(); ++range) {
+    const auto here = outcome.model[range].value.as<float>();
+    const auto there = far[range].value.as<float>();
+    ASSERT_EQ(here.size(), there.size());
+    for (std::size_t i = 0; i < here.size(); ++i) EXPECT_NEAR(here[i], there[i], 1e-5);
+  }
 }
 
 }  // namespace

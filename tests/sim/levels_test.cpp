@@ -82,6 +82,7 @@ TEST_P(BothLevels, MakeAsManyStepsAndWaitAsLong) {
     StepOptions step_level;
     step_level.workers = workers;
     step_level.barrier = barrier::parse(barrier).value();
+    step_level.mode = mode;
     step_level.recheck = barrier::parse_recheck(recheck).value();
     step_level.step_time = step_time;
     step_level.slowness = slowness;

@@ -25,6 +25,7 @@ inline StepOptions options_of(const std::string& barrier, std::size_t workers,
   options.barrier = barrier::parse(barrier).value();
   options.step_time = parse_distribution(law).value();
   options.recheck = barrier::parse_recheck(recheck).value();
+  if (!options.recheck.arrival) options.mode = core::Mode::peer;
   return options;
 }
 

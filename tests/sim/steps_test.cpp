@@ -234,6 +234,21 @@ TEST_F(OwnRule, SeesTheDoneInfinitelyFarAhead) {
   EXPECT_EQ(seen, (std::map<Step, Seen>{{1, {{0, 3}, {barrier::finished, 3}}}}));
 }
 
+TEST(Messages, AreArrivalsAndReleasesWhereverStepsAreCentral) {
+  for (const char* recheck : {"arrival", "notify", "interval:10ms", "notify+interval:auto"})
+    for (const char* barrier : {"asp", "pbsp:beta=2"}) {
+      StepOptions options = options_of(barrier, 10, "exp:100ms", recheck);
+      options.horizon = 2s;
+      options.mode = core::Mode::central;
+      const Messages central = simulate(options).messages;
+      EXPECT_GT(central.arrivals, 0U) << barrier << " " << recheck;
+      EXPECT_EQ(central.total(), central.arrivals + central.releases) << barrier << " " << recheck;
+      options.mode = core::Mode::peer;
+      const Messages peer = simulate(options).messages;
+      EXPECT_EQ(peer.arrivals + peer.releases, 0U) << barrier << " " << recheck;
+    }
+}
+
 TEST(SampledOwnRule, WorksUnderEveryPolicy) {
   const auto half = barrier::Predicate::make("half", [](Step own, std::span<const Step> seen) {
     return 2 * std::ranges::count_if(seen, [&](Step step) { return step >= own; }) >=

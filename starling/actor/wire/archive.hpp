@@ -180,6 +180,15 @@ void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::optional<T>
   if (is_there) archive(value.emplace());
 }
 
+template <class T, class U>
+void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive, const std::pair<T, U>& value) {
+  archive(value.first, value.second);
+}
+template <class T, class U>
+void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::pair<T, U>& value) {
+  archive(value.first, value.second);
+}
+
 /// Shared values are sent as if they were optional: what is shared here is a copy there.
 template <class T>
 void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive,

@@ -44,12 +44,17 @@ struct FrameView {
   std::span<const std::byte> body;
 };
 
+/// A process that holds members of jobs; drawn at random when it starts.
+using NodeId = std::uint64_t;
+
 struct JobEnvelope {
   JobId job = 0;
+  /// Where the sender runs.
+  NodeId node = 0;
   core::Envelope envelope;
 };
 
-[[nodiscard]] Frame encode(JobId job, const core::Envelope& envelope);
+[[nodiscard]] Frame encode(JobId job, NodeId node, const core::Envelope& envelope);
 [[nodiscard]] Result<JobEnvelope> decode_envelope(const FrameView& frame);
 
 /// The kind of a frame of this version; an Error says what else it is.

@@ -100,7 +100,7 @@ void serialize(A& archive, RangeState& m) {
 
 template <class A>
 void serialize(A& archive, Member& m) {
-  archive(m.id, m.life, m.works, m.owns);
+  archive(m.id, m.life, m.works, m.owns, m.node);
 }
 template <class A>
 void serialize(A& archive, RangeOwner& m) {

@@ -183,7 +183,8 @@ class Transport::Thread {
         zap_.bind("inproc://zeromq.zap.01");
       }
       router_ = zmq::socket_t{context_, zmq::socket_type::router};
-      router_.set(ipv6, true);
+      // Else an address of IPv4 would be told as one of IPv6.
+      router_.set(ipv6, options_.listen.find_first_of("[*") < options_.listen.rfind(':'));
       router_.set(linger, 0);
       router_.set(backlog, 4096);
       router_.set(handshake_ivl, 3000);

@@ -20,12 +20,14 @@ Result<OutputFolder> OutputFolder::make(const std::string& path) {
     return Error{path + ": is a file; valid: the name of a folder"};
   if (!std::filesystem::create_directory(path, fault))
     return Error{path + ": cannot be made: " + fault.message()};
+  add_unfinished_folder(path);
   return OutputFolder{path};
 }
 
 Result<OutputFolder> OutputFolder::prepare(const FileUse& folder,
                                            std::span<const std::string> names,
                                            std::span<const FileUse> taken) {
+  if (auto free = check_free(folder, taken); !free) return std::move(free).error();
   auto made = make(folder.path);
   if (!made) return std::move(made).error().within(folder.place);
   for (const std::string& name : names) {
@@ -38,8 +40,10 @@ Result<OutputFolder> OutputFolder::prepare(const FileUse& folder,
 }
 
 OutputFolder::~OutputFolder() {
+  if (made_.empty()) return;
   std::error_code ignored;  // it is not empty where all went well
-  if (!made_.empty()) std::filesystem::remove(made_, ignored);
+  std::filesystem::remove(made_, ignored);
+  drop_unfinished_folder(made_);
 }
 
 Result<void> write_plot_source(const std::string& folder, const Plot& plot) {

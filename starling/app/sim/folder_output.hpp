@@ -22,8 +22,8 @@ namespace starling::app {
 /// was written into it.
 class OutputFolder {
  public:
-  /// Refuses a folder where a file of `names` cannot be written or is one of `taken`. Its `place`
-  /// is where it was named.
+  /// Refuses a folder that is one of `taken`, or where a file of `names` is or cannot be written.
+  /// Its `place` is where it was named.
   static Result<OutputFolder> prepare(const FileUse& folder, std::span<const std::string> names,
                                       std::span<const FileUse> taken);
 

@@ -15,6 +15,7 @@ sim::StepOptions options_of(const World& world, std::uint64_t seed) {
                            .barrier = barrier::parse(world.barrier).value(),
                            .recheck = barrier::parse_recheck(world.recheck).value(),
                            .seed = seed};
+  if (!options.recheck.arrival) options.mode = core::Mode::peer;
   if (!world.straggler.empty())
     options.slowness = slowness({parse_straggler(world.straggler).value()}, world.workers).value();
   return options;

@@ -42,6 +42,14 @@ sim::ProtocolOptions protocol_of(const SimJob& job, const live::JobOptions& trai
   return options;
 }
 
+/// About what a run takes: each worker reads the model, computes a gradient and has both on their
+/// way; the owners hold the model, and twice as much for the optimiser.
+std::uint64_t bytes_of(const SimJob& job, const AnyModel& model) {
+  const std::size_t parameter = model.element_type() == ElementType::float64 ? 8 : 4;
+  const std::uint64_t size = model.layout(live::JobOptions{}).size * parameter;
+  return (4 * job.options.workers + 3) * size + (std::uint64_t{1} << 24U);
+}
+
 sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std::size_t run) {
   sim::LearnOptions options = learning.options;
   options.protocol.barrier = job.barriers[run / job.seeds];
@@ -94,20 +102,32 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                                const Contents& contents) {
   auto training = training_of(settings, contents);
   if (!training) return std::move(training).error();
+  const live::TrainOptions& train = training->train;
+  if (auto fits = check_shards(train.job.shards, job.mode, settings); !fits)
+    return std::move(fits).error();
   auto data = load_data(contents, training->data);
   if (!data) return placed(std::move(data).error(), settings);
   const std::string text =
       training->model.empty() ? suitable_model(training->data.data, data->train) : training->model;
   auto model = make_model(contents, text, data->train, training->element_type);
-  if (!model) return std::move(model).error().within("model");
-  const live::TrainOptions& train = training->train;
-  Learning learning{*std::move(model), *std::move(data), {}};
+  if (!model) {
+    const std::string place = place_of(settings, "model");
+    return std::move(model).error().within(place.empty() ? "--model" : place);
+  }
+  if (auto fits = check_memory(job, settings, bytes_of(job, **model), 0); !fits)
+    return std::move(fits).error();
+  Learning learning{*std::move(model), *std::move(data), {}, {}};
   learning.options = {.protocol = protocol_of(job, train.job),
                       .optimizer = train.optimizer,
                       .schedule = train.schedule,
                       .clip = train.clip,
                       .l2 = train.l2,
                       .batch = train.batch};
+  learning.about = {.data = training->data.data,
+                    .model = learning.model->print(),
+                    .optimizer = models::print(train.optimizer),
+                    .batch = train.batch,
+                    .shards = core::has_servers(job.mode) ? learning.options.protocol.shards : 0};
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
     if (auto valid = sim::check(learn_options(job, learning, barrier * job.seeds).protocol); !valid)
       return placed(std::move(valid).error(), settings);

@@ -23,6 +23,7 @@ struct Learning {
   std::shared_ptr<const AnyModel> model;
   TrainAndTest data;
   sim::LearnOptions options;
+  Learned about;
 };
 
 /// The keys of a job that say what is learned and how.

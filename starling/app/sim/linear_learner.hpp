@@ -53,6 +53,9 @@ struct LearnerOptions {
 /// One simulation's. Starts from w = 0.
 class LinearLearner final : public sim::Learner {
  public:
+  /// Of the batches of two samples that learner_options() asks for.
+  static constexpr std::size_t bytes_a_worker = 2 * (sizeof(std::uint32_t) + sizeof(float));
+
   /// Requires: `problem` outlives it.
   LinearLearner(const LinearProblem& problem, const LearnerOptions& options);
 

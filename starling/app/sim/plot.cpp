@@ -81,6 +81,10 @@ const char* style_text(PlotStyle style) {
 
 /// `source` is a file's name in quotes or a block of data.
 std::string command(const Plot& plot, const std::string& source) {
+  const auto has_points = [](const Series& series) { return !series.points.empty(); };
+  if (std::ranges::none_of(plot.series, has_points))
+    return "unset key\nset label \"nothing to show\" at graph 0.5,0.5 center\n"
+           "plot [0:1] [0:1] NaN\n";
   std::string text = "plot ";
   for (std::size_t i = 0; i < plot.series.size(); ++i)
     text += fmt::format(

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <span>
@@ -12,6 +13,7 @@
 #include "starling/app/sim/folder_output.hpp"
 #include "starling/app/sim/repro_data.hpp"
 #include "starling/app/version.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::app {
 namespace {
@@ -26,16 +28,26 @@ std::string data_folder(const ReproOptions& options) {
 
 using Folders = std::vector<OutputFolder>;
 
+/// The name of a file that has the ending of a plot's: wherever plots go, one may be called so.
+std::vector<std::string> as_plot(const std::string& path) {
+  const std::filesystem::path file{resolved(path)};
+  const auto endings = plot_files({});
+  if (std::ranges::find(endings, file.extension().string()) == endings.end()) return {};
+  return {file.filename().string()};
+}
+
 Result<Folders> prepare_outputs(const ReproOptions& options) {
   const FileUse out{"--out", options.out};
   if (auto writable = check_writable(out.path); !writable)
     return std::move(writable).error().within(out.place);
+  const std::vector<std::string> plot = as_plot(options.out);
+  std::vector<std::string> data{"runs.csv", "learning.csv", "claims.csv", "summary.json"};
+  data.insert(data.end(), plot.begin(), plot.end());
   std::vector<std::pair<FileUse, std::vector<std::string>>> wanted{
-      {{"--data", data_folder(options)},
-       {"runs.csv", "learning.csv", "claims.csv", "summary.json"}}};
+      {{"--data", data_folder(options)}, data}};
   if (!options.markdown.empty()) {
     wanted.push_back({{"--markdown", options.markdown}, {page}});
-    wanted.push_back({{"--markdown", inside(options.markdown, pictures)}, {}});
+    wanted.push_back({{"--markdown", inside(options.markdown, pictures)}, plot});
   }
   Folders folders;
   for (const auto& [folder, names] : wanted) {
@@ -52,10 +64,10 @@ Section claims_section(const Findings& findings, const LabOptions& lab) {
   return {
       "Published and here",
       {Paragraph{fmt::format(
-           "{} of {} claims are reproduced. Every figure here is a mean over {} seed{} ({} "
+           "{} of {} claims are reproduced. Every figure here is a mean over {} ({} "
            "to {}), with its standard error; published ones were read off plots, so a number is "
            "reproduced within 3 % and close within 10 %.",
-           held, findings.claims.size(), lab.seeds, lab.seeds == 1 ? "" : "s", lab.seed,
+           held, findings.claims.size(), counted(lab.seeds, "seed"), lab.seed,
            lab.seed + (lab.seeds - 1))},
        claims_table(findings)}};
 }

@@ -6,6 +6,7 @@
 #include "starling/app/display.hpp"
 #include "starling/app/file_output.hpp"
 #include "starling/app/file_use.hpp"
+#include "starling/app/prepare.hpp"
 #include "starling/app/sim/folder_output.hpp"
 #include "starling/app/sim/learning.hpp"
 #include "starling/app/sim/run_display.hpp"
@@ -25,9 +26,16 @@ using Folders = std::vector<OutputFolder>;
 
 /// No output overwrites what is read or another output; all can be written.
 Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
-                                const std::string& job_file) {
+                                const Contents& contents, const std::string& job_file) {
   std::vector<FileUse> taken{{"the job", job_file},
-                             {"the step time", trace_of(job.options.step_time)}};
+                             {"the step time", trace_of(job.options.step_time)},
+                             {"the latency", trace_of(job.link.latency)},
+                             {"held-up-by", trace_of(job.link.delay)}};
+  if (job.level == Level::protocol || job.epochs)
+    for (const Setting& setting : settings)
+      if (setting.key == "data" || setting.key == "test")
+        for (const std::string& file : files_in(contents, setting.text))
+          taken.push_back({setting.place, file});
   if (!job.csv.empty()) {
     const FileUse csv{place_of(settings, "csv"), job.csv};
     if (auto free = check_free(csv, taken); !free) return std::move(free).error();
@@ -104,16 +112,18 @@ int write_files(const SimJob& job, const Simulated& simulated) {
 
 Result<int> sim_command(const Contents& contents, const Settings& settings,
                         const std::string& job_file) {
-  const auto job = make_sim_job(settings, contents, !job_file.empty());
+  auto job = make_sim_job(settings, contents, !job_file.empty());
   if (!job) return job.error();
-  auto folders = prepare_outputs(*job, settings, job_file);
+  auto folders = prepare_outputs(*job, settings, contents, job_file);
   if (!folders) return std::move(folders).error();
   std::optional<Learning> learning;
   if (job->level == Level::protocol) {
     auto made = make_learning(*job, settings, contents);
     if (!made) return std::move(made).error();
     learning = *std::move(made);
+    job->learned = learning->about;
   }
+  if (!job->quiet) say_what_has_no_effect(job->barriers, settings);
   const auto simulated = simulate(*job, learning ? &*learning : nullptr);
   if (!simulated) {
     complain(simulated.error().message);

@@ -11,6 +11,7 @@
 #include "starling/app/job.hpp"
 #include "starling/app/keys.hpp"
 #include "starling/app/sim/learning.hpp"
+#include "starling/app/sim/linear_learner.hpp"
 #include "starling/app/sim/sim_keys.hpp"
 #include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
@@ -44,17 +45,39 @@ std::vector<barrier::Barrier> default_barriers(const SimJob& job, bool has_file)
   return all;
 }
 
+/// What says how many steps an epoch is.
+bool tells_epochs(std::string_view key) {
+  constexpr std::array<std::string_view, 6> told{"data",    "test", "split",
+                                                 "holdout", "seed", "batch"};
+  return std::ranges::find(told, key) != told.end();
+}
+
+/// Packets that are held up need to be told for how long, and the other way round.
+Result<void> check_held_up(const SimJob& job, const Settings& settings) {
+  const bool some = job.link.reordering > 0;
+  const bool lasts = job.link.delay != Distribution{};
+  if (some && !lasts)
+    return Error{place_of(settings, "held-up") +
+                 ": for how long? valid: with held-up-by, as exp:10ms"};
+  if (lasts && !some)
+    return Error{place_of(settings, "held-up-by") +
+                 ": has no effect where none are; valid: with held-up, as 10%"};
+  return {};
+}
+
 /// What only the protocol level heeds is not to be passed over in silence.
 Result<void> check_level(const SimJob& job, const Settings& settings) {
   if (job.level == Level::protocol) {
-    if (!job.learn) return {};
-    return Error{place_of(settings, "learn") +
-                 ": the protocol level learns the job's own model; valid: without it"};
+    if (job.learn)
+      return Error{place_of(settings, "learn") +
+                   ": the protocol level learns the job's own model; valid: without it"};
+    return check_held_up(job, settings);
   }
   for (const Setting& setting : settings) {
     const bool learning = std::ranges::count(learning_keys(), setting.key) > 0;
     const bool flag = setting.place == "--" + setting.key;
-    if (is_network_key(setting.key) || (learning && flag))
+    const bool counts = job.epochs && tells_epochs(setting.key);
+    if (is_network_key(setting.key) || (learning && flag && !counts))
       return Error{setting.place +
                    ": matters at the protocol level alone; valid: with --level "
                    "protocol"};
@@ -84,11 +107,9 @@ Result<void> read(SimJob& job, const Settings& settings, const Contents& content
 /// How many steps of a worker the job's epochs are: that takes its data.
 Result<core::Step> steps_of_epochs(const SimJob& job, const Settings& settings,
                                    const Contents& contents) {
-  constexpr std::array<std::string_view, 6> told{"data",    "test", "split",
-                                                 "holdout", "seed", "batch"};
   Job train;
   for (const Setting& setting : settings)
-    if (std::ranges::find(told, setting.key) != told.end())
+    if (tells_epochs(setting.key))
       if (auto set = find_key(setting.key)->set({train, contents, setting.text}); !set)
         return at(setting, std::move(set).error());
   const auto data = load_data(contents, train.data);
@@ -125,26 +146,43 @@ Result<void> check_combinations(const SimJob& job, const Settings& settings) {
   return {};
 }
 
-std::string gibibytes(double bytes) { return print_number(std::round(bytes / 0x1p20) / 1024); }
+/// In the unit that keeps it short.
+std::string print_bytes(std::uint64_t bytes) {
+  constexpr std::array units{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  auto amount = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; amount >= 1024 && unit + 1 < units.size(); ++unit) amount /= 1024;
+  return print_number(std::round(amount * 10) / 10) + " " + units[unit];
+}
 
-Result<void> check_memory(const SimJob& job, const Settings& settings) {
-  if (!job.memory_max) return {};
+/// Of the largest run at the step level.
+std::uint64_t bytes_of_steps(const SimJob& job) {
   std::uint64_t largest = 0;
   for (std::size_t i = 0; i < job.barriers.size(); ++i)
     largest = std::max(largest, sim::memory_estimate(run_options(job, i, job.options.seed)));
-  const std::uint64_t all = largest * threads_of(job);
-  if (all <= *job.memory_max) return {};
-  return Error{place_of(settings, "memory") + ": " + std::to_string(threads_of(job)) +
-               " runs at the same time of " + std::to_string(job.options.workers) +
-               " workers would take about " + gibibytes(static_cast<double>(all)) +
-               " GiB, more than the limit of " + gibibytes(static_cast<double>(*job.memory_max)) +
-               " GiB; valid: fewer workers, fewer --threads, or a higher limit"};
+  if (!job.stragglers.empty()) largest += job.options.workers * sizeof(double);
+  if (job.learn)
+    largest += job.options.workers * LinearLearner::bytes_a_worker +
+               (linear_parameters + 2 * job.options.points) * sizeof(float);
+  return largest;
+}
+
+/// What a job file leaves open, and what it asks for that is not simulated.
+void note_assumptions(SimJob& job, const Settings& settings) {
+  const auto& options = job.options;
+  if (!job.step_time && (!job.delay || *job.delay == Distribution{}))
+    job.notes.push_back("steps " + print(options.step_time) + ", for the job has no delay");
+  if (!job.horizon && !job.seconds)
+    job.notes.push_back("ends at " + print_duration(options.horizon) +
+                        ", for the job has no seconds");
+  if (!place_of(settings, "until").empty()) job.notes.emplace_back("until is not simulated");
 }
 
 }  // namespace
 
 Result<SimJob> make_sim_job(const Settings& settings, const Contents& contents, bool has_file) {
   const auto level = std::ranges::find(settings, "level", &Setting::key);
+  const bool reads_file = has_file;
   has_file |= level != settings.end() && level->text == "protocol";
   SimJob job = first_defaults(has_file);
   if (auto done = read(job, settings, contents); !done) return std::move(done).error();
@@ -156,12 +194,19 @@ Result<SimJob> make_sim_job(const Settings& settings, const Contents& contents, 
   else if (job.delay && *job.delay != Distribution{})
     options.step_time = *job.delay;
   if (const auto time = job.horizon ? job.horizon : job.seconds) options.horizon = *time;
-  auto slow = slowness(job.stragglers, options.workers);
-  if (!slow) return placed(std::move(slow).error(), settings);
-  if (!job.stragglers.empty()) options.slowness = *std::move(slow);
+  if (reads_file) note_assumptions(job, settings);
   options.recheck = job.recheck.value_or(core::default_recheck(job.mode));
+  // Before anything is made that grows with the workers.
+  const std::uint64_t problem =
+      job.learn ? linear_samples * (linear_parameters + 1) * sizeof(float) : 0;
+  if (auto fits = check_memory(job, settings, bytes_of_steps(job), problem); !fits)
+    return std::move(fits).error();
+  if (!job.stragglers.empty()) {
+    auto slow = slowness(job.stragglers, options.workers);
+    if (!slow) return placed(std::move(slow).error(), settings);
+    options.slowness = *std::move(slow);
+  }
   if (auto valid = check_combinations(job, settings); !valid) return std::move(valid).error();
-  if (auto fits = check_memory(job, settings); !fits) return std::move(fits).error();
   if (job.epochs) {
     auto steps = steps_of_epochs(job, settings, contents);
     if (!steps) return std::move(steps).error();
@@ -173,8 +218,22 @@ Result<SimJob> make_sim_job(const Settings& settings, const Contents& contents, 
 sim::StepOptions run_options(const SimJob& job, std::size_t barrier, std::uint64_t seed) {
   auto options = job.options;
   options.barrier = job.barriers[barrier];
+  options.mode = job.mode;
   options.seed = seed;
   return options;
+}
+
+Result<void> check_memory(const SimJob& job, const Settings& settings, std::uint64_t bytes,
+                          std::uint64_t shared) {
+  if (!job.memory_max) return {};
+  const std::uint64_t runs = threads_of(job);
+  const std::uint64_t all = bytes * runs + shared;
+  if (all <= *job.memory_max) return {};
+  return Error{place_of(settings, "memory") + ": " + counted(runs, "run") +
+               " at the same time of " + counted(job.options.workers, "worker") +
+               " would take about " + print_bytes(all) + ", more than the limit of " +
+               print_bytes(*job.memory_max) +
+               "; valid: fewer workers, fewer --threads, or a higher limit"};
 }
 
 std::size_t threads_of(const SimJob& job) {

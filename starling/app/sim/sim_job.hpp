@@ -20,6 +20,16 @@ namespace starling::app {
 /// How much is simulated: steps and barriers, or every message of a job that learns.
 enum class Level { step, protocol };
 
+/// What is learned at the protocol level, as a job file would say it.
+struct Learned {
+  std::string data;
+  std::string model;
+  std::string optimizer;
+  std::size_t batch = 0;
+  /// Servers; 0 in peer mode.
+  std::size_t shards = 0;
+};
+
 struct SimJob {
   Level level = Level::step;
   /// Protocol level only: every link of the network.
@@ -51,6 +61,11 @@ struct SimJob {
   /// A linear model of 1,000 parameters learns along.
   bool learn = false;
 
+  /// What a job file does not say, and what stands for it; and what it says that is not simulated.
+  std::vector<std::string> notes{};
+  /// Protocol level only, once the data and the model are there.
+  std::optional<Learned> learned = std::nullopt;
+
   /// Outputs; empty where not asked for.
   std::string csv;
   std::string plots;
@@ -68,6 +83,10 @@ struct SimJob {
 /// The options of one run.
 [[nodiscard]] sim::StepOptions run_options(const SimJob& job, std::size_t barrier,
                                            std::uint64_t seed);
+
+/// Refuses runs that would take more than the job's memory, `bytes` each, and `shared` together.
+[[nodiscard]] Result<void> check_memory(const SimJob& job, const Settings& settings,
+                                        std::uint64_t bytes, std::uint64_t shared);
 
 /// How many runs are made at the same time.
 [[nodiscard]] std::size_t threads_of(const SimJob& job);

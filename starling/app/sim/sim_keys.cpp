@@ -33,14 +33,14 @@ Result<void> put(To& into, Result<From> read) {
   return {};
 }
 
-Result<core::Time> time_in(Text text, bool bare) {
-  const auto time = parse_duration(bare && parse_number(text) ? text + "s" : text);
+Result<core::Time> time_in(Text text) {
+  const auto time = parse_duration(parse_number(text) ? text + "s" : text);
   if (time && *time > std::chrono::nanoseconds{0}) return *time;
-  return Error{"'" + text + "' must be a time above 0 with its unit, like 40s, 200ms or 2min"};
+  return Error{"'" + text + "' must be seconds, or a time like 40s, 200ms or 2min, above 0"};
 }
 
-/// Bytes with their unit.
-Result<std::uint64_t> bytes_in(Text text) {
+/// Bytes with their unit; errors call them `what`.
+Result<std::uint64_t> bytes_in(Text text, const std::string& what) {
   constexpr std::array<std::pair<std::string_view, double>, 8> units{{{"KiB", 0x1p10},
                                                                       {"MiB", 0x1p20},
                                                                       {"GiB", 0x1p30},
@@ -55,8 +55,7 @@ Result<std::uint64_t> bytes_in(Text text) {
     if (number && *number > 0 && *number * size < 0x1p62)
       return static_cast<std::uint64_t>(*number * size);
   }
-  return Error{"'" + text +
-               "' must be an amount of memory above 0 with its unit, like 512MiB or 4GiB"};
+  return Error{"'" + text + "' must be " + what};
 }
 
 Result<double> above_zero(Text text) {
@@ -78,7 +77,11 @@ Result<void> put_flag(bool& into, Text text) {
 
 Result<void> put_barrier(In in) {
   auto barrier = barrier::parse(in.text, in.contents.rules());
-  if (!barrier) return std::move(barrier).error();
+  if (!barrier) {
+    const bool many = in.text.find(',') < in.text.find(':');
+    return Error{barrier.error().message +
+                 (many ? "; several stand each by itself: --barrier asp --barrier bsp" : "")};
+  }
   if (std::ranges::find(in.job.barriers, *barrier) != in.job.barriers.end())
     return Error{"'" + in.text + "' is given twice"};
   in.job.barriers.push_back(*std::move(barrier));
@@ -99,10 +102,24 @@ Result<void> put_sampling(In in) {
   return {};
 }
 
+/// A range, as chaos takes it, is the first and how many here.
+Result<void> put_seeds(In in) {
+  auto done = put(in.job.seeds, count_in(in.text, 1, 100'000));
+  const auto dots = in.text.find("..");
+  if (done || dots == std::string::npos) return done;
+  const auto first = parse_count(in.text.substr(0, dots));
+  const auto last = parse_count(in.text.substr(dots + 2));
+  if (!first || !last || *last < *first) return done;
+  return Error{done.error().message + "; those from " + std::to_string(*first) + " to " +
+               std::to_string(*last) + " are --seed " + std::to_string(*first) + " --seeds " +
+               std::to_string(*last - *first + 1)};
+}
+
 std::vector<SimKey> world_keys() {
   const std::string group = "What is simulated";
   return {
-      {{"workers", KeyKind::count, "N", "how many [1000]", group},
+      {{"workers", KeyKind::count, "N",
+        "how many [1000; of a job file, and at the protocol level, 4]", group},
        [](In in) { return put(in.job.options.workers, count_in(in.text, 1, workers_max)); }},
       {{"step-time", KeyKind::text, "LAW",
         "how long a step takes: const:100ms | exp:100ms | uniform:100ms | gamma:mean=100ms,shape=2 "
@@ -115,7 +132,7 @@ std::vector<SimKey> world_keys() {
        put_straggler},
       {{"horizon", KeyKind::duration, "T",
         "virtual time that is simulated [the job's seconds, else 40s]", group},
-       [](In in) { return put(in.job.horizon, time_in(in.text, false)); }},
+       [](In in) { return put(in.job.horizon, time_in(in.text)); }},
       {{"steps", KeyKind::count, "N", "a worker that made so many is done [no limit]", group},
        [](In in) { return put(in.job.options.last, count_in(in.text, 1, 1'000'000'000'000)); }},
       {{"learn", KeyKind::flag, "",
@@ -125,7 +142,7 @@ std::vector<SimKey> world_keys() {
        [](In in) { return put(in.job.options.seed, count_in(in.text, 0, UINT64_MAX)); }},
       {{"seeds", KeyKind::count, "N",
         "runs of each barrier, under seeds that follow each other [1]", group},
-       [](In in) { return put(in.job.seeds, count_in(in.text, 1, 100'000)); }},
+       [](In in) { return put_seeds(in); }},
   };
 }
 
@@ -134,11 +151,13 @@ std::vector<SimKey> barrier_keys() {
   return {
       {{"barrier", KeyKind::texts, "BARRIER",
         "bsp | ssp:s=4 | asp | pbsp:beta=10 | pssp:s=4,beta=10; repeatable, side by side [bsp, "
-        "ssp:s=4, pbsp:beta=10, pssp:s=4,beta=10, asp]; see below",
+        "ssp:s=4, pbsp:beta=10, pssp:s=4,beta=10, asp; of a job file, and at the protocol level, "
+        "pssp:s=4,beta=2]; see below",
         group},
        put_barrier},
       {{"mode", KeyKind::text, "MODE",
-        "central | hybrid | peer: who keeps the steps [central; a job file's default is peer]",
+        "central | hybrid | peer: who keeps the steps [central; of a job file, and at the protocol "
+        "level, peer]",
         group},
        [](In in) { return put(in.job.mode, core::parse_mode(in.text)); }},
       {{"recheck", KeyKind::text, "HOW",
@@ -156,7 +175,7 @@ std::vector<SimKey> job_limit_keys() {
       {{"delay", KeyKind::text, "LAW", "step time where there is no --step-time", group},
        [](In in) { return put(in.job.delay, parse_distribution(in.text)); }},
       {{"seconds", KeyKind::duration, "T", "horizon where there is no --horizon", group},
-       [](In in) { return put(in.job.seconds, time_in(in.text, true)); }},
+       [](In in) { return put(in.job.seconds, time_in(in.text)); }},
       {{"epochs", KeyKind::number, "X", "as many steps as the job's data and batch make of it",
         group},
        [](In in) { return put(in.job.epochs, above_zero(in.text)); }},
@@ -170,14 +189,15 @@ Result<void> put_level(In in) {
   return {};
 }
 
-/// `0.1` or `10%`.
-Result<double> share_in(Text text) {
+/// `0.1` or `10%`; all of it only where `whole` is valid.
+Result<double> share_in(Text text, bool whole) {
   const bool percent = text.ends_with('%');
   const auto value =
       parse_number(std::string_view{text}.substr(0, text.size() - (percent ? 1 : 0)));
   const double share = value ? *value / (percent ? 100 : 1) : -1;
-  if (share >= 0 && share <= 1) return share;
-  return Error{"'" + text + "' must be a share from 0 to 1, like 0.1 or 10%"};
+  if (share >= 0 && (whole ? share <= 1 : share < 1)) return share;
+  return Error{"'" + text + "' must be a share from 0 to " + (whole ? "1" : "below 1") +
+               ", like 0.1 or 10%"};
 }
 
 constexpr std::array<std::string_view, 6> network_key_names{
@@ -192,13 +212,17 @@ std::vector<SimKey> network_keys() {
       {"latency", KeyKind::text, "LAW", "time of each packet on its way, like exp:1ms [none]",
        group, [](In in) { return put(in.job.link.latency, parse_distribution(in.text)); }},
       {"bandwidth", KeyKind::text, "AMOUNT", "of each link a second: 100MB [no limit]", group,
-       [](In in) { return put(in.job.link.bytes_per_second, bytes_in(in.text)); }},
+       [](In in) {
+         return put(
+             in.job.link.bytes_per_second,
+             bytes_in(in.text, "an amount above 0 with its unit, like 100MB: of bytes a second"));
+       }},
       {"loss", KeyKind::text, "SHARE", "of packets: 10% [0]", group,
-       [](In in) { return put(in.job.link.loss, share_in(in.text)); }},
+       [](In in) { return put(in.job.link.loss, share_in(in.text, false)); }},
       {"duplicates", KeyKind::text, "SHARE", "of packets that come twice [0]", group,
-       [](In in) { return put(in.job.link.duplication, share_in(in.text)); }},
+       [](In in) { return put(in.job.link.duplication, share_in(in.text, true)); }},
       {"held-up", KeyKind::text, "SHARE", "of packets that later ones overtake [0]", group,
-       [](In in) { return put(in.job.link.reordering, share_in(in.text)); }},
+       [](In in) { return put(in.job.link.reordering, share_in(in.text, true)); }},
       {"held-up-by", KeyKind::text, "LAW", "for how long [none]", group,
        [](In in) { return put(in.job.link.delay, parse_distribution(in.text)); }},
   };
@@ -228,7 +252,11 @@ std::vector<SimKey> run_keys() {
        [](In in) { return put(in.job.threads, count_in(in.text, 1, 4096)); }},
       {{"memory", KeyKind::text, "LIMIT", "refuse what would take more: 512MiB, 4GiB [no limit]",
         group},
-       [](In in) { return put(in.job.memory_max, bytes_in(in.text)); }},
+       [](In in) {
+         return put(
+             in.job.memory_max,
+             bytes_in(in.text, "an amount of memory above 0 with its unit, like 512MiB or 4GiB"));
+       }},
   };
 }
 

@@ -143,8 +143,13 @@ Json run_json(const SimRun& run) {
                    {"median", number(run.median)},
                    {"max", number(run.steps.max)}};
   json["updates"] = run.updates;
+  json["updates_per_s"] = updates_per_second(run);
   json["waiting_share"] = run.waiting_share;
   json["messages"] = run.messages.total();
+  if (run.draws > 0) {
+    json["draws"] = run.draws;
+    json["passes"] = run.passes;
+  }
   json["max_lag"] = run.max_lag;
   json["elapsed_s"] = run.elapsed_s;
   if (!run.errors.empty()) json["normalised_error"] = last_error(run);
@@ -164,11 +169,21 @@ void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier
   if (job.level == Level::step)
     json["sampling"] = job.options.sampling == sim::Sampling::exact ? "exact" : "plain";
   else
-    json["network"] = {{"latency", print(job.link.latency)},
-                       {"bytes_per_s", job.link.bytes_per_second},
-                       {"loss", job.link.loss},
-                       {"duplicates", job.link.duplication},
-                       {"held_up", job.link.reordering}};
+    json["network"] = {
+        {"latency", print(job.link.latency)},
+        {"bytes_per_s", job.link.bytes_per_second > 0 ? Json{job.link.bytes_per_second} : Json{}},
+        {"loss", job.link.loss},
+        {"duplicates", job.link.duplication},
+        {"held_up", job.link.reordering},
+        {"held_up_by", print(job.link.delay)}};
+  if (job.learned) {
+    json["data"] = job.learned->data;
+    json["model"] = job.learned->model;
+    json["optimizer"] = job.learned->optimizer;
+    json["batch"] = job.learned->batch;
+    if (job.learned->shards > 0) json["shards"] = job.learned->shards;
+  }
+  if (!job.notes.empty()) json["notes"] = job.notes;
   json["seed"] = job.options.seed;
   json["seeds"] = job.seeds;
 }
@@ -256,21 +271,43 @@ Plot message_plot(const SimJob& job, const Simulated& simulated) {
   return plot;
 }
 
+/// What is learned, and over what network.
+std::string describe_protocol(const SimJob& job) {
+  const auto& link = job.link;
+  std::string text = "level protocol";
+  if (job.learned) {
+    text += fmt::format(": {}, {}, {}, batch {}", job.learned->data, job.learned->model,
+                        job.learned->optimizer, job.learned->batch);
+    if (job.learned->shards > 0) text += ", " + counted(job.learned->shards, "shard");
+  }
+  text += "; latency " + print(link.latency);
+  if (link.bytes_per_second > 0) text += fmt::format(", {:.4g} MB/s", link.bytes_per_second / 1e6);
+  const auto share = [&](const char* name, double value) {
+    if (value > 0) text += fmt::format(", {} {:.4g} %", name, 100 * value);
+  };
+  share("loss", link.loss);
+  share("duplicates", link.duplication);
+  share("held up", link.reordering);
+  return link.reordering > 0 ? text + " by " + print(link.delay) : text;
+}
+
 }  // namespace
 
 std::string describe(const SimJob& job) {
   const auto& options = job.options;
-  std::string text =
-      fmt::format("{} worker{}, {}, steps {}", options.workers, options.workers == 1 ? "" : "s",
-                  core::print(job.mode), print(options.step_time));
+  std::string text = fmt::format("{}, {}, steps {}", counted(options.workers, "worker"),
+                                 core::print(job.mode), print(options.step_time));
   if (!job.stragglers.empty())
     text += fmt::format(", stragglers {}", fmt::join(straggler_texts(job), ", "));
   text += ", " + print_duration(options.horizon);
   if (has_limit(job)) text += fmt::format(", at most {} steps each", options.last);
   if (draws_any(job)) text += ", recheck " + barrier::print(options.recheck);
   const auto last = options.seed + (job.seeds - 1);
-  return text + (job.seeds == 1 ? fmt::format(", seed {}", options.seed)
-                                : fmt::format(", seeds {} to {}", options.seed, last));
+  text += job.seeds == 1 ? fmt::format(", seed {}", options.seed)
+                         : fmt::format(", seeds {} to {}, ± a 95 % interval", options.seed, last);
+  if (job.level == Level::protocol) text += "\n" + describe_protocol(job);
+  if (!job.notes.empty()) text += fmt::format("\n{}", fmt::join(job.notes, "; "));
+  return text;
 }
 
 std::string sim_table(const SimJob& job, const Simulated& simulated) {
@@ -300,6 +337,7 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
                    "steps_median", "steps_max", "waiting_share", "updates", "updates_per_s",
                    "max_lag", "elapsed_s", "draws", "passes", "messages"}};
   for (const auto& [name, kind] : kinds) table.head.emplace_back(name);
+  if (job.learn) table.head.emplace_back("normalised_error");
   const auto figures = figure_names(simulated);
   table.head.insert(table.head.end(), figures.begin(), figures.end());
   for (std::size_t i = 0; i < simulated.size(); ++i)
@@ -313,6 +351,7 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
             static_cast<double>(run.passes), static_cast<double>(run.messages.total())})
         row.push_back(print_number(value));
       for (const auto& [name, kind] : kinds) row.push_back(std::to_string(run.messages.*kind));
+      if (job.learn) row.push_back(print_number(last_error(run)));
       for (std::size_t figure = 0; figure < figures.size(); ++figure)
         row.push_back(print_number(last_figure(run, figure)));
       table.rows.push_back(std::move(row));

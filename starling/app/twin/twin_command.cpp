@@ -10,6 +10,7 @@
 #include "starling/app/sim/sim_job.hpp"
 #include "starling/app/twin/twin_keys.hpp"
 #include "starling/app/twin/twin_report.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::app {
 namespace {
@@ -18,18 +19,26 @@ namespace {
 Result<SimJob> simulation_of(const Settings& settings, const Contents& contents) {
   auto job = make_sim_job(sim_settings(settings), contents, true);
   if (!job) return job;
-  if (!job->delay || *job->delay == Distribution{})
-    return Error{(place_of(settings, "delay").empty() ? "--delay" : place_of(settings, "delay")) +
+  if (!job->delay)
+    return Error{
+        "the job has no delay, and a simulated step takes as long as that; valid: with "
+        "--delay exp:20ms, or another law"};
+  if (*job->delay == Distribution{})
+    return Error{place_of(settings, "delay") +
                  ": is what a simulated step takes; valid: exp:20ms and the like"};
   if (const auto place = place_of(settings, "resume"); !place.empty())
     return Error{place + ": a simulation begins at step 0; valid: a job from its start"};
-  if (place_of(settings, "seeds").empty()) job->seeds = twin_seeds;
+  const std::string seeds = place_of(settings, "seeds");
+  if (seeds.empty()) job->seeds = twin_seeds;
+  if (job->seeds < twin_seeds_min)
+    return Error{seeds + ": of " + counted(job->seeds, "simulation") +
+                 " no quantiles can be had; valid: " + std::to_string(twin_seeds_min) + " or more"};
   return job;
 }
 
 /// The real job, with its figures at the end; an error where it failed.
 Result<live::Outcome> run_live(const Prepared& ready) {
-  const OrderlyStop orderly{!ready.job.quiet};
+  const OrderlyStop orderly{ready.job.quiet ? nullptr : stops_plainly};
   Display display{ready.job.quiet};
   auto options = ready.running.options;
   options.job.on_progress = [&](const live::Progress& progress) {

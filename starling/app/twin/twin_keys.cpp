@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "starling/app/sim/learning.hpp"
+
 namespace starling::app {
 namespace {
 
@@ -20,7 +22,7 @@ const std::vector<KeyForm>& twin_keys() {
     for (const Key& key : job_keys())
       if (!is_output(key.name) && key.name != "resume") keys.push_back(key);
     keys.push_back({"seeds", KeyKind::count, "N",
-                    "simulations, under the job's seed and those that follow [200]",
+                    "simulations, 100 or more, under the job's seed and those that follow [200]",
                     "What is simulated"});
     return keys;
   }();
@@ -33,7 +35,9 @@ Settings live_settings(Settings settings) {
 }
 
 Settings sim_settings(Settings settings) {
-  std::erase_if(settings, [](const Setting& s) { return s.key == "epochs"; });
+  std::erase_if(settings, [](const Setting& s) {
+    return s.key == "epochs" || std::ranges::count(learning_keys(), s.key) > 0;
+  });
   return settings;
 }
 

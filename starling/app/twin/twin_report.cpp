@@ -8,6 +8,7 @@
 
 #include "starling/app/sim/table.hpp"
 #include "starling/app/version.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::app {
 namespace {
@@ -53,12 +54,13 @@ std::vector<std::string> row(const Compared& compared) {
 std::string description(const Twins& twins) {
   const SimJob& job = twins.job;
   const auto& barrier = job.barriers.front();
-  std::string text =
-      fmt::format("{}, {} workers, {}, delay {}", barrier::print(barrier), job.options.workers,
-                  core::print(job.mode), print(job.options.step_time));
+  std::string text = fmt::format("{}, {}, {}, delay {}", barrier::print(barrier),
+                                 counted(job.options.workers, "worker"), core::print(job.mode),
+                                 print(job.options.step_time));
   for (const Straggler& straggler : job.stragglers) text += ", straggler " + print(straggler);
   if (barrier::draws(barrier)) text += ", recheck " + barrier::print(job.options.recheck);
-  return text + fmt::format(": {:.3g} s live, {} simulations", twins.live.elapsed_s, job.seeds);
+  return text +
+         fmt::format(": {:.3g} s live, {}", twins.live.elapsed_s, counted(job.seeds, "simulation"));
 }
 
 std::string verdict(const Twins& twins) {

@@ -13,6 +13,15 @@ bool has(std::span<const WorkerId> ids, WorkerId id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
+/// True where one of `ids` runs on the node of `member`.
+bool shares_node(const Member& member, std::span<const WorkerId> ids,
+                 const std::vector<Member>& members) {
+  return member.node != 0 && std::ranges::any_of(ids, [&](WorkerId id) {
+           const auto other = std::ranges::find(members, id, &Member::id);
+           return other != members.end() && other->node == member.node;
+         });
+}
+
 /// How many ranges each of some members holds.
 class Loads {
  public:
@@ -249,7 +258,8 @@ class Planner {
     for (const bool leavers : {false, true})  // leavers only where there is nobody else
       for (const Member& member : members_) {
         if (chosen.size() >= council_max || (leavers && !chosen.empty())) break;
-        if (has(wishes_.leaves, member.id) == leavers && !has(chosen, member.id))
+        if (has(wishes_.leaves, member.id) == leavers && !has(chosen, member.id) &&
+            !shares_node(member, chosen, members_))
           chosen.push_back(member.id);
       }
     std::ranges::sort(chosen);
@@ -330,7 +340,8 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
   first.members = std::move(members);
   STARLING_CHECK(std::ranges::is_sorted(first.members, {}, &Member::id));
   for (const Member& member : first.members)
-    if (first.council.size() < council_max) first.council.push_back(member.id);
+    if (first.council.size() < council_max && !shares_node(member, first.council, first.members))
+      first.council.push_back(member.id);
   std::vector<WorkerId> owners;
   for (const Member& member : first.members)
     if (member.owns) owners.push_back(member.id);

@@ -22,6 +22,10 @@ struct Member {
   bool works = true;
   /// Owns ranges, where there are enough.
   bool owns = true;
+  /// Where it runs: members of one node die together. At most one of a node's members owns ranges,
+  /// and at most one is in the council, so that no death takes two copies or two votes. 0: nowhere
+  /// else any member runs.
+  std::uint64_t node = 0;
   auto operator<=>(const Member&) const = default;
 };
 

@@ -71,12 +71,12 @@ class WorkerDesk {
     held_until_ = std::min(held_until_, now);
   }
 
-  /// Fills in what was computed; losses since the last time.
-  void fill(actor::Report& report) {
+  /// Fills in what was computed so far.
+  void fill(actor::Report& report) const {
     report.computed = computed_;
     report.delayed = delayed_;
-    report.loss_sum = std::exchange(loss_sum_, 0);
-    report.losses = std::exchange(losses_, 0);
+    report.loss_sum = loss_sum_;
+    report.losses = losses_;
   }
 
  private:

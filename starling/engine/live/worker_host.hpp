@@ -150,6 +150,11 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
                          .passes = counts.passes,
                          .done = worker().done()};
     desk_.fill(report);
+    // The observer adds up.
+    const double loss_sum = std::exchange(told_loss_sum_, report.loss_sum);
+    const std::uint64_t losses = std::exchange(told_losses_, report.losses);
+    report.loss_sum -= loss_sum;
+    report.losses -= losses;
     actor::send(this, this->directory_->observer, std::move(report));
     credit_ = false;
     reported_ = worker().step();
@@ -160,6 +165,8 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   WorkerDesk<Interface> desk_;
   bool credit_ = true;
   core::Step reported_;
+  double told_loss_sum_ = 0;
+  std::uint64_t told_losses_ = 0;
 };
 
 }  // namespace starling::live

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
@@ -180,10 +181,29 @@ std::string print(const Scenario& scenario) {
     if (fault.kind == Fault::Kind::crash) value += ",after=" + std::to_string(fault.after_effects);
     line("fault", value);
   }
+  line("faults", std::to_string(scenario.faults.size()));
   return text;
 }
 
 namespace {
+
+/// What a file says once each; faults and their number follow.
+constexpr std::array<std::string_view, 16> scenario_keys{
+    "seed",  "mode", "barrier",     "recheck",    "workers", "servers", "ranges",     "copies",
+    "steps", "loss", "duplication", "reordering", "latency", "compute", "straggling", "beyond"};
+
+/// So that a run can come to its end in the time that it is given: at all of these together, some
+/// 80 of the 120 seconds.
+constexpr core::Step steps_max = 30;
+constexpr std::uint32_t ranges_max = 16;
+constexpr std::uint32_t copies_max = 4;
+constexpr double share_max = 0.3;
+constexpr Time latency_max = 2ms;
+constexpr Time compute_max = 100ms;
+constexpr double straggling_max = 10;
+constexpr Time computing_max = 15s;
+constexpr Time fault_time_max = 60s;
+constexpr std::size_t faults_max = 64;
 
 Result<Fault> parse_fault(std::string_view text) {
   auto spec = Spec::parse(text);
@@ -191,18 +211,48 @@ Result<Fault> parse_fault(std::string_view text) {
   const auto known = std::ranges::find(fault_names, spec->name);
   if (known == fault_names.end()) {
     const std::vector<std::string> names{fault_names.begin(), fault_names.end()};
-    return Error{"'" + spec->name + "' is unknown; " + suggest(spec->name, names)};
+    return Error{shown(spec->name) + " is unknown; " + suggest(spec->name, names)};
   }
+  using Kind = Fault::Kind;
   SpecReader read{*spec};
+  const auto time = [&](const char* key) {
+    const Time value = read.duration(key, Time{});
+    if (value > fault_time_max)
+      read.refuse(std::string{key} + " must be at most " + print_duration(fault_time_max));
+    return value;
+  };
+  const auto need = [&](const char* key, bool there) {
+    if (!there) read.refuse(std::string{key} + " is missing");
+  };
   Fault fault;
-  fault.kind = static_cast<Fault::Kind>(known - fault_names.begin());
-  fault.at = read.duration("at", Time{});
-  fault.node = static_cast<NodeId>(read.count("node", 0, 0, nodes_max - 1));
-  fault.lasts = read.duration("lasts", Time{});
-  fault.group = read.count("group", 0, 0, (std::uint64_t{1} << nodes_max) - 1);
-  fault.after_effects = static_cast<std::uint32_t>(read.count("after", 0, 0, 1'000'000));
+  fault.kind = static_cast<Kind>(known - fault_names.begin());
+  fault.at = time("at");
+  need("at", read.has("at"));
+  if (fault.kind == Kind::cut || fault.kind == Kind::deafen) {
+    fault.group = read.count("group", 0, 1, (std::uint64_t{1} << nodes_max) - 1);
+    need("group", read.has("group"));
+  } else {
+    fault.node = static_cast<NodeId>(read.count("node", 0, 0, nodes_max - 1));
+    need("node", read.has("node"));
+  }
+  if (fault.kind != Kind::join && fault.kind != Kind::leave) fault.lasts = time("lasts");
+  if (fault.kind == Kind::crash)
+    fault.after_effects = static_cast<std::uint32_t>(read.count("after", 0, 0, 1'000'000));
+  else if (fault.kind != Kind::join && fault.kind != Kind::leave)
+    need("lasts", fault.lasts > Time{});
   if (auto done = read.finish(); !done) return std::move(done).error();
   return fault;
+}
+
+/// The last line: without it, or with another number, some of the file is missing.
+Result<void> check_count(const Scenario& scenario, std::string_view value) {
+  const std::string count = std::to_string(scenario.faults.size());
+  if (value == count) return {};
+  return Error{shown(value) + ", but " + count + " of them are above; valid: the whole file"};
+}
+
+Error missing(std::string_view key) {
+  return Error{"has no line " + std::string{key} + "; valid: the whole file, as chaos writes it"};
 }
 
 template <class T>
@@ -233,6 +283,16 @@ Result<void> set_number(double& to, std::string_view text, double least, double 
   return {};
 }
 
+Result<void> set_time(Time& to, std::string_view text, Time most) {
+  const auto value = parse_duration(text);
+  if (!value) return value.error();
+  if (*value <= Time{} || *value > most)
+    return Error{std::string{text} + " is out of bounds; valid: above 0s, at most " +
+                 print_duration(most)};
+  to = *value;
+  return {};
+}
+
 Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view value) {
   if (key == "seed") return set_count(scenario.seed, value, 0, UINT64_MAX);
   if (key == "mode") return set(scenario.mode, core::parse_mode(value));
@@ -240,32 +300,51 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
   if (key == "recheck") return set(scenario.recheck, barrier::parse_recheck(value));
   if (key == "workers") return set_count(scenario.workers, value, 1, nodes_max);
   if (key == "servers") return set_count(scenario.servers, value, 0, nodes_max);
-  if (key == "ranges") return set_count(scenario.ranges, value, 1, 64);
-  if (key == "copies") return set_count(scenario.copies, value, 1, nodes_max);
-  if (key == "steps") return set_count(scenario.steps, value, 1, 100'000);
-  if (key == "loss") return set_number(scenario.loss, value, 0, 0.9);
-  if (key == "duplication") return set_number(scenario.duplication, value, 0, 1);
-  if (key == "reordering") return set_number(scenario.reordering, value, 0, 1);
-  if (key == "latency") return set(scenario.latency, parse_duration(value));
-  if (key == "compute") return set(scenario.compute, parse_duration(value));
-  if (key == "straggling") return set_number(scenario.straggling, value, 0.01, 1000);
+  if (key == "ranges") return set_count(scenario.ranges, value, 1, ranges_max);
+  if (key == "copies") return set_count(scenario.copies, value, 1, copies_max);
+  if (key == "steps") return set_count(scenario.steps, value, 1, steps_max);
+  if (key == "loss") return set_number(scenario.loss, value, 0, share_max);
+  if (key == "duplication") return set_number(scenario.duplication, value, 0, share_max);
+  if (key == "reordering") return set_number(scenario.reordering, value, 0, share_max);
+  if (key == "latency") return set_time(scenario.latency, value, latency_max);
+  if (key == "compute") return set_time(scenario.compute, value, compute_max);
+  if (key == "straggling") return set_number(scenario.straggling, value, 0.01, straggling_max);
   if (key == "beyond") {
-    if (value != "yes" && value != "no")
-      return Error{"'" + std::string{value} + "'; valid: yes, no"};
+    if (value != "yes" && value != "no") return Error{shown(value) + "; valid: yes, no"};
     scenario.beyond = value == "yes";
     return {};
   }
+  if (key == "faults") return check_count(scenario, value);
   if (key == "fault") {
     auto fault = parse_fault(value);
     if (!fault) return std::move(fault).error();
+    if (scenario.faults.size() == faults_max)
+      return Error{"is one too many; valid: at most " + std::to_string(faults_max)};
     scenario.faults.push_back(*fault);
     return {};
   }
-  static const std::vector<std::string> keys{
-      "seed",    "mode",    "barrier",    "recheck", "workers",     "servers",
-      "ranges",  "copies",  "steps",      "loss",    "duplication", "reordering",
-      "latency", "compute", "straggling", "beyond",  "fault"};
+  std::vector<std::string> keys{scenario_keys.begin(), scenario_keys.end()};
+  keys.insert(keys.end(), {"fault", "faults"});
   return Error{"this key is unknown; " + suggest(key, keys)};
+}
+
+/// The nodes that a fault speaks of are there from the beginning, or join.
+Result<void> check(const Scenario& scenario, const Fault& fault) {
+  const auto exists = [&](NodeId id) {
+    return id < scenario.founders() ||
+           std::ranges::any_of(scenario.faults, [&](const Fault& other) {
+             return other.kind == Fault::Kind::join && other.node == id;
+           });
+  };
+  if (fault.group == 0 && !exists(fault.node))
+    return Error{"there is no node " + std::to_string(fault.node) + "; valid: one of the " +
+                 std::to_string(scenario.founders()) + " from 0 on, or one that joins"};
+  std::uint64_t all = 0;
+  for (NodeId id = 0; id < nodes_max; ++id) all |= std::uint64_t{exists(id)} << id;
+  if ((fault.group & ~all) != 0 || fault.group == all)
+    return Error{"group=" + std::to_string(fault.group) +
+                 "; valid: bits of some of the nodes, not of all: the sum of 2^node"};
+  return {};
 }
 
 Result<void> check(const Scenario& scenario) {
@@ -278,6 +357,15 @@ Result<void> check(const Scenario& scenario) {
   if (scenario.founders() > nodes_max)
     return Error{std::to_string(scenario.founders()) + " nodes; valid: at most " +
                  std::to_string(nodes_max)};
+  const auto owners = core::has_servers(scenario.mode) ? scenario.servers : scenario.workers;
+  if (scenario.copies > owners)
+    return Error{"copies " + std::to_string(scenario.copies) + ", and " + std::to_string(owners) +
+                 " nodes that own; valid: no more copies than these"};
+  const double computing = static_cast<double>(scenario.steps * scenario.compute.count()) *
+                           std::max(1.0, scenario.straggling);
+  if (computing > static_cast<double>(computing_max.count()))
+    return Error{"steps x compute x straggling takes longer than " + print_duration(computing_max) +
+                 " of virtual time; valid: less of one of them"};
   return {};
 }
 
@@ -285,6 +373,8 @@ Result<void> check(const Scenario& scenario) {
 
 Result<Scenario> parse_scenario(std::string_view text) {
   Scenario scenario;
+  std::set<std::string_view> seen;
+  std::vector<std::string> places;  // of the faults
   std::size_t number = 0;
   for (std::string_view line : split(text, '\n')) {
     ++number;
@@ -294,12 +384,24 @@ Result<Scenario> parse_scenario(std::string_view text) {
     const std::string_view key = line.substr(0, space);
     const std::string_view value =
         space == std::string_view::npos ? std::string_view{} : trimmed(line.substr(space));
+    const std::string name = shown(key);
+    const std::string place =
+        "line " + std::to_string(number) + ": " + name.substr(1, name.size() - 2);
+    if (seen.contains("faults")) return Error{place + ": stands behind the last line, faults"};
+    if (key != "fault" && !seen.insert(key).second) return Error{place + ": is given twice"};
+    if (key == "fault") places.push_back(place);
     if (auto done = set_key(scenario, key, value); !done)
-      return std::move(done).error().within("line " + std::to_string(number) + ": " +
-                                            std::string{key});
+      return std::move(done).error().within(place);
   }
-  std::ranges::stable_sort(scenario.faults, {}, &Fault::at);
+  if (number == 0) return Error{"is empty; valid: a scenario as chaos writes it"};
+  for (const std::string_view key : scenario_keys)
+    if (!seen.contains(key)) return missing(key);
+  if (!seen.contains("faults")) return missing("faults");
   if (auto valid = check(scenario); !valid) return std::move(valid).error();
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (auto valid = check(scenario, scenario.faults[i]); !valid)
+      return std::move(valid).error().within(places[i]);
+  std::ranges::stable_sort(scenario.faults, {}, &Fault::at);
   return scenario;
 }
 

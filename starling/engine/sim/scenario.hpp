@@ -92,10 +92,12 @@ inline constexpr std::uint32_t nodes_max = 24;
 /// The scenario of a seed.
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed);
 
-/// A text of lines `key value`, which parse_scenario reads back; `#` begins a comment.
+/// A text of lines `key value`, the last of them the number of faults, which parse_scenario reads
+/// back; `#` begins a comment.
 [[nodiscard]] std::string print(const Scenario& scenario);
 
-/// Refuses unknown keys and what could not be run, naming the line.
+/// Refuses what is not whole, unknown keys, and what could not be run to its end in the time that a
+/// run is given, naming the line.
 [[nodiscard]] Result<Scenario> parse_scenario(std::string_view text);
 
 }  // namespace starling::sim

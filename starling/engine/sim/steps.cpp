@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "starling/barrier/sampling.hpp"
 #include "starling/base/check.hpp"
@@ -31,8 +31,44 @@ struct Waiter {
 
 /// A waiter's wish to hear from a laggard.
 struct Wish {
+  WorkerId from;
   Step floor;
   std::uint64_t draw;
+};
+
+/// The wishes that one laggard was told: of each waiter the last one counts.
+class Wishes {
+ public:
+  void add(const Wish& wish) {
+    if (all_.size() == all_.capacity()) {
+      tidy();
+      if (2 * all_.size() >= all_.capacity()) all_.reserve(2 * all_.capacity() + 8);
+    }
+    all_.push_back(wish);
+  }
+
+  /// Takes out those that a step fulfils, by waiter.
+  std::vector<Wish> take(Step step) {
+    tidy();
+    std::vector<Wish> granted;
+    std::erase_if(all_, [&](const Wish& wish) {
+      if (step < wish.floor) return false;
+      granted.push_back(wish);
+      return true;
+    });
+    return granted;
+  }
+
+ private:
+  void tidy() {
+    std::ranges::sort(all_, {}, [](const Wish& w) { return std::pair{w.from, w.draw}; });
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      if (i + 1 == all_.size() || all_[i + 1].from != all_[i].from) all_[kept++] = all_[i];
+    all_.resize(kept);
+  }
+
+  std::vector<Wish> all_;
 };
 
 /// A draw's outcome, and whom it failed on where the rule can tell.
@@ -50,7 +86,7 @@ class Simulation {
         draws_(barrier::draws(options.barrier)),
         on_arrival_(!draws_ || options.recheck.arrival),
         notify_(!on_arrival_ && options.recheck.notify),
-        central_(options.recheck.arrival || barrier::needs_every_step(options.barrier)),
+        central_(core::keeps_steps_centrally(options.mode)),
         clocked_(draws_ && (!options.recheck.arrival || options.recheck.interval)),
         by_chance_(barrier::floor(options.barrier, 0) &&
                    (options.sampling == Sampling::exact || !draws_)),
@@ -278,8 +314,8 @@ class Simulation {
     const bool told = notify_ && verdict.laggard;
     if (told) {
       const Step floor = *barrier::floor(options_.barrier, steps_[worker]);
-      wishes_[*verdict.laggard].insert_or_assign(worker, Wish{floor, waiter.draw});
-      ++result_.messages.wishes;
+      wishes_[*verdict.laggard].add({worker, floor, waiter.draw});
+      if (!central_) ++result_.messages.wishes;
     }
     if (options_.recheck.interval || !(told || on_arrival_))
       schedule(worker, interval_of(worker));
@@ -313,16 +349,11 @@ class Simulation {
   /// The worker has a new step: tells those who waited for it. A late notice is sent all the same.
   void give_notice(WorkerId worker) {
     const Step step = steps_[worker] >= options_.last ? barrier::finished : steps_[worker];
-    std::vector<std::pair<WorkerId, std::uint64_t>> told;
-    std::erase_if(wishes_[worker], [&](const auto& entry) {
-      const auto& [from, wish] = entry;
-      if (step < wish.floor) return false;
-      told.emplace_back(from, wish.draw);
-      return true;
-    });
-    result_.messages.notices += told.size();
-    for (const auto& [from, draw] : told)
-      if (waiters_[from].waiting && waiters_[from].draw == draw) draw_again(from);
+    const auto told = wishes_[worker].take(step);
+    if (!central_) result_.messages.notices += told.size();
+    for (const Wish& wish : told)
+      if (waiters_[wish.from].waiting && waiters_[wish.from].draw == wish.draw)
+        draw_again(wish.from);
   }
 
   const StepOptions& options_;
@@ -333,6 +364,7 @@ class Simulation {
   bool draws_;
   bool on_arrival_;
   bool notify_;
+  /// One place sees every step.
   bool central_;
   /// Some events are timers, or become late.
   bool clocked_;
@@ -349,7 +381,7 @@ class Simulation {
   std::vector<Step> steps_;
   std::vector<Waiter> waiters_;
   /// By laggard, whom it is to tell what.
-  std::vector<std::map<WorkerId, Wish>> wishes_;
+  std::vector<Wishes> wishes_;
   /// Waiters in the order of their arrival, where each draws plainly at each arrival.
   std::vector<WorkerId> in_order_;
   std::size_t waiting_ = 0;
@@ -402,12 +434,12 @@ Result<void> check(const StepOptions& options) {
 std::uint64_t memory_estimate(const StepOptions& options) {
   const bool clocked =
       barrier::draws(options.barrier) && (!options.recheck.arrival || options.recheck.interval);
-  // Steps, events in buckets that are half full, waiters in groups that are.
-  std::uint64_t per_worker = 64;
+  // Steps, events in buckets that are half full, waiters in groups that are, figures at the end.
+  std::uint64_t per_worker = 144;
   if (!options.slowness.empty()) per_worker += sizeof(double);
-  if (clocked) per_worker += sizeof(Waiter);
-  if (clocked && options.recheck.notify)  // and a tree's node for each of a few wishes
-    per_worker += sizeof(std::map<WorkerId, Wish>) + 4 * (sizeof(Wish) + 48);
+  if (clocked) per_worker += sizeof(Waiter) + 64;  // and the events that came too late
+  if (clocked && options.recheck.notify)           // and room for as many wishes as were seen
+    per_worker += sizeof(Wishes) + 96 * sizeof(Wish);
   return options.workers * per_worker + options.points * sizeof(Point) + (std::uint64_t{1} << 24U);
 }
 

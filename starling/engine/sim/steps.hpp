@@ -18,6 +18,7 @@
 #include "starling/base/distribution.hpp"
 #include "starling/base/result.hpp"
 #include "starling/engine/core/ids.hpp"
+#include "starling/engine/core/mode.hpp"
 
 namespace starling::sim {
 
@@ -37,6 +38,8 @@ enum class Sampling {
 struct StepOptions {
   std::size_t workers = 1000;
   barrier::Barrier barrier = {};
+  /// Who keeps the steps, which decides what messages there are.
+  core::Mode mode = core::Mode::central;
   /// When a worker that was refused looks again, where the barrier draws others.
   barrier::Recheck recheck = barrier::Recheck::central();
   Distribution step_time = Distribution{laws::Exponential{std::chrono::milliseconds{100}}};
@@ -72,9 +75,8 @@ struct Point {
 };
 
 /// What barrier control would have sent. Where steps are central: a message for each arrival and
-/// one for each release. Where workers ask each other (a sampled barrier under a recheck policy
-/// without `arrival`): a query and an answer for each other drawn, a wish to each laggard that is
-/// to give notice, and the notices.
+/// one for each release. Where workers ask each other: a query and an answer for each other drawn,
+/// a wish to each laggard that is to give notice, and the notices.
 struct Messages {
   std::uint64_t arrivals = 0;
   std::uint64_t releases = 0;

@@ -43,11 +43,25 @@ INSTANTIATE_TEST_SUITE_P(Styles, DrawnPlot,
                          testing::Values(PlotStyle::line, PlotStyle::steps, PlotStyle::points,
                                          PlotStyle::stacked));
 
+TEST(EmptyPlot, SaysThatThereIsNothingToShow) {
+  if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
+  for (const auto style : {PlotStyle::line, PlotStyle::stacked})
+    for (const std::vector<Series>& series :
+         {std::vector<Series>{}, std::vector<Series>{{"nothing", {}}}}) {
+      Plot empty = small_plot(style);
+      empty.series = series;
+      const auto svg = draw(empty);
+      ASSERT_TRUE(svg) << svg.error().message;
+      EXPECT_NE(svg->find("nothing to show"), std::string::npos);
+    }
+}
+
 TEST(FailedPlot, SaysWhatGnuplotSaid) {
   if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
-  Plot empty = small_plot(PlotStyle::line);
-  empty.series = {{"nothing", {}}};
-  const auto svg = draw(empty);
+  Plot broken = small_plot(PlotStyle::line);
+  broken.log_x = true;
+  broken.series = {{"below zero", {{-1, 1}}}};
+  const auto svg = draw(broken);
   ASSERT_FALSE(svg);
   EXPECT_NE(svg.error().message.find("gnuplot could not draw small-plot"), std::string::npos)
       << svg.error().message;

@@ -59,6 +59,28 @@ TEST(ProtocolLevel, SimulatesAJobFile) {
   EXPECT_EQ(one["max_lag"], 1);
 }
 
+TEST(ProtocolLevel, SaysWhatIsLearnedAndOverWhatNetwork) {
+  const Folder folder;
+  const std::string line =
+      "sim --level protocol --data linear:d=5,n=200 --model linear --steps 5 --quiet --mode hybrid "
+      "--shards 2 --latency exp:1ms --held-up 10% --held-up-by exp:3ms ";
+  const Ran table = starling(folder, line);
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("\nlevel protocol: linear:d=5,n=200, linear, adam:lr=0.005, batch 32, 2 "
+                           "shards; latency exp:1ms, held up 10 % by exp:3ms\n"),
+            std::string::npos)
+      << table.out;
+  const Ran json = starling(folder, line + "--json");
+  const Json one = Json::parse(json.out)[0];
+  EXPECT_EQ(one["data"], "linear:d=5,n=200");
+  EXPECT_EQ(one["model"], "linear");
+  EXPECT_EQ(one["optimizer"], "adam:lr=0.005");
+  EXPECT_EQ(one["batch"], 32);
+  EXPECT_EQ(one["shards"], 2);
+  EXPECT_TRUE(one["network"]["bytes_per_s"].is_null());
+  EXPECT_EQ(one["network"]["held_up_by"], "exp:3ms");
+}
+
 TEST(ProtocolLevel, RefusesWhatItCannotDoBeforeItRuns) {
   const Folder folder;
   const auto refusal = [&](const std::string& call) {
@@ -66,9 +88,10 @@ TEST(ProtocolLevel, RefusesWhatItCannotDoBeforeItRuns) {
     EXPECT_EQ(ran.code, 2);
     return ran.err;
   };
-  EXPECT_NE(refusal(small + "--loss 150%").find("'150%' must be a share from 0 to 1"),
+  EXPECT_NE(refusal(small + "--loss 150%").find("'150%' must be a share from 0 to below 1"),
             std::string::npos);
-  EXPECT_NE(refusal(small + "--loss 1").find("loss=1: valid: 0 to below 1"), std::string::npos);
+  EXPECT_NE(refusal(small + "--loss 1").find("--loss: '1' must be a share from 0 to below 1"),
+            std::string::npos);
   EXPECT_NE(refusal("sim --level protocol --data linear:d=10,n=400 --model softmax")
                 .find("softmax needs 2 or more classes"),
             std::string::npos);

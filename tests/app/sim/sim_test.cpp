@@ -30,7 +30,7 @@ TEST(Sim, PrintsARowForEachBarrierInTheOrderAsked) {
   EXPECT_EQ(
       lines[0],
       "40 workers, central, steps exp:100ms, stragglers 10%:4x, 20s, recheck arrival, seeds 1 "
-      "to 3");
+      "to 3, ± a 95 % interval");
   EXPECT_TRUE(std::regex_match(lines[1], std::regex{"barrier +steps +sd +min +median +max +waiting "
                                                     "+updates/s +messages/step"}))
       << lines[1];
@@ -214,6 +214,65 @@ TEST(Sim, TakesStepTimesFromATrace) {
       "sim --workers 5 --step-time trace:trace.txt --horizon 1s --barrier asp --json --quiet");
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(Json::parse(ran.out)[0]["steps"]["mean"], 20);
+}
+
+TEST(Sim, DrawsPlotsWhereNothingHappened) {
+  if (!has_gnuplot()) GTEST_SKIP() << "gnuplot is not installed";
+  const Folder folder;
+  for (const std::string line :
+       {"sim --mode peer --barrier asp --workers 10 --horizon 1s --plots silent --quiet",
+        "sim --workers 10 --horizon 1us --learn --plots still --quiet"}) {
+    const Ran ran = starling(folder, line);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.err, "") << line;
+  }
+  EXPECT_NE(folder.read("silent/messages.svg").find("nothing to show"), std::string::npos);
+}
+
+TEST(Sim, CountsMessagesByTheModeAndSaysWhatHasNoEffect) {
+  const Folder folder;
+  const std::string line = "sim --workers 10 --barrier asp --json --recheck notify";
+  const Ran central = starling(folder, line);
+  EXPECT_NEAR(Json::parse(central.out)[0]["messages_a_step"].get<double>(), 2, 0.1);
+  EXPECT_TRUE(
+      central.err.starts_with("starling: --recheck: has no effect under asp, which draws no one\n"))
+      << central.err;
+  const Ran peer = starling(folder, line + " --mode peer --quiet");
+  EXPECT_EQ(Json::parse(peer.out)[0]["messages_a_step"], 0);
+  EXPECT_EQ(peer.err, "");
+}
+
+TEST(Sim, CountsEpochsOfTheDataThatFlagsName) {
+  const Folder folder;
+  // 800 of 1,000 rows train; 10 workers at batch 8 take 10 steps an epoch.
+  const Ran ran = starling(
+      folder, "sim --epochs 3 --data digits:n=1000 --batch 8 --workers 10 --json --barrier asp");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(Json::parse(ran.out)[0]["steps_limit"], 30);
+}
+
+TEST(Sim, SaysWhatAJobFileLeavesOpen) {
+  const Folder folder;
+  folder.write("job.toml", "workers = 4\nuntil = \"accuracy>=0.9\"\n");
+  const Ran open = starling(folder, "sim job.toml --quiet");
+  ASSERT_EQ(open.code, 0) << open.err;
+  EXPECT_EQ(lines_of(open.out)[1],
+            "steps exp:100ms, for the job has no delay; ends at 40s, for the job has no seconds; "
+            "until is not simulated");
+  const Ran told = starling(folder, "sim job.toml --quiet --delay exp:20ms --horizon 2");
+  ASSERT_EQ(told.code, 0) << told.err;
+  EXPECT_EQ(lines_of(told.out)[1], "until is not simulated");
+}
+
+TEST(Sim, AsJsonHasTheFiguresOfEachRun) {
+  const Folder folder;
+  const Ran ran = starling(folder, small + "--json --learn --csv a.csv --barrier pbsp:beta=3");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const Json& run : Json::parse(ran.out)[0]["runs"]) {
+    EXPECT_GT(run["draws"], run["passes"]);
+    EXPECT_NEAR(run["updates_per_s"].get<double>(), run["updates"].get<double>() / 20, 1e-9);
+  }
+  EXPECT_NE(lines_of(folder.read("a.csv"))[0].find(",normalised_error"), std::string::npos);
 }
 
 }  // namespace

@@ -28,13 +28,13 @@ bool holds(const std::string& text, const std::string& part) {
 TEST(Twin, ComparesALiveRunWithItsSimulationsAndWritesNoFiles) {
   const Folder folder;
   folder.write("job.toml", job);
-  const Ran ran = starling(folder, "twin job.toml --seeds 20 --json --quiet");
+  const Ran ran = starling(folder, "twin job.toml --seeds 100 --json --quiet");
   EXPECT_EQ(ran.err, "");
   const Json json = Json::parse(ran.out);
   EXPECT_EQ(json["mode"], "peer");
   EXPECT_EQ(json["barrier"], "asp");
   EXPECT_EQ(json["workers"], 8);
-  EXPECT_EQ(json["seeds"], 20);
+  EXPECT_EQ(json["seeds"], 100);
   EXPECT_GE(json["live_s"], 1.0);
   EXPECT_GT(json["overhead_s"], 0.0);
   bool inside = true;
@@ -59,7 +59,7 @@ TEST(Twin, ComparesALiveRunWithItsSimulationsAndWritesNoFiles) {
 TEST(Twin, FailsWhereTheLiveRunIsNotAsSimulated) {
   const Folder folder;
   folder.write("job.toml", job);
-  const Ran ran = starling(folder, "twin job.toml --delay const:1us --seeds 5 --quiet");
+  const Ran ran = starling(folder, "twin job.toml --delay const:1us --seeds 100 --quiet");
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_TRUE(holds(ran.out, "asp, 8 workers, peer, delay const:1us: ")) << ran.out;
   EXPECT_TRUE(holds(ran.out, "NO\n")) << ran.out;
@@ -70,11 +70,30 @@ TEST(Twin, ComparesTheTimeOfAJobThatMakesAllItsSteps) {
   const Folder folder;
   folder.write("job.toml", job);
   const Ran ran =
-      starling(folder, "twin job.toml --seconds 1h --steps 10 --seeds 5 --json --quiet");
+      starling(folder, "twin job.toml --seconds 1h --steps 10 --seeds 100 --json --quiet");
   const Json json = Json::parse(ran.out);
   EXPECT_EQ(json["completed"], true);
   EXPECT_EQ(json["figures"].size(), 3U);
   EXPECT_EQ(json["figures"]["elapsed_s"]["live"], json["live_s"]);
+}
+
+/// Every flag that twin has, in two jobs: some exclude each other.
+TEST(Twin, TakesEveryFlagOfAJob) {
+  const std::string common =
+      "twin --delay exp:10ms --seconds 0.3 --quiet --json --data linear:d=3,n=200 --seed 3 --model "
+      "linear --dtype float64 --optimizer sgd:lr=0.01 --l2 1e-4 --clip value:1 --schedule constant "
+      "--batch 4 --steps 100000 --until mse<=1e-12 --workers 4 --mode central --shards 2 --barrier "
+      "pbsp:beta=1 --recheck arrival --straggler 1:2x --threads 2 --attempts 2 --eval-every 50 "
+      "--seeds 100 ";
+  for (const std::string one :
+       {"--holdout 0.3", "--split 100", "--test linear:d=3,n=50 --epochs 1000"}) {
+    const Folder folder;
+    const Ran ran = starling(folder, common + one);
+    EXPECT_EQ(ran.err, "") << one;
+    ASSERT_TRUE(Json::accept(ran.out)) << one;
+    EXPECT_EQ(Json::parse(ran.out)["recheck"], "arrival");
+    EXPECT_EQ(Json::parse(ran.out)["straggler"], Json{"1:2x"});
+  }
 }
 
 TEST(Twin, RefusesWhatHasNoTwin) {

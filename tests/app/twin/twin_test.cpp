@@ -135,7 +135,7 @@ TEST(Report, SaysWhichFigureIsNotAsSimulated) {
   twins.compared = compare(twins.live, std::span{&simulated, 1}, false);
   EXPECT_FALSE(agree(twins));
   const std::string table = twin_table(twins);
-  EXPECT_NE(table.find("bsp, 3 workers, central, delay exp:100ms: 1.5 s live, 1 simulations"),
+  EXPECT_NE(table.find("bsp, 3 workers, central, delay exp:100ms: 1.5 s live, 1 simulation\n"),
             std::string::npos)
       << table;
   EXPECT_NE(table.find("1 of 6 figures of the live run are not as simulated"), std::string::npos)

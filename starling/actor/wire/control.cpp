@@ -1,0 +1,132 @@
+#include "starling/actor/wire/control.hpp"
+
+#include "starling/actor/wire/framing.hpp"
+#include "starling/actor/wire/letters.hpp"
+
+namespace starling::core {
+
+template <class A>
+void serialize(A& archive, MemberRecord& m) {
+  auto state = static_cast<std::uint8_t>(m.state);
+  archive(m.id, m.address, m.name, m.workers, m.incarnation, state);
+  if (state > static_cast<std::uint8_t>(MemberState::left))
+    throw wire::DecodeError{"holds a member in no known state"};
+  m.state = static_cast<MemberState>(state);
+}
+template <class A>
+void serialize(A& archive, MemberUpdate& m) {
+  archive(m.record, m.by);
+}
+template <class A>
+void serialize(A& archive, Ping& m) {
+  archive(m.to, m.sequence);
+}
+template <class A>
+void serialize(A& archive, PingAck& m) {
+  archive(m.sequence);
+}
+template <class A>
+void serialize(A& archive, PingRequest& m) {
+  archive(m.target, m.sequence);
+}
+template <class A>
+void serialize(A& archive, PingNack& m) {
+  archive(m.sequence);
+}
+template <class A>
+void serialize(A& archive, Digest& m) {
+  archive(m.buckets, m.answer);
+}
+template <class A>
+void serialize(A& archive, Records& m) {
+  archive(m.records);
+}
+template <class A>
+void serialize(A& archive, MembershipMessage& m) {
+  archive(m.from, m.body, m.updates);
+}
+
+}  // namespace starling::core
+
+namespace starling::wire {
+
+template <class A>
+void serialize(A& archive, SubmitJob& m) {
+  archive(m.job, m.settings);
+}
+template <class A>
+void serialize(A& archive, PrepareJob& m) {
+  archive(m.job, m.settings);
+}
+template <class A>
+void serialize(A& archive, StartJob& m) {
+  archive(m.job, m.first);
+}
+template <class A>
+void serialize(A& archive, AskJob& m) {
+  archive(m.job);
+}
+template <class A>
+void serialize(A& archive, ReadRanges& m) {
+  archive(m.job, m.from);
+}
+template <class A>
+void serialize(A& archive, StopJob& m) {
+  archive(m.job);
+}
+template <class A>
+void serialize(A& archive, CloseJob& m) {
+  archive(m.job);
+}
+template <class A>
+void serialize(A& archive, Refused& m) {
+  archive(m.why);
+}
+template <class A>
+void serialize(A& archive, JobPrepared& m) {
+  archive(m.fingerprint, m.ranges);
+}
+template <class A>
+void serialize(A& archive, MemberStatus& m) {
+  archive(m.member, m.life, m.state, m.why, m.step, m.samples, m.waited_ns, m.loss_sum, m.losses,
+          m.draws, m.passes);
+}
+template <class A>
+void serialize(A& archive, JobStatus& m) {
+  archive(m.job, m.settings, m.here, m.configuration);
+}
+template <class A>
+void serialize(A& archive, NodeStatus& m) {
+  archive(m.self, m.others, m.jobs);
+}
+template <class A>
+void serialize(A& archive, JobFacts& m) {
+  archive(m.settings, m.workers, m.configuration);
+}
+template <class A>
+void serialize(A& archive, Ranges& m) {
+  archive(m.states, m.next);
+}
+template <class A>
+void serialize(A& archive, Request& m) {
+  archive(m.number, m.body);
+}
+template <class A>
+void serialize(A& archive, Reply& m) {
+  archive(m.number, m.body);
+}
+template <class A>
+void serialize(A& archive, ControlMessage& m) {
+  archive(m.from, m.address, m.body);
+}
+
+Frame encode(const ControlMessage& message) {
+  return encode_as(Kind::control, [&](Encoder& encoder) { encoder(message); });
+}
+
+Result<ControlMessage> decode_control(const FrameView& frame) {
+  return decode_as<ControlMessage>(
+      frame, Kind::control, [](Decoder& decoder, ControlMessage& message) { decoder(message); });
+}
+
+}  // namespace starling::wire

@@ -1,0 +1,129 @@
+/// What nodes, and those who use them, say to one another beside the packets of jobs: membership,
+/// and requests with their replies.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/actor/wire/frame.hpp"
+#include "starling/engine/core/configuration.hpp"
+#include "starling/engine/core/membership_message.hpp"
+
+namespace starling::wire {
+
+/// Keys and values as in a job file.
+using JobSettings = std::vector<std::pair<std::string, std::string>>;
+
+// --- requests -----------------------------------------------------------------------------------
+// Each may be repeated without harm.
+
+/// Start a job on all nodes. The client draws its name.
+struct SubmitJob {
+  JobId job = 0;
+  JobSettings settings;
+};
+/// Make ready for a job: read its data.
+struct PrepareJob {
+  JobId job = 0;
+  JobSettings settings;
+};
+/// Found a prepared job with these members, some of whom are yours.
+struct StartJob {
+  JobId job = 0;
+  core::ConfigurationPtr first;
+};
+/// What do you know, run, and how far is it?
+struct AskStatus {};
+/// What is needed to join a job.
+struct AskJob {
+  JobId job = 0;
+};
+/// Ranges that members with you are primary of, from number `from` on; as many as one reply holds.
+struct ReadRanges {
+  JobId job = 0;
+  core::RangeId from = 0;
+};
+/// Workers end at the end of their step.
+struct StopJob {
+  JobId job = 0;
+};
+/// Nobody needs the job's model any more.
+struct CloseJob {
+  JobId job = 0;
+};
+using RequestBody =
+    std::variant<SubmitJob, PrepareJob, StartJob, AskStatus, AskJob, ReadRanges, StopJob, CloseJob>;
+
+// --- replies ------------------------------------------------------------------------------------
+
+struct Refused {
+  std::string why;
+};
+struct Done {};
+struct JobPrepared {
+  /// Of the data: nodes that differ cannot train together.
+  std::uint64_t fingerprint = 0;
+  std::uint32_t ranges = 0;
+};
+/// How one member of a job stands; see actor::MemberReport.
+struct MemberStatus {
+  core::WorkerId member = 0;
+  core::Incarnation life = 0;
+  std::uint8_t state = 0;
+  std::string why;
+  core::Step step = 0;
+  std::uint64_t samples = 0;
+  std::int64_t waited_ns = 0;
+  double loss_sum = 0;
+  std::uint64_t losses = 0;
+  std::uint64_t draws = 0;
+  std::uint64_t passes = 0;
+};
+struct JobStatus {
+  JobId job = 0;
+  JobSettings settings;
+  std::vector<MemberStatus> here;
+  core::ConfigurationPtr configuration;
+};
+struct NodeStatus {
+  core::MemberRecord self;
+  std::vector<core::MemberRecord> others;
+  std::vector<JobStatus> jobs;
+};
+struct JobFacts {
+  JobSettings settings;
+  /// Of the founders.
+  std::uint32_t workers = 0;
+  core::ConfigurationPtr configuration;
+};
+struct Ranges {
+  std::vector<core::RangeState> states;
+  /// Ask again from here; 0: there are no more.
+  core::RangeId next = 0;
+};
+using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges>;
+
+/// `number` is the asker's, and comes back with the reply.
+struct Request {
+  std::uint64_t number = 0;
+  RequestBody body;
+};
+struct Reply {
+  std::uint64_t number = 0;
+  ReplyBody body;
+};
+
+struct ControlMessage {
+  /// 0 where the sender is no node.
+  NodeId from = 0;
+  /// Where it is reached.
+  std::string address;
+  std::variant<core::MembershipMessage, Request, Reply> body;
+};
+
+[[nodiscard]] Frame encode(const ControlMessage& message);
+[[nodiscard]] Result<ControlMessage> decode_control(const FrameView& frame);
+
+}  // namespace starling::wire

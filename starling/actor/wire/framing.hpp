@@ -1,0 +1,48 @@
+/// The prefix of every frame, and what reads behind it. Internal to the wire.
+#pragma once
+
+#include <array>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "starling/actor/wire/frame.hpp"
+
+namespace starling::wire {
+
+inline constexpr std::array magic{std::byte{'S'}, std::byte{'t'}};
+inline constexpr std::size_t prefix_size = magic.size() + 2;
+
+/// A frame with what `write` puts into it.
+template <class Write>
+Frame encode_as(Kind kind, Write write) {
+  Frame frame;
+  frame.head.reserve(128);
+  Encoder encoder{frame.head};
+  encoder.put(magic.data(), magic.size());
+  encoder(version, static_cast<std::uint8_t>(kind));
+  write(encoder);
+  frame.body = std::move(encoder.attachments());
+  return frame;
+}
+
+/// What `read` makes of a frame of this kind.
+template <class M, class Read>
+Result<M> decode_as(const FrameView& frame, Kind kind, Read read) {
+  const auto found = kind_of(frame);
+  if (!found) return found.error();
+  if (*found != kind) return Error{"a frame is of another kind than is valid here"};
+  try {
+    Decoder decoder{frame.head.subspan(prefix_size), frame.body};
+    M message;
+    read(decoder, message);
+    decoder.finish();
+    return message;
+  } catch (const DecodeError& fault) {
+    return Error{std::string{"a frame "} + fault.what()};
+  } catch (const std::bad_alloc&) {
+    return Error{"a frame needs more memory than there is"};
+  }
+}
+
+}  // namespace starling::wire

@@ -1,0 +1,28 @@
+/// What the program does with a cluster, one function a command; see commands.hpp.
+#pragma once
+
+#include <string>
+
+#include "starling/app/contents.hpp"
+#include "starling/app/keys.hpp"
+#include "starling/app/settings.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+[[nodiscard]] const std::vector<KeyForm>& node_keys();
+/// Those of a job, and where it is submitted to.
+[[nodiscard]] const std::vector<KeyForm>& submit_keys();
+[[nodiscard]] const std::vector<KeyForm>& status_keys();
+
+/// Runs a node until a signal: then it hands over what it owns, and leaves.
+[[nodiscard]] Result<int> node_command(const Contents& contents, const Settings& settings);
+
+/// Has a cluster's nodes train, follows them, and ends with the model, as train does.
+[[nodiscard]] Result<int> submit_command(const Contents& contents, const Settings& settings,
+                                         const std::string& job_file);
+
+/// The nodes and jobs that a node knows.
+[[nodiscard]] Result<int> status_command(const Settings& settings);
+
+}  // namespace starling::app

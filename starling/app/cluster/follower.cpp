@@ -1,0 +1,136 @@
+#include "starling/app/cluster/follower.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "starling/actor/types.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto patience = 2s;
+
+bool is_done(const wire::MemberStatus& member) {
+  return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::done);
+}
+
+}  // namespace
+
+Result<JobNews> Follower::look() {
+  const auto asked = addresses_;
+  bool heard = false;
+  for (const std::string& address : asked) {
+    const auto status = client_.ask_for<wire::NodeStatus>(address, wire::AskStatus{}, patience);
+    if (!status) {
+      if (addresses_.size() > 1) addresses_.erase(address);
+      continue;
+    }
+    heard = true;
+    for (const auto& other : status->others) {
+      if (core::is_live(other.state))
+        addresses_.insert(other.address);
+      else
+        addresses_.erase(other.address);
+    }
+    for (const auto& job : status->jobs)
+      if (job.job == job_) hear(job);
+  }
+  if (!heard) return Error{"no node of the job answers any more"};
+  return news();
+}
+
+void Follower::hear(const wire::JobStatus& status) {
+  if (status.configuration &&
+      (!configuration_ || status.configuration->epoch > configuration_->epoch))
+    configuration_ = status.configuration;
+  for (const auto& member : status.here) {
+    const auto known = members_.find(member.member);
+    if (known == members_.end() || known->second.life <= member.life ||
+        (configuration_ && configuration_->contains(member.member, member.life)))
+      members_[member.member] = member;
+  }
+}
+
+JobNews Follower::news() {
+  JobNews news;
+  live::Progress& progress = news.progress;
+  progress.elapsed = std::chrono::steady_clock::now() - began_;
+  std::vector<core::Step> steps;
+  core::Time waited{};
+  std::uint64_t losses = 0;
+  double loss_sum = 0;
+  bool all_done = configuration_ != nullptr;
+  for (const auto& [id, member] : members_) {
+    using State = actor::MemberReport::State;
+    if (member.state == static_cast<std::uint8_t>(State::failed) && news.failure.empty())
+      news.failure = member.why.empty() ? "a member has failed" : member.why;
+    progress.updates += member.step;
+    progress.draws += member.draws;
+    progress.passes += member.passes;
+    losses += member.losses;
+    loss_sum += member.loss_sum;
+  }
+  if (configuration_)
+    for (const core::Member& member : configuration_->members) {
+      if (!member.works) continue;
+      const auto known = members_.find(member.id);
+      const bool is_known = known != members_.end() && known->second.life == member.life;
+      all_done = all_done && is_known && is_done(known->second);
+      if (!is_known) continue;
+      steps.push_back(known->second.step);
+      waited += core::Time{known->second.waited_ns};
+    }
+  if (!steps.empty()) {
+    std::ranges::sort(steps);
+    progress.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
+    max_lag_ = std::max(max_lag_, steps.back() - steps.front());
+    progress.waiting_share = std::chrono::duration<double>(waited).count() /
+                             (std::chrono::duration<double>(progress.elapsed).count() *
+                              static_cast<double>(steps.size()));
+  }
+  progress.max_lag = max_lag_;
+  if (losses > losses_) loss_ = (loss_sum - loss_sum_) / static_cast<double>(losses - losses_);
+  losses_ = losses;
+  loss_sum_ = loss_sum;
+  progress.loss = loss_;
+  news.done = all_done && !steps.empty();
+  return news;
+}
+
+void Follower::stop() {
+  for (const std::string& address : addresses_)
+    (void)client_.ask(address, wire::StopJob{job_}, patience);
+}
+
+Result<std::vector<core::RangeState>> Follower::fetch(std::size_t ranges) {
+  std::map<core::RangeId, core::RangeState> found;
+  // Ranges may be on their way from one owner to another.
+  const auto give_up = std::chrono::steady_clock::now() + 10s;
+  while (found.size() < ranges && std::chrono::steady_clock::now() < give_up) {
+    if (!found.empty()) std::this_thread::sleep_for(100ms);
+    for (const std::string& address : addresses_) {
+      core::RangeId from = 0;
+      do {
+        auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from}, patience);
+        if (!some) break;
+        for (auto& state : some->states) found[state.range] = std::move(state);
+        from = some->next;
+      } while (from != 0);
+    }
+  }
+  std::vector<core::RangeState> all;
+  for (auto& [range, state] : found) all.push_back(std::move(state));
+  for (std::size_t range = 0; range < ranges; ++range)
+    if (range >= all.size() || all[range].range != range)
+      return Error{"range " + std::to_string(range) + " of the model: no node has it"};
+  return all;
+}
+
+void Follower::close() {
+  for (const std::string& address : addresses_)
+    (void)client_.ask(address, wire::CloseJob{job_}, patience);
+}
+
+}  // namespace starling::app

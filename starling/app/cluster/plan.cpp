@@ -1,0 +1,75 @@
+#include "starling/app/cluster/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "starling/app/keys.hpp"
+#include "starling/app/prepare.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Keys of whoever submits a job: nodes write no files and show nothing.
+constexpr std::array<std::string_view, 4> own_keys{"save", "metrics", "json", "quiet"};
+/// What a job on several nodes does not do yet.
+constexpr std::array<std::string_view, 4> missing_keys{"checkpoint", "checkpoint-every", "resume",
+                                                       "until"};
+
+bool is_one_of(std::string_view key, auto keys) { return std::ranges::count(keys, key) > 0; }
+
+class TrainingPlan final : public live::JobPlan {
+ public:
+  explicit TrainingPlan(Prepared ready)
+      : ready_(std::move(ready)), fingerprint_(app::fingerprint(ready_.data.train)) {}
+
+  [[nodiscard]] const live::JobOptions& options() const override {
+    return ready_.running.options.job;
+  }
+  [[nodiscard]] std::size_t ranges() const override {
+    return ready_.model->layout(options()).ranges.size();
+  }
+  [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
+  [[nodiscard]] Result<std::unique_ptr<live::Site>> make_site(
+      live::SiteOptions site) const override {
+    return ready_.model->make_site(ready_.data.train, ready_.running.options, std::move(site));
+  }
+
+ private:
+  Prepared ready_;
+  std::uint64_t fingerprint_;
+};
+
+}  // namespace
+
+wire::JobSettings to_wire(const Settings& settings) {
+  wire::JobSettings all;
+  for (const Setting& setting : settings)
+    if (!is_one_of(setting.key, own_keys)) all.emplace_back(setting.key, setting.text);
+  return all;
+}
+
+Result<void> check_submission(const Settings& settings) {
+  for (const Setting& setting : settings)
+    if (is_one_of(setting.key, missing_keys))
+      return Error{setting.place + ": is not there yet for jobs on several nodes; valid: train"};
+  return {};
+}
+
+live::PlanMaker plan_maker(const Contents& contents) {
+  return [&contents](
+             const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
+    Settings settings;
+    for (const auto& [key, text] : told) {
+      if (is_one_of(key, own_keys) || is_one_of(key, missing_keys) || find_key(key) == nullptr)
+        return Error{"'" + key + "': is nothing that a node can be told of a job"};
+      settings.push_back({key, text, "--" + key});
+    }
+    settings.push_back({"quiet", "true", "--quiet"});
+    auto ready = prepare(contents, settings, "");
+    if (!ready) return std::move(ready).error();
+    return std::shared_ptr<const live::JobPlan>{std::make_shared<TrainingPlan>(*std::move(ready))};
+  };
+}
+
+}  // namespace starling::app

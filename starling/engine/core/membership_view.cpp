@@ -1,0 +1,183 @@
+// What a member knows of others, and what becomes of what it hears of them.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "starling/engine/core/membership.hpp"
+
+namespace starling::core {
+
+bool Membership::is_sane(const MemberRecord& record) const {
+  return record.id != 0 && !record.address.empty() && record.address.size() <= options_.text_max &&
+         record.name.size() <= options_.text_max && record.workers <= options_.workers_max &&
+         record.state <= MemberState::left;
+}
+
+void Membership::learn(const MembershipContext& context, const MemberUpdate& update,
+                       Source source) {
+  if (!is_sane(update.record)) return;
+  MemberRecord record = update.record;
+  if (record.id == self_.id) return learn_of_self(record);
+  MemberEntry* known = members_.find(record.id);
+  bool replaced = false;
+  if (known == nullptr) {
+    known = admit(context, record);
+    if (known == nullptr) return;
+    // Nobody else is at this address: it is what was here before.
+    replaced = record.address == self_.address;
+    if (replaced) record.state = MemberState::dead;
+  }
+  const MemberRecord& before = known->record;
+  if (record.incarnation < before.incarnation ||
+      record.incarnation - before.incarnation > incarnation_jump_max)
+    return;
+  // Each side of a cut has declared the other dead. It may still say otherwise.
+  if (source == Source::sync && record.state == MemberState::dead && !replaced &&
+      is_live(before.state))
+    record.state = MemberState::suspect;
+  if (record.incarnation > before.incarnation || record.state > before.state)
+    adopt(context, *known, std::move(record), update.by);
+  else if (record.state == MemberState::suspect && before.state == MemberState::suspect)
+    confirm(*known, update.by);
+}
+
+/// A member that was not known; nullptr where there is no reason or no room to know it.
+MemberEntry* Membership::admit(const MembershipContext& context, const MemberRecord& record) {
+  if (!is_live(record.state) || record.incarnation > incarnation_jump_max) return nullptr;
+  if (members_.size() >= options_.members_max) {
+    if (graves_.empty()) return nullptr;
+    forget(graves_.begin()->second);
+  }
+  MemberEntry& entry = members_.insert(record);
+  MemberRecord alive = record;
+  alive.state = MemberState::alive;
+  members_.update(entry, std::move(alive));
+  // What a door tells a new member, the others know.
+  if (joined_) spread(record.id);
+  context.out.push_back(MemberChanged{entry.record});
+  return &entry;
+}
+
+void Membership::learn_of_self(const MemberRecord& record) {
+  if (self_.state == MemberState::left || record == self_) return;
+  if (record.incarnation < self_.incarnation ||
+      record.incarnation - self_.incarnation > incarnation_jump_max)
+    return;
+  ++counts_.refutations;
+  if (record.state != MemberState::alive) ail(1);
+  renew(record.incarnation);
+}
+
+/// Speaks above all that is said of this member.
+void Membership::renew(std::uint64_t above) {
+  constexpr auto last = std::numeric_limits<std::uint64_t>::max();
+  self_.incarnation = above == last ? last : above + 1;
+  spread(self_.id);
+}
+
+void Membership::adopt(const MembershipContext& context, MemberEntry& entry, MemberRecord record,
+                       MemberId by) {
+  const MemberRecord before = entry.record;
+  if (record.incarnation == before.incarnation) {
+    // Only the member itself says what it is, and with a new incarnation.
+    const MemberState state = record.state;
+    record = before;
+    record.state = state;
+  }
+  if (before.state == MemberState::suspect) suspicions_.erase({entry.deadline, before.id});
+  if (!is_live(before.state)) graves_.erase({entry.since, before.id});
+  entry.since = now_;
+  entry.by = by;
+  entry.accusers.clear();
+  members_.update(entry, std::move(record));
+  if (entry.record.state == MemberState::suspect) {
+    entry.accusers.push_back(by);
+    entry.deadline = now_ + patience(entry);
+    suspicions_.insert({entry.deadline, before.id});
+  } else if (!is_live(entry.record.state)) {
+    graves_.insert({entry.since, before.id});
+  }
+  spread(before.id);
+  // An incarnation alone is of no interest to anyone else.
+  MemberRecord same = entry.record;
+  same.incarnation = before.incarnation;
+  if (same != before) context.out.push_back(MemberChanged{entry.record});
+}
+
+void Membership::confirm(MemberEntry& entry, MemberId by) {
+  if (entry.accusers.size() > options_.confirmations ||
+      std::ranges::find(entry.accusers, by) != entry.accusers.end())
+    return;
+  entry.accusers.push_back(by);
+  entry.by = by;
+  suspicions_.erase({entry.deadline, entry.record.id});
+  entry.deadline = std::max(now_, entry.since + patience(entry));
+  suspicions_.insert({entry.deadline, entry.record.id});
+  spread(entry.record.id);
+}
+
+bool Membership::accused(const MemberEntry& entry) const {
+  return std::ranges::find(entry.accusers, self_.id) != entry.accusers.end();
+}
+
+/// How long a suspicion lasts: Lifeguard's logarithm between the longest time, where nobody else
+/// suspects, and the shortest; a member that doubts itself waits longer.
+Time Membership::patience(const MemberEntry& entry) const {
+  const auto members = static_cast<double>(members_.live().size() + 1);
+  const double least = options_.suspicion_intervals * std::max(1.0, std::log10(members)) *
+                       static_cast<double>(options_.probe_every.count()) * (1 + health_);
+  const double most = options_.suspicion_max * least;
+  // Those that could confirm: neither this member nor the suspect.
+  const double could = std::min(static_cast<double>(options_.confirmations), members - 2);
+  double wait = least;
+  if (could >= 1) {
+    const auto have = static_cast<double>(entry.accusers.size() - 1);
+    wait = std::max(least, most - (most - least) * std::log(have + 1) / std::log(could + 1));
+  }
+  return Time{static_cast<Time::rep>(wait)};
+}
+
+void Membership::suspect(const MembershipContext& context, MemberId id) {
+  MemberUpdate update{members_.find(id)->record, self_.id};
+  if (update.record.state == MemberState::alive) ++counts_.suspicions;
+  update.record.state = MemberState::suspect;
+  learn(context, update, Source::gossip);
+}
+
+void Membership::judge(const MembershipContext& context) {
+  while (!suspicions_.empty() && suspicions_.begin()->first <= now_) {
+    const MemberId id = suspicions_.begin()->second;
+    suspicions_.erase(suspicions_.begin());
+    MemberEntry& entry = *members_.find(id);
+    // Meanwhile this member may have come to doubt itself.
+    entry.deadline = entry.since + patience(entry);
+    if (entry.deadline > now_) {
+      suspicions_.insert({entry.deadline, id});
+      continue;
+    }
+    ++counts_.deaths;
+    MemberRecord record = entry.record;
+    record.state = MemberState::dead;
+    adopt(context, entry, std::move(record), self_.id);
+  }
+}
+
+void Membership::forget(MemberId id) {
+  graves_.erase({members_.find(id)->since, id});
+  news_.remove(id);
+  members_.erase(id);
+}
+
+void Membership::forget_old() {
+  while (!graves_.empty() && graves_.begin()->first + options_.dead_for <= now_)
+    forget(graves_.begin()->second);
+}
+
+void Membership::spread(MemberId id) {
+  if (news_.empty()) gossip_at_ = std::max(gossip_at_, now_);
+  news_.put(id);
+}
+
+void Membership::ail(unsigned by) { health_ = std::min(health_ + by, options_.health_max); }
+
+}  // namespace starling::core

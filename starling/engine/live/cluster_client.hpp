@@ -1,0 +1,43 @@
+/// Asks the nodes of a cluster, from outside: submits jobs, follows them, fetches their models.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "starling/actor/wire/control.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::live {
+
+/// Blocking; one thread at a time.
+class ClusterClient {
+ public:
+  /// Listens for replies at `listen`, `tcp://HOST:PORT`.
+  static Result<std::unique_ptr<ClusterClient>> open(const std::string& listen);
+  ~ClusterClient();
+
+  ClusterClient(const ClusterClient&) = delete;
+  ClusterClient& operator=(const ClusterClient&) = delete;
+
+  /// Asks the node at `address` again and again until it answers. A refusal is an Error.
+  [[nodiscard]] Result<wire::ReplyBody> ask(const std::string& address, wire::RequestBody body,
+                                            std::chrono::milliseconds within);
+  /// The same, for a reply of kind R.
+  template <class R>
+  [[nodiscard]] Result<R> ask_for(const std::string& address, wire::RequestBody body,
+                                  std::chrono::milliseconds within) {
+    auto reply = ask(address, std::move(body), within);
+    if (!reply) return std::move(reply).error();
+    if (auto* wanted = std::get_if<R>(&*reply)) return std::move(*wanted);
+    return Error{"the node at " + address + " gave an answer to another question"};
+  }
+
+ private:
+  class Inbox;
+  explicit ClusterClient(std::unique_ptr<Inbox> inbox);
+  std::unique_ptr<Inbox> inbox_;
+};
+
+}  // namespace starling::live

@@ -1,0 +1,170 @@
+/// One job on one node: its site, and where its other members are. Internal to the cluster's node.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "starling/actor/wire/transport.hpp"
+#include "starling/engine/live/cluster_node.hpp"
+#include "starling/engine/live/roles.hpp"
+
+namespace starling::live {
+
+/// Thread-safe.
+class ClusterJob {
+ public:
+  /// Takes a frame to a node.
+  using Carry = std::function<void(wire::NodeId node, wire::Lane lane, wire::Frame frame)>;
+
+  ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings,
+             std::shared_ptr<const JobPlan> plan, Carry carry)
+      : id_(id),
+        node_(node),
+        settings_(std::move(settings)),
+        plan_(std::move(plan)),
+        carry_(std::move(carry)) {}
+
+  /// Requires: called once, before anything else. `now`: the first configuration where the job is
+  /// `founded`, else one of it.
+  Result<void> begin(const core::ConfigurationPtr& now, bool founded) {
+    learn_routes(*now);
+    SiteOptions options;
+    for (const core::Member& member : now->members)
+      if (!member.works && !member.owns) options.coordinator = member.id;
+    options.send = [this](const core::Envelope& envelope) { send(envelope); };
+    auto site = plan_->make_site(std::move(options));
+    if (!site) return std::move(site).error();
+    {
+      const std::lock_guard lock{mutex_};
+      site_ = *std::move(site);
+      configuration_ = now;
+    }
+    if (!founded) return {};
+    std::vector<core::Member> here;
+    for (const core::Member& member : now->members)
+      if (member.node == node_) here.push_back(member);
+    site_->found(here, now);
+    return {};
+  }
+
+  /// Members of this node ask to be taken in, in a life that is drawn at random.
+  void join(core::Incarnation life) {
+    const auto now = configuration();
+    for (const core::Member& member : newcomers(plan_->options().mode, *now, node_, life)) {
+      std::vector<core::WorkerId> doors;
+      for (const core::Member& other : now->members)
+        if (other.node != node_) doors.push_back(other.id);
+      site_->join(member, doors);
+    }
+  }
+
+  /// A packet of this job has come from `node`.
+  void deliver(wire::NodeId node, core::Envelope envelope) {
+    Site* site = nullptr;
+    {
+      const std::lock_guard lock{mutex_};
+      routes_[envelope.from] = node;
+      site = site_.get();
+    }
+    if (site != nullptr) site->deliver(std::move(envelope));
+  }
+
+  /// Tells members here which of the others are dead, as far as `lives(node)` knows.
+  template <class Lives>
+  void judge(Lives lives) {
+    const auto now = refresh();
+    for (const core::Member& member : now->members) {
+      const std::optional<bool> alive = lives(member.node);
+      if (member.node != node_ && alive) site_->judge({member.id, member.life, !*alive});
+    }
+  }
+
+  /// The latest configuration that is known here.
+  core::ConfigurationPtr refresh() {
+    auto latest = site_->configuration();
+    const std::lock_guard lock{mutex_};
+    if (latest && latest->epoch > configuration_->epoch) {
+      configuration_ = std::move(latest);
+      for (const core::Member& member : configuration_->members) routes_[member.id] = member.node;
+    }
+    return configuration_;
+  }
+
+  [[nodiscard]] core::ConfigurationPtr configuration() {
+    const std::lock_guard lock{mutex_};
+    return configuration_;
+  }
+
+  [[nodiscard]] wire::JobStatus status() {
+    wire::JobStatus status{id_, settings_, {}, refresh()};
+    for (const auto& report : site_->reports())
+      status.here.push_back({report.member, report.life, static_cast<std::uint8_t>(report.state),
+                             report.why, report.worker.step, report.worker.samples,
+                             report.worker.waited.count(), report.worker.loss_sum,
+                             report.worker.losses, report.worker.draws, report.worker.passes});
+    return status;
+  }
+
+  /// Ranges that members here are primary of, from number `from` on, up to some MiB.
+  [[nodiscard]] wire::Ranges read(core::RangeId from) {
+    constexpr std::size_t bytes_max = std::size_t{4} << 20U;
+    wire::Ranges reply;
+    std::size_t bytes = 0;
+    auto all = site_->ranges();
+    std::ranges::sort(all, {}, &core::RangeState::range);
+    for (auto& state : all) {
+      if (state.range < from) continue;
+      if (bytes >= bytes_max) {
+        reply.next = state.range;
+        break;
+      }
+      state.slots = {};
+      bytes += state.value.bytes().size();
+      reply.states.push_back(std::move(state));
+    }
+    return reply;
+  }
+
+  [[nodiscard]] Site& site() noexcept { return *site_; }
+  [[nodiscard]] const JobPlan& plan() const noexcept { return *plan_; }
+  [[nodiscard]] const wire::JobSettings& settings() const noexcept { return settings_; }
+  [[nodiscard]] wire::JobId id() const noexcept { return id_; }
+
+ private:
+  void learn_routes(const core::Configuration& now) {
+    const std::lock_guard lock{mutex_};
+    for (const core::Member& member : now.members) routes_[member.id] = member.node;
+  }
+
+  void send(const core::Envelope& envelope) {
+    wire::NodeId node = 0;
+    {
+      const std::lock_guard lock{mutex_};
+      const auto route = routes_.find(envelope.to);
+      if (route == routes_.end()) return;
+      node = route->second;
+    }
+    wire::Frame frame = wire::encode(id_, node_, envelope);
+    const auto lane = frame.body.empty() ? wire::Lane::control : wire::Lane::data;
+    carry_(node, lane, std::move(frame));
+  }
+
+  const wire::JobId id_;
+  const wire::NodeId node_;
+  const wire::JobSettings settings_;
+  const std::shared_ptr<const JobPlan> plan_;
+  const Carry carry_;
+
+  std::mutex mutex_;
+  std::map<core::WorkerId, wire::NodeId> routes_;
+  core::ConfigurationPtr configuration_;
+  /// Set once, by begin(). Last: its members send until they have ended.
+  std::unique_ptr<Site> site_;
+};
+
+}  // namespace starling::live

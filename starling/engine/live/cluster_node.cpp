@@ -1,0 +1,566 @@
+#include "starling/engine/live/cluster_node.hpp"
+
+#include <atomic>
+#include <future>
+#include <map>
+#include <random>
+#include <set>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "starling/engine/core/membership.hpp"
+#include "starling/engine/live/cluster_job.hpp"
+#include "starling/engine/live/event_loop.hpp"
+
+namespace starling::live {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::JobId;
+using wire::NodeId;
+
+/// A request is repeated after this time, and given up after that.
+constexpr auto ask_again = 500ms;
+constexpr auto sweep_every = 250ms;
+constexpr auto look_for_jobs_every = 1s;
+/// Reading data may take long.
+constexpr auto prepare_within = 5min;
+
+std::uint64_t draw_id() {
+  std::random_device device;
+  std::uint64_t id = 0;
+  while (id == 0) id = (std::uint64_t{device()} << 32U) | device();
+  return id;
+}
+
+}  // namespace
+
+/// All but what is said below runs on the loop's thread.
+class ClusterNode::Running {
+ public:
+  explicit Running(ClusterOptions options)
+      : options_(std::move(options)), id_(draw_id()), random_(draw_id()) {}
+
+  ~Running() {
+    {
+      const std::unique_lock lock{shared_};
+      closing_ = true;
+    }
+    for (auto& [id, thread] : preparing_threads_) thread.join();
+    loop_.close();
+    // Members send until they have ended; nobody hears what comes meanwhile.
+    std::map<JobId, JobPtr> ending;
+    {
+      const std::unique_lock lock{shared_};
+      ending.swap(jobs_);
+    }
+    ending.clear();
+    transport_.reset();
+  }
+
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  Result<void> open() {
+    wire::TransportOptions wire;
+    wire.listen = options_.listen;
+    auto transport =
+        wire::Transport::open(wire, [this](const wire::Incoming& incoming) { hear(incoming); });
+    if (!transport) return std::move(transport).error();
+    address_ = options_.advertise.empty() ? (*transport)->address() : options_.advertise;
+    core::MembershipOptions membership;
+    membership.self = {.id = id_, .address = address_, .name = options_.name, .workers = 1};
+    membership.doors = options_.doors;
+    membership_ = std::make_unique<core::Membership>(std::move(membership), draw_id());
+    {
+      const std::unique_lock lock{shared_};
+      transport_ = *std::move(transport);
+    }
+    loop_.post([this] {
+      run_membership([](core::Membership& m, const auto& c) { m.start(c); });
+      sweep();
+      look_for_jobs();
+    });
+    return {};
+  }
+
+  [[nodiscard]] const std::string& address() const { return address_; }
+  [[nodiscard]] NodeId id() const { return id_; }
+
+  /// Any thread.
+  wire::NodeStatus status() {
+    std::promise<wire::NodeStatus> promise;
+    auto future = promise.get_future();
+    loop_.post([&] { promise.set_value(make_status()); });
+    return future.get();
+  }
+
+  /// Any thread but the loop's.
+  void leave(std::chrono::milliseconds within) {
+    const auto give_up = EventLoop::Clock::now() + within;
+    loop_.post([this] {
+      leaving_ = true;
+      for (auto& [id, job] : all_jobs()) job->site().leave();
+    });
+    while (EventLoop::Clock::now() < give_up && !has_handed_over())
+      std::this_thread::sleep_for(20ms);
+    loop_.post([this] { run_membership([](core::Membership& m, const auto& c) { m.leave(c); }); });
+    while (EventLoop::Clock::now() < give_up && !has_left_) std::this_thread::sleep_for(10ms);
+    // What was said last is on its way.
+    std::this_thread::sleep_for(50ms);
+  }
+
+ private:
+  using JobPtr = std::shared_ptr<ClusterJob>;
+  using OnReply = std::function<void(Result<wire::ReplyBody>)>;
+  struct Pending {
+    std::string address;
+    wire::RequestBody body;
+    OnReply on_reply;
+    EventLoop::Clock::time_point give_up;
+  };
+  /// Whom to answer, and under which number.
+  struct Asker {
+    std::string address;
+    std::uint64_t number = 0;
+    bool operator==(const Asker&) const = default;
+  };
+  struct Preparing {
+    wire::JobSettings settings;
+    std::vector<std::function<void(const Result<std::shared_ptr<const JobPlan>>&)>> waiting;
+  };
+  struct Submission {
+    wire::JobSettings settings;
+    std::vector<Asker> askers;
+    std::vector<NodeId> nodes;
+    std::vector<std::string> addresses;
+    std::size_t missing = 0;
+    std::optional<wire::ReplyBody> outcome;
+    std::vector<wire::JobPrepared> prepared;
+  };
+
+  void log(const std::string& line) const {
+    if (options_.log) options_.log(line);
+  }
+
+  // --- what comes
+  // ---------------------------------------------------------------------------------
+
+  /// On the transport's thread.
+  void hear(const wire::Incoming& incoming) {
+    const auto kind = wire::kind_of(incoming.frame);
+    if (!kind) return;
+    if (*kind == wire::Kind::envelope) {
+      auto decoded = wire::decode_envelope(incoming.frame);
+      if (!decoded) return;
+      if (const JobPtr job = find(decoded->job))
+        job->deliver(decoded->node, std::move(decoded->envelope));
+      return;
+    }
+    auto decoded = wire::decode_control(incoming.frame);
+    if (!decoded) return;
+    loop_.post([this, message = *std::move(decoded)] { take(message); });
+  }
+
+  void take(const wire::ControlMessage& message) {
+    if (const auto* news = std::get_if<core::MembershipMessage>(&message.body)) {
+      run_membership([&](core::Membership& m, const auto& c) { m.on(c, *news); });
+    } else if (const auto* request = std::get_if<wire::Request>(&message.body)) {
+      const Asker asker{message.address, request->number};
+      std::visit([&](const auto& body) { answer(asker, body); }, request->body);
+    } else if (const auto* reply = std::get_if<wire::Reply>(&message.body)) {
+      const auto pending = pending_.find(reply->number);
+      if (pending == pending_.end()) return;
+      const OnReply on_reply = std::move(pending->second.on_reply);
+      pending_.erase(pending);
+      on_reply(reply->body);
+    }
+  }
+
+  // --- membership
+  // ---------------------------------------------------------------------------------
+
+  template <class Event>
+  void run_membership(Event event) {
+    std::vector<core::MembershipEffect> effects;
+    event(*membership_, core::MembershipContext{now(), random_, effects});
+    for (auto& effect : effects) std::visit([this](auto& e) { carry_out(e); }, effect);
+  }
+
+  void carry_out(core::MembershipSend& send) {
+    say(send.address, std::move(send.message), wire::Lane::control);
+  }
+  void carry_out(const core::SetTimer& timer) {
+    loop_.post_after(timer.at - now(), [this] {
+      run_membership([](core::Membership& m, const auto& c) { m.on_timer(c); });
+    });
+  }
+  void carry_out(const core::MemberChanged& changed) {
+    const core::MemberRecord& record = changed.record;
+    bool news = false;
+    {
+      const std::unique_lock lock{shared_};
+      auto& known = nodes_[record.id];
+      news = core::is_live(known.state) != core::is_live(record.state) || known.id == 0;
+      known = record;
+    }
+    if (!news) return;
+    const char* what = core::is_live(record.state)               ? " is here"
+                       : record.state == core::MemberState::left ? " has left"
+                                                                 : " is dead";
+    log("node " + record.name + " at " + record.address + what);
+    sweep_jobs();
+  }
+  void carry_out(const core::HasJoined&) { log("joined"); }
+  void carry_out(const core::HasLeft&) { has_left_ = true; }
+
+  [[nodiscard]] core::Time now() const { return EventLoop::Clock::now() - start_; }
+
+  /// Live nodes, this one first.
+  [[nodiscard]] std::vector<core::MemberRecord> live_nodes() const {
+    std::vector<core::MemberRecord> all{membership_->self()};
+    for (const auto& [id, record] : nodes_)
+      if (core::is_live(record.state)) all.push_back(record);
+    std::ranges::sort(all.begin() + 1, all.end(), {}, &core::MemberRecord::id);
+    return all;
+  }
+  /// Nothing of a node that this one has not met yet.
+  [[nodiscard]] std::optional<bool> lives(NodeId node) const {
+    const auto known = nodes_.find(node);
+    if (known == nodes_.end()) return std::nullopt;
+    return core::is_live(known->second.state);
+  }
+
+  // --- what goes
+  // ----------------------------------------------------------------------------------
+
+  template <class Body>
+  void say(const std::string& address, Body body, wire::Lane lane) {
+    transport_->send({address, std::nullopt}, lane,
+                     wire::encode(wire::ControlMessage{id_, address_, std::move(body)}));
+  }
+
+  void reply(const Asker& asker, wire::ReplyBody body) {
+    const auto lane =
+        std::holds_alternative<wire::Ranges>(body) ? wire::Lane::data : wire::Lane::control;
+    say(asker.address, wire::Reply{asker.number, std::move(body)}, lane);
+  }
+
+  void ask(const std::string& address, wire::RequestBody body, std::chrono::milliseconds within,
+           OnReply on_reply) {
+    const std::uint64_t number = draw_number();
+    pending_.emplace(number, Pending{address, std::move(body), std::move(on_reply),
+                                     EventLoop::Clock::now() + within});
+    ask_now(number);
+  }
+
+  void ask_now(std::uint64_t number) {
+    const auto pending = pending_.find(number);
+    if (pending == pending_.end()) return;
+    if (EventLoop::Clock::now() > pending->second.give_up) {
+      const OnReply on_reply = std::move(pending->second.on_reply);
+      const std::string address = pending->second.address;
+      pending_.erase(pending);
+      return on_reply(Error{"no answer from " + address});
+    }
+    say(pending->second.address, wire::Request{number, pending->second.body}, wire::Lane::control);
+    loop_.post_after(ask_again, [this, number] { ask_now(number); });
+  }
+
+  std::uint64_t draw_number() { return random_(); }
+
+  /// From members' threads.
+  void carry(NodeId node, wire::Lane lane, wire::Frame frame) {
+    const std::shared_lock lock{shared_};
+    const auto known = nodes_.find(node);
+    if (known == nodes_.end() || !transport_) return;
+    transport_->send({known->second.address, std::nullopt}, lane, std::move(frame));
+  }
+
+  // --- jobs
+  // ---------------------------------------------------------------------------------------
+
+  /// Any thread.
+  JobPtr find(JobId id) const {
+    const std::shared_lock lock{shared_};
+    const auto job = jobs_.find(id);
+    return job == jobs_.end() ? nullptr : job->second;
+  }
+  std::map<JobId, JobPtr> all_jobs() const {
+    const std::shared_lock lock{shared_};
+    return jobs_;
+  }
+
+  bool has_handed_over() {
+    for (auto& [id, job] : all_jobs())
+      for (const auto& report : job->site().reports())
+        if (report.state != actor::MemberReport::State::excluded &&
+            report.state != actor::MemberReport::State::failed)
+          return false;
+    return true;
+  }
+
+  /// Calls `then` with what the job's settings make, on the loop's thread. Data is read once.
+  void prepare(JobId id, const wire::JobSettings& settings,
+               std::function<void(const Result<std::shared_ptr<const JobPlan>>&)> then) {
+    if (const auto plan = plans_.find(id); plan != plans_.end()) return then(plan->second);
+    auto& preparing = preparing_[id];
+    preparing.waiting.push_back(std::move(then));
+    if (preparing.waiting.size() > 1) return;
+    const std::unique_lock lock{shared_};
+    if (closing_) return;
+    preparing_threads_[id] = std::thread{[this, id, settings] {
+      auto made = options_.make_plan(settings);
+      loop_.post([this, id, made = std::move(made)] {
+        if (made) plans_[id] = *made;
+        const auto waiting = std::move(preparing_[id].waiting);
+        preparing_.erase(id);
+        for (const auto& one : waiting) one(made);
+      });
+    }};
+  }
+
+  /// Begins a job that is prepared. Any that is known already is left as it is.
+  Result<JobPtr> begin(JobId id, const wire::JobSettings& settings,
+                       const core::ConfigurationPtr& now, bool founded) {
+    if (JobPtr known = find(id)) return known;
+    const auto plan = plans_.find(id);
+    if (plan == plans_.end()) return Error{"the job was not prepared here"};
+    if (!now || now->ranges.size() != plan->second->ranges())
+      return Error{"the job's configuration does not fit its model"};
+    auto job = std::make_shared<ClusterJob>(
+        id, id_, settings, plan->second, [this](NodeId node, wire::Lane lane, wire::Frame frame) {
+          carry(node, lane, std::move(frame));
+        });
+    {
+      const std::unique_lock lock{shared_};
+      jobs_[id] = job;
+    }
+    if (auto begun = job->begin(now, founded); !begun) {
+      const std::unique_lock lock{shared_};
+      jobs_.erase(id);
+      return std::move(begun).error();
+    }
+    log("job " + std::to_string(id) + (founded ? ": begins" : ": joining"));
+    return job;
+  }
+
+  void sweep() {
+    sweep_jobs();
+    loop_.post_after(sweep_every, [this] { sweep(); });
+  }
+
+  void sweep_jobs() {
+    for (auto& [id, job] : all_jobs()) {
+      job->judge([this](NodeId node) { return lives(node); });
+      if (!leaving_) rejoin(*job);
+    }
+  }
+
+  /// Who was declared dead wrongly begins a new life.
+  void rejoin(ClusterJob& job) {
+    for (const auto& report : job.site().reports()) {
+      if (report.state != actor::MemberReport::State::excluded) continue;
+      if (!excluded_.insert({job.id(), report.member}).second) continue;
+      log("job " + std::to_string(job.id()) + ": declared dead; joining again");
+      job.join(static_cast<core::Incarnation>(1 + random_.below(UINT32_MAX - 1)));
+    }
+  }
+
+  /// Asks a random node for jobs that run without this one.
+  void look_for_jobs() {
+    const auto nodes = live_nodes();
+    if (!leaving_ && nodes.size() > 1) {
+      const auto& other = nodes[1 + random_.below(nodes.size() - 1)];
+      ask(other.address, wire::AskStatus{}, 2s, [this, address = other.address](auto heard) {
+        if (!heard) return;
+        if (const auto* status = std::get_if<wire::NodeStatus>(&*heard))
+          for (const auto& job : status->jobs) consider(job, address);
+      });
+    }
+    loop_.post_after(look_for_jobs_every, [this] { look_for_jobs(); });
+  }
+
+  void consider(const wire::JobStatus& job, const std::string& address) {
+    const bool runs = std::ranges::any_of(job.here, [](const wire::MemberStatus& member) {
+      return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
+    });
+    if (!runs || find(job.job) || leaving_ || !considered_.insert(job.job).second) return;
+    prepare(job.job, job.settings, [this, job, address](const auto& plan) {
+      if (!plan) return log("job " + std::to_string(job.job) + ": " + plan.error().message);
+      ask(address, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
+        const auto* facts = heard ? std::get_if<wire::JobFacts>(&*heard) : nullptr;
+        if (facts == nullptr) return void(considered_.erase(id));
+        const auto begun = begin(id, facts->settings, facts->configuration, false);
+        if (!begun) return log(begun.error().message);
+        (*begun)->join(static_cast<core::Incarnation>(1 + random_.below(UINT32_MAX - 1)));
+      });
+    });
+  }
+
+  wire::NodeStatus make_status() {
+    wire::NodeStatus status;
+    status.self = membership_->self();
+    for (const auto& [id, record] : nodes_) status.others.push_back(record);
+    for (auto& [id, job] : all_jobs()) status.jobs.push_back(job->status());
+    return status;
+  }
+
+  // --- requests
+  // -----------------------------------------------------------------------------------
+
+  void answer(const Asker& asker, const wire::AskStatus&) { reply(asker, make_status()); }
+
+  void answer(const Asker& asker, const wire::PrepareJob& request) {
+    settings_[request.job] = request.settings;
+    prepare(request.job, request.settings, [this, asker](const auto& plan) {
+      if (!plan) return reply(asker, wire::Refused{plan.error().message});
+      reply(asker, wire::JobPrepared{(*plan)->fingerprint(),
+                                     static_cast<std::uint32_t>((*plan)->ranges())});
+    });
+  }
+
+  void answer(const Asker& asker, const wire::StartJob& request) {
+    considered_.insert(request.job);
+    const auto begun = begin(request.job, settings_[request.job], request.first, true);
+    reply(asker, begun ? wire::ReplyBody{wire::Done{}}
+                       : wire::ReplyBody{wire::Refused{begun.error().message}});
+  }
+
+  void answer(const Asker& asker, const wire::AskJob& request) {
+    const JobPtr job = find(request.job);
+    if (!job) return reply(asker, unknown(request.job));
+    reply(asker,
+          wire::JobFacts{job->settings(), static_cast<std::uint32_t>(job->plan().options().workers),
+                         job->refresh()});
+  }
+
+  void answer(const Asker& asker, const wire::ReadRanges& request) {
+    const JobPtr job = find(request.job);
+    if (!job) return reply(asker, unknown(request.job));
+    reply(asker, job->read(request.from));
+  }
+
+  void answer(const Asker& asker, const wire::StopJob& request) {
+    if (const JobPtr job = find(request.job)) job->site().stop();
+    reply(asker, wire::Done{});
+  }
+
+  void answer(const Asker& asker, const wire::CloseJob& request) {
+    JobPtr job = find(request.job);
+    {
+      const std::unique_lock lock{shared_};
+      jobs_.erase(request.job);
+    }
+    plans_.erase(request.job);
+    job.reset();
+    reply(asker, wire::Done{});
+  }
+
+  static wire::Refused unknown(JobId id) {
+    return {"job " + std::to_string(id) + ": is not known here"};
+  }
+
+  void answer(const Asker& asker, const wire::SubmitJob& request) {
+    auto& submission = submissions_[request.job];
+    if (submission.outcome) return reply(asker, *submission.outcome);
+    if (std::ranges::find(submission.askers, asker) == submission.askers.end())
+      submission.askers.push_back(asker);
+    if (!submission.nodes.empty()) return;  // under way
+    submission.settings = request.settings;
+    for (const auto& node : live_nodes()) {
+      submission.nodes.push_back(node.id);
+      submission.addresses.push_back(node.address);
+    }
+    submission.missing = submission.nodes.size();
+    submission.prepared.resize(submission.nodes.size());
+    log("job " + std::to_string(request.job) + ": submitted; " +
+        std::to_string(submission.nodes.size()) + " nodes");
+    for (std::size_t i = 0; i < submission.nodes.size(); ++i)
+      ask(submission.addresses[i], wire::PrepareJob{request.job, request.settings}, prepare_within,
+          [this, id = request.job, i](auto heard) { on_prepared(id, i, std::move(heard)); });
+  }
+
+  void on_prepared(JobId id, std::size_t i, Result<wire::ReplyBody> heard) {
+    auto& submission = submissions_[id];
+    if (submission.outcome) return;
+    const std::string place = "node at " + submission.addresses[i] + ": ";
+    if (!heard) return conclude(id, wire::Refused{place + heard.error().message});
+    if (const auto* refused = std::get_if<wire::Refused>(&*heard))
+      return conclude(id, wire::Refused{place + refused->why});
+    submission.prepared[i] = std::get<wire::JobPrepared>(*heard);
+    if (--submission.missing > 0) return;
+    for (const auto& prepared : submission.prepared)
+      if (prepared.fingerprint != submission.prepared.front().fingerprint)
+        return conclude(id, wire::Refused{"the nodes' data differ: each must read the same"});
+    start(id);
+  }
+
+  void start(JobId id) {
+    auto& submission = submissions_[id];
+    const JobOptions& job = plans_.at(id)->options();
+    const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
+        founders(job.mode, job.workers, owner_count(job), submission.nodes),
+        submission.prepared.front().ranges, SiteOptions{}.copies));
+    submission.missing = submission.nodes.size();
+    for (const std::string& address : submission.addresses)
+      ask(address, wire::StartJob{id, first}, 30s, [this, id](auto heard) {
+        auto& begun = submissions_[id];
+        if (begun.outcome) return;
+        // Who does not answer is dead, and the others go on without it.
+        if (const auto* refused = heard ? std::get_if<wire::Refused>(&*heard) : nullptr)
+          return conclude(id, *refused);
+        if (--begun.missing == 0) conclude(id, wire::Done{});
+      });
+  }
+
+  void conclude(JobId id, wire::ReplyBody outcome) {
+    auto& submission = submissions_[id];
+    submission.outcome = std::move(outcome);
+    for (const Asker& asker : submission.askers) reply(asker, *submission.outcome);
+    submission.askers.clear();
+  }
+
+  const ClusterOptions options_;
+  const NodeId id_;
+  Random random_;
+  const EventLoop::Clock::time_point start_ = EventLoop::Clock::now();
+  std::string address_;
+  std::unique_ptr<core::Membership> membership_;
+  bool leaving_ = false;
+  std::atomic<bool> has_left_ = false;
+
+  std::map<std::uint64_t, Pending> pending_;
+  std::map<JobId, Submission> submissions_;
+  std::map<JobId, Preparing> preparing_;
+  std::map<JobId, std::shared_ptr<const JobPlan>> plans_;
+  std::map<JobId, wire::JobSettings> settings_;
+  /// Jobs that this node takes part in, or has tried to.
+  std::set<JobId> considered_;
+  std::set<std::pair<JobId, core::WorkerId>> excluded_;
+
+  /// What other threads read: written by the loop's.
+  mutable std::shared_mutex shared_;
+  bool closing_ = false;
+  std::unordered_map<NodeId, core::MemberRecord> nodes_;
+  std::map<JobId, JobPtr> jobs_;
+  std::map<JobId, std::thread> preparing_threads_;
+  std::unique_ptr<wire::Transport> transport_;
+  EventLoop loop_;
+};
+
+Result<std::unique_ptr<ClusterNode>> ClusterNode::open(ClusterOptions options) {
+  auto running = std::make_unique<Running>(std::move(options));
+  if (auto opened = running->open(); !opened) return std::move(opened).error();
+  return std::unique_ptr<ClusterNode>{new ClusterNode{std::move(running)}};
+}
+
+ClusterNode::ClusterNode(std::unique_ptr<Running> running) : running_(std::move(running)) {}
+ClusterNode::~ClusterNode() = default;
+
+const std::string& ClusterNode::address() const { return running_->address(); }
+NodeId ClusterNode::id() const { return running_->id(); }
+wire::NodeStatus ClusterNode::status() { return running_->status(); }
+void ClusterNode::leave(std::chrono::milliseconds within) { running_->leave(within); }
+
+}  // namespace starling::live

@@ -1,0 +1,73 @@
+/// A node: one process of a cluster. It finds the others, holds members of the jobs that run there,
+/// and answers whoever asks. Any node takes jobs; none is special.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "starling/actor/wire/control.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/core/mode.hpp"
+#include "starling/engine/live/site.hpp"
+
+namespace starling::live {
+
+/// A job as this node would run it: made from its settings, with its data read.
+class JobPlan {
+ public:
+  JobPlan() = default;
+  virtual ~JobPlan() = default;
+  JobPlan(const JobPlan&) = delete;
+  JobPlan& operator=(const JobPlan&) = delete;
+
+  [[nodiscard]] virtual const JobOptions& options() const = 0;
+  [[nodiscard]] virtual std::size_t ranges() const = 0;
+  /// Equal on two nodes that would compute the same.
+  [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<Site>> make_site(SiteOptions options) const = 0;
+};
+
+/// Reads a job's data; may take long, and is called from a thread of its own.
+using PlanMaker =
+    std::function<Result<std::shared_ptr<const JobPlan>>(const wire::JobSettings& settings)>;
+
+struct ClusterOptions {
+  /// `tcp://HOST:PORT`; port `*` takes a free one.
+  std::string listen = "tcp://127.0.0.1:*";
+  /// Where others reach this node; empty: where it listens.
+  std::string advertise;
+  /// Nodes to join through; none: the first of a cluster.
+  std::vector<std::string> doors;
+  std::string name;
+  PlanMaker make_plan;
+  /// One line for people, about what happens. May be empty.
+  std::function<void(const std::string&)> log;
+};
+
+/// Thread-safe. Its end is that of a crash: others notice.
+class ClusterNode {
+ public:
+  /// Starts; an Error says what cannot be had.
+  static Result<std::unique_ptr<ClusterNode>> open(ClusterOptions options);
+  ~ClusterNode();
+
+  ClusterNode(const ClusterNode&) = delete;
+  ClusterNode& operator=(const ClusterNode&) = delete;
+
+  [[nodiscard]] const std::string& address() const;
+  [[nodiscard]] wire::NodeId id() const;
+  [[nodiscard]] wire::NodeStatus status();
+
+  /// Hands over what its members own, says goodbye, and returns; after `within` at the latest.
+  void leave(std::chrono::milliseconds within);
+
+ private:
+  class Running;
+  explicit ClusterNode(std::unique_ptr<Running> running);
+  std::unique_ptr<Running> running_;
+};
+
+}  // namespace starling::live

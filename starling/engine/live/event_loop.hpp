@@ -1,0 +1,70 @@
+/// One thread that runs what others hand it, in order, and what is due later.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace starling::live {
+
+/// Thread-safe. What is handed in must not throw.
+class EventLoop {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Work = std::function<void()>;
+
+  EventLoop() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
+  ~EventLoop() { close(); }
+  EventLoop(const EventLoop&) = delete;
+  EventLoop& operator=(const EventLoop&) = delete;
+
+  void post(Work work) { post_at(Clock::now(), std::move(work)); }
+  void post_after(Clock::duration delay, Work work) {
+    post_at(Clock::now() + delay, std::move(work));
+  }
+
+  /// Drops what has not begun, and waits for what has. From another thread; idempotent.
+  void close() {
+    thread_.request_stop();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void post_at(Clock::time_point at, Work work) {
+    {
+      const std::lock_guard lock{mutex_};
+      queue_.emplace(at, std::move(work));
+    }
+    filled_.notify_one();
+  }
+
+  void run(const std::stop_token& stop) {
+    std::unique_lock lock{mutex_};
+    while (!stop.stop_requested()) {
+      if (queue_.empty()) {
+        filled_.wait(lock, stop, [this] { return !queue_.empty(); });
+      } else if (const auto at = queue_.begin()->first; at > Clock::now()) {
+        filled_.wait_until(lock, stop, at, [&] { return queue_.begin()->first < at; });
+      } else {
+        const Work work = std::move(queue_.begin()->second);
+        queue_.erase(queue_.begin());
+        lock.unlock();
+        work();
+        lock.lock();
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any filled_;
+  /// Equal times in the order in which they were handed in.
+  std::multimap<Clock::time_point, Work> queue_;
+  std::jthread thread_;
+};
+
+}  // namespace starling::live

@@ -1,0 +1,210 @@
+/// Clusters of nodes that find each other, in this process, over real sockets.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <thread>
+
+#include "starling/engine/live/cluster_client.hpp"
+#include "starling/engine/live/cluster_node.hpp"
+#include "tests/live/counters.hpp"
+
+namespace starling::live {
+namespace {
+
+using namespace std::chrono_literals;
+using State = actor::MemberReport::State;
+
+/// Counts updates; `settings` say how.
+class CountingPlan final : public JobPlan {
+ public:
+  explicit CountingPlan(const wire::JobSettings& settings)
+      : data_(load("linear:d=2,n=1200")), settings_(settings) {
+    const auto text = [&](const std::string& key) {
+      for (const auto& [name, value] : settings)
+        if (name == key) return value;
+      throw std::runtime_error{"no " + key};
+    };
+    options_ = counting_options(core::parse_mode(text("mode")).value(), std::stoul(text("workers")),
+                                std::stoul(text("steps")), text("barrier"),
+                                std::chrono::milliseconds{std::stoul(text("delay"))});
+  }
+
+  [[nodiscard]] const JobOptions& options() const override { return options_.job; }
+  [[nodiscard]] std::size_t ranges() const override { return job().task->layout().ranges.size(); }
+  [[nodiscard]] std::uint64_t fingerprint() const override { return 1; }
+  [[nodiscard]] Result<std::unique_ptr<Site>> make_site(SiteOptions options) const override {
+    return live::make_site<float>(job(), std::move(options));
+  }
+
+ private:
+  [[nodiscard]] Assignment<float> job() const {
+    return assign_training(Counters{}, data_, nullptr, options_).value();
+  }
+
+  models::Table data_;
+  wire::JobSettings settings_;
+  TrainOptions options_;
+};
+
+Result<std::shared_ptr<const JobPlan>> make_plan(const wire::JobSettings& settings) {
+  if (settings.empty()) return Error{"there is nothing to count"};
+  return std::shared_ptr<const JobPlan>{std::make_shared<CountingPlan>(settings)};
+}
+
+class Cluster : public testing::Test {
+ protected:
+  Cluster() : client_(ClusterClient::open("tcp://127.0.0.1:*").value()) {}
+
+  std::size_t add() {
+    ClusterOptions options;
+    for (const auto& node : nodes_)
+      if (node) options.doors.push_back(node->address());
+    options.name = "n" + std::to_string(nodes_.size());
+    options.make_plan = make_plan;
+    nodes_.push_back(ClusterNode::open(options).value());
+    return nodes_.size() - 1;
+  }
+
+  void add(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) add();
+    ASSERT_TRUE(wait_until([&] {
+      return std::ranges::all_of(nodes_,
+                                 [&](auto& node) { return live_others(*node) == count - 1; });
+    }));
+  }
+
+  static std::size_t live_others(ClusterNode& node) {
+    const auto status = node.status();
+    return static_cast<std::size_t>(std::ranges::count_if(
+        status.others, [](const auto& other) { return core::is_live(other.state); }));
+  }
+
+  bool wait_until(const std::function<bool()>& holds, std::chrono::seconds within = 30s) {
+    const auto give_up = std::chrono::steady_clock::now() + within;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > give_up) return false;
+      std::this_thread::sleep_for(10ms);
+    }
+    return true;
+  }
+
+  Result<wire::Done> submit(std::size_t door, const wire::JobSettings& settings) {
+    return client_->ask_for<wire::Done>(nodes_[door]->address(), wire::SubmitJob{job_, settings},
+                                        30s);
+  }
+
+  static wire::JobSettings counting(const char* mode, const char* barrier, const char* workers,
+                                    const char* steps, const char* delay_ms) {
+    return {{"mode", mode},
+            {"barrier", barrier},
+            {"workers", workers},
+            {"steps", steps},
+            {"delay", delay_ms}};
+  }
+
+  /// Of every member on every node that lives.
+  std::vector<wire::MemberStatus> members() {
+    std::vector<wire::MemberStatus> all;
+    for (auto& node : nodes_) {
+      if (!node) continue;
+      const auto status = node->status();
+      for (const auto& job : status.jobs)
+        if (job.job == job_) all.insert(all.end(), job.here.begin(), job.here.end());
+    }
+    return all;
+  }
+
+  bool all_done() {
+    const auto all = members();
+    return !all.empty() && std::ranges::all_of(all, [](const auto& member) {
+      return member.state == static_cast<std::uint8_t>(State::done) ||
+             member.state == static_cast<std::uint8_t>(State::excluded);
+    });
+  }
+
+  core::Step lowest_step() {
+    const auto all = members();
+    core::Step lowest = UINT64_MAX;
+    for (const auto& member : all) lowest = std::min(lowest, member.step);
+    return lowest;
+  }
+
+  std::vector<core::RangeState> model() {
+    std::map<core::RangeId, core::RangeState> states;
+    for (auto& node : nodes_) {
+      if (!node) continue;
+      core::RangeId from = 0;
+      do {
+        auto some =
+            client_->ask_for<wire::Ranges>(node->address(), wire::ReadRanges{job_, from}, 10s);
+        if (!some) break;
+        for (auto& state : some->states) states[state.range] = std::move(state);
+        from = some->next;
+      } while (from != 0);
+    }
+    std::vector<core::RangeState> all;
+    for (auto& [range, state] : states) all.push_back(std::move(state));
+    return all;
+  }
+
+  wire::JobId job_ = 42;
+  std::vector<std::unique_ptr<ClusterNode>> nodes_;
+  std::unique_ptr<ClusterClient> client_;
+};
+
+TEST_F(Cluster, RunsAJobOnAllNodes) {
+  add(3);
+  const auto started = submit(1, counting("peer", "pssp:s=4,beta=2", "5", "100", "1"));
+  ASSERT_TRUE(started) << started.error().message;
+  ASSERT_TRUE(wait_until([&] { return all_done(); }));
+  EXPECT_EQ(members().size(), 5U);
+  const auto states = model();
+  ASSERT_FALSE(states.empty());
+  EXPECT_EQ(states[0].value.as<float>()[0], 500);
+  expect_exact_counts(states);
+}
+
+TEST_F(Cluster, RefusesAJobThatANodeCannotPrepare) {
+  add(2);
+  const auto started = submit(0, {});
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().message.find("there is nothing to count"), std::string::npos);
+}
+
+TEST_F(Cluster, GoesOnWhenANodeDies) {
+  add(4);
+  const auto settings = counting("peer", "pssp:s=4,beta=2", "4", "400", "4");
+  ASSERT_TRUE(submit(0, settings));
+  ASSERT_TRUE(wait_until([&] { return lowest_step() >= 30 && lowest_step() < 1000; }));
+  nodes_[0].reset();
+  ASSERT_TRUE(wait_until([&] { return all_done(); }));
+  for (const auto& member : members()) EXPECT_EQ(member.step, 400U);
+  const auto states = model();
+  EXPECT_EQ(states.size(), CountingPlan{settings}.ranges());
+  expect_exact_counts(states);
+}
+
+TEST_F(Cluster, TakesInANodeThatComesLater) {
+  add(3);
+  ASSERT_TRUE(submit(0, counting("peer", "pssp:s=4,beta=2", "3", "600", "4")));
+  ASSERT_TRUE(wait_until([&] { return lowest_step() >= 30 && lowest_step() < 1000; }));
+  add();
+  ASSERT_TRUE(wait_until([&] { return members().size() == 4; }));
+  ASSERT_TRUE(wait_until([&] { return all_done(); }));
+  for (const auto& member : members()) EXPECT_EQ(member.step, 600U);
+  expect_exact_counts(model());
+}
+
+TEST_F(Cluster, LetsANodeLeaveInOrder) {
+  add(3);
+  ASSERT_TRUE(submit(0, counting("peer", "pssp:s=4,beta=2", "3", "500", "4")));
+  ASSERT_TRUE(wait_until([&] { return lowest_step() >= 30 && lowest_step() < 1000; }));
+  nodes_[1]->leave(20s);
+  nodes_[1].reset();
+  ASSERT_TRUE(wait_until([&] { return all_done(); }));
+  for (const auto& member : members()) EXPECT_EQ(member.step, 500U);
+  expect_exact_counts(model());
+}
+
+}  // namespace
+}  // namespace starling::live
