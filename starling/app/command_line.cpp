@@ -248,6 +248,16 @@ class ChaosArguments {
   FlagArguments arguments_;
 };
 
+/// In all commands below `app`.
+void refuse_flags_as_values(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options())
+      if (!option->get_lnames().empty() && option->get_items_expected_max() > 0)
+        option->check(refuse_flag, "");
+    refuse_flags_as_values(*command);
+  }
+}
+
 /// All of the command line, as declared.
 class CommandLine {
  public:
@@ -263,10 +273,7 @@ class CommandLine {
                     "     {0} train --workers 8 --straggler 1:4x --mode central --barrier bsp\n"
                     "     {0} COMMAND --help",
                     program_name()));
-    for (CLI::App* command : program_.get_subcommands({}))
-      for (CLI::Option* option : command->get_options())
-        if (!option->get_lnames().empty() && option->get_items_expected_max() > 0)
-          option->check(refuse_flag, "");
+    refuse_flags_as_values(program_);
   }
 
   Result<int> run(int argc, const char* const* argv) {

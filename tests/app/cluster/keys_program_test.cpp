@@ -269,6 +269,7 @@ TEST_F(Keys, BadInputIsRefusedWithWhatIsValidAndWritesNothing) {
       {"node w --days 36501", "--days: '36501' must be a whole number"},
       {"node w --days x", "--days: 'x' must be a whole number"},
       {"node w --days", "--days: needs a value"},
+      {"node w --out --days", "--out: needs a value"},
       {"node w --rol client", "unknown flag '--rol'; did you mean '--role'?"},
       {"node w --cluster nowhere", "--cluster: 'nowhere' holds no cluster's key"},
       {"node w --out no/w.key", "--out: no/w.key: cannot be written: No such file or directory"},
