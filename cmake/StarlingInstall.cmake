@@ -14,6 +14,7 @@ set(finding
   CAF::core "find_dependency(CAF 0.17.6)"
   DNNL::dnnl "find_dependency(DNNL)"
   ZeroMQ::cpp "find_dependency(ZeroMQ 4.3)"
+  Sodium::sodium "find_dependency(Sodium 1.0.18)"
   CLI11::CLI11 "find_dependency(CLI11)"
   toml11::toml11 "find_dependency(toml11)"
   fmt::fmt "find_dependency(fmt)"
@@ -54,5 +55,5 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/starlingConfigVersion.cma
 install(FILES
   ${PROJECT_BINARY_DIR}/starlingConfig.cmake ${PROJECT_BINARY_DIR}/starlingConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake ${PROJECT_SOURCE_DIR}/cmake/FindDNNL.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/FindZeroMQ.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindZeroMQ.cmake ${PROJECT_SOURCE_DIR}/cmake/FindSodium.cmake
   DESTINATION ${package_dir})

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/app/command.hpp"
 #include "starling/app/keys.hpp"
 #include "starling/app/program_name.hpp"
 #include "starling/app/settings.hpp"
@@ -50,42 +51,6 @@ inline std::string wrapped(const std::string& text) {
   }
   return out;
 }
-
-/// One subcommand with its options; flags that it does not know are refused with the nearest.
-class Command {
- public:
-  Command(CLI::App& program, const std::string& name, const std::string& summary)
-      : app_(*program.add_subcommand(name, summary)) {
-    app_.allow_extras();
-    app_.get_formatter()->column_width(32);
-  }
-
-  CLI::App& app() { return app_; }
-  [[nodiscard]] bool is_chosen() const { return app_.parsed(); }
-  [[nodiscard]] const std::string& name() const { return app_.get_name(); }
-
-  [[nodiscard]] bool knows(const std::string& flag) const {
-    return flag.starts_with("--") && app_.get_option_no_throw(flag) != nullptr;
-  }
-
-  [[nodiscard]] Result<void> refuse_extras() const {
-    const auto extras = app_.remaining();
-    if (extras.empty()) return {};
-    const std::string flag = extras[0].substr(0, extras[0].find('='));
-    const std::string help = "`" + program_name() + " " + name() + " --help` lists what is valid";
-    if (!flag.starts_with('-'))
-      return Error{"'" + extras[0] + "' is one argument too many; " + help};
-    std::vector<std::string> known;
-    for (const CLI::Option* option : app_.get_options())
-      if (!option->get_lnames().empty()) known.push_back("--" + option->get_lnames()[0]);
-    const std::string meant = nearest(flag, known);
-    return Error{"unknown flag '" + flag + "'; " +
-                 (meant.empty() ? "" : "did you mean '" + meant + "'? ") + help};
-  }
-
- private:
-  CLI::App& app_;
-};
 
 /// Keys as flags, and what was given for them.
 class KeyFlags {

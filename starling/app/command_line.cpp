@@ -6,6 +6,7 @@
 
 #include "starling/app/arguments.hpp"
 #include "starling/app/cluster/cluster_commands.hpp"
+#include "starling/app/cluster/keys_arguments.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/job_file.hpp"
 #include "starling/app/keys.hpp"
@@ -247,6 +248,16 @@ class ChaosArguments {
   FlagArguments arguments_;
 };
 
+/// In all commands below `app`.
+void refuse_flags_as_values(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options())
+      if (!option->get_lnames().empty() && option->get_items_expected_max() > 0)
+        option->check(refuse_flag, "");
+    refuse_flags_as_values(*command);
+  }
+}
+
 /// All of the command line, as declared.
 class CommandLine {
  public:
@@ -262,10 +273,7 @@ class CommandLine {
                     "     {0} train --workers 8 --straggler 1:4x --mode central --barrier bsp\n"
                     "     {0} COMMAND --help",
                     program_name()));
-    for (CLI::App* command : program_.get_subcommands({}))
-      for (CLI::Option* option : command->get_options())
-        if (!option->get_lnames().empty() && option->get_items_expected_max() > 0)
-          option->check(refuse_flag, "");
+    refuse_flags_as_values(program_);
   }
 
   Result<int> run(int argc, const char* const* argv) {
@@ -312,6 +320,7 @@ class CommandLine {
     }
     if (name == "repro") return repro_.run();
     if (name == "chaos") return chaos_.run();
+    if (name == "keys") return keys_.run();
     if (name == "barriers") return barriers_command(contents_);
     if (name == "models") return models_command(contents_);
     if (name == "sim") return run_job(sim_, sim_command);
@@ -364,6 +373,7 @@ class CommandLine {
                              contents_};
   InspectArguments inspect_{program_, contents_};
   ChaosArguments chaos_{program_};
+  KeysArguments keys_{program_};
   Command barriers_{program_, "barriers", "list the barriers"};
   Command models_{program_, "models", "list the models"};
 };

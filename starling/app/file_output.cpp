@@ -83,6 +83,12 @@ int create(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
 }
 
+/// Whoever put something there before shall not read what is written.
+int create_secret(const std::string& path) {
+  ::unlink(path.c_str());
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
 bool write_all(int fd, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(fd, bytes.data(), bytes.size());
@@ -91,6 +97,18 @@ bool write_all(int fd, std::span<const std::byte> bytes) {
     bytes = bytes.subspan(static_cast<std::size_t>(n));
   }
   return true;
+}
+
+/// Writes all of a new file, brings it to the disk and closes it; `path` is what errors call it.
+Result<void> write_file(const std::string& path, int created,
+                        std::span<const std::span<const std::byte>> pieces) {
+  Descriptor fd{created};
+  if (fd.get() < 0) return failed(path, "cannot be written");
+  for (const auto piece : pieces)
+    if (!write_all(fd.get(), piece)) return failed(path, "cannot be written");
+  if (::fsync(fd.get()) != 0) return failed(path, "cannot be brought to the disk");
+  if (!fd.close()) return failed(path, "cannot be written");
+  return {};
 }
 
 /// Brings a renamed file's name to the disk; file systems that cannot say so are let off.
@@ -111,6 +129,10 @@ Result<void> check_target(const std::string& path) {
   if (!S_ISREG(info.st_mode))
     return Error{path + ": is not a regular file; valid: the name of a file"};
   return {};
+}
+
+Error taken(const std::string& path) {
+  return Error{path + ": is there already, and keys are never overwritten; valid: another name"};
 }
 
 }  // namespace
@@ -138,12 +160,7 @@ Result<void> replace_file(const std::string& path,
   if (auto valid = check_target(path); !valid) return valid;
   const std::string target = resolved(path);
   Temporary temporary{temporary_beside(target)};
-  Descriptor fd{create(temporary.path())};
-  if (fd.get() < 0) return failed(path, "cannot be written");
-  for (const auto piece : pieces)
-    if (!write_all(fd.get(), piece)) return failed(path, "cannot be written");
-  if (::fsync(fd.get()) != 0) return failed(path, "cannot be brought to the disk");
-  if (!fd.close()) return failed(path, "cannot be written");
+  if (auto written = write_file(path, create(temporary.path()), pieces); !written) return written;
   if (::rename(temporary.path().c_str(), target.c_str()) != 0)
     return failed(path, "cannot be replaced");
   temporary.keep();
@@ -153,6 +170,25 @@ Result<void> replace_file(const std::string& path,
 Result<void> replace_file(const std::string& path, const std::string& content) {
   const std::span<const std::byte> piece = std::as_bytes(std::span{content});
   return replace_file(path, std::span{&piece, 1});
+}
+
+Result<void> check_new(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) == 0) return taken(path);
+  return check_writable(path);
+}
+
+Result<void> create_secret_file(const std::string& path, const std::string& content) {
+  if (auto valid = check_new(path); !valid) return valid;
+  const Temporary temporary{temporary_beside(path)};
+  const std::span<const std::byte> piece = std::as_bytes(std::span{content});
+  if (auto written = write_file(path, create_secret(temporary.path()), std::span{&piece, 1});
+      !written)
+    return written;
+  // Unlike a rename, a link never replaces what is there.
+  if (::link(temporary.path().c_str(), path.c_str()) != 0)
+    return errno == EEXIST ? taken(path) : failed(path, "cannot be made");
+  return sync_folder(folder_of(path));
 }
 
 void add_unfinished_folder(const std::string& path) noexcept {

@@ -22,6 +22,14 @@ namespace starling::app {
                                         std::span<const std::span<const std::byte>> pieces);
 [[nodiscard]] Result<void> replace_file(const std::string& path, const std::string& content);
 
+/// Refuses a path where anything is, a link that leads nowhere too, or no file can be made; leaves
+/// nothing behind.
+[[nodiscard]] Result<void> check_new(const std::string& path);
+
+/// Makes a new file that only its owner may read (0600), in the same way; refuses as check_new
+/// does, whoever else made it meanwhile.
+[[nodiscard]] Result<void> create_secret_file(const std::string& path, const std::string& content);
+
 /// A folder that was made for outputs: discard_unfinished() removes it where it is empty.
 void add_unfinished_folder(const std::string& path) noexcept;
 void drop_unfinished_folder(const std::string& path) noexcept;

@@ -27,8 +27,8 @@ TEST(Help, IsPrintedWithoutArguments) {
   const Folder folder;
   const Ran ran = starling(folder, "");
   EXPECT_EQ(ran.code, 0);
-  for (const char* command : {"train", "sim", "twin", "repro", "chaos", "evaluate", "predict",
-                              "inspect", "barriers", "models"})
+  for (const char* command : {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate",
+                              "predict", "inspect", "barriers", "models"})
     EXPECT_TRUE(holds(ran.out, std::string{"\n  "} + command + " ")) << ran.out;
   EXPECT_EQ(ran.out, starling(folder, "--help").out);
   EXPECT_EQ(ran.err, "");
@@ -75,8 +75,8 @@ TEST(Flags, MayStandBeforeTheJobFile) {
 
 TEST(Help, ExistsForEachCommand) {
   const Folder folder;
-  for (const char* command : {"train", "sim", "twin", "repro", "chaos", "evaluate", "predict",
-                              "inspect", "barriers", "models"}) {
+  for (const char* command : {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate",
+                              "predict", "inspect", "barriers", "models"}) {
     const Ran ran = starling(folder, std::string{command} + " --help");
     EXPECT_EQ(ran.code, 0);
     EXPECT_TRUE(holds(ran.out, std::string{"Usage: starling "} + command)) << ran.out;

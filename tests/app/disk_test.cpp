@@ -53,6 +53,20 @@ TEST_F(FullDisk, KeepsTheOldModel) {
   EXPECT_EQ(on_disk(), std::vector<std::string>{"m"});
 }
 
+TEST_F(FullDisk, LeavesNoPartOfAKeyAndIssuesNothing) {
+  ASSERT_EQ(starling(folder_, "keys init-cluster").code, 0);
+  ASSERT_EQ(starling(folder_, "keys node first").code, 0);
+  const std::string issued = folder_.read("cluster/certificates");
+  folder_.write("disk/other", std::string(65536, 'x'));
+  const Ran ran = starling(folder_, "keys node second --out disk/second.key");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("--out: disk/second.key: cannot be written: No space left on device"),
+            std::string::npos)
+      << ran.err;
+  EXPECT_EQ(on_disk(), std::vector<std::string>{"other"});
+  EXPECT_EQ(folder_.read("cluster/certificates"), issued);
+}
+
 TEST_F(FullDisk, StopsAJobThatCannotWriteItsCheckpoint) {
   const Ran ran = starling(folder_,
                            "train --data digits:n=300 --seconds 100 --quiet "

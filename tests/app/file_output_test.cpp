@@ -1,5 +1,7 @@
 #include "starling/app/file_output.hpp"
 
+#include <sys/stat.h>
+
 #include "tests/app/program.hpp"
 
 namespace starling::app {
@@ -63,6 +65,56 @@ TEST(CheckWritable, LeavesNothingAndKeepsWhatIsThere) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"old"});
   EXPECT_EQ(folder.read("old"), "content");
   EXPECT_FALSE(check_writable(""));
+}
+
+TEST(CreateSecretFile, IsForItsOwnerOnlyWhateverTheUmask) {
+  const Folder folder;
+  const std::string path = (folder.path() / "f").string();
+  const auto before = ::umask(0);
+  const auto created = create_secret_file(path, "secret");
+  ::umask(before);
+  ASSERT_TRUE(created) << created.error().message;
+  EXPECT_EQ(folder.read("f"), "secret");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST(CreateSecretFile, NeverOverwritesNorFollowsALink) {
+  const Folder folder;
+  folder.write("old", "content");
+  std::filesystem::create_symlink("nowhere", folder.path() / "link");
+  for (const char* name : {"old", "link"}) {
+    const std::string path = (folder.path() / name).string();
+    const std::string said = path + ": is there already, and keys are never overwritten";
+    for (const auto& refused : {create_secret_file(path, "secret"), check_new(path)}) {
+      ASSERT_FALSE(refused);
+      EXPECT_NE(refused.error().message.find(said), std::string::npos) << refused.error().message;
+    }
+  }
+  EXPECT_EQ(folder.read("old"), "content");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"link", "old"}));
+}
+
+TEST(CreateSecretFile, IsMadeByOneOfManyAtOnce) {
+  const Folder folder;
+  const std::string path = (folder.path() / "f").string();
+  std::vector<pid_t> children;
+  for (int i = 0; i < 8; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0)
+      ::_exit(create_secret_file(path, std::string(1, static_cast<char>('a' + i))) ? 1 : 0);
+    children.push_back(child);
+  }
+  int made = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    made += WEXITSTATUS(status);
+  }
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(folder.read("f").size(), 1U);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ OUTSIDE = {
     r"zlib\.h$": r"starling/(models|app)/.*\.cpp",
     r"cuda|cublas|cudnn": r"starling/models/cuda/.*",
     r"caf/|zmq|cereal/": r"starling/actor/.*",
+    r"sodium": r"starling/actor/.*\.cpp",
     r"CLI/|toml|fmt/|nlohmann/": r"(starling/app|tools|examples)/.*",
     # The operating system's and the processor's: never in what users include.
     r"(sys|netinet|arpa|linux)/|(malloc|unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|\w+intrin)\.h$":

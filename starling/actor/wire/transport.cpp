@@ -333,11 +333,18 @@ class Transport::Thread {
       if (options_.keys) {
         incoming.key = key_of(user_of(head));
         if (!incoming.key) continue;
+        // ZeroMQ asks once for each connection; what was admitted then need not be so now.
+        if (!admits(*incoming.key)) {
+          ++refused_;
+          continue;
+        }
       }
       ++received_;
       receiver_(incoming);
     }
   }
+
+  bool admits(const Key& key) const { return options_.admits && options_.admits(key); }
 
   static std::span<const std::byte> bytes_of(const zmq::message_t& message) {
     return {static_cast<const std::byte*>(message.data()), message.size()};
@@ -364,7 +371,7 @@ class Transport::Thread {
         request[6].size() == Key{}.size()) {
       Key key{};
       std::memcpy(key.data(), request[6].data(), key.size());
-      if (options_.admits && options_.admits(key)) user = hex(key);
+      if (admits(key)) user = hex(key);
     }
     if (user.empty()) ++refused_;
     const auto say = [&](std::string_view text, bool more = true) {

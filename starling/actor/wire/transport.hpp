@@ -52,7 +52,9 @@ struct TransportOptions {
   std::string listen = "tcp://127.0.0.1:*";
   /// Absent: nothing is encrypted, and everyone is heard.
   std::optional<KeyPair> keys = std::nullopt;
-  /// Whether a client with this key may connect. Called on the transport's thread.
+  /// Whether a client with this key may connect, and whether a frame that came from it is still
+  /// taken: what is revoked while it is connected is not heard any more. Called on the transport's
+  /// thread.
   std::function<bool(const Key&)> admits = {};
   /// A longer head or body is not received; the connection it came by is closed.
   std::size_t part_bytes_max = std::size_t{8} << 20U;
@@ -67,7 +69,7 @@ struct TransportCounts {
   std::uint64_t received = 0;
   /// Frames dropped for want of room to wait in.
   std::uint64_t dropped = 0;
-  /// Clients turned away for their keys.
+  /// Clients turned away for their keys, and frames of such as were let in before.
   std::uint64_t refused = 0;
 };
 

@@ -1,0 +1,138 @@
+#include "starling/actor/security/admission.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+namespace starling::security {
+
+Admission::Admission(const ClusterPublic& cluster, const Key& gate, AdmissionOptions options)
+    : cluster_(cluster), gate_(gate), options_(options) {}
+
+Result<void> Admission::learn(const Certificate& certificate, UtcSeconds now) {
+  if (certificate.key == gate_)
+    return Error{"the certificate of " + certificate.name + " is for the gate's key"};
+  {
+    const std::shared_lock lock{mutex_};
+    // A signature that was checked need not be checked again.
+    if (knows(certificate)) return check_time(certificate, now);
+  }
+  if (auto valid = verify(certificate, cluster_, now); !valid) return valid;
+  const std::unique_lock lock{mutex_};
+  if (revoked_.contains(certificate.serial))
+    return Error{"the certificate of " + certificate.name + " (" +
+                 print_serial(certificate.serial) + ") is revoked"};
+  if (knows(certificate)) return {};
+  if (certificates_.size() >= options_.certificates_max)
+    std::erase_if(certificates_, [&](const auto& c) { return c.second.not_after < now; });
+  if (certificates_.size() >= options_.certificates_max)
+    return Error{"there is no room for the certificate of " + certificate.name + " beside " +
+                 std::to_string(options_.certificates_max) + " others"};
+  certificates_.emplace(certificate.key, certificate);
+  return {};
+}
+
+Result<std::vector<Key>> Admission::revoke(const Revocation& revocation, UtcSeconds now) {
+  if (is_revoked(revocation.serial)) return std::vector<Key>{};
+  if (auto valid = check_signature(revocation, cluster_); !valid) return std::move(valid).error();
+  const std::unique_lock lock{mutex_};
+  if (revoked_.contains(revocation.serial)) return std::vector<Key>{};
+  if (revoked_.size() >= options_.revocations_max) forget_revocations_before(now);
+  if (revoked_.size() >= options_.revocations_max)
+    return Error{"there is no room for the revocation of " + print_serial(revocation.serial) +
+                 " beside " + std::to_string(options_.revocations_max) + " others"};
+  revoked_.emplace(revocation.serial, ++revocation_last_);
+  revocations_.emplace(revocation_last_, revocation);
+  return drop(revocation.serial, now);
+}
+
+Merged Admission::merge(std::span<const Revocation> revocations, UtcSeconds now) {
+  Merged merged;
+  for (const Revocation& revocation : revocations) {
+    const bool is_new = !is_revoked(revocation.serial);
+    const auto fallen = revoke(revocation, now);
+    if (!fallen) {
+      ++merged.refused;
+      continue;
+    }
+    merged.added += is_new ? 1 : 0;
+    merged.fallen.insert(merged.fallen.end(), fallen->begin(), fallen->end());
+  }
+  return merged;
+}
+
+Standing Admission::standing_of(const Key& key, UtcSeconds now) const {
+  if (key == gate_) return Standing::gate;
+  const std::shared_lock lock{mutex_};
+  return find(key, now) != nullptr ? Standing::member : Standing::stranger;
+}
+
+bool Admission::admits(const Key& key, UtcSeconds now) const {
+  return standing_of(key, now) != Standing::stranger;
+}
+
+std::optional<Certificate> Admission::certificate_of(const Key& key, UtcSeconds now) const {
+  const std::shared_lock lock{mutex_};
+  const Certificate* found = find(key, now);
+  return found != nullptr ? std::optional{*found} : std::nullopt;
+}
+
+bool Admission::is_revoked(std::uint64_t serial) const {
+  const std::shared_lock lock{mutex_};
+  return revoked_.contains(serial);
+}
+
+std::vector<Certificate> Admission::certificates(UtcSeconds now) const {
+  const std::shared_lock lock{mutex_};
+  std::vector<Certificate> all;
+  for (const auto& [key, certificate] : certificates_)
+    if (check_time(certificate, now)) all.push_back(certificate);
+  return all;
+}
+
+RevocationsPart Admission::revocations_since(std::uint64_t since, std::size_t most) const {
+  const std::shared_lock lock{mutex_};
+  RevocationsPart part{{}, since};
+  for (auto at = revocations_.upper_bound(since);
+       at != revocations_.end() && part.revocations.size() < most; ++at) {
+    part.revocations.push_back(at->second);
+    part.next = at->first;
+  }
+  return part;
+}
+
+const Certificate* Admission::find(const Key& key, UtcSeconds now) const {
+  const Certificate* found = nullptr;
+  const auto [first, last] = certificates_.equal_range(key);
+  for (auto at = first; at != last; ++at) {
+    const Certificate& c = at->second;
+    if (now < c.not_before || now > c.not_after) continue;
+    if (found == nullptr || c.not_after > found->not_after) found = &c;
+  }
+  return found;
+}
+
+bool Admission::knows(const Certificate& certificate) const {
+  const auto [first, last] = certificates_.equal_range(certificate.key);
+  return std::any_of(first, last, [&](const auto& c) { return c.second == certificate; });
+}
+
+std::vector<Key> Admission::drop(std::uint64_t serial, UtcSeconds now) {
+  std::vector<Key> fallen;
+  for (auto at = certificates_.begin(); at != certificates_.end();) {
+    if (at->second.serial != serial) {
+      ++at;
+      continue;
+    }
+    const Key key = at->first;
+    at = certificates_.erase(at);
+    if (find(key, now) == nullptr) fallen.push_back(key);
+  }
+  return fallen;
+}
+
+void Admission::forget_revocations_before(UtcSeconds now) {
+  std::erase_if(revocations_, [&](const auto& entry) { return entry.second.until < now; });
+  std::erase_if(revoked_, [&](const auto& entry) { return !revocations_.contains(entry.second); });
+}
+
+}  // namespace starling::security

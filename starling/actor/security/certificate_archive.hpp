@@ -1,0 +1,68 @@
+/// How certificates and revocations lie in an archive, by themselves or within a message. Loading
+/// one throws wire::DecodeError for what is not well-formed; whether it is signed is for verify.
+#pragma once
+
+#include "starling/actor/security/certificate.hpp"
+#include "starling/actor/wire/archive.hpp"
+
+namespace starling::security {
+
+template <class A, std::size_t N>
+void put_or_get(A& archive, std::array<std::uint8_t, N>& bytes) {
+  if constexpr (wire::is_encoder<A>)
+    archive.put(bytes.data(), bytes.size());
+  else
+    archive.get(bytes.data(), bytes.size());
+}
+
+/// The first byte says the version of the encoding.
+template <class A>
+void put_or_get_version(A& archive) {
+  std::uint8_t version = certificate_version;
+  archive(version);
+  if (version != certificate_version)
+    throw wire::DecodeError{"is of version " + std::to_string(version) +
+                            "; valid here: " + std::to_string(certificate_version)};
+}
+
+/// What the signature is over.
+template <class A>
+void put_or_get_signed(A& archive, Certificate& c) {
+  auto role = static_cast<std::uint8_t>(c.role);
+  put_or_get_version(archive);
+  put_or_get(archive, c.cluster);
+  archive(c.name, role);
+  put_or_get(archive, c.key);
+  archive(c.serial, c.not_before, c.not_after);
+  c.role = static_cast<Role>(role);
+}
+template <class A>
+void put_or_get_signed(A& archive, Revocation& r) {
+  put_or_get_version(archive);
+  put_or_get(archive, r.cluster);
+  archive(r.serial, r.time, r.until);
+}
+
+inline bool is_time(UtcSeconds time) { return time >= 0 && time <= utc_max; }
+
+template <class A>
+void serialize(A& archive, Certificate& c) {
+  put_or_get_signed(archive, c);
+  put_or_get(archive, c.signature);
+  if constexpr (!wire::is_encoder<A>) {
+    if (!check_name(c.name)) throw wire::DecodeError{"has a name that is none"};
+    if (c.role != Role::node && c.role != Role::client)
+      throw wire::DecodeError{"is for an unknown role"};
+    if (!is_time(c.not_before) || !is_time(c.not_after) || c.not_before > c.not_after)
+      throw wire::DecodeError{"has impossible dates"};
+  }
+}
+template <class A>
+void serialize(A& archive, Revocation& r) {
+  put_or_get_signed(archive, r);
+  put_or_get(archive, r.signature);
+  if constexpr (!wire::is_encoder<A>)
+    if (!is_time(r.time) || !is_time(r.until)) throw wire::DecodeError{"has impossible dates"};
+}
+
+}  // namespace starling::security

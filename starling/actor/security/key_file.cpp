@@ -1,0 +1,304 @@
+#include "starling/actor/security/key_file.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "starling/base/text.hpp"
+
+namespace starling::security {
+namespace {
+
+/// As `kind = ` has them, in the order of KeyFile's alternatives.
+const std::array<std::string, 4> kinds{"cluster-key", "node-key", "certificates", "revocations"};
+constexpr std::string_view format = "1";
+constexpr int base64 = sodium_base64_VARIANT_ORIGINAL;
+
+template <class Bytes>
+std::string base64_of(const Bytes& bytes) {
+  std::string text(sodium_base64_encoded_len(bytes.size(), base64), '\0');
+  sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                    bytes.size(), base64);
+  text.pop_back();  // the closing zero
+  return text;
+}
+
+std::optional<wire::Bytes> bytes_of(std::string_view text) {
+  wire::Bytes bytes(text.size());
+  std::size_t size = 0;
+  if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),
+                        text.size(), nullptr, &size, nullptr, base64) != 0)
+    return std::nullopt;
+  bytes.resize(size);
+  return bytes;
+}
+
+class Writer {
+ public:
+  void comment(const std::string& line) { text_ += "# " + line + "\n"; }
+  void word(std::string_view key, std::string_view value) {
+    (text_.append(key) += " = ").append(value) += "\n";
+  }
+  template <class Bytes>
+  void bytes(std::string_view key, const Bytes& value) {
+    word(key, base64_of(value));
+  }
+  void pair(const std::string& key, const KeyPair& keys) {
+    bytes(key + "-public", keys.public_key);
+    bytes(key + "-secret", keys.secret_key);
+  }
+  template <class T>
+  void all(std::string_view key, const std::vector<T>& values) {
+    for (const T& value : values) bytes(key, encode(value));
+  }
+  [[nodiscard]] std::string take() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+/// Takes lines out of a file. The first thing wrong with it sticks, and is said by finish().
+class Reader {
+ public:
+  Reader(std::string_view text, std::string path) : path_(std::move(path)) {
+    std::size_t number = 0;
+    for (const std::string_view whole : split(text, '\n')) {
+      ++number;
+      const std::string_view line = trimmed(whole);
+      if (line.empty() || line.starts_with('#')) continue;
+      const auto equals = line.find('=');
+      if (equals == std::string_view::npos) {
+        fail(number, "is no line of a key file; valid: `key = value`, or # and a comment");
+        return;
+      }
+      lines_.push_back({number, trimmed(line.substr(0, equals)), trimmed(line.substr(equals + 1))});
+    }
+  }
+
+  std::string_view word(std::string_view key) {
+    const Line line = one(key);
+    return line.value;
+  }
+  template <std::size_t N>
+  void bytes(std::string_view key, std::array<std::uint8_t, N>& into) {
+    const Line line = one(key);
+    if (fault_) return;
+    const auto found = bytes_of(line.value);
+    if (!found || found->size() != N)
+      return fail(line.number, std::string{key} + ": is not " + std::to_string(N) +
+                                   " bytes in base64: the file is damaged");
+    std::memcpy(into.data(), found->data(), N);
+  }
+  void pair(const std::string& key, KeyPair& keys) {
+    bytes(key + "-public", keys.public_key);
+    bytes(key + "-secret", keys.secret_key);
+    require(is_pair(keys),
+            key + "-public and " + key + "-secret do not belong together: the file is damaged");
+  }
+  /// All lines of that key, each signed by `cluster`.
+  template <class T>
+  void all(std::string_view key, const ClusterPublic& cluster, std::vector<T>& into) {
+    for (Line& line : lines_) {
+      if (fault_) return;
+      if (line.key != key || std::exchange(line.is_taken, true)) continue;
+      into.emplace_back();
+      put(line, cluster, into.back());
+    }
+  }
+  void certificate(std::string_view key, const ClusterPublic& cluster, Certificate& into) {
+    const Line line = one(key);
+    if (!fault_) put(line, cluster, into);
+  }
+  void require(bool condition, const std::string& otherwise) {
+    if (!fault_ && !condition) fault_ = Error{path_ + ": " + otherwise};
+  }
+
+  /// `file`, where all of it was as it should be.
+  Result<KeyFile> finish(KeyFile file) {
+    for (const Line& line : lines_)
+      if (!fault_ && !line.is_taken)
+        fail(line.number,
+             "'" + std::string{line.key} + "' is unknown or given twice in " + kind_of(file));
+    if (fault_) return *std::move(fault_);
+    return file;
+  }
+  [[nodiscard]] bool has_failed() const noexcept { return fault_.has_value(); }
+  [[nodiscard]] Error error() const { return *fault_; }
+
+ private:
+  struct Line {
+    std::size_t number = 0;
+    std::string_view key;
+    std::string_view value;
+    bool is_taken = false;
+  };
+
+  void fail(std::size_t number, const std::string& message) {
+    fault_ = Error{path_ + ":" + std::to_string(number) + ": " + message};
+  }
+
+  Line one(std::string_view key) {
+    if (fault_) return {};
+    const auto found = std::ranges::find_if(
+        lines_, [&](const Line& line) { return line.key == key && !line.is_taken; });
+    require(found != lines_.end(),
+            "has no line `" + std::string{key} + " = ...`: it is no key file, or a part of one");
+    if (fault_) return {};
+    found->is_taken = true;
+    return *found;
+  }
+
+  static Result<Certificate> decode(std::span<const std::byte> bytes, const Certificate&) {
+    return decode_certificate(bytes);
+  }
+  static Result<Revocation> decode(std::span<const std::byte> bytes, const Revocation&) {
+    return decode_revocation(bytes);
+  }
+
+  template <class T>
+  void put(const Line& line, const ClusterPublic& cluster, T& into) {
+    const std::string key{line.key};
+    const auto bytes = bytes_of(line.value);
+    if (!bytes) return fail(line.number, key + ": is not base64: the file is damaged");
+    auto decoded = decode(*bytes, into);
+    if (!decoded) return fail(line.number, key + ": " + decoded.error().message);
+    into = *std::move(decoded);
+    if (const auto valid = check_signature(into, cluster); !valid)
+      fail(line.number, key + ": " + valid.error().message);
+  }
+
+  std::string path_;
+  std::vector<Line> lines_;
+  std::optional<Error> fault_;
+};
+
+void write(Writer& out, const ClusterSecrets& file) {
+  out.comment("The key of the Starling cluster " + short_id(id_of(file.key.public_key)) + ".");
+  out.comment("SECRET. Whoever has it decides who belongs to the cluster: keep it with the");
+  out.comment("administrator, on no node, and keep a copy in a safe place.");
+  out.word("kind", kinds[0]);
+  out.word("format", format);
+  out.bytes("cluster-public", file.key.public_key);
+  out.bytes("cluster-secret", file.key.secret_key);
+  out.pair("gate", file.gate);
+}
+
+void write(Writer& out, const NodeSecrets& file) {
+  const Certificate& own = file.certificate;
+  const char* what = own.role == Role::node ? "node " : "client ";
+  out.comment("The key file of the " + std::string{what} + own.name + " of the Starling cluster " +
+              short_id(id_of(file.cluster)) + ",");
+  out.comment("serial " + print_serial(own.serial) + ", valid until " + print_utc(own.not_after) +
+              ".");
+  out.comment("SECRET. Whoever has it is " + own.name + " to the cluster: keep it on that machine");
+  out.comment("only. Where it may have got out: starling keys revoke " + print_serial(own.serial));
+  out.word("kind", kinds[1]);
+  out.word("format", format);
+  out.bytes("cluster-public", file.cluster);
+  out.pair("gate", file.gate);
+  out.pair("own", file.keys);
+  out.bytes("own-certificate", encode(own));
+  out.all("certificate", file.known);
+  out.all("revocation", file.revocations);
+}
+
+void write(Writer& out, const CertificateList& file) {
+  out.comment("All certificates that the Starling cluster " + short_id(id_of(file.cluster)) +
+              " has issued, oldest first. Not secret.");
+  out.word("kind", kinds[2]);
+  out.word("format", format);
+  out.bytes("cluster-public", file.cluster);
+  out.all("certificate", file.certificates);
+}
+
+void write(Writer& out, const RevocationList& file) {
+  out.comment("All certificates that the Starling cluster " + short_id(id_of(file.cluster)) +
+              " has revoked. Not secret: give it to any node.");
+  out.word("kind", kinds[3]);
+  out.word("format", format);
+  out.bytes("cluster-public", file.cluster);
+  out.all("revocation", file.revocations);
+}
+
+void read(Reader& in, ClusterSecrets& file) {
+  in.bytes("cluster-public", file.key.public_key);
+  in.bytes("cluster-secret", file.key.secret_key);
+  in.require(is_pair(file.key),
+             "cluster-public and cluster-secret do not belong together: the file is damaged");
+  in.pair("gate", file.gate);
+}
+
+void read(Reader& in, NodeSecrets& file) {
+  in.bytes("cluster-public", file.cluster);
+  in.pair("gate", file.gate);
+  in.pair("own", file.keys);
+  in.certificate("own-certificate", file.cluster, file.certificate);
+  in.require(file.certificate.key == file.keys.public_key,
+             "own-certificate is not for own-public: the file is damaged");
+  in.all("certificate", file.cluster, file.known);
+  in.all("revocation", file.cluster, file.revocations);
+}
+
+void read(Reader& in, CertificateList& file) {
+  in.bytes("cluster-public", file.cluster);
+  in.all("certificate", file.cluster, file.certificates);
+}
+
+void read(Reader& in, RevocationList& file) {
+  in.bytes("cluster-public", file.cluster);
+  in.all("revocation", file.cluster, file.revocations);
+}
+
+KeyFile empty_of(std::size_t kind) {
+  switch (kind) {
+    case 0:
+      return ClusterSecrets{};
+    case 1:
+      return NodeSecrets{};
+    case 2:
+      return CertificateList{};
+    default:
+      return RevocationList{};
+  }
+}
+
+}  // namespace
+
+std::string kind_of(const KeyFile& file) {
+  static const std::array<std::string, 4> texts{"a cluster's key file",
+                                                "the key file of a node or a client",
+                                                "a list of certificates", "a list of revocations"};
+  return texts.at(file.index());
+}
+
+bool is_secret(const KeyFile& file) {
+  return std::holds_alternative<ClusterSecrets>(file) || std::holds_alternative<NodeSecrets>(file);
+}
+
+std::string print(const KeyFile& file) {
+  Writer out;
+  std::visit([&](const auto& f) { write(out, f); }, file);
+  return std::move(out).take();
+}
+
+Result<KeyFile> parse_key_file(std::string_view text, const std::string& path) {
+  Reader in{text, path};
+  const std::string_view kind = in.word("kind");
+  const std::string_view version = in.word("format");
+  if (in.has_failed()) return in.error();
+  const auto known = std::ranges::find(kinds, kind);
+  if (known == kinds.end())
+    return Error{path + ": kind: '" + std::string{kind} + "' is unknown; " + valid_names(kinds)};
+  if (version != format)
+    return Error{path + ": format: '" + std::string{version} +
+                 "' is unknown; valid here: " + std::string{format}};
+  KeyFile file = empty_of(static_cast<std::size_t>(known - kinds.begin()));
+  std::visit([&](auto& f) { read(in, f); }, file);
+  return in.finish(std::move(file));
+}
+
+}  // namespace starling::security

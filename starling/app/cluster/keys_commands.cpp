@@ -1,0 +1,158 @@
+#include "starling/app/cluster/keys_commands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "starling/app/cluster/key_store.hpp"
+#include "starling/app/commands.hpp"
+#include "starling/app/file_output.hpp"
+#include "starling/app/program_name.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+using security::Certificate;
+using security::Role;
+
+constexpr security::UtcSeconds day_s = 86'400;
+/// Clocks of machines differ: a certificate holds from a little before it was issued.
+constexpr security::UtcSeconds clocks_apart_s = 300;
+constexpr std::uint64_t days_max = 36'500;
+
+Result<Role> parse_role(const std::string& text) {
+  if (text == "node") return Role::node;
+  if (text == "client") return Role::client;
+  const std::vector<std::string> roles{"node", "client"};
+  return Error{"--role: '" + text + "' is no role; " + suggest(text, roles)};
+}
+
+Result<security::UtcSeconds> parse_days(const std::string& text) {
+  const auto days = parse_count(text);
+  if (!days || *days < 1 || *days > days_max)
+    return Error{fmt::format("--days: '{}' must be a whole number >= 1 and <= {}", text, days_max)};
+  return static_cast<security::UtcSeconds>(*days) * day_s;
+}
+
+std::string text_of(const Certificate& certificate) {
+  return certificate.name + " (" + security::print_serial(certificate.serial) + ")";
+}
+
+/// The serials that `which` names, with the times up to which they count.
+Result<std::vector<Certificate>> named(const ClusterFolder& cluster, const std::string& which) {
+  std::vector<Certificate> found;
+  const auto serial = security::parse_serial(which);
+  std::vector<std::string> names;
+  for (const Certificate& c : cluster.issued().certificates) {
+    if (serial ? c.serial == *serial : c.name == which) found.push_back(c);
+    names.push_back(c.name);
+  }
+  if (!found.empty()) return found;
+  if (serial)
+    return Error{"no certificate has the serial " + which + " in " + cluster.issued_path() + "; `" +
+                 program_name() + " keys show " + cluster.issued_path() + "` lists them"};
+  const std::string meant = nearest(which, names);
+  return Error{"nobody of the name '" + which + "' has a certificate in " + cluster.issued_path() +
+               "; " + (meant.empty() ? "" : "did you mean '" + meant + "'? ") + "`" +
+               program_name() + " keys show " + cluster.issued_path() + "` lists them"};
+}
+
+bool is_revoked(const ClusterFolder& cluster, std::uint64_t serial) {
+  return std::ranges::any_of(cluster.revoked().revocations,
+                             [&](const auto& r) { return r.serial == serial; });
+}
+
+/// Of those issued before, what someone new has use for.
+std::vector<Certificate> still_valid(const ClusterFolder& cluster, security::UtcSeconds now) {
+  std::vector<Certificate> valid;
+  for (const Certificate& c : cluster.issued().certificates)
+    if (c.not_after >= now && !is_revoked(cluster, c.serial)) valid.push_back(c);
+  return valid;
+}
+
+}  // namespace
+
+Result<int> keys_init_command(const std::string& folder) {
+  if (folder.empty()) return Error{"DIR: is empty; valid: the name of a folder"};
+  const auto cluster = ClusterFolder::create(folder);
+  if (!cluster) return cluster.error();
+  return put_out(fmt::format("made the cluster {}\n"
+                             "  {} signs its certificates: keep it on no node, and keep a copy\n"
+                             "  next, for each machine: {} keys node NAME --cluster {}\n",
+                             security::short_id(security::id_of(cluster->secrets().key.public_key)),
+                             cluster->key_path(), program_name(), folder),
+                 done);
+}
+
+Result<int> keys_node_command(const KeysNodeOptions& options) {
+  if (auto valid = security::check_name(options.name); !valid)
+    return std::move(valid).error().within("NAME");
+  const auto role = parse_role(options.role);
+  if (!role) return role.error();
+  const auto valid_s = parse_days(options.days);
+  if (!valid_s) return valid_s.error();
+  const std::string out = options.out.empty() ? options.name + ".key" : options.out;
+  if (auto is_new = check_new(out); !is_new) return std::move(is_new).error().within("--out");
+  auto cluster = ClusterFolder::open(options.cluster);
+  if (!cluster) return std::move(cluster).error().within("--cluster");
+
+  const security::UtcSeconds now = utc_now();
+  security::NodeSecrets node;
+  node.cluster = cluster->secrets().key.public_key;
+  node.gate = cluster->secrets().gate;
+  node.keys = wire::make_keys();
+  Certificate own;
+  own.name = options.name;
+  own.role = *role;
+  own.key = node.keys.public_key;
+  own.serial = security::make_serial();
+  own.not_before = now - clocks_apart_s;
+  own.not_after = now + *valid_s;
+  node.certificate = security::sign(own, cluster->secrets().key);
+  node.known = still_valid(*cluster, now);
+  node.revocations = cluster->revoked().revocations;
+
+  // Listed first: what is not listed could not be revoked by its name.
+  const security::CertificateList before = cluster->issued();
+  security::CertificateList after = before;
+  after.certificates.push_back(node.certificate);
+  if (auto listed = cluster->put(after); !listed) return std::move(listed).error();
+  if (auto written = create_secret_file(out, security::print(node)); !written) {
+    (void)cluster->put(before);
+    return std::move(written).error().within("--out");
+  }
+  return put_out(
+      fmt::format("issued {}, valid until {}\n"
+                  "  {} is its key file: copy it to its machine by a safe way, and keep "
+                  "it nowhere else\n",
+                  text_of(node.certificate), security::print_utc(node.certificate.not_after), out),
+      done);
+}
+
+Result<int> keys_revoke_command(const std::string& which, const std::string& folder) {
+  auto cluster = ClusterFolder::open(folder);
+  if (!cluster) return std::move(cluster).error().within("--cluster");
+  const auto certificates = named(*cluster, which);
+  if (!certificates) return certificates.error();
+  security::RevocationList list = cluster->revoked();
+  std::string text;
+  for (const Certificate& c : *certificates) {
+    if (is_revoked(*cluster, c.serial)) {
+      text += "was revoked before: " + text_of(c) + "\n";
+      continue;
+    }
+    security::Revocation revocation;
+    revocation.serial = c.serial;
+    revocation.time = utc_now();
+    revocation.until = c.not_after;
+    list.revocations.push_back(security::sign(revocation, cluster->secrets().key));
+    text += "revoked " + text_of(c) + "\n";
+  }
+  if (auto listed = cluster->put(list); !listed) return std::move(listed).error();
+  return put_out(text + "  give " + cluster->revoked_path() +
+                     " to any node: it is no secret, and a node tells the others\n",
+                 done);
+}
+
+}  // namespace starling::app

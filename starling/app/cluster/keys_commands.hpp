@@ -1,0 +1,34 @@
+/// What `starling keys` does, one function a command. Each returns an exit code, or an error of its
+/// input: then nothing was written.
+#pragma once
+
+#include <string>
+
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+/// Makes a cluster: its key, in a folder that is made where there is none.
+[[nodiscard]] Result<int> keys_init_command(const std::string& folder);
+
+struct KeysNodeOptions {
+  std::string name;
+  /// node or client.
+  std::string role = "node";
+  /// How long it is valid, a whole number.
+  std::string days = "365";
+  /// The folder of the cluster's key.
+  std::string cluster;
+  /// Empty: NAME.key.
+  std::string out;
+};
+/// Issues a certificate and writes the key file of its holder.
+[[nodiscard]] Result<int> keys_node_command(const KeysNodeOptions& options);
+
+/// Revokes the certificate of a serial, or all of a name.
+[[nodiscard]] Result<int> keys_revoke_command(const std::string& which, const std::string& cluster);
+
+/// Says what is in a file, but no secret.
+[[nodiscard]] Result<int> keys_show_command(const std::string& file, bool json);
+
+}  // namespace starling::app

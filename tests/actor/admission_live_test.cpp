@@ -1,0 +1,197 @@
+/// Admission at the doors of real transports, on the loopback interface.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "starling/actor/security/admission.hpp"
+#include "tests/actor/certificates.hpp"
+#include "tests/actor/examples.hpp"
+
+namespace starling::security {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::Lane;
+
+wire::Frame frame_of(std::uint64_t sequence) {
+  core::Envelope envelope;
+  envelope.packet.sequence = sequence;
+  return wire::encode(1, envelope);
+}
+
+/// A node that hears whom its Admission lets in, at a time that the test sets.
+class Door {
+ public:
+  Door(const ClusterKey& cluster, const Key& gate) : admission(cluster.public_key, gate) {
+    wire::TransportOptions options;
+    options.keys = keys;
+    options.admits = [this](const Key& key) { return admission.admits(key, time); };
+    auto opened =
+        wire::Transport::open(options, [this](const wire::Incoming& incoming) { take(incoming); });
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    transport = std::move(opened).value();
+  }
+  ~Door() { transport.reset(); }
+
+  [[nodiscard]] wire::Peer peer() const { return {transport->address(), keys.public_key}; }
+
+  bool wait_for(const Key& key, std::size_t count) {
+    std::unique_lock lock{mutex_};
+    return came_.wait_for(lock, 10s, [&] { return heard_[key] >= count; });
+  }
+  bool wait_for_refusals(std::uint64_t more_than) {
+    for (int i = 0; i < 10'000; ++i) {
+      if (transport->counts().refused > more_than) return true;
+      std::this_thread::sleep_for(1ms);
+    }
+    return false;
+  }
+  /// Frames of that key that were acted on.
+  std::size_t heard(const Key& key) {
+    const std::lock_guard lock{mutex_};
+    return heard_[key];
+  }
+
+  const KeyPair keys = wire::make_keys();
+  std::atomic<UtcSeconds> time = now;
+  Admission admission;
+  std::unique_ptr<wire::Transport> transport;
+
+ private:
+  void take(const wire::Incoming& incoming) {
+    const std::lock_guard lock{mutex_};
+    ++heard_[*incoming.key];
+    came_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::map<Key, std::size_t> heard_;
+};
+
+/// Someone who sends to doors.
+class Caller {
+ public:
+  explicit Caller(KeyPair own = wire::make_keys()) : keys(own) {
+    wire::TransportOptions options;
+    options.keys = keys;
+    auto opened = wire::Transport::open(options, [](const wire::Incoming&) {});
+    EXPECT_TRUE(opened);
+    transport_ = std::move(opened).value();
+  }
+  void send(const Door& to) { transport_->send(to.peer(), Lane::control, frame_of(1)); }
+  [[nodiscard]] const Key& key() const { return keys.public_key; }
+
+  const KeyPair keys;
+
+ private:
+  std::unique_ptr<wire::Transport> transport_;
+};
+
+class AdmissionLive : public testing::Test {
+ protected:
+  Certificate issue(const Caller& caller) {
+    return certificate_for("caller", caller.key(), cluster);
+  }
+  /// Turned away when it connects: of the many frames that it sends none even comes in, though
+  /// someone else is heard meanwhile.
+  void expect_turned_away(Caller& caller) {
+    const auto before = door.transport->counts().refused;
+    constexpr int frames = 200;
+    for (int i = 0; i < frames; ++i) caller.send(door);
+    EXPECT_TRUE(door.wait_for_refusals(before));
+    Caller friendly;
+    Certificate theirs = issue(friendly);
+    theirs.not_after = now + 3600;
+    ASSERT_TRUE(door.admission.learn(sign(theirs, cluster), door.time));
+    friendly.send(door);
+    EXPECT_TRUE(door.wait_for(friendly.key(), 1));
+    EXPECT_EQ(door.heard(caller.key()), 0U);
+    // It tries some times a second, and each try is one refusal.
+    EXPECT_LT(door.transport->counts().refused, before + frames / 2);
+  }
+
+  ClusterKey cluster = make_cluster_key();
+  KeyPair gate = wire::make_keys();
+  Door door{cluster, gate.public_key};
+};
+
+TEST_F(AdmissionLive, HearsWhoHasACertificate) {
+  Caller caller;
+  ASSERT_TRUE(door.admission.learn(issue(caller), now));
+  caller.send(door);
+  EXPECT_TRUE(door.wait_for(caller.key(), 1));
+}
+
+TEST_F(AdmissionLive, TurnsAwayWhoHasNone) {
+  Caller caller;
+  expect_turned_away(caller);
+}
+
+TEST_F(AdmissionLive, TurnsAwayAnotherKeyThanTheCertificates) {
+  Caller certified;
+  Caller caller;
+  ASSERT_TRUE(door.admission.learn(issue(certified), now));
+  expect_turned_away(caller);
+}
+
+TEST_F(AdmissionLive, TurnsAwayWhoseCertificateHasExpired) {
+  Caller caller;
+  ASSERT_TRUE(door.admission.learn(issue(caller), now));
+  door.time = now + 601;
+  expect_turned_away(caller);
+}
+
+TEST_F(AdmissionLive, HearsWhoWasIntroducedAtTheGate) {
+  Caller caller;
+  Caller at_gate{gate};
+  at_gate.send(door);
+  ASSERT_TRUE(door.wait_for(gate.public_key, 1));
+  EXPECT_EQ(door.admission.standing_of(gate.public_key, now), Standing::gate);
+  caller.send(door);
+  ASSERT_TRUE(door.wait_for_refusals(0));
+  // What came through the gate was the caller's certificate: its next try is heard.
+  ASSERT_TRUE(door.admission.learn(issue(caller), now));
+  Caller again{caller.keys};
+  again.send(door);
+  EXPECT_TRUE(door.wait_for(caller.key(), 1));
+}
+
+TEST_F(AdmissionLive, NoFrameIsActedOnAfterARevocation) {
+  Caller caller;
+  const Certificate certificate = issue(caller);
+  ASSERT_TRUE(door.admission.learn(certificate, now));
+  const std::jthread sends{[&](const std::stop_token& stops) {
+    while (!stops.stop_requested()) {
+      caller.send(door);
+      std::this_thread::sleep_for(100us);
+    }
+  }};
+  ASSERT_TRUE(door.wait_for(caller.key(), 20)) << "connected, and heard";
+  ASSERT_TRUE(door.admission.revoke(revocation_of(certificate.serial, cluster), now));
+  // A frame that was let in just before may still be on its way through the receiver.
+  ASSERT_TRUE(door.wait_for_refusals(door.transport->counts().refused));
+  const std::size_t heard = door.heard(caller.key());
+  const auto refused = door.transport->counts().refused;
+  ASSERT_TRUE(door.wait_for_refusals(refused + 100)) << "it goes on sending, in vain";
+  EXPECT_EQ(door.heard(caller.key()), heard);
+}
+
+TEST_F(AdmissionLive, NoFrameIsActedOnAfterTheCertificateExpired) {
+  Caller caller;
+  ASSERT_TRUE(door.admission.learn(issue(caller), now));
+  caller.send(door);
+  ASSERT_TRUE(door.wait_for(caller.key(), 1));
+  door.time = now + 601;
+  const auto refused = door.transport->counts().refused;
+  caller.send(door);
+  EXPECT_TRUE(door.wait_for_refusals(refused));
+  EXPECT_EQ(door.heard(caller.key()), 1U);
+}
+
+}  // namespace
+}  // namespace starling::security

@@ -1,0 +1,46 @@
+/// Certificates for tests, at a time of their own.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "starling/actor/security/certificate.hpp"
+
+namespace starling::security {
+
+/// 2026-11-21 10:21:08 UTC.
+inline constexpr UtcSeconds now = 1'795'256'468;
+
+/// Valid ten minutes before and after `now`.
+inline Certificate certificate_for(const std::string& name, const Key& key,
+                                   const ClusterKey& cluster, Role role = Role::node) {
+  Certificate certificate;
+  certificate.name = name;
+  certificate.role = role;
+  certificate.key = key;
+  certificate.serial = make_serial();
+  certificate.not_before = now - 600;
+  certificate.not_after = now + 600;
+  return sign(certificate, cluster);
+}
+
+inline Revocation revocation_of(std::uint64_t serial, const ClusterKey& cluster,
+                                UtcSeconds until = now + 600) {
+  Revocation revocation;
+  revocation.serial = serial;
+  revocation.time = now;
+  revocation.until = until;
+  return sign(revocation, cluster);
+}
+
+template <std::size_t N>
+std::array<std::uint8_t, N> bytes_of_hex(std::string_view hex) {
+  std::array<std::uint8_t, N> bytes{};
+  for (std::size_t i = 0; i < N; ++i)
+    bytes.at(i) =
+        static_cast<std::uint8_t>(std::stoul(std::string{hex.substr(2 * i, 2)}, nullptr, 16));
+  return bytes;
+}
+
+}  // namespace starling::security
