@@ -38,7 +38,7 @@ class AnyModel {
   [[nodiscard]] virtual Result<live::Outcome> train(const AnyData& data, const AnyData* test,
                                                     const live::TrainOptions& options) const = 0;
   /// This node's part of the same on several nodes.
-  [[nodiscard]] virtual Result<std::unique_ptr<live::Site>> make_site(
+  [[nodiscard]] virtual Result<std::unique_ptr<live::JobSite>> make_site(
       const AnyData& data, const live::TrainOptions& options, live::SiteOptions site) const = 0;
   /// The same in virtual time. The curve's figures are those of evaluate() over `test`, or over
   /// `data` where it is null, and `error`, the normalised one, where it is known.
@@ -98,7 +98,7 @@ class ModelOf final : public AnyModel {
     return live::train(model_, *data.as<D>(), test == nullptr ? nullptr : test->as<D>(), options);
   }
 
-  [[nodiscard]] Result<std::unique_ptr<live::Site>> make_site(
+  [[nodiscard]] Result<std::unique_ptr<live::JobSite>> make_site(
       const AnyData& data, const live::TrainOptions& options,
       live::SiteOptions site) const override {
     auto job = live::assign_training(model_, *data.as<D>(), nullptr, options);

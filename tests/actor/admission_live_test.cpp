@@ -20,7 +20,7 @@ using wire::Lane;
 wire::Frame frame_of(std::uint64_t sequence) {
   core::Envelope envelope;
   envelope.packet.sequence = sequence;
-  return wire::encode(1, envelope);
+  return wire::encode(1, 1, envelope);
 }
 
 /// A node that hears whom its Admission lets in, at a time that the test sets.

@@ -38,6 +38,30 @@ TEST_P(BadInput, IsRefusedWithItsPlaceAndWhatIsValid) {
 std::string name_of(const testing::TestParamInfo<Bad>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(
+    Clusters, BadInput,
+    testing::Values(
+        Bad{"NodeOpenToAll",
+            "node --listen 0.0.0.0:7400",
+            {"--listen: tcp://0.0.0.0:7400: others could reach this node", "--insecure"}},
+        Bad{"NodeAnywhere", "node --listen *:7400 --insecure", {"--listen: ", "--advertise"}},
+        Bad{"NodeListensNowhere", "node --listen here", {"--listen: 'here' is no address"}},
+        Bad{"NodeCannotListen",
+            "node --listen 127.0.0.1:1 --listen 127.0.0.1:2",
+            {"--listen: is given twice"}},
+        Bad{"NodeJoinsNobody",
+            "node --join host",
+            {"--join: 'host' is no address; valid: HOST:PORT"}},
+        Bad{"SubmitNowhere", "submit --epochs 1", {"--to: is missing"}},
+        Bad{"SubmitToNoAddress", "submit --to host:0", {"--to: 'host:0' is no address"}},
+        Bad{"SubmitUntil", "submit --to 127.0.0.1:1 --until accuracy=0.9", {"'--until'"}},
+        Bad{"SubmitCheckpointOfFile",
+            "submit job.toml --to 127.0.0.1:1",
+            {"job.toml:1: checkpoint: is not there yet for jobs on several nodes"},
+            "checkpoint = \"c\"\n"},
+        Bad{"StatusOfNobody", "status", {"--to: is missing"}}),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(
     Flags, BadInput,
     testing::Values(
         Bad{"Command", "trian", {"unknown command 'trian'", "did you mean 'train'?"}},

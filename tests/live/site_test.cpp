@@ -63,7 +63,7 @@ class Nodes {
       nodes_[node].site->found(members_[node], first);
   }
 
-  Site& site(std::size_t node) { return *nodes_.at(node).site; }
+  JobSite& site(std::size_t node) { return *nodes_.at(node).site; }
   [[nodiscard]] bool lives(std::size_t node) const { return nodes_[node].site != nullptr; }
 
   /// Ends at once, without a word.
@@ -138,7 +138,7 @@ class Nodes {
  private:
   struct One {
     std::unique_ptr<wire::Transport> transport;
-    std::unique_ptr<Site> site;
+    std::unique_ptr<JobSite> site;
   };
 
   void send(std::size_t from, const core::Envelope& envelope) {

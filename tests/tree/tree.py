@@ -37,7 +37,7 @@ OUTSIDE = {
     r"sodium": r"starling/actor/.*\.cpp",
     r"CLI/|toml|fmt/|nlohmann/": r"(starling/app|tools|examples)/.*",
     # The operating system's and the processor's: never in what users include.
-    r"(sys|netinet|arpa|linux)/|(malloc|unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|\w+intrin)\.h$":
+    r"(sys|netinet|arpa|linux)/|(malloc|netdb|unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|\w+intrin)\.h$":
         r"(starling/(models|actor|engine/live|app)/.*\.cpp|(tools|examples)/.*)",
 }
 

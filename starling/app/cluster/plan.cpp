@@ -30,7 +30,7 @@ class TrainingPlan final : public live::JobPlan {
     return ready_.model->layout(options()).ranges.size();
   }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
-  [[nodiscard]] Result<std::unique_ptr<live::Site>> make_site(
+  [[nodiscard]] Result<std::unique_ptr<live::JobSite>> make_site(
       live::SiteOptions site) const override {
     return ready_.model->make_site(ready_.data.train, ready_.running.options, std::move(site));
   }

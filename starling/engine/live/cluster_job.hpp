@@ -65,7 +65,7 @@ class ClusterJob {
 
   /// A packet of this job has come from `node`.
   void deliver(wire::NodeId node, core::Envelope envelope) {
-    Site* site = nullptr;
+    JobSite* site = nullptr;
     {
       const std::lock_guard lock{mutex_};
       routes_[envelope.from] = node;
@@ -130,7 +130,7 @@ class ClusterJob {
     return reply;
   }
 
-  [[nodiscard]] Site& site() noexcept { return *site_; }
+  [[nodiscard]] JobSite& site() noexcept { return *site_; }
   [[nodiscard]] const JobPlan& plan() const noexcept { return *plan_; }
   [[nodiscard]] const wire::JobSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] wire::JobId id() const noexcept { return id_; }
@@ -164,7 +164,7 @@ class ClusterJob {
   std::map<core::WorkerId, wire::NodeId> routes_;
   core::ConfigurationPtr configuration_;
   /// Set once, by begin(). Last: its members send until they have ended.
-  std::unique_ptr<Site> site_;
+  std::unique_ptr<JobSite> site_;
 };
 
 }  // namespace starling::live

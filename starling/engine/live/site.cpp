@@ -14,9 +14,9 @@ namespace {
 using actor::MemberActor;
 
 template <class T>
-class SiteOf final : public Site {
+class JobSiteOf final : public JobSite {
  public:
-  SiteOf(Assignment<T> assignment, SiteOptions options)
+  JobSiteOf(Assignment<T> assignment, SiteOptions options)
       : assignment_(std::move(assignment)),
         options_(std::move(options)),
         layout_(std::shared_ptr<const core::Layout>{assignment_.task, &assignment_.task->layout()}),
@@ -39,7 +39,7 @@ class SiteOf final : public Site {
     links_->report = options_.report ? options_.report : [](const actor::MemberReport&) {};
   }
 
-  ~SiteOf() override {
+  ~JobSiteOf() override {
     scene_->pool->close();
     for_everyone([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
     {
@@ -49,8 +49,8 @@ class SiteOf final : public Site {
     system_.await_all_actors_done();
   }
 
-  SiteOf(const SiteOf&) = delete;
-  SiteOf& operator=(const SiteOf&) = delete;
+  JobSiteOf(const JobSiteOf&) = delete;
+  JobSiteOf& operator=(const JobSiteOf&) = delete;
 
   void found(const std::vector<core::Member>& here, const core::ConfigurationPtr& first) override {
     for (const core::Member& member : here) hire(member, first, {});
@@ -182,18 +182,18 @@ class SiteOf final : public Site {
 }  // namespace
 
 template <class T>
-Result<std::unique_ptr<Site>> make_site(Assignment<T> assignment, SiteOptions options) {
+Result<std::unique_ptr<JobSite>> make_site(Assignment<T> assignment, SiteOptions options) {
   if (auto valid = check(assignment.job); !valid) return std::move(valid).error();
   if (options.copies == 0) return Error{"copies=0: a range has at least one owner"};
   if (assignment.job.workers > options.members_max)
     return Error{"workers=" + std::to_string(assignment.job.workers) + ": at most " +
                  std::to_string(options.members_max) + " members are allowed for"};
   keep_freed_memory();
-  return std::unique_ptr<Site>{
-      std::make_unique<SiteOf<T>>(std::move(assignment), std::move(options))};
+  return std::unique_ptr<JobSite>{
+      std::make_unique<JobSiteOf<T>>(std::move(assignment), std::move(options))};
 }
 
-template Result<std::unique_ptr<Site>> make_site<float>(Assignment<float>, SiteOptions);
-template Result<std::unique_ptr<Site>> make_site<double>(Assignment<double>, SiteOptions);
+template Result<std::unique_ptr<JobSite>> make_site<float>(Assignment<float>, SiteOptions);
+template Result<std::unique_ptr<JobSite>> make_site<double>(Assignment<double>, SiteOptions);
 
 }  // namespace starling::live

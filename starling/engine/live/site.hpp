@@ -29,12 +29,12 @@ struct SiteOptions {
 };
 
 /// Thread-safe.
-class Site {
+class JobSite {
  public:
-  Site() = default;
-  virtual ~Site() = default;
-  Site(const Site&) = delete;
-  Site& operator=(const Site&) = delete;
+  JobSite() = default;
+  virtual ~JobSite() = default;
+  JobSite(const JobSite&) = delete;
+  JobSite& operator=(const JobSite&) = delete;
 
   /// Members `here` found the job together with those elsewhere whom `first` names.
   virtual void found(const std::vector<core::Member>& here,
@@ -61,10 +61,10 @@ class Site {
 
 /// A site without members yet. An Error says what cannot work on several nodes.
 template <class T>
-[[nodiscard]] Result<std::unique_ptr<Site>> make_site(Assignment<T> assignment,
-                                                      SiteOptions options);
+[[nodiscard]] Result<std::unique_ptr<JobSite>> make_site(Assignment<T> assignment,
+                                                         SiteOptions options);
 
-extern template Result<std::unique_ptr<Site>> make_site<float>(Assignment<float>, SiteOptions);
-extern template Result<std::unique_ptr<Site>> make_site<double>(Assignment<double>, SiteOptions);
+extern template Result<std::unique_ptr<JobSite>> make_site<float>(Assignment<float>, SiteOptions);
+extern template Result<std::unique_ptr<JobSite>> make_site<double>(Assignment<double>, SiteOptions);
 
 }  // namespace starling::live
