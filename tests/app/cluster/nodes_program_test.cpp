@@ -82,7 +82,7 @@ TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
   processes_[0]->signal(SIGKILL);
   const Ran ran = submit.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;
-  EXPECT_NE(ran.out.find("\"spread\":{\"max\":300,\"median\":300,\"min\":300"), std::string::npos)
+  EXPECT_NE(ran.out.find("\"spread\":{\"min\":300,\"median\":300,\"max\":300"), std::string::npos)
       << ran.out;
   EXPECT_NE(status().find("a  " + addresses_[0] + "  dead"), std::string::npos) << status();
   processes_[2]->signal(SIGTERM);
