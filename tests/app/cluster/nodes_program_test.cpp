@@ -74,7 +74,8 @@ TEST_F(Nodes, TrainWhatIsSubmittedInEveryMode) {
 }
 
 TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
-  Process submit{work_, STARLING_PROGRAM,
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
                  words("submit --to " + addresses_[2] +
                        " --data digits:n=1000 --model softmax --workers 3 --steps 300 "
                        "--delay exp:10ms --json")};
