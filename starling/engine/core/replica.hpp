@@ -81,6 +81,8 @@ class Replica {
   [[nodiscard]] bool is_full(RangeId range) const { return parts_[range].full; }
   [[nodiscard]] bool is_primary(RangeId range) const { return parts_[range].primary; }
   [[nodiscard]] Epoch view(RangeId range) const { return parts_[range].view; }
+  /// The state that its view begins with is held here.
+  [[nodiscard]] bool is_installed(RangeId range) const { return parts_[range].installed; }
   /// The last number of the view that was sent, or is held.
   [[nodiscard]] std::uint64_t number(RangeId range) const { return parts_[range].number; }
   /// Counts the changes of full().

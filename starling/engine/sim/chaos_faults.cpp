@@ -282,13 +282,15 @@ std::string ChaosRun::travelling() const {
 
 /// A range whose owners have not all that its primary has; empty where there is none.
 std::string ChaosRun::catching_up() const {
-  const auto number = [&](const core::RangeOwner& owner, core::RangeId range) {
-    return machines_[owner.id].node->replica()->number(range);
+  const auto has_all = [&](const core::RangeOwner& owner, NodeId primary, core::RangeId range) {
+    const auto* own = machines_[owner.id].node->replica();
+    return own->is_installed(range) &&
+           own->number(range) == machines_[primary].node->replica()->number(range);
   };
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
     const auto& owners = witness_.latest()->ranges[r].owners;
     for (const core::RangeOwner& owner : owners)
-      if (number(owner, r) != number(owners.front(), r))
+      if (!has_all(owner, owners.front().id, r))
         return "range " + std::to_string(r) + " is behind at node " + std::to_string(owner.id);
   }
   return {};

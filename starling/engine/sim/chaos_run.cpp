@@ -81,7 +81,10 @@ ChaosReport ChaosRun::run() {
       break;
     }
     if (report_.violation.empty()) report_.violation = witness_.violation();
-    if (scenario_.beyond && !std::ranges::any_of(machines_, &Machine::running) && births_ == 0)
+    const auto takes_part = [](const Machine& machine) {
+      return machine.running && machine.node->state() != Node::State::excluded;
+    };
+    if (scenario_.beyond && !std::ranges::any_of(machines_, takes_part) && births_ == 0)
       report_.gave_up = event.kind == Event::Kind::look && pending_faults_ == 0;
     if (event.kind == Event::Kind::look && pending_faults_ == 0) {
       at_rest_now = at_rest();
@@ -209,7 +212,10 @@ void ChaosRun::carry_out(NodeId id, const core::Compute& compute) {
 void ChaosRun::carry_out(NodeId id, const core::Fail& fail) {
   // Whoever was cut off for so long may notice before it hears that the job has gone on without it.
   const auto& latest = witness_.latest();
-  if (endured_ && latest && !latest->contains(id, machines_[id].life))
+  const bool goes_on = std::ranges::any_of(machines_, [&](const Machine& machine) {
+    return machine.running && machine.node->state() == Node::State::member;
+  });
+  if (endured_ && goes_on && latest && !latest->contains(id, machines_[id].life))
     return carry_out(id, core::Excluded{});
   if (scenario_.beyond)
     report_.gave_up = true;
