@@ -46,7 +46,7 @@ class ClusterNode::Running {
       const std::unique_lock lock{shared_};
       closing_ = true;
     }
-    for (auto& [id, thread] : preparing_threads_) thread.join();
+    preparing_threads_.clear();
     loop_.close();
     // Members send until they have ended; nobody hears what comes meanwhile.
     std::map<JobId, JobPtr> ending;
@@ -125,12 +125,8 @@ class ClusterNode::Running {
     std::uint64_t number = 0;
     bool operator==(const Asker&) const = default;
   };
-  struct Preparing {
-    wire::JobSettings settings;
-    std::vector<std::function<void(const Result<std::shared_ptr<const JobPlan>>&)>> waiting;
-  };
+  using OnPrepared = std::function<void(const Result<std::shared_ptr<const JobPlan>>&)>;
   struct Submission {
-    wire::JobSettings settings;
     std::vector<Asker> askers;
     std::vector<NodeId> nodes;
     std::vector<std::string> addresses;
@@ -143,8 +139,7 @@ class ClusterNode::Running {
     if (options_.log) options_.log(line);
   }
 
-  // --- what comes
-  // ---------------------------------------------------------------------------------
+  // --- what comes ---
 
   /// On the transport's thread.
   void hear(const wire::Incoming& incoming) {
@@ -177,8 +172,7 @@ class ClusterNode::Running {
     }
   }
 
-  // --- membership
-  // ---------------------------------------------------------------------------------
+  // --- membership ---
 
   template <class Event>
   void run_membership(Event event) {
@@ -231,8 +225,7 @@ class ClusterNode::Running {
     return core::is_live(known->second.state);
   }
 
-  // --- what goes
-  // ----------------------------------------------------------------------------------
+  // --- what goes ---
 
   template <class Body>
   void say(const std::string& address, Body body, wire::Lane lane) {
@@ -248,7 +241,7 @@ class ClusterNode::Running {
 
   void ask(const std::string& address, wire::RequestBody body, std::chrono::milliseconds within,
            OnReply on_reply) {
-    const std::uint64_t number = draw_number();
+    const std::uint64_t number = random_();
     pending_.emplace(number, Pending{address, std::move(body), std::move(on_reply),
                                      EventLoop::Clock::now() + within});
     ask_now(number);
@@ -267,8 +260,6 @@ class ClusterNode::Running {
     loop_.post_after(ask_again, [this, number] { ask_now(number); });
   }
 
-  std::uint64_t draw_number() { return random_(); }
-
   /// From members' threads.
   void carry(NodeId node, wire::Lane lane, wire::Frame frame) {
     const std::shared_lock lock{shared_};
@@ -277,8 +268,7 @@ class ClusterNode::Running {
     transport_->send({known->second.address, std::nullopt}, lane, std::move(frame));
   }
 
-  // --- jobs
-  // ---------------------------------------------------------------------------------------
+  // --- jobs ---
 
   /// Any thread.
   JobPtr find(JobId id) const {
@@ -301,21 +291,21 @@ class ClusterNode::Running {
   }
 
   /// Calls `then` with what the job's settings make, on the loop's thread. Data is read once.
-  void prepare(JobId id, const wire::JobSettings& settings,
-               std::function<void(const Result<std::shared_ptr<const JobPlan>>&)> then) {
+  void prepare(JobId id, const wire::JobSettings& settings, OnPrepared then) {
     if (const auto plan = plans_.find(id); plan != plans_.end()) return then(plan->second);
-    auto& preparing = preparing_[id];
-    preparing.waiting.push_back(std::move(then));
-    if (preparing.waiting.size() > 1) return;
+    auto& waiting = preparing_[id];
+    waiting.push_back(std::move(then));
+    if (waiting.size() > 1) return;
     const std::unique_lock lock{shared_};
     if (closing_) return;
-    preparing_threads_[id] = std::thread{[this, id, settings] {
+    // What failed may be tried again: the thread that has said so is joined here.
+    preparing_threads_[id] = std::jthread{[this, id, settings] {
       auto made = options_.make_plan(settings);
       loop_.post([this, id, made = std::move(made)] {
         if (made) plans_[id] = *made;
-        const auto waiting = std::move(preparing_[id].waiting);
+        const auto told = std::move(preparing_[id]);
         preparing_.erase(id);
-        for (const auto& one : waiting) one(made);
+        for (const auto& one : told) one(made);
       });
     }};
   }
@@ -406,8 +396,7 @@ class ClusterNode::Running {
     return status;
   }
 
-  // --- requests
-  // -----------------------------------------------------------------------------------
+  // --- requests ---
 
   void answer(const Asker& asker, const wire::AskStatus&) { reply(asker, make_status()); }
 
@@ -467,7 +456,6 @@ class ClusterNode::Running {
     if (std::ranges::find(submission.askers, asker) == submission.askers.end())
       submission.askers.push_back(asker);
     if (!submission.nodes.empty()) return;  // under way
-    submission.settings = request.settings;
     for (const auto& node : live_nodes()) {
       submission.nodes.push_back(node.id);
       submission.addresses.push_back(node.address);
@@ -532,7 +520,7 @@ class ClusterNode::Running {
 
   std::map<std::uint64_t, Pending> pending_;
   std::map<JobId, Submission> submissions_;
-  std::map<JobId, Preparing> preparing_;
+  std::map<JobId, std::vector<OnPrepared>> preparing_;
   std::map<JobId, std::shared_ptr<const JobPlan>> plans_;
   std::map<JobId, wire::JobSettings> settings_;
   /// Jobs that this node takes part in, or has tried to.
@@ -544,7 +532,7 @@ class ClusterNode::Running {
   bool closing_ = false;
   std::unordered_map<NodeId, core::MemberRecord> nodes_;
   std::map<JobId, JobPtr> jobs_;
-  std::map<JobId, std::thread> preparing_threads_;
+  std::map<JobId, std::jthread> preparing_threads_;
   std::unique_ptr<wire::Transport> transport_;
   EventLoop loop_;
 };

@@ -13,22 +13,18 @@
 
 namespace starling::live {
 
-/// What members share with who set them up. Called from their actors; must be thread-safe.
-struct MemberLinks {
-  /// Takes a packet to the node of the member that it is for.
-  std::function<void(core::Envelope)> send;
-  /// The member's state has changed, or it has made steps that were not reported yet.
-  std::function<void(const actor::MemberReport&)> report;
-};
+/// Takes a packet to the node of the member that it is for. Called from members' actors, several
+/// at once.
+using SendEnvelope = std::function<void(core::Envelope)>;
 
 template <class T>
 class MemberHost : public actor::MemberActor::base {
  public:
   MemberHost(caf::actor_config& config, ScenePtr scene, core::NodeOptions<T> options,
-             std::shared_ptr<const MemberLinks> links)
+             SendEnvelope send)
       : actor::MemberActor::base(config),
         scene_(std::move(scene)),
-        links_(std::move(links)),
+        send_(std::move(send)),
         // Lives of one member draw differently.
         random_(Random::stream(scene_->seed, options.self.id, options.self.life)),
         desk_(scene_, options.self.id),
@@ -88,20 +84,18 @@ class MemberHost : public actor::MemberActor::base {
   /// Runs one event of the core, then its effects.
   template <class Event>
   void run(Event event) {
-    const core::Step before = step();
     core::NodeEffects effects;
     event(node_, Context{scene_->now(), random_, effects});
     for (core::NodeEffect& effect : effects) std::visit([&](auto& e) { carry_out(e); }, effect);
-    if (step() != before) links_->report(report());
   }
 
-  void carry_out(core::Dispatch& dispatch) { links_->send(std::move(dispatch.envelope)); }
+  void carry_out(core::Dispatch& dispatch) { send_(std::move(dispatch.envelope)); }
   void carry_out(const core::NodeTimer& timer) { tick_at(timer.at, actor::KeyTick{timer.key}); }
   void carry_out(const core::Plan& plan) { desk_.plan(self(), plan.step); }
   void carry_out(core::Compute& compute) { desk_.compute(self(), compute); }
-  void carry_out(const core::Done&) { links_->report(report()); }
+  void carry_out(const core::Done&) {}
   void carry_out(const core::Fail& failure) { end_with(failure.why); }
-  void carry_out(const core::Excluded&) { links_->report(report()); }
+  void carry_out(const core::Excluded&) {}
 
   template <class Tick>
   void tick_at(core::Time at, Tick tick) {
@@ -140,11 +134,6 @@ class MemberHost : public actor::MemberActor::base {
   void end_with(const std::string& why) {
     if (!failure_.empty()) return;
     failure_ = why.empty() ? "failed" : why;
-    links_->report(report());
-  }
-
-  [[nodiscard]] core::Step step() const {
-    return node_.worker() == nullptr ? 0 : node_.worker()->step();
   }
 
   actor::MemberReport report() {
@@ -178,14 +167,15 @@ class MemberHost : public actor::MemberActor::base {
 
   std::vector<core::RangeState> primaries() {
     std::vector<core::RangeState> states;
-    if (auto* replica = node_.replica())
+    auto* replica = node_.replica();
+    if (replica != nullptr && node_.configuration())  // none before it is taken in
       for (core::RangeId range = 0; range < node_.configuration()->ranges.size(); ++range)
         if (replica->is_primary(range)) states.push_back(replica->shard().hand_over(range));
     return states;
   }
 
   ScenePtr scene_;
-  std::shared_ptr<const MemberLinks> links_;
+  SendEnvelope send_;
   Random random_;
   WorkerDesk<actor::MemberActor> desk_;
   Core node_;

@@ -35,8 +35,6 @@ class JobSiteOf final : public JobSite {
     scene_->seed = job.seed;
     scene_->clock = &system_.clock();
     scene_->start = scene_->clock->now();
-    links_->send = [this](core::Envelope envelope) { send(std::move(envelope)); };
-    links_->report = options_.report ? options_.report : [](const actor::MemberReport&) {};
   }
 
   ~JobSiteOf() override {
@@ -126,7 +124,8 @@ class JobSiteOf final : public JobSite {
     // is only late.
     node.channel.resend_first = std::chrono::milliseconds{200};
     node.channel.resend_min = std::chrono::milliseconds{50};
-    const MemberActor member = system_.spawn<MemberHost<T>>(scene_, std::move(node), links_);
+    const MemberActor member = system_.spawn<MemberHost<T>>(
+        scene_, std::move(node), [this](core::Envelope envelope) { send(std::move(envelope)); });
     const std::lock_guard lock{mutex_};
     members_[self.id] = member;
   }
@@ -172,7 +171,6 @@ class JobSiteOf final : public JobSite {
   std::shared_ptr<const core::Layout> layout_;
   std::shared_ptr<const std::vector<core::RangeState>> start_;
   ScenePtr scene_ = std::make_shared<Scene>();
-  std::shared_ptr<MemberLinks> links_ = std::make_shared<MemberLinks>();
   actor::Config config_;
   caf::actor_system system_;
   std::mutex mutex_;

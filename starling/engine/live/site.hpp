@@ -24,8 +24,6 @@ struct SiteOptions {
   std::size_t control_threads = 0;
   /// Takes a packet to the node of a member that is not here. Called from several threads.
   std::function<void(core::Envelope)> send;
-  /// A member here has news. Called from several threads.
-  std::function<void(const actor::MemberReport&)> report;
 };
 
 /// Thread-safe.
