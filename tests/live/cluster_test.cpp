@@ -53,7 +53,7 @@ Result<std::shared_ptr<const JobPlan>> make_plan(const wire::JobSettings& settin
 
 class Cluster : public testing::Test {
  protected:
-  Cluster() : client_(ClusterClient::open("tcp://127.0.0.1:*").value()) {}
+  Cluster() : client_(ClusterClient::open({}).value()) {}
 
   std::size_t add() {
     ClusterOptions options;

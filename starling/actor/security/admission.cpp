@@ -76,6 +76,12 @@ std::optional<Certificate> Admission::certificate_of(const Key& key, UtcSeconds 
   return found != nullptr ? std::optional{*found} : std::nullopt;
 }
 
+std::optional<Role> Admission::role_of(const Key& key, UtcSeconds now) const {
+  const std::shared_lock lock{mutex_};
+  const Certificate* found = find(key, now);
+  return found != nullptr ? std::optional{found->role} : std::nullopt;
+}
+
 bool Admission::is_revoked(std::uint64_t serial) const {
   const std::shared_lock lock{mutex_};
   return revoked_.contains(serial);
@@ -98,6 +104,14 @@ RevocationsPart Admission::revocations_since(std::uint64_t since, std::size_t mo
     part.next = at->first;
   }
   return part;
+}
+
+std::uint64_t Admission::revocations_digest() const {
+  const std::shared_lock lock{mutex_};
+  // Serials are drawn at random.
+  std::uint64_t digest = 0;
+  for (const auto& [serial, number] : revoked_) digest ^= serial;
+  return digest;
 }
 
 const Certificate* Admission::find(const Key& key, UtcSeconds now) const {

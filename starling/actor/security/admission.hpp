@@ -9,7 +9,6 @@
 /// Thread-safe. Whatever is handed in, it holds no more than its bounds.
 #pragma once
 
-#include <cstring>
 #include <map>
 #include <optional>
 #include <shared_mutex>
@@ -75,23 +74,20 @@ class Admission {
   [[nodiscard]] bool admits(const Key& key, UtcSeconds now) const;
   /// The one that lets the key in; the longest valid of several.
   [[nodiscard]] std::optional<Certificate> certificate_of(const Key& key, UtcSeconds now) const;
+  /// What its holder may do; none: no certificate lets it in.
+  [[nodiscard]] std::optional<Role> role_of(const Key& key, UtcSeconds now) const;
   [[nodiscard]] bool is_revoked(std::uint64_t serial) const;
 
   /// Those that are valid at `now`, in no order: what someone new is told.
   [[nodiscard]] std::vector<Certificate> certificates(UtcSeconds now) const;
   /// At most `most` of the revocations that became known since; 0 begins at the first.
   [[nodiscard]] RevocationsPart revocations_since(std::uint64_t since, std::size_t most) const;
+  /// Equal where the same revocations are known, and, as good as certainly, only there.
+  [[nodiscard]] std::uint64_t revocations_digest() const;
 
  private:
-  /// Keys are as good as random, and strangers' are never stored.
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const noexcept {
-      std::size_t hash = 0;
-      std::memcpy(&hash, key.data(), sizeof hash);
-      return hash;
-    }
-  };
-  using Certificates = std::unordered_multimap<Key, Certificate, KeyHash>;
+  /// Strangers' keys are never stored.
+  using Certificates = std::unordered_multimap<Key, Certificate, wire::KeyHash>;
 
   [[nodiscard]] const Certificate* find(const Key& key, UtcSeconds now) const;
   [[nodiscard]] bool knows(const Certificate& certificate) const;

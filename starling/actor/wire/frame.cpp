@@ -31,7 +31,8 @@ Result<Kind> kind_of(const FrameView& frame) {
     return Error{"a frame is of version " + std::to_string(its_version) +
                  "; valid here: " + std::to_string(version)};
   const auto kind = static_cast<Kind>(frame.head[magic.size() + 1]);
-  if (kind != Kind::envelope && kind != Kind::control) return Error{"a frame is of no known kind"};
+  if (kind < Kind::envelope || kind > Kind::credentials)
+    return Error{"a frame is of no known kind"};
   return kind;
 }
 

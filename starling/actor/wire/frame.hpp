@@ -25,6 +25,8 @@ enum class Kind : std::uint8_t {
   envelope = 1,
   /// What nodes say to one another (control.hpp).
   control = 2,
+  /// Certificates and revocations (security/credentials.hpp).
+  credentials = 3,
 };
 
 /// Names a job in all of a cluster; drawn at random.

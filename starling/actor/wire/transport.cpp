@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -27,6 +29,9 @@ constexpr int data_waiting_max = 16;
 constexpr std::size_t share_from = 4096;
 /// So many frames are received before what is to be sent has its turn.
 constexpr int receive_burst = 64;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::string_view key_mark = "?key=";
 
 /// A number from another thread wakes the poll.
 class Wake {
@@ -50,19 +55,21 @@ class Wake {
   int descriptor_;
 };
 
+constexpr std::string_view hex_digits = "0123456789abcdef";
+
 std::string hex(const Key& key) {
-  constexpr std::string_view digits = "0123456789abcdef";
   std::string text;
   for (const std::uint8_t byte : key) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 15U];
+    text += hex_digits[byte >> 4U];
+    text += hex_digits[byte & 15U];
   }
   return text;
 }
 
 std::optional<Key> key_of(std::string_view hex) {
   Key key{};
-  if (hex.size() != 2 * key.size()) return std::nullopt;
+  if (hex.size() != 2 * key.size() || hex.find_first_not_of(hex_digits) != std::string_view::npos)
+    return std::nullopt;
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
   for (std::size_t i = 0; i < key.size(); ++i)
     key[i] = static_cast<std::uint8_t>(16 * digit(hex[2 * i]) + digit(hex[2 * i + 1]));
@@ -97,16 +104,16 @@ class Outlet {
     socket_.set(linger, 0);
     // Frames wait here rather than on a connection that may never come about.
     socket_.set(immediate, true);
-    socket_.set(sndhwm, lane == Lane::control ? control_waiting_max : data_waiting_max);
+    socket_.set(sndhwm, lane == Lane::data ? data_waiting_max : control_waiting_max);
     socket_.set(reconnect_ivl, 100);
     socket_.set(reconnect_ivl_max, 1000);
     socket_.set(connect_timeout, 1000);
     socket_.set(handshake_ivl, 3000);
     // A cut is noticed by what is not acknowledged; idle connections cost nothing.
     socket_.set(tcp_maxrt, 1500);
-    if (options.keys) {
-      socket_.set(curve_publickey, buffer_of(options.keys->public_key));
-      socket_.set(curve_secretkey, buffer_of(options.keys->secret_key));
+    if (const auto& keys = lane == Lane::gate ? options.gate : options.keys) {
+      socket_.set(curve_publickey, buffer_of(keys->public_key));
+      socket_.set(curve_secretkey, buffer_of(keys->secret_key));
       socket_.set(curve_serverkey, buffer_of(*peer.key));
     }
     socket_.connect(peer.address);
@@ -115,6 +122,7 @@ class Outlet {
   /// False where there is no room for it.
   bool send(Frame&& frame) {
     const std::size_t size = frame.head.size() + frame.body_size();
+    used_ = Clock::now();
     if (waiting_bytes_ + size > queue_bytes_max_) return false;
     waiting_bytes_ += size;
     waiting_.push_back(std::move(frame));
@@ -137,6 +145,7 @@ class Outlet {
   }
 
   [[nodiscard]] bool is_waiting() const noexcept { return !waiting_.empty(); }
+  [[nodiscard]] Clock::time_point used() const noexcept { return used_; }
   [[nodiscard]] void* handle() noexcept { return socket_.handle(); }
 
  private:
@@ -144,9 +153,29 @@ class Outlet {
   std::size_t queue_bytes_max_;
   std::deque<Frame> waiting_;
   std::size_t waiting_bytes_ = 0;
+  Clock::time_point used_;
 };
 
 }  // namespace
+
+std::string print(const Peer& peer) {
+  return peer.key ? peer.address + std::string{key_mark} + hex(*peer.key) : peer.address;
+}
+
+Result<Peer> parse_peer(std::string_view text) {
+  const auto mark = text.find(key_mark);
+  Peer peer{std::string{text.substr(0, mark)}, std::nullopt};
+  if (mark == std::string_view::npos) return peer;
+  peer.key = key_of(text.substr(mark + key_mark.size()));
+  if (!peer.key)
+    return Error{"'" + std::string{text} + "' has no key behind " + std::string{key_mark} +
+                 "; valid: 64 hexadecimal digits"};
+  return peer;
+}
+
+std::string place_of(std::string_view text) {
+  return std::string{text.substr(0, text.find(key_mark))};
+}
 
 KeyPair make_keys() {
   std::array<char, 41> public_text{};
@@ -162,7 +191,7 @@ class Transport::Thread {
  public:
   Thread(const TransportOptions& options, Receiver receiver)
       : options_(options), receiver_(std::move(receiver)) {
-    context_.set(zmq::ctxopt::max_sockets, static_cast<int>(2 * options.peers_max + 16));
+    context_.set(zmq::ctxopt::max_sockets, static_cast<int>(3 * options.peers_max + 16));
   }
 
   ~Thread() {
@@ -214,7 +243,7 @@ class Transport::Thread {
   void order(Peer peer, Lane lane, Frame frame) {
     push(Sending{std::move(peer), lane, std::move(frame)});
   }
-  void order_to_forget(std::string address) { push(Forgetting{std::move(address)}); }
+  void order_to_forget(Peer peer) { push(Forgetting{std::move(peer)}); }
 
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
   [[nodiscard]] TransportCounts counts() const { return {sent_, received_, dropped_, refused_}; }
@@ -226,14 +255,18 @@ class Transport::Thread {
     Frame frame;
   };
   struct Forgetting {
-    std::string address;
+    Peer peer;
   };
   using Order = std::variant<Sending, Forgetting>;
 
   struct Connection {
-    Peer peer;
-    std::array<std::unique_ptr<Outlet>, 2> lanes;
-    std::uint64_t used = 0;
+    std::array<std::unique_ptr<Outlet>, 3> lanes;
+    Clock::time_point used;
+  };
+  struct PeerHash {
+    std::size_t operator()(const Peer& peer) const noexcept {
+      return std::hash<std::string>{}(peer.address) ^ (peer.key ? KeyHash{}(*peer.key) : 0);
+    }
   };
 
   void push(Order order) {
@@ -254,17 +287,18 @@ class Transport::Thread {
                     {nullptr, wake_.descriptor(), ZMQ_POLLIN, 0},
                     {options_.keys ? zap_.handle() : nullptr, wake_.descriptor(), ZMQ_POLLIN, 0}});
       waiting.clear();
-      for (auto& [address, connection] : connections_)
+      for (auto& [peer, connection] : connections_)
         for (auto& lane : connection.lanes)
           if (lane && lane->is_waiting()) {
             waiting.push_back(lane.get());
             items.push_back({lane->handle(), 0, ZMQ_POLLOUT, 0});
           }
-      zmq::poll(items, std::chrono::milliseconds{-1});
+      zmq::poll(items, connections_.empty() ? std::chrono::milliseconds{-1} : options_.idle_max);
       if ((items[1].revents & ZMQ_POLLIN) != 0) wake_.hush();
       if (options_.keys && (items[2].revents & ZMQ_POLLIN) != 0) judge();
       for (Outlet* outlet : waiting) outlet->flush();
       carry_out_orders();
+      close_idle();
       if ((items[0].revents & ZMQ_POLLIN) != 0) receive();
     }
   }
@@ -279,7 +313,9 @@ class Transport::Thread {
   }
 
   void carry_out(Sending& sending) {
-    if (options_.keys && !sending.peer.key) {
+    const bool has_keys =
+        sending.lane == Lane::gate ? options_.gate.has_value() : options_.keys.has_value();
+    if (has_keys != sending.peer.key.has_value()) {
       ++dropped_;
       return;
     }
@@ -292,25 +328,33 @@ class Transport::Thread {
       ++dropped_;  // an address that is none, or no more sockets: nobody is there
     }
   }
-  void carry_out(const Forgetting& forgetting) { connections_.erase(forgetting.address); }
+  void carry_out(const Forgetting& forgetting) { connections_.erase(forgetting.peer); }
 
   Connection& connection_to(const Peer& peer) {
-    auto found = connections_.find(peer.address);
-    if (found != connections_.end() && found->second.peer != peer) {
-      connections_.erase(found);  // someone else is there now
-      found = connections_.end();
-    }
+    auto found = connections_.find(peer);
     if (found == connections_.end()) {
       if (connections_.size() >= options_.peers_max) close_oldest();
-      found = connections_.emplace(peer.address, Connection{peer, {}, 0}).first;
+      found = connections_.try_emplace(peer).first;
     }
-    found->second.used = ++uses_;
+    found->second.used = Clock::now();
     return found->second;
   }
 
   void close_oldest() {
     connections_.erase(
         std::ranges::min_element(connections_, {}, [](const auto& c) { return c.second.used; }));
+  }
+
+  void close_idle() {
+    const auto now = Clock::now();
+    if (now < next_look_) return;
+    next_look_ = now + options_.idle_max / 2;
+    for (auto& [peer, connection] : connections_)
+      for (auto& lane : connection.lanes)
+        if (lane && now - lane->used() > options_.idle_max) lane.reset();
+    std::erase_if(connections_, [](const auto& c) {
+      return std::ranges::none_of(c.second.lanes, [](const auto& lane) { return lane != nullptr; });
+    });
   }
 
   void receive() {
@@ -379,7 +423,8 @@ class Transport::Thread {
     };
     say("1.0");
     say(request[1].to_string_view());
-    say(user.empty() ? "400" : "200");
+    // After 400, ZeroMQ's clients would not try again; and who is unknown may be introduced.
+    say(user.empty() ? "300" : "200");
     say(user.empty() ? "not a key of this cluster" : "");
     say(user);
     say("", false);
@@ -399,8 +444,8 @@ class Transport::Thread {
 
   // The thread's own.
   std::vector<Order> taken_;
-  std::unordered_map<std::string, Connection> connections_;
-  std::uint64_t uses_ = 0;
+  std::unordered_map<Peer, Connection, PeerHash> connections_;
+  Clock::time_point next_look_{};
   std::atomic<std::uint64_t> sent_ = 0;
   std::atomic<std::uint64_t> received_ = 0;
   std::atomic<std::uint64_t> dropped_ = 0;
@@ -423,7 +468,7 @@ const std::string& Transport::address() const noexcept { return thread_->address
 void Transport::send(const Peer& to, Lane lane, Frame frame) {
   thread_->order(to, lane, std::move(frame));
 }
-void Transport::forget(const std::string& address) { thread_->order_to_forget(address); }
+void Transport::forget(const Peer& peer) { thread_->order_to_forget(peer); }
 TransportCounts Transport::counts() const { return thread_->counts(); }
 
 }  // namespace starling::wire

@@ -8,10 +8,13 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "starling/actor/wire/frame.hpp"
 #include "starling/base/result.hpp"
@@ -20,6 +23,15 @@ namespace starling::wire {
 
 /// A CURVE key, public or secret.
 using Key = std::array<std::uint8_t, 32>;
+
+/// Keys are as good as random.
+struct KeyHash {
+  std::size_t operator()(const Key& key) const noexcept {
+    std::size_t hash = 0;
+    std::memcpy(&hash, key.data(), sizeof hash);
+    return hash;
+  }
+};
 
 struct KeyPair {
   Key public_key;
@@ -38,7 +50,18 @@ struct Peer {
   bool operator==(const Peer&) const = default;
 };
 
-enum class Lane { control, data };
+/// As text: `tcp://HOST:PORT`, with `?key=` and 64 hexadecimal digits behind it where it has a key.
+[[nodiscard]] std::string print(const Peer& peer);
+[[nodiscard]] Result<Peer> parse_peer(std::string_view text);
+/// The same without the key, for people.
+[[nodiscard]] std::string place_of(std::string_view text);
+
+enum class Lane {
+  control,
+  data,
+  /// Under the key pair `gate` instead of the transport's own: for whoever the peer does not know.
+  gate,
+};
 
 /// A frame that has come. Valid during the call that brings it.
 struct Incoming {
@@ -52,6 +75,8 @@ struct TransportOptions {
   std::string listen = "tcp://127.0.0.1:*";
   /// Absent: nothing is encrypted, and everyone is heard.
   std::optional<KeyPair> keys = std::nullopt;
+  /// What the lane of that name connects with. Absent: it has nothing to send with.
+  std::optional<KeyPair> gate = std::nullopt;
   /// Whether a client with this key may connect, and whether a frame that came from it is still
   /// taken: what is revoked while it is connected is not heard any more. Called on the transport's
   /// thread.
@@ -62,6 +87,8 @@ struct TransportOptions {
   std::size_t queue_bytes_max = std::size_t{32} << 20U;
   /// Beyond so many peers, the connections to the one used least lately are closed.
   std::size_t peers_max = 1024;
+  /// A connection that nothing was sent by for so long is closed, and opened again when need be.
+  std::chrono::milliseconds idle_max = std::chrono::minutes{1};
 };
 
 struct TransportCounts {
@@ -93,7 +120,7 @@ class Transport {
   /// Sends when it can; never waits.
   void send(const Peer& to, Lane lane, Frame frame);
   /// Closes the connections to a peer and drops what waits for it.
-  void forget(const std::string& address);
+  void forget(const Peer& peer);
 
   [[nodiscard]] TransportCounts counts() const;
 

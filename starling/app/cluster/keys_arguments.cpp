@@ -40,6 +40,9 @@ KeysArguments::KeysArguments(CLI::App& program)
       .add_option("WHICH", revoked_, "a name, with all its certificates, or the serial of one")
       ->type_name("");
   revoke_.app().add_option("--cluster", cluster_, cluster_help)->type_name("DIR");
+  revoke_.app()
+      .add_option("--to", told_, "tell a node that runs, which tells the others; again if need be")
+      ->type_name("[NAME@]HOST:PORT");
 
   show_.app().add_option("FILE", shown_, "what one of these commands wrote")->type_name("");
   show_.app().add_flag("--json", json_, "one JSON object");
@@ -66,7 +69,7 @@ Result<int> KeysArguments::run_chosen() const {
   }
   if (revoke_.is_chosen()) {
     if (revoked_.empty()) return missing(revoke_, "the NAME|SERIAL");
-    return keys_revoke_command(revoked_, cluster_);
+    return keys_revoke_command(revoked_, cluster_, told_);
   }
   if (shown_.empty()) return missing(show_, "the FILE");
   return keys_show_command(shown_, json_);

@@ -25,6 +25,7 @@ class KeysArguments {
   KeysNodeOptions node_options_;
   std::string cluster_ = "cluster";
   std::string revoked_;
+  std::string told_;
   std::string shown_;
   bool json_ = false;
 };

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 
+#include "starling/actor/security/endpoint.hpp"
+#include "starling/app/cluster/access.hpp"
 #include "starling/app/cluster/key_store.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/file_output.hpp"
@@ -13,6 +16,7 @@
 namespace starling::app {
 namespace {
 
+using namespace std::chrono_literals;
 using security::Certificate;
 using security::Role;
 
@@ -20,6 +24,8 @@ constexpr security::UtcSeconds day_s = 86'400;
 /// Clocks of machines differ: a certificate holds from a little before it was issued.
 constexpr security::UtcSeconds clocks_apart_s = 300;
 constexpr std::uint64_t days_max = 36'500;
+constexpr auto tell_every = 100ms;
+constexpr int tell_tries = 100;
 
 Result<Role> parse_role(const std::string& text) {
   if (text == "node") return Role::node;
@@ -69,6 +75,47 @@ std::vector<Certificate> still_valid(const ClusterFolder& cluster, security::Utc
   for (const Certificate& c : cluster.issued().certificates)
     if (c.not_after >= now && !is_revoked(cluster, c.serial)) valid.push_back(c);
   return valid;
+}
+
+/// What the administrator speaks with: a certificate that nobody can use for long.
+security::NodeSecrets speak_for(const ClusterFolder& cluster) {
+  const security::UtcSeconds now = utc_now();
+  security::NodeSecrets secrets;
+  secrets.cluster = cluster.secrets().key.public_key;
+  secrets.gate = cluster.secrets().gate;
+  secrets.keys = wire::make_keys();
+  Certificate own;
+  own.name = "administrator";
+  own.role = Role::client;
+  own.key = secrets.keys.public_key;
+  own.serial = security::make_serial();
+  own.not_before = now - clocks_apart_s;
+  own.not_after = now + clocks_apart_s;
+  secrets.certificate = security::sign(own, cluster.secrets().key);
+  secrets.known = still_valid(cluster, now);
+  secrets.revocations = cluster.revoked().revocations;
+  return secrets;
+}
+
+/// Tells a node all revocations, and waits until it knows them.
+Result<void> tell(const ClusterFolder& cluster, const std::string& to) {
+  security::NodeSecrets secrets = speak_for(cluster);
+  const auto doors = parse_door({"to", to, "--to"}, secrets);
+  if (!doors) return doors.error();
+  auto listen = own_address(wire::place_of(doors->front()));
+  if (!listen) return std::move(listen).error().within("--to");
+  auto endpoint = security::Endpoint::open(
+      {.listen = *std::move(listen), .secrets = std::move(secrets), .utc_now = utc_now},
+      [](const wire::FrameView&, const security::Sender&) {});
+  if (!endpoint) return std::move(endpoint).error();
+  for (int i = 0; i < tell_tries && (*endpoint)->agreements() == 0; ++i) {
+    for (const std::string& door : *doors) (*endpoint)->compare_revocations(door);
+    std::this_thread::sleep_for(tell_every);
+  }
+  if ((*endpoint)->agreements() == 0)
+    return Error{"--to: no answer from " + wire::place_of(doors->front()) +
+                 "; what is revoked is written, and the same command tells it again"};
+  return {};
 }
 
 }  // namespace
@@ -130,7 +177,8 @@ Result<int> keys_node_command(const KeysNodeOptions& options) {
       done);
 }
 
-Result<int> keys_revoke_command(const std::string& which, const std::string& folder) {
+Result<int> keys_revoke_command(const std::string& which, const std::string& folder,
+                                const std::string& to) {
   auto cluster = ClusterFolder::open(folder);
   if (!cluster) return std::move(cluster).error().within("--cluster");
   const auto certificates = named(*cluster, which);
@@ -150,9 +198,16 @@ Result<int> keys_revoke_command(const std::string& which, const std::string& fol
     text += "revoked " + text_of(c) + "\n";
   }
   if (auto listed = cluster->put(list); !listed) return std::move(listed).error();
-  return put_out(text + "  give " + cluster->revoked_path() +
-                     " to any node: it is no secret, and a node tells the others\n",
-                 done);
+  if (to.empty())
+    return put_out(text +
+                       "  no node knows: the same command with --to NAME@HOST:PORT tells one, "
+                       "and it tells the others\n",
+                   done);
+  if (auto told = tell(*cluster, to); !told) {
+    complain(told.error().message);
+    return put_out(text, job_failed);
+  }
+  return put_out(text + "  told the node at " + to + ", which tells the others\n", done);
 }
 
 }  // namespace starling::app

@@ -25,8 +25,10 @@ struct KeysNodeOptions {
 /// Issues a certificate and writes the key file of its holder.
 [[nodiscard]] Result<int> keys_node_command(const KeysNodeOptions& options);
 
-/// Revokes the certificate of a serial, or all of a name.
-[[nodiscard]] Result<int> keys_revoke_command(const std::string& which, const std::string& cluster);
+/// Revokes the certificate of a serial, or all of a name, and tells the node at `to`,
+/// `[NAME@]HOST:PORT`, unless that is empty.
+[[nodiscard]] Result<int> keys_revoke_command(const std::string& which, const std::string& cluster,
+                                              const std::string& to);
 
 /// Says what is in a file, but no secret.
 [[nodiscard]] Result<int> keys_show_command(const std::string& file, bool json);

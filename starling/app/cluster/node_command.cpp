@@ -5,11 +5,14 @@
 #include <cstdio>
 #include <thread>
 
+#include "starling/app/cluster/access.hpp"
 #include "starling/app/cluster/address.hpp"
 #include "starling/app/cluster/cluster_commands.hpp"
+#include "starling/app/cluster/key_store.hpp"
 #include "starling/app/cluster/plan.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
+#include "starling/app/program_name.hpp"
 #include "starling/engine/live/cluster_node.hpp"
 
 namespace starling::app {
@@ -22,37 +25,53 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "node";
 }
 
+Result<void> take_keys(const Settings& settings, live::ClusterOptions& options) {
+  auto secrets = read_keys(settings);
+  if (!secrets) return std::move(secrets).error();
+  if (!*secrets) return {};
+  if ((*secrets)->certificate.role != security::Role::node)
+    return Error{"the certificate of " + (*secrets)->certificate.name +
+                 " is for a client; valid: one for a node, made by `" + program_name() +
+                 " keys node NAME`"}
+        .within(place_of(settings, "keys"));
+  options.name = (*secrets)->certificate.name;
+  options.network.secrets = *std::move(secrets);
+  return {};
+}
+
 Result<live::ClusterOptions> make_options(const Settings& settings) {
   live::ClusterOptions options;
-  options.listen = "tcp://127.0.0.1:7400";
+  options.network.listen = "tcp://127.0.0.1:7400";
+  options.network.utc_now = utc_now;
   options.name = host_name();
+  if (auto taken = take_keys(settings, options); !taken) return std::move(taken).error();
   bool insecure = false;
   for (const Setting& setting : settings) {
-    const auto address = [&](bool may_be_any) -> Result<std::string> {
-      auto parsed = parse_address(setting.text, may_be_any);
+    if (setting.key == "listen" || setting.key == "advertise") {
+      const bool is_listen = setting.key == "listen";
+      auto parsed = parse_address(setting.text, is_listen);
       if (!parsed) return std::move(parsed).error().within(setting.place);
-      return parsed;
-    };
-    if (setting.key == "listen" || setting.key == "advertise" || setting.key == "join") {
-      auto parsed = address(setting.key == "listen");
-      if (!parsed) return std::move(parsed).error();
-      if (setting.key == "listen")
-        options.listen = *std::move(parsed);
-      else if (setting.key == "advertise")
-        options.advertise = *std::move(parsed);
-      else
-        options.doors.push_back(*std::move(parsed));
+      (is_listen ? options.network.listen : options.network.advertise) = *std::move(parsed);
+    } else if (setting.key == "join") {
+      auto doors = parse_door(setting, options.network.secrets);
+      if (!doors) return std::move(doors).error();
+      options.doors.insert(options.doors.end(), doors->begin(), doors->end());
     } else if (setting.key == "name") {
       options.name = setting.text;
     } else if (setting.key == "insecure") {
       insecure = true;
     }
   }
-  if (!is_loopback(options.listen) && !insecure)
-    return Error{place_of(settings, "listen") + ": " + options.listen +
+  if (insecure && options.network.secrets)
+    return Error{place_of(settings, "insecure") +
+                 ": a node with a key file hears only others with one; valid: either"};
+  const std::string& listen = options.network.listen;
+  if (!is_loopback(listen) && !insecure && !options.network.secrets)
+    return Error{place_of(settings, "listen") + ": " + listen +
                  ": others could reach this node, and nothing is encrypted or authenticated; "
-                 "valid: an address of this machine alone, like 127.0.0.1:7400, or --insecure"};
-  if (options.listen.starts_with("tcp://*") && options.advertise.empty())
+                 "valid: --keys FILE, an address of this machine alone, like 127.0.0.1:7400, or "
+                 "--insecure"};
+  if (listen.starts_with("tcp://*") && options.network.advertise.empty())
     return Error{place_of(settings, "listen") +
                  ": every interface is listened at: others must be told one of them by "
                  "--advertise HOST:PORT"};
@@ -67,9 +86,11 @@ const std::vector<KeyForm>& node_keys() {
        "where it listens; port * takes a free one [127.0.0.1:7400]", "Options"},
       {"advertise", KeyKind::text, "HOST:PORT", "where others reach it [where it listens]",
        "Options"},
-      {"join", KeyKind::texts, "HOST:PORT",
+      {"join", KeyKind::texts, "[NAME@]HOST:PORT",
        "a node of the cluster to join, any one; repeatable [none: the first]", "Options"},
-      {"name", KeyKind::text, "NAME", "for people [the machine's]", "Options"},
+      {"keys", KeyKind::text, "FILE",
+       "key file made by `keys node`: only nodes and clients of its cluster are heard", "Options"},
+      {"name", KeyKind::text, "NAME", "for people [the key file's, or the machine's]", "Options"},
       {"insecure", KeyKind::flag, "",
        "listen where others can reach it, without encryption: whoever can connect is heard",
        "Options"},
@@ -85,8 +106,9 @@ Result<int> node_command(const Contents& contents, const Settings& settings) {
     options->log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   const OrderlyStop orderly{"\nstarling: handing over and leaving; again to end at once\n"};
   auto node = live::ClusterNode::open(*options);
-  if (!node) return std::move(node).error().within(place_of(settings, "listen"));
-  if (options->log) options->log("node " + options->name + " at " + (*node)->address());
+  if (!node) return std::move(node).error();
+  if (options->log)
+    options->log("node " + options->name + " at " + wire::place_of((*node)->address()));
   while (!is_interrupted()) std::this_thread::sleep_for(50ms);
   (*node)->leave(30s);
   return done;

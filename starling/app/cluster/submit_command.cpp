@@ -1,8 +1,3 @@
-#include <arpa/inet.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -10,7 +5,7 @@
 #include <random>
 #include <thread>
 
-#include "starling/app/cluster/address.hpp"
+#include "starling/app/cluster/access.hpp"
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/cluster/follower.hpp"
 #include "starling/app/cluster/plan.hpp"
@@ -24,58 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto look_every = 200ms;
-
-struct FreeAddresses {
-  void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
-};
-
-/// This machine's address as the way to `door` has it, with a free port.
-Result<std::string> own_address(const std::string& door) {
-  const auto colon = door.rfind(':');
-  std::string host = door.substr(6, colon - 6);
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-  addrinfo* found = nullptr;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  if (::getaddrinfo(host.c_str(), door.substr(colon + 1).c_str(), &hints, &found) != 0)
-    return Error{"'" + host + "' is no host that is known here"};
-  const std::unique_ptr<addrinfo, FreeAddresses> addresses{found};
-  for (const addrinfo* to = found; to != nullptr; to = to->ai_next) {
-    const int probe = ::socket(to->ai_family, SOCK_DGRAM, 0);
-    if (probe < 0) continue;
-    sockaddr_storage own{};
-    socklen_t size = sizeof own;
-    const bool known = ::connect(probe, to->ai_addr, to->ai_addrlen) == 0 &&
-                       ::getsockname(probe, reinterpret_cast<sockaddr*>(&own), &size) == 0;
-    ::close(probe);
-    std::array<char, NI_MAXHOST> name{};
-    if (known && ::getnameinfo(reinterpret_cast<sockaddr*>(&own), size, name.data(), name.size(),
-                               nullptr, 0, NI_NUMERICHOST) == 0)
-      return to->ai_family == AF_INET6 ? "tcp://[" + std::string{name.data()} + "]:*"
-                                       : "tcp://" + std::string{name.data()} + ":*";
-  }
-  return Error{"'" + host + "' cannot be reached from here"};
-}
-
-/// A node of the cluster, and how to ask it.
-struct Access {
-  std::string door;
-  std::unique_ptr<live::ClusterClient> client;
-};
-
-Result<Access> open_access(const Settings& settings) {
-  const std::string place = place_of(settings, "to");
-  if (place.empty())
-    return Error{"--to: is missing: the address of any node of the cluster, like 10.0.0.1:7400"};
-  const auto text = std::ranges::find(settings, "to", &Setting::key)->text;
-  auto door = parse_address(text, false);
-  if (!door) return std::move(door).error().within(place);
-  const auto listen = own_address(*door);
-  if (!listen) return Error{listen.error()}.within(place);
-  auto client = live::ClusterClient::open(*listen);
-  if (!client) return std::move(client).error();
-  return Access{*std::move(door), *std::move(client)};
-}
+constexpr const char* keys_help = "key file made by `keys node`; needed where nodes have them";
 
 wire::JobId draw_job() {
   std::random_device device;
@@ -126,9 +70,10 @@ void fetch(Follower& follower, live::Outcome& outcome, const Prepared& ready) {
 
 const std::vector<KeyForm>& submit_keys() {
   static const std::vector<KeyForm> all = [] {
-    std::vector<KeyForm> keys{{"to", KeyKind::text, "HOST:PORT",
-                               "any node of the cluster; its nodes read the data themselves",
-                               "Where"}};
+    std::vector<KeyForm> keys{
+        {"to", KeyKind::text, "[NAME@]HOST:PORT",
+         "any node of the cluster; its nodes read the data themselves", "Where"},
+        {"keys", KeyKind::text, "FILE", keys_help, "Where"}};
     for (const Key& key : job_keys())
       if (check_submission({{key.name, "", ""}})) keys.push_back(key);
     return keys;
@@ -138,14 +83,16 @@ const std::vector<KeyForm>& submit_keys() {
 
 const std::vector<KeyForm>& status_keys() {
   static const std::vector<KeyForm> keys{
-      {"to", KeyKind::text, "HOST:PORT", "any node of the cluster", "Options"}};
+      {"to", KeyKind::text, "[NAME@]HOST:PORT", "any node of the cluster", "Options"},
+      {"keys", KeyKind::text, "FILE", keys_help, "Options"}};
   return keys;
 }
 
 Result<int> submit_command(const Contents& contents, const Settings& settings,
                            const std::string& job_file) {
   Settings job = settings;
-  std::erase_if(job, [](const Setting& setting) { return setting.key == "to"; });
+  std::erase_if(
+      job, [](const Setting& setting) { return setting.key == "to" || setting.key == "keys"; });
   if (auto valid = check_submission(job); !valid) return std::move(valid).error();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
@@ -180,7 +127,7 @@ Result<int> status_command(const Settings& settings) {
   }
   const auto line = [](const core::MemberRecord& node) {
     constexpr std::array<const char*, 4> states{"alive", "suspect", "dead", "left"};
-    return node.name + "  " + node.address + "  " +
+    return node.name + "  " + wire::place_of(node.address) + "  " +
            states.at(static_cast<std::size_t>(node.state)) + "\n";
   };
   std::string text = line(status->self);

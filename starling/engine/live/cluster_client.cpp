@@ -1,10 +1,9 @@
 #include "starling/engine/live/cluster_client.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <mutex>
 #include <random>
-
-#include "starling/actor/wire/transport.hpp"
 
 namespace starling::live {
 
@@ -12,37 +11,38 @@ using namespace std::chrono_literals;
 
 class ClusterClient::Inbox {
  public:
-  Result<void> open(const std::string& listen) {
-    wire::TransportOptions options;
-    options.listen = listen;
-    auto transport =
-        wire::Transport::open(options, [this](const wire::Incoming& incoming) { take(incoming); });
-    if (!transport) return std::move(transport).error();
-    transport_ = *std::move(transport);
+  Result<void> open(security::EndpointOptions network) {
+    auto endpoint = security::Endpoint::open(
+        std::move(network),
+        [this](const wire::FrameView& frame, const security::Sender&) { take(frame); });
+    if (!endpoint) return std::move(endpoint).error();
+    endpoint_ = *std::move(endpoint);
     return {};
   }
 
   Result<wire::ReplyBody> ask(const std::string& address, wire::RequestBody body,
                               std::chrono::milliseconds within) {
     const auto give_up = std::chrono::steady_clock::now() + within;
-    const wire::ControlMessage message{0, transport_->address(),
+    const wire::ControlMessage message{0, endpoint_->address(),
                                        wire::Request{++number_, std::move(body)}};
     std::unique_lock lock{mutex_};
     awaited_ = number_;
     reply_.reset();
-    while (!reply_ && std::chrono::steady_clock::now() < give_up) {
-      transport_->send({address, std::nullopt}, wire::Lane::control, wire::encode(message));
-      came_.wait_for(lock, 500ms, [&] { return reply_.has_value(); });
+    // The first is lost where the two do not know each other yet.
+    for (auto wait = 50ms; !reply_ && std::chrono::steady_clock::now() < give_up;
+         wait = std::min(2 * wait, 500ms)) {
+      endpoint_->send(address, wire::Lane::control, wire::encode(message));
+      came_.wait_for(lock, wait, [&] { return reply_.has_value(); });
     }
     awaited_ = 0;
-    if (!reply_) return Error{"no answer from " + address};
+    if (!reply_) return Error{"no answer from " + wire::place_of(address)};
     if (const auto* refused = std::get_if<wire::Refused>(&*reply_)) return Error{refused->why};
     return *std::move(reply_);
   }
 
  private:
-  void take(const wire::Incoming& incoming) {
-    auto message = wire::decode_control(incoming.frame);
+  void take(const wire::FrameView& frame) {
+    auto message = wire::decode_control(frame);
     if (!message) return;
     auto* reply = std::get_if<wire::Reply>(&message->body);
     if (reply == nullptr) return;
@@ -58,12 +58,12 @@ class ClusterClient::Inbox {
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
   std::uint64_t awaited_ = 0;
   std::optional<wire::ReplyBody> reply_;
-  std::unique_ptr<wire::Transport> transport_;
+  std::unique_ptr<security::Endpoint> endpoint_;
 };
 
-Result<std::unique_ptr<ClusterClient>> ClusterClient::open(const std::string& listen) {
+Result<std::unique_ptr<ClusterClient>> ClusterClient::open(security::EndpointOptions network) {
   auto inbox = std::make_unique<Inbox>();
-  if (auto opened = inbox->open(listen); !opened) return std::move(opened).error();
+  if (auto opened = inbox->open(std::move(network)); !opened) return std::move(opened).error();
   return std::unique_ptr<ClusterClient>{new ClusterClient{std::move(inbox)}};
 }
 

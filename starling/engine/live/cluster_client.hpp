@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "starling/actor/security/endpoint.hpp"
 #include "starling/actor/wire/control.hpp"
 #include "starling/base/result.hpp"
 
@@ -14,14 +15,15 @@ namespace starling::live {
 /// Blocking; one thread at a time.
 class ClusterClient {
  public:
-  /// Listens for replies at `listen`, `tcp://HOST:PORT`.
-  static Result<std::unique_ptr<ClusterClient>> open(const std::string& listen);
+  /// It listens for replies.
+  static Result<std::unique_ptr<ClusterClient>> open(security::EndpointOptions network);
   ~ClusterClient();
 
   ClusterClient(const ClusterClient&) = delete;
   ClusterClient& operator=(const ClusterClient&) = delete;
 
-  /// Asks the node at `address` again and again until it answers. A refusal is an Error.
+  /// Asks the node at `address`, as wire::print has it, again and again until it answers. A refusal
+  /// is an Error.
   [[nodiscard]] Result<wire::ReplyBody> ask(const std::string& address, wire::RequestBody body,
                                             std::chrono::milliseconds within);
   /// The same, for a reply of kind R.
@@ -31,7 +33,7 @@ class ClusterClient {
     auto reply = ask(address, std::move(body), within);
     if (!reply) return std::move(reply).error();
     if (auto* wanted = std::get_if<R>(&*reply)) return std::move(*wanted);
-    return Error{"the node at " + address + " gave an answer to another question"};
+    return Error{"the node at " + wire::place_of(address) + " gave an answer to another question"};
   }
 
  private:

@@ -55,26 +55,26 @@ class ClusterNode::Running {
       ending.swap(jobs_);
     }
     ending.clear();
-    transport_.reset();
+    endpoint_.reset();
   }
 
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
 
   Result<void> open() {
-    wire::TransportOptions wire;
-    wire.listen = options_.listen;
-    auto transport =
-        wire::Transport::open(wire, [this](const wire::Incoming& incoming) { hear(incoming); });
-    if (!transport) return std::move(transport).error();
-    address_ = options_.advertise.empty() ? (*transport)->address() : options_.advertise;
+    auto endpoint = security::Endpoint::open(
+        options_.network, [this](const wire::FrameView& frame, const security::Sender& sender) {
+          hear(frame, sender);
+        });
+    if (!endpoint) return std::move(endpoint).error();
+    address_ = (*endpoint)->address();
     core::MembershipOptions membership;
     membership.self = {.id = id_, .address = address_, .name = options_.name, .workers = 1};
     membership.doors = options_.doors;
     membership_ = std::make_unique<core::Membership>(std::move(membership), draw_id());
     {
       const std::unique_lock lock{shared_};
-      transport_ = *std::move(transport);
+      endpoint_ = *std::move(endpoint);
     }
     loop_.post([this] {
       run_membership([](core::Membership& m, const auto& c) { m.start(c); });
@@ -141,20 +141,29 @@ class ClusterNode::Running {
 
   // --- what comes ---
 
-  /// On the transport's thread.
-  void hear(const wire::Incoming& incoming) {
-    const auto kind = wire::kind_of(incoming.frame);
+  /// On the endpoint's thread.
+  void hear(const wire::FrameView& frame, const security::Sender& sender) {
+    const auto kind = wire::kind_of(frame);
     if (!kind) return;
     if (*kind == wire::Kind::envelope) {
-      auto decoded = wire::decode_envelope(incoming.frame);
+      if (sender.role != security::Role::node) return;
+      auto decoded = wire::decode_envelope(frame);
       if (!decoded) return;
       if (const JobPtr job = find(decoded->job))
         job->deliver(decoded->node, std::move(decoded->envelope));
       return;
     }
-    auto decoded = wire::decode_control(incoming.frame);
-    if (!decoded) return;
+    auto decoded = wire::decode_control(frame);
+    if (!decoded || !sender.may_be_at(decoded->address)) return;
+    if (sender.role != security::Role::node && !is_for_clients(*decoded)) return;
     loop_.post([this, message = *std::move(decoded)] { take(message); });
+  }
+
+  /// Whether it may be asked by those who hold no members of jobs.
+  static bool is_for_clients(const wire::ControlMessage& message) {
+    const auto* request = std::get_if<wire::Request>(&message.body);
+    return request != nullptr && !std::holds_alternative<wire::PrepareJob>(request->body) &&
+           !std::holds_alternative<wire::StartJob>(request->body);
   }
 
   void take(const wire::ControlMessage& message) {
@@ -202,11 +211,19 @@ class ClusterNode::Running {
     const char* what = core::is_live(record.state)               ? " is here"
                        : record.state == core::MemberState::left ? " has left"
                                                                  : " is dead";
-    log("node " + record.name + " at " + record.address + what);
+    log("node " + record.name + " at " + wire::place_of(record.address) + what);
+    if (!core::is_live(record.state) && !is_in_use(record.address))
+      endpoint_->forget(record.address);
     sweep_jobs();
   }
   void carry_out(const core::HasJoined&) { log("joined"); }
   void carry_out(const core::HasLeft&) { has_left_ = true; }
+
+  [[nodiscard]] bool is_in_use(const std::string& address) const {
+    return std::ranges::any_of(nodes_, [&](const auto& node) {
+      return node.second.address == address && core::is_live(node.second.state);
+    });
+  }
 
   [[nodiscard]] core::Time now() const { return EventLoop::Clock::now() - start_; }
 
@@ -229,8 +246,8 @@ class ClusterNode::Running {
 
   template <class Body>
   void say(const std::string& address, Body body, wire::Lane lane) {
-    transport_->send({address, std::nullopt}, lane,
-                     wire::encode(wire::ControlMessage{id_, address_, std::move(body)}));
+    endpoint_->send(address, lane,
+                    wire::encode(wire::ControlMessage{id_, address_, std::move(body)}));
   }
 
   void reply(const Asker& asker, wire::ReplyBody body) {
@@ -254,7 +271,7 @@ class ClusterNode::Running {
       const OnReply on_reply = std::move(pending->second.on_reply);
       const std::string address = pending->second.address;
       pending_.erase(pending);
-      return on_reply(Error{"no answer from " + address});
+      return on_reply(Error{"no answer from " + wire::place_of(address)});
     }
     say(pending->second.address, wire::Request{number, pending->second.body}, wire::Lane::control);
     loop_.post_after(ask_again, [this, number] { ask_now(number); });
@@ -264,8 +281,8 @@ class ClusterNode::Running {
   void carry(NodeId node, wire::Lane lane, wire::Frame frame) {
     const std::shared_lock lock{shared_};
     const auto known = nodes_.find(node);
-    if (known == nodes_.end() || !transport_) return;
-    transport_->send({known->second.address, std::nullopt}, lane, std::move(frame));
+    if (known == nodes_.end() || !endpoint_) return;
+    endpoint_->send(known->second.address, lane, std::move(frame));
   }
 
   // --- jobs ---
@@ -362,6 +379,7 @@ class ClusterNode::Running {
     const auto nodes = live_nodes();
     if (!leaving_ && nodes.size() > 1) {
       const auto& other = nodes[1 + random_.below(nodes.size() - 1)];
+      endpoint_->compare_revocations(other.address);
       ask(other.address, wire::AskStatus{}, 2s, [this, address = other.address](auto heard) {
         if (!heard) return;
         if (const auto* status = std::get_if<wire::NodeStatus>(&*heard))
@@ -472,7 +490,7 @@ class ClusterNode::Running {
   void on_prepared(JobId id, std::size_t i, Result<wire::ReplyBody> heard) {
     auto& submission = submissions_[id];
     if (submission.outcome) return;
-    const std::string place = "node at " + submission.addresses[i] + ": ";
+    const std::string place = "node at " + wire::place_of(submission.addresses[i]) + ": ";
     if (!heard) return conclude(id, wire::Refused{place + heard.error().message});
     if (const auto* refused = std::get_if<wire::Refused>(&*heard))
       return conclude(id, wire::Refused{place + refused->why});
@@ -533,7 +551,7 @@ class ClusterNode::Running {
   std::unordered_map<NodeId, core::MemberRecord> nodes_;
   std::map<JobId, JobPtr> jobs_;
   std::map<JobId, std::jthread> preparing_threads_;
-  std::unique_ptr<wire::Transport> transport_;
+  std::unique_ptr<security::Endpoint> endpoint_;
   EventLoop loop_;
 };
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "starling/actor/security/endpoint.hpp"
 #include "starling/actor/wire/control.hpp"
 #include "starling/base/result.hpp"
 #include "starling/engine/core/mode.hpp"
@@ -35,11 +36,8 @@ using PlanMaker =
     std::function<Result<std::shared_ptr<const JobPlan>>(const wire::JobSettings& settings)>;
 
 struct ClusterOptions {
-  /// `tcp://HOST:PORT`; port `*` takes a free one.
-  std::string listen = "tcp://127.0.0.1:*";
-  /// Where others reach this node; empty: where it listens.
-  std::string advertise;
-  /// Nodes to join through; none: the first of a cluster.
+  security::EndpointOptions network;
+  /// Nodes to join through, as wire::print has them; none: the first of a cluster.
   std::vector<std::string> doors;
   std::string name;
   PlanMaker make_plan;
@@ -57,6 +55,7 @@ class ClusterNode {
   ClusterNode(const ClusterNode&) = delete;
   ClusterNode& operator=(const ClusterNode&) = delete;
 
+  /// As wire::print has it.
   [[nodiscard]] const std::string& address() const;
   [[nodiscard]] wire::NodeId id() const;
   [[nodiscard]] wire::NodeStatus status();

@@ -1,0 +1,34 @@
+/// How commands reach the nodes of a cluster: key files, and doors by name and address.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "starling/actor/security/key_file.hpp"
+#include "starling/app/settings.hpp"
+#include "starling/engine/live/cluster_client.hpp"
+
+namespace starling::app {
+
+/// Of the setting `keys`; nothing where there is none.
+[[nodiscard]] Result<std::optional<security::NodeSecrets>> read_keys(const Settings& settings);
+
+/// `[NAME@]HOST:PORT`, as wire::print has it: more than one where NAME has had several keys.
+[[nodiscard]] Result<std::vector<std::string>> parse_door(
+    const Setting& setting, const std::optional<security::NodeSecrets>& secrets);
+
+/// A node of the cluster, and how to ask it.
+struct Access {
+  std::string door;
+  std::unique_ptr<live::ClusterClient> client;
+};
+
+/// By the settings `to` and `keys`.
+[[nodiscard]] Result<Access> open_access(const Settings& settings);
+
+/// This machine's address as the way to `place`, tcp://HOST:PORT, has it, with a free port.
+[[nodiscard]] Result<std::string> own_address(const std::string& place);
+
+}  // namespace starling::app
