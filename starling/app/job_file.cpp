@@ -154,11 +154,9 @@ Error syntax_error(const std::string& path, const toml::syntax_error& fault) {
   return Error{place + "is no TOML: " + what};
 }
 
-Result<JobFile> read(const std::string& path) {
-  auto content = small_file(path, "a job file of `key = value` lines");
-  if (!content) return std::move(content).error();
+Result<JobFile> parse(std::string_view content, const std::string& path) {
   try {
-    std::istringstream stream{*content};
+    std::istringstream stream{std::string{content}};
     return parts_of(path, toml::parse(stream, path));
   } catch (const toml::syntax_error& fault) {
     return syntax_error(path, fault);
@@ -167,18 +165,32 @@ Result<JobFile> read(const std::string& path) {
   }
 }
 
+Result<std::string> content_of(const std::string& path) {
+  return small_file(path, "a job file of `key = value` lines");
+}
+
 }  // namespace
 
-Result<Settings> read_job_file(const std::string& path) {
-  auto file = read(path);
+Result<Settings> parse_job_file(std::string_view content, const std::string& path) {
+  auto file = parse(content, path);
   if (!file) return std::move(file).error();
   return std::move(file->job);
 }
 
-Result<Settings> read_sim_file(const std::string& path) {
-  auto file = read(path);
+Result<Settings> parse_sim_file(std::string_view content, const std::string& path) {
+  auto file = parse(content, path);
   if (!file) return std::move(file).error();
   return overridden(std::move(file->job), file->sim);
+}
+
+Result<Settings> read_job_file(const std::string& path) {
+  const auto content = content_of(path);
+  return content ? parse_job_file(*content, path) : content.error();
+}
+
+Result<Settings> read_sim_file(const std::string& path) {
+  const auto content = content_of(path);
+  return content ? parse_sim_file(*content, path) : content.error();
 }
 
 }  // namespace starling::app
