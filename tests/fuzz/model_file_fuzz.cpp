@@ -133,6 +133,13 @@ void write_again(const safetensors::File& file) {
   }
 }
 
+/// Whoever copies values out relies on it.
+void look_at(const safetensors::Tensor& tensor) {
+  std::uint64_t bytes = size_of(tensor.dtype);
+  for (const std::uint64_t extent : tensor.shape) bytes *= extent;
+  require(bytes == tensor.bytes.size(), "a tensor has as many values as its shape says");
+}
+
 void take_model(const std::string& path) {
   const auto stored = read_model(path);
   if (!stored) return;
@@ -150,6 +157,7 @@ bool read(Input input) {
   const auto tensors =
       bounded(heap_factor * input.size() + 65536, [&] { return safetensors::read(file.path()); });
   if (!tensors) return false;
+  std::ranges::for_each(tensors->tensors, look_at);
   write_again(*tensors);
   take_model(file.path());
   (void)read_checkpoint(file.path(), *our_model, our_job, agreement);
