@@ -154,11 +154,46 @@ Error syntax_error(const std::string& path, const toml::syntax_error& fault) {
   return Error{place + "is no TOML: " + what};
 }
 
-Result<JobFile> read(const std::string& path) {
-  auto content = small_file(path, "a job file of `key = value` lines");
-  if (!content) return std::move(content).error();
+/// How many bytes from the beginning are UTF-8 (RFC 3629).
+std::size_t utf8_size(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const unsigned first = byte(at);
+    const unsigned second = byte(at + 1);
+    const std::size_t size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    bool is_valid = first < 0x80 || (first >= 0xc2 && first <= 0xf4);
+    for (std::size_t i = 1; i < size; ++i) is_valid = is_valid && (byte(at + i) & 0xc0U) == 0x80;
+    // Neither longer than need be, nor a surrogate, nor beyond U+10FFFF.
+    if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+        (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
+      is_valid = false;
+    if (!is_valid) break;
+    at += size;
+  }
+  return at;
+}
+
+/// Refuses what toml11 3.7 cannot bear: it reads out of bounds where text is no UTF-8, and its
+/// stack grows with each bracket that another stands in.
+Result<void> check_bearable(std::string_view content, const std::string& path) {
+  constexpr std::ptrdiff_t brackets_max = 256;
+  if (const std::size_t size = utf8_size(content); size < content.size())
+    return Error{path + ":" +
+                 std::to_string(1 + std::ranges::count(content.substr(0, size), '\n')) +
+                 ": is no TOML: holds a byte that is no UTF-8"};
+  if (std::ranges::count_if(content, [](char c) { return c == '[' || c == '{'; }) > brackets_max)
+    return Error{path + ": holds more than " + std::to_string(brackets_max) +
+                 " brackets; valid: a job file of `key = value` lines"};
+  return {};
+}
+
+Result<JobFile> parse(std::string_view content, const std::string& path) {
+  if (auto bearable = check_bearable(content, path); !bearable) return std::move(bearable).error();
   try {
-    std::istringstream stream{*content};
+    std::istringstream stream{std::string{content}};
     return parts_of(path, toml::parse(stream, path));
   } catch (const toml::syntax_error& fault) {
     return syntax_error(path, fault);
@@ -167,18 +202,32 @@ Result<JobFile> read(const std::string& path) {
   }
 }
 
+Result<std::string> content_of(const std::string& path) {
+  return small_file(path, "a job file of `key = value` lines");
+}
+
 }  // namespace
 
-Result<Settings> read_job_file(const std::string& path) {
-  auto file = read(path);
+Result<Settings> parse_job_file(std::string_view content, const std::string& path) {
+  auto file = parse(content, path);
   if (!file) return std::move(file).error();
   return std::move(file->job);
 }
 
-Result<Settings> read_sim_file(const std::string& path) {
-  auto file = read(path);
+Result<Settings> parse_sim_file(std::string_view content, const std::string& path) {
+  auto file = parse(content, path);
   if (!file) return std::move(file).error();
   return overridden(std::move(file->job), file->sim);
+}
+
+Result<Settings> read_job_file(const std::string& path) {
+  const auto content = content_of(path);
+  return content ? parse_job_file(*content, path) : content.error();
+}
+
+Result<Settings> read_sim_file(const std::string& path) {
+  const auto content = content_of(path);
+  return content ? parse_sim_file(*content, path) : content.error();
 }
 
 }  // namespace starling::app

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "starling/app/settings.hpp"
 #include "starling/base/result.hpp"
@@ -11,8 +12,11 @@ namespace starling::app {
 
 /// The settings of a job file, checked for their names and types. Errors name file and line.
 [[nodiscard]] Result<Settings> read_job_file(const std::string& path);
+/// The same of what stands in a file; `path` is what errors call it.
+[[nodiscard]] Result<Settings> parse_job_file(std::string_view content, const std::string& path);
 
 /// The same, overridden by what stands below `[sim]`.
 [[nodiscard]] Result<Settings> read_sim_file(const std::string& path);
+[[nodiscard]] Result<Settings> parse_sim_file(std::string_view content, const std::string& path);
 
 }  // namespace starling::app

@@ -9,62 +9,6 @@
 namespace starling::wire {
 namespace {
 
-using core::MemberRecord;
-using core::MemberState;
-
-MemberRecord record(MemberState state) {
-  return {.id = 77,
-          .address = "tcp://127.0.0.1:7400",
-          .name = "n1",
-          .workers = 4,
-          .incarnation = 3,
-          .state = state};
-}
-
-core::ConfigurationPtr configuration() {
-  return std::make_shared<const core::Configuration>(
-      core::first_configuration({{0, 1, true, true, 5}, {1, 1, true, true, 6}}, 3, 2));
-}
-
-std::vector<ControlMessage> examples() {
-  const JobSettings settings{{"model", "linear"}, {"workers", "4"}};
-  core::RangeState state;
-  state.value = slice_of<float>({1, 2});
-  state.ledger = {{1, 2, 3}};
-  std::vector<ControlMessage> all;
-  const auto add = [&](auto body) { all.push_back({5, "tcp://127.0.0.1:1", std::move(body)}); };
-  const auto tell = [&](core::MembershipMessage::Body body) {
-    add(core::MembershipMessage{
-        record(MemberState::alive), std::move(body), {{record(MemberState::suspect), 9}}});
-  };
-  tell(core::Ping{77, 1});
-  tell(core::PingAck{1});
-  tell(core::PingRequest{77, 2});
-  tell(core::PingNack{2});
-  tell(core::Gossip{});
-  tell(core::Digest{{1, 2, 3, 4}, true});
-  tell(core::Records{{record(MemberState::dead), record(MemberState::left)}});
-  const auto ask = [&](RequestBody body) { add(Request{12, std::move(body)}); };
-  ask(SubmitJob{1, settings});
-  ask(PrepareJob{1, settings});
-  ask(StartJob{1, configuration()});
-  ask(AskStatus{});
-  ask(AskJob{1});
-  ask(ReadRanges{1, 7});
-  ask(StopJob{1});
-  ask(CloseJob{1});
-  const auto answer = [&](ReplyBody body) { add(Reply{12, std::move(body)}); };
-  answer(Refused{"no"});
-  answer(Done{});
-  answer(JobPrepared{0xfeed, 3});
-  answer(NodeStatus{record(MemberState::alive),
-                    {record(MemberState::dead)},
-                    {{1, settings, {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8}}, configuration()}}});
-  answer(JobFacts{settings, 4, configuration()});
-  answer(Ranges{{state}, 9});
-  return all;
-}
-
 struct Sent {
   explicit Sent(const Frame& frame) : head(frame.head) {
     for (const Attachment& part : frame.body)
@@ -76,7 +20,7 @@ struct Sent {
 };
 
 TEST(Control, SaysEverythingAgain) {
-  for (const auto& message : examples()) {
+  for (const auto& message : example_control_messages()) {
     const Sent sent{encode(message)};
     const auto decoded = decode_control({sent.head, sent.body});
     ASSERT_TRUE(decoded) << decoded.error().message;
@@ -87,7 +31,7 @@ TEST(Control, SaysEverythingAgain) {
 }
 
 TEST(Control, OfWhichAnyByteIsMissingIsRefused) {
-  for (const auto& message : examples()) {
+  for (const auto& message : example_control_messages()) {
     const Sent sent{encode(message)};
     for (std::size_t size = 0; size < sent.head.size(); ++size)
       ASSERT_FALSE(decode_control({std::span{sent.head}.first(size), sent.body})) << size;
@@ -96,7 +40,7 @@ TEST(Control, OfWhichAnyByteIsMissingIsRefused) {
 
 TEST(Control, DamagedAtRandomIsReadOrRefusedInBoundedMemory) {
   std::vector<Sent> frames;
-  for (const auto& message : examples()) frames.emplace_back(encode(message));
+  for (const auto& message : example_control_messages()) frames.emplace_back(encode(message));
   Random random{11};
   int read = 0;
   for (int i = 0; i < 100'000; ++i) {

@@ -48,6 +48,20 @@ RangeState example_state() {
           .ticket = 9};
 }
 
+MemberRecord record(MemberState state) {
+  return {.id = 77,
+          .address = "tcp://127.0.0.1:7400",
+          .name = "n1",
+          .workers = 4,
+          .incarnation = 3,
+          .state = state};
+}
+
+ConfigurationPtr founding() {
+  return std::make_shared<const Configuration>(
+      first_configuration({{0, 1, true, true, 5}, {1, 1, true, true, 6}}, 3, 2));
+}
+
 }  // namespace
 
 std::vector<Letter> example_letters() {
@@ -100,6 +114,45 @@ Envelope envelope_of(const Letter* letter) {
   envelope.packet.held = 0b101;
   if (letter != nullptr) envelope.packet.payload = std::make_shared<const Letter>(*letter);
   return envelope;
+}
+
+std::vector<ControlMessage> example_control_messages() {
+  const JobSettings settings{{"model", "linear"}, {"workers", "4"}};
+  RangeState state;
+  state.value = slice_of<float>({1, 2});
+  state.ledger = {{1, 2, 3}};
+  std::vector<ControlMessage> all;
+  const auto add = [&](auto body) { all.push_back({5, "tcp://127.0.0.1:1", std::move(body)}); };
+  const auto tell = [&](MembershipMessage::Body body) {
+    add(MembershipMessage{
+        record(MemberState::alive), std::move(body), {{record(MemberState::suspect), 9}}});
+  };
+  tell(Ping{77, 1});
+  tell(PingAck{1});
+  tell(PingRequest{77, 2});
+  tell(PingNack{2});
+  tell(Gossip{});
+  tell(Digest{{1, 2, 3, 4}, true});
+  tell(Records{{record(MemberState::dead), record(MemberState::left)}});
+  const auto ask = [&](RequestBody body) { add(Request{12, std::move(body)}); };
+  ask(SubmitJob{1, settings});
+  ask(PrepareJob{1, settings});
+  ask(StartJob{1, founding()});
+  ask(AskStatus{});
+  ask(AskJob{1});
+  ask(ReadRanges{1, 7});
+  ask(StopJob{1});
+  ask(CloseJob{1});
+  const auto answer = [&](ReplyBody body) { add(Reply{12, std::move(body)}); };
+  answer(Refused{"no"});
+  answer(Done{});
+  answer(JobPrepared{0xfeed, 3});
+  answer(NodeStatus{record(MemberState::alive),
+                    {record(MemberState::dead)},
+                    {{1, settings, {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8}}, founding()}}});
+  answer(JobFacts{settings, 4, founding()});
+  answer(Ranges{{state}, 9});
+  return all;
 }
 
 }  // namespace starling::wire

@@ -11,20 +11,40 @@ namespace {
 std::size_t taken = 0;
 std::size_t most = 0;
 
-}  // namespace
-
-void* operator new(std::size_t size) {
-  void* block = std::malloc(size);
-  if (block == nullptr) throw std::bad_alloc{};
-  taken += malloc_usable_size(block);
+void* counted(void* block) noexcept {
+  if (block != nullptr) taken += malloc_usable_size(block);
   most = std::max(most, taken);
   return block;
 }
-void operator delete(void* block) noexcept {
+
+void* take(std::size_t size) {
+  void* block = counted(std::malloc(size));
+  if (block == nullptr) throw std::bad_alloc{};
+  return block;
+}
+
+void give_back(void* block) noexcept {
   taken -= malloc_usable_size(block);
   std::free(block);
 }
-void operator delete(void* block, std::size_t) noexcept { operator delete(block); }
+
+}  // namespace
+
+// Each by itself: a sanitizer's own would take the place of those that are not here.
+void* operator new(std::size_t size) { return take(size); }
+void* operator new[](std::size_t size) { return take(size); }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return counted(std::malloc(size));
+}
+void operator delete(void* block) noexcept { give_back(block); }
+void operator delete[](void* block) noexcept { give_back(block); }
+void operator delete(void* block, std::size_t) noexcept { give_back(block); }
+void operator delete[](void* block, std::size_t) noexcept { give_back(block); }
+
+/// What core::Buffer takes; that free gives it back is not seen.
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  return counted(memalign(alignment, size));
+}
 
 namespace starling::wire {
 

@@ -1,4 +1,5 @@
-/// How much memory operator new has given out: this program's own counts it. One thread.
+/// How much memory operator new and aligned_alloc have given out: this program's own count it. What
+/// aligned_alloc gave counts for good, whoever frees it. One thread.
 #pragma once
 
 #include <cstddef>

@@ -169,6 +169,16 @@ TEST(KeyFile, HalvesAndCertificatesThatDoNotBelongTogetherAreRefused) {
       "FILE: cluster-public and cluster-secret do not belong together: the file is damaged");
 }
 
+TEST(KeyFile, WithoutAValueIsRefused) {
+  const std::string text = print(example_node(example_cluster()));
+  EXPECT_EQ(error_of(with(text, "gate-secret", "")),
+            "FILE:" + std::to_string(line_of(text, "gate-secret")) +
+                ": gate-secret: is not 32 bytes in base64: the file is damaged");
+  EXPECT_EQ(error_of(with(text, "certificate", "")),
+            "FILE:" + std::to_string(line_of(text, "certificate")) +
+                ": certificate: a certificate ends too early");
+}
+
 TEST(KeyFile, MayHaveCommentsAndWhiteSpaceOfItsOwn) {
   std::string text = print(example_cluster());
   text.insert(0, "\n  # mine\r\n\r\n");

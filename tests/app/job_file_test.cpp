@@ -36,6 +36,31 @@ TEST(JobFile, MayBeEmpty) {
   EXPECT_TRUE(settings->empty());
 }
 
+TEST(JobFile, OfWhatIsNoUtf8IsRefusedWithItsLine) {
+  EXPECT_TRUE(read("save = \"\u00e4 \u20ac \U0001f426\"\n"));
+  for (const char* bytes : {"\x94", "\xc3", "\xc0\x80", "\xe0\x80\x80", "\xed\xa0\x80",
+                            "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xff"})
+    for (const char* quote : {"'", "\"", "'''", "\"\"\""}) {
+      const auto refused =
+          read("seed = 1\ndata = " + std::string{quote} + "digits" + bytes + quote + "\n");
+      ASSERT_FALSE(refused);
+      EXPECT_TRUE(refused.error().message.ends_with(
+          "job.toml:2: is no TOML: holds a byte that is no UTF-8"))
+          << refused.error().message;
+    }
+}
+
+TEST(JobFile, NestedWithoutEndIsRefused) {
+  for (const char* open : {"[", "{a=", "[{a="}) {
+    std::string deep = "barrier = ";
+    for (int i = 0; i < 100'000; ++i) deep += open;
+    const auto refused = read(deep);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().message.find("brackets"), std::string::npos);
+  }
+  EXPECT_FALSE(read("barrier = " + std::string(256, '[') + std::string(256, ']')));
+}
+
 TEST(JobFile, TakesWholeNumbersWhereNumbersAreAsked) {
   EXPECT_EQ(read("epochs = 3\n").value()[0].text, "3");
   EXPECT_EQ(read("seconds = 3\n").value()[0].text, "3");

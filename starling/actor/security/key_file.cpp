@@ -28,6 +28,7 @@ std::string base64_of(const Bytes& bytes) {
 }
 
 std::optional<wire::Bytes> bytes_of(std::string_view text) {
+  if (text.empty()) return wire::Bytes{};  // libsodium takes no null pointer
   wire::Bytes bytes(text.size());
   std::size_t size = 0;
   if (sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(),

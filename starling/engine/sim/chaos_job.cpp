@@ -90,7 +90,7 @@ core::Update ChaosJob::update(std::size_t slot, core::Step step) const {
                     values->as<double>().begin());
   const std::shared_ptr<const core::Buffer> shared = std::move(values);
   const auto rows = std::make_shared<const std::vector<std::uint32_t>>(
-      std::initializer_list{static_cast<std::uint32_t>(slot), std::uint32_t{lives_max}});
+      std::initializer_list<std::uint32_t>{static_cast<std::uint32_t>(slot), lives_max});
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
     update.parts.push_back({r, {shared, 0, 4, rows}});
   return update;

@@ -1,0 +1,50 @@
+/// What nodes say to one another beside the packets of jobs: membership, requests, replies.
+#include "starling/actor/wire/control.hpp"
+
+#include "starling/engine/core/door.hpp"
+#include "tests/actor/examples.hpp"
+#include "tests/fuzz/frames.hpp"
+
+namespace starling::fuzz {
+namespace {
+
+/// What a message brings of a configuration may be judged.
+void judge(const core::ConfigurationPtr& configuration) { (void)core::is_sound(configuration, 16); }
+void judge(const wire::StartJob& start) { judge(start.first); }
+void judge(const wire::JobFacts& facts) { judge(facts.configuration); }
+void judge(const wire::NodeStatus& status) {
+  for (const wire::JobStatus& job : status.jobs) judge(job.configuration);
+}
+void judge(const wire::Request& request) {
+  if (const auto* start = std::get_if<wire::StartJob>(&request.body)) judge(*start);
+}
+void judge(const wire::Reply& reply) {
+  if (const auto* facts = std::get_if<wire::JobFacts>(&reply.body)) judge(*facts);
+  if (const auto* status = std::get_if<wire::NodeStatus>(&reply.body)) judge(*status);
+}
+/// membership_fuzz.cpp
+void judge(const core::MembershipMessage&) {}
+
+}  // namespace
+
+bool read(Input input) {
+  const wire::FrameView frame = frame_in(input);
+  const auto decoded = bounded(heap_bound(input.size()), [&] { return decode_control(frame); });
+  if (!decoded) return false;
+  require_same(wire::encode(*decoded), frame);
+  std::visit([](const auto& body) { judge(body); }, decoded->body);
+  return true;
+}
+
+std::vector<Bytes> seeds() {
+  std::vector<Bytes> all;
+  for (const auto& message : wire::example_control_messages())
+    all.push_back(input_of(wire::encode(message)));
+  return all;
+}
+
+}  // namespace starling::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return starling::fuzz::read(data, size);
+}

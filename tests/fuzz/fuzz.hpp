@@ -1,0 +1,99 @@
+/// What fuzzers share. A fuzzer is a file NAME_fuzz.cpp that defines read() and seeds() and hands
+/// read() what libFuzzer makes up; replay.cpp runs it without libFuzzer. One thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tests/actor/heap.hpp"
+
+namespace starling::fuzz {
+
+using Input = std::span<const std::byte>;
+using Bytes = std::vector<std::byte>;
+
+/// True where the input was taken, false where it was refused. Ends the program where something
+/// holds that must not.
+bool read(Input input);
+
+/// Inputs that are taken, made by the same code that makes real ones.
+std::vector<Bytes> seeds();
+
+/// What libFuzzer calls.
+inline int read(const std::uint8_t* data, std::size_t size) {
+  read(Input{reinterpret_cast<const std::byte*>(data), size});
+  return 0;
+}
+
+inline void require(bool condition, const char* what) {
+  if (condition) [[likely]]
+    return;
+  std::fprintf(stderr, "fuzz: broken: %s\n", what);
+  std::abort();
+}
+
+/// What network input may take of memory.
+[[nodiscard]] constexpr std::size_t heap_bound(std::size_t size) { return 8 * size + 65536; }
+
+/// What `decode` gives, which may take so many bytes of memory at a time.
+template <class Decode>
+auto bounded(std::size_t heap_max, Decode decode) {
+  wire::heap_reset_most();
+  const std::size_t before = wire::heap_taken();
+  auto result = decode();
+  const std::size_t taken = wire::heap_taken_most() - before;
+  if (taken > heap_max) std::fprintf(stderr, "%zu bytes taken, %zu allowed\n", taken, heap_max);
+  require(taken <= heap_max, "memory is bounded");
+  return result;
+}
+
+/// An input as a series of values.
+class Feed {
+ public:
+  explicit Feed(Input input) : input_(input) {}
+
+  [[nodiscard]] bool empty() const { return input_.empty(); }
+  /// 0 at the end.
+  std::size_t byte() {
+    const Input one = take(1);
+    return one.empty() ? 0 : static_cast<std::size_t>(one[0]);
+  }
+  /// The next `size`, or all there are.
+  Input take(std::size_t size) {
+    const Input taken = input_.first(std::min(size, input_.size()));
+    input_ = input_.subspan(taken.size());
+    return taken;
+  }
+  /// A size in two bytes, and so many.
+  Input part() {
+    const std::size_t low = byte();
+    return take(low + 256 * byte());
+  }
+  Input rest() { return take(input_.size()); }
+
+ private:
+  Input input_;
+};
+
+/// What Feed::part() reads. Requires: less than 64 KiB.
+inline void put_part(Bytes& out, Input part) {
+  require(part.size() < 65536, "parts are small");
+  out.push_back(static_cast<std::byte>(part.size() % 256));
+  out.push_back(static_cast<std::byte>(part.size() / 256));
+  out.insert(out.end(), part.begin(), part.end());
+}
+
+inline std::string_view text_of(Input input) {
+  return {reinterpret_cast<const char*>(input.data()), input.size()};
+}
+inline Bytes bytes_of(std::string_view text) {
+  const auto bytes = std::as_bytes(std::span{text});
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace starling::fuzz

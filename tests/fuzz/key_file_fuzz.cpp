@@ -1,0 +1,42 @@
+/// Files of keys, certificates and revocations.
+#include "starling/actor/security/key_file.hpp"
+
+#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/keys.hpp"
+
+namespace starling::fuzz {
+
+/// Files are no network input, but take no more than a multiple of their size either.
+constexpr std::size_t heap_factor = 128;
+
+bool read(Input input) {
+  const auto file = bounded(heap_factor * input.size() + 65536,
+                            [&] { return security::parse_key_file(text_of(input), "FILE"); });
+  if (!file) return false;
+  const std::string text = print(*file);
+  const auto again = security::parse_key_file(text, "FILE");
+  require(again.ok() && print(*again) == text, "what is printed is read again");
+  return true;
+}
+
+std::vector<Bytes> seeds() {
+  using namespace security;
+  NodeSecrets node{.cluster = cluster_key().public_key,
+                   .gate = key_pair(9),
+                   .keys = key_pair(3),
+                   .certificate = certificate(3),
+                   .known = {certificate(1), certificate(2)},
+                   .revocations = {revocation(7)}};
+  std::vector<Bytes> all;
+  for (const KeyFile& file : {KeyFile{ClusterSecrets{cluster_key(), key_pair(9)}}, KeyFile{node},
+                              KeyFile{CertificateList{node.cluster, node.known}},
+                              KeyFile{RevocationList{node.cluster, node.revocations}}})
+    all.push_back(bytes_of(print(file)));
+  return all;
+}
+
+}  // namespace starling::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return starling::fuzz::read(data, size);
+}

@@ -1,0 +1,195 @@
+/// Files of models and checkpoints: as tensors, as a model with its weights, and as the state of a
+/// job to go on from.
+#include "starling/app/model_file.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "starling/app/built_in.hpp"
+#include "starling/app/checkpoint.hpp"
+#include "tests/fuzz/fuzz.hpp"
+
+namespace starling::fuzz {
+namespace {
+
+using namespace app;
+
+/// A header is parsed into JSON values, each some times as large as its text.
+constexpr std::size_t heap_factor = 128;
+
+/// A file that is on no disk.
+class MemoryFile {
+ public:
+  MemoryFile()
+      : descriptor_(::memfd_create("fuzz", 0)),
+        path_("/proc/self/fd/" + std::to_string(descriptor_)) {
+    require(descriptor_ >= 0, "there is a file in memory");
+  }
+  void hold(Input input) const {
+    const auto size = static_cast<::ssize_t>(input.size());
+    require(::ftruncate(descriptor_, 0) == 0 &&
+                ::pwrite(descriptor_, input.data(), input.size(), 0) == size,
+            "a file in memory is written");
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  int descriptor_;
+  std::string path_;
+};
+
+const Contents& contents() {
+  static const Contents all = with_built_in({});
+  return all;
+}
+
+/// What the job that is gone on with learns from: three features, two classes.
+AnyData data() {
+  models::Table table{3, 2, models::Table::Dense{}, {}};
+  table.labelling.classes = 2;
+  return AnyData::of(std::move(table));
+}
+
+std::shared_ptr<const AnyModel> model() {
+  return make_model(contents(), "softmax", data()).value();
+}
+
+Running job() {
+  Running running;
+  running.options.job.workers = 2;
+  running.options.job.mode = core::Mode::central;
+  running.options.job.barrier = {barrier::Bsp{}, std::nullopt};
+  running.options.optimizer = models::Adam{};
+  return running;
+}
+
+const Agreement agreement{{"model", "softmax"}, {"seed", "1"}};
+
+std::vector<core::RangeState> states() {
+  const core::Layout layout = model()->layout(job().options.job);
+  std::vector<float> w(layout.size, 0.5F);
+  auto all = live::to_ranges<float>(layout, std::span<const float>{w});
+  for (core::RangeState& state : all) {
+    state.round = 4;
+    state.updates = 8;
+    state.samples = 64;
+    state.ledger = {{1, 4, 32}, {1, 4, 32}};
+  }
+  return all;
+}
+
+/// A folder for what is written, gone at the end.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "starling-fuzz-XXXXXX").string();
+    require(::mkdtemp(name.data()) != nullptr, "there is a folder");
+    path_ = name;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::string file() const { return path_ + "/file"; }
+  [[nodiscard]] Bytes content() const {
+    Bytes bytes(std::filesystem::file_size(file()));
+    const auto stream = std::fopen(file().c_str(), "rb");
+    require(stream != nullptr && std::fread(bytes.data(), 1, bytes.size(), stream) == bytes.size(),
+            "what was written can be read");
+    std::fclose(stream);
+    return bytes;
+  }
+
+ private:
+  std::string path_;
+};
+
+const Folder& folder() {
+  static const Folder one;
+  return one;
+}
+
+/// What was read can be written, and is the same then.
+void write_again(const safetensors::File& file) {
+  std::vector<safetensors::View> views;
+  for (const auto& tensor : file.tensors) {
+    if (!safetensors::can_name(tensor.name)) return;
+    views.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
+  }
+  require(safetensors::write(folder().file(), file.metadata, views).ok(), "it can be written");
+  const auto again = safetensors::read(folder().file());
+  require(again.ok() && again->metadata == file.metadata &&
+              again->tensors.size() == file.tensors.size(),
+          "what is written is read again");
+  for (const auto& tensor : file.tensors) {
+    const auto* same = again->find(tensor.name);
+    require(same != nullptr && same->dtype == tensor.dtype && same->shape == tensor.shape &&
+                same->bytes == tensor.bytes,
+            "tensors are read again as they were");
+  }
+}
+
+/// Whoever copies values out relies on it.
+void look_at(const safetensors::Tensor& tensor) {
+  std::uint64_t bytes = size_of(tensor.dtype);
+  for (const std::uint64_t extent : tensor.shape) bytes *= extent;
+  require(bytes == tensor.bytes.size(), "a tensor has as many values as its shape says");
+}
+
+void take_model(const std::string& path) {
+  const auto stored = read_model(path);
+  if (!stored) return;
+  const auto model = model_in(contents(), *stored, data());
+  if (model) (void)weights_in(*stored, **model);
+}
+
+}  // namespace
+
+bool read(Input input) {
+  static const MemoryFile file;
+  static const auto our_model = model();
+  static const Running our_job = job();
+  file.hold(input);
+  const auto tensors =
+      bounded(heap_factor * input.size() + 65536, [&] { return safetensors::read(file.path()); });
+  if (!tensors) return false;
+  std::ranges::for_each(tensors->tensors, look_at);
+  write_again(*tensors);
+  take_model(file.path());
+  (void)read_checkpoint(file.path(), *our_model, our_job, agreement);
+  return true;
+}
+
+std::vector<Bytes> seeds() {
+  std::vector<Bytes> all;
+  const auto written = [&](const Result<void>& done) {
+    require(done.ok(), "seeds are written");
+    all.push_back(folder().content());
+    // The same as of a tool that writes no sum, so that damage goes further.
+    std::string text{text_of(all.back())};
+    if (const auto at = text.find("crc32"); at != std::string::npos)
+      all.push_back(bytes_of(text.replace(at, 5, "other")));
+  };
+  const std::vector<float> f{1, -2.5F};
+  const std::vector<std::uint64_t> counts{7};
+  written(safetensors::write(folder().file(), {{"note", "\xc3\xa4"}},
+                             std::vector{safetensors::view<float>("f", {2, 1}, f),
+                                         safetensors::view<std::uint64_t>("n", {}, counts)}));
+  const ModelNotes notes = notes_of(*model(), {}, data());
+  written(
+      save_model(folder().file(), notes, *model(), model()->collect(job().options.job, states())));
+  written(write_checkpoint(folder().file(), notes, *model(), job(), agreement, states()));
+  require(read_checkpoint(folder().file(), *model(), job(), agreement).ok(),
+          "the checkpoint of the seeds is one");
+  return all;
+}
+
+}  // namespace starling::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return starling::fuzz::read(data, size);
+}

@@ -1,0 +1,147 @@
+/// Runs a fuzzer without libFuzzer:
+///
+///     NAME_replay CORPUS COUNT   its seeds, the files of the folder CORPUS, and COUNT of these
+///                                damaged at random, the same ones each time
+///     NAME_replay --seeds FOLDER writes its seeds there, for libFuzzer to begin with
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "starling/base/random.hpp"
+#include "starling/base/text.hpp"
+#include "tests/fuzz/fuzz.hpp"
+
+namespace starling::fuzz {
+namespace {
+
+constexpr std::size_t size_max = 8192;
+/// What programs compare with.
+constexpr std::array<std::uint64_t, 10> numbers{
+    0, 1, 2, 127, 255, 256, 65536, UINT32_MAX, std::uint64_t{1} << 63U, UINT64_MAX};
+
+/// Changes a few places of an input.
+class Damage {
+ public:
+  explicit Damage(const std::vector<Bytes>& all) : all_(all) {}
+
+  Bytes next() {
+    Bytes input = any();
+    for (std::size_t count = 1 + random_.below(4); count > 0; --count) change(input);
+    if (input.size() > size_max) input.resize(size_max);
+    return input;
+  }
+
+ private:
+  const Bytes& any() { return all_[random_.below(all_.size())]; }
+  /// A place in it, or its end.
+  std::size_t place(const Bytes& input) { return random_.below(input.size() + 1); }
+  static auto at(Bytes& input, std::size_t place) {
+    return input.begin() + static_cast<std::ptrdiff_t>(place);
+  }
+
+  void change(Bytes& input) {
+    const std::size_t from = place(input);
+    const std::size_t size = std::min<std::size_t>(random_.below(16), input.size() - from);
+    switch (random_.below(8)) {
+      case 0:
+        input.resize(from);
+        break;
+      case 1:
+        input.erase(at(input, from), at(input, from + size));
+        break;
+      case 2: {  // what is there, once more elsewhere
+        const Bytes part{at(input, from), at(input, from + size)};
+        input.insert(at(input, place(input)), part.begin(), part.end());
+        break;
+      }
+      case 3: {  // the rest from another
+        const Bytes& other = any();
+        input.resize(from);
+        input.insert(input.end(), other.begin() + static_cast<std::ptrdiff_t>(place(other)),
+                     other.end());
+        break;
+      }
+      case 4: {
+        const std::uint64_t number = numbers.at(random_.below(numbers.size()));
+        std::memcpy(input.data() + from, &number, std::min<std::size_t>(size, sizeof number));
+        break;
+      }
+      case 5:
+        if (size > 0) input[from] ^= static_cast<std::byte>(1U << random_.below(8));
+        break;
+      case 6:
+        if (size > 0) input[from] = static_cast<std::byte>(random_.below(256));
+        break;
+      default:
+        input.insert(at(input, from), static_cast<std::byte>(random_.below(256)));
+    }
+  }
+
+  const std::vector<Bytes>& all_;
+  Random random_{1};
+};
+
+std::vector<Bytes> files_in(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  if (std::filesystem::exists(folder))
+    for (const auto& entry : std::filesystem::directory_iterator{folder})
+      paths.push_back(entry.path());
+  std::ranges::sort(paths);
+  std::vector<Bytes> all;
+  for (const auto& path : paths) {
+    std::ifstream stream{path, std::ios::binary};
+    all.push_back(bytes_of(
+        std::string{std::istreambuf_iterator<char>{stream}, std::istreambuf_iterator<char>{}}));
+  }
+  return all;
+}
+
+void write_seeds(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  std::size_t number = 0;
+  for (const Bytes& seed : seeds()) {
+    std::ofstream stream{folder / ("seed-" + std::to_string(number++)), std::ios::binary};
+    stream << text_of(seed);
+    require(stream.flush().good(), "seeds are written");
+  }
+}
+
+void replay(const std::filesystem::path& corpus, std::size_t count) {
+  std::vector<Bytes> all = seeds();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    require(read(all[i]), ("seed " + std::to_string(i) + " is taken").c_str());
+  const std::size_t seed_count = all.size();
+  for (Bytes& file : files_in(corpus)) all.push_back(std::move(file));
+  for (const Bytes& input : all) (void)read(input);
+  Damage damage{all};
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Bytes input = damage.next();
+    if (read(input)) ++taken;
+  }
+  std::printf("%zu seeds, %zu files, %zu damaged inputs of which %zu were taken\n", seed_count,
+              all.size() - seed_count, count, taken);
+  require(count == 0 || (taken > 0 && taken < count), "some damage is noticed, some is none");
+}
+
+}  // namespace
+}  // namespace starling::fuzz
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() == 2 && words[0] == "--seeds") {
+    starling::fuzz::write_seeds(words[1]);
+    return 0;
+  }
+  const auto count = starling::parse_count(words.size() == 2 ? words[1] : "");
+  if (!count) {
+    std::fprintf(stderr, "usage: NAME_replay CORPUS COUNT | --seeds FOLDER\n");
+    return 2;
+  }
+  starling::fuzz::replay(words[0], *count);
+  return 0;
+}

@@ -1,0 +1,106 @@
+/// The small grammars of flags and job files. The first byte says which.
+#include <array>
+#include <string>
+
+#include "starling/barrier/barrier.hpp"
+#include "starling/barrier/recheck.hpp"
+#include "starling/base/distribution.hpp"
+#include "starling/base/spec.hpp"
+#include "starling/base/straggler.hpp"
+#include "starling/base/text.hpp"
+#include "starling/models/clip.hpp"
+#include "starling/models/optimizer.hpp"
+#include "starling/models/schedule.hpp"
+#include "tests/fuzz/fuzz.hpp"
+
+namespace starling::fuzz {
+namespace {
+
+template <class Parse, class Print>
+bool take(std::string_view text, Parse parse, Print print) {
+  const auto parsed = parse(text);
+  if (!parsed) return false;
+  const std::string printed = print(*parsed);
+  const auto again = parse(printed);
+  require(again.ok() && *again == *parsed, "what is printed is read again as the same");
+  require(print(*again) == printed, "what is read is printed again as the same");
+  return true;
+}
+
+template <class Parse>
+bool take(std::string_view text, Parse parse) {
+  return take(text, parse, [](const auto& value) { return print(value); });
+}
+
+bool take_distribution(std::string_view text) {
+  if (text.starts_with("trace")) return false;  // names a file
+  return take(text, parse_distribution);
+}
+
+bool take_spec(std::string_view text) {
+  const auto spec = Spec::parse(text);
+  if (!spec) return false;
+  SpecReader read{*spec};
+  (void)read.count("n", 1, 1, 100);
+  (void)read.count_or_inf("s", 4);
+  (void)read.number("share", 0.5, 0, 1);
+  (void)read.duration("time", std::chrono::seconds{1});
+  (void)read.flag("fast");
+  (void)read.positional();
+  (void)read.finish();
+  return true;
+}
+
+bool take_number(std::string_view text) { return take(text, parse_number, print_number); }
+bool take_duration(std::string_view text) { return take(text, parse_duration, print_duration); }
+
+struct Grammar {
+  bool (*take)(std::string_view text);
+  std::vector<std::string_view> examples;
+};
+
+const std::vector<Grammar>& grammars() {
+  static const std::vector<Grammar> all{
+      {take_spec, {"csv:file.csv,n=7,s=inf,share=0.25,time=20ms,fast"}},
+      {[](std::string_view text) {
+         return take(text, [](std::string_view t) { return barrier::parse(t); });
+       },
+       {"bsp", "ssp:s=4", "asp", "pbsp:beta=10", "pssp:s=inf,beta=2"}},
+      {[](std::string_view text) { return take(text, barrier::parse_recheck); },
+       {"arrival", "notify+interval:auto", "interval:5ms"}},
+      {take_distribution,
+       {"none", "const:20ms", "exp:1.5s", "uniform:2us", "gamma:mean=20ms,shape=2",
+        "lognormal:mean=20ms,sigma=0.5", "pareto:mean=1h,alpha=2.5"}},
+      {[](std::string_view text) { return take(text, parse_straggler); }, {"1:4x", "25%:1.5x"}},
+      {take_number, {"1e-4", "-0.25", "17976931348623157e292"}},
+      {take_duration, {"250us", "20ms", "1.5s", "2min", "1h", "0.1ns"}},
+      {[](std::string_view text) { return take(text, models::parse_optimizer); },
+       {"sgd:lr=0.1,momentum=0.9,nesterov", "adagrad:lr=0.1", "adam:lr=0.001"}},
+      {[](std::string_view text) { return take(text, models::parse_schedule); },
+       {"constant", "step:every=1000,gamma=0.5", "cosine:samples=100000"}},
+      {[](std::string_view text) { return take(text, models::parse_clip); },
+       {"none", "norm:5", "value:0.5"}},
+  };
+  return all;
+}
+
+}  // namespace
+
+bool read(Input input) {
+  Feed feed{input};
+  return grammars()[feed.byte() % grammars().size()].take(text_of(feed.rest()));
+}
+
+std::vector<Bytes> seeds() {
+  std::vector<Bytes> all;
+  for (std::size_t i = 0; i < grammars().size(); ++i)
+    for (const std::string_view example : grammars()[i].examples)
+      all.push_back(bytes_of(std::string(1, static_cast<char>(i)).append(example)));
+  return all;
+}
+
+}  // namespace starling::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return starling::fuzz::read(data, size);
+}
