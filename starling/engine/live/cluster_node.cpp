@@ -349,12 +349,14 @@ class ClusterNode::Running {
 
   /// Who was declared dead wrongly begins a new life.
   void rejoin(ClusterJob& job) {
-    for (const auto& report : job.site().reports()) {
-      if (report.state != actor::MemberReport::State::excluded) continue;
-      if (!excluded_.insert({job.id(), report.member}).second) continue;
-      log("job " + std::to_string(job.id()) + ": declared dead; joining again");
-      job.join(static_cast<core::Incarnation>(1 + random_.below(UINT32_MAX - 1)));
-    }
+    std::vector<core::WorkerId> anew;
+    for (const auto& report : job.site().reports())
+      if (report.state == actor::MemberReport::State::excluded &&
+          excluded_.insert({job.id(), report.member}).second)
+        anew.push_back(report.member);
+    if (anew.empty()) return;
+    log("job " + std::to_string(job.id()) + ": declared dead; joining again");
+    job.rejoin(anew, random_);
   }
 
   /// Asks a random node for jobs that run without this one.
@@ -383,7 +385,7 @@ class ClusterNode::Running {
         if (facts == nullptr) return void(considered_.erase(id));
         const auto begun = begin(id, facts->settings, facts->configuration, false);
         if (!begun) return log(begun.error().message);
-        (*begun)->join(static_cast<core::Incarnation>(1 + random_.below(UINT32_MAX - 1)));
+        (*begun)->join(random_);
       });
     });
   }
