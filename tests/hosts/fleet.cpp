@@ -58,8 +58,18 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
   node->name = "n" + std::to_string(nodes_.size());
   node->host = host;
   std::string line = "node --name " + node->name;
-  line +=
-      hosts_ ? " --insecure --listen " + Hosts::address(host) + ":7400" : " --listen 127.0.0.1:*";
+  if (hosts_) {
+    // The first of the host's ports that is free, so that who follows a dead node has its address.
+    int port = 7400;
+    const auto address = [&] { return Hosts::address(host) + ":" + std::to_string(port); };
+    while (std::ranges::any_of(nodes_, [&](const auto& other) {
+      return other->runs && other->address == "tcp://" + address();
+    }))
+      ++port;
+    line += " --insecure --listen " + address();
+  } else {
+    line += " --listen 127.0.0.1:*";
+  }
   for (const std::size_t door : awake()) line += " --join " + address(door);
   node->process = std::make_unique<app::Process>(node->folder, program_,
                                                  app::words(line + " " + more), in(host));
@@ -98,6 +108,7 @@ bool Fleet::agree(Time within) {
 
 void Fleet::kill(std::size_t node) {
   nodes_.at(node)->process->signal(SIGKILL);
+  (void)nodes_[node]->process->wait();
   nodes_[node]->runs = false;
 }
 
@@ -119,8 +130,11 @@ int Fleet::leave(std::size_t node) {
   return nodes_[node]->process->wait().code;
 }
 
-std::string Fleet::logs() const {
+std::string Fleet::logs() {
   std::string all;
+  for (const std::size_t node : awake())
+    if (const auto seen = ask(node))
+      all += "--- status of " + nodes_[node]->name + "\n" + seen->text;
   for (const auto& node : nodes_)
     all += "--- " + node->name + " at " + node->address + "\n" + node->process->err();
   if (submission_) all += "--- submit\n" + submission_->err() + submission_->out();
@@ -190,12 +204,6 @@ bool Fleet::watch(Time within, const std::function<bool()>& holds) {
     if (Clock::now() > give_up) return false;
     std::this_thread::sleep_for(20ms);
   }
-}
-
-std::uint64_t Fleet::lowest_step() const {
-  std::uint64_t lowest = steps_.empty() ? 0 : UINT64_MAX;
-  for (const auto& [member, step] : steps_) lowest = std::min(lowest, step);
-  return lowest;
 }
 
 std::uint64_t Fleet::highest_step() const {

@@ -58,8 +58,8 @@ class Fleet {
     return nodes_.at(node)->address;
   }
   [[nodiscard]] std::string log(std::size_t node) const { return nodes_.at(node)->process->err(); }
-  /// Of all nodes, for those who ask why a test failed.
-  [[nodiscard]] std::string logs() const;
+  /// Of all nodes, and how they stand, for those who ask why a test failed.
+  [[nodiscard]] std::string logs();
   [[nodiscard]] std::size_t rss_kib(std::size_t node) const;
   /// Those that run and are not frozen.
   [[nodiscard]] std::vector<std::size_t> awake() const;
@@ -85,7 +85,6 @@ class Fleet {
   [[nodiscard]] Time longest_pause() const { return longest_pause_; }
   /// The steps of all members that were ever seen, as seen last.
   [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& steps() const { return steps_; }
-  [[nodiscard]] std::uint64_t lowest_step() const;
   [[nodiscard]] std::uint64_t highest_step() const;
 
  private:
