@@ -30,12 +30,12 @@ Result<JobNews> Follower::look() {
     }
     heard = true;
     nodes_[status->self.id] = address;
-    for (const auto& other : status->others) {
-      if (core::is_live(other.state))
-        addresses_.insert(other.address);
-      else
-        addresses_.erase(other.address);
-    }
+    for (const auto& other : status->others)
+      if (!core::is_live(other.state)) addresses_.erase(other.address);
+    // Last: where someone died someone else may live now.
+    addresses_.insert(address);
+    for (const auto& other : status->others)
+      if (core::is_live(other.state)) addresses_.insert(other.address);
     for (const auto& job : status->jobs)
       if (job.job == job_) hear(job);
   }
@@ -83,7 +83,8 @@ JobNews Follower::news() {
       const auto known = members_.find(member.id);
       const bool is_known = known != members_.end() && known->second.life == member.life;
       all_done = all_done && is_known && is_done(known->second);
-      if (!is_known) continue;
+      // Who joins has no step before it knows where to begin.
+      if (!is_known || (member.life > 1 && known->second.step == 0)) continue;
       steps.push_back(known->second.step);
       waited += core::Time{known->second.waited_ns};
     }
