@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -86,6 +88,28 @@ class ClusterJob {
       const std::optional<bool> alive = lives(member.node);
       if (member.node != node_ && alive) site_->judge({member.id, member.life, !*alive});
     }
+  }
+
+  /// Why the job cannot change its members now, where only nodes of which `is_heard(node)` holds
+  /// can have a say; empty where it can.
+  template <class IsHeard>
+  [[nodiscard]] std::string hindrance(IsHeard is_heard) {
+    const auto now = configuration();
+    const auto heard = [&](core::WorkerId id) {
+      const core::Member* member = now->find(id);
+      return member != nullptr && (member->node == node_ || is_heard(member->node));
+    };
+    std::vector<core::WorkerId> voters;
+    std::ranges::copy_if(now->council, std::back_inserter(voters), heard);
+    if (!core::is_quorum(now->council, voters))
+      return std::to_string(voters.size()) + " of the " + std::to_string(now->council.size()) +
+             " that decide are heard, which is no majority";
+    const auto lost = std::ranges::count_if(now->ranges, [&](const core::Ownership& range) {
+      return std::ranges::none_of(range.owners, heard, &core::RangeOwner::id);
+    });
+    if (lost == 0) return {};
+    return std::to_string(lost) + " of the model's " + std::to_string(now->ranges.size()) +
+           " ranges lie with nodes that are not heard";
   }
 
   /// The latest configuration that is known here.
