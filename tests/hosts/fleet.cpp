@@ -58,7 +58,8 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
   node->name = "n" + std::to_string(nodes_.size());
   node->host = host;
   std::string line = "node --name " + node->name;
-  if (hosts_) {
+  if (more.find("--listen") != std::string::npos) {
+  } else if (hosts_) {
     // The first of the host's ports that is free, so that who follows a dead node has its address.
     int port = 7400;
     const auto address = [&] { return Hosts::address(host) + ":" + std::to_string(port); };

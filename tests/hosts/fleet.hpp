@@ -42,7 +42,8 @@ class Fleet {
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
-  /// Nodes have the names n0, n1, ... in the order of their starts.
+  /// Nodes have the names n0, n1, ... in the order of their starts. `more` are further flags;
+  /// without --listen among them it listens where there is room.
   std::size_t start(std::size_t host, const std::string& more = "");
   /// Until all that run see each other alive, and nobody else.
   [[nodiscard]] bool agree(Time within);

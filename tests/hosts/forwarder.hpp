@@ -42,6 +42,7 @@ class Forwarder {
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
   /// Where it passes on to. Until it is set, it takes no connections.
   void lead_to(std::uint16_t port) { target_ = port; }
+  [[nodiscard]] std::uint16_t target() const noexcept { return target_; }
   /// What comes after this has returned is treated so.
   void set(const Weather& weather);
   /// What stands breaks now; new connections are as good as ever.
