@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <sstream>
@@ -83,7 +84,11 @@ class Folder {
 /// A program that runs.
 class Process {
  public:
-  Process(const Folder& folder, const std::string& program, const std::vector<std::string>& words)
+  /// What the child does before it becomes the program. It must not allocate.
+  using Prepare = std::function<void()>;
+
+  Process(const Folder& folder, const std::string& program, const std::vector<std::string>& words,
+          const Prepare& prepare = {})
       : out_(folder.path().string() + ".out"), err_(folder.path().string() + ".err") {
     std::vector<std::string> all{program};
     all.insert(all.end(), words.begin(), words.end());
@@ -96,6 +101,7 @@ class Process {
     ::signal(SIGHUP, SIG_DFL);  // tests may run under nohup
     redirect(out_, STDOUT_FILENO);
     redirect(err_, STDERR_FILENO);
+    if (prepare) prepare();
     if (::chdir(folder.path().c_str()) == 0) ::execv(program.c_str(), arguments.data());
     ::_exit(127);
   }
@@ -108,19 +114,28 @@ class Process {
     std::filesystem::remove(err_, ignored);
   }
 
-  void signal(int number) const { ::kill(child_, number); }
+  [[nodiscard]] pid_t id() const { return child_; }
+  void signal(int number) const {
+    if (child_ > 0 && !has_ended_) ::kill(child_, number);
+  }
 
   /// What it has said so far.
+  [[nodiscard]] std::string out() const { return content(out_); }
   [[nodiscard]] std::string err() const { return content(err_); }
+
+  /// Whether it still runs; wait() says then how it ended.
+  [[nodiscard]] bool is_running() {
+    return child_ > 0 && !has_ended_ && !(has_ended_ = ::waitpid(child_, &status_, WNOHANG) != 0);
+  }
 
   /// Waits for its end, two minutes at most; a killed program has the code 128 + signal.
   Ran wait() {
     const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes{2};
-    int status = 0;
-    while (::waitpid(child_, &status, WNOHANG) == 0) {
+    while (is_running()) {
       if (std::chrono::steady_clock::now() > limit) ::kill(child_, SIGKILL);
       std::this_thread::sleep_for(std::chrono::milliseconds{2});
     }
+    const int status = status_;
     child_ = -1;
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return {code, content(out_), content(err_)};
@@ -141,6 +156,8 @@ class Process {
   std::string out_;
   std::string err_;
   pid_t child_ = -1;
+  bool has_ended_ = false;
+  int status_ = 0;
 };
 
 inline Ran run(const Folder& folder, const std::string& program,

@@ -260,6 +260,23 @@ TEST(Site, ACutLosesNothing) {
   nodes.expect_exact();
 }
 
+TEST(Site, WhoIsShutOutGivesNoRangesAnyMore) {
+  Nodes nodes{counting(options_of(3, 200, sampled))};
+  add_peers(nodes, 3);
+  nodes.found();
+  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(0) >= 30; }));
+  EXPECT_FALSE(nodes.site(1).ranges().empty());
+  for (const std::size_t other : {0U, 2U}) nodes.site(other).judge({1, 1, true});
+  ASSERT_TRUE(
+      nodes.wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
+  EXPECT_TRUE(nodes.site(1).ranges().empty());
+  ASSERT_TRUE(nodes.wait_until([&] {
+    return nodes.site(0).reports().at(0).state == State::done &&
+           nodes.site(2).reports().at(0).state == State::done;
+  }));
+  expect_exact_counts(nodes.model());
+}
+
 class SiteWithServers : public testing::TestWithParam<std::pair<core::Mode, const char*>> {};
 
 TEST_P(SiteWithServers, MakesEachUpdateOnce) {

@@ -25,6 +25,9 @@ constexpr const char* zap_domain = "starling";
 /// Frames that ZeroMQ itself may hold for one lane: what it holds is lost when a connection breaks.
 constexpr int control_waiting_max = 256;
 constexpr int data_waiting_max = 16;
+/// ZeroMQ gives a connection up for good after bytes that are none of its protocol. So where
+/// nothing could be sent for this long, the connection is made anew.
+constexpr auto stuck_after = std::chrono::seconds{5};
 /// Bodies of so many bytes are handed over rather than copied.
 constexpr std::size_t share_from = 4096;
 /// So many frames are received before what is to be sent has its turn.
@@ -98,35 +101,20 @@ zmq::message_t body_message(std::vector<Attachment>& body, std::size_t size) {
 class Outlet {
  public:
   Outlet(zmq::context_t& context, const Peer& peer, const TransportOptions& options, Lane lane)
-      : socket_(context, zmq::socket_type::dealer), queue_bytes_max_(options.queue_bytes_max) {
-    using namespace zmq::sockopt;
-    socket_.set(ipv6, true);
-    socket_.set(linger, 0);
-    // Frames wait here rather than on a connection that may never come about.
-    socket_.set(immediate, true);
-    socket_.set(sndhwm, lane == Lane::data ? data_waiting_max : control_waiting_max);
-    socket_.set(reconnect_ivl, 100);
-    socket_.set(reconnect_ivl_max, 1000);
-    socket_.set(connect_timeout, 1000);
-    socket_.set(handshake_ivl, 3000);
-    // A cut is noticed by what is not acknowledged; idle connections cost nothing.
-    socket_.set(tcp_maxrt, 1500);
-    if (const auto& keys = lane == Lane::gate ? options.gate : options.keys) {
-      socket_.set(curve_publickey, buffer_of(keys->public_key));
-      socket_.set(curve_secretkey, buffer_of(keys->secret_key));
-      socket_.set(curve_serverkey, buffer_of(*peer.key));
-    }
-    socket_.connect(peer.address);
+      : context_(context), peer_(peer), options_(options), lane_(lane) {
+    connect();
   }
 
   /// False where there is no room for it.
   bool send(Frame&& frame) {
     const std::size_t size = frame.head.size() + frame.body_size();
     used_ = Clock::now();
-    if (waiting_bytes_ + size > queue_bytes_max_) return false;
+    if (waiting_.empty()) moved_ = used_;
+    if (waiting_bytes_ + size > options_.queue_bytes_max) return unstick(), false;
     waiting_bytes_ += size;
     waiting_.push_back(std::move(frame));
     flush();
+    unstick();
     return true;
   }
 
@@ -141,6 +129,7 @@ class Outlet {
       if (body > 0) socket_.send(body_message(frame.body, body), zmq::send_flags::dontwait);
       waiting_bytes_ -= frame.head.size() + body;
       waiting_.pop_front();
+      moved_ = Clock::now();
     }
   }
 
@@ -149,11 +138,44 @@ class Outlet {
   [[nodiscard]] void* handle() noexcept { return socket_.handle(); }
 
  private:
+  void connect() {
+    using namespace zmq::sockopt;
+    socket_ = zmq::socket_t{context_, zmq::socket_type::dealer};
+    socket_.set(ipv6, true);
+    socket_.set(linger, 0);
+    // Frames wait here rather than on a connection that may never come about.
+    socket_.set(immediate, true);
+    socket_.set(sndhwm, lane_ == Lane::data ? data_waiting_max : control_waiting_max);
+    socket_.set(reconnect_ivl, 100);
+    socket_.set(reconnect_ivl_max, 1000);
+    socket_.set(connect_timeout, 1000);
+    socket_.set(handshake_ivl, 3000);
+    // A cut is noticed by what is not acknowledged; idle connections cost nothing.
+    socket_.set(tcp_maxrt, 1500);
+    if (const auto& keys = lane_ == Lane::gate ? options_.gate : options_.keys) {
+      socket_.set(curve_publickey, buffer_of(keys->public_key));
+      socket_.set(curve_secretkey, buffer_of(keys->secret_key));
+      socket_.set(curve_serverkey, buffer_of(*peer_.key));
+    }
+    socket_.connect(peer_.address);
+  }
+
+  void unstick() {
+    if (waiting_.empty() || Clock::now() < moved_ + stuck_after) return;
+    moved_ = Clock::now();
+    connect();
+  }
+
+  zmq::context_t& context_;
+  const Peer peer_;
+  const TransportOptions& options_;
+  const Lane lane_;
   zmq::socket_t socket_;
-  std::size_t queue_bytes_max_;
   std::deque<Frame> waiting_;
   std::size_t waiting_bytes_ = 0;
   Clock::time_point used_;
+  /// When something was sent last, or began to wait.
+  Clock::time_point moved_ = Clock::now();
 };
 
 }  // namespace
@@ -296,7 +318,7 @@ class Transport::Thread {
       zmq::poll(items, connections_.empty() ? std::chrono::milliseconds{-1} : options_.idle_max);
       if ((items[1].revents & ZMQ_POLLIN) != 0) wake_.hush();
       if (options_.keys && (items[2].revents & ZMQ_POLLIN) != 0) judge();
-      for (Outlet* outlet : waiting) outlet->flush();
+      for (Outlet* outlet : waiting) flush(*outlet);
       carry_out_orders();
       close_idle();
       if ((items[0].revents & ZMQ_POLLIN) != 0) receive();
@@ -310,6 +332,14 @@ class Transport::Thread {
     }
     for (Order& order : taken_) std::visit([this](auto& o) { carry_out(o); }, order);
     taken_.clear();
+  }
+
+  void flush(Outlet& outlet) {
+    try {
+      outlet.flush();
+    } catch (const zmq::error_t&) {
+      ++dropped_;  // lost like what a broken connection loses
+    }
   }
 
   void carry_out(Sending& sending) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "starling/actor/types.hpp"
 
@@ -28,12 +29,13 @@ Result<JobNews> Follower::look() {
       continue;
     }
     heard = true;
-    for (const auto& other : status->others) {
-      if (core::is_live(other.state))
-        addresses_.insert(other.address);
-      else
-        addresses_.erase(other.address);
-    }
+    nodes_[status->self.id] = address;
+    for (const auto& other : status->others)
+      if (!core::is_live(other.state)) addresses_.erase(other.address);
+    // Last: where someone died someone else may live now.
+    addresses_.insert(address);
+    for (const auto& other : status->others)
+      if (core::is_live(other.state)) addresses_.insert(other.address);
     for (const auto& job : status->jobs)
       if (job.job == job_) hear(job);
   }
@@ -64,9 +66,12 @@ JobNews Follower::news() {
   bool all_done = configuration_ != nullptr;
   for (const auto& [id, member] : members_) {
     using State = actor::MemberReport::State;
-    if (member.state == static_cast<std::uint8_t>(State::failed) && news.failure.empty())
+    // Who is shut out and finds no way back in does not end the job of the others.
+    if (member.state == static_cast<std::uint8_t>(State::failed) && is_member(member) &&
+        news.failure.empty())
       news.failure = member.why.empty() ? "a member has failed" : member.why;
-    progress.updates += member.step;
+    // Who joined began at the step of others, and has made fewer.
+    progress.updates += std::min(member.step, member.losses);
     progress.draws += member.draws;
     progress.passes += member.passes;
     losses += member.losses;
@@ -78,7 +83,8 @@ JobNews Follower::news() {
       const auto known = members_.find(member.id);
       const bool is_known = known != members_.end() && known->second.life == member.life;
       all_done = all_done && is_known && is_done(known->second);
-      if (!is_known) continue;
+      // Who joins has no step before it knows where to begin.
+      if (!is_known || (member.life > 1 && known->second.step == 0)) continue;
       steps.push_back(known->second.step);
       waited += core::Time{known->second.waited_ns};
     }
@@ -99,6 +105,18 @@ JobNews Follower::news() {
   return news;
 }
 
+bool Follower::is_member(const wire::MemberStatus& member) const {
+  return !configuration_ || configuration_->contains(member.member, member.life);
+}
+
+std::string Follower::primary_of(std::size_t range) const {
+  if (!configuration_ || range >= configuration_->ranges.size()) return {};
+  const auto& owners = configuration_->ranges[range].owners;
+  const core::Member* primary = owners.empty() ? nullptr : configuration_->find(owners.front().id);
+  const auto node = primary == nullptr ? nodes_.end() : nodes_.find(primary->node);
+  return node == nodes_.end() ? std::string{} : node->second;
+}
+
 void Follower::stop() {
   for (const std::string& address : addresses_)
     (void)client_.ask(address, wire::StopJob{job_}, patience);
@@ -106,16 +124,22 @@ void Follower::stop() {
 
 Result<std::vector<core::RangeState>> Follower::fetch(std::size_t ranges) {
   std::map<core::RangeId, core::RangeState> found;
+  bool again = false;
   // Ranges may be on their way from one owner to another.
   const auto give_up = std::chrono::steady_clock::now() + 10s;
   while (found.size() < ranges && std::chrono::steady_clock::now() < give_up) {
-    if (!found.empty()) std::this_thread::sleep_for(100ms);
-    for (const std::string& address : addresses_) {
+    if (std::exchange(again, true)) {
+      std::this_thread::sleep_for(100ms);
+      if (auto news = look(); !news) return std::move(news).error();
+    }
+    const auto asked = addresses_;
+    for (const std::string& address : asked) {
       core::RangeId from = 0;
       do {
         auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from}, patience);
         if (!some) break;
-        for (auto& state : some->states) found[state.range] = std::move(state);
+        for (auto& state : some->states)
+          if (primary_of(state.range) == address) found[state.range] = std::move(state);
         from = some->next;
       } while (from != 0);
     }

@@ -31,7 +31,8 @@ class Follower {
   [[nodiscard]] Result<JobNews> look();
   /// Workers end with the step that they are making.
   void stop();
-  /// All of `ranges` ranges, by number; an Error names one that nobody has.
+  /// All of `ranges` ranges, by number, each from its primary: others may hold it as it was. An
+  /// Error names one that nobody has.
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch(std::size_t ranges);
   /// Nobody needs the job any more.
   void close();
@@ -39,10 +40,15 @@ class Follower {
  private:
   void hear(const wire::JobStatus& status);
   [[nodiscard]] JobNews news();
+  [[nodiscard]] bool is_member(const wire::MemberStatus& member) const;
+  /// Where range `range` is to be had, as far as is known.
+  [[nodiscard]] std::string primary_of(std::size_t range) const;
 
   live::ClusterClient& client_;
   wire::JobId job_;
   std::set<std::string> addresses_;
+  /// By node.
+  std::map<wire::NodeId, std::string> nodes_;
   core::ConfigurationPtr configuration_;
   std::map<core::WorkerId, wire::MemberStatus> members_;
   core::Step max_lag_ = 0;

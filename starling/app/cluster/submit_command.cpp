@@ -135,9 +135,13 @@ Result<int> status_command(const Settings& settings) {
   for (const auto& job : status->jobs) {
     text += "job " + std::to_string(job.job) + ", epoch " +
             std::to_string(job.configuration ? job.configuration->epoch : 0) + "\n";
+    constexpr std::array<const char*, 5> standing{"joining", "running", "done", "shut out",
+                                                  "failed"};
     for (const auto& member : job.here)
       text += "  member " + std::to_string(member.member) + ": step " +
-              std::to_string(member.step) + (member.why.empty() ? "" : ", " + member.why) + "\n";
+              std::to_string(member.step) + ", " +
+              (member.state < standing.size() ? standing.at(member.state) : "unknown") +
+              (member.why.empty() ? "" : ": " + member.why) + "\n";
   }
   return put_out(text, done);
 }

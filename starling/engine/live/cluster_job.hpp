@@ -2,10 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,19 +50,23 @@ class ClusterJob {
     std::vector<core::Member> here;
     for (const core::Member& member : now->members)
       if (member.node == node_) here.push_back(member);
+    for (const core::Member& member : here) keep_role(member);
     site_->found(here, now);
     return {};
   }
 
-  /// Members of this node ask to be taken in, in a life that is drawn at random.
-  void join(core::Incarnation life) {
-    const auto now = configuration();
-    for (const core::Member& member : newcomers(plan_->options().mode, *now, node_, life)) {
-      std::vector<core::WorkerId> doors;
-      for (const core::Member& other : now->members)
-        if (other.node != node_) doors.push_back(other.id);
-      site_->join(member, doors);
+  /// Members of this node ask to be taken in.
+  void join(Random& random) { join(roles_of_newcomer(plan_->options().mode, node_), random); }
+
+  /// Those of this node's members that were shut out ask to be taken in anew, each in its role.
+  void rejoin(const std::vector<core::WorkerId>& excluded, Random& random) {
+    std::vector<core::Member> roles;
+    {
+      const std::lock_guard lock{mutex_};
+      for (const core::WorkerId id : excluded)
+        if (const auto role = roles_.find(id); role != roles_.end()) roles.push_back(role->second);
     }
+    join(std::move(roles), random);
   }
 
   /// A packet of this job has come from `node`.
@@ -82,6 +88,28 @@ class ClusterJob {
       const std::optional<bool> alive = lives(member.node);
       if (member.node != node_ && alive) site_->judge({member.id, member.life, !*alive});
     }
+  }
+
+  /// Why the job cannot change its members now, where only nodes of which `is_heard(node)` holds
+  /// can have a say; empty where it can.
+  template <class IsHeard>
+  [[nodiscard]] std::string hindrance(IsHeard is_heard) {
+    const auto now = configuration();
+    const auto heard = [&](core::WorkerId id) {
+      const core::Member* member = now->find(id);
+      return member != nullptr && (member->node == node_ || is_heard(member->node));
+    };
+    std::vector<core::WorkerId> voters;
+    std::ranges::copy_if(now->council, std::back_inserter(voters), heard);
+    if (!core::is_quorum(now->council, voters))
+      return std::to_string(voters.size()) + " of the " + std::to_string(now->council.size()) +
+             " that decide are heard, which is no majority";
+    const auto lost = std::ranges::count_if(now->ranges, [&](const core::Ownership& range) {
+      return std::ranges::none_of(range.owners, heard, &core::RangeOwner::id);
+    });
+    if (lost == 0) return {};
+    return std::to_string(lost) + " of the model's " + std::to_string(now->ranges.size()) +
+           " ranges lie with nodes that are not heard";
   }
 
   /// The latest configuration that is known here.
@@ -136,6 +164,23 @@ class ClusterJob {
   [[nodiscard]] wire::JobId id() const noexcept { return id_; }
 
  private:
+  void join(std::vector<core::Member> roles, Random& random) {
+    const auto now = configuration();
+    std::vector<core::WorkerId> doors;
+    for (const core::Member& other : now->members)
+      if (other.node != node_) doors.push_back(other.id);
+    const auto members_max = static_cast<core::WorkerId>(SiteOptions{}.members_max);
+    for (const core::Member& member : newcomers(std::move(roles), *now, members_max, random)) {
+      keep_role(member);
+      site_->join(member, doors);
+    }
+  }
+
+  void keep_role(const core::Member& member) {
+    const std::lock_guard lock{mutex_};
+    roles_[member.id] = member;
+  }
+
   void learn_routes(const core::Configuration& now) {
     const std::lock_guard lock{mutex_};
     for (const core::Member& member : now.members) routes_[member.id] = member.node;
@@ -162,6 +207,8 @@ class ClusterJob {
 
   std::mutex mutex_;
   std::map<core::WorkerId, wire::NodeId> routes_;
+  /// What this node's members are, and were.
+  std::map<core::WorkerId, core::Member> roles_;
   core::ConfigurationPtr configuration_;
   /// Set once, by begin(). Last: its members send until they have ended.
   std::unique_ptr<JobSite> site_;

@@ -22,6 +22,8 @@ using wire::NodeId;
 /// A request is repeated after this time, and given up after that.
 constexpr auto ask_again = 500ms;
 constexpr auto sweep_every = 250ms;
+/// A job that waits this long for nodes that are not heard says so.
+constexpr auto tell_after = 1s;
 constexpr auto look_for_jobs_every = 1s;
 /// Reading data may take long.
 constexpr auto prepare_within = 5min;
@@ -361,17 +363,35 @@ class ClusterNode::Running {
     for (auto& [id, job] : all_jobs()) {
       job->judge([this](NodeId node) { return lives(node); });
       if (!leaving_) rejoin(*job);
+      tell_hindrance(*job);
     }
+  }
+
+  /// Says when a job waits for nodes that are not heard, and when that is over.
+  void tell_hindrance(ClusterJob& job) {
+    // Whoever hears nobody suspects the others long before it calls them dead.
+    const std::string why = job.hindrance([this](NodeId node) {
+      const auto known = nodes_.find(node);
+      return known == nodes_.end() || known->second.state == core::MemberState::alive;
+    });
+    Hindrance& hindrance = hindrances_[job.id()];
+    if (why.empty() && hindrance.told) log("job " + std::to_string(job.id()) + ": goes on");
+    if (why.empty()) hindrance = {now(), false};
+    if (why.empty() || hindrance.told || now() < hindrance.none_at + tell_after) return;
+    log("job " + std::to_string(job.id()) + ": waits: " + why);
+    hindrance.told = true;
   }
 
   /// Who was declared dead wrongly begins a new life.
   void rejoin(ClusterJob& job) {
-    for (const auto& report : job.site().reports()) {
-      if (report.state != actor::MemberReport::State::excluded) continue;
-      if (!excluded_.insert({job.id(), report.member}).second) continue;
-      log("job " + std::to_string(job.id()) + ": declared dead; joining again");
-      job.join(static_cast<core::Incarnation>(1 + random_.below(UINT32_MAX - 1)));
-    }
+    std::vector<core::WorkerId> anew;
+    for (const auto& report : job.site().reports())
+      if (report.state == actor::MemberReport::State::excluded &&
+          excluded_.insert({job.id(), report.member}).second)
+        anew.push_back(report.member);
+    if (anew.empty()) return;
+    log("job " + std::to_string(job.id()) + ": declared dead; joining again");
+    job.rejoin(anew, random_);
   }
 
   /// Asks a random node for jobs that run without this one.
@@ -401,7 +421,7 @@ class ClusterNode::Running {
         if (facts == nullptr) return void(considered_.erase(id));
         const auto begun = begin(id, facts->settings, facts->configuration, false);
         if (!begun) return log(begun.error().message);
-        (*begun)->join(static_cast<core::Incarnation>(1 + random_.below(UINT32_MAX - 1)));
+        (*begun)->join(random_);
       });
     });
   }
@@ -460,6 +480,7 @@ class ClusterNode::Running {
       jobs_.erase(request.job);
     }
     plans_.erase(request.job);
+    hindrances_.erase(request.job);
     job.reset();
     reply(asker, wire::Done{});
   }
@@ -544,6 +565,12 @@ class ClusterNode::Running {
   /// Jobs that this node takes part in, or has tried to.
   std::set<JobId> considered_;
   std::set<std::pair<JobId, core::WorkerId>> excluded_;
+  struct Hindrance {
+    /// When there was none, last.
+    core::Time none_at{};
+    bool told = false;
+  };
+  std::map<JobId, Hindrance> hindrances_;
 
   /// What other threads read: written by the loop's.
   mutable std::shared_mutex shared_;

@@ -168,7 +168,8 @@ class MemberHost : public actor::MemberActor::base {
   std::vector<core::RangeState> primaries() {
     std::vector<core::RangeState> states;
     auto* replica = node_.replica();
-    if (replica != nullptr && node_.configuration())  // none before it is taken in
+    // Before it is taken in it has none; what it held when it was shut out is of the past.
+    if (replica != nullptr && node_.state() == Core::State::member)
       for (core::RangeId range = 0; range < node_.configuration()->ranges.size(); ++range)
         if (replica->is_primary(range)) states.push_back(replica->shard().hand_over(range));
     return states;

@@ -29,11 +29,36 @@ std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t s
 
 WorkerId coordinator_of(const std::vector<Member>& founders) { return founders.back().id; }
 
-std::vector<Member> newcomers(core::Mode mode, const core::Configuration& now, std::uint64_t node,
-                              core::Incarnation life) {
-  const WorkerId next = now.members.empty() ? 0 : now.members.back().id + 1;
-  if (!core::has_servers(mode)) return {{next, life, true, true, node}};
-  return {{next, life, true, false, node}, {next + 1, life, false, true, node}};
+std::vector<Member> roles_of_newcomer(core::Mode mode, std::uint64_t node) {
+  if (!core::has_servers(mode)) return {{0, 0, true, true, node}};
+  return {{0, 0, true, false, node}, {0, 0, false, true, node}};
+}
+
+std::vector<Member> newcomers(std::vector<Member> roles, const core::Configuration& now,
+                              WorkerId members_max, Random& random) {
+  std::vector<core::Life> fresh;
+  std::vector<core::Life> former;
+  for (WorkerId id = 0; id < members_max; ++id) {
+    if (now.find(id) != nullptr) continue;
+    const auto gone = std::ranges::find(now.departed, id, &core::Life::id);
+    if (gone == now.departed.end())
+      fresh.push_back({id, 0});
+    else if (gone->life < UINT32_MAX)
+      former.push_back(*gone);
+  }
+  std::vector<Member> all;
+  for (Member& member : roles) {
+    auto& free = fresh.empty() ? former : fresh;
+    if (free.empty()) break;
+    std::swap(free[random.below(free.size())], free.back());
+    const core::Life last = free.back();
+    free.pop_back();
+    member.id = last.id;
+    member.life =
+        last.life + 1 + static_cast<core::Incarnation>(random.below(UINT32_MAX - last.life));
+    all.push_back(member);
+  }
+  return all;
 }
 
 }  // namespace starling::live

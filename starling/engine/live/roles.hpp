@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "starling/base/random.hpp"
 #include "starling/engine/core/configuration.hpp"
 #include "starling/engine/core/mode.hpp"
 
@@ -25,8 +26,15 @@ namespace starling::live {
 [[nodiscard]] core::WorkerId coordinator_of(const std::vector<core::Member>& founders);
 
 /// What `node` brings into a running job: a worker, and in the modes that have servers one of
-/// those. Ids that were never used, as far as `now` tells.
-[[nodiscard]] std::vector<core::Member> newcomers(core::Mode mode, const core::Configuration& now,
-                                                  std::uint64_t node, core::Incarnation life);
+/// those. They have no ids yet.
+[[nodiscard]] std::vector<core::Member> roles_of_newcomer(core::Mode mode, std::uint64_t node);
+
+/// `roles` in new lives, under ids below `members_max` that nobody has in `now`, nor had as long as
+/// there are such. They are drawn at random: nodes that join at the same time do not know of each
+/// other, and of two members with one id the council takes the later for a restart of the former.
+/// Fewer where there are no more ids.
+[[nodiscard]] std::vector<core::Member> newcomers(std::vector<core::Member> roles,
+                                                  const core::Configuration& now,
+                                                  core::WorkerId members_max, Random& random);
 
 }  // namespace starling::live

@@ -1,0 +1,93 @@
+/// Nodes that die, stand still, come and go while they train, on hosts of their own.
+#include <algorithm>
+
+#include "tests/app/cluster/drills.hpp"
+
+namespace starling::app {
+namespace {
+
+class Deaths : public Drill {};
+
+INSTANTIATE_TEST_SUITE_P(In, Deaths, testing::ValuesIn(ways), name_of);
+
+/// STARLING_DRILL_SEED chooses whom to kill, and when.
+unsigned draw_seed() {
+  const char* chosen = std::getenv("STARLING_DRILL_SEED");
+  return chosen != nullptr ? static_cast<unsigned>(std::stoul(chosen)) : std::random_device{}();
+}
+
+TEST_P(Deaths, OfAnyNodeAreMadeUpForRoundAfterRound) {
+  ASSERT_NO_FATAL_FAILURE(begin(5));
+  if (IsSkipped()) return;
+  const unsigned seed = draw_seed();
+  tell("seed", std::to_string(seed));
+  std::mt19937 random{seed};
+  ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1500));
+  std::vector<std::size_t> on_host{0, 1, 2, 3, 4};
+  for (int round = 0; round < 4; ++round) {
+    fleet_->watch(Time{500 + random() % 2000});
+    ASSERT_TRUE(fleet_->is_training()) << "in round " << round;
+    std::size_t host = random() % 5;
+    // The coordinator's move is not built yet: its node may not die.
+    while (std::string{GetParam().mode} == "central" && host == 1) host = random() % 5;
+    const std::size_t killed = on_host[host];
+    fleet_->kill(killed);
+    fleet_->watch(3s);
+    on_host[host] = fleet_->start(host);
+    fleet_->watch(3s);
+    tell("round_" + std::to_string(round),
+         "n" + std::to_string(killed) + " killed, longest pause so far " +
+             std::to_string(fleet_->longest_pause().count()) + " ms");
+  }
+  expect_good_model(120s);
+  tell_pause();
+  EXPECT_LE(fleet_->longest_pause(), 3s);
+}
+
+TEST_P(Deaths, ThatWereNoneAreTakenBack) {
+  ASSERT_NO_FATAL_FAILURE(begin(3));
+  if (IsSkipped()) return;
+  ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1200));
+  fleet_->freeze(2);
+  fleet_->watch(10s);
+  EXPECT_EQ(fleet_->ask(0)->states["n2"], "dead");
+  fleet_->thaw(2);
+  EXPECT_TRUE(fleet_->agree(5s));
+  ASSERT_TRUE(fleet_->watch(30s, [&] {
+    return fleet_->log(2).find("declared dead; joining again") != std::string::npos;
+  }));
+  // Its members come back in new lives, and work.
+  EXPECT_TRUE(fleet_->watch(10s, [&] {
+    const auto seen = fleet_->ask(2);
+    return seen && seen->text.find(", running") != std::string::npos &&
+           seen->text.find(", shut out") != std::string::npos;
+  }));
+  EXPECT_TRUE(fleet_->is_training());
+  expect_good_model(120s);
+  tell_pause();
+  EXPECT_LE(fleet_->longest_pause(), 3s);
+}
+
+TEST_P(Deaths, AreNotNeededToLeaveAndJoinWorksMeanwhile) {
+  ASSERT_NO_FATAL_FAILURE(begin(3));
+  if (IsSkipped()) return;
+  ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1000));
+  const std::size_t joiner = fleet_->start(0);
+  EXPECT_TRUE(fleet_->watch(10s, [&] {
+    const auto seen = fleet_->ask(joiner);
+    return seen && seen->text.find(", running") != std::string::npos;
+  }));
+  const auto began = hosts::Fleet::Clock::now();
+  EXPECT_EQ(fleet_->leave(2), 0);
+  tell(
+      "left_after_ms",
+      std::to_string(std::chrono::duration_cast<Time>(hosts::Fleet::Clock::now() - began).count()));
+  EXPECT_EQ(fleet_->ask(0)->states["n2"], "left");
+  EXPECT_TRUE(fleet_->is_training());
+  expect_good_model(120s);
+  tell_pause();
+  EXPECT_LE(fleet_->longest_pause(), 3s);
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,216 @@
+#include "tests/hosts/fleet.hpp"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <sstream>
+#include <thread>
+
+namespace starling::hosts {
+namespace {
+
+using namespace std::chrono_literals;
+
+Seen read(const std::string& text) {
+  Seen seen;
+  seen.text = text;
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words{line};
+    std::string first;
+    std::string second;
+    std::string third;
+    words >> first >> second >> third;
+    if (first == "job") {
+      words >> seen.epoch;
+    } else if (first == "member") {
+      std::uint64_t step = 0;
+      words >> step;
+      seen.steps[std::stoull(second)] = step;
+    } else {
+      seen.states[first] = third;
+    }
+  }
+  return seen;
+}
+
+}  // namespace
+
+std::size_t Seen::live() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      states, [](const auto& node) { return node.second == "alive" || node.second == "suspect"; }));
+}
+
+Fleet::~Fleet() {
+  if (submission_) submission_->signal(SIGKILL);
+  for (const auto& node : nodes_) node->process->signal(SIGKILL);
+}
+
+app::Process::Prepare Fleet::in(std::size_t host) const {
+  if (hosts_) return hosts_->in(host);
+  return [] { ::prctl(PR_SET_PDEATHSIG, SIGKILL); };
+}
+
+app::Process::Prepare Fleet::aside() const { return hosts_ ? hosts_->in_router() : in(0); }
+
+std::size_t Fleet::start(std::size_t host, const std::string& more) {
+  auto node = std::make_unique<Node>();
+  node->name = "n" + std::to_string(nodes_.size());
+  node->host = host;
+  std::string line = "node --name " + node->name;
+  if (more.find("--listen") != std::string::npos) {
+  } else if (hosts_) {
+    // The first of the host's ports that is free, so that who follows a dead node has its address.
+    int port = 7400;
+    const auto address = [&] { return Hosts::address(host) + ":" + std::to_string(port); };
+    while (std::ranges::any_of(nodes_, [&](const auto& other) {
+      return other->runs && other->address == "tcp://" + address();
+    }))
+      ++port;
+    line += " --insecure --listen " + address();
+  } else {
+    line += " --listen 127.0.0.1:*";
+  }
+  for (const std::size_t door : awake()) line += " --join " + address(door);
+  node->process = std::make_unique<app::Process>(node->folder, program_,
+                                                 app::words(line + " " + more), in(host));
+  const std::string begin = "node " + node->name + " at ";
+  for (const auto give_up = Clock::now() + 20s; Clock::now() < give_up;) {
+    const std::string said = node->process->err();
+    const auto at = said.find(begin);
+    if (const auto end = said.find('\n', at); at != std::string::npos && end != std::string::npos) {
+      node->address = said.substr(at + begin.size(), end - at - begin.size());
+      break;
+    }
+    if (!node->process->is_running()) break;
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_FALSE(node->address.empty()) << node->process->err();
+  nodes_.push_back(std::move(node));
+  return nodes_.size() - 1;
+}
+
+bool Fleet::agree(Time within) {
+  const auto everyone = awake();
+  for (const auto give_up = Clock::now() + within; Clock::now() < give_up;) {
+    const bool all = std::ranges::all_of(everyone, [&](std::size_t node) {
+      const auto seen = ask(node);
+      return seen && seen->live() == everyone.size() &&
+             std::ranges::all_of(everyone, [&](std::size_t other) {
+               const auto known = seen->states.find(nodes_[other]->name);
+               return known != seen->states.end() && known->second == "alive";
+             });
+    });
+    if (all) return true;
+    std::this_thread::sleep_for(50ms);
+  }
+  return false;
+}
+
+void Fleet::kill(std::size_t node) {
+  nodes_.at(node)->process->signal(SIGKILL);
+  (void)nodes_[node]->process->wait();
+  nodes_[node]->runs = false;
+}
+
+void Fleet::freeze(std::size_t node) {
+  nodes_.at(node)->process->signal(SIGSTOP);
+  nodes_[node]->frozen = true;
+}
+
+void Fleet::thaw(std::size_t node) {
+  nodes_.at(node)->process->signal(SIGCONT);
+  nodes_[node]->frozen = false;
+}
+
+int Fleet::leave(std::size_t node) {
+  nodes_.at(node)->runs = false;
+  nodes_[node]->process->signal(SIGTERM);
+  (void)watch(60s, [&] { return !nodes_[node]->process->is_running(); });
+  nodes_[node]->process->signal(SIGKILL);
+  return nodes_[node]->process->wait().code;
+}
+
+std::string Fleet::logs() {
+  std::string all;
+  for (const std::size_t node : awake())
+    if (const auto seen = ask(node))
+      all += "--- status of " + nodes_[node]->name + "\n" + seen->text;
+  for (const auto& node : nodes_)
+    all += "--- " + node->name + " at " + node->address + "\n" + node->process->err();
+  if (submission_) all += "--- submit\n" + submission_->err() + submission_->out();
+  return all;
+}
+
+std::size_t Fleet::rss_kib(std::size_t node) const {
+  std::ifstream status{"/proc/" + std::to_string(nodes_.at(node)->process->id()) + "/status"};
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmRSS:")) return std::stoull(line.substr(6));
+  return 0;
+}
+
+std::vector<std::size_t> Fleet::awake() const {
+  std::vector<std::size_t> all;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i]->runs && !nodes_[i]->frozen) all.push_back(i);
+  return all;
+}
+
+app::Ran Fleet::run(const std::string& line) {
+  const app::Folder beside;  // what a program says lies beside its folder
+  return app::Process{beside, program_, app::words(line), aside()}.wait();
+}
+
+std::optional<Seen> Fleet::ask(std::size_t node) {
+  const app::Ran ran = run("status --to " + address(node));
+  if (ran.code != 0) return std::nullopt;
+  return read(ran.out);
+}
+
+void Fleet::submit(std::size_t node, const std::string& line) {
+  submission_.reset();
+  steps_.clear();
+  submission_ = std::make_unique<app::Process>(
+      work_, program_, app::words("submit --to " + address(node) + " " + line), aside());
+  forget_pauses();
+}
+
+void Fleet::look() {
+  bool grown = false;
+  for (const std::size_t node : awake()) {
+    const auto seen = ask(node);
+    if (!seen) continue;
+    for (const auto& [member, step] : seen->steps) {
+      auto& known = steps_[member];
+      grown = grown || step > known;
+      known = std::max(known, step);
+    }
+  }
+  if (!grown) return;
+  const auto now = Clock::now();
+  longest_pause_ = std::max(longest_pause_, std::chrono::duration_cast<Time>(now - grown_at_));
+  grown_at_ = now;
+}
+
+void Fleet::forget_pauses() {
+  grown_at_ = Clock::now();
+  longest_pause_ = Time{0};
+}
+
+bool Fleet::watch(Time within, const std::function<bool()>& holds) {
+  const auto give_up = Clock::now() + within;
+  while (true) {
+    look();
+    if (holds() || (submission_ && !submission_->is_running())) return true;
+    if (Clock::now() > give_up) return false;
+    std::this_thread::sleep_for(20ms);
+  }
+}
+
+std::uint64_t Fleet::highest_step() const {
+  std::uint64_t highest = 0;
+  for (const auto& [member, step] : steps_) highest = std::max(highest, step);
+  return highest;
+}
+
+}  // namespace starling::hosts

@@ -1,0 +1,116 @@
+/// Nodes of one cluster, each a process, on hosts of their own or on this machine's loopback, and a
+/// job that they train, looked at by `starling status` as people would. For tests; one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/hosts/hosts.hpp"
+
+namespace starling::hosts {
+
+/// What `starling status` says of one node.
+struct Seen {
+  /// By name, the node itself among them: alive, suspect, dead or left.
+  std::map<std::string, std::string> states;
+  /// Of the job's members there.
+  std::map<std::uint64_t, std::uint64_t> steps;
+  /// 0 where it knows no job.
+  std::uint64_t epoch = 0;
+  std::string text;
+
+  [[nodiscard]] std::size_t live() const;
+};
+
+class Fleet {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using Time = std::chrono::milliseconds;
+
+  /// `program`: `starling`. Without `hosts` all are on the loopback.
+  explicit Fleet(std::string program, std::unique_ptr<Hosts> hosts = nullptr)
+      : program_(std::move(program)), hosts_(std::move(hosts)) {}
+  /// Kills all that runs.
+  ~Fleet();
+
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+
+  /// Nodes have the names n0, n1, ... in the order of their starts. `more` are further flags;
+  /// without --listen among them it listens where there is room.
+  std::size_t start(std::size_t host, const std::string& more = "");
+  /// Until all that run see each other alive, and nobody else.
+  [[nodiscard]] bool agree(Time within);
+
+  void kill(std::size_t node);
+  void freeze(std::size_t node);
+  void thaw(std::size_t node);
+  /// SIGTERM; its exit code.
+  int leave(std::size_t node);
+
+  [[nodiscard]] Hosts& hosts() { return *hosts_; }
+  [[nodiscard]] const std::string& address(std::size_t node) const {
+    return nodes_.at(node)->address;
+  }
+  [[nodiscard]] std::string log(std::size_t node) const { return nodes_.at(node)->process->err(); }
+  /// Of all nodes, and how they stand, for those who ask why a test failed.
+  [[nodiscard]] std::string logs();
+  [[nodiscard]] std::size_t rss_kib(std::size_t node) const;
+  /// Those that run and are not frozen.
+  [[nodiscard]] std::vector<std::size_t> awake() const;
+  [[nodiscard]] std::optional<Seen> ask(std::size_t node);
+
+  /// Another program of the same kind, to its end.
+  app::Ran run(const std::string& line);
+  /// `starling submit --to NODE line`; one at a time.
+  void submit(std::size_t node, const std::string& line);
+  [[nodiscard]] bool is_training() { return submission_ && submission_->is_running(); }
+  app::Ran finish() { return submission_->wait(); }
+  [[nodiscard]] const app::Folder& work() const { return work_; }
+
+  /// Looks at all that are awake again and again, until `holds()` or the job's end; false after
+  /// `within`.
+  bool watch(Time within, const std::function<bool()>& holds);
+  void watch(Time time) {
+    (void)watch(time, [] { return false; });
+  }
+  /// From here on pauses are counted anew.
+  void forget_pauses();
+  /// The longest time between two looks that showed new updates; `look()` takes its share of it.
+  [[nodiscard]] Time longest_pause() const { return longest_pause_; }
+  /// The steps of all members that were ever seen, as seen last.
+  [[nodiscard]] const std::map<std::uint64_t, std::uint64_t>& steps() const { return steps_; }
+  [[nodiscard]] std::uint64_t highest_step() const;
+
+ private:
+  struct Node {
+    std::string name;
+    std::size_t host = 0;
+    std::string address;
+    app::Folder folder;
+    std::unique_ptr<app::Process> process;
+    bool runs = true;
+    bool frozen = false;
+  };
+
+  void look();
+  [[nodiscard]] app::Process::Prepare in(std::size_t host) const;
+  [[nodiscard]] app::Process::Prepare aside() const;
+
+  std::string program_;
+  std::unique_ptr<Hosts> hosts_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  app::Folder work_;
+  std::unique_ptr<app::Process> submission_;
+  std::map<std::uint64_t, std::uint64_t> steps_;
+  Clock::time_point grown_at_ = Clock::now();
+  Time longest_pause_{0};
+};
+
+}  // namespace starling::hosts

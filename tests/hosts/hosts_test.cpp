@@ -1,0 +1,90 @@
+/// Hosts that tests make for themselves.
+#include "tests/hosts/hosts.hpp"
+
+namespace starling::hosts {
+namespace {
+
+class HostsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = Hosts::make(3);
+    if (!made) GTEST_SKIP() << made.error().message;
+    hosts_ = *std::move(made);
+    if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "python3 is not installed";
+    for (std::size_t i = 0; i < 3; ++i)
+      ears_.push_back(std::make_unique<app::Process>(
+          ear_folders_[i], "/usr/bin/python3",
+          std::vector<std::string>{"-c",
+                                   "import socket\n"
+                                   "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                                   "s.bind(('0.0.0.0', 9000))\n"
+                                   "print('listens', flush=True)\n"
+                                   "while True: print(s.recv(99).decode(), flush=True)"},
+          hosts_->in(i)));
+    for (const auto& ear : ears_) EXPECT_TRUE(hears(*ear, "listens"));
+  }
+  void TearDown() override {
+    for (const auto& ear : ears_) ear->signal(SIGKILL);
+  }
+
+  /// Within a second.
+  static bool hears(const app::Process& ear, const std::string& word) {
+    for (int i = 0; i < 200; ++i) {
+      if (ear.out().find(word + "\n") != std::string::npos) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    }
+    return false;
+  }
+
+  void say(std::size_t from, std::size_t to, const std::string& word) {
+    const app::Folder folder;
+    const auto ran = app::Process{folder,
+                                  "/usr/bin/python3",
+                                  {"-c",
+                                   "import socket\n"
+                                   "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                                   "s.sendto(b'" +
+                                       word + "', ('" + Hosts::address(to) + "', 9000))"},
+                                  hosts_->in(from)}
+                         .wait();
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  }
+
+  std::unique_ptr<Hosts> hosts_;
+  std::array<app::Folder, 3> ear_folders_;
+  std::vector<std::unique_ptr<app::Process>> ears_;
+};
+
+TEST_F(HostsTest, HearEachOtherButWhereTheyAreCut) {
+  say(0, 1, "before");
+  EXPECT_TRUE(hears(*ears_[1], "before"));
+
+  hosts_->cut_one_way(0, 1);
+  say(0, 1, "lost");
+  say(1, 0, "back");
+  say(0, 2, "aside");
+  EXPECT_TRUE(hears(*ears_[0], "back"));
+  EXPECT_TRUE(hears(*ears_[2], "aside"));
+
+  hosts_->cut(0, 2);
+  say(2, 0, "lost");
+  say(0, 2, "lost");
+
+  hosts_->heal();
+  for (std::size_t i = 0; i < 3; ++i) {
+    say((i + 1) % 3, i, "healed");
+    EXPECT_TRUE(hears(*ears_[i], "healed"));
+    EXPECT_EQ(ears_[i]->out().find("lost"), std::string::npos) << i;
+  }
+}
+
+TEST_F(HostsTest, StandBesideOthersWithTheSameAddresses) {
+  const auto others = Hosts::make(2);
+  ASSERT_TRUE(others) << others.error().message;
+  (*others)->cut(0, 1);
+  say(0, 1, "untouched");
+  EXPECT_TRUE(hears(*ears_[1], "untouched"));
+}
+
+}  // namespace
+}  // namespace starling::hosts

@@ -1,0 +1,55 @@
+/// Who is who in a job on several nodes.
+#include "starling/engine/live/roles.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace starling::live {
+namespace {
+
+core::Configuration of(std::vector<core::Member> members, std::vector<core::Life> departed) {
+  core::Configuration now;
+  now.members = std::move(members);
+  now.departed = std::move(departed);
+  return now;
+}
+
+TEST(Roles, NewcomersKeepTheirRolesAndTakeIdsThatNobodyHadAtRandom) {
+  const auto now = of({{0, 1, true, true, 1}, {2, 1, true, true, 2}}, {{1, 7}});
+  std::set<core::WorkerId> first;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Random random{seed};
+    const auto all = newcomers(roles_of_newcomer(core::Mode::central, 3), now, 8, random);
+    ASSERT_EQ(all.size(), 2U);
+    EXPECT_TRUE(all[0].works && !all[0].owns && all[0].node == 3);
+    EXPECT_TRUE(!all[1].works && all[1].owns && all[1].node == 3);
+    EXPECT_NE(all[0].id, all[1].id);
+    for (const core::Member& member : all) {
+      EXPECT_GE(member.id, 3U);
+      EXPECT_LT(member.id, 8U);
+      EXPECT_GE(member.life, 1U);
+    }
+    first.insert(all[0].id);
+  }
+  EXPECT_EQ(first.size(), 5U);
+}
+
+TEST(Roles, WhereAllIdsHaveBeenUsedNewcomersOutliveTheFormer) {
+  const auto now = of({{0, 1, true, true, 1}}, {{1, 7}, {2, UINT32_MAX}, {3, UINT32_MAX - 1}});
+  const std::vector<core::Member> roles(3, {0, 0, true, false, 2});
+  std::set<core::WorkerId> ids;
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    Random random{seed};
+    const auto all = newcomers(roles, now, 4, random);
+    ASSERT_EQ(all.size(), 2U);
+    for (const core::Member& member : all) {
+      EXPECT_FALSE(now.has_had(member.id, member.life)) << member.id << " " << member.life;
+      ids.insert(member.id);
+    }
+  }
+  EXPECT_EQ(ids, (std::set<core::WorkerId>{1, 3}));
+}
+
+}  // namespace
+}  // namespace starling::live
