@@ -97,23 +97,20 @@ security::NodeSecrets speak_for(const ClusterFolder& cluster) {
   return secrets;
 }
 
-/// Tells a node all revocations, and waits until it knows them.
-Result<void> tell(const ClusterFolder& cluster, const std::string& to) {
-  security::NodeSecrets secrets = speak_for(cluster);
-  const auto doors = parse_door({"to", to, "--to"}, secrets);
-  if (!doors) return doors.error();
-  auto listen = own_address(wire::place_of(doors->front()));
+/// Tells the node at `doors` all revocations, and waits until it knows them.
+Result<void> tell(const ClusterFolder& cluster, const std::vector<std::string>& doors) {
+  auto listen = own_address(wire::place_of(doors.front()));
   if (!listen) return std::move(listen).error().within("--to");
   auto endpoint = security::Endpoint::open(
-      {.listen = *std::move(listen), .secrets = std::move(secrets), .utc_now = utc_now},
+      {.listen = *std::move(listen), .secrets = speak_for(cluster), .utc_now = utc_now},
       [](const wire::FrameView&, const security::Sender&) {});
   if (!endpoint) return std::move(endpoint).error();
   for (int i = 0; i < tell_tries && (*endpoint)->agreements() == 0; ++i) {
-    for (const std::string& door : *doors) (*endpoint)->compare_revocations(door);
+    for (const std::string& door : doors) (*endpoint)->compare_revocations(door);
     std::this_thread::sleep_for(tell_every);
   }
   if ((*endpoint)->agreements() == 0)
-    return Error{"--to: no answer from " + wire::place_of(doors->front()) +
+    return Error{"--to: no answer from " + wire::place_of(doors.front()) +
                  "; what is revoked is written, and the same command tells it again"};
   return {};
 }
@@ -183,6 +180,12 @@ Result<int> keys_revoke_command(const std::string& which, const std::string& fol
   if (!cluster) return std::move(cluster).error().within("--cluster");
   const auto certificates = named(*cluster, which);
   if (!certificates) return certificates.error();
+  std::vector<std::string> doors;
+  if (!to.empty()) {
+    auto parsed = parse_door({"to", to, "--to"}, speak_for(*cluster));
+    if (!parsed) return std::move(parsed).error();
+    doors = *std::move(parsed);
+  }
   security::RevocationList list = cluster->revoked();
   std::string text;
   for (const Certificate& c : *certificates) {
@@ -203,7 +206,7 @@ Result<int> keys_revoke_command(const std::string& which, const std::string& fol
                        "  no node knows: the same command with --to NAME@HOST:PORT tells one, "
                        "and it tells the others\n",
                    done);
-  if (auto told = tell(*cluster, to); !told) {
+  if (auto told = tell(*cluster, doors); !told) {
     complain(told.error().message);
     return put_out(text, job_failed);
   }

@@ -1,4 +1,6 @@
 /// `starling node`, `submit` and `status` as people run them: processes on this machine.
+#include <sys/stat.h>
+
 #include <array>
 #include <functional>
 #include <memory>
@@ -11,10 +13,12 @@ namespace {
 /// Nodes that have found each other.
 class Nodes : public testing::Test {
  protected:
-  void SetUp() override {
-    for (const char* name : {"a", "b", "c"}) {
-      std::string line = std::string{"node --listen 127.0.0.1:* --name "} + name;
-      if (!addresses_.empty()) line += " --join " + addresses_.front();
+  void SetUp() override { start(); }
+
+  void start() {
+    for (const std::string name : {"a", "b", "c"}) {
+      std::string line = "node --listen 127.0.0.1:*" + own_flags(name);
+      if (!addresses_.empty()) line += " --join " + door("a", addresses_.front());
       processes_.emplace_back(
           std::make_unique<Process>(folders_[processes_.size()], STARLING_PROGRAM, words(line)));
       addresses_.push_back(address_of(*processes_.back(), name));
@@ -52,7 +56,13 @@ class Nodes : public testing::Test {
     return address;
   }
 
-  std::string status() { return starling(work_, "status --to " + addresses_.at(1)).out; }
+  /// What tells a node who it is.
+  virtual std::string own_flags(const std::string& name) { return " --name " + name; }
+  virtual std::string door(const std::string&, const std::string& address) { return address; }
+  /// Flags that reach a node from outside.
+  virtual std::string to(std::size_t node) { return " --to " + addresses_.at(node) + " "; }
+
+  std::string status() { return starling(work_, "status" + to(1)).out; }
 
   Folder work_;
   std::array<Folder, 3> folders_;
@@ -63,8 +73,8 @@ class Nodes : public testing::Test {
 TEST_F(Nodes, TrainWhatIsSubmittedInEveryMode) {
   for (const char* how : {"--mode peer --barrier pssp:s=4,beta=2", "--mode hybrid --barrier asp",
                           "--mode central --barrier bsp"}) {
-    const Ran ran = starling(work_, "submit --to " + addresses_[1] +
-                                        " --data digits:n=1000 --model softmax --workers 4 "
+    const Ran ran = starling(work_, "submit" + to(1) +
+                                        "--data digits:n=1000 --model softmax --workers 4 "
                                         "--epochs 3 --quiet --json --save m.safetensors " +
                                         how);
     EXPECT_EQ(ran.code, 0) << how << "\n" << ran.err;
@@ -76,8 +86,8 @@ TEST_F(Nodes, TrainWhatIsSubmittedInEveryMode) {
 TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM,
-                 words("submit --to " + addresses_[2] +
-                       " --data digits:n=1000 --model softmax --workers 3 --steps 300 "
+                 words("submit" + to(2) +
+                       "--data digits:n=1000 --model softmax --workers 3 --steps 300 "
                        "--delay exp:10ms --json")};
   ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
   processes_[0]->signal(SIGKILL);
@@ -93,12 +103,85 @@ TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
 }
 
 TEST_F(Nodes, RefuseAJobThatCannotBe) {
-  const Ran ran = starling(
-      work_, "submit --to " + addresses_[1] + " --data digits:n=300 --mode peer --barrier bsp");
+  const Ran ran =
+      starling(work_, "submit" + to(1) + "--data digits:n=300 --mode peer --barrier bsp");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("--barrier: barrier bsp needs to see every worker's step"),
             std::string::npos)
       << ran.err;
+}
+
+/// The same with keys.
+class KeyedNodes : public Nodes {
+ protected:
+  void SetUp() override {
+    for (const char* line : {"keys init-cluster", "keys node a", "keys node b", "keys node c",
+                             "keys node laptop --role client"})
+      ASSERT_EQ(starling(work_, line).code, 0) << line;
+    start();
+  }
+
+  std::string key(const std::string& name) { return (work_.path() / (name + ".key")).string(); }
+  std::string own_flags(const std::string& name) override { return " --keys " + key(name); }
+  std::string door(const std::string& name, const std::string& address) override {
+    return name + "@" + address;
+  }
+  std::string to(std::size_t node) override {
+    return " --to " + door(std::string(1, static_cast<char>('a' + node)), addresses_.at(node)) +
+           " --keys " + key("laptop") + " ";
+  }
+};
+
+TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
+  const Ran ran =
+      starling(work_, "submit" + to(2) + "--data digits:n=300 --model softmax --workers 3 --quiet");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(status().find("a  tcp"), std::string::npos);
+
+  const Ran plain = starling(work_, "status --to " + addresses_[1]);
+  EXPECT_EQ(plain.code, 1);
+  EXPECT_NE(plain.err.find("no answer from"), std::string::npos) << plain.err;
+
+  const Ran revoked = starling(work_, "keys revoke c --to " + door("a", addresses_[0]));
+  EXPECT_EQ(revoked.code, 0) << revoked.err;
+  EXPECT_TRUE(wait_until([&] {
+    return status().find("c  " + addresses_[2] + "  dead") != std::string::npos;
+  })) << status();
+  const Ran again = starling(work_, "keys revoke laptop --to " + door("b", addresses_[1]));
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(starling(work_, "status" + to(1)).code, 1);
+}
+
+TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
+  const std::string listen = "node --listen 127.0.0.1:* ";
+  const auto refusal = [&](const std::string& line) {
+    const Ran ran = starling(work_, line);
+    EXPECT_EQ(ran.code, 2) << line;
+    return ran.err;
+  };
+  EXPECT_NE(refusal(listen + "--keys " + key("laptop")).find("is for a client"), std::string::npos);
+  EXPECT_NE(refusal(listen + "--insecure --keys " + key("a")).find("valid: either"),
+            std::string::npos);
+  EXPECT_NE(refusal(listen + "--keys nothing.key").find("--keys: "), std::string::npos);
+  EXPECT_NE(
+      refusal(listen + "--keys cluster/cluster.key").find("valid here: the key file of a node"),
+      std::string::npos);
+  EXPECT_NE(refusal(listen + "--join a@" + addresses_[0]).find("without a key file"),
+            std::string::npos);
+  EXPECT_NE(refusal("status --to " + addresses_[0] + " --keys " + key("laptop"))
+                .find("--to: which node is there must be said"),
+            std::string::npos);
+  EXPECT_NE(refusal("status --to d@" + addresses_[0] + " --keys " + key("laptop"))
+                .find("valid: one of a, b, c"),
+            std::string::npos);
+  EXPECT_NE(refusal("keys revoke c --to d@" + addresses_[0]).find("valid: one of a, b"),
+            std::string::npos);
+  // Whoever expects another key there than it has hears nothing.
+  const Ran other = starling(work_, "status --to b@" + addresses_[0] + " --keys " + key("laptop"));
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NE(other.err.find("no answer from"), std::string::npos) << other.err;
+  ASSERT_EQ(::chmod(key("a").c_str(), 0644), 0);
+  EXPECT_NE(refusal(listen + "--keys " + key("a")).find("chmod 600"), std::string::npos);
 }
 
 TEST(Submit, SaysThatNobodyAnswers) {
