@@ -24,6 +24,8 @@ constexpr auto ask_again = 500ms;
 constexpr auto sweep_every = 250ms;
 /// A job that waits this long for nodes that are not heard says so.
 constexpr auto tell_after = 1s;
+/// A death is believed when it has not been taken back for this long.
+constexpr auto believe_after = 400ms;
 constexpr auto look_for_jobs_every = 1s;
 /// Reading data may take long.
 constexpr auto prepare_within = 5min;
@@ -216,6 +218,11 @@ class ClusterNode::Running {
     log("node " + record.name + " at " + wire::place_of(record.address) + what);
     if (!core::is_live(record.state) && !is_in_use(record.address))
       endpoint_->forget(record.address);
+    died_.erase(record.id);
+    if (record.state == core::MemberState::dead) {
+      died_[record.id] = now();
+      loop_.post_after(believe_after, [this] { sweep_jobs(); });
+    }
     sweep_jobs();
   }
   void carry_out(const core::HasJoined&) { log("joined"); }
@@ -237,10 +244,13 @@ class ClusterNode::Running {
     std::ranges::sort(all.begin() + 1, all.end(), {}, &core::MemberRecord::id);
     return all;
   }
-  /// Nothing of a node that this one has not met yet.
+  /// Nothing of a node that this one has not met yet, nor of one that has only just been called
+  /// dead: after a cut those that were cut off say so of all others, who take it back at once.
   [[nodiscard]] std::optional<bool> lives(NodeId node) const {
     const auto known = nodes_.find(node);
     if (known == nodes_.end()) return std::nullopt;
+    const auto died = died_.find(node);
+    if (died != died_.end() && now() < died->second + believe_after) return std::nullopt;
     return core::is_live(known->second.state);
   }
 
@@ -562,6 +572,8 @@ class ClusterNode::Running {
   std::map<JobId, std::vector<OnPrepared>> preparing_;
   std::map<JobId, std::shared_ptr<const JobPlan>> plans_;
   std::map<JobId, wire::JobSettings> settings_;
+  /// When each node that is dead was called so.
+  std::map<NodeId, core::Time> died_;
   /// Jobs that this node takes part in, or has tried to.
   std::set<JobId> considered_;
   std::set<std::pair<JobId, core::WorkerId>> excluded_;

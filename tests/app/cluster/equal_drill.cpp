@@ -1,4 +1,6 @@
 /// The same job in one process and on three hosts, in every mode.
+#include <array>
+
 #include "tests/app/cluster/drills.hpp"
 
 namespace starling::app {
@@ -41,10 +43,11 @@ TEST_P(Equal, MnistIsLearnedAsWellAsInOneProcess) {
     const double accuracy_there = figure(there.out, "test_accuracy");
     const double apart = distance(elements(fleet_->work().read("m.safetensors")),
                                   elements(folder.read("m.safetensors")));
-    tell(std::string{"seed_"} + seed, "accuracy here " + std::to_string(accuracy_here) +
-                                          ", on three hosts " + std::to_string(accuracy_there) +
-                                          ", in " + std::to_string(figure(there.out, "wall_s")) +
-                                          " s; parameters apart by " + std::to_string(apart));
+    std::array<char, 160> line{};
+    std::snprintf(line.data(), line.size(),
+                  "accuracy here %.4f, on three hosts %.4f in %.1f s; parameters apart by %.1e",
+                  accuracy_here, accuracy_there, figure(there.out, "wall_s"), apart);
+    tell(std::string{"seed_"} + seed, line.data());
     EXPECT_NEAR(accuracy_here, accuracy_there, 0.01);
     if (std::string{GetParam().barrier} == "bsp") {
       EXPECT_LE(apart, 1e-5);
