@@ -11,6 +11,7 @@
 #include "starling/engine/core/membership.hpp"
 #include "starling/engine/live/cluster_job.hpp"
 #include "starling/engine/live/event_loop.hpp"
+#include "starling/engine/live/requests.hpp"
 
 namespace starling::live {
 namespace {
@@ -19,8 +20,6 @@ using namespace std::chrono_literals;
 using wire::JobId;
 using wire::NodeId;
 
-/// A request is repeated after this time, and given up after that.
-constexpr auto ask_again = 500ms;
 constexpr auto sweep_every = 250ms;
 /// A job that waits this long for nodes that are not heard says so.
 constexpr auto tell_after = 1s;
@@ -116,13 +115,6 @@ class ClusterNode::Running {
 
  private:
   using JobPtr = std::shared_ptr<ClusterJob>;
-  using OnReply = std::function<void(Result<wire::ReplyBody>)>;
-  struct Pending {
-    std::string address;
-    wire::RequestBody body;
-    OnReply on_reply;
-    EventLoop::Clock::time_point give_up;
-  };
   /// Whom to answer, and under which number.
   struct Asker {
     std::string address;
@@ -177,11 +169,7 @@ class ClusterNode::Running {
       const Asker asker{message.address, request->number};
       std::visit([&](const auto& body) { answer(asker, body); }, request->body);
     } else if (const auto* reply = std::get_if<wire::Reply>(&message.body)) {
-      const auto pending = pending_.find(reply->number);
-      if (pending == pending_.end()) return;
-      const OnReply on_reply = std::move(pending->second.on_reply);
-      pending_.erase(pending);
-      on_reply(reply->body);
+      requests_.take(*reply);
     }
   }
 
@@ -269,24 +257,8 @@ class ClusterNode::Running {
   }
 
   void ask(const std::string& address, wire::RequestBody body, std::chrono::milliseconds within,
-           OnReply on_reply) {
-    const std::uint64_t number = random_();
-    pending_.emplace(number, Pending{address, std::move(body), std::move(on_reply),
-                                     EventLoop::Clock::now() + within});
-    ask_now(number);
-  }
-
-  void ask_now(std::uint64_t number) {
-    const auto pending = pending_.find(number);
-    if (pending == pending_.end()) return;
-    if (EventLoop::Clock::now() > pending->second.give_up) {
-      const OnReply on_reply = std::move(pending->second.on_reply);
-      const std::string address = pending->second.address;
-      pending_.erase(pending);
-      return on_reply(Error{"no answer from " + wire::place_of(address)});
-    }
-    say(pending->second.address, wire::Request{number, pending->second.body}, wire::Lane::control);
-    loop_.post_after(ask_again, [this, number] { ask_now(number); });
+           Requests::OnReply on_reply) {
+    requests_.ask(address, std::move(body), within, std::move(on_reply));
   }
 
   /// From members' threads.
@@ -567,7 +539,9 @@ class ClusterNode::Running {
   bool leaving_ = false;
   std::atomic<bool> has_left_ = false;
 
-  std::map<std::uint64_t, Pending> pending_;
+  Requests requests_{loop_, draw_id(), [this](const std::string& address, wire::Request request) {
+                       say(address, std::move(request), wire::Lane::control);
+                     }};
   std::map<JobId, Submission> submissions_;
   std::map<JobId, std::vector<OnPrepared>> preparing_;
   std::map<JobId, std::shared_ptr<const JobPlan>> plans_;
