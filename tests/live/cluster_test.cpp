@@ -184,6 +184,21 @@ TEST_F(Cluster, GoesOnWhenANodeDies) {
   expect_exact_counts(states);
 }
 
+TEST_F(Cluster, SaysThatTheCoordinatorIsGone) {
+  add(3);
+  ASSERT_TRUE(submit(0, counting("central", "bsp", "3", "400", "4")));
+  ASSERT_TRUE(wait_until([&] {
+    return std::ranges::any_of(members(), [](const auto& member) { return member.step >= 10; });
+  }));
+  nodes_[0].reset();
+  ASSERT_TRUE(wait_until([&] {
+    const auto all = members();
+    return std::ranges::any_of(all, [](const auto& member) {
+      return member.why.find("the coordinator is gone") != std::string::npos;
+    });
+  }));
+}
+
 TEST_F(Cluster, TakesInANodeThatComesLater) {
   add(3);
   ASSERT_TRUE(submit(0, counting("peer", "pssp:s=4,beta=2", "3", "600", "4")));

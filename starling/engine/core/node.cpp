@@ -371,6 +371,8 @@ void Node<T>::adopt(const NodeContext& context, const ConfigurationPtr& next) {
   state_ = State::member;
   renew_links(*next);
   if (next->lost()) return fail(context, "a range has lost all its owners");
+  if (keeps_steps_centrally(options_.mode) && next->find(options_.coordinator) == nullptr)
+    return fail(context, "the coordinator is gone: nobody else keeps the steps");
   run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
     replica.on_configuration(c, *next, former ? former->epoch : 0);
     return true;
