@@ -8,6 +8,15 @@
 //     build/dev/examples/07_own_program predict m.safetensors --out p.csv
 //     build/dev/examples/07_own_program models              (and barriers, train --help, ...)
 //
+// Nodes of a cluster know the same models and barriers; on three of them, here on one machine:
+//
+//     build/dev/examples/07_own_program node --listen 127.0.0.1:7401 &
+//     build/dev/examples/07_own_program node --listen 127.0.0.1:7402 --join 127.0.0.1:7401 &
+//     build/dev/examples/07_own_program node --listen 127.0.0.1:7403 --join 127.0.0.1:7401 &
+//     build/dev/examples/07_own_program submit --to 127.0.0.1:7402 --data linear:d=20,n=10000
+//         --model quantile:q=0.9 --barrier phalf:beta=2 --workers 6 --epochs 20 --save
+//         m.safetensors
+//
 // The first run learns in less than a second; its summary and `evaluate` end in the share of unseen
 // targets that lie below what is predicted, about as asked:
 //

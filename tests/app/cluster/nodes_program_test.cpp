@@ -20,7 +20,7 @@ class Nodes : public testing::Test {
       std::string line = "node --listen 127.0.0.1:*" + own_flags(name);
       if (!addresses_.empty()) line += " --join " + door("a", addresses_.front());
       processes_.emplace_back(
-          std::make_unique<Process>(folders_[processes_.size()], STARLING_PROGRAM, words(line)));
+          std::make_unique<Process>(folders_[processes_.size()], program(), words(line)));
       addresses_.push_back(address_of(*processes_.back(), name));
       ASSERT_FALSE(addresses_.back().empty());
     }
@@ -56,13 +56,14 @@ class Nodes : public testing::Test {
     return address;
   }
 
+  virtual const char* program() { return STARLING_PROGRAM; }
   /// What tells a node who it is.
   virtual std::string own_flags(const std::string& name) { return " --name " + name; }
   virtual std::string door(const std::string&, const std::string& address) { return address; }
   /// Flags that reach a node from outside.
   virtual std::string to(std::size_t node) { return " --to " + addresses_.at(node) + " "; }
 
-  std::string status() { return starling(work_, "status" + to(1)).out; }
+  std::string status() { return run(work_, program(), words("status" + to(1))).out; }
 
   Folder work_;
   std::array<Folder, 3> folders_;
@@ -109,6 +110,29 @@ TEST_F(Nodes, RefuseAJobThatCannotBe) {
   EXPECT_NE(ran.err.find("--barrier: barrier bsp needs to see every worker's step"),
             std::string::npos)
       << ran.err;
+}
+
+/// The same with a program of a user's.
+class OwnNodes : public Nodes {
+ protected:
+  const char* program() override { return STARLING_OWN_PROGRAM; }
+};
+
+TEST_F(OwnNodes, TrainModelsAndBarriersOfTheirOwn) {
+  for (const char* how : {"--mode peer --barrier phalf:beta=2", "--mode central --barrier half"}) {
+    const Ran ran = run(work_, program(),
+                        words("submit" + to(1) +
+                              "--model circle --data ring:radius=2 --optimizer adam:lr=0.05 "
+                              "--workers 3 --epochs 300 --quiet --json --save m " +
+                              how));
+    ASSERT_EQ(ran.code, 0) << how << "\n" << ran.err;
+    EXPECT_NE(ran.out.find("\"test_samples\":80"), std::string::npos) << ran.out;
+    EXPECT_EQ(run(work_, program(), words("evaluate m")).code, 0);
+  }
+  // `starling` itself knows no such model, and says so before anything is asked of nodes.
+  const Ran other = starling(work_, "submit" + to(1) + "--model circle --data digits");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("circle"), std::string::npos) << other.err;
 }
 
 /// The same with keys.
