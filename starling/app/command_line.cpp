@@ -296,13 +296,20 @@ class CommandLine {
     return put_out(out.str(), done);
   }
 
+  static Result<int> run_plain(const FlagArguments& arguments,
+                               Result<int> (*command)(const Settings&)) {
+    const auto settings = arguments.settings();
+    return settings ? command(*settings) : Result<int>{settings.error()};
+  }
+
   Result<int> dispatch() {
     if (program_.get_subcommands().empty()) return without_command();
     const CLI::App& chosen = *program_.get_subcommands()[0];
     for (const Command* command : std::initializer_list<const Command*>{
              &train_.command(), &node_.command(), &submit_.command(), &status_.command(),
-             &sim_.command(), &twin_.command(), &repro_.command(), &chaos_.command(),
-             &evaluate_.command(), &predict_.command(), &inspect_.command(), &barriers_, &models_})
+             &stop_.command(), &sim_.command(), &twin_.command(), &repro_.command(),
+             &chaos_.command(), &evaluate_.command(), &predict_.command(), &inspect_.command(),
+             &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
@@ -314,10 +321,8 @@ class CommandLine {
       const auto settings = node_.settings();
       return settings ? node_command(contents_, *settings) : Result<int>{settings.error()};
     }
-    if (name == "status") {
-      const auto settings = status_.settings();
-      return settings ? status_command(*settings) : Result<int>{settings.error()};
-    }
+    if (name == "status") return run_plain(status_, status_command);
+    if (name == "stop") return run_plain(stop_, stop_command);
     if (name == "repro") return repro_.run();
     if (name == "chaos") return chaos_.run();
     if (name == "keys") return keys_.run();
@@ -361,6 +366,7 @@ class CommandLine {
   FlagArguments node_{program_, "node", "be one of the nodes of a cluster", node_keys()};
   JobArguments submit_{program_,      "submit",      "train on the nodes of a cluster",
                        submit_keys(), read_job_file, train_footer(contents_)};
+  FlagArguments stop_{program_, "stop", "end a job at the end of its workers' steps", stop_keys()};
   FlagArguments status_{program_, "status", "show the nodes and the jobs of a cluster",
                         status_keys()};
   JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",

@@ -154,11 +154,11 @@ TEST_F(AdmissionTest, RevocationsSpreadInParts) {
   Admission other{cluster.public_key, gate};
   const auto first = admission.revocations_since(0, 2);
   EXPECT_EQ(first.revocations.size(), 2U);
-  EXPECT_EQ(other.merge(first.revocations, now).added, 2U);
+  EXPECT_EQ(other.merge(first.revocations, now).added.size(), 2U);
   const auto rest = admission.revocations_since(first.next, 2);
   ASSERT_EQ(rest.revocations.size(), 1U);
   EXPECT_EQ(rest.revocations[0].serial, 30U);
-  EXPECT_EQ(other.merge(rest.revocations, now).added, 1U);
+  EXPECT_EQ(other.merge(rest.revocations, now).added.size(), 1U);
   EXPECT_TRUE(admission.revocations_since(rest.next, 2).revocations.empty());
   EXPECT_EQ(admission.revocations_since(rest.next, 2).next, rest.next);
   for (const std::uint64_t serial : {10U, 20U, 30U}) EXPECT_TRUE(other.is_revoked(serial));
@@ -169,11 +169,11 @@ TEST_F(AdmissionTest, MergingAgainInAnyOrderChangesNothing) {
   ASSERT_TRUE(admission.learn(c, now));
   std::vector<Revocation> list{revocation_of(c.serial, cluster), revocation_of(2, cluster)};
   const Merged once = admission.merge(list, now);
-  EXPECT_EQ(once.added, 2U);
+  EXPECT_EQ(once.added.size(), 2U);
   EXPECT_EQ(once.fallen, std::vector{c.key});
   std::swap(list[0], list[1]);
   const Merged again = admission.merge(list, now);
-  EXPECT_EQ(again.added, 0U);
+  EXPECT_EQ(again.added.size(), 0U);
   EXPECT_EQ(again.refused, 0U);
   EXPECT_TRUE(again.fallen.empty());
   EXPECT_EQ(admission.revocations_since(0, 9).revocations.size(), 2U);
@@ -183,7 +183,7 @@ TEST_F(AdmissionTest, ABadRevocationInAListKeepsNoneOfTheOthersOut) {
   const std::vector<Revocation> list{
       revocation_of(1, cluster), revocation_of(2, make_cluster_key()), revocation_of(3, cluster)};
   const Merged merged = admission.merge(list, now);
-  EXPECT_EQ(merged.added, 2U);
+  EXPECT_EQ(merged.added.size(), 2U);
   EXPECT_EQ(merged.refused, 1U);
   EXPECT_TRUE(admission.is_revoked(1));
   EXPECT_FALSE(admission.is_revoked(2));

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/actor/security/credentials.hpp"
 #include "tests/actor/certificates.hpp"
 #include "tests/actor/examples.hpp"
 
@@ -128,6 +129,60 @@ TEST_F(EndpointTest, IsDeafToAnotherClustersNodes) {
   cluster = own_cluster;
   Party friendly{issue("friendly")};
   EXPECT_TRUE(friendly.reaches(node));
+}
+
+/// Someone who follows no rules: a transport alone.
+class Rogue {
+ public:
+  Rogue(const KeyPair& own, const KeyPair& gate) {
+    wire::TransportOptions options;
+    options.keys = own;
+    options.gate = gate;
+    auto opened = wire::Transport::open(options, [](const wire::Incoming&) {});
+    EXPECT_TRUE(opened);
+    transport_ = std::move(opened).value();
+  }
+  void send(const Party& to, Lane lane, const wire::Frame& frame) {
+    transport_->send(wire::parse_peer(to.endpoint->address()).value(), lane, frame);
+  }
+
+ private:
+  std::unique_ptr<wire::Transport> transport_;
+};
+
+TEST_F(EndpointTest, TakesNothingButIntroductionsAtTheGate) {
+  Party node{issue("node")};
+  Party friendly{issue("friendly")};
+  Rogue rogue{gate, gate};
+  for (int i = 0; i < 20; ++i) {
+    rogue.send(node, Lane::control, some_frame());
+    rogue.send(node, Lane::gate, some_frame());
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_TRUE(wait_until([&] { return node.endpoint->counts().received >= 20; }));
+  EXPECT_EQ(node.heard, 0U);
+  EXPECT_TRUE(friendly.reaches(node));
+}
+
+TEST_F(EndpointTest, BelievesNoIntroductionButTheHolders) {
+  Party node{issue("node")};
+  const NodeSecrets other = issue("other");
+  Rogue rogue{wire::make_keys(), gate};
+  const std::string address = wire::print({"tcp://127.0.0.1:1", other.keys.public_key});
+  const auto received = node.endpoint->counts().received;
+  Proof proof{};
+  for (const bool answers : {false, true}) {
+    rogue.send(node, Lane::gate,
+               encode({address, Introduction{other.certificate, answers, proof}}));
+    // Nor with a proof by another key.
+    proof = prove("I am, at " + address, wire::make_keys().secret_key,
+                  *wire::parse_peer(node.endpoint->address()).value().key);
+  }
+  ASSERT_TRUE(wait_until([&] { return node.endpoint->counts().received >= received + 2; }));
+  Rogue holder{other.keys, gate};
+  holder.send(node, Lane::control, some_frame());
+  EXPECT_TRUE(wait_until([&] { return node.endpoint->counts().refused > 0; }));
+  EXPECT_EQ(node.heard, 0U);
 }
 
 TEST_F(EndpointTest, IsDeafToPlainConnectionsWhereItHasKeys) {

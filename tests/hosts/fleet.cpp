@@ -27,7 +27,7 @@ Seen read(const std::string& text) {
       std::uint64_t step = 0;
       words >> step;
       seen.steps[std::stoull(second)] = step;
-    } else {
+    } else if (!line.starts_with(' ')) {
       seen.states[first] = third;
     }
   }
@@ -162,7 +162,7 @@ app::Ran Fleet::run(const std::string& line) {
 }
 
 std::optional<Seen> Fleet::ask(std::size_t node) {
-  const app::Ran ran = run("status --to " + address(node));
+  const app::Ran ran = run("status --here --insecure --to " + address(node));
   if (ran.code != 0) return std::nullopt;
   return read(ran.out);
 }
@@ -171,7 +171,7 @@ void Fleet::submit(std::size_t node, const std::string& line) {
   submission_.reset();
   steps_.clear();
   submission_ = std::make_unique<app::Process>(
-      work_, program_, app::words("submit --to " + address(node) + " " + line), aside());
+      work_, program_, app::words("submit --insecure --to " + address(node) + " " + line), aside());
   forget_pauses();
 }
 

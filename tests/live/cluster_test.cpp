@@ -1,11 +1,13 @@
 /// Clusters of nodes that find each other, in this process, over real sockets.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <thread>
 
 #include "starling/engine/live/cluster_client.hpp"
 #include "starling/engine/live/cluster_node.hpp"
+#include "tests/actor/certificates.hpp"
 #include "tests/live/counters.hpp"
 
 namespace starling::live {
@@ -162,6 +164,43 @@ TEST_F(Cluster, RunsAJobOnAllNodes) {
   ASSERT_FALSE(states.empty());
   EXPECT_EQ(states[0].value.as<float>()[0], 500);
   expect_exact_counts(states);
+}
+
+TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
+  const security::ClusterKey cluster = security::make_cluster_key();
+  const wire::KeyPair gate = wire::make_keys();
+  const auto secrets_of = [&](const std::string& name, security::Role role) {
+    security::NodeSecrets secrets;
+    secrets.cluster = cluster.public_key;
+    secrets.gate = gate;
+    secrets.keys = wire::make_keys();
+    secrets.certificate = security::certificate_for(name, secrets.keys.public_key, cluster, role);
+    return secrets;
+  };
+  const auto time = [] { return security::now; };
+  ClusterOptions options;
+  options.network = {.secrets = secrets_of("node", security::Role::node), .utc_now = time};
+  options.make_plan = make_plan;
+  const auto node = ClusterNode::open(options).value();
+  std::atomic<int> replies = 0;
+  const auto client = security::Endpoint::open(
+      {.secrets = secrets_of("client", security::Role::client), .utc_now = time},
+      [&](const wire::FrameView&, const security::Sender&) { ++replies; });
+  ASSERT_TRUE(client);
+  const auto say = [&](auto body) {
+    (*client)->send(node->address(), wire::Lane::control,
+                    wire::encode(wire::ControlMessage{7, (*client)->address(), std::move(body)}));
+  };
+  const core::MemberRecord self{.id = 7, .address = (*client)->address(), .name = "client"};
+  say(core::MembershipMessage{self, core::Gossip{}});
+  say(wire::Request{1, wire::PrepareJob{42, {{"mode", "peer"}}}});
+  say(wire::Request{2, wire::StartJob{42, nullptr}});
+  say(wire::Reply{3, wire::Done{}});
+  say(wire::Request{4, wire::AskStatus{}});
+  for (int i = 0; i < 10'000 && replies == 0; ++i) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(replies, 1) << "clients may ask how it stands, and nothing else of these";
+  EXPECT_TRUE(node->status().others.empty());
 }
 
 TEST_F(Cluster, RefusesAJobThatANodeCannotPrepare) {

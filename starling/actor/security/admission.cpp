@@ -54,7 +54,7 @@ Merged Admission::merge(std::span<const Revocation> revocations, UtcSeconds now)
       ++merged.refused;
       continue;
     }
-    merged.added += is_new ? 1 : 0;
+    if (is_new) merged.added.push_back(revocation);
     merged.fallen.insert(merged.fallen.end(), fallen->begin(), fallen->end());
   }
   return merged;

@@ -48,7 +48,7 @@ struct RevocationsPart {
 /// What came of a list of revocations.
 struct Merged {
   /// Those that were new.
-  std::size_t added = 0;
+  std::vector<Revocation> added;
   /// Those that the cluster did not sign, or for which there is no room.
   std::size_t refused = 0;
   /// Keys that were let in before and are not any more: connections to them are to be closed.

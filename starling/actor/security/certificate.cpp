@@ -188,6 +188,17 @@ std::string print_utc(UtcSeconds time) {
   return text.data();
 }
 
+Proof prove(std::string_view what, const Key& own_secret, const Key& other_public) {
+  Proof proof{};
+  std::array<std::uint8_t, crypto_box_BEFORENMBYTES> shared{};
+  if (crypto_box_beforenm(shared.data(), other_public.data(), own_secret.data()) == 0)
+    crypto_generichash(proof.data(), proof.size(),
+                       reinterpret_cast<const unsigned char*>(what.data()), what.size(),
+                       shared.data(), shared.size());
+  sodium_memzero(shared.data(), shared.size());
+  return proof;
+}
+
 Certificate sign(Certificate certificate, const ClusterKey& key) {
   STARLING_CHECK(check_name(certificate.name));
   STARLING_CHECK(is_time(certificate.not_before) && is_time(certificate.not_after));

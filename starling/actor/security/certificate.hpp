@@ -115,6 +115,11 @@ struct Revocation {
 [[nodiscard]] Result<void> verify(const Certificate& certificate, const ClusterPublic& cluster,
                                   UtcSeconds now);
 
+/// Says something so that the holder of `to` alone can tell that the holder of `from` says it: a
+/// hash (BLAKE2b) under the key that the two share (X25519). Zeros where one of the keys is none.
+using Proof = std::array<std::uint8_t, 32>;
+[[nodiscard]] Proof prove(std::string_view what, const Key& own_secret, const Key& other_public);
+
 /// The one encoding of each; what is decoded is well-formed but not yet verified.
 [[nodiscard]] wire::Bytes encode(const Certificate& certificate);
 [[nodiscard]] wire::Bytes encode(const Revocation& revocation);

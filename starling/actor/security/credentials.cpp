@@ -8,6 +8,7 @@ namespace starling::security {
 template <class A>
 void serialize(A& archive, Introduction& m) {
   archive(m.certificate, m.answers);
+  put_or_get(archive, m.proof);
 }
 template <class A>
 void serialize(A& archive, RevocationsDigest& m) {

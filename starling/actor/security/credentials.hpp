@@ -17,6 +17,8 @@ struct Introduction {
   Certificate certificate;
   /// Whether it is the answer to one: I know you now.
   bool answers = false;
+  /// That the certificate's holder says it, and from there: certificates are no secret.
+  Proof proof{};
 };
 /// The revocations that I know, in short. Answered by all that you know where it differs from
 /// yours.

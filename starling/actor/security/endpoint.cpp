@@ -79,7 +79,6 @@ class Endpoint::Core {
         return introduce(peer, false);
       }
     }
-    // A connection without its certificate would give ours away to whoever revoked keys belong to.
     if (!admission_ || is_member(*peer.key)) transport_->send(peer, lane, std::move(frame));
   }
 
@@ -94,7 +93,7 @@ class Endpoint::Core {
   void revoke(std::span<const Revocation> revocations) {
     if (!admission_) return;
     const Merged merged = admission_->merge(revocations, options_.utc_now());
-    if (merged.added == 0) return;
+    if (merged.added.empty()) return;
     std::vector<std::string> in_touch;
     {
       const std::lock_guard lock{mutex_};
@@ -107,8 +106,7 @@ class Endpoint::Core {
         peer = falls ? peers_.erase(peer) : std::next(peer);
       }
     }
-    for (const std::string& address : in_touch)
-      say(address, Revocations{{revocations.begin(), revocations.end()}});
+    for (const std::string& address : in_touch) say_all(address, merged.added);
   }
 
   void compare(const std::string& address) {
@@ -155,13 +153,27 @@ class Endpoint::Core {
   }
 
   void introduce(const wire::Peer& to, bool answers) {
-    transport_->send(to, wire::Lane::gate,
-                     encode({address_, Introduction{options_.secrets->certificate, answers}}));
+    transport_->send(
+        to, wire::Lane::gate,
+        encode({address_, Introduction{options_.secrets->certificate, answers,
+                                       prove(spoken(address_, answers),
+                                             options_.secrets->keys.secret_key, *to.key)}}));
+  }
+  /// What the proof of an introduction is over.
+  static std::string spoken(const std::string& address, bool answers) {
+    return (answers ? "I know you, from " : "I am, at ") + address;
   }
 
   template <class Body>
   void say(const std::string& address, Body body) {
     send(address, wire::Lane::control, encode({address_, std::move(body)}));
+  }
+
+  void say_all(const std::string& address, std::span<const Revocation> all) {
+    for (; !all.empty(); all = all.subspan(std::min(part_max, all.size()))) {
+      const auto part = all.first(std::min(part_max, all.size()));
+      say(address, Revocations{{part.begin(), part.end()}});
+    }
   }
 
   // --- on the transport's thread ---
@@ -196,6 +208,8 @@ class Endpoint::Core {
   void take(const std::string& address, const Introduction& introduction, UtcSeconds now) {
     const auto peer = wire::parse_peer(address);
     if (!peer || peer->key != introduction.certificate.key ||
+        introduction.proof != prove(spoken(address, introduction.answers),
+                                    options_.secrets->keys.secret_key, *peer->key) ||
         !admission_->learn(introduction.certificate, now))
       return;
     std::vector<std::pair<wire::Lane, wire::Frame>> held{};
@@ -221,11 +235,7 @@ class Endpoint::Core {
     if (digest.digest == own) {
       ++agreements_;
     } else {
-      RevocationsPart part;
-      do {
-        part = admission_->revocations_since(part.next, part_max);
-        if (!part.revocations.empty()) say(address, Revocations{part.revocations});
-      } while (part.revocations.size() == part_max);
+      say_all(address, admission_->revocations_since(0, SIZE_MAX).revocations);
     }
     if (!digest.answers) say(address, RevocationsDigest{own, true});
   }

@@ -34,8 +34,6 @@ constexpr std::size_t share_from = 4096;
 constexpr int receive_burst = 64;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::string_view key_mark = "?key=";
-
 /// A number from another thread wakes the poll.
 class Wake {
  public:
@@ -57,27 +55,6 @@ class Wake {
  private:
   int descriptor_;
 };
-
-constexpr std::string_view hex_digits = "0123456789abcdef";
-
-std::string hex(const Key& key) {
-  std::string text;
-  for (const std::uint8_t byte : key) {
-    text += hex_digits[byte >> 4U];
-    text += hex_digits[byte & 15U];
-  }
-  return text;
-}
-
-std::optional<Key> key_of(std::string_view hex) {
-  Key key{};
-  if (hex.size() != 2 * key.size() || hex.find_first_not_of(hex_digits) != std::string_view::npos)
-    return std::nullopt;
-  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  for (std::size_t i = 0; i < key.size(); ++i)
-    key[i] = static_cast<std::uint8_t>(16 * digit(hex[2 * i]) + digit(hex[2 * i + 1]));
-  return key;
-}
 
 zmq::const_buffer buffer_of(const Key& key) { return zmq::buffer(key.data(), key.size()); }
 
@@ -180,25 +157,6 @@ class Outlet {
 
 }  // namespace
 
-std::string print(const Peer& peer) {
-  return peer.key ? peer.address + std::string{key_mark} + hex(*peer.key) : peer.address;
-}
-
-Result<Peer> parse_peer(std::string_view text) {
-  const auto mark = text.find(key_mark);
-  Peer peer{std::string{text.substr(0, mark)}, std::nullopt};
-  if (mark == std::string_view::npos) return peer;
-  peer.key = key_of(text.substr(mark + key_mark.size()));
-  if (!peer.key)
-    return Error{"'" + std::string{text} + "' has no key behind " + std::string{key_mark} +
-                 "; valid: 64 hexadecimal digits"};
-  return peer;
-}
-
-std::string place_of(std::string_view text) {
-  return std::string{text.substr(0, text.find(key_mark))};
-}
-
 KeyPair make_keys() {
   std::array<char, 41> public_text{};
   std::array<char, 41> secret_text{};
@@ -240,6 +198,9 @@ class Transport::Thread {
       router_.set(backlog, 4096);
       router_.set(handshake_ivl, 3000);
       router_.set(rcvhwm, data_waiting_max);
+      // Else the connections of hosts that have vanished would stay for ever.
+      router_.set(heartbeat_ivl, 10'000);
+      router_.set(heartbeat_timeout, 30'000);
       router_.set(maxmsgsize, static_cast<std::int64_t>(options_.part_bytes_max));
       if (options_.keys) {
         router_.set(curve_server, true);
@@ -405,7 +366,7 @@ class Transport::Thread {
       if (!fits) continue;
       Incoming incoming{{bytes_of(head), bytes_of(body)}, std::nullopt};
       if (options_.keys) {
-        incoming.key = key_of(user_of(head));
+        incoming.key = parse_hex(user_of(head));
         if (!incoming.key) continue;
         // ZeroMQ asks once for each connection; what was admitted then need not be so now.
         if (!admits(*incoming.key)) {
@@ -445,7 +406,7 @@ class Transport::Thread {
         request[6].size() == Key{}.size()) {
       Key key{};
       std::memcpy(key.data(), request[6].data(), key.size());
-      if (admits(key)) user = hex(key);
+      if (admits(key)) user = print_hex(key);
     }
     if (user.empty()) ++refused_;
     const auto say = [&](std::string_view text, bool more = true) {

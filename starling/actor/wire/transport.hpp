@@ -7,31 +7,17 @@
 /// broken connection or where more is sent than the network takes. What comes is what was sent.
 #pragma once
 
-#include <array>
 #include <chrono>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "starling/actor/wire/frame.hpp"
+#include "starling/actor/wire/peer.hpp"
 #include "starling/base/result.hpp"
 
 namespace starling::wire {
-
-/// A CURVE key, public or secret.
-using Key = std::array<std::uint8_t, 32>;
-
-/// Keys are as good as random.
-struct KeyHash {
-  std::size_t operator()(const Key& key) const noexcept {
-    std::size_t hash = 0;
-    std::memcpy(&hash, key.data(), sizeof hash);
-    return hash;
-  }
-};
 
 struct KeyPair {
   Key public_key;
@@ -40,21 +26,6 @@ struct KeyPair {
 
 /// A new CURVE key pair, from the system's randomness.
 [[nodiscard]] KeyPair make_keys();
-
-/// How a node is reached.
-struct Peer {
-  /// `tcp://HOST:PORT`.
-  std::string address;
-  /// Absent where nothing is encrypted.
-  std::optional<Key> key;
-  bool operator==(const Peer&) const = default;
-};
-
-/// As text: `tcp://HOST:PORT`, with `?key=` and 64 hexadecimal digits behind it where it has a key.
-[[nodiscard]] std::string print(const Peer& peer);
-[[nodiscard]] Result<Peer> parse_peer(std::string_view text);
-/// The same without the key, for people.
-[[nodiscard]] std::string place_of(std::string_view text);
 
 enum class Lane {
   control,

@@ -19,6 +19,30 @@ struct FreeAddresses {
   void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
 };
 
+using Found = std::unique_ptr<addrinfo, FreeAddresses>;
+
+/// What is known of the host of tcp://HOST:PORT; nothing where it is no host.
+Found look_up(const std::string& place) {
+  const auto colon = place.rfind(':');
+  std::string host = place.substr(6, colon - 6);
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  addrinfo* found = nullptr;
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_DGRAM;
+  if (::getaddrinfo(host.c_str(), place.substr(colon + 1).c_str(), &hints, &found) != 0)
+    found = nullptr;
+  return Found{found};
+}
+
+/// tcp://HOST: with the host in figures; empty where that cannot be had.
+std::string in_figures(const sockaddr* address, socklen_t size) {
+  std::array<char, NI_MAXHOST> name{};
+  if (::getnameinfo(address, size, name.data(), name.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  return address->sa_family == AF_INET6 ? "tcp://[" + std::string{name.data()} + "]:"
+                                        : "tcp://" + std::string{name.data()} + ":";
+}
+
 /// The first of several that answers.
 Result<std::string> find_door(live::ClusterClient& client, const std::vector<std::string>& doors) {
   if (doors.size() == 1) return doors[0];
@@ -28,6 +52,13 @@ Result<std::string> find_door(live::ClusterClient& client, const std::vector<std
 }
 
 }  // namespace
+
+std::vector<KeyForm> access_keys(const char* group) {
+  return {{"to", KeyKind::text, "[NAME@]HOST:PORT", "any node of the cluster", group},
+          {"keys", KeyKind::text, "FILE",
+           "key file made by `keys node`; needed where nodes have them", group},
+          {"insecure", KeyKind::flag, "", "reach another machine without encryption", group}};
+}
 
 Result<std::optional<security::NodeSecrets>> read_keys(const Settings& settings) {
   const auto given = std::ranges::find(settings, "keys", &Setting::key);
@@ -43,37 +74,36 @@ Result<std::vector<std::string>> parse_door(const Setting& setting,
   const bool is_named = at != std::string::npos;
   auto place = parse_address(is_named ? setting.text.substr(at + 1) : setting.text, false);
   if (!place) return std::move(place).error().within(setting.place);
+  place = resolve(*place);
+  if (!place) return std::move(place).error().within(setting.place);
   auto addresses = security::addresses_of(is_named ? setting.text.substr(0, at) : "", *place,
                                           secrets, utc_now());
   if (!addresses) return std::move(addresses).error().within(setting.place);
   return addresses;
 }
 
+Result<std::string> resolve(const std::string& place) {
+  const Found found = look_up(place);
+  const std::string host = found ? in_figures(found->ai_addr, found->ai_addrlen) : "";
+  if (host.empty()) return Error{"'" + place + "' has no host that is known here"};
+  return host + place.substr(place.rfind(':') + 1);
+}
+
 Result<std::string> own_address(const std::string& place) {
-  const auto colon = place.rfind(':');
-  std::string host = place.substr(6, colon - 6);
-  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-  addrinfo* found = nullptr;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;
-  if (::getaddrinfo(host.c_str(), place.substr(colon + 1).c_str(), &hints, &found) != 0)
-    return Error{"'" + host + "' is no host that is known here"};
-  const std::unique_ptr<addrinfo, FreeAddresses> addresses{found};
-  for (const addrinfo* to = found; to != nullptr; to = to->ai_next) {
+  const Found addresses = look_up(place);
+  for (const addrinfo* to = addresses.get(); to != nullptr; to = to->ai_next) {
     const int probe = ::socket(to->ai_family, SOCK_DGRAM, 0);
     if (probe < 0) continue;
-    sockaddr_storage own{};
-    socklen_t size = sizeof own;
-    const bool known = ::connect(probe, to->ai_addr, to->ai_addrlen) == 0 &&
-                       ::getsockname(probe, reinterpret_cast<sockaddr*>(&own), &size) == 0;
+    sockaddr_storage storage{};
+    auto* own = reinterpret_cast<sockaddr*>(&storage);
+    socklen_t size = sizeof storage;
+    const bool known =
+        ::connect(probe, to->ai_addr, to->ai_addrlen) == 0 && ::getsockname(probe, own, &size) == 0;
     ::close(probe);
-    std::array<char, NI_MAXHOST> name{};
-    if (known && ::getnameinfo(reinterpret_cast<sockaddr*>(&own), size, name.data(), name.size(),
-                               nullptr, 0, NI_NUMERICHOST) == 0)
-      return to->ai_family == AF_INET6 ? "tcp://[" + std::string{name.data()} + "]:*"
-                                       : "tcp://" + std::string{name.data()} + ":*";
+    const std::string host = known ? in_figures(own, size) : "";
+    if (!host.empty()) return host + "*";
   }
-  return Error{"'" + host + "' cannot be reached from here"};
+  return Error{"'" + place + "' cannot be reached from here"};
 }
 
 Result<Access> open_access(const Settings& settings) {
@@ -84,7 +114,12 @@ Result<Access> open_access(const Settings& settings) {
   if (!secrets) return std::move(secrets).error();
   const auto doors = parse_door(*to, *secrets);
   if (!doors) return doors.error();
-  auto listen = own_address(wire::place_of(doors->front()));
+  const std::string place = wire::place_of(doors->front());
+  if (!*secrets && !is_loopback(place) && place_of(settings, "insecure").empty())
+    return Error{to->place + ": " + place +
+                 ": nothing would be encrypted or authenticated on the way to another machine; "
+                 "valid: --keys FILE or --insecure"};
+  auto listen = own_address(place);
   if (!listen) return std::move(listen).error().within(to->place);
   auto client = live::ClusterClient::open(
       {.listen = *std::move(listen), .secrets = *std::move(secrets), .utc_now = utc_now});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "starling/actor/security/key_file.hpp"
+#include "starling/app/keys.hpp"
 #include "starling/app/settings.hpp"
 #include "starling/engine/live/cluster_client.hpp"
 
@@ -25,8 +26,13 @@ struct Access {
   std::unique_ptr<live::ClusterClient> client;
 };
 
-/// By the settings `to` and `keys`.
+/// The keys `to`, `keys` and `insecure`, in a group of the help.
+[[nodiscard]] std::vector<KeyForm> access_keys(const char* group);
+/// By the settings of these.
 [[nodiscard]] Result<Access> open_access(const Settings& settings);
+
+/// tcp://HOST:PORT with the host in figures.
+[[nodiscard]] Result<std::string> resolve(const std::string& place);
 
 /// This machine's address as the way to `place`, tcp://HOST:PORT, has it, with a free port.
 [[nodiscard]] Result<std::string> own_address(const std::string& place);

@@ -34,7 +34,8 @@ Result<std::string> parse_address(const std::string& text, bool may_be_any) {
 
 bool is_loopback(const std::string& address) {
   const std::string host = host_of(address);
-  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
+  const bool is_in_figures = host.find_first_not_of("0123456789.") == std::string::npos;
+  return host == "localhost" || host == "[::1]" || (is_in_figures && host.starts_with("127."));
 }
 
 }  // namespace starling::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "starling/app/contents.hpp"
 #include "starling/app/keys.hpp"
@@ -14,6 +15,7 @@ namespace starling::app {
 /// Those of a job, and where it is submitted to.
 [[nodiscard]] const std::vector<KeyForm>& submit_keys();
 [[nodiscard]] const std::vector<KeyForm>& status_keys();
+[[nodiscard]] const std::vector<KeyForm>& stop_keys();
 
 /// Runs a node until a signal: then it hands over what it owns, and leaves.
 [[nodiscard]] Result<int> node_command(const Contents& contents, const Settings& settings);
@@ -22,7 +24,10 @@ namespace starling::app {
 [[nodiscard]] Result<int> submit_command(const Contents& contents, const Settings& settings,
                                          const std::string& job_file);
 
-/// The nodes and jobs that a node knows.
+/// The nodes and jobs of a cluster.
 [[nodiscard]] Result<int> status_command(const Settings& settings);
+
+/// Ends a job at the end of its workers' steps.
+[[nodiscard]] Result<int> stop_command(const Settings& settings);
 
 }  // namespace starling::app

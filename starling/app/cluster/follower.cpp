@@ -12,6 +12,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto patience = 2s;
+constexpr auto ask_silent_after = 5s;
+/// Without a word from any node.
+constexpr auto give_up_after = 60s;
+/// Ranges are large, and the way may be slow.
+constexpr auto patience_for_ranges = 60s;
+constexpr auto fetch_within = 30s;
 
 bool is_done(const wire::MemberStatus& member) {
   return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::done);
@@ -21,14 +27,19 @@ bool is_done(const wire::MemberStatus& member) {
 
 Result<JobNews> Follower::look() {
   const auto asked = addresses_;
-  bool heard = false;
   for (const std::string& address : asked) {
+    const auto now = Clock::now();
+    // One that is silent keeps nobody waiting at each look.
+    if (const auto silent = silent_.find(address);
+        silent != silent_.end() && asked.size() > 1 && now < silent->second + ask_silent_after)
+      continue;
     const auto status = client_.ask_for<wire::NodeStatus>(address, wire::AskStatus{}, patience);
     if (!status) {
-      if (addresses_.size() > 1) addresses_.erase(address);
+      silent_[address] = Clock::now();
       continue;
     }
-    heard = true;
+    heard_ = Clock::now();
+    silent_.erase(address);
     nodes_[status->self.id] = address;
     for (const auto& other : status->others)
       if (!core::is_live(other.state)) addresses_.erase(other.address);
@@ -39,7 +50,9 @@ Result<JobNews> Follower::look() {
     for (const auto& job : status->jobs)
       if (job.job == job_) hear(job);
   }
-  if (!heard) return Error{"no node of the job answers any more"};
+  if (Clock::now() > heard_ + give_up_after)
+    return Error{"no node of the job has answered for " +
+                 std::to_string(give_up_after / std::chrono::seconds{1}) + " s"};
   return news();
 }
 
@@ -58,7 +71,7 @@ void Follower::hear(const wire::JobStatus& status) {
 JobNews Follower::news() {
   JobNews news;
   live::Progress& progress = news.progress;
-  progress.elapsed = std::chrono::steady_clock::now() - began_;
+  progress.elapsed = Clock::now() - began_;
   std::vector<core::Step> steps;
   core::Time waited{};
   std::uint64_t losses = 0;
@@ -126,20 +139,25 @@ Result<std::vector<core::RangeState>> Follower::fetch(std::size_t ranges) {
   std::map<core::RangeId, core::RangeState> found;
   bool again = false;
   // Ranges may be on their way from one owner to another.
-  const auto give_up = std::chrono::steady_clock::now() + 10s;
-  while (found.size() < ranges && std::chrono::steady_clock::now() < give_up) {
+  auto give_up = Clock::now() + fetch_within;
+  while (found.size() < ranges && Clock::now() < give_up) {
     if (std::exchange(again, true)) {
       std::this_thread::sleep_for(100ms);
       if (auto news = look(); !news) return std::move(news).error();
     }
     const auto asked = addresses_;
     for (const std::string& address : asked) {
+      if (silent_.contains(address)) continue;
       core::RangeId from = 0;
       do {
-        auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from}, patience);
+        auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from},
+                                                  patience_for_ranges);
         if (!some) break;
-        for (auto& state : some->states)
-          if (primary_of(state.range) == address) found[state.range] = std::move(state);
+        for (auto& state : some->states) {
+          if (primary_of(state.range) != address) continue;
+          found[state.range] = std::move(state);
+          give_up = Clock::now() + fetch_within;
+        }
         from = some->next;
       } while (from != 0);
     }

@@ -1,6 +1,7 @@
 /// Follows a job that runs on nodes: who is where, how far, and the model at the end.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <set>
 #include <string>
@@ -27,7 +28,7 @@ class Follower {
   Follower(live::ClusterClient& client, std::string door, wire::JobId job)
       : client_(client), job_(job), addresses_{std::move(door)} {}
 
-  /// An Error where no node answers any more.
+  /// An Error where no node has answered for a minute.
   [[nodiscard]] Result<JobNews> look();
   /// Workers end with the step that they are making.
   void stop();
@@ -38,6 +39,8 @@ class Follower {
   void close();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void hear(const wire::JobStatus& status);
   [[nodiscard]] JobNews news();
   [[nodiscard]] bool is_member(const wire::MemberStatus& member) const;
@@ -47,6 +50,9 @@ class Follower {
   live::ClusterClient& client_;
   wire::JobId job_;
   std::set<std::string> addresses_;
+  /// Of these those who did not answer, and when.
+  std::map<std::string, Clock::time_point> silent_;
+  Clock::time_point heard_ = Clock::now();
   /// By node.
   std::map<wire::NodeId, std::string> nodes_;
   core::ConfigurationPtr configuration_;
@@ -55,7 +61,7 @@ class Follower {
   std::uint64_t losses_ = 0;
   double loss_sum_ = 0;
   double loss_ = 0;
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  Clock::time_point began_ = Clock::now();
 };
 
 }  // namespace starling::app

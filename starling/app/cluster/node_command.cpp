@@ -50,6 +50,7 @@ Result<live::ClusterOptions> make_options(const Settings& settings) {
     if (setting.key == "listen" || setting.key == "advertise") {
       const bool is_listen = setting.key == "listen";
       auto parsed = parse_address(setting.text, is_listen);
+      if (parsed && !is_listen) parsed = resolve(*parsed);
       if (!parsed) return std::move(parsed).error().within(setting.place);
       (is_listen ? options.network.listen : options.network.advertise) = *std::move(parsed);
     } else if (setting.key == "join") {

@@ -13,8 +13,9 @@ class ClusterClient::Inbox {
  public:
   Result<void> open(security::EndpointOptions network) {
     auto endpoint = security::Endpoint::open(
-        std::move(network),
-        [this](const wire::FrameView& frame, const security::Sender&) { take(frame); });
+        std::move(network), [this](const wire::FrameView& frame, const security::Sender& sender) {
+          take(frame, sender);
+        });
     if (!endpoint) return std::move(endpoint).error();
     endpoint_ = *std::move(endpoint);
     return {};
@@ -22,17 +23,20 @@ class ClusterClient::Inbox {
 
   Result<wire::ReplyBody> ask(const std::string& address, wire::RequestBody body,
                               std::chrono::milliseconds within) {
+    // What is long in coming is not asked for again before it can be here.
+    const std::chrono::milliseconds again_after =
+        std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : 500ms;
     const auto give_up = std::chrono::steady_clock::now() + within;
     const wire::ControlMessage message{0, endpoint_->address(),
                                        wire::Request{++number_, std::move(body)}};
     std::unique_lock lock{mutex_};
     awaited_ = number_;
+    asked_ = address;
     reply_.reset();
-    // The first is lost where the two do not know each other yet.
-    for (auto wait = 50ms; !reply_ && std::chrono::steady_clock::now() < give_up;
-         wait = std::min(2 * wait, 500ms)) {
+    while (!reply_ && std::chrono::steady_clock::now() < give_up) {
       endpoint_->send(address, wire::Lane::control, wire::encode(message));
-      came_.wait_for(lock, wait, [&] { return reply_.has_value(); });
+      const auto until = std::min(std::chrono::steady_clock::now() + again_after, give_up);
+      came_.wait_until(lock, until, [&] { return reply_.has_value(); });
     }
     awaited_ = 0;
     if (!reply_) return Error{"no answer from " + wire::place_of(address)};
@@ -41,13 +45,14 @@ class ClusterClient::Inbox {
   }
 
  private:
-  void take(const wire::FrameView& frame) {
+  void take(const wire::FrameView& frame, const security::Sender& sender) {
+    if (sender.role != security::Role::node) return;
     auto message = wire::decode_control(frame);
     if (!message) return;
     auto* reply = std::get_if<wire::Reply>(&message->body);
     if (reply == nullptr) return;
     const std::lock_guard lock{mutex_};
-    if (reply->number != awaited_) return;
+    if (reply->number != awaited_ || !sender.may_be_at(asked_)) return;
     reply_ = std::move(reply->body);
     came_.notify_one();
   }
@@ -57,6 +62,7 @@ class ClusterClient::Inbox {
   /// Others may listen at an address that was this client's.
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
   std::uint64_t awaited_ = 0;
+  std::string asked_;
   std::optional<wire::ReplyBody> reply_;
   std::unique_ptr<security::Endpoint> endpoint_;
 };

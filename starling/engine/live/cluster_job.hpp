@@ -71,6 +71,7 @@ class ClusterJob {
 
   /// A packet of this job has come from `node`.
   void deliver(wire::NodeId node, core::Envelope envelope) {
+    if (envelope.from >= SiteOptions{}.members_max) return;
     JobSite* site = nullptr;
     {
       const std::lock_guard lock{mutex_};

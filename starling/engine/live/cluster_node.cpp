@@ -8,9 +8,11 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "starling/engine/core/door.hpp"
 #include "starling/engine/core/membership.hpp"
 #include "starling/engine/live/cluster_job.hpp"
 #include "starling/engine/live/event_loop.hpp"
+#include "starling/engine/live/plans.hpp"
 #include "starling/engine/live/requests.hpp"
 
 namespace starling::live {
@@ -26,6 +28,8 @@ constexpr auto tell_after = 1s;
 /// A death is believed when it has not been taken back for this long.
 constexpr auto believe_after = 400ms;
 constexpr auto look_for_jobs_every = 1s;
+/// Of control messages that have come and wait for their turn.
+constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
 /// Reading data may take long.
 constexpr auto prepare_within = 5min;
 
@@ -45,11 +49,7 @@ class ClusterNode::Running {
       : options_(std::move(options)), id_(draw_id()), random_(draw_id()) {}
 
   ~Running() {
-    {
-      const std::unique_lock lock{shared_};
-      closing_ = true;
-    }
-    preparing_threads_.clear();
+    plans_.close();
     loop_.close();
     // Members send until they have ended; nobody hears what comes meanwhile.
     std::map<JobId, JobPtr> ending;
@@ -79,6 +79,7 @@ class ClusterNode::Running {
       const std::unique_lock lock{shared_};
       endpoint_ = *std::move(endpoint);
     }
+    is_open_ = true;
     loop_.post([this] {
       run_membership([](core::Membership& m, const auto& c) { m.start(c); });
       sweep();
@@ -121,7 +122,6 @@ class ClusterNode::Running {
     std::uint64_t number = 0;
     bool operator==(const Asker&) const = default;
   };
-  using OnPrepared = std::function<void(const Result<std::shared_ptr<const JobPlan>>&)>;
   struct Submission {
     std::vector<Asker> askers;
     std::vector<NodeId> nodes;
@@ -139,12 +139,13 @@ class ClusterNode::Running {
 
   /// On the endpoint's thread.
   void hear(const wire::FrameView& frame, const security::Sender& sender) {
+    if (!is_open_) return;
     const auto kind = wire::kind_of(frame);
     if (!kind) return;
     if (*kind == wire::Kind::envelope) {
       if (sender.role != security::Role::node) return;
       auto decoded = wire::decode_envelope(frame);
-      if (!decoded) return;
+      if (!decoded || !is_from(decoded->node, sender)) return;
       if (const JobPtr job = find(decoded->job))
         job->deliver(decoded->node, std::move(decoded->envelope));
       return;
@@ -152,7 +153,21 @@ class ClusterNode::Running {
     auto decoded = wire::decode_control(frame);
     if (!decoded || !sender.may_be_at(decoded->address)) return;
     if (sender.role != security::Role::node && !is_for_clients(*decoded)) return;
-    loop_.post([this, message = *std::move(decoded)] { take(message); });
+    const std::size_t bytes = frame.head.size() + frame.body.size();
+    if (waiting_bytes_ + bytes > waiting_bytes_max) return;  // whoever wants it says it again
+    waiting_bytes_ += bytes;
+    loop_.post([this, bytes, message = *std::move(decoded), key = sender.key] {
+      waiting_bytes_ -= bytes;
+      take(message, key);
+    });
+  }
+
+  /// On the endpoint's thread: whether the sender may be that node.
+  bool is_from(NodeId node, const security::Sender& sender) {
+    if (!sender.key) return true;
+    const std::shared_lock lock{shared_};
+    const auto known = nodes_.find(node);
+    return known != nodes_.end() && sender.may_be_at(known->second.address);
   }
 
   /// Whether it may be asked by those who hold no members of jobs.
@@ -162,14 +177,15 @@ class ClusterNode::Running {
            !std::holds_alternative<wire::StartJob>(request->body);
   }
 
-  void take(const wire::ControlMessage& message) {
+  void take(const wire::ControlMessage& message, const std::optional<security::Key>& key) {
     if (const auto* news = std::get_if<core::MembershipMessage>(&message.body)) {
+      if (news->from.address != message.address) return;
       run_membership([&](core::Membership& m, const auto& c) { m.on(c, *news); });
     } else if (const auto* request = std::get_if<wire::Request>(&message.body)) {
       const Asker asker{message.address, request->number};
       std::visit([&](const auto& body) { answer(asker, body); }, request->body);
     } else if (const auto* reply = std::get_if<wire::Reply>(&message.body)) {
-      requests_.take(*reply);
+      requests_.take(*reply, key);
     }
   }
 
@@ -291,46 +307,24 @@ class ClusterNode::Running {
     return true;
   }
 
-  /// Calls `then` with what the job's settings make, on the loop's thread. Data is read once.
-  void prepare(JobId id, const wire::JobSettings& settings, OnPrepared then) {
-    if (const auto plan = plans_.find(id); plan != plans_.end()) return then(plan->second);
-    auto& waiting = preparing_[id];
-    waiting.push_back(std::move(then));
-    if (waiting.size() > 1) return;
-    const std::unique_lock lock{shared_};
-    if (closing_) return;
-    // What failed may be tried again: the thread that has said so is joined here.
-    preparing_threads_[id] = std::jthread{[this, id, settings] {
-      auto made = options_.make_plan(settings);
-      loop_.post([this, id, made = std::move(made)] {
-        if (made) plans_[id] = *made;
-        const auto told = std::move(preparing_[id]);
-        preparing_.erase(id);
-        for (const auto& one : told) one(made);
-      });
-    }};
-  }
-
   /// Begins a job that is prepared. Any that is known already is left as it is.
   Result<JobPtr> begin(JobId id, const wire::JobSettings& settings,
                        const core::ConfigurationPtr& now, bool founded) {
     if (JobPtr known = find(id)) return known;
     const auto plan = plans_.find(id);
-    if (plan == plans_.end()) return Error{"the job was not prepared here"};
-    if (!now || now->ranges.size() != plan->second->ranges())
+    if (!plan) return Error{"the job was not prepared here"};
+    if (!now || !core::is_sound(now, static_cast<core::WorkerId>(SiteOptions{}.members_max)) ||
+        now->ranges.size() != plan->ranges())
       return Error{"the job's configuration does not fit its model"};
     auto job = std::make_shared<ClusterJob>(
-        id, id_, settings, plan->second, [this](NodeId node, wire::Lane lane, wire::Frame frame) {
+        id, id_, settings, plan, [this](NodeId node, wire::Lane lane, wire::Frame frame) {
           carry(node, lane, std::move(frame));
         });
+    auto begun = guarded([&] { return job->begin(now, founded); });
+    if (!begun) return std::move(begun).error();
     {
       const std::unique_lock lock{shared_};
       jobs_[id] = job;
-    }
-    if (auto begun = job->begin(now, founded); !begun) {
-      const std::unique_lock lock{shared_};
-      jobs_.erase(id);
-      return std::move(begun).error();
     }
     log("job " + std::to_string(id) + (founded ? ": begins" : ": joining"));
     return job;
@@ -396,7 +390,7 @@ class ClusterNode::Running {
       return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
     });
     if (!runs || find(job.job) || leaving_ || !considered_.insert(job.job).second) return;
-    prepare(job.job, job.settings, [this, job, address](const auto& plan) {
+    plans_.prepare(job.job, job.settings, [this, job, address](const auto& plan) {
       if (!plan) return log("job " + std::to_string(job.job) + ": " + plan.error().message);
       ask(address, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
         const auto* facts = heard ? std::get_if<wire::JobFacts>(&*heard) : nullptr;
@@ -422,7 +416,7 @@ class ClusterNode::Running {
 
   void answer(const Asker& asker, const wire::PrepareJob& request) {
     settings_[request.job] = request.settings;
-    prepare(request.job, request.settings, [this, asker](const auto& plan) {
+    plans_.prepare(request.job, request.settings, [this, asker](const auto& plan) {
       if (!plan) return reply(asker, wire::Refused{plan.error().message});
       reply(asker, wire::JobPrepared{(*plan)->fingerprint(),
                                      static_cast<std::uint32_t>((*plan)->ranges())});
@@ -461,7 +455,8 @@ class ClusterNode::Running {
       const std::unique_lock lock{shared_};
       jobs_.erase(request.job);
     }
-    plans_.erase(request.job);
+    plans_.forget(request.job);
+    settings_.erase(request.job);
     hindrances_.erase(request.job);
     job.reset();
     reply(asker, wire::Done{});
@@ -497,7 +492,9 @@ class ClusterNode::Running {
     if (!heard) return conclude(id, wire::Refused{place + heard.error().message});
     if (const auto* refused = std::get_if<wire::Refused>(&*heard))
       return conclude(id, wire::Refused{place + refused->why});
-    submission.prepared[i] = std::get<wire::JobPrepared>(*heard);
+    const auto* answer = std::get_if<wire::JobPrepared>(&*heard);
+    if (answer == nullptr) return conclude(id, wire::Refused{place + "answered another question"});
+    submission.prepared[i] = *answer;
     if (--submission.missing > 0) return;
     for (const auto& prepared : submission.prepared)
       if (prepared.fingerprint != submission.prepared.front().fingerprint)
@@ -507,7 +504,9 @@ class ClusterNode::Running {
 
   void start(JobId id) {
     auto& submission = submissions_[id];
-    const JobOptions& job = plans_.at(id)->options();
+    const auto plan = plans_.find(id);
+    if (!plan) return conclude(id, wire::Refused{"the job was closed meanwhile"});
+    const JobOptions& job = plan->options();
     const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
         founders(job.mode, job.workers, owner_count(job), submission.nodes),
         submission.prepared.front().ranges, SiteOptions{}.copies));
@@ -528,6 +527,10 @@ class ClusterNode::Running {
     submission.outcome = std::move(outcome);
     for (const Asker& asker : submission.askers) reply(asker, *submission.outcome);
     submission.askers.clear();
+    // Nobody needs what was read for it.
+    if (std::holds_alternative<wire::Refused>(*submission.outcome))
+      for (const std::string& address : submission.addresses)
+        ask(address, wire::CloseJob{id}, 10s, [](const auto&) {});
   }
 
   const ClusterOptions options_;
@@ -543,8 +546,7 @@ class ClusterNode::Running {
                        say(address, std::move(request), wire::Lane::control);
                      }};
   std::map<JobId, Submission> submissions_;
-  std::map<JobId, std::vector<OnPrepared>> preparing_;
-  std::map<JobId, std::shared_ptr<const JobPlan>> plans_;
+  Plans plans_{loop_, options_.make_plan};
   std::map<JobId, wire::JobSettings> settings_;
   /// When each node that is dead was called so.
   std::map<NodeId, core::Time> died_;
@@ -560,10 +562,10 @@ class ClusterNode::Running {
 
   /// What other threads read: written by the loop's.
   mutable std::shared_mutex shared_;
-  bool closing_ = false;
+  std::atomic<bool> is_open_ = false;
+  std::atomic<std::size_t> waiting_bytes_ = 0;
   std::unordered_map<NodeId, core::MemberRecord> nodes_;
   std::map<JobId, JobPtr> jobs_;
-  std::map<JobId, std::jthread> preparing_threads_;
   std::unique_ptr<security::Endpoint> endpoint_;
   EventLoop loop_;
 };

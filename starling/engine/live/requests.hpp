@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -34,9 +35,12 @@ class Requests {
     say(number);
   }
 
-  void take(const wire::Reply& reply) {
+  /// `key`: whose the reply is; absent where nothing is encrypted.
+  void take(const wire::Reply& reply, const std::optional<wire::Key>& key) {
     const auto pending = pending_.find(reply.number);
     if (pending == pending_.end()) return;
+    const auto asked = wire::parse_peer(pending->second.address);
+    if (!asked || asked->key != key) return;
     const OnReply on_reply = std::move(pending->second.on_reply);
     pending_.erase(pending);
     on_reply(reply.body);

@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "tests/app/program.hpp"
 
@@ -101,6 +102,59 @@ TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
   EXPECT_EQ(processes_[2]->wait().code, 0);
   processes_.pop_back();
   EXPECT_NE(status().find("left"), std::string::npos) << status();
+}
+
+TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
+  const Ran none = starling(work_, "stop" + to(0));
+  EXPECT_EQ(none.code, 2);
+  EXPECT_NE(none.err.find("no job runs"), std::string::npos) << none.err;
+
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 words("submit" + to(2) +
+                       "--data digits:n=1000 --model softmax --workers 3 --steps 100000 "
+                       "--delay exp:10ms --json --quiet --save m")};
+  const auto json = [&] {
+    return nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
+  };
+  ASSERT_TRUE(wait_until([&] {
+    const auto seen = json();
+    return !seen["jobs"].empty() && seen["jobs"][0].value("updates", 0) >= 30;
+  }));
+  const auto job = json()["jobs"][0];
+  EXPECT_EQ(job["members"].size(), 3U) << job;
+  EXPECT_GE(job["steps"]["max"], job["steps"]["min"]);
+  EXPECT_EQ(job["settings"]["model"], "softmax");
+  EXPECT_EQ(nlohmann::json::parse(
+                starling(work_, "status --here --json" + to(1)).out)["jobs"][0]["members"]
+                .size(),
+            1U);
+  const Folder watching;
+  Process watch{watching, STARLING_PROGRAM, words("status --watch" + to(1))};
+  EXPECT_TRUE(wait_until([&] { return watch.out().find("updates/s") != std::string::npos; }));
+  watch.signal(SIGINT);
+  EXPECT_EQ(watch.wait().code, 0);
+
+  const Ran wrong = starling(work_, "stop --job 1" + to(0));
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("--job: '1' is no job that runs here; valid: "), std::string::npos)
+      << wrong.err;
+  const Ran stopped = starling(work_, "stop" + to(0));
+  EXPECT_EQ(stopped.code, 0) << stopped.err;
+  EXPECT_EQ(submit.wait().code, 0);
+  EXPECT_TRUE(std::filesystem::exists(other.path() / "m"));
+}
+
+TEST_F(Nodes, DropAJobWhoseSubmitIsGone) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 words("submit" + to(2) +
+                       "--data digits:n=1000 --model softmax --workers 3 --steps 100000 "
+                       "--delay exp:10ms --quiet")};
+  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  submit.signal(SIGKILL);
+  EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
+  EXPECT_EQ(status().find("job "), std::string::npos) << status();
 }
 
 TEST_F(Nodes, RefuseAJobThatCannotBe) {
@@ -206,6 +260,18 @@ TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
   EXPECT_NE(other.err.find("no answer from"), std::string::npos) << other.err;
   ASSERT_EQ(::chmod(key("a").c_str(), 0644), 0);
   EXPECT_NE(refusal(listen + "--keys " + key("a")).find("chmod 600"), std::string::npos);
+}
+
+TEST(Submit, WantsKeysOrAWordToReachAnotherMachine) {
+  const Folder folder;
+  for (const char* line : {"status --to 192.0.2.1:7400", "stop --to 192.0.2.1:7400",
+                           "submit --to 192.0.2.1:7400 --data digits:n=300"}) {
+    const Ran ran = starling(folder, line);
+    EXPECT_EQ(ran.code, 2) << line;
+    EXPECT_NE(ran.err.find("--to: tcp://192.0.2.1:7400: nothing would be encrypted"),
+              std::string::npos)
+        << ran.err;
+  }
 }
 
 TEST(Submit, SaysThatNobodyAnswers) {

@@ -1,0 +1,42 @@
+/// What all nodes of a cluster say of themselves and of their jobs, in one picture.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "starling/app/cluster/access.hpp"
+
+namespace starling::app {
+
+struct MemberView {
+  wire::MemberStatus status;
+  /// The name of the node that it is on.
+  std::string node;
+};
+
+struct JobView {
+  wire::JobSettings settings;
+  /// The latest that any node knows.
+  core::ConfigurationPtr configuration;
+  std::map<core::WorkerId, MemberView> members;
+
+  /// Updates that its workers have made, as far as they are known.
+  [[nodiscard]] std::uint64_t updates() const;
+  /// Of those who work and belong to it, ascending.
+  [[nodiscard]] std::vector<core::Step> steps() const;
+};
+
+struct ClusterView {
+  std::chrono::steady_clock::time_point when;
+  /// As the door knows them, itself first.
+  std::vector<core::MemberRecord> nodes;
+  std::map<wire::JobId, JobView> jobs;
+};
+
+/// Asks the door, and then the others that live unless only what is `here`, at the door, is wanted.
+/// Whoever does not answer within a second is left out; an Error where the door does not.
+[[nodiscard]] Result<ClusterView> look_at(Access& access, bool here);
+
+}  // namespace starling::app

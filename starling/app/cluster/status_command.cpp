@@ -1,0 +1,191 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "starling/app/cluster/cluster_commands.hpp"
+#include "starling/app/cluster/cluster_view.hpp"
+#include "starling/app/commands.hpp"
+#include "starling/app/interrupt.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto watch_every = 1s;
+
+std::string state_of(const core::MemberRecord& node) {
+  constexpr std::array<const char*, 4> states{"alive", "suspect", "dead", "left"};
+  return states.at(static_cast<std::size_t>(node.state));
+}
+
+std::string state_of(const wire::MemberStatus& member) {
+  constexpr std::array<const char*, 5> states{"joining", "running", "done", "shut out", "failed"};
+  return member.state < states.size() ? states.at(member.state) : "unknown";
+}
+
+/// Of a job, since the look before; none at the first.
+std::optional<double> rate_of(wire::JobId id, const ClusterView& now, const ClusterView* before) {
+  if (before == nullptr || !before->jobs.contains(id)) return std::nullopt;
+  const std::chrono::duration<double> time = now.when - before->when;
+  const auto made = now.jobs.at(id).updates();
+  const auto had = before->jobs.at(id).updates();
+  return made > had ? static_cast<double>(made - had) / time.count() : 0.0;
+}
+
+std::string text_of(const ClusterView& view, const ClusterView* before) {
+  std::string text;
+  for (const core::MemberRecord& node : view.nodes)
+    text += fmt::format("{}  {}  {}\n", node.name, wire::place_of(node.address), state_of(node));
+  for (const auto& [id, job] : view.jobs) {
+    text += fmt::format("job {}, epoch {}\n", id, job.configuration ? job.configuration->epoch : 0);
+    if (job.configuration)
+      text += fmt::format("  {} ranges, {} members\n", job.configuration->ranges.size(),
+                          job.configuration->members.size());
+    if (const auto steps = job.steps(); !steps.empty())
+      text += fmt::format("  steps {}-{}-{}", steps.front(), steps[steps.size() / 2], steps.back());
+    const auto rate = rate_of(id, view, before);
+    text += rate ? fmt::format(", {:.0f} updates/s\n", *rate) : "\n";
+    for (const auto& [member, seen] : job.members)
+      text += fmt::format("  member {}: step {}, {}, on {}{}\n", member, seen.status.step,
+                          state_of(seen.status), seen.node,
+                          seen.status.why.empty() ? "" : ": " + seen.status.why);
+  }
+  return text;
+}
+
+std::string json_of(const ClusterView& view, const ClusterView* before) {
+  nlohmann::ordered_json json;
+  json["nodes"] = nlohmann::json::array();
+  for (const core::MemberRecord& node : view.nodes)
+    json["nodes"].push_back({{"name", node.name},
+                             {"address", wire::place_of(node.address)},
+                             {"state", state_of(node)}});
+  json["jobs"] = nlohmann::json::array();
+  for (const auto& [id, job] : view.jobs) {
+    nlohmann::ordered_json all;
+    all["job"] = std::to_string(id);
+    for (const auto& [key, text] : job.settings) all["settings"][key] = text;
+    all["epoch"] = job.configuration ? job.configuration->epoch : 0;
+    all["ranges"] = job.configuration ? job.configuration->ranges.size() : 0;
+    if (const auto steps = job.steps(); !steps.empty())
+      all["steps"] = {
+          {"min", steps.front()}, {"median", steps[steps.size() / 2]}, {"max", steps.back()}};
+    all["updates"] = job.updates();
+    if (const auto rate = rate_of(id, view, before)) all["updates_per_s"] = *rate;
+    all["members"] = nlohmann::json::array();
+    for (const auto& [member, seen] : job.members)
+      all["members"].push_back({{"member", member},
+                                {"node", seen.node},
+                                {"state", state_of(seen.status)},
+                                {"why", seen.status.why},
+                                {"step", seen.status.step},
+                                {"samples", seen.status.samples},
+                                {"waited_s", static_cast<double>(seen.status.waited_ns) / 1e9}});
+    json["jobs"].push_back(std::move(all));
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+bool is_set(const Settings& settings, const std::string& key) {
+  return !place_of(settings, key).empty();
+}
+
+/// The job that is meant: by its number, or the only one.
+Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view) {
+  std::string known;
+  for (const auto& [id, job] : view.jobs) known += (known.empty() ? "" : ", ") + std::to_string(id);
+  if (known.empty()) return Error{"no job runs on these nodes"};
+  for (const Setting& setting : settings) {
+    if (setting.key != "job") continue;
+    const auto id = parse_count(setting.text);
+    if (id && view.jobs.contains(*id)) return *id;
+    return Error{"'" + setting.text + "' is no job that runs here; valid: " + known}.within(
+        setting.place);
+  }
+  if (view.jobs.size() == 1) return view.jobs.begin()->first;
+  return Error{"--job: is missing: which of " + known};
+}
+
+}  // namespace
+
+const std::vector<KeyForm>& status_keys() {
+  static const std::vector<KeyForm> keys = [] {
+    std::vector<KeyForm> all = access_keys("Options");
+    all.push_back({"watch", KeyKind::flag, "", "again every second, until Ctrl-C", "Options"});
+    all.push_back({"here", KeyKind::flag, "", "of jobs only what is on that node", "Options"});
+    all.push_back({"json", KeyKind::flag, "", "one JSON object a look", "Options"});
+    return all;
+  }();
+  return keys;
+}
+
+Result<int> status_command(const Settings& settings) {
+  auto access = open_access(settings);
+  if (!access) return std::move(access).error();
+  const bool watches = is_set(settings, "watch");
+  const OrderlyStop orderly{nullptr};
+  std::optional<ClusterView> before;
+  while (true) {
+    auto view = look_at(*access, is_set(settings, "here"));
+    if (!view) {
+      complain(view.error().message);
+      return job_failed;
+    }
+    const auto* last = before ? &*before : nullptr;
+    const std::string text = is_set(settings, "json") ? json_of(*view, last) : text_of(*view, last);
+    auto put = put_out(last != nullptr && !is_set(settings, "json") ? "\n" + text : text, done);
+    if (!put || *put != done || !watches) return put;
+    before = *std::move(view);
+    const auto next = before->when + watch_every;
+    while (!is_interrupted() && std::chrono::steady_clock::now() < next)
+      std::this_thread::sleep_for(20ms);
+    if (is_interrupted()) return done;
+  }
+}
+
+const std::vector<KeyForm>& stop_keys() {
+  static const std::vector<KeyForm> keys = [] {
+    std::vector<KeyForm> all = access_keys("Options");
+    all.push_back({"job", KeyKind::text, "ID", "as `status` shows it [the only one]", "Options"});
+    all.push_back({"drop", KeyKind::flag, "",
+                   "drop its model too: for a job whose `submit` is gone", "Options"});
+    return all;
+  }();
+  return keys;
+}
+
+Result<int> stop_command(const Settings& settings) {
+  auto access = open_access(settings);
+  if (!access) return std::move(access).error();
+  const auto view = look_at(*access, false);
+  if (!view) {
+    complain(view.error().message);
+    return job_failed;
+  }
+  const auto job = which_job(settings, *view);
+  if (!job) return job.error();
+  const bool drops = is_set(settings, "drop");
+  std::string silent;
+  for (const core::MemberRecord& node : view->nodes) {
+    if (!core::is_live(node.state)) continue;
+    const auto request =
+        drops ? wire::RequestBody{wire::CloseJob{*job}} : wire::RequestBody{wire::StopJob{*job}};
+    if (!access->client->ask(node.address, request, 5s))
+      silent += (silent.empty() ? "" : ", ") + node.name;
+  }
+  if (!silent.empty()) {
+    complain("no answer from " + silent + "; the same command tells them again");
+    return job_failed;
+  }
+  return put_out("job " + std::to_string(*job) +
+                     (drops ? ": dropped\n"
+                            : ": stops at the end of its steps; its `submit` saves the model\n"),
+                 done);
+}
+
+}  // namespace starling::app
