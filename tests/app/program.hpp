@@ -21,6 +21,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/app/folder.hpp"
+
 namespace starling::app {
 
 /// What a program left.
@@ -38,48 +40,6 @@ inline std::vector<std::string> words(const std::string& line) {
     if (word == "''") word.clear();
   return all;
 }
-
-/// A new folder, removed at the end; programs run in it.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "starling-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) std::abort();
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
-  void write(const std::string& name, const std::string& content) const {
-    std::ofstream{path_ / name, std::ios::binary} << content;
-  }
-  [[nodiscard]] std::string read(const std::string& name) const {
-    std::ifstream stream{path_ / name, std::ios::binary};
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return text.str();
-  }
-  [[nodiscard]] bool has(const std::string& name) const {
-    return std::filesystem::exists(path_ / name);
-  }
-  /// The names of all files, sorted.
-  [[nodiscard]] std::vector<std::string> names() const {
-    std::vector<std::string> all;
-    for (const auto& entry : std::filesystem::directory_iterator{path_})
-      all.push_back(entry.path().filename().string());
-    std::sort(all.begin(), all.end());
-    return all;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// A program that runs.
 class Process {

@@ -5,10 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "starling/app/built_in.hpp"
 #include "starling/app/checkpoint.hpp"
+#include "tests/app/folder.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace starling::fuzz {
@@ -80,36 +79,22 @@ std::vector<core::RangeState> states() {
   return all;
 }
 
-/// A folder for what is written, gone at the end.
-class Folder {
+/// For what is written.
+class Written {
  public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "starling-fuzz-XXXXXX").string();
-    require(::mkdtemp(name.data()) != nullptr, "there is a folder");
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::string file() const { return path_ + "/file"; }
+  [[nodiscard]] std::string file() const { return (folder_.path() / "file").string(); }
   [[nodiscard]] Bytes content() const {
-    Bytes bytes(std::filesystem::file_size(file()));
-    const auto stream = std::fopen(file().c_str(), "rb");
-    require(stream != nullptr && std::fread(bytes.data(), 1, bytes.size(), stream) == bytes.size(),
-            "what was written can be read");
-    std::fclose(stream);
-    return bytes;
+    const std::string text = folder_.read("file");
+    const auto* first = reinterpret_cast<const Bytes::value_type*>(text.data());
+    return {first, first + text.size()};
   }
 
  private:
-  std::string path_;
+  app::Folder folder_;
 };
 
-const Folder& folder() {
-  static const Folder one;
+const Written& place() {
+  static const Written one;
   return one;
 }
 
@@ -120,8 +105,8 @@ void write_again(const safetensors::File& file) {
     if (!safetensors::can_name(tensor.name)) return;
     views.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
   }
-  require(safetensors::write(folder().file(), file.metadata, views).ok(), "it can be written");
-  const auto again = safetensors::read(folder().file());
+  require(safetensors::write(place().file(), file.metadata, views).ok(), "it can be written");
+  const auto again = safetensors::read(place().file());
   require(again.ok() && again->metadata == file.metadata &&
               again->tensors.size() == file.tensors.size(),
           "what is written is read again");
@@ -168,7 +153,7 @@ std::vector<Bytes> seeds() {
   std::vector<Bytes> all;
   const auto written = [&](const Result<void>& done) {
     require(done.ok(), "seeds are written");
-    all.push_back(folder().content());
+    all.push_back(place().content());
     // The same as of a tool that writes no sum, so that damage goes further.
     std::string text{text_of(all.back())};
     if (const auto at = text.find("crc32"); at != std::string::npos)
@@ -176,14 +161,14 @@ std::vector<Bytes> seeds() {
   };
   const std::vector<float> f{1, -2.5F};
   const std::vector<std::uint64_t> counts{7};
-  written(safetensors::write(folder().file(), {{"note", "\xc3\xa4"}},
+  written(safetensors::write(place().file(), {{"note", "\xc3\xa4"}},
                              std::vector{safetensors::view<float>("f", {2, 1}, f),
                                          safetensors::view<std::uint64_t>("n", {}, counts)}));
   const ModelNotes notes = notes_of(*model(), {}, data());
   written(
-      save_model(folder().file(), notes, *model(), model()->collect(job().options.job, states())));
-  written(write_checkpoint(folder().file(), notes, *model(), job(), agreement, states()));
-  require(read_checkpoint(folder().file(), *model(), job(), agreement).ok(),
+      save_model(place().file(), notes, *model(), model()->collect(job().options.job, states())));
+  written(write_checkpoint(place().file(), notes, *model(), job(), agreement, states()));
+  require(read_checkpoint(place().file(), *model(), job(), agreement).ok(),
           "the checkpoint of the seeds is one");
   return all;
 }

@@ -1,0 +1,56 @@
+/// Folders that are gone at the end. For tests.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace starling::app {
+
+/// A new folder, removed at the end; programs run in it.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "starling-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    path_ = name;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  void write(const std::string& name, const std::string& content) const {
+    std::ofstream{path_ / name, std::ios::binary} << content;
+  }
+  [[nodiscard]] std::string read(const std::string& name) const {
+    std::ifstream stream{path_ / name, std::ios::binary};
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] bool has(const std::string& name) const {
+    return std::filesystem::exists(path_ / name);
+  }
+  /// The names of all files, sorted.
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator{path_})
+      all.push_back(entry.path().filename().string());
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace starling::app
