@@ -42,6 +42,10 @@ endforeach()
 install(TARGETS ${libraries} EXPORT starlingTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(programs)
   install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  configure_file(${PROJECT_SOURCE_DIR}/tools/starling-node.service.in
+    ${PROJECT_BINARY_DIR}/starling-node.service @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/starling-node.service
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/systemd/system)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/starling DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp")
