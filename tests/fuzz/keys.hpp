@@ -36,7 +36,7 @@ inline security::Certificate certificate(std::uint8_t number,
   certificate.key = key_pair(number).public_key;
   certificate.serial = 1000U + number;
   certificate.not_before = now - 300;
-  certificate.not_after = now + 365 * 86400;
+  certificate.not_after = now + 365 * security::UtcSeconds{86400};
   return security::sign(certificate, cluster_key());
 }
 
@@ -44,7 +44,7 @@ inline security::Revocation revocation(std::uint8_t number) {
   security::Revocation revocation;
   revocation.serial = 1000U + number;
   revocation.time = now;
-  revocation.until = now + 365 * 86400;
+  revocation.until = now + 365 * security::UtcSeconds{86400};
   return security::sign(revocation, cluster_key());
 }
 

@@ -82,9 +82,10 @@ Result<void> Hosts::join_all() {
   std::string lines = "link set lo up\n";
   for (std::size_t i = 0; i < size(); ++i) {
     const std::string port = "port" + std::to_string(i);
-    lines += "link add " + port + " type veth peer name net0 netns /proc/" +
-             std::to_string(::getpid()) + "/fd/" + std::to_string(spaces_[i]) + "\n" +
-             "address add " + net_of(i) + "1/24 dev " + port + "\nlink set " + port + " up\n";
+    lines += "link add " + port + " type veth peer name net0 netns /proc/";
+    lines += std::to_string(::getpid()) + "/fd/" + std::to_string(spaces_[i]);
+    lines += "\naddress add " + net_of(i) + "1/24 dev " + port;
+    lines += "\nlink set " + port + " up\n";
   }
   if (auto done = run_ip(router_, lines); !done) return done;
   for (std::size_t i = 0; i < size(); ++i) {

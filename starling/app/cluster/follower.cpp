@@ -163,6 +163,7 @@ Result<std::vector<core::RangeState>> Follower::fetch(std::size_t ranges) {
     }
   }
   std::vector<core::RangeState> all;
+  all.reserve(found.size());
   for (auto& [range, state] : found) all.push_back(std::move(state));
   for (std::size_t range = 0; range < ranges; ++range)
     if (range >= all.size() || all[range].range != range)

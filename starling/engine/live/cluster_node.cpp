@@ -195,7 +195,7 @@ class ClusterNode::Running {
   void run_membership(Event event) {
     std::vector<core::MembershipEffect> effects;
     event(*membership_, core::MembershipContext{now(), random_, effects});
-    for (auto& effect : effects) std::visit([this](auto& e) { carry_out(e); }, effect);
+    for (auto& effect : effects) std::visit([this](auto& e) { this->carry_out(e); }, effect);
   }
 
   void carry_out(core::MembershipSend& send) {

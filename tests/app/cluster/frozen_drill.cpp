@@ -39,8 +39,8 @@ TEST_P(Frozen, ReceiversDoNotMakeSendersGrow) {
          std::to_string(kib / 1024) + " before, at most " + std::to_string(first[node] / 1024) +
              " in the first half minute, " + std::to_string(second[node] / 1024) +
              " in the second");
-    EXPECT_LE(std::max(first[node], second[node]), kib + 512 * 1024);
-    EXPECT_LE(second[node], first[node] + 128 * 1024);
+    EXPECT_LE(std::max(first[node], second[node]), kib + 512 * std::size_t{1024});
+    EXPECT_LE(second[node], first[node] + 128 * std::size_t{1024});
   }
   (void)fleet_->watch(120s, [] { return false; });
   ASSERT_FALSE(fleet_->is_training()) << "the job does not end";
