@@ -67,7 +67,8 @@ class Damage {
       }
       case 4: {
         const std::uint64_t number = numbers.at(random_.below(numbers.size()));
-        std::memcpy(input.data() + from, &number, std::min<std::size_t>(size, sizeof number));
+        if (size > 0)
+          std::memcpy(input.data() + from, &number, std::min<std::size_t>(size, sizeof number));
         break;
       }
       case 5:
