@@ -70,21 +70,22 @@ using PeerActor = WorkerActor::extend<Handles<void(core::Pull)>, Handles<void(co
 /// One member of a job that runs on several nodes: its worker, its ranges, the coordinator where it
 /// is here. The other members are reached by packets.
 using MemberActor =
-    Interface<void(start_atom),                          // Found the job, or join it.
-              void(EnvelopePtr),                         // A packet has come.
-              void(Planned),                             // The job has said what it reads next.
-              void(Computed),                            // The compute pool has its update.
-              void(ComputeFailed),                       // The computation threw.
-              void(KeyTick),                             // A timer of its core.
-              void(tick_atom),                           // An update was kept back until now.
-              void(Verdict),                             // Is another member dead?
-              void(leave_atom),                          // Make your last step, hand over, go.
-              void(core::Stop),                          // Stop at the end of the step.
-              void(hurry_atom),                          // No more injected delays.
-              MemberReport(report_atom),                 // How do you stand?
-              core::ConfigurationPtr(step_atom),         // Who owns what, as far as you know?
-              std::vector<core::RangeState>(read_atom),  // The ranges that you are primary of.
-              void(quit_atom)>;                          // The job is over.
+    Interface<void(start_atom),                           // Found the job, or join it.
+              void(EnvelopePtr),                          // A packet has come.
+              void(Planned),                              // The job has said what it reads next.
+              void(Computed),                             // The compute pool has its update.
+              void(ComputeFailed),                        // The computation threw.
+              void(KeyTick),                              // A timer of its core.
+              void(tick_atom),                            // What was kept back until now.
+              void(Verdict),                              // Is another member dead?
+              void(Rest),                                 // Begin no update for a while.
+              void(leave_atom),                           // Make your last step, hand over, go.
+              void(core::Stop),                           // Stop at the end of the step.
+              void(hurry_atom),                           // No more injected delays.
+              MemberReport(report_atom),                  // How do you stand?
+              core::ConfigurationPtr(step_atom),          // Who owns what, as far as you know?
+              std::vector<core::RangeState>(ReadRanges),  // What you are primary of.
+              void(quit_atom)>;                           // The job is over.
 
 // clang-format on
 

@@ -96,6 +96,17 @@ struct Verdict {
   bool dead = false;
 };
 
+/// Begin no update for so long from now; 0: go on.
+struct Rest {
+  core::Time duration{};
+};
+
+/// Which of its ranges a member is to show: from number `from` on, until they hold `bytes_max`.
+struct ReadRanges {
+  core::RangeId from = 0;
+  std::size_t bytes_max = SIZE_MAX;
+};
+
 /// How a member stands.
 struct MemberReport {
   enum class State { joining, running, done, excluded, failed };
@@ -107,6 +118,8 @@ struct MemberReport {
   core::Epoch epoch = 0;
   /// Of its worker; zero where it has none.
   Report worker;
+  /// No update of its worker is under way.
+  bool rests = false;
 };
 
 }  // namespace starling::actor
@@ -141,6 +154,8 @@ CAF_ADD_TYPE_ID(starling, (starling::actor::MemberReport))
 CAF_ADD_TYPE_ID(starling, (starling::actor::Verdict))
 CAF_ADD_TYPE_ID(starling, (starling::actor::KeyTick))
 CAF_ADD_TYPE_ID(starling, (starling::actor::EnvelopePtr))
+CAF_ADD_TYPE_ID(starling, (starling::actor::Rest))
+CAF_ADD_TYPE_ID(starling, (starling::actor::ReadRanges))
 
 CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
 CAF_ADD_ATOM(starling, starling::actor, tick_atom, "tick")
@@ -177,6 +192,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::StepsReport)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Failure)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::EnvelopePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Rest)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::ReadRanges)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::KeyTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Verdict)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::MemberReport)

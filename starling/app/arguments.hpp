@@ -158,12 +158,6 @@ class FlagArguments {
   std::set<std::string> repeatable_;
 };
 
-/// Empty where the key was not set.
-inline std::string text_of(const Settings& settings, std::string_view key) {
-  const auto at = std::ranges::find(settings, key, &Setting::key);
-  return at == settings.end() ? std::string{} : at->text;
-}
-
 /// What was not set stays as it is.
 inline Result<void> put_count(std::uint64_t& into, const Settings& settings, const std::string& key,
                               std::uint64_t least, std::uint64_t most) {

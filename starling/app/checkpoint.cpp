@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "starling/base/random.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/core/mode.hpp"
 
@@ -150,6 +151,25 @@ Agreement agreement_of(const Running& job, const DataRequest& request, const Any
           {"shards", std::to_string(live::owner_count(options.job))},
           {"barrier", barrier::print(options.job.barrier)},
           {"content", std::to_string(fingerprint(train))}};
+}
+
+std::uint64_t fingerprint(const States& states) {
+  std::uint64_t hash = 0;
+  const auto add = [&](std::uint64_t word) { hash = mix(hash ^ mix(word)); };
+  const auto add_bytes = [&](std::span<const std::byte> bytes) {
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, &bytes[at], std::min(sizeof word, bytes.size() - at));
+      add(word);
+    }
+  };
+  for (const core::RangeState& state : states) {
+    add_bytes(state.value.bytes());
+    add_bytes(state.slots.bytes());
+  }
+  for (const Numbers& numbers : {counters_of(states), ledger_of(states)})
+    std::ranges::for_each(numbers, add);
+  return hash;
 }
 
 Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,

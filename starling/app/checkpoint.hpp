@@ -26,6 +26,9 @@ using Agreement = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] Agreement agreement_of(const Running& job, const DataRequest& request,
                                      const AnyData& train);
 
+/// Of all that a job goes on from; 0 where that is nothing.
+[[nodiscard]] std::uint64_t fingerprint(const std::vector<core::RangeState>& states);
+
 [[nodiscard]] Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
                                             const AnyModel& model, const Running& job,
                                             const Agreement& agreement,

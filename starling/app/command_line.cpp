@@ -307,9 +307,9 @@ class CommandLine {
     const CLI::App& chosen = *program_.get_subcommands()[0];
     for (const Command* command : std::initializer_list<const Command*>{
              &train_.command(), &node_.command(), &submit_.command(), &status_.command(),
-             &stop_.command(), &sim_.command(), &twin_.command(), &repro_.command(),
-             &chaos_.command(), &evaluate_.command(), &predict_.command(), &inspect_.command(),
-             &barriers_, &models_})
+             &stop_.command(), &logs_.command(), &leave_.command(), &launch_.command(),
+             &sim_.command(), &twin_.command(), &repro_.command(), &chaos_.command(),
+             &evaluate_.command(), &predict_.command(), &inspect_.command(), &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
@@ -323,6 +323,9 @@ class CommandLine {
     }
     if (name == "status") return run_plain(status_, status_command);
     if (name == "stop") return run_plain(stop_, stop_command);
+    if (name == "logs") return run_plain(logs_, logs_command);
+    if (name == "leave") return run_plain(leave_, leave_command);
+    if (name == "launch") return run_plain(launch_, launch_command);
     if (name == "repro") return repro_.run();
     if (name == "chaos") return chaos_.run();
     if (name == "keys") return keys_.run();
@@ -369,6 +372,11 @@ class CommandLine {
   FlagArguments stop_{program_, "stop", "end a job at the end of its workers' steps", stop_keys()};
   FlagArguments status_{program_, "status", "show the nodes and the jobs of a cluster",
                         status_keys()};
+  FlagArguments logs_{program_, "logs", "show what the nodes of a cluster have said", logs_keys()};
+  FlagArguments leave_{program_, "leave", "have a node hand over and leave its cluster",
+                       leave_keys()};
+  FlagArguments launch_{program_, "launch", "start nodes on other machines over ssh",
+                        launch_keys()};
   JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",
                     sim_keys(), read_sim_file, sim_footer(contents_)};
   JobArguments twin_{program_,    "twin",        "run a job and its simulation, and compare",

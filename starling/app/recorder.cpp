@@ -18,6 +18,11 @@ bool is_finite(const Weights& weights) {
       weights);
 }
 
+/// True of values alone, which nobody can go on from.
+bool is_bare(const std::vector<core::RangeState>& states) {
+  return std::ranges::any_of(states, [](const auto& state) { return state.ledger.empty(); });
+}
+
 /// True where no update was made.
 bool is_fresh(const std::vector<core::RangeState>& states) {
   return std::ranges::all_of(states, [](const auto& state) { return state.updates == 0; });
@@ -39,7 +44,7 @@ void Recorder::on_evaluation(const States& states) {
 }
 
 void Recorder::on_checkpoint(const States& states) {
-  if (ready_.job.checkpoint.empty() || is_fresh(states)) return;
+  if (ready_.job.checkpoint.empty() || is_fresh(states) || is_bare(states)) return;
   if (!live::check_start(ready_.running.options.job, states) || !is_finite(weights_in(states)))
     return;
   const bool written = note(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model,

@@ -44,7 +44,8 @@ class Recorder {
   void on_evaluation(const std::vector<core::RangeState>& states);
 
   /// Replaces the checkpoint, but not by one that nobody can go on from: where no update was made,
-  /// values are not finite, or the ranges of a bulk-synchronous job stand at different rounds.
+  /// values are not finite or stand alone, or the ranges of a bulk-synchronous job stand at
+  /// different rounds.
   void on_checkpoint(const std::vector<core::RangeState>& states);
 
   /// Writes the last good model and the last of the metrics; says how all ended.

@@ -18,6 +18,11 @@ std::string place_of(const Settings& settings, std::string_view key) {
   return at == settings.end() ? std::string{} : at->place;
 }
 
+std::string text_of(const Settings& settings, std::string_view key) {
+  const auto at = std::ranges::find(settings, key, &Setting::key);
+  return at == settings.end() ? std::string{} : at->text;
+}
+
 Settings overridden(Settings file, const Settings& flags) {
   const auto replaces = [](const Setting& flag, const Setting& old) {
     return flag.key == old.key || (chooses_test(flag.key) && chooses_test(old.key));

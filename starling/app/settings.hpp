@@ -23,6 +23,9 @@ using Settings = std::vector<Setting>;
 /// The place of a key, empty where it was not set.
 [[nodiscard]] std::string place_of(const Settings& settings, std::string_view key);
 
+/// The first text of a key, empty where it was not set.
+[[nodiscard]] std::string text_of(const Settings& settings, std::string_view key);
+
 /// `file` overridden by `flags`, key by key. How test data is chosen (test, split, holdout) counts
 /// as one.
 [[nodiscard]] Settings overridden(Settings file, const Settings& flags);

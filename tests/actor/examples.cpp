@@ -140,18 +140,22 @@ std::vector<ControlMessage> example_control_messages() {
   ask(StartJob{1, founding()});
   ask(AskStatus{});
   ask(AskJob{1});
-  ask(ReadRanges{1, 7});
+  ask(ReadRanges{1, 7, true});
   ask(StopJob{1});
   ask(CloseJob{1});
+  ask(RestJob{1, 250});
+  ask(AskLog{17});
+  ask(LeaveCluster{});
   const auto answer = [&](ReplyBody body) { add(Reply{12, std::move(body)}); };
   answer(Refused{"no"});
   answer(Done{});
   answer(JobPrepared{0xfeed, 3});
   answer(NodeStatus{record(MemberState::alive),
                     {record(MemberState::dead)},
-                    {{1, settings, {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8}}, founding()}}});
+                    {{1, settings, {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8, true}}, founding()}}});
   answer(JobFacts{settings, 4, founding()});
   answer(Ranges{{state}, 9});
+  answer(LogLines{4, {"one", "two"}, 6});
   return all;
 }
 

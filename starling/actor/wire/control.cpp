@@ -68,7 +68,7 @@ void serialize(A& archive, AskJob& m) {
 }
 template <class A>
 void serialize(A& archive, ReadRanges& m) {
-  archive(m.job, m.from);
+  archive(m.job, m.from, m.whole);
 }
 template <class A>
 void serialize(A& archive, StopJob& m) {
@@ -77,6 +77,18 @@ void serialize(A& archive, StopJob& m) {
 template <class A>
 void serialize(A& archive, CloseJob& m) {
   archive(m.job);
+}
+template <class A>
+void serialize(A& archive, RestJob& m) {
+  archive(m.job, m.milliseconds);
+}
+template <class A>
+void serialize(A& archive, AskLog& m) {
+  archive(m.from);
+}
+template <class A>
+void serialize(A& archive, LogLines& m) {
+  archive(m.from, m.lines, m.next);
 }
 template <class A>
 void serialize(A& archive, Refused& m) {
@@ -89,7 +101,7 @@ void serialize(A& archive, JobPrepared& m) {
 template <class A>
 void serialize(A& archive, MemberStatus& m) {
   archive(m.member, m.life, m.state, m.why, m.step, m.samples, m.waited_ns, m.loss_sum, m.losses,
-          m.draws, m.passes);
+          m.draws, m.passes, m.rests);
 }
 template <class A>
 void serialize(A& archive, JobStatus& m) {

@@ -44,6 +44,14 @@ struct AskJob {
 struct ReadRanges {
   JobId job = 0;
   core::RangeId from = 0;
+  /// All that a job can go on from, instead of the values alone.
+  bool whole = false;
+};
+/// For so long from now workers begin no update, so that the model can be read as it stands between
+/// two of each; 0: they go on.
+struct RestJob {
+  JobId job = 0;
+  std::uint32_t milliseconds = 0;
 };
 /// Workers end at the end of their step.
 struct StopJob {
@@ -53,8 +61,14 @@ struct StopJob {
 struct CloseJob {
   JobId job = 0;
 };
-using RequestBody =
-    std::variant<SubmitJob, PrepareJob, StartJob, AskStatus, AskJob, ReadRanges, StopJob, CloseJob>;
+/// What you have said to people, from line number `from` on.
+struct AskLog {
+  std::uint64_t from = 0;
+};
+/// Hand over what you own, and go.
+struct LeaveCluster {};
+using RequestBody = std::variant<SubmitJob, PrepareJob, StartJob, AskStatus, AskJob, ReadRanges,
+                                 StopJob, CloseJob, RestJob, AskLog, LeaveCluster>;
 
 // --- replies ------------------------------------------------------------------------------------
 
@@ -80,6 +94,8 @@ struct MemberStatus {
   std::uint64_t losses = 0;
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  /// No update of its worker is under way.
+  bool rests = false;
 };
 struct JobStatus {
   JobId job = 0;
@@ -103,7 +119,14 @@ struct Ranges {
   /// Ask again from here; 0: there are no more.
   core::RangeId next = 0;
 };
-using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges>;
+struct LogLines {
+  /// The number of the first.
+  std::uint64_t from = 0;
+  std::vector<std::string> lines;
+  /// Ask again from here.
+  std::uint64_t next = 0;
+};
+using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges, LogLines>;
 
 /// `number` is the asker's, and comes back with the reply.
 struct Request {

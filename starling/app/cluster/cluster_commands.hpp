@@ -16,6 +16,9 @@ namespace starling::app {
 [[nodiscard]] const std::vector<KeyForm>& submit_keys();
 [[nodiscard]] const std::vector<KeyForm>& status_keys();
 [[nodiscard]] const std::vector<KeyForm>& stop_keys();
+[[nodiscard]] const std::vector<KeyForm>& logs_keys();
+[[nodiscard]] const std::vector<KeyForm>& leave_keys();
+[[nodiscard]] const std::vector<KeyForm>& launch_keys();
 
 /// Runs a node until a signal: then it hands over what it owns, and leaves.
 [[nodiscard]] Result<int> node_command(const Contents& contents, const Settings& settings);
@@ -29,5 +32,14 @@ namespace starling::app {
 
 /// Ends a job at the end of its workers' steps.
 [[nodiscard]] Result<int> stop_command(const Settings& settings);
+
+/// What nodes have said.
+[[nodiscard]] Result<int> logs_command(const Settings& settings);
+
+/// Has a node hand over what it owns, and go; returns when it is gone.
+[[nodiscard]] Result<int> leave_command(const Settings& settings);
+
+/// Starts nodes on other machines over ssh.
+[[nodiscard]] Result<int> launch_command(const Settings& settings);
 
 }  // namespace starling::app

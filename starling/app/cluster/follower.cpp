@@ -18,6 +18,11 @@ constexpr auto give_up_after = 60s;
 /// Ranges are large, and the way may be slow.
 constexpr auto patience_for_ranges = 60s;
 constexpr auto fetch_within = 30s;
+/// Rest is asked for again before it ends.
+constexpr auto rest_for = 5000ms;
+constexpr auto rest_again_after = 1s;
+/// The longest step of any worker that is waited for.
+constexpr auto rest_within = 30s;
 
 bool is_done(const wire::MemberStatus& member) {
   return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::done);
@@ -77,6 +82,7 @@ JobNews Follower::news() {
   std::uint64_t losses = 0;
   double loss_sum = 0;
   bool all_done = configuration_ != nullptr;
+  bool all_rest = all_done;
   for (const auto& [id, member] : members_) {
     using State = actor::MemberReport::State;
     // Who is shut out and finds no way back in does not end the job of the others.
@@ -96,12 +102,15 @@ JobNews Follower::news() {
       const auto known = members_.find(member.id);
       const bool is_known = known != members_.end() && known->second.life == member.life;
       all_done = all_done && is_known && is_done(known->second);
+      all_rest = all_rest && is_known && known->second.rests;
       // Who joins has no step before it knows where to begin.
       if (!is_known || (member.life > 1 && known->second.step == 0)) continue;
       steps.push_back(known->second.step);
       waited += core::Time{known->second.waited_ns};
     }
   if (!steps.empty()) {
+    for (const core::Step step : steps)
+      news.mean_step += static_cast<double>(step) / static_cast<double>(steps.size());
     std::ranges::sort(steps);
     progress.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
     max_lag_ = std::max(max_lag_, steps.back() - steps.front());
@@ -115,6 +124,7 @@ JobNews Follower::news() {
   loss_sum_ = loss_sum;
   progress.loss = loss_;
   news.done = all_done && !steps.empty();
+  news.rests = all_rest && !steps.empty();
   return news;
 }
 
@@ -136,6 +146,71 @@ void Follower::stop() {
 }
 
 Result<std::vector<core::RangeState>> Follower::fetch(std::size_t ranges) {
+  return read(ranges, false);
+}
+
+bool Follower::rest(std::chrono::milliseconds duration) {
+  rested_ = Clock::now();
+  const auto asked = addresses_;
+  return std::ranges::all_of(asked, [&](const std::string& address) {
+    const auto milliseconds = static_cast<std::uint32_t>(duration.count());
+    return client_.ask(address, wire::RestJob{job_, milliseconds}, patience) ? true : false;
+  });
+}
+
+Result<void> Follower::await_rest() {
+  const auto give_up = Clock::now() + rest_within;
+  while (Clock::now() < give_up) {
+    if (Clock::now() > rested_ + rest_again_after && !rest(rest_for))
+      return Error{"not all nodes answer"};
+    const auto now = look();
+    if (!now) return now.error();
+    if (now->rests) return {};
+    std::this_thread::sleep_for(5ms);
+  }
+  return Error{"a worker's step takes longer than " +
+               std::to_string(rest_within / std::chrono::seconds{1}) + " s"};
+}
+
+std::map<core::WorkerId, Follower::Stand> Follower::standing() const {
+  std::map<core::WorkerId, Stand> all;
+  for (const core::Member& member : configuration_->members) {
+    const auto known = members_.find(member.id);
+    if (member.works && known != members_.end())
+      all[member.id] = {member.life, known->second.step, known->second.samples};
+  }
+  return all;
+}
+
+Result<std::vector<core::RangeState>> Follower::fetch_cut(std::size_t ranges,
+                                                          const live::JobOptions& options) {
+  struct GoOn {
+    ~GoOn() { (void)follower.rest(0ms); }
+    Follower& follower;
+  } const go_on{*this};
+  if (!rest(rest_for)) return Error{"not all nodes answer"};
+  if (auto resting = await_rest(); !resting) return std::move(resting).error();
+  const auto before = standing();
+  auto states = read(ranges, true);
+  if (!states) return states;
+  // Who still rests where it did has pushed nothing meanwhile.
+  const auto after = look();
+  if (!after) return after.error();
+  if (!after->rests || standing() != before) return Error{"members came or went"};
+  for (core::RangeState& state : *states) {
+    if (!state.gathered.empty()) return Error{"a round is not complete"};
+    for (const auto& [worker, stand] : before) {
+      const auto& [life, step, samples] = stand;
+      if (worker >= state.ledger.size()) state.ledger.resize(worker + 1);
+      // A range that its last steps did not concern knows of fewer.
+      state.ledger[worker] = {life, step, samples};
+    }
+  }
+  live::make_fresh(*states, options);
+  return states;
+}
+
+Result<std::vector<core::RangeState>> Follower::read(std::size_t ranges, bool whole) {
   std::map<core::RangeId, core::RangeState> found;
   bool again = false;
   // Ranges may be on their way from one owner to another.
@@ -150,7 +225,9 @@ Result<std::vector<core::RangeState>> Follower::fetch(std::size_t ranges) {
       if (silent_.contains(address)) continue;
       core::RangeId from = 0;
       do {
-        auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from},
+        if (whole && Clock::now() > rested_ + rest_again_after && !rest(rest_for))
+          return Error{"not all nodes answer"};
+        auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from, whole},
                                                   patience_for_ranges);
         if (!some) break;
         for (auto& state : some->states) {

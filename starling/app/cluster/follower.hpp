@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "starling/engine/live/cluster_client.hpp"
@@ -15,8 +16,11 @@ namespace starling::app {
 /// How a job stands, as far as its nodes say.
 struct JobNews {
   live::Progress progress;
+  double mean_step = 0;
   /// Everyone who works has made the last step.
   bool done = false;
+  /// Nobody's update is under way.
+  bool rests = false;
   /// Why it cannot go on; empty where it can.
   std::string failure;
 };
@@ -35,13 +39,27 @@ class Follower {
   /// All of `ranges` ranges, by number, each from its primary: others may hold it as it was. An
   /// Error names one that nobody has.
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch(std::size_t ranges);
+  /// The same with all that a job can go on from, as `options` have it: each worker's last step is
+  /// the same in all ranges. Workers rest meanwhile. An Error where they do not come to rest, or
+  /// members come or go; the job runs on, and it may be tried again.
+  [[nodiscard]] Result<std::vector<core::RangeState>> fetch_cut(std::size_t ranges,
+                                                                const live::JobOptions& options);
   /// Nobody needs the job any more.
   void close();
 
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// How a worker stands: in which life, at which step, after how many samples.
+  using Stand = std::tuple<core::Incarnation, core::Step, std::uint64_t>;
+
   void hear(const wire::JobStatus& status);
+  /// True where all nodes have heard it.
+  bool rest(std::chrono::milliseconds duration);
+  [[nodiscard]] Result<void> await_rest();
+  /// Of those that work.
+  [[nodiscard]] std::map<core::WorkerId, Stand> standing() const;
+  [[nodiscard]] Result<std::vector<core::RangeState>> read(std::size_t ranges, bool whole);
   [[nodiscard]] JobNews news();
   [[nodiscard]] bool is_member(const wire::MemberStatus& member) const;
   /// Where range `range` is to be had, as far as is known.
@@ -57,6 +75,7 @@ class Follower {
   std::map<wire::NodeId, std::string> nodes_;
   core::ConfigurationPtr configuration_;
   std::map<core::WorkerId, wire::MemberStatus> members_;
+  Clock::time_point rested_{};
   core::Step max_lag_ = 0;
   std::uint64_t losses_ = 0;
   double loss_sum_ = 0;

@@ -110,7 +110,7 @@ Result<int> node_command(const Contents& contents, const Settings& settings) {
   if (!node) return std::move(node).error();
   if (options->log)
     options->log("node " + options->name + " at " + wire::place_of((*node)->address()));
-  while (!is_interrupted()) std::this_thread::sleep_for(50ms);
+  while (!is_interrupted() && !(*node)->is_asked_to_leave()) std::this_thread::sleep_for(50ms);
   (*node)->leave(30s);
   return done;
 }

@@ -4,24 +4,25 @@
 #include <array>
 #include <string_view>
 
+#include "starling/app/checkpoint.hpp"
 #include "starling/app/keys.hpp"
 #include "starling/app/prepare.hpp"
 
 namespace starling::app {
 namespace {
 
-/// Keys of whoever submits a job: nodes write no files and show nothing.
-constexpr std::array<std::string_view, 4> own_keys{"save", "metrics", "json", "quiet"};
-/// What a job on several nodes does not do yet.
-constexpr std::array<std::string_view, 4> missing_keys{"checkpoint", "checkpoint-every", "resume",
-                                                       "until"};
+/// Keys of whoever submits a job: nodes write no files, show nothing and evaluate nothing.
+constexpr std::array<std::string_view, 8> own_keys{
+    "save", "metrics", "json", "quiet", "checkpoint", "checkpoint-every", "until", "eval-every"};
 
-bool is_one_of(std::string_view key, auto keys) { return std::ranges::count(keys, key) > 0; }
+bool is_own(std::string_view key) { return std::ranges::count(own_keys, key) > 0; }
 
 class TrainingPlan final : public live::JobPlan {
  public:
   explicit TrainingPlan(Prepared ready)
-      : ready_(std::move(ready)), fingerprint_(app::fingerprint(ready_.data.train)) {}
+      : ready_(std::move(ready)),
+        fingerprint_(app::fingerprint(ready_.data.train) ^
+                     app::fingerprint(ready_.running.options.resume)) {}
 
   [[nodiscard]] const live::JobOptions& options() const override {
     return ready_.running.options.job;
@@ -45,15 +46,8 @@ class TrainingPlan final : public live::JobPlan {
 wire::JobSettings to_wire(const Settings& settings) {
   wire::JobSettings all;
   for (const Setting& setting : settings)
-    if (!is_one_of(setting.key, own_keys)) all.emplace_back(setting.key, setting.text);
+    if (!is_own(setting.key)) all.emplace_back(setting.key, setting.text);
   return all;
-}
-
-Result<void> check_submission(const Settings& settings) {
-  for (const Setting& setting : settings)
-    if (is_one_of(setting.key, missing_keys))
-      return Error{setting.place + ": is not there yet for jobs on several nodes; valid: train"};
-  return {};
 }
 
 live::PlanMaker plan_maker(const Contents& contents) {
@@ -61,7 +55,7 @@ live::PlanMaker plan_maker(const Contents& contents) {
              const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
     Settings settings;
     for (const auto& [key, text] : told) {
-      if (is_one_of(key, own_keys) || is_one_of(key, missing_keys) || find_key(key) == nullptr)
+      if (is_own(key) || find_key(key) == nullptr)
         return Error{"'" + key + "': is nothing that a node can be told of a job"};
       settings.push_back({key, text, "--" + key});
     }

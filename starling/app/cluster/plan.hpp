@@ -10,9 +10,6 @@ namespace starling::app {
 /// What nodes are told of a job: all but what concerns who submits it (files, display).
 [[nodiscard]] wire::JobSettings to_wire(const Settings& settings);
 
-/// Refuses what a job on several nodes cannot have, with its place.
-[[nodiscard]] Result<void> check_submission(const Settings& settings);
-
 /// Reads the data and makes the model. `contents` outlives what is made.
 [[nodiscard]] live::PlanMaker plan_maker(const Contents& contents);
 

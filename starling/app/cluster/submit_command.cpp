@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "starling/app/cluster/access.hpp"
 #include "starling/app/cluster/cluster_commands.hpp"
@@ -21,62 +23,155 @@ using namespace std::chrono_literals;
 
 constexpr auto look_every = 200ms;
 
+using States = std::vector<core::RangeState>;
+
 wire::JobId draw_job() {
   std::random_device device;
   return ((std::uint64_t{device()} << 32U) | device()) | 1U;
 }
 
-/// The job runs: follows it to its end.
-live::Outcome follow(Follower& follower, Recorder& recorder, const Prepared& ready) {
-  live::Outcome outcome;
-  const auto& job = ready.running.options.job;
-  bool stopping = false;
-  while (true) {
-    auto news = follower.look();
-    if (!news || !news->failure.empty()) {
-      outcome.end = live::Outcome::End::failed;
-      outcome.error = news ? news->failure : news.error().message;
-      return outcome;
-    }
-    outcome.last = news->progress;
-    const bool wanted = recorder.on_progress(news->progress);
-    const bool time_is_up = job.time && news->progress.elapsed >= *job.time;
-    if (!stopping && (!wanted || time_is_up)) {
-      stopping = true;
-      outcome.end = wanted ? live::Outcome::End::reached : live::Outcome::End::stopped;
-    }
-    // Again and again: members join that have not heard it.
-    if (stopping && !news->done) follower.stop();
-    if (news->done) return outcome;
-    std::this_thread::sleep_for(look_every);
-  }
-}
+/// Comes whenever the workers have made so many more steps on average; never where `every` is 0.
+class Milestone {
+ public:
+  explicit Milestone(core::Step every) : every_(static_cast<double>(every)), next_(every_) {}
+  [[nodiscard]] bool is_due(double step) const { return every_ > 0 && step >= next_; }
+  void pass(double step) { next_ = step + every_; }
 
-/// The model at the job's end, and its figures. False where nodes have it still, as far as is
-/// known.
-bool fetch(Follower& follower, live::Outcome& outcome, const Prepared& ready) {
-  auto model = follower.fetch(ready.model->layout(ready.running.options.job).ranges.size());
-  if (!model) {
-    const bool has_failed = outcome.end == live::Outcome::End::failed;
-    outcome.end = live::Outcome::End::failed;
-    if (!has_failed) outcome.error = model.error().message;
-    return has_failed;
+ private:
+  double every_;
+  double next_;
+};
+
+/// A job that runs, followed to its end from outside.
+class Watch {
+ public:
+  Watch(Follower& follower, Recorder& recorder, const Prepared& ready)
+      : follower_(follower),
+        recorder_(recorder),
+        ready_(ready),
+        ranges_(ready.model->layout(job().job).ranges.size()),
+        evaluation_(ready.test() != nullptr ? job().job.evaluate_every : 0),
+        checkpoint_(job().job.checkpoint_every) {}
+
+  /// True where the model is here, or nodes have it no more.
+  [[nodiscard]] bool run() {
+    follow();
+    return fetch();
   }
-  outcome.model = *std::move(model);
-  const Weights weights = ready.model->collect(ready.running.options.job, outcome.model);
-  outcome.last.train = ready.model->evaluate(weights, ready.data.train);
-  if (ready.test() != nullptr) outcome.last.test = ready.model->evaluate(weights, *ready.test());
-  outcome.last.evaluations = 1;
-  return true;
-}
+  [[nodiscard]] const live::Outcome& outcome() const { return outcome_; }
+
+ private:
+  [[nodiscard]] const live::TrainOptions& job() const { return ready_.running.options; }
+
+  void follow() {
+    while (true) {
+      auto news = follower_.look();
+      if (!news || !news->failure.empty()) {
+        outcome_.end = live::Outcome::End::failed;
+        outcome_.error = news ? news->failure : news.error().message;
+        return;
+      }
+      take(std::move(news->progress));
+      const bool wanted = recorder_.on_progress(outcome_.last);
+      const auto& time = job().job.time;
+      if (!wanted) stop(live::Outcome::End::stopped);
+      if (time && outcome_.last.elapsed >= *time) stop(live::Outcome::End::reached);
+      if (news->done) return;
+      // Again and again: members join that have not heard it.
+      if (stopping_) follower_.stop();
+      if (!stopping_ && evaluation_.is_due(news->mean_step)) evaluate(news->mean_step);
+      if (!stopping_ && checkpoint_.is_due(news->mean_step)) save(news->mean_step);
+      std::this_thread::sleep_for(look_every);
+    }
+  }
+
+  void take(live::Progress progress) {
+    live::Progress& last = outcome_.last;
+    progress.test = std::move(last.test);
+    progress.evaluated_at = last.evaluated_at;
+    progress.evaluations = last.evaluations;
+    progress.updates += ready_.running.updates_before;
+    last = std::move(progress);
+  }
+
+  void stop(live::Outcome::End why) {
+    if (!stopping_) outcome_.end = why;
+    stopping_ = true;
+  }
+
+  /// Of the model as it is on its way; where nodes come and go, next time.
+  void evaluate(double step) {
+    evaluation_.pass(step);
+    auto model = job().job.until ? states() : follower_.fetch(ranges_);
+    if (!model) return;
+    outcome_.last.test = ready_.model->evaluate(weights_of(*model), *ready_.test());
+    outcome_.last.evaluated_at = step;
+    ++outcome_.last.evaluations;
+    recorder_.on_evaluation(*model);
+    if (!job().job.until || !live::reached(*job().job.until, outcome_.last.test)) return;
+    reached_ = *std::move(model);
+    stop(live::Outcome::End::reached);
+  }
+
+  void save(double step) {
+    auto states = follower_.fetch_cut(ranges_, job().job);
+    if (states) {
+      checkpoint_.pass(step);
+      return recorder_.on_checkpoint(*states);
+    }
+    if (std::exchange(complaint_, states.error().message) != complaint_)
+      complain("no checkpoint at step " + std::to_string(std::llround(step)) + ": " + complaint_ +
+               "; it is tried again");
+  }
+
+  /// What a job can go on from where that is to be saved and can be had, else the values alone.
+  [[nodiscard]] Result<States> states() {
+    if (ready_.job.checkpoint.empty()) return follower_.fetch(ranges_);
+    auto cut = follower_.fetch_cut(ranges_, job().job);
+    return cut ? std::move(cut) : follower_.fetch(ranges_);
+  }
+
+  bool fetch() {
+    auto model = reached_.empty() ? states() : Result<States>{std::move(reached_)};
+    if (!model) {
+      const bool has_failed = outcome_.end == live::Outcome::End::failed;
+      outcome_.end = live::Outcome::End::failed;
+      if (!has_failed) outcome_.error = model.error().message;
+      return has_failed;
+    }
+    outcome_.model = *std::move(model);
+    const Weights weights = weights_of(outcome_.model);
+    outcome_.last.train = ready_.model->evaluate(weights, ready_.data.train);
+    if (ready_.test() != nullptr)
+      outcome_.last.test = ready_.model->evaluate(weights, *ready_.test());
+    ++outcome_.last.evaluations;
+    return true;
+  }
+
+  [[nodiscard]] Weights weights_of(const States& states) const {
+    return ready_.model->collect(job().job, states);
+  }
+
+  Follower& follower_;
+  Recorder& recorder_;
+  const Prepared& ready_;
+  const std::size_t ranges_;
+  Milestone evaluation_;
+  Milestone checkpoint_;
+  bool stopping_ = false;
+  /// The last that kept a checkpoint from being written.
+  std::string complaint_;
+  /// The model that reached the target.
+  States reached_;
+  live::Outcome outcome_;
+};
 
 }  // namespace
 
 const std::vector<KeyForm>& submit_keys() {
   static const std::vector<KeyForm> all = [] {
     std::vector<KeyForm> keys = access_keys("Where");
-    for (const Key& key : job_keys())
-      if (check_submission({{key.name, "", ""}})) keys.push_back(key);
+    keys.insert(keys.end(), job_keys().begin(), job_keys().end());
     return keys;
   }();
   return all;
@@ -89,7 +184,6 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
     const auto access = access_keys("");
     return std::ranges::count(access, setting.key, &KeyForm::name) > 0;
   });
-  if (auto valid = check_submission(job); !valid) return std::move(valid).error();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   auto ready = prepare(contents, job, job_file);
@@ -106,13 +200,13 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   }
   Recorder recorder{*ready, *std::move(metrics)};
   Follower follower{*access->client, access->door, id};
-  live::Outcome outcome = follow(follower, recorder, *ready);
-  if (fetch(follower, outcome, *ready))
+  Watch watch{follower, recorder, *ready};
+  if (watch.run())
     follower.close();
   else
     complain("job " + std::to_string(id) + " stays on its nodes; `" + program_name() +
              " stop --drop` ends it");
-  return report(recorder.end(outcome), ready->job);
+  return report(recorder.end(watch.outcome()), ready->job);
 }
 
 }  // namespace starling::app

@@ -135,26 +135,30 @@ class ClusterJob {
       status.here.push_back({report.member, report.life, static_cast<std::uint8_t>(report.state),
                              report.why, report.worker.step, report.worker.samples,
                              report.worker.waited.count(), report.worker.loss_sum,
-                             report.worker.losses, report.worker.draws, report.worker.passes});
+                             report.worker.losses, report.worker.draws, report.worker.passes,
+                             report.rests});
     return status;
   }
 
-  /// Ranges that members here are primary of, from number `from` on, up to some MiB.
-  [[nodiscard]] wire::Ranges read(core::RangeId from) {
+  /// Ranges that members here are primary of, from number `from` on, up to some MiB; with
+  /// all that a job can go on from where they are wanted `whole`, else the values alone.
+  [[nodiscard]] wire::Ranges read(core::RangeId from, bool whole) {
     constexpr std::size_t bytes_max = std::size_t{4} << 20U;
     wire::Ranges reply;
     std::size_t bytes = 0;
-    auto all = site_->ranges();
+    auto all = site_->ranges({from, bytes_max});
     std::ranges::sort(all, {}, &core::RangeState::range);
     for (auto& state : all) {
-      if (state.range < from) continue;
-      if (bytes >= bytes_max) {
-        reply.next = state.range;
-        break;
+      if (!whole) {
+        state.slots = {};
+        state.ledger.clear();
+        state.gathered.clear();
       }
-      state.slots = {};
-      bytes += state.value.bytes().size();
+      bytes += state.value.bytes().size() + state.slots.bytes().size();
       reply.states.push_back(std::move(state));
+      if (bytes < bytes_max) continue;
+      reply.next = reply.states.back().range + 1;
+      break;
     }
     return reply;
   }

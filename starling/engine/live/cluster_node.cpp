@@ -12,8 +12,10 @@
 #include "starling/engine/core/membership.hpp"
 #include "starling/engine/live/cluster_job.hpp"
 #include "starling/engine/live/event_loop.hpp"
+#include "starling/engine/live/log_book.hpp"
 #include "starling/engine/live/plans.hpp"
 #include "starling/engine/live/requests.hpp"
+#include "starling/engine/live/submissions.hpp"
 
 namespace starling::live {
 namespace {
@@ -28,10 +30,10 @@ constexpr auto tell_after = 1s;
 /// A death is believed when it has not been taken back for this long.
 constexpr auto believe_after = 400ms;
 constexpr auto look_for_jobs_every = 1s;
+/// Whoever asks for rest may be gone before it says that workers are to go on.
+constexpr std::chrono::milliseconds rest_max = 10s;
 /// Of control messages that have come and wait for their turn.
 constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
-/// Reading data may take long.
-constexpr auto prepare_within = 5min;
 
 std::uint64_t draw_id() {
   std::random_device device;
@@ -90,6 +92,7 @@ class ClusterNode::Running {
 
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] NodeId id() const { return id_; }
+  [[nodiscard]] bool is_asked_to_leave() const { return is_asked_to_leave_; }
 
   /// Any thread.
   wire::NodeStatus status() {
@@ -116,24 +119,8 @@ class ClusterNode::Running {
 
  private:
   using JobPtr = std::shared_ptr<ClusterJob>;
-  /// Whom to answer, and under which number.
-  struct Asker {
-    std::string address;
-    std::uint64_t number = 0;
-    bool operator==(const Asker&) const = default;
-  };
-  struct Submission {
-    std::vector<Asker> askers;
-    std::vector<NodeId> nodes;
-    std::vector<std::string> addresses;
-    std::size_t missing = 0;
-    std::optional<wire::ReplyBody> outcome;
-    std::vector<wire::JobPrepared> prepared;
-  };
 
-  void log(const std::string& line) const {
-    if (options_.log) options_.log(line);
-  }
+  void log(const std::string& line) { log_book_.say(line); }
 
   // --- what comes ---
 
@@ -441,7 +428,14 @@ class ClusterNode::Running {
   void answer(const Asker& asker, const wire::ReadRanges& request) {
     const JobPtr job = find(request.job);
     if (!job) return reply(asker, unknown(request.job));
-    reply(asker, job->read(request.from));
+    reply(asker, job->read(request.from, request.whole));
+  }
+
+  void answer(const Asker& asker, const wire::RestJob& request) {
+    const JobPtr job = find(request.job);
+    if (!job) return reply(asker, unknown(request.job));
+    job->site().rest(std::min(std::chrono::milliseconds{request.milliseconds}, rest_max));
+    reply(asker, wire::Done{});
   }
 
   void answer(const Asker& asker, const wire::StopJob& request) {
@@ -467,70 +461,20 @@ class ClusterNode::Running {
   }
 
   void answer(const Asker& asker, const wire::SubmitJob& request) {
-    auto& submission = submissions_[request.job];
-    if (submission.outcome) return reply(asker, *submission.outcome);
-    if (std::ranges::find(submission.askers, asker) == submission.askers.end())
-      submission.askers.push_back(asker);
-    if (!submission.nodes.empty()) return;  // under way
-    for (const auto& node : live_nodes()) {
-      submission.nodes.push_back(node.id);
-      submission.addresses.push_back(node.address);
-    }
-    submission.missing = submission.nodes.size();
-    submission.prepared.resize(submission.nodes.size());
-    log("job " + std::to_string(request.job) + ": submitted; " +
-        std::to_string(submission.nodes.size()) + " nodes");
-    for (std::size_t i = 0; i < submission.nodes.size(); ++i)
-      ask(submission.addresses[i], wire::PrepareJob{request.job, request.settings}, prepare_within,
-          [this, id = request.job, i](auto heard) { on_prepared(id, i, std::move(heard)); });
+    const auto nodes = live_nodes();
+    if (submissions_.submit(asker, request, nodes))
+      log("job " + std::to_string(request.job) + ": submitted; " + std::to_string(nodes.size()) +
+          " nodes");
   }
 
-  void on_prepared(JobId id, std::size_t i, Result<wire::ReplyBody> heard) {
-    auto& submission = submissions_[id];
-    if (submission.outcome) return;
-    const std::string place = "node at " + wire::place_of(submission.addresses[i]) + ": ";
-    if (!heard) return conclude(id, wire::Refused{place + heard.error().message});
-    if (const auto* refused = std::get_if<wire::Refused>(&*heard))
-      return conclude(id, wire::Refused{place + refused->why});
-    const auto* answer = std::get_if<wire::JobPrepared>(&*heard);
-    if (answer == nullptr) return conclude(id, wire::Refused{place + "answered another question"});
-    submission.prepared[i] = *answer;
-    if (--submission.missing > 0) return;
-    for (const auto& prepared : submission.prepared)
-      if (prepared.fingerprint != submission.prepared.front().fingerprint)
-        return conclude(id, wire::Refused{"the nodes' data differ: each must read the same"});
-    start(id);
+  void answer(const Asker& asker, const wire::AskLog& request) {
+    reply(asker, log_book_.read(request.from));
   }
 
-  void start(JobId id) {
-    auto& submission = submissions_[id];
-    const auto plan = plans_.find(id);
-    if (!plan) return conclude(id, wire::Refused{"the job was closed meanwhile"});
-    const JobOptions& job = plan->options();
-    const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
-        founders(job.mode, job.workers, owner_count(job), submission.nodes),
-        submission.prepared.front().ranges, SiteOptions{}.copies));
-    submission.missing = submission.nodes.size();
-    for (const std::string& address : submission.addresses)
-      ask(address, wire::StartJob{id, first}, 30s, [this, id](auto heard) {
-        auto& begun = submissions_[id];
-        if (begun.outcome) return;
-        // Who does not answer is dead, and the others go on without it.
-        if (const auto* refused = heard ? std::get_if<wire::Refused>(&*heard) : nullptr)
-          return conclude(id, *refused);
-        if (--begun.missing == 0) conclude(id, wire::Done{});
-      });
-  }
-
-  void conclude(JobId id, wire::ReplyBody outcome) {
-    auto& submission = submissions_[id];
-    submission.outcome = std::move(outcome);
-    for (const Asker& asker : submission.askers) reply(asker, *submission.outcome);
-    submission.askers.clear();
-    // Nobody needs what was read for it.
-    if (std::holds_alternative<wire::Refused>(*submission.outcome))
-      for (const std::string& address : submission.addresses)
-        ask(address, wire::CloseJob{id}, 10s, [](const auto&) {});
+  void answer(const Asker& asker, const wire::LeaveCluster&) {
+    if (!is_asked_to_leave_.exchange(true))
+      log("asked to leave by " + wire::place_of(asker.address));
+    reply(asker, wire::Done{});
   }
 
   const ClusterOptions options_;
@@ -541,12 +485,20 @@ class ClusterNode::Running {
   std::unique_ptr<core::Membership> membership_;
   bool leaving_ = false;
   std::atomic<bool> has_left_ = false;
+  std::atomic<bool> is_asked_to_leave_ = false;
+  LogBook log_book_{options_.log};
 
   Requests requests_{loop_, draw_id(), [this](const std::string& address, wire::Request request) {
                        say(address, std::move(request), wire::Lane::control);
                      }};
-  std::map<JobId, Submission> submissions_;
   Plans plans_{loop_, options_.make_plan};
+  Submissions submissions_{
+      plans_,
+      [this](const std::string& address, wire::RequestBody body, std::chrono::milliseconds within,
+             Requests::OnReply on_reply) {
+        ask(address, std::move(body), within, std::move(on_reply));
+      },
+      [this](const Asker& asker, wire::ReplyBody body) { reply(asker, std::move(body)); }};
   std::map<JobId, wire::JobSettings> settings_;
   /// When each node that is dead was called so.
   std::map<NodeId, core::Time> died_;
@@ -582,6 +534,7 @@ ClusterNode::~ClusterNode() = default;
 const std::string& ClusterNode::address() const { return running_->address(); }
 NodeId ClusterNode::id() const { return running_->id(); }
 wire::NodeStatus ClusterNode::status() { return running_->status(); }
+bool ClusterNode::is_asked_to_leave() const { return running_->is_asked_to_leave(); }
 void ClusterNode::leave(std::chrono::milliseconds within) { running_->leave(within); }
 
 }  // namespace starling::live

@@ -59,6 +59,8 @@ class ClusterNode {
   [[nodiscard]] const std::string& address() const;
   [[nodiscard]] wire::NodeId id() const;
   [[nodiscard]] wire::NodeStatus status();
+  /// Someone who may has said so; whoever runs the node calls leave() then.
+  [[nodiscard]] bool is_asked_to_leave() const;
 
   /// Hands over what its members own, says goodbye, and returns; after `within` at the latest.
   void leave(std::chrono::milliseconds within);

@@ -273,6 +273,23 @@ Result<void> check_start(const JobOptions& options, const std::vector<core::Rang
   return {};
 }
 
+bool reached(const Target& target, const models::Metrics& metrics) {
+  const auto metric = std::ranges::find(metrics, target.metric, &models::Metric::name);
+  if (metric == metrics.end()) return false;
+  return target.at_least ? metric->value >= target.value : metric->value <= target.value;
+}
+
+void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options) {
+  for (core::RangeState& state : states) {
+    state.ledger.resize(options.workers);
+    state.awaited.reset();
+    for (core::LedgerEntry& entry : state.ledger) {
+      entry.incarnation = 0;
+      if (barrier::is_bulk_synchronous(options.barrier)) entry.step = state.round;
+    }
+  }
+}
+
 std::vector<core::LedgerEntry> first_entries(const std::vector<core::RangeState>& start,
                                              std::size_t workers) {
   std::vector<core::LedgerEntry> first(workers);

@@ -69,6 +69,9 @@ struct Target {
   bool at_least = true;
 };
 
+/// False where the figure is not among `metrics`.
+[[nodiscard]] bool reached(const Target& target, const models::Metrics& metrics);
+
 /// Called with the state of every range and the number of updates in it.
 using SaveState = std::function<void(const std::vector<core::RangeState>&)>;
 
@@ -155,6 +158,11 @@ struct Outcome {
 /// Refuses states that a job of these options cannot go on from; the message begins with a verb.
 [[nodiscard]] Result<void> check_start(const JobOptions& options,
                                        const std::vector<core::RangeState>& start);
+
+/// Makes them those of a job that starts: its `options.workers` first workers go on in new lives,
+/// all of them from the round that is complete where rounds are gathered. What others did is in the
+/// values.
+void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options);
 
 /// Where each worker goes on from: the step whose update every range holds.
 [[nodiscard]] std::vector<core::LedgerEntry> first_entries(

@@ -56,8 +56,12 @@ class MemberHost : public actor::MemberActor::base {
         [this](const actor::KeyTick& tick) {
           run([&](Core& node, const Context& context) { node.on_timer(context, tick.key); });
         },
-        [this](actor::tick_atom) { accept_due(); },
+        [this](actor::tick_atom) {
+          accept_due();
+          wake();
+        },
         [this](const actor::Verdict& verdict) { on_verdict(verdict); },
+        [this](const actor::Rest& rest) { on_rest(rest); },
         [this](actor::leave_atom) {
           run([](Core& node, const Context& context) { node.leave(context); });
         },
@@ -67,10 +71,11 @@ class MemberHost : public actor::MemberActor::base {
         [this](actor::hurry_atom) {
           desk_.hurry();
           accept_due();
+          on_rest({});
         },
         [this](actor::report_atom) { return report(); },
         [this](actor::step_atom) { return node_.configuration(); },
-        [this](actor::read_atom) { return primaries(); },
+        [this](const actor::ReadRanges& wanted) { return primaries(wanted); },
         [this](actor::quit_atom) { quit(); },
     };
   }
@@ -92,7 +97,13 @@ class MemberHost : public actor::MemberActor::base {
   void carry_out(core::Dispatch& dispatch) { send_(std::move(dispatch.envelope)); }
   void carry_out(const core::NodeTimer& timer) { tick_at(timer.at, actor::KeyTick{timer.key}); }
   void carry_out(const core::Plan& plan) { desk_.plan(self(), plan.step); }
-  void carry_out(core::Compute& compute) { desk_.compute(self(), compute); }
+  /// All that the worker pushed before is held by every owner.
+  void carry_out(core::Compute& compute) {
+    if (scene_->now() < rests_until_)
+      resting_ = std::move(compute);
+    else
+      desk_.compute(self(), compute);
+  }
   void carry_out(const core::Done&) {}
   void carry_out(const core::Fail& failure) { end_with(failure.why); }
   void carry_out(const core::Excluded&) {}
@@ -110,6 +121,20 @@ class MemberHost : public actor::MemberActor::base {
       node.on_update(context, computed->step, computed->update);
     });
     return true;
+  }
+
+  void on_rest(const actor::Rest& rest) {
+    rests_until_ = scene_->now() + rest.duration;
+    if (rest.duration > core::Time{0})
+      tick_at(rests_until_, actor::tick_atom_v);
+    else
+      wake();
+  }
+
+  void wake() {
+    if (!resting_ || scene_->now() < rests_until_) return;
+    core::Compute compute = *std::exchange(resting_, std::nullopt);
+    desk_.compute(self(), compute);
   }
 
   void on_failed(const actor::ComputeFailed& failure) {
@@ -152,6 +177,7 @@ class MemberHost : public actor::MemberActor::base {
       all.state = State::joining;
     else
       all.state = worker == nullptr || worker->done() ? State::done : State::running;
+    all.rests = worker == nullptr || worker->done() || worker->waiting() || resting_;
     if (worker == nullptr) return all;
     const auto counts = worker->gate_counts();
     all.worker = {.worker = all.member,
@@ -165,13 +191,18 @@ class MemberHost : public actor::MemberActor::base {
     return all;
   }
 
-  std::vector<core::RangeState> primaries() {
+  std::vector<core::RangeState> primaries(const actor::ReadRanges& wanted) {
     std::vector<core::RangeState> states;
+    std::size_t bytes = 0;
     auto* replica = node_.replica();
     // Before it is taken in it has none; what it held when it was shut out is of the past.
     if (replica != nullptr && node_.state() == Core::State::member)
-      for (core::RangeId range = 0; range < node_.configuration()->ranges.size(); ++range)
-        if (replica->is_primary(range)) states.push_back(replica->shard().hand_over(range));
+      for (core::RangeId range = wanted.from;
+           range < node_.configuration()->ranges.size() && bytes < wanted.bytes_max; ++range)
+        if (replica->is_primary(range)) {
+          states.push_back(replica->shard().hand_over(range));
+          bytes += states.back().value.bytes().size();
+        }
     return states;
   }
 
@@ -180,6 +211,9 @@ class MemberHost : public actor::MemberActor::base {
   Random random_;
   WorkerDesk<actor::MemberActor> desk_;
   Core node_;
+  core::Time rests_until_{};
+  /// What it computes when it has rested.
+  std::optional<core::Compute> resting_;
   std::string failure_;
 };
 

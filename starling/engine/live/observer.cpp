@@ -287,14 +287,10 @@ void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
 }
 
 void ObserverHost::check_target() {
-  if (!options_.until || phase_ != Phase::running) return;
-  const Target& target = *options_.until;
-  for (const auto& [name, value] : figures_.test) {
-    if (name != target.metric) continue;
-    if (target.at_least ? value < target.value : value > target.value) continue;
-    reached_ = evaluated_;
-    stop(Outcome::End::reached);
-  }
+  if (!options_.until || phase_ != Phase::running || !reached(*options_.until, figures_.test))
+    return;
+  reached_ = evaluated_;
+  stop(Outcome::End::reached);
 }
 
 void ObserverHost::show() {

@@ -16,6 +16,13 @@
 
 namespace starling::live {
 
+/// Whom to answer, and under which number.
+struct Asker {
+  std::string address;
+  std::uint64_t number = 0;
+  bool operator==(const Asker&) const = default;
+};
+
 /// On the loop's thread alone.
 class Requests {
  public:

@@ -13,6 +13,15 @@ namespace {
 
 using actor::MemberActor;
 
+/// The life that founders have.
+constexpr core::Incarnation founding_life = 1;
+
+std::vector<core::RangeState> of_founders(std::vector<core::RangeState> start) {
+  for (core::RangeState& state : start)
+    for (core::LedgerEntry& entry : state.ledger) entry.incarnation = founding_life;
+  return start;
+}
+
 template <class T>
 class JobSiteOf final : public JobSite {
  public:
@@ -20,7 +29,9 @@ class JobSiteOf final : public JobSite {
       : assignment_(std::move(assignment)),
         options_(std::move(options)),
         layout_(std::shared_ptr<const core::Layout>{assignment_.task, &assignment_.task->layout()}),
-        start_(std::make_shared<const std::vector<core::RangeState>>(std::move(assignment_.start))),
+        first_(first_entries(assignment_.start, assignment_.job.workers)),
+        start_(std::make_shared<const std::vector<core::RangeState>>(
+            of_founders(std::move(assignment_.start)))),
         config_(options_.control_threads > 0
                     ? options_.control_threads
                     : std::max(1U, std::thread::hardware_concurrency() / 2)),
@@ -74,6 +85,9 @@ class JobSiteOf final : public JobSite {
       actor::post(member, core::Stop{});
     });
   }
+  void rest(core::Time duration) override {
+    for_everyone([&](const MemberActor& member) { actor::post(member, actor::Rest{duration}); });
+  }
   void leave() override {
     for_everyone([](const MemberActor& member) {
       actor::post(member, actor::hurry_atom_v);
@@ -85,9 +99,9 @@ class JobSiteOf final : public JobSite {
     return ask<actor::MemberReport>(actor::report_atom_v);
   }
 
-  std::vector<core::RangeState> ranges() override {
+  std::vector<core::RangeState> ranges(const actor::ReadRanges& wanted) override {
     std::vector<core::RangeState> all;
-    for (auto& some : ask<std::vector<core::RangeState>>(actor::read_atom_v))
+    for (auto& some : ask<std::vector<core::RangeState>>(wanted))
       std::ranges::move(some, std::back_inserter(all));
     return all;
   }
@@ -107,6 +121,10 @@ class JobSiteOf final : public JobSite {
     node.self = self;
     node.mode = job.mode;
     node.coordinator = options_.coordinator;
+    if (first && self.id < first_.size()) {
+      node.worker.first = first_[self.id].step;
+      node.worker.samples = first_[self.id].samples;
+    }
     node.worker.last = job.steps;
     node.worker.plans = assignment_.task->plans();
     node.worker.barrier = job.barrier;
@@ -154,8 +172,8 @@ class JobSiteOf final : public JobSite {
     for (const MemberActor& member : everyone) f(member);
   }
 
-  template <class Answer, class Atom>
-  std::vector<Answer> ask(Atom question) {
+  template <class Answer, class Question>
+  std::vector<Answer> ask(const Question& question) {
     std::vector<Answer> answers;
     caf::scoped_actor self{system_};
     for_everyone([&](const MemberActor& member) {
@@ -169,6 +187,8 @@ class JobSiteOf final : public JobSite {
   Assignment<T> assignment_;
   SiteOptions options_;
   std::shared_ptr<const core::Layout> layout_;
+  /// Where each founder goes on from.
+  std::vector<core::LedgerEntry> first_;
   std::shared_ptr<const std::vector<core::RangeState>> start_;
   ScenePtr scene_ = std::make_shared<Scene>();
   actor::Config config_;
@@ -182,6 +202,8 @@ class JobSiteOf final : public JobSite {
 template <class T>
 Result<std::unique_ptr<JobSite>> make_site(Assignment<T> assignment, SiteOptions options) {
   if (auto valid = check(assignment.job); !valid) return std::move(valid).error();
+  if (auto valid = check_start(assignment.job, assignment.start); !valid)
+    return std::move(valid).error().within("the saved state");
   if (options.copies == 0) return Error{"copies=0: a range has at least one owner"};
   if (assignment.job.workers > options.members_max)
     return Error{"workers=" + std::to_string(assignment.job.workers) + ": at most " +

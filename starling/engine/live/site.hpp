@@ -46,13 +46,17 @@ class JobSite {
   virtual void judge(const actor::Verdict& verdict) = 0;
   /// Workers end at the end of their step; ranges are served on.
   virtual void stop() = 0;
+  /// Workers begin no update for so long from now; 0: they go on.
+  virtual void rest(core::Time duration) = 0;
   /// Members here hand over what they own, and go.
   virtual void leave() = 0;
 
   /// Asks every member here; those that have ended say nothing.
   [[nodiscard]] virtual std::vector<actor::MemberReport> reports() = 0;
-  /// The ranges that members here are primary of, as they are now.
-  [[nodiscard]] virtual std::vector<core::RangeState> ranges() = 0;
+  /// The ranges that members here are primary of, as they are now; each member shows as many as it
+  /// is asked for.
+  [[nodiscard]] virtual std::vector<core::RangeState> ranges(
+      const actor::ReadRanges& wanted = {}) = 0;
   /// The latest that a member here knows; null before the first.
   [[nodiscard]] virtual core::ConfigurationPtr configuration() = 0;
 };

@@ -1,7 +1,9 @@
 /// `starling node`, `submit` and `status` as people run them: processes on this machine.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -145,6 +147,96 @@ TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
   EXPECT_TRUE(std::filesystem::exists(other.path() / "m"));
 }
 
+/// What a job file's keys say of it in all three.
+constexpr const char* small_job =
+    "--data digits:n=1000 --model softmax --workers 4 --optimizer adam:lr=0.01 --batch 20 --quiet "
+    "--json ";
+
+TEST_F(Nodes, GoOnFromACheckpointOnOtherNodes) {
+  for (const std::string how : {"--mode peer --barrier pssp:s=4,beta=2 ",
+                                "--mode hybrid --barrier asp ", "--mode central --barrier bsp "}) {
+    const Ran first = starling(work_, "submit" + to(1) + small_job + how +
+                                          "--steps 40 --checkpoint-every 7 --checkpoint c.ckpt");
+    ASSERT_EQ(first.code, 0) << how << "\n" << first.err;
+    EXPECT_EQ(first.err, "") << how;
+    // In one process, on three nodes: each range has each of the 4 x 40 updates once.
+    for (const std::string& where : {std::string{"train "}, "submit" + to(2)}) {
+      const Ran ran =
+          starling(work_, where + small_job + how + "--steps 60 --resume c.ckpt --save m");
+      ASSERT_EQ(ran.code, 0) << how << where << "\n" << ran.err;
+      const auto json = nlohmann::json::parse(ran.out);
+      EXPECT_EQ(json["updates"], 4 * 60) << how << where;
+      EXPECT_EQ(json["spread"]["min"], 60) << how << where;
+      EXPECT_GT(json["test"]["accuracy"], 0.7) << how << where << ran.out;
+    }
+  }
+  const Ran other =
+      starling(work_, "submit" + to(1) + small_job + "--mode peer --steps 90 --resume c.ckpt");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("is of another job: its mode is central"), std::string::npos)
+      << other.err;
+}
+
+TEST_F(Nodes, SaveWhileTheyTrainACutThatIsWhole) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 words("submit" + to(2) + small_job +
+                       "--mode peer --steps 100000 --delay exp:4ms --checkpoint c.ckpt "
+                       "--checkpoint-every 10")};
+  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(other.path() / "c.ckpt"); }));
+  const auto early = std::filesystem::last_write_time(other.path() / "c.ckpt");
+  EXPECT_TRUE(wait_until(
+      [&] { return std::filesystem::last_write_time(other.path() / "c.ckpt") != early; }));
+  submit.signal(SIGKILL);
+  EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
+  // However the job ended, what is there is whole: all ranges have made as many updates.
+  std::filesystem::copy_file(other.path() / "c.ckpt", work_.path() / "c.ckpt");
+  const Ran seen = starling(work_, "inspect c.ckpt");
+  ASSERT_EQ(seen.code, 0) << seen.err;
+  EXPECT_EQ(starling(work_, std::string{"train "} + small_job +
+                                "--mode peer --steps 100000 --delay exp:4ms --time 0.5 "
+                                "--resume c.ckpt")
+                .code,
+            0);
+}
+
+TEST_F(Nodes, EndWhereTheTargetIsReached) {
+  const Ran ran = starling(work_, "submit" + to(1) + small_job +
+                                      "--steps 100000 --until accuracy=0.6 --eval-every 10 "
+                                      "--save m --checkpoint c");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_GE(json["test"]["accuracy"], 0.6) << ran.out;
+  const Ran again = starling(work_, "evaluate m --json");
+  EXPECT_EQ(nlohmann::json::parse(again.out)["accuracy"], json["test"]["accuracy"]) << again.out;
+  EXPECT_EQ(starling(work_, "inspect c").code, 0);
+}
+
+TEST_F(Nodes, SayWhatTheyHaveSaidAndLeaveWhenAsked) {
+  const Ran all = starling(work_, "logs" + to(1));
+  EXPECT_EQ(all.code, 0) << all.err;
+  for (const char* line : {"Z a node b at tcp://", "Z c joined"})
+    EXPECT_NE(all.out.find(line), std::string::npos) << all.out;
+  const Ran one = starling(work_, "logs --node c" + to(1));
+  EXPECT_EQ(one.out.find("Z a "), std::string::npos) << one.out;
+  const Ran none = starling(work_, "logs --node d" + to(1));
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.err.find("'d' is no node that runs; valid: "), std::string::npos) << none.err;
+  const Folder following;
+  Process follow{following, STARLING_PROGRAM, words("logs --follow" + to(1))};
+
+  const Ran left = starling(work_, "leave" + to(2));
+  EXPECT_EQ(left.code, 0) << left.err;
+  EXPECT_EQ(left.out, "c has left\n");
+  EXPECT_EQ(processes_[2]->wait().code, 0);
+  processes_.pop_back();
+  EXPECT_TRUE(wait_until([&] { return follow.out().find("has left") != std::string::npos; }))
+      << follow.out();
+  follow.signal(SIGINT);
+  EXPECT_EQ(follow.wait().code, 0);
+  EXPECT_EQ(starling(work_, "leave" + to(2)).code, 1);
+}
+
 TEST_F(Nodes, DropAJobWhoseSubmitIsGone) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM,
@@ -260,6 +352,71 @@ TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
   EXPECT_NE(other.err.find("no answer from"), std::string::npos) << other.err;
   ASSERT_EQ(::chmod(key("a").c_str(), 0644), 0);
   EXPECT_NE(refusal(listen + "--keys " + key("a")).find("chmod 600"), std::string::npos);
+}
+
+/// Stands in for ssh: runs the command here, and says for whom.
+class Launch : public testing::Test {
+ protected:
+  void SetUp() override {
+    write("ssh.sh", "#!/bin/sh\necho \"$1\" >>logins\nexec sh -c \"$2\"\n");
+    ASSERT_EQ(::chmod((work_.path() / "ssh.sh").c_str(), 0755), 0);
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream{work_.path() / name} << text;
+  }
+  Ran launch(const std::string& flags) {
+    return starling(work_, "launch --hosts hosts --ssh ./ssh.sh " + flags);
+  }
+
+  Folder work_;
+};
+
+TEST_F(Launch, StartsNodesThatFindEachOther) {
+  for (const char* line :
+       {"keys init-cluster", "keys node one", "keys node two", "keys node laptop --role client"})
+    ASSERT_EQ(starling(work_, line).code, 0) << line;
+  const std::string port = std::to_string(20000 + ::getpid() % 10000);
+  const std::string next = std::to_string(30000 + ::getpid() % 10000);
+  write("hosts",
+        "# two on one machine\nme@127.0.0.1:" + port + " one\n\n127.0.0.1:" + next + "\ttwo\n");
+  const Ran ran = launch("--keys NAME.key --program " STARLING_PROGRAM);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "one runs at 127.0.0.1:" + port + "\ntwo runs at 127.0.0.1:" + next + "\n");
+  const auto ask = [&](const std::string& what, const std::string& node) {
+    return starling(work_, what + " --keys laptop.key --to " + node);
+  };
+  std::string status;
+  for (int i = 0; i < 100 && status.find("two  tcp") == std::string::npos; ++i)
+    status = ask("status", "one@127.0.0.1:" + port).out;
+  EXPECT_NE(status.find("two  tcp://127.0.0.1:" + next + "  alive"), std::string::npos) << status;
+  EXPECT_EQ(ask("leave", "two@127.0.0.1:" + next).code, 0);
+  EXPECT_EQ(ask("leave", "one@127.0.0.1:" + port).code, 0);
+  std::ifstream logins{work_.path() / "logins"};
+  EXPECT_EQ((std::string{std::istreambuf_iterator<char>{logins}, {}}), "me@127.0.0.1\n127.0.0.1\n");
+}
+
+TEST_F(Launch, SaysWhatCannotBe) {
+  const auto refusal = [&](const std::string& hosts) {
+    write("hosts", hosts);
+    const Ran ran = launch("");
+    EXPECT_EQ(ran.code, 2) << hosts;
+    return ran.err;
+  };
+  EXPECT_NE(refusal("").find("--hosts: hosts: names no host"), std::string::npos);
+  EXPECT_NE(refusal("a b c\n").find("hosts:1: 'a b c' is no host; valid: [USER@]HOST"),
+            std::string::npos);
+  EXPECT_NE(refusal("10.0.0.1\n10.0.0.1:99999\n").find("hosts:2: '10.0.0.1:99999' is no address"),
+            std::string::npos);
+  EXPECT_NE(refusal("10.0.0.1\n10.0.0.1\n").find("hosts:2: 10.0.0.1 at 10.0.0.1:7400 is like"),
+            std::string::npos);
+  EXPECT_NE(refusal("-oProxyCommand=x\n").find("is no host"), std::string::npos);
+  EXPECT_EQ(starling(work_, "launch").code, 2);
+  // A node that ends at once is no node that runs, and nobody could join it.
+  write("hosts", "192.0.2.1 one\n192.0.2.2 two\n");
+  const Ran dead = launch("--insecure --program " STARLING_PROGRAM);
+  EXPECT_EQ(dead.code, 1);
+  EXPECT_NE(dead.err.find("one at 192.0.2.1:7400: not started"), std::string::npos) << dead.err;
+  EXPECT_EQ(dead.err.find("two"), std::string::npos) << dead.err;
 }
 
 TEST(Submit, WantsKeysOrAWordToReachAnotherMachine) {

@@ -1,0 +1,174 @@
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "starling/app/cluster/address.hpp"
+#include "starling/app/cluster/cluster_commands.hpp"
+#include "starling/app/commands.hpp"
+#include "starling/app/program_name.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+constexpr const char* port_default = "7400";
+
+/// One line of a hosts file.
+struct Host {
+  /// For ssh: [USER@]HOST.
+  std::string login;
+  std::string name;
+  /// HOST:PORT, where its node listens.
+  std::string place;
+};
+
+std::string shell_word(std::string_view word) {
+  std::string text = "'";
+  for (const char letter : word) text += letter == '\'' ? "'\\''" : std::string(1, letter);
+  return text + "'";
+}
+
+/// `[USER@]HOST[:PORT] [NAME]`.
+Result<Host> parse_host(const std::string& line) {
+  std::vector<std::string> words;
+  for (const std::string_view word : split(line, ' '))
+    if (!word.empty()) words.emplace_back(word);
+  if (words.empty() || words.size() > 2 || words[0].starts_with('-'))
+    return Error{"'" + line + "' is no host; valid: [USER@]HOST[:PORT] [NAME]"};
+  const auto at = words[0].find('@');
+  std::string place = words[0].substr(at == std::string::npos ? 0 : at + 1);
+  if (place.find(':') == std::string::npos || place.ends_with(']'))
+    place += std::string{":"} + port_default;
+  if (auto valid = parse_address(place, false); !valid) return std::move(valid).error();
+  std::string host = place.substr(0, place.rfind(':'));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  const std::string user = at == std::string::npos ? "" : words[0].substr(0, at + 1);
+  return Host{user + host, words.size() > 1 ? words[1] : host, place};
+}
+
+Result<std::vector<Host>> read_hosts(const std::string& path) {
+  std::ifstream file{path};
+  if (!file) return Error{path + ": " + std::strerror(errno)};
+  std::vector<Host> hosts;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    line = line.substr(0, line.find('#'));
+    std::ranges::replace(line, '\t', ' ');
+    std::ranges::replace(line, '\r', ' ');
+    if (line.find_first_not_of(' ') == std::string::npos) continue;
+    const std::string place = path + ":" + std::to_string(number);
+    auto host = parse_host(line);
+    if (!host) return std::move(host).error().within(place);
+    for (const Host& other : hosts)
+      if (other.place == host->place || other.name == host->name)
+        return Error{place + ": " + host->name + " at " + host->place + " is like " + other.name +
+                     " at " + other.place + "; valid: a name and an address of its own for each"};
+    hosts.push_back(*std::move(host));
+  }
+  if (hosts.empty()) return Error{path + ": names no host; valid: one a line"};
+  return hosts;
+}
+
+/// Runs it with this process's standard files; its exit code, or why it could not be started.
+Result<int> run(std::vector<std::string> words) {
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int fault =
+      ::posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ);
+  if (fault != 0) return Error{words[0] + ": " + std::strerror(fault)};
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return Error{words[0] + ": " + std::strerror(errno)};
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+struct LaunchOptions {
+  std::string hosts;
+  std::string program = program_name();
+  std::string keys;
+  std::string ssh = "ssh";
+  std::string log = "starling-NAME.log";
+  bool insecure = false;
+};
+
+std::string with_name(std::string text, const std::string& name) {
+  for (auto at = text.find("NAME"); at != std::string::npos; at = text.find("NAME", at))
+    text.replace(at, 4, name), at += name.size();
+  return text;
+}
+
+/// What starts `host`'s node there, in the background, and fails where it ends within a second.
+std::string remote_line(const LaunchOptions& options, const Host& host, const Host& first) {
+  const bool is_keyed = !options.keys.empty();
+  std::string node = shell_word(options.program) + " node --listen " + shell_word(host.place);
+  if (is_keyed) node += " --keys " + shell_word(with_name(options.keys, host.name));
+  if (!is_keyed) node += " --name " + shell_word(host.name);
+  if (options.insecure) node += " --insecure";
+  if (&host != &first)
+    node += " --join " + shell_word((is_keyed ? first.name + "@" : std::string{}) + first.place);
+  const std::string log = shell_word(with_name(options.log, host.name));
+  return "nohup " + node + " >" + log +
+         " 2>&1 </dev/null & sleep 1; kill -0 $! 2>/dev/null || { cat " + log + " >&2; exit 1; }";
+}
+
+}  // namespace
+
+const std::vector<KeyForm>& launch_keys() {
+  static const std::vector<KeyForm> keys{
+      {"hosts", KeyKind::text, "FILE",
+       "a line for each node: [USER@]HOST[:PORT] [NAME]; the first is joined by the others",
+       "Options"},
+      {"keys", KeyKind::text, "FILE",
+       "where each machine has its key file; NAME in it stands for the node's name", "Options"},
+      {"program", KeyKind::text, "FILE", "what is run there [this program, by its name]",
+       "Options"},
+      {"log", KeyKind::text, "FILE", "where each node's messages go [starling-NAME.log]",
+       "Options"},
+      {"ssh", KeyKind::text, "PROGRAM", "called as PROGRAM [USER@]HOST COMMAND [ssh]", "Options"},
+      {"insecure", KeyKind::flag, "", "without keys: whoever can connect is heard", "Options"}};
+  return keys;
+}
+
+Result<int> launch_command(const Settings& settings) {
+  LaunchOptions options;
+  for (const Setting& setting : settings) {
+    if (setting.key == "hosts") options.hosts = setting.text;
+    if (setting.key == "keys") options.keys = setting.text;
+    if (setting.key == "program") options.program = setting.text;
+    if (setting.key == "log") options.log = setting.text;
+    if (setting.key == "ssh") options.ssh = setting.text;
+    if (setting.key == "insecure") options.insecure = true;
+  }
+  if (options.hosts.empty())
+    return Error{"--hosts: is missing: a file with a line [USER@]HOST[:PORT] [NAME] for each node"};
+  if (options.insecure && !options.keys.empty())
+    return Error{"--insecure: nodes with key files hear only others with one; valid: either"};
+  auto hosts = read_hosts(options.hosts);
+  if (!hosts) return std::move(hosts).error().within(place_of(settings, "hosts"));
+  std::size_t failed = 0;
+  for (const Host& host : *hosts) {
+    auto code = run({options.ssh, host.login, remote_line(options, host, hosts->front())});
+    if (!code) return std::move(code).error().within("--ssh");
+    if (*code == 0) {
+      if (auto put = put_out(host.name + " runs at " + host.place + "\n", done); !put) return put;
+      continue;
+    }
+    ++failed;
+    complain(host.name + " at " + host.place + ": not started; " + options.ssh + " ended with " +
+             std::to_string(*code));
+    // Nobody could join.
+    if (&host == &hosts->front()) return job_failed;
+  }
+  return failed == 0 ? done : job_failed;
+}
+
+}  // namespace starling::app

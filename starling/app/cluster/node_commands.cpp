@@ -1,0 +1,137 @@
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "starling/app/cluster/cluster_commands.hpp"
+#include "starling/app/cluster/cluster_view.hpp"
+#include "starling/app/commands.hpp"
+#include "starling/app/interrupt.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto follow_every = 500ms;
+constexpr auto ask_within = 5s;
+/// As long as a node takes for it at most.
+constexpr auto leave_within = 35s;
+
+/// What nodes say, and how far it was read.
+class LogReader {
+ public:
+  LogReader(Access& access, std::string only) : access_(access), only_(std::move(only)) {}
+
+  /// What was said since the last time, in the order of the clocks of the nodes. An Error where
+  /// nobody answers, or there is no such node.
+  [[nodiscard]] Result<std::string> read() {
+    auto view = look_at(access_, true);
+    if (!view) return std::move(view).error();
+    std::vector<std::pair<std::string, std::string>> lines;
+    bool is_there = false;
+    for (const core::MemberRecord& node : view->nodes) {
+      if (!core::is_live(node.state) || (!only_.empty() && node.name != only_)) continue;
+      is_there = true;
+      read(node, lines);
+    }
+    if (!is_there) return Error{"'" + only_ + "' is no node that runs; valid: " + names(*view)};
+    std::ranges::stable_sort(
+        lines, {}, [](const auto& line) { return line.first.substr(0, line.first.find(' ')); });
+    std::string text;
+    for (const auto& [line, node] : lines) {
+      const auto space = line.find(' ');
+      text += line.substr(0, space) + " " + node + line.substr(space) + "\n";
+    }
+    return text;
+  }
+
+ private:
+  void read(const core::MemberRecord& node,
+            std::vector<std::pair<std::string, std::string>>& lines) {
+    std::uint64_t& next = next_[node.id];
+    while (true) {
+      const auto said =
+          access_.client->ask_for<wire::LogLines>(node.address, wire::AskLog{next}, ask_within);
+      if (!said || said->lines.empty()) return;
+      next = said->next;
+      for (const std::string& line : said->lines) lines.emplace_back(line, node.name);
+    }
+  }
+
+  static std::string names(const ClusterView& view) {
+    std::string all;
+    for (const core::MemberRecord& node : view.nodes)
+      if (core::is_live(node.state)) all += (all.empty() ? "" : ", ") + node.name;
+    return all;
+  }
+
+  Access& access_;
+  const std::string only_;
+  std::map<wire::NodeId, std::uint64_t> next_;
+};
+
+}  // namespace
+
+const std::vector<KeyForm>& logs_keys() {
+  static const std::vector<KeyForm> keys = [] {
+    std::vector<KeyForm> all = access_keys("Options");
+    all.push_back({"node", KeyKind::text, "NAME", "of this node alone [all]", "Options"});
+    all.push_back(
+        {"follow", KeyKind::flag, "", "and what they say from now on, until Ctrl-C", "Options"});
+    return all;
+  }();
+  return keys;
+}
+
+Result<int> logs_command(const Settings& settings) {
+  auto access = open_access(settings);
+  if (!access) return std::move(access).error();
+  LogReader reader{*access, text_of(settings, "node")};
+  const OrderlyStop orderly{nullptr};
+  while (true) {
+    const auto text = reader.read();
+    if (!text) {
+      complain(text.error().message);
+      return job_failed;
+    }
+    auto put = put_out(*text, done);
+    if (!put || *put != done || text_of(settings, "follow").empty()) return put;
+    const auto next = std::chrono::steady_clock::now() + follow_every;
+    while (!is_interrupted() && std::chrono::steady_clock::now() < next)
+      std::this_thread::sleep_for(20ms);
+    if (is_interrupted()) return done;
+  }
+}
+
+const std::vector<KeyForm>& leave_keys() {
+  static const std::vector<KeyForm> keys = access_keys("Options");
+  return keys;
+}
+
+Result<int> leave_command(const Settings& settings) {
+  auto access = open_access(settings);
+  if (!access) return std::move(access).error();
+  const auto node =
+      access->client->ask_for<wire::NodeStatus>(access->door, wire::AskStatus{}, ask_within);
+  const auto asked = node ? access->client->ask(access->door, wire::LeaveCluster{}, ask_within)
+                          : Result<wire::ReplyBody>{node.error()};
+  if (!asked) {
+    complain(asked.error().message);
+    return job_failed;
+  }
+  const auto give_up = std::chrono::steady_clock::now() + leave_within;
+  while (access->client->ask(access->door, wire::AskStatus{}, 300ms)) {
+    if (std::chrono::steady_clock::now() > give_up) {
+      complain(node->self.name + " is still there; it goes on handing over");
+      return job_failed;
+    }
+    std::this_thread::sleep_for(100ms);
+  }
+  return put_out(node->self.name + " has left\n", done);
+}
+
+}  // namespace starling::app

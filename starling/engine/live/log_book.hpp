@@ -1,0 +1,65 @@
+/// What a node has said to people, kept for those who ask later. Internal to the cluster's node.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "starling/actor/wire/control.hpp"
+
+namespace starling::live {
+
+/// Thread-safe.
+class LogBook {
+ public:
+  using Show = std::function<void(const std::string&)>;
+
+  /// `show` may be empty.
+  explicit LogBook(Show show) : show_(std::move(show)) {}
+
+  void say(const std::string& line) {
+    if (show_) show_(line);
+    const std::lock_guard lock{mutex_};
+    lines_.push_back(utc_now() + line.substr(0, line_max));
+    if (lines_.size() <= lines_max) return;
+    lines_.pop_front();
+    ++first_;
+  }
+
+  /// From line number `from` on, as far as they are kept, as many as one answer holds.
+  [[nodiscard]] wire::LogLines read(std::uint64_t from) const {
+    const std::lock_guard lock{mutex_};
+    wire::LogLines some{std::clamp(from, first_, first_ + lines_.size()), {}, 0};
+    const auto begin = static_cast<std::size_t>(some.from - first_);
+    for (std::size_t i = begin; i < std::min(begin + read_max, lines_.size()); ++i)
+      some.lines.push_back(lines_[i]);
+    some.next = some.from + some.lines.size();
+    return some;
+  }
+
+ private:
+  static constexpr std::size_t lines_max = 1000;
+  static constexpr std::size_t line_max = 500;
+  static constexpr std::size_t read_max = 200;
+
+  static std::string utc_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    ::gmtime_r(&now, &parts);
+    std::array<char, 32> text{};
+    return {text.data(), std::strftime(text.data(), text.size(), "%FT%TZ ", &parts)};
+  }
+
+  const Show show_;
+  mutable std::mutex mutex_;
+  /// Number of the first that is kept.
+  std::uint64_t first_ = 0;
+  std::deque<std::string> lines_;
+};
+
+}  // namespace starling::live
