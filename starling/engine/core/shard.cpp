@@ -452,6 +452,14 @@ RangeState Shard<T>::state(RangeId id, const Held& range, std::uint64_t ticket) 
 }
 
 template <class T>
+Step Shard<T>::highest_step() const {
+  Step highest = 0;
+  for (const Held& range : held_)
+    for (const LedgerEntry& entry : range.ledger) highest = std::max(highest, entry.step);
+  return highest;
+}
+
+template <class T>
 RangeState Shard<T>::hand_over(RangeId range) const {
   STARLING_CHECK(holds(range));
   const Held& all = held_[position_[range]];

@@ -97,6 +97,10 @@ class Shard {
     return held_[position_[range]].gathered;
   }
 
+  /// The highest step of which some worker's update is held in any range here; 0 where there is
+  /// none.
+  [[nodiscard]] Step highest_step() const;
+
   /// All there is of a range, for another owner: what waits for its round too. Requires: holds it.
   [[nodiscard]] RangeState hand_over(RangeId range) const;
   /// Takes a range in, in place of what was held of it; reads that were put off are dropped.

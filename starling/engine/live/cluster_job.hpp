@@ -36,8 +36,6 @@ class ClusterJob {
   Result<void> begin(const core::ConfigurationPtr& now, bool founded) {
     learn_routes(*now);
     SiteOptions options;
-    for (const core::Member& member : now->members)
-      if (!member.works && !member.owns) options.coordinator = member.id;
     options.send = [this](const core::Envelope& envelope) { send(envelope); };
     auto site = plan_->make_site(std::move(options));
     if (!site) return std::move(site).error();

@@ -314,7 +314,8 @@ class ClusterNode::Running {
     const auto plan = plans_.find(id);
     if (!plan) return Error{"the job was not prepared here"};
     if (!now || !core::is_sound(now, static_cast<core::WorkerId>(SiteOptions{}.members_max)) ||
-        now->ranges.size() != plan->ranges())
+        now->ranges.size() != plan->ranges() ||
+        now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
       return Error{"the job's configuration does not fit its model"};
     auto job = std::make_shared<ClusterJob>(
         id, id_, settings, plan, [this](NodeId node, wire::Lane lane, wire::Frame frame) {
@@ -509,7 +510,8 @@ class ClusterNode::Running {
     const JobOptions& job = plan->options();
     const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
         founders(job.mode, job.workers, owner_count(job), submission.nodes),
-        submission.prepared.front().ranges, SiteOptions{}.copies));
+        submission.prepared.front().ranges, SiteOptions{}.copies,
+        core::keeps_steps_centrally(job.mode)));
     submission.missing = submission.nodes.size();
     for (const std::string& address : submission.addresses)
       ask(address, wire::StartJob{id, first}, 30s, [this, id](auto heard) {

@@ -27,8 +27,6 @@ std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t s
   return all;
 }
 
-WorkerId coordinator_of(const std::vector<Member>& founders) { return founders.back().id; }
-
 std::vector<Member> roles_of_newcomer(core::Mode mode, std::uint64_t node) {
   if (!core::has_servers(mode)) return {{0, 0, true, true, node}};
   return {{0, 0, true, false, node}, {0, 0, false, true, node}};

@@ -106,7 +106,6 @@ class JobSiteOf final : public JobSite {
     core::NodeOptions<T> node;
     node.self = self;
     node.mode = job.mode;
-    node.coordinator = options_.coordinator;
     node.worker.last = job.steps;
     node.worker.plans = assignment_.task->plans();
     node.worker.barrier = job.barrier;
