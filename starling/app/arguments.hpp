@@ -158,17 +158,4 @@ class FlagArguments {
   std::set<std::string> repeatable_;
 };
 
-/// What was not set stays as it is.
-inline Result<void> put_count(std::uint64_t& into, const Settings& settings, const std::string& key,
-                              std::uint64_t least, std::uint64_t most) {
-  const std::string text = text_of(settings, key);
-  if (text.empty()) return {};
-  const auto count = parse_count(text);
-  if (!count || *count < least || *count > most)
-    return Error{"--" + key + ": '" + text + "' must be a whole number >= " +
-                 std::to_string(least) + " and <= " + std::to_string(most)};
-  into = *count;
-  return {};
-}
-
 }  // namespace starling::app

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "starling/base/text.hpp"
+
 namespace starling::app {
 namespace {
 
@@ -21,6 +23,18 @@ std::string place_of(const Settings& settings, std::string_view key) {
 std::string text_of(const Settings& settings, std::string_view key) {
   const auto at = std::ranges::find(settings, key, &Setting::key);
   return at == settings.end() ? std::string{} : at->text;
+}
+
+Result<void> put_count(std::uint64_t& into, const Settings& settings, const std::string& key,
+                       std::uint64_t least, std::uint64_t most) {
+  const std::string text = text_of(settings, key);
+  if (text.empty()) return {};
+  const auto count = parse_count(text);
+  if (!count || *count < least || *count > most)
+    return Error{"--" + key + ": '" + text + "' must be a whole number >= " +
+                 std::to_string(least) + " and <= " + std::to_string(most)};
+  into = *count;
+  return {};
 }
 
 Settings overridden(Settings file, const Settings& flags) {

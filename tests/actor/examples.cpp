@@ -12,7 +12,9 @@ Configuration example_configuration() {
   return {.epoch = 7,
           .members = {{0, 1, true, true}, {3, 2, true, false, 77}, {9, 4, false, true}},
           .council = {0, 3},
-          .ranges = {{5, {{0, 2, false}, {9, 5, true}}}, {7, {}}}};
+          .ranges = {{5, {{0, 2, false}, {9, 5, true}}}, {7, {}}},
+          .departed = {{1, 2}},
+          .coordinator = 3};
 }
 
 ConfigurationPtr shared_configuration() {
@@ -80,6 +82,8 @@ std::vector<Letter> example_letters() {
       Ended{3, 100},
       Arrived{3, 18},
       Proceed{18},
+      Standing{3, Standing::Phase::waiting, 18, 0},
+      Standing{9, Standing::Phase::idle, 0, 1234567890123},
       Stop{},
       StepQuery{3, 77},
       StepAnswer{9, 77, 16},

@@ -237,6 +237,46 @@ TEST(Configuration, ServersOwnAndWorkersDoNot) {
     for (const RangeOwner& owner : range.owners) EXPECT_TRUE(owner.id == 8 || owner.id == 10);
 }
 
+/// Workers 0 to 3 on nodes 1 and 2, servers 4 and 5, and 6, which does nothing else, on node 1.
+Configuration coordinated() {
+  std::vector<Member> members;
+  for (WorkerId id = 0; id < 4; ++id) members.push_back({id, 1, true, false, 1 + id / 2});
+  members.push_back({4, 1, false, true, 1});
+  members.push_back({5, 1, false, true, 2});
+  members.push_back({6, 1, false, false, 1});
+  return first_configuration(std::move(members), 3, 2, true);
+}
+
+TEST(Coordinator, IsWhoeverDoesNothingElse) {
+  EXPECT_EQ(coordinated().coordinator, 6U);
+  EXPECT_EQ(first_configuration(members_of({0, 1}), 2, 2, true).coordinator, 0U);
+  EXPECT_EQ(first_configuration(members_of({0, 1}), 2, 2).coordinator, std::nullopt);
+}
+
+TEST(Coordinator, HasASuccessorOnAnotherNodeWhenItGoes) {
+  const Configuration first = coordinated();
+  const auto follows = [&](Wishes wishes) {
+    wishes.full = everyone_full(first);
+    const auto next = next_configuration(first, wishes).next;
+    EXPECT_FALSE(next->keeps_coordinator_of(first));
+    return *next->coordinator;
+  };
+  EXPECT_EQ(follows({.dead = {6}}), 2U) << "those on its node may be dead as well";
+  EXPECT_EQ(follows({.leaves = {6}}), 2U);
+  EXPECT_EQ(follows({.leaves = {2, 3}, .dead = {6}}), 5U) << "those who leave would go soon";
+  EXPECT_EQ(follows({.joins = {{6, 2, false, false, 1}}}), 2U) << "a new life knows nothing";
+  EXPECT_EQ(follows({.joins = {{7, 1, false, false, 3}}, .dead = {6}}), 2U) << "nor who joins";
+  EXPECT_EQ(follows({.dead = {2, 3, 5, 6}}), 0U) << "where there is nobody else";
+}
+
+TEST(Coordinator, StaysAsLongAsItIsAMember) {
+  const Configuration first = coordinated();
+  const auto next = next_configuration(
+      first, {.joins = {{7, 1, false, false, 3}}, .dead = {0}, .full = everyone_full(first)});
+  ASSERT_TRUE(next.next);
+  EXPECT_TRUE(next.next->keeps_coordinator_of(first));
+}
+
 TEST(Configuration, BulkJobsBeginNewViewsWithTheirWorkers) {
   const auto first = first_configuration(members_of({0, 1, 2, 3, 4, 5}), 2, 2);
   WorkerId idle = 0;
@@ -259,7 +299,7 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
     std::vector<Member> members;
     const auto founders = static_cast<WorkerId>(copies + 1 + random.below(5));
     for (WorkerId id = 0; id < founders; ++id) members.push_back({id, 1});
-    auto now = first_configuration(members, random.below(20), copies);
+    auto now = first_configuration(members, random.below(20), copies, seed % 2 == 0);
     auto full = everyone_full(now);
     WorkerId fresh = founders;
     std::vector<WorkerId> leaves;
@@ -277,6 +317,13 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
       ASSERT_TRUE(std::ranges::is_sorted(next.members, {}, &Member::id));
       ASSERT_FALSE(next.council.empty());
       for (const WorkerId id : next.council) ASSERT_NE(next.find(id), nullptr);
+      // Whoever keeps the steps does so as long as it lives as a member, and then another one does.
+      ASSERT_EQ(next.coordinator.has_value(), seed % 2 == 0);
+      if (now.coordinator) {
+        ASSERT_NE(next.find(*next.coordinator), nullptr);
+        const auto life = now.find(*now.coordinator)->life;
+        ASSERT_EQ(next.keeps_coordinator_of(now), next.contains(*now.coordinator, life));
+      }
       std::size_t owners_alive = 0;
       std::map<WorkerId, std::size_t> targets;
       for (const bool leaving : {false, true})  // leavers stay where there are too few others

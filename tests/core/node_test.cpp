@@ -20,7 +20,9 @@ Configuration founding() {
 /// Node `self` of a job of three peers.
 class Lone {
  public:
-  explicit Lone(Member self = {0, 1}, bool founder = true) : node_(options(self, founder)) {
+  explicit Lone(Member self = {0, 1}, bool founder = true,
+                std::optional<WorkerId> coordinator = std::nullopt)
+      : node_(options(self, founder, coordinator)) {
     happen([](auto& node, const auto& context) { node.start(context); });
   }
 
@@ -75,9 +77,11 @@ class Lone {
   void pass(Time time) { now_ += time; }
 
  private:
-  static NodeOptions<double> options(Member self, bool founder) {
+  static NodeOptions<double> options(Member self, bool founder,
+                                     std::optional<WorkerId> coordinator) {
     NodeOptions<double> options;
     options.self = self;
+    if (coordinator) options.mode = Mode::central;
     options.members_max = members_max;
     options.worker.barrier = {barrier::Asp{}, std::nullopt};
     Layout layout;
@@ -92,7 +96,9 @@ class Lone {
     options.start = std::make_shared<const std::vector<RangeState>>(
         1, RangeState{
                .range = 0, .value = {std::move(zero), 0, 1, nullptr}, .slots = {}, .ledger = {}});
-    if (founder) options.first = std::make_shared<const Configuration>(founding());
+    Configuration first = founding();
+    first.coordinator = coordinator;
+    if (founder) options.first = std::make_shared<const Configuration>(std::move(first));
     options.doors = {1, 2};
     return options;
   }
@@ -114,9 +120,10 @@ TEST(Node, AnswersOnlyWhoAsksForItself) {
 }
 
 TEST(Door, LetsNobodySpeakForAnother) {
-  const Configuration now = founding();
-  const auto may = [&](WorkerId from, Letter letter, std::optional<WorkerId> coordinator = 2) {
-    return may_say({now, from, coordinator, members_max}, letter);
+  Configuration now = founding();
+  now.coordinator = 2;
+  const auto may = [&](WorkerId from, Letter letter) {
+    return may_say({now, from, members_max}, letter);
   };
   for (const WorkerId named : {0U, 1U}) {
     const bool own = named == 1;
@@ -126,6 +133,8 @@ TEST(Door, LetsNobodySpeakForAnother) {
     EXPECT_EQ(may(1, CaughtUp{named, 1}), own);
     EXPECT_EQ(may(1, Arrived{named, 1}), own);
     EXPECT_EQ(may(1, Ended{named, 1}), own);
+    EXPECT_EQ(may(1, Standing{named, Standing::Phase::idle, 0, 1}), own);
+    EXPECT_EQ(may(1, Standing{named, Standing::Phase::going, 1, 1}), own);
     EXPECT_EQ(may(1, Pull{named, 0, 0, nullptr}), own);
     EXPECT_EQ(may(1, Push{named, 1, 0, 1, 1, 1, {}}), own);
     EXPECT_EQ(may(1, LeaveRequest{{named, 1}}), own);
@@ -136,8 +145,14 @@ TEST(Door, LetsNobodySpeakForAnother) {
   for (const Letter& word : {Letter{Proceed{1}}, Letter{Stop{}}}) {
     EXPECT_TRUE(may(2, word));
     EXPECT_FALSE(may(1, word));
-    EXPECT_FALSE(may(2, word, std::nullopt)) << "nobody keeps the steps";
   }
+  now.coordinator.reset();
+  EXPECT_FALSE(may(2, Proceed{1})) << "nobody keeps the steps";
+  now.members[1].works = false;
+  EXPECT_FALSE(may(1, Arrived{1, 1})) << "it does not work";
+  EXPECT_FALSE(may(1, Ended{1, 1}));
+  EXPECT_FALSE(may(1, Standing{1, Standing::Phase::going, 1, 1}));
+  EXPECT_TRUE(may(1, Standing{1, Standing::Phase::idle, 0, 1}));
   const WorkerId primary = now.ranges[0].owners.front().id;
   EXPECT_TRUE(may(primary, Ack{0, 1, 1, 1}));
   EXPECT_FALSE(may((primary + 1) % 3, Ack{0, 1, 1, 1}));
@@ -145,9 +160,7 @@ TEST(Door, LetsNobodySpeakForAnother) {
 
 TEST(Door, LetsNothingInThatCannotBe) {
   const Configuration now = founding();
-  const auto may = [&](const Letter& letter) {
-    return may_say({now, 1, std::nullopt, members_max}, letter);
-  };
+  const auto may = [&](const Letter& letter) { return may_say({now, 1, members_max}, letter); };
   EXPECT_FALSE(may(Pull{1, 1, 0, nullptr})) << "there is one range";
   EXPECT_FALSE(may(Value{1, 0, {}}));
   EXPECT_FALSE(may(Ack{1, 1, 1, 1}));
@@ -166,6 +179,27 @@ TEST(Door, LetsNothingInThatCannotBe) {
   next->members.pop_back();
   next->ranges[0].owners.push_back({5, 2});
   EXPECT_FALSE(may(ConfigurationPtr{next})) << "an owner that is no member";
+  next->ranges[0].owners.pop_back();
+  EXPECT_TRUE(may(ConfigurationPtr{next}));
+  next->coordinator = 1;
+  EXPECT_FALSE(may(ConfigurationPtr{next})) << "nobody keeps the steps of this job";
+  EXPECT_FALSE(may(Standing{1, Standing::Phase::going, barrier::finished + 1, 0}));
+  EXPECT_FALSE(may(Standing{1, Standing::Phase::going, 1, barrier::finished}));
+}
+
+TEST(Door, TakesConfigurationsWhoseCoordinatorIsAMember) {
+  Configuration now = founding();
+  now.coordinator = 2;
+  const auto may_be_next = [&](std::optional<WorkerId> coordinator) {
+    auto next = std::make_shared<Configuration>(now);
+    next->epoch = 2;
+    next->coordinator = coordinator;
+    return may_say({now, 1, members_max}, ConfigurationPtr{std::move(next)});
+  };
+  EXPECT_TRUE(may_be_next(2));
+  EXPECT_TRUE(may_be_next(0));
+  EXPECT_FALSE(may_be_next(3)) << "no member";
+  EXPECT_FALSE(may_be_next(std::nullopt)) << "somebody keeps the steps of this job";
 }
 
 TEST(Node, PassesOnRequestsOfThoseAloneWhoAskForThemselves) {
@@ -237,6 +271,70 @@ TEST(Node, ALifeThatWasAMemberDoesNotWaitToBeTakenInAgain) {
   EXPECT_EQ(joiner.node().state(), Node<double>::State::joining);
   next = std::make_shared<Configuration>(*next);
   next->departed = {{5, 1}};
+  joiner.hear_loose(1, 1, ConfigurationPtr{next});
+  EXPECT_EQ(joiner.node().state(), Node<double>::State::excluded);
+}
+
+/// The configuration after founding, without `gone`, under `coordinator`.
+ConfigurationPtr without(WorkerId gone, WorkerId coordinator) {
+  auto next = std::make_shared<Configuration>(founding());
+  next->epoch = 2;
+  std::erase_if(next->members, [&](const Member& member) { return member.id == gone; });
+  std::erase(next->council, gone);
+  for (Ownership& range : next->ranges)
+    std::erase_if(range.owners, [&](const RangeOwner& owner) { return owner.id == gone; });
+  next->departed = {{gone, 1}};
+  next->coordinator = coordinator;
+  return next;
+}
+
+TEST(Node, TellsANewCoordinatorOnceWhereItStands) {
+  Lone lone{{0, 1}, true, 2};
+  EXPECT_TRUE(lone.said<Standing>().empty()) << "founders stand at the beginning";
+  lone.hear(1, without(2, 1), 2);
+  const auto said = lone.said<Standing>();
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_EQ(said[0].first, 1U);
+  EXPECT_EQ(said[0].second.member, 0U);
+  EXPECT_EQ(said[0].second.phase, Standing::Phase::going);
+  EXPECT_EQ(said[0].second.step, 0U);
+  auto later = std::make_shared<Configuration>(*without(2, 1));
+  later->epoch = 3;
+  lone.hear(1, ConfigurationPtr{later}, 3);
+  EXPECT_TRUE(lone.said<Standing>().empty()) << "it is the same coordinator";
+}
+
+TEST(Node, TakesOverWhereTheConfigurationSaysSoAndTellsAll) {
+  Lone lone{{0, 1}, true, 2};
+  EXPECT_EQ(lone.node().coordinator(), nullptr);
+  lone.hear(1, without(2, 0), 2);
+  ASSERT_NE(lone.node().coordinator(), nullptr);
+  EXPECT_FALSE(lone.node().coordinator()->knows_all()) << "member 1 has not told yet";
+  lone.hear(1, Standing{1, Standing::Phase::waiting, 1, 1}, 2);
+  EXPECT_TRUE(lone.node().coordinator()->knows_all());
+  EXPECT_TRUE(lone.said<Proceed>().empty() || lone.said<Proceed>()[0].first == 1U);
+}
+
+TEST(Node, HearsNoFormerCoordinator) {
+  Lone lone{{0, 1}, true, 2};
+  lone.hear(1, without(2, 1), 2);
+  for (const WorkerId from : {2U, 0U}) {
+    lone.happen([&](auto& node, const auto& context) {
+      node.on_letter(context, from, 1, std::make_shared<const Letter>(Proceed{0}));
+    });
+    EXPECT_TRUE(lone.said<Pull>().empty());
+  }
+}
+
+TEST(Node, BelievesNoConfigurationWithoutTheCoordinatorOfItsMode) {
+  Lone joiner{{5, 1}, false, 2};
+  auto next = std::make_shared<Configuration>(founding());
+  next->epoch = 4;
+  next->departed = {{5, 1}};
+  joiner.hear_loose(1, 1, ConfigurationPtr{next});
+  EXPECT_EQ(joiner.node().state(), Node<double>::State::joining);
+  next = std::make_shared<Configuration>(*next);
+  next->coordinator = 1;
   joiner.hear_loose(1, 1, ConfigurationPtr{next});
   EXPECT_EQ(joiner.node().state(), Node<double>::State::excluded);
 }

@@ -129,6 +129,18 @@ Message read_message(Words& words) {
   throw Unreadable{"'" + kind + "' is no message"};
 }
 
+Standing read_standing(Words& words) {
+  static const std::map<std::string, Standing::Phase> phases{
+      {"idle", Standing::Phase::idle},
+      {"entering", Standing::Phase::entering},
+      {"going", Standing::Phase::going},
+      {"waiting", Standing::Phase::waiting},
+      {"ended", Standing::Phase::ended}};
+  const auto phase = phases.find(words.verb());
+  if (phase == phases.end()) throw Unreadable{"that is no phase"};
+  return {words.id("member"), phase->second, words.count("step", 0), words.count("held", 0)};
+}
+
 barrier::Barrier read_barrier(Words& words) {
   /// Passes where half of those seen have reached one's step.
   const std::vector own{barrier::Predicate::make("half", [](Step mine, std::span<const Step> seen) {
@@ -229,6 +241,14 @@ class PlayerOf : public Player {
 
  private:
   void play(const Context& context, const std::string& event, Words& words) {
+    if constexpr (std::same_as<Core, Coordinator>) {
+      if (event == "stands") return core_.on(context, read_standing(words));
+      if (event == "takes-over")
+        return core_.take_over(words.ids<WorkerId>("workers"), words.ids<WorkerId>("owners"));
+      if (event == "members")
+        return core_.on_members(context, words.ids<WorkerId>("left"),
+                                words.ids<WorkerId>("joined"));
+    }
     if (event == "<-") return hear(context, read_message(words));
     if (event == "left") {
       if constexpr (requires { core_.on_left(context, 0); })

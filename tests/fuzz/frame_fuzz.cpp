@@ -1,7 +1,7 @@
 /// Packets of a job's members, as a node receives them, and the door that their letters come to.
 #include "starling/actor/wire/frame.hpp"
 
-#include <optional>
+#include <vector>
 
 #include "starling/engine/core/door.hpp"
 #include "tests/actor/examples.hpp"
@@ -12,18 +12,23 @@ namespace {
 
 constexpr core::WorkerId members_max = 16;
 
-const core::Configuration& configuration() {
-  static const auto now = core::first_configuration(
-      {{0, 1, true, true}, {3, 2, true, true}, {9, 4, true, true}}, 12, 2);
-  return now;
+/// One where nobody keeps the steps, and one where somebody does.
+const std::vector<core::Configuration>& configurations() {
+  static const auto all = [] {
+    std::vector<core::Configuration> made;
+    for (const bool coordinated : {false, true})
+      made.push_back(core::first_configuration(
+          {{0, 1, true, true}, {3, 2, true, true}, {9, 4, true, true}}, 12, 2, coordinated));
+    return made;
+  }();
+  return all;
 }
 
 /// Whatever is said may be judged.
 void knock(const core::Letter& letter) {
-  for (const core::Member& member : configuration().members)
-    for (const std::optional<core::WorkerId> coordinator :
-         {std::optional<core::WorkerId>{}, std::optional<core::WorkerId>{3}})
-      (void)core::may_say({configuration(), member.id, coordinator, members_max}, letter);
+  for (const core::Configuration& now : configurations())
+    for (const core::Member& member : now.members)
+      (void)core::may_say({now, member.id, members_max}, letter);
 }
 
 }  // namespace

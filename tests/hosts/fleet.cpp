@@ -11,6 +11,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Of clusters with keys.
+constexpr std::size_t nodes_max = 40;
+
 Seen read(const std::string& text) {
   Seen seen;
   seen.text = text;
@@ -41,6 +44,32 @@ std::size_t Seen::live() const {
       states, [](const auto& node) { return node.second == "alive" || node.second == "suspect"; }));
 }
 
+Fleet::Fleet(std::string program, std::unique_ptr<Hosts> hosts, Keys keys)
+    : program_(std::move(program)), hosts_(std::move(hosts)), keys_(keys) {
+  if (keys_ == Keys::none) return;
+  const auto make = [&](const std::string& line) {
+    const app::Ran ran = app::Process{work_, program_, app::words("keys " + line)}.wait();
+    EXPECT_EQ(ran.code, 0) << ran.err;
+  };
+  make("init-cluster");
+  // A key file knows those that were made before it.
+  for (std::size_t i = 0; i < nodes_max; ++i) make("node n" + std::to_string(i));
+  make("node laptop --role client");
+}
+
+std::string Fleet::key(const std::string& name) const {
+  return (work_.path() / (name + ".key")).string();
+}
+
+std::string Fleet::door(std::size_t node) const {
+  return keys_ == Keys::none ? address(node) : nodes_.at(node)->name + "@" + address(node);
+}
+
+std::string Fleet::access(std::size_t node) const {
+  return (keys_ == Keys::none ? " --insecure" : " --keys " + key("laptop")) + " --to " +
+         door(node) + " ";
+}
+
 Fleet::~Fleet() {
   if (submission_) submission_->signal(SIGKILL);
   for (const auto& node : nodes_) node->process->signal(SIGKILL);
@@ -58,6 +87,7 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
   node->name = "n" + std::to_string(nodes_.size());
   node->host = host;
   std::string line = "node --name " + node->name;
+  if (keys_ == Keys::given) line += " --keys " + key(node->name);
   if (more.find("--listen") != std::string::npos) {
   } else if (hosts_) {
     // The first of the host's ports that is free, so that who follows a dead node has its address.
@@ -67,11 +97,11 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
       return other->runs && other->address == "tcp://" + address();
     }))
       ++port;
-    line += " --insecure --listen " + address();
+    line += (keys_ == Keys::none ? " --insecure" : "") + (" --listen " + address());
   } else {
     line += " --listen 127.0.0.1:*";
   }
-  for (const std::size_t door : awake()) line += " --join " + address(door);
+  for (const std::size_t door : awake()) line += " --join " + this->door(door);
   node->process = std::make_unique<app::Process>(node->folder, program_,
                                                  app::words(line + " " + more), in(host));
   const std::string begin = "node " + node->name + " at ";
@@ -162,7 +192,7 @@ app::Ran Fleet::run(const std::string& line) {
 }
 
 std::optional<Seen> Fleet::ask(std::size_t node) {
-  const app::Ran ran = run("status --here --insecure --to " + address(node));
+  const app::Ran ran = run("status --here" + access(node));
   if (ran.code != 0) return std::nullopt;
   return read(ran.out);
 }
@@ -170,8 +200,8 @@ std::optional<Seen> Fleet::ask(std::size_t node) {
 void Fleet::submit(std::size_t node, const std::string& line) {
   submission_.reset();
   steps_.clear();
-  submission_ = std::make_unique<app::Process>(
-      work_, program_, app::words("submit --insecure --to " + address(node) + " " + line), aside());
+  submission_ = std::make_unique<app::Process>(work_, program_,
+                                               app::words("submit" + access(node) + line), aside());
   forget_pauses();
 }
 

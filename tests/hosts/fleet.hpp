@@ -28,14 +28,17 @@ struct Seen {
   [[nodiscard]] std::size_t live() const;
 };
 
+/// Whether nodes have key files.
+enum class Keys { none, given };
+
 class Fleet {
  public:
   using Clock = std::chrono::steady_clock;
   using Time = std::chrono::milliseconds;
 
   /// `program`: `starling`. Without `hosts` all are on the loopback.
-  explicit Fleet(std::string program, std::unique_ptr<Hosts> hosts = nullptr)
-      : program_(std::move(program)), hosts_(std::move(hosts)) {}
+  explicit Fleet(std::string program, std::unique_ptr<Hosts> hosts = nullptr,
+                 Keys keys = Keys::none);
   /// Kills all that runs.
   ~Fleet();
 
@@ -58,6 +61,8 @@ class Fleet {
   [[nodiscard]] const std::string& address(std::size_t node) const {
     return nodes_.at(node)->address;
   }
+  /// Flags by which other programs reach it.
+  [[nodiscard]] std::string access(std::size_t node) const;
   [[nodiscard]] std::string log(std::size_t node) const { return nodes_.at(node)->process->err(); }
   /// Of all nodes, and how they stand, for those who ask why a test failed.
   [[nodiscard]] std::string logs();
@@ -102,9 +107,12 @@ class Fleet {
   void look();
   [[nodiscard]] app::Process::Prepare in(std::size_t host) const;
   [[nodiscard]] app::Process::Prepare aside() const;
+  [[nodiscard]] std::string door(std::size_t node) const;
+  [[nodiscard]] std::string key(const std::string& name) const;
 
   std::string program_;
   std::unique_ptr<Hosts> hosts_;
+  Keys keys_;
   std::vector<std::unique_ptr<Node>> nodes_;
   app::Folder work_;
   std::unique_ptr<app::Process> submission_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace starling::live {
@@ -20,7 +21,7 @@ TEST(Roles, NewcomersKeepTheirRolesAndTakeIdsThatNobodyHadAtRandom) {
   std::set<core::WorkerId> first;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Random random{seed};
-    const auto all = newcomers(roles_of_newcomer(core::Mode::central, 3), now, 8, random);
+    const auto all = newcomers(roles_of_newcomer(core::Mode::central, 3, 1), now, 8, random);
     ASSERT_EQ(all.size(), 2U);
     EXPECT_TRUE(all[0].works && !all[0].owns && all[0].node == 3);
     EXPECT_TRUE(!all[1].works && all[1].owns && all[1].node == 3);
@@ -33,6 +34,15 @@ TEST(Roles, NewcomersKeepTheirRolesAndTakeIdsThatNobodyHadAtRandom) {
     first.insert(all[0].id);
   }
   EXPECT_EQ(first.size(), 5U);
+}
+
+TEST(Roles, ANewcomerBringsAsManyWorkersAsItIsToldAndOneOwner) {
+  for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central}) {
+    const auto all = roles_of_newcomer(mode, 3, 4);
+    EXPECT_EQ(std::ranges::count(all, true, &core::Member::works), 4);
+    EXPECT_EQ(std::ranges::count(all, true, &core::Member::owns), 1);
+    EXPECT_EQ(all.size(), core::has_servers(mode) ? 5U : 4U);
+  }
 }
 
 TEST(Roles, WhereAllIdsHaveBeenUsedNewcomersOutliveTheFormer) {

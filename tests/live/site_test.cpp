@@ -37,7 +37,6 @@ class Nodes {
     const std::size_t index = nodes_.size();
     SiteOptions site;
     site.members_max = 16;
-    site.coordinator = coordinator;
     site.send = [this, index](const core::Envelope& envelope) { send(index, envelope); };
     auto made = make_site<float>(job_(), site).value();
     auto transport = wire::Transport::open(
@@ -57,8 +56,8 @@ class Nodes {
     std::vector<Member> all;
     for (const auto& some : members_) all.insert(all.end(), some.begin(), some.end());
     std::ranges::sort(all);
-    const auto first = std::make_shared<const core::Configuration>(
-        core::first_configuration(std::move(all), ranges_, 2));
+    const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
+        std::move(all), ranges_, 2, core::keeps_steps_centrally(job_().job.mode)));
     for (std::size_t node = 0; node < nodes_.size(); ++node)
       nodes_[node].site->found(members_[node], first);
   }
@@ -133,8 +132,6 @@ class Nodes {
       }
   }
 
-  core::WorkerId coordinator = 0;
-
  private:
   struct One {
     std::unique_ptr<wire::Transport> transport;
@@ -186,9 +183,8 @@ void add_peers(Nodes& nodes, core::WorkerId count) {
   for (core::WorkerId id = 0; id < count; ++id) nodes.add({{id, 1, true, true}});
 }
 
-/// On three nodes: workers 0 to 5, two a node, servers 6 to 8, and the coordinator 9 on the first.
+/// On three nodes: workers 0 to 5, two a node, servers 6 to 8, and on the first 9, the coordinator.
 void add_servers(Nodes& nodes) {
-  nodes.coordinator = 9;
   for (core::WorkerId node = 0; node < 3; ++node) {
     std::vector<Member> members{
         {2 * node, 1, true, false}, {2 * node + 1, 1, true, false}, {6 + node, 1, false, true}};
@@ -288,17 +284,21 @@ TEST_P(SiteWithServers, MakesEachUpdateOnce) {
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
 }
 
-/// Under every barrier: a server's node goes, with its workers.
+/// Under every barrier: a server's node goes, with its workers, and the first with the coordinator
+/// too.
 TEST_P(SiteWithServers, GoesOnWhenANodeIsKilled) {
   const auto& [mode, barrier] = GetParam();
-  Nodes nodes{counting(options_of(6, 100, barrier, mode, 2ms))};
-  add_servers(nodes);
-  nodes.found();
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(2) >= 20; }));
-  nodes.kill(2);
-  nodes.declare_dead(2);
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
-  for (const std::size_t node : {0U, 1U}) EXPECT_EQ(nodes.step(node), 100U);
+  for (const std::size_t killed : {2U, 0U}) {
+    Nodes nodes{counting(options_of(6, 100, barrier, mode, 2ms))};
+    add_servers(nodes);
+    nodes.found();
+    ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(killed) >= 20; }));
+    nodes.kill(killed);
+    nodes.declare_dead(killed);
+    ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+    for (const std::size_t node : {0U, 1U, 2U})
+      if (node != killed) EXPECT_EQ(nodes.step(node), 100U);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, SiteWithServers,

@@ -307,6 +307,108 @@ TEST(Sabotage, WorkersThatDoNotWaitForTheCoordinatorAreFound) {
   EXPECT_TRUE(found_after<DisobedientWorker>(50, "without the coordinator's word"));
 }
 
+/// A coordinator that has taken over lets go whoever waits, and awaits nobody else's word.
+class HastySuccessor : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
+    const auto* standing = letter<core::Standing>(envelope);
+    if (standing != nullptr && standing->phase == core::Standing::Phase::waiting)
+      world.say(world.now(), envelope.to, envelope.from, core::Proceed{standing->step});
+    return true;
+  }
+};
+
+TEST(Sabotage, SuccessorsThatDoNotAwaitEveryonesWordAreFound) {
+  EXPECT_TRUE(found_after<HastySuccessor>(1000, "the coordinator lets worker"));
+}
+
+/// Workers that wait take it that they were let go when they hear of a new coordinator.
+class TakesChangeForConsent : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
+    const auto* next = letter<core::ConfigurationPtr>(envelope);
+    auto* node = world.node(envelope.to);
+    if (next == nullptr || node == nullptr || node->worker() == nullptr) return true;
+    if ((*next)->epoch > node->configuration()->epoch && node->worker()->waiting() &&
+        (*next)->coordinator && !(*next)->keeps_coordinator_of(*node->configuration()))
+      world.whisper(world.now(), *(*next)->coordinator, envelope.to,
+                    core::Proceed{node->worker()->step()});
+    return true;
+  }
+};
+
+TEST(Sabotage, WorkersThatTakeANewCoordinatorForConsentAreFound) {
+  EXPECT_TRUE(found_after<TakesChangeForConsent>(200, "without the coordinator's word"));
+}
+
+/// Workers tell a new coordinator that they are a step further than they are.
+class BoastfulStanding : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
+    const auto* standing = letter<core::Standing>(envelope);
+    if (standing == nullptr || standing->phase != core::Standing::Phase::waiting) return true;
+    core::Standing further = *standing;
+    ++further.step;
+    world.say(world.now(), envelope.from, envelope.to, further);
+    blank(envelope);
+    return true;
+  }
+};
+
+TEST(Sabotage, WorkersThatTellANewCoordinatorMoreThanTheyDidAreFound) {
+  EXPECT_TRUE(found_after<BoastfulStanding>(1000, "says to the coordinator that it is at"));
+}
+
+/// New coordinators do not hear where the others stand.
+class NoStanding : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, Envelope& envelope) override {
+    if (letter<core::Standing>(envelope) != nullptr) blank(envelope);
+    return true;
+  }
+};
+
+TEST(Sabotage, CoordinatorsThatNeverTakeOverAreFound) {
+  EXPECT_TRUE(found_after<NoStanding>(200, "stuck: "));
+}
+
+/// New coordinators do not hear how far those came who are gone.
+class NothingHeld : public Sabotage {
+ public:
+  bool on_arrival(ChaosWorld&, Envelope& envelope) override {
+    const auto* standing = letter<core::Standing>(envelope);
+    if (standing == nullptr || standing->held == 0) return true;
+    core::Standing less = *standing;
+    less.held = 0;
+    replace(envelope, less);
+    return true;
+  }
+};
+
+/// The only worker keeps the steps too, after the first coordinator has died and come back; then it
+/// dies and comes back itself. None but the owners know how many rounds there were.
+TEST(Sabotage, CoordinatorsThatDoNotAskTheOwnersAreFound) {
+  using std::chrono::milliseconds;
+  Scenario scenario;
+  scenario.mode = core::Mode::central;
+  scenario.barrier = {barrier::Bsp{}, std::nullopt};
+  scenario.workers = 1;
+  scenario.servers = 4;
+  scenario.steps = 30;
+  scenario.compute = milliseconds{20};
+  const auto crash = [&](NodeId node, milliseconds at) {
+    scenario.faults.push_back(
+        {.kind = Fault::Kind::crash, .node = node, .at = at, .lasts = milliseconds{50}});
+  };
+  crash(scenario.coordinator(), milliseconds{20});
+  crash(0, milliseconds{500});
+  const auto report = run_chaos(scenario);
+  EXPECT_EQ(report.violation, "");
+  EXPECT_EQ(report.faults[static_cast<std::size_t>(Fault::Kind::crash)], 2U);
+  NothingHeld saboteur;
+  EXPECT_NE(run_chaos(scenario, &saboteur).violation.find("was acknowledged"), std::string::npos);
+}
+
 /// Primaries never hear that a copy holds anything.
 class NoHeld : public Sabotage {
  public:

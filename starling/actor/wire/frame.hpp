@@ -17,7 +17,7 @@
 namespace starling::wire {
 
 /// Nodes of another version are refused with a message.
-inline constexpr std::uint8_t version = 1;
+inline constexpr std::uint8_t version = 2;
 
 /// What a frame holds.
 enum class Kind : std::uint8_t {

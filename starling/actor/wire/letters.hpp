@@ -69,6 +69,14 @@ void serialize(A& archive, Proceed& m) {
   archive(m.step);
 }
 template <class A>
+void serialize(A& archive, Standing& m) {
+  auto phase = static_cast<std::uint8_t>(m.phase);
+  archive(m.member, phase, m.step, m.held);
+  if (phase > static_cast<std::uint8_t>(Standing::Phase::ended))
+    throw wire::DecodeError{"holds a worker in no known phase"};
+  m.phase = static_cast<Standing::Phase>(phase);
+}
+template <class A>
 void serialize(A& archive, StepQuery& m) {
   archive(m.from, m.draw);
 }
@@ -116,7 +124,7 @@ void serialize(A& archive, Life& m) {
 }
 template <class A>
 void serialize(A& archive, Configuration& m) {
-  archive(m.epoch, m.members, m.council, m.ranges, m.departed);
+  archive(m.epoch, m.members, m.council, m.ranges, m.departed, m.coordinator);
 }
 
 template <class A>

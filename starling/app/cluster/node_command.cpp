@@ -20,6 +20,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Of one node, in one job.
+constexpr std::uint64_t workers_max = 64;
+
 std::string host_name() {
   std::array<char, 256> name{};
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "node";
@@ -46,6 +49,10 @@ Result<live::ClusterOptions> make_options(const Settings& settings) {
   options.name = host_name();
   if (auto taken = take_keys(settings, options); !taken) return std::move(taken).error();
   bool insecure = false;
+  std::uint64_t workers = 1;
+  if (auto put = put_count(workers, settings, "workers", 1, workers_max); !put)
+    return std::move(put).error();
+  options.workers = static_cast<std::uint32_t>(workers);
   for (const Setting& setting : settings) {
     if (setting.key == "listen" || setting.key == "advertise") {
       const bool is_listen = setting.key == "listen";
@@ -91,6 +98,8 @@ const std::vector<KeyForm>& node_keys() {
        "a node of the cluster to join, any one; repeatable [none: the first]", "Options"},
       {"keys", KeyKind::text, "FILE",
        "key file made by `keys node`: only nodes and clients of its cluster are heard", "Options"},
+      {"workers", KeyKind::count, "N", "with which it joins each job that runs already [1]",
+       "Options"},
       {"name", KeyKind::text, "NAME", "for people [the key file's, or the machine's]", "Options"},
       {"insecure", KeyKind::flag, "",
        "listen where others can reach it, without encryption: whoever can connect is heard",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <tuple>
 
 #include "starling/base/check.hpp"
 
@@ -20,6 +21,19 @@ bool shares_node(const Member& member, std::span<const WorkerId> ids,
            const auto other = std::ranges::find(members, id, &Member::id);
            return other != members.end() && other->node == member.node;
          });
+}
+
+/// Who is to keep the steps, of members that `rank` puts in order, the best first; among equals one
+/// that neither works nor owns, and the lowest.
+template <class Rank>
+WorkerId choose_coordinator(const std::vector<Member>& members, Rank rank) {
+  STARLING_CHECK(!members.empty());
+  return std::ranges::min_element(
+             members, {},
+             [&](const Member& member) {
+               return std::tuple{rank(member), member.works || member.owns, member.id};
+             })
+      ->id;
 }
 
 /// How many ranges each of some members holds.
@@ -79,6 +93,7 @@ class Planner {
     next->members = members_;
     next->departed = departed();
     next->council = council();
+    next->coordinator = coordinator();
     const bool new_views = wishes_.bulk && workers_of(now_.members) != workers_of(members_);
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
       next->ranges[r].view = !new_views && same_owners(now_.ranges[r], next->ranges[r])
@@ -277,6 +292,21 @@ class Planner {
     return chosen;
   }
 
+  /// The one of now, as long as it is a member. Who follows it had best not be about to go too,
+  /// because it wants to or because it sat on the same node, and know the job already.
+  [[nodiscard]] std::optional<WorkerId> coordinator() const {
+    if (!now_.coordinator) return std::nullopt;
+    const auto is_member = [&](WorkerId id) {
+      return std::ranges::find(members_, id, &Member::id) != members_.end();
+    };
+    if (survives(*now_.coordinator) && is_member(*now_.coordinator)) return now_.coordinator;
+    const std::vector<WorkerId> former{*now_.coordinator};
+    return choose_coordinator(members_, [&](const Member& member) {
+      return std::tuple{has(wishes_.leaves, member.id), shares_node(member, former, now_.members),
+                        !survives(member.id)};
+    });
+  }
+
   const Configuration& now_;
   const Wishes& wishes_;
   std::vector<Member> members_;
@@ -339,6 +369,20 @@ bool Configuration::in_council(WorkerId id) const {
   return std::ranges::binary_search(council, id);
 }
 
+std::vector<Member> Configuration::lacking_in(const Configuration& other) const {
+  std::vector<Member> lacking;
+  std::ranges::copy_if(members, std::back_inserter(lacking), [&](const Member& member) {
+    return !other.contains(member.id, member.life);
+  });
+  return lacking;
+}
+
+bool Configuration::keeps_coordinator_of(const Configuration& former) const {
+  const Member* member = coordinator ? find(*coordinator) : nullptr;
+  return former.coordinator == coordinator &&
+         (member == nullptr || former.contains(member->id, member->life));
+}
+
 bool Configuration::lost() const {
   return std::ranges::any_of(ranges, [](const Ownership& range) { return range.owners.empty(); });
 }
@@ -351,7 +395,7 @@ bool is_quorum(std::span<const WorkerId> council, std::span<const WorkerId> vote
 }
 
 Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
-                                  std::size_t copies) {
+                                  std::size_t copies, bool coordinated) {
   Configuration first;
   first.epoch = 1;
   first.members = std::move(members);
@@ -359,6 +403,8 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
   for (const Member& member : first.members)
     if (first.council.size() < council_max && !shares_node(member, first.council, first.members))
       first.council.push_back(member.id);
+  if (coordinated)
+    first.coordinator = choose_coordinator(first.members, [](const Member&) { return 0; });
   std::vector<WorkerId> owners;
   for (const Member& member : first.members)
     if (member.owns) owners.push_back(member.id);

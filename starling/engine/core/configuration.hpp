@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -68,6 +69,9 @@ struct Configuration {
   /// By id, of each that is no member the last life that was. None comes back: links and ledgers
   /// would take what is left of its former time for new.
   std::vector<Life> departed = {};
+  /// The member that keeps the steps, in jobs where one does. It does so as long as it is a member;
+  /// then another does: no life keeps them twice, so what it said names who said it.
+  std::optional<WorkerId> coordinator = std::nullopt;
   bool operator==(const Configuration&) const = default;
 
   /// nullptr where there is none.
@@ -76,6 +80,10 @@ struct Configuration {
   /// True where this life, or a later one of the same, is or was a member.
   [[nodiscard]] bool has_had(WorkerId id, Incarnation life) const;
   [[nodiscard]] bool in_council(WorkerId id) const;
+  /// Its members that `other` does not name, or names in another life.
+  [[nodiscard]] std::vector<Member> lacking_in(const Configuration& other) const;
+  /// True where the same life kept the steps already in `former`.
+  [[nodiscard]] bool keeps_coordinator_of(const Configuration& former) const;
   /// True where a range has no owner left.
   [[nodiscard]] bool lost() const;
 };
@@ -86,9 +94,10 @@ using ConfigurationPtr = std::shared_ptr<const Configuration>;
 [[nodiscard]] bool is_quorum(std::span<const WorkerId> council, std::span<const WorkerId> voters);
 
 /// What epoch 1 is: each range has `copies` owners, or all there are, and loads differ by one at
-/// most. Requires: a member that owns; members by id.
+/// most; where `coordinated`, one member keeps the steps: one that does nothing else, if there is
+/// any. Requires: a member that owns; members by id.
 [[nodiscard]] Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
-                                                std::size_t copies);
+                                                std::size_t copies, bool coordinated = false);
 
 /// What the next configuration is to bring.
 struct Wishes {
@@ -117,7 +126,8 @@ struct Successor {
 
 /// The configuration after `now`. Loads differ by one at most among those that may own, few ranges
 /// move, a range that moves has its old and its new owners until the new ones hold it, and a
-/// primary always holds its range. Repeated with everyone full it comes to rest.
+/// primary always holds its range. Where the coordinator goes, another member has its part.
+/// Repeated with everyone full it comes to rest.
 [[nodiscard]] Successor next_configuration(const Configuration& now, const Wishes& wishes);
 
 }  // namespace starling::core

@@ -1,33 +1,26 @@
 #include "starling/engine/core/coordinator.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "starling/barrier/sampling.hpp"
 #include "starling/base/check.hpp"
 
 namespace starling::core {
 
-Coordinator::Coordinator(CoordinatorOptions options)
-    : options_(std::move(options)),
-      members_(options_.first.size()),
-      alive_(members_.size()),
-      position_(members_.size()) {
-  std::iota(alive_.begin(), alive_.end(), WorkerId{0});
-  std::iota(position_.begin(), position_.end(), 0U);
-  for (WorkerId id = 0; id < members_.size(); ++id) {
-    members_[id].step = options_.first[id];
-    ++standing_[members_[id].step];
-    frontier_ = std::max(frontier_, members_[id].step + 1);
-  }
+Coordinator::Coordinator(CoordinatorOptions options) : options_(std::move(options)) {
+  for (WorkerId id = 0; id < options_.first.size(); ++id) on_founded(id, options_.first[id]);
+}
+
+void Coordinator::on_founded(WorkerId worker, Step step) {
+  add(worker);
+  place(worker, step);
+  frontier_ = std::max(frontier_, step + 1);
   spread_max_ = first_spread_ = spread().max - spread().min;
 }
 
 void Coordinator::on(const Context& context, const Arrived& arrived) {
   Member& member = members_.at(arrived.worker);
-  if (!member.alive) return;
-  if (std::exchange(member.entering, false)) return answer(context, arrived.worker);
-  if (arrived.step < member.step) return;
+  if (!member.alive || member.entering || arrived.step < member.step) return;
   if (arrived.step == member.step) {
     // Said before. Who does not wait was answered, and may have lost the answer with its actor.
     if (!member.waiting) tell(context, arrived.worker);
@@ -47,6 +40,7 @@ void Coordinator::on(const Context& context, const Ended& ended) {
   if (ended.step > members_[ended.worker].step) set_step(ended.worker, ended.step);
   remove(ended.worker);
   members_[ended.worker].step = barrier::finished;
+  members_[ended.worker].entering = false;
   review(context, ended.worker);
 }
 
@@ -58,14 +52,19 @@ void Coordinator::on_left(const Context& context, WorkerId worker) {
 void Coordinator::on_members(const Context& context, const std::vector<WorkerId>& left,
                              const std::vector<WorkerId>& joined) {
   // Only when all have gone and come is anyone let go: what is drawn is drawn from the new members.
-  for (const WorkerId worker : left) dismiss(worker);
+  std::vector<WorkerId> gone;
+  for (const WorkerId id : left) {
+    unheard_.erase(id);
+    if (dismiss(id)) gone.push_back(id);
+  }
   for (const WorkerId worker : joined) on_joined(worker);
-  for (const WorkerId worker : left) review(context, worker);
+  for (const WorkerId worker : gone) review(context, worker);
+  if (!knows_all_ && unheard_.empty()) know_all(context);
 }
 
-/// Forgets a worker; false where that was done before.
+/// Forgets a worker; false where there is none, or that was done before.
 bool Coordinator::dismiss(WorkerId worker) {
-  if (!members_.at(worker).alive) return false;
+  if (worker >= members_.size() || !members_[worker].alive) return false;
   remove(worker);
   members_[worker].alive = false;
   const std::uint32_t at = position_[worker];
@@ -75,7 +74,14 @@ bool Coordinator::dismiss(WorkerId worker) {
   return true;
 }
 
-void Coordinator::on_joined(WorkerId worker, bool beginning) {
+void Coordinator::on_joined(WorkerId worker) {
+  add(worker);
+  members_[worker].entering = true;
+  if (knows_all_) place(worker, lowest());
+}
+
+/// A worker that stands nowhere yet.
+void Coordinator::add(WorkerId worker) {
   if (worker >= members_.size()) {
     Member nobody;
     nobody.alive = false;
@@ -84,12 +90,71 @@ void Coordinator::on_joined(WorkerId worker, bool beginning) {
   }
   STARLING_CHECK(!members_[worker].alive);
   members_[worker] = {};
-  members_[worker].step = beginning ? 0 : lowest();
-  members_[worker].entering = !beginning;
-  if (members_[worker].step < barrier::finished) ++standing_[members_[worker].step];
   position_[worker] = static_cast<std::uint32_t>(alive_.size());
   alive_.push_back(worker);
 }
+
+/// Requires: it stands nowhere yet.
+void Coordinator::place(WorkerId worker, Step step) {
+  members_[worker].step = step;
+  if (step < barrier::finished) ++standing_[step];
+}
+
+// --- taking over --------------------------------------------------------------------------------
+
+void Coordinator::take_over(const std::vector<WorkerId>& workers,
+                            const std::vector<WorkerId>& owners) {
+  STARLING_CHECK(alive_.empty());
+  for (const WorkerId worker : workers) add(worker);
+  unheard_.insert(workers.begin(), workers.end());
+  unheard_.insert(owners.begin(), owners.end());
+  knows_all_ = unheard_.empty();
+}
+
+void Coordinator::on(const Context& context, const Standing& standing) {
+  if (unheard_.erase(standing.member) > 0) {
+    book(context, standing);
+    if (unheard_.empty()) know_all(context);
+  } else if (standing.phase == Standing::Phase::entering) {
+    Member& member = members_.at(standing.member);
+    if (!member.alive || !member.entering || std::exchange(member.waiting, true)) return;
+    if (!consider(context, standing.member)) waiting_.push_back(standing.member);
+  }
+}
+
+/// What one says who was awaited.
+void Coordinator::book(const Context& context, const Standing& standing) {
+  using enum Standing::Phase;
+  held_ = std::max(held_, standing.held);
+  if (standing.phase == idle) return;
+  Member& member = members_.at(standing.member);
+  member.began = context.now;
+  member.entering = standing.phase == entering;
+  member.waiting = standing.phase == entering || standing.phase == waiting;
+  if (member.waiting) waiting_.push_back(standing.member);
+  if (standing.phase == ended) ended_ = true;
+  if (standing.phase != going && standing.phase != waiting) return;
+  place(standing.member, standing.step);
+  frontier_ = std::max(frontier_, standing.step + (standing.phase == going ? 1 : 0));
+}
+
+void Coordinator::know_all(const Context& context) {
+  knows_all_ = true;
+  if (standing_.empty()) {
+    // Those who ran are gone. They were let make one step more than is held, if that.
+    reviewed_ = held_;
+    frontier_ = held_ + 1;
+  }
+  const Step first = lowest();
+  for (const WorkerId worker : alive_)
+    if (members_[worker].entering) place(worker, first);
+  const auto [min, max] = spread();
+  spread_max_ = first_spread_ = max - min;
+  if (!standing_.empty()) reviewed_ = min;
+  std::erase_if(waiting_, [&](WorkerId id) { return consider(context, id); });
+}
+
+// --- steps --------------------------------------------------------------------------------------
 
 /// Of those that run; where none does, of the last that did.
 Step Coordinator::lowest() const {
@@ -163,7 +228,8 @@ bool Coordinator::looks_again(const Member& member, WorkerId moved) const {
 
 /// Lets `id` go if it may, or says when it looks again. The caller keeps waiting_.
 bool Coordinator::consider(const Context& context, WorkerId id) {
-  if (admitted(context, id)) {
+  if (!knows_all_) return false;
+  if (members_[id].entering || admitted(context, id)) {
     answer(context, id);
     return true;
   }
@@ -225,7 +291,7 @@ void Coordinator::retry_at(WorkerId id, Time at) {
 /// Tells a worker at the barrier to go on, or to stop where the job does.
 void Coordinator::answer(const Context& context, WorkerId id) {
   Member& member = members_[id];
-  member.waiting = false;
+  member.waiting = member.entering = false;
   member.began = context.now;
   member.stopped = stopping_;
   if (!stopping_) frontier_ = std::max(frontier_, member.step + 1);

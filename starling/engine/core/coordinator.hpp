@@ -23,6 +23,12 @@ struct CoordinatorOptions {
 };
 
 /// One at a time; not thread-safe. Ends the program where a barrier over everyone was violated.
+///
+///     [taking over] --all have told where they stand, or are gone--> knows all
+///
+/// Whoever takes over lets nobody go before it knows all. Steps that are told are never ahead of
+/// the truth, and nobody who has told its own goes on by the word of a former coordinator: so
+/// nobody passes whom the rule forbids to.
 class Coordinator {
  public:
   explicit Coordinator(CoordinatorOptions options);
@@ -31,17 +37,25 @@ class Coordinator {
   void on(const Context& context, const Ended& ended);
   /// From now on whoever waits or arrives is told to stop.
   void on(const Context& context, const Stop& stop);
+  /// Counts once of each that is awaited, and where a worker that has joined asks where to begin.
+  void on(const Context& context, const Standing& standing);
   void on_timer(const Context& context);
   /// `worker` has died: nobody waits for it any more.
   void on_left(const Context& context, WorkerId worker);
+  /// `worker` is there from the beginning of the job, and goes on from `step`.
+  void on_founded(WorkerId worker, Step step);
   /// `worker` has joined, after its former life has left if it had one. It begins at the lowest
-  /// live step, or at 0 where it is there from the `beginning`, and counts from now on. Where
-  /// rounds are gathered it begins one before the highest step that anyone was let make, and makes
-  /// that one by letting all owners know it.
-  void on_joined(WorkerId worker, bool beginning = false);
+  /// live step, and counts from now on. Where rounds are gathered it begins one before the highest
+  /// step that anyone was let make, and makes that one by letting all owners know it.
+  void on_joined(WorkerId worker);
 
-  /// Both at once, for many: those that `left`, whom nobody waits for any more, and those that then
-  /// `joined`.
+  /// Keeps the steps from now on in place of one that is gone. Awaits a Standing of each of the
+  /// `workers`, and of those who own ranges: they know how far those came who are gone. Requires:
+  /// nobody has joined.
+  void take_over(const std::vector<WorkerId>& workers, const std::vector<WorkerId>& owners);
+
+  /// Many at once: those that `left`, workers or owners, for whom nobody waits any more, and
+  /// workers that then `joined`.
   void on_members(const Context& context, const std::vector<WorkerId>& left,
                   const std::vector<WorkerId>& joined);
 
@@ -51,7 +65,9 @@ class Coordinator {
     Step max = 0;
   };
   [[nodiscard]] Spread spread() const;
-  /// The largest spread there ever was.
+  /// False while it takes over.
+  [[nodiscard]] bool knows_all() const noexcept { return knows_all_; }
+  /// The largest spread there ever was, since it took over where it did.
   [[nodiscard]] Step spread_max() const noexcept { return spread_max_; }
   /// Draws of others, and those that let a worker pass.
   [[nodiscard]] std::uint64_t draws() const noexcept { return draws_; }
@@ -63,7 +79,8 @@ class Coordinator {
 
  private:
   struct Member {
-    Step step = 0;
+    /// Of those who do not run, and have not told theirs yet: infinitely far.
+    Step step = barrier::finished;
     bool alive = true;
     /// It has not yet been told where to begin.
     bool entering = false;
@@ -80,6 +97,10 @@ class Coordinator {
   };
 
   bool dismiss(WorkerId worker);
+  void add(WorkerId worker);
+  void place(WorkerId worker, Step step);
+  void book(const Context& context, const Standing& standing);
+  void know_all(const Context& context);
   void set_step(WorkerId id, Step step);
   [[nodiscard]] Step lowest() const;
   void remove(WorkerId id);
@@ -110,6 +131,11 @@ class Coordinator {
   /// Someone has come to the end.
   bool ended_ = false;
   bool stopping_ = false;
+  bool knows_all_ = true;
+  /// Whose word it awaits before it knows all.
+  std::set<WorkerId> unheard_;
+  /// The highest step of which an owner holds an update, as far as they were asked.
+  Step held_ = 0;
   Step spread_max_ = 0;
   /// A job that goes on from a saved state may start further apart than its barrier allows.
   Step first_spread_ = 0;

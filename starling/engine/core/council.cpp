@@ -291,7 +291,7 @@ bool Council::heard_owners_of(RangeId range) const {
 std::vector<WorkerId> Council::at_odds() const {
   using Pair = std::pair<WorkerId, WorkerId>;
   std::vector<Pair> open;
-  const auto stays = [&](WorkerId id) { return id == options_.self.id || id == options_.fixed; };
+  const auto stays = [&](WorkerId id) { return id == options_.self.id; };
   for (const auto& [by, silent] : complaints_)
     for (const auto& [of, life] : silent)
       if (configuration_->contains(of, life) && !suspects(by.id) && !suspects(of) &&

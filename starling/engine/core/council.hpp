@@ -98,8 +98,6 @@ struct CouncilOptions {
   Member self;
   std::size_t copies = 2;
   bool bulk = false;
-  /// A member that does not go because others complain of it: its part cannot move.
-  std::optional<WorkerId> fixed = std::nullopt;
   /// A proposer waits this long for those whom it asked and does not suspect.
   Time ask_within = std::chrono::milliseconds{500};
   /// Where there is cause and nothing is decided for so long, the next of the council proposes too.

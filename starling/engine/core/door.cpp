@@ -16,7 +16,12 @@ struct Judge {
            door.now.ranges[range].owners.front().id == door.from;
   }
   [[nodiscard]] bool is_configuration(const ConfigurationPtr& next) const {
-    return is_sound(next, door.members_max) && next->ranges.size() == door.now.ranges.size();
+    return may_follow(door.now, next, door.members_max);
+  }
+  /// The sender speaks of its own worker, and has one.
+  [[nodiscard]] bool is_own_worker(WorkerId worker) const {
+    const Member* sender = door.now.find(door.from);
+    return worker == door.from && sender != nullptr && sender->works;
   }
 
   bool operator()(const ConfigurationPtr& m) const { return is_configuration(m); }
@@ -26,10 +31,15 @@ struct Judge {
     return door.now.contains(m.worker, m.incarnation) && m.worker == door.from && is_range(m.range);
   }
   bool operator()(const Ack& m) const { return is_primary(m.range); }
-  bool operator()(const Ended& m) const { return m.worker == door.from; }
-  bool operator()(const Arrived& m) const { return m.worker == door.from; }
-  bool operator()(const Proceed&) const { return door.from == door.coordinator; }
-  bool operator()(const Stop&) const { return door.from == door.coordinator; }
+  bool operator()(const Ended& m) const { return is_own_worker(m.worker); }
+  bool operator()(const Arrived& m) const { return is_own_worker(m.worker); }
+  bool operator()(const Proceed&) const { return door.from == door.now.coordinator; }
+  bool operator()(const Stop&) const { return door.from == door.now.coordinator; }
+  bool operator()(const Standing& m) const {
+    const bool fits =
+        m.phase == Standing::Phase::idle ? m.member == door.from : is_own_worker(m.member);
+    return fits && m.step <= barrier::finished && m.held < barrier::finished;
+  }
   bool operator()(const StepQuery& m) const { return m.from == door.from; }
   bool operator()(const StepAnswer& m) const { return m.from == door.from; }
   bool operator()(const NotifyAt& m) const { return m.from == door.from; }
@@ -74,10 +84,16 @@ bool is_sound(const ConfigurationPtr& next, WorkerId members_max) {
   return std::ranges::adjacent_find(members, std::greater_equal<>{}, &Member::id) ==
              members.end() &&
          (members.empty() || members.back().id < members_max) &&
+         (!next->coordinator || is_member(*next->coordinator)) &&
          std::ranges::is_sorted(next->council) && std::ranges::all_of(next->council, is_member) &&
          std::ranges::all_of(next->ranges, [&](const Ownership& range) {
            return std::ranges::all_of(range.owners, is_member, &RangeOwner::id);
          });
+}
+
+bool may_follow(const Configuration& now, const ConfigurationPtr& next, WorkerId members_max) {
+  return is_sound(next, members_max) && next->ranges.size() == now.ranges.size() &&
+         next->coordinator.has_value() == now.coordinator.has_value();
 }
 
 }  // namespace starling::core

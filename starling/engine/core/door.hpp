@@ -2,8 +2,6 @@
 /// names a member or a range that there cannot be. Pure functions; any thread.
 #pragma once
 
-#include <optional>
-
 #include "starling/engine/core/letter.hpp"
 
 namespace starling::core {
@@ -13,8 +11,6 @@ struct Door {
   /// The configuration of who is told. Requires: it names the sender.
   const Configuration& now;
   WorkerId from;
-  /// The member that keeps the steps, in central mode.
-  std::optional<WorkerId> coordinator;
   /// Members are numbered below this.
   WorkerId members_max;
 };
@@ -22,8 +18,12 @@ struct Door {
 /// True where a member may say this.
 [[nodiscard]] bool may_say(const Door& door, const Letter& letter);
 
-/// True where `next` may be a configuration: members ascend below the maximum, and council and
-/// owners are among them.
+/// True where `next` may be a configuration: members ascend below the maximum, and council, owners
+/// and coordinator are among them.
 [[nodiscard]] bool is_sound(const ConfigurationPtr& next, WorkerId members_max);
+
+/// The same, and of the job of `now`: of as many ranges, and with a coordinator where that has one.
+[[nodiscard]] bool may_follow(const Configuration& now, const ConfigurationPtr& next,
+                              WorkerId members_max);
 
 }  // namespace starling::core

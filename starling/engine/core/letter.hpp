@@ -29,9 +29,10 @@ struct JoinRefused {
   std::string why;
 };
 
-using Letter = std::variant<ConfigurationPtr, Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop,
-                            StepQuery, StepAnswer, NotifyAt, CaughtUp, Install, Forward, Held,
-                            CouncilMessage, JoinRequest, LeaveRequest, Greeting, JoinRefused>;
+using Letter =
+    std::variant<ConfigurationPtr, Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
+                 StepAnswer, NotifyAt, CaughtUp, Install, Forward, Held, CouncilMessage,
+                 JoinRequest, LeaveRequest, Greeting, JoinRefused, Standing>;
 /// Immutable and shared: a packet that is sent again, and every copy of it, holds the same letter.
 using LetterPtr = std::shared_ptr<const Letter>;
 

@@ -79,6 +79,28 @@ struct Proceed {
   Step step;
 };
 
+/// Member to the coordinator of a replicated job, whenever that is another one than before, and
+/// once by whoever joins: what I know of the steps.
+struct Standing {
+  enum class Phase : std::uint8_t {
+    /// It computes no updates.
+    idle,
+    /// It does not know yet at which step to begin. May it?
+    entering,
+    /// It was let go from `step`.
+    going,
+    /// All owners hold its update `step`, as in Arrived. May it go on?
+    waiting,
+    /// `step` was its last.
+    ended,
+  };
+  WorkerId member = 0;
+  Phase phase = Phase::idle;
+  Step step = 0;
+  /// The highest step of which some worker's update is held in the sender's ranges.
+  Step held = 0;
+};
+
 /// To a worker: stop at the end of the step, at once when waiting. To the coordinator: tell each
 /// worker so when it arrives.
 struct Stop {};

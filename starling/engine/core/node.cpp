@@ -15,6 +15,12 @@ namespace {
 template <class M>
 constexpr bool is_for_observers = std::is_same_v<M, Snapshot> || std::is_same_v<M, RangeState>;
 
+template <class T>
+bool is_bulk(const NodeOptions<T>& options) {
+  return keeps_steps_centrally(options.mode) &&
+         barrier::is_bulk_synchronous(options.worker.barrier);
+}
+
 LetterPtr letter_of(Letter letter) { return std::make_shared<const Letter>(std::move(letter)); }
 
 }  // namespace
@@ -24,18 +30,19 @@ Node<T>::Node(NodeOptions<T> options)
     : options_(std::move(options)), council_([&] {
         CouncilOptions council = options_.council;
         council.self = options_.self;
-        if (keeps_steps_centrally(options_.mode)) council.fixed = options_.coordinator;
-        council.bulk = keeps_steps_centrally(options_.mode) &&
-                       barrier::is_bulk_synchronous(options_.worker.barrier);
+        council.bulk = is_bulk(options_);
         return council;
       }()) {
   options_.worker.id = options_.self.id;
   options_.worker.incarnation = options_.self.life;
   options_.worker.central = keeps_steps_centrally(options_.mode);
   options_.worker.joins = !options_.first;
-  const bool bulk =
-      options_.worker.central && barrier::is_bulk_synchronous(options_.worker.barrier);
-  options_.worker.bulk = options_.shard.bulk = bulk;
+  if (options_.first) {
+    const LedgerEntry first = first_entry(*options_.start, options_.self.id);
+    options_.worker.first = first.step;
+    options_.worker.samples = first.samples;
+  }
+  options_.worker.bulk = options_.shard.bulk = is_bulk(options_);
   options_.shard.workers_max = options_.members_max;
   if (options_.self.owns)
     replica_.emplace(ReplicaOptions<T>{options_.self.id, options_.shard, options_.start});
@@ -275,9 +282,11 @@ void Node<T>::hear_request(const NodeContext& context, const Envelope& envelope,
 
 template <class T>
 bool Node<T>::is_news(const ConfigurationPtr& next) const {
-  if (!is_sound(next, options_.members_max)) return false;
-  return !configuration_ || (next->epoch > configuration_->epoch &&
-                             next->ranges.size() == configuration_->ranges.size());
+  if (configuration_)
+    return may_follow(*configuration_, next, options_.members_max) &&
+           next->epoch > configuration_->epoch;
+  return is_sound(next, options_.members_max) &&
+         next->coordinator.has_value() == keeps_steps_centrally(options_.mode);
 }
 
 template <class T>
@@ -297,9 +306,7 @@ void Node<T>::settle(const NodeContext& context) {
 
 template <class T>
 void Node<T>::deliver(const NodeContext& context, WorkerId from, const LetterPtr& letter) {
-  std::optional<WorkerId> coordinator;
-  if (keeps_steps_centrally(options_.mode)) coordinator = options_.coordinator;
-  if (!may_say({*configuration_, from, coordinator, options_.members_max}, *letter)) return;
+  if (!may_say({*configuration_, from, options_.members_max}, *letter)) return;
   std::visit([&](const auto& message) { take(context, from, letter, message); }, *letter);
 }
 
@@ -340,7 +347,7 @@ void Node<T>::take(const NodeContext& context, WorkerId from, const LetterPtr& l
       return replica.on(c, from, message);
     });
     if (!fits) tell(context, from);
-  } else if constexpr (std::is_same_v<M, Arrived> || std::is_same_v<M, Ended>) {
+  } else if constexpr (Takes<Coordinator, M> && !Takes<Worker, M>) {
     if constexpr (std::is_same_v<M, Ended>)
       run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
         replica.on(c, message);
@@ -371,14 +378,13 @@ void Node<T>::adopt(const NodeContext& context, const ConfigurationPtr& next) {
   state_ = State::member;
   renew_links(*next);
   if (next->lost()) return fail(context, "a range has lost all its owners");
-  if (keeps_steps_centrally(options_.mode) && next->find(options_.coordinator) == nullptr)
-    return fail(context, "the coordinator is gone: nobody else keeps the steps");
   run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
     replica.on_configuration(c, *next, former ? former->epoch : 0);
     return true;
   });
   inform_coordinator(context, former.get());
   inform_worker(context, former.get());
+  tell_standing(context, former.get());
   run_council(context, [&](Council& council, const CouncilContext& c) {
     if (replica_) council.hold(c, replica_->full());
     council.on_configuration(c, configuration_);
@@ -405,51 +411,48 @@ void Node<T>::renew_links(const Configuration& next) {
 template <class T>
 void Node<T>::inform_worker(const NodeContext& context, const Configuration* former) {
   if (!options_.self.works) return;
-  const Configuration& now = *configuration_;
-  auto members = std::make_shared<std::vector<WorkerId>>();
-  for (const Member& member : now.members)
-    if (member.works) members->push_back(member.id);
-  auto owner_of = std::make_shared<std::vector<OwnerId>>();
-  auto view_of = std::make_shared<std::vector<Epoch>>();
-  for (const Ownership& range : now.ranges) {
-    owner_of->push_back(range.owners.front().id);
-    view_of->push_back(range.view);
-  }
-  if (!worker_) {
-    WorkerOptions& worker = options_.worker;
-    worker.members = std::move(members);
-    worker.owner_of = std::move(owner_of);
-    worker.view_of = std::move(view_of);
-    worker_.emplace(worker);
-    return run_worker(context, [](Worker& w, const Context& c) { w.start(c); });
-  }
-  std::vector<WorkerId> changed;
-  for (const Member& member : former->members)
-    if (member.works && !now.contains(member.id, member.life)) changed.push_back(member.id);
-  run_worker(context, [&](Worker& w, const Context& c) {
-    w.on_surroundings(
-        c, {std::move(members), std::move(owner_of), std::move(view_of), std::move(changed)});
-  });
+  Surroundings all = surroundings(*configuration_, former);
+  if (worker_)
+    return run_worker(context,
+                      [&](Worker& w, const Context& c) { w.on_surroundings(c, std::move(all)); });
+  WorkerOptions& worker = options_.worker;
+  worker.members = std::move(all.members);
+  worker.owner_of = std::move(all.owner_of);
+  worker.view_of = std::move(all.view_of);
+  worker_.emplace(worker);
+  run_worker(context, [](Worker& w, const Context& c) { w.start(c); });
 }
 
 template <class T>
 void Node<T>::inform_coordinator(const NodeContext& context, const Configuration* former) {
-  if (options_.mode != Mode::central || options_.self.id != options_.coordinator) return;
-  if (!coordinator_)
-    coordinator_.emplace(CoordinatorOptions{options_.worker.barrier, options_.worker.recheck, {}});
   const Configuration& now = *configuration_;
-  std::vector<WorkerId> left;
-  std::vector<WorkerId> joined;
-  if (former != nullptr)
-    for (const Member& member : former->members)
-      if (member.works && !now.contains(member.id, member.life)) left.push_back(member.id);
-  for (const Member& member : now.members)
-    if (member.works && (former == nullptr || !former->contains(member.id, member.life)))
-      joined.push_back(member.id);
-  run_coordinator(context, [&](Coordinator& all, const Context& c) {
-    if (former != nullptr) return all.on_members(c, left, joined);
-    for (const WorkerId worker : joined) all.on_joined(worker, true);
-  });
+  if (now.coordinator != options_.self.id) return;
+  if (coordinator_)
+    return run_coordinator(context, [&](Coordinator& all, const Context& c) {
+      std::vector<WorkerId> left;
+      for (const Member& member : former->lacking_in(now)) left.push_back(member.id);
+      all.on_members(c, left, workers_of(now.lacking_in(*former)));
+    });
+  coordinator_.emplace(CoordinatorOptions{options_.worker.barrier, options_.worker.recheck, {}});
+  const std::vector<WorkerId> workers = workers_of(now.members);
+  if (now.epoch == 1) {
+    for (const WorkerId worker : workers)
+      coordinator_->on_founded(worker, first_entry(*options_.start, worker).step);
+    return;
+  }
+  coordinator_->take_over(workers, owners_of(now));
+  for (const Member& member : now.members) tell(context, member.id);  // all wait for this
+}
+
+/// Tells a coordinator that is new to this member what it knows of the steps.
+template <class T>
+void Node<T>::tell_standing(const NodeContext& context, const Configuration* former) {
+  const Configuration& now = *configuration_;
+  if (!now.coordinator || now.epoch == 1) return;
+  if (former != nullptr && now.keeps_coordinator_of(*former)) return;
+  Standing standing = worker_ ? worker_->standing() : Standing{.member = options_.self.id};
+  if (replica_) standing.held = replica_->shard().highest_step();
+  post(context, *now.coordinator, letter_of(standing));
 }
 
 /// Tells everyone in the old and in the new configuration what was decided.
@@ -568,7 +571,7 @@ void Node<T>::carry_out(const NodeContext& context, Effects effects, TimerKey ke
       std::optional<WorkerId> to;
       if (const auto* worker = std::get_if<ToWorker>(&send->to)) to = worker->id;
       if (const auto* owner = std::get_if<ToOwner>(&send->to)) to = owner->id;
-      if (std::holds_alternative<ToCoordinator>(send->to)) to = options_.coordinator;
+      if (std::holds_alternative<ToCoordinator>(send->to)) to = configuration_->coordinator;
       if (!to) continue;  // nobody observes yet
       std::visit(
           [&]<class M>(M& message) {

@@ -48,8 +48,6 @@ template <class T>
 struct NodeOptions {
   Member self;
   Mode mode = Mode::peer;
-  /// The member that keeps the steps, in central mode.
-  WorkerId coordinator = 0;
   /// As a worker's, where this member works: its barrier, its last step, whether it plans. Id,
   /// life, rounds and whom it deals with are the node's to say.
   WorkerOptions worker;
@@ -154,6 +152,7 @@ class Node {
   void renew_links(const Configuration& next);
   void inform_worker(const NodeContext& context, const Configuration* former);
   void inform_coordinator(const NodeContext& context, const Configuration* former);
+  void tell_standing(const NodeContext& context, const Configuration* former);
   void announce(const NodeContext& context, const ConfigurationPtr& former);
   void ask_again(const NodeContext& context);
   void greet(const NodeContext& context);

@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::uint32_t nowhere = UINT32_MAX;
 
+LedgerEntry entry_of(const RangeState& state, WorkerId worker) {
+  return worker < state.ledger.size() ? state.ledger[worker] : LedgerEntry{};
+}
+
 /// True where no reader holds the buffer any more, so that it may be changed in place.
 bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
 #ifdef __SANITIZE_THREAD__
@@ -54,6 +58,12 @@ void for_each_piece(const Range& range, const Slice& slice, Piece piece) {
 }
 
 }  // namespace
+
+LedgerEntry first_entry(const std::vector<RangeState>& start, WorkerId worker) {
+  const auto least = std::ranges::min_element(
+      start, {}, [&](const RangeState& state) { return entry_of(state, worker).step; });
+  return least == start.end() ? LedgerEntry{} : entry_of(*least, worker);
+}
 
 template <class T>
 Shard<T>::Shard(ShardOptions<T> options)
@@ -449,6 +459,14 @@ RangeState Shard<T>::state(RangeId id, const Held& range, std::uint64_t ticket) 
           .round = range.round,
           .ledger = std::move(ledger),
           .ticket = ticket};
+}
+
+template <class T>
+Step Shard<T>::highest_step() const {
+  Step highest = 0;
+  for (const Held& range : held_)
+    for (const LedgerEntry& entry : range.ledger) highest = std::max(highest, entry.step);
+  return highest;
 }
 
 template <class T>

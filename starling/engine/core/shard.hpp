@@ -59,6 +59,9 @@ struct ShardOptions {
   Snapshot due = {.ticket = 0};
 };
 
+/// Where a worker goes on from: the step whose update every range holds.
+[[nodiscard]] LedgerEntry first_entry(const std::vector<RangeState>& start, WorkerId worker);
+
 /// What became of a push.
 enum class Receipt {
   /// It does not count: no answer.
@@ -96,6 +99,10 @@ class Shard {
   [[nodiscard]] const std::vector<std::vector<Push>>& gathered(RangeId range) const {
     return held_[position_[range]].gathered;
   }
+
+  /// The highest step of which some worker's update is held in any range here; 0 where there is
+  /// none.
+  [[nodiscard]] Step highest_step() const;
 
   /// All there is of a range, for another owner: what waits for its round too. Requires: holds it.
   [[nodiscard]] RangeState hand_over(RangeId range) const;

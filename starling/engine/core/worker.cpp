@@ -45,10 +45,7 @@ void Worker::start(const Context& context) {
 /// Asks where the others are.
 void Worker::enter(const Context& context) {
   phase_ = Phase::entering;
-  if (!gate_)
-    context.send(ToCoordinator{}, Arrived{options_.id, 0});
-  else if (gate_->enter(context))
-    begin_at(context, gate_->lowest());
+  if (gate_ && gate_->enter(context)) begin_at(context, gate_->lowest());
 }
 
 void Worker::begin_at(const Context& context, Step first) {
@@ -321,7 +318,6 @@ void Worker::resume(const Context& context) {
     case Phase::idle:
       return start(context);
     case Phase::entering:
-      if (!gate_) enter(context);
       return;
     case Phase::planning:
       context.out.push_back(Plan{step_});
@@ -340,6 +336,21 @@ void Worker::resume(const Context& context) {
       return say_ended(context);
     case Phase::failed:
       return;
+  }
+}
+
+Standing Worker::standing() const {
+  const auto at = [&](Standing::Phase phase) { return Standing{options_.id, phase, step_}; };
+  switch (phase_) {
+    case Phase::idle:
+    case Phase::entering:
+      return at(Standing::Phase::entering);
+    case Phase::waiting:
+      return at(Standing::Phase::waiting);
+    case Phase::done:
+      return at(Standing::Phase::ended);
+    default:
+      return at(Standing::Phase::going);
   }
 }
 

@@ -11,6 +11,7 @@
 #include "starling/engine/core/effect.hpp"
 #include "starling/engine/core/sample_gate.hpp"
 #include "starling/engine/core/step_times.hpp"
+#include "starling/engine/core/surroundings.hpp"
 
 namespace starling::core {
 
@@ -59,16 +60,6 @@ struct WorkerOptions {
   int attempts = 3;
 };
 
-/// What a worker knows of the others, and what has changed.
-struct Surroundings {
-  Members members;
-  /// By range.
-  std::shared_ptr<const std::vector<OwnerId>> owner_of;
-  std::shared_ptr<const std::vector<Epoch>> view_of;
-  /// Workers that are no members any more, or in a new life only; ascending.
-  std::vector<WorkerId> changed;
-};
-
 /// One at a time; not thread-safe. Messages may be repeated or late without harm; what is lost is
 /// asked for again by resume() only.
 ///
@@ -107,6 +98,11 @@ class Worker {
   /// Whoever carried this core was lost and replaced, and with it any message, computation and
   /// timer under way: asks again for all of them.
   void resume(const Context& context);
+
+  /// What a coordinator that does not know it is to hear. Where there is one, whoever carries this
+  /// core says so when it joins: there the worker itself does not ask where to begin. Requires: has
+  /// started.
+  [[nodiscard]] Standing standing() const;
 
   [[nodiscard]] Step step() const noexcept { return step_; }
   /// Samples of the steps finished.

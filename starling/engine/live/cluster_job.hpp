@@ -36,8 +36,6 @@ class ClusterJob {
   Result<void> begin(const core::ConfigurationPtr& now, bool founded) {
     learn_routes(*now);
     SiteOptions options;
-    for (const core::Member& member : now->members)
-      if (!member.works && !member.owns) options.coordinator = member.id;
     options.send = [this](const core::Envelope& envelope) { send(envelope); };
     auto site = plan_->make_site(std::move(options));
     if (!site) return std::move(site).error();
@@ -55,8 +53,10 @@ class ClusterJob {
     return {};
   }
 
-  /// Members of this node ask to be taken in.
-  void join(Random& random) { join(roles_of_newcomer(plan_->options().mode, node_), random); }
+  /// So many workers of this node, and what else it brings, ask to be taken in.
+  void join(std::size_t workers, Random& random) {
+    join(roles_of_newcomer(plan_->options().mode, node_, workers), random);
+  }
 
   /// Those of this node's members that were shut out ask to be taken in anew, each in its role.
   void rejoin(const std::vector<core::WorkerId>& excluded, Random& random) {

@@ -74,7 +74,8 @@ class ClusterNode::Running {
     if (!endpoint) return std::move(endpoint).error();
     address_ = (*endpoint)->address();
     core::MembershipOptions membership;
-    membership.self = {.id = id_, .address = address_, .name = options_.name, .workers = 1};
+    membership.self = {
+        .id = id_, .address = address_, .name = options_.name, .workers = options_.workers};
     membership.doors = options_.doors;
     membership_ = std::make_unique<core::Membership>(std::move(membership), draw_id());
     {
@@ -301,7 +302,8 @@ class ClusterNode::Running {
     const auto plan = plans_.find(id);
     if (!plan) return Error{"the job was not prepared here"};
     if (!now || !core::is_sound(now, static_cast<core::WorkerId>(SiteOptions{}.members_max)) ||
-        now->ranges.size() != plan->ranges())
+        now->ranges.size() != plan->ranges() ||
+        now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
       return Error{"the job's configuration does not fit its model"};
     auto job = std::make_shared<ClusterJob>(
         id, id_, settings, plan, [this](NodeId node, wire::Lane lane, wire::Frame frame) {
@@ -384,7 +386,7 @@ class ClusterNode::Running {
         if (facts == nullptr) return void(considered_.erase(id));
         const auto begun = begin(id, facts->settings, facts->configuration, false);
         if (!begun) return log(begun.error().message);
-        (*begun)->join(random_);
+        (*begun)->join(options_.workers, random_);
       });
     });
   }

@@ -40,6 +40,8 @@ struct ClusterOptions {
   /// Nodes to join through, as wire::print has them; none: the first of a cluster.
   std::vector<std::string> doors;
   std::string name;
+  /// With which it joins jobs that run.
+  std::uint32_t workers = 1;
   PlanMaker make_plan;
   /// One line for people, about what happens. May be empty.
   std::function<void(const std::string&)> log;

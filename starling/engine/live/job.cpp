@@ -292,15 +292,9 @@ void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options
 
 std::vector<core::LedgerEntry> first_entries(const std::vector<core::RangeState>& start,
                                              std::size_t workers) {
-  std::vector<core::LedgerEntry> first(workers);
-  for (WorkerId worker = 0; worker < workers; ++worker) {
-    const auto entry = [&](const core::RangeState& state) {
-      return worker < state.ledger.size() ? state.ledger[worker] : core::LedgerEntry{};
-    };
-    const auto least = std::ranges::min_element(
-        start, {}, [&](const core::RangeState& state) { return entry(state).step; });
-    if (least != start.end()) first[worker] = entry(*least);
-  }
+  std::vector<core::LedgerEntry> first;
+  for (WorkerId worker = 0; worker < workers; ++worker)
+    first.push_back(core::first_entry(start, worker));
   return first;
 }
 

@@ -27,11 +27,14 @@ std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t s
   return all;
 }
 
-WorkerId coordinator_of(const std::vector<Member>& founders) { return founders.back().id; }
-
-std::vector<Member> roles_of_newcomer(core::Mode mode, std::uint64_t node) {
-  if (!core::has_servers(mode)) return {{0, 0, true, true, node}};
-  return {{0, 0, true, false, node}, {0, 0, false, true, node}};
+std::vector<Member> roles_of_newcomer(core::Mode mode, std::uint64_t node, std::size_t workers) {
+  STARLING_CHECK(workers > 0);
+  std::vector<Member> all(workers, Member{0, 0, true, false, node});
+  if (core::has_servers(mode))
+    all.push_back({0, 0, false, true, node});
+  else
+    all.front().owns = true;
+  return all;
 }
 
 std::vector<Member> newcomers(std::vector<Member> roles, const core::Configuration& now,

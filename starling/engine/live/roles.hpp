@@ -16,18 +16,16 @@ namespace starling::live {
 /// Workers are dealt to the nodes in turn and have the ids 0, 1, ... In peer mode the first worker
 /// of each node owns ranges too. Else servers follow, each on a node of its own: `shards` of them,
 /// but as many as there are nodes at most and two at least where there are two nodes; and in
-/// central mode the coordinator comes last, on the first node. Requires: workers, nodes and shards
-/// > 0.
+/// central mode a member comes last, on the first node, that neither works nor owns: the first
+/// coordinator. Requires: workers, nodes and shards > 0.
 [[nodiscard]] std::vector<core::Member> founders(core::Mode mode, std::size_t workers,
                                                  std::size_t shards,
                                                  std::span<const std::uint64_t> nodes);
 
-/// The member that keeps the steps: the last of the founders in central mode.
-[[nodiscard]] core::WorkerId coordinator_of(const std::vector<core::Member>& founders);
-
-/// What `node` brings into a running job: a worker, and in the modes that have servers one of
-/// those. They have no ids yet.
-[[nodiscard]] std::vector<core::Member> roles_of_newcomer(core::Mode mode, std::uint64_t node);
+/// What `node` brings into a running job: `workers`, of which in peer mode the first owns ranges
+/// too; else a server. They have no ids yet. Requires: workers > 0.
+[[nodiscard]] std::vector<core::Member> roles_of_newcomer(core::Mode mode, std::uint64_t node,
+                                                          std::size_t workers);
 
 /// `roles` in new lives, under ids below `members_max` that nobody has in `now`, nor had as long as
 /// there are such. They are drawn at random: nodes that join at the same time do not know of each

@@ -29,7 +29,6 @@ class JobSiteOf final : public JobSite {
       : assignment_(std::move(assignment)),
         options_(std::move(options)),
         layout_(std::shared_ptr<const core::Layout>{assignment_.task, &assignment_.task->layout()}),
-        first_(first_entries(assignment_.start, assignment_.job.workers)),
         start_(std::make_shared<const std::vector<core::RangeState>>(
             of_founders(std::move(assignment_.start)))),
         config_(options_.control_threads > 0
@@ -120,11 +119,6 @@ class JobSiteOf final : public JobSite {
     core::NodeOptions<T> node;
     node.self = self;
     node.mode = job.mode;
-    node.coordinator = options_.coordinator;
-    if (first && self.id < first_.size()) {
-      node.worker.first = first_[self.id].step;
-      node.worker.samples = first_[self.id].samples;
-    }
     node.worker.last = job.steps;
     node.worker.plans = assignment_.task->plans();
     node.worker.barrier = job.barrier;
@@ -187,8 +181,6 @@ class JobSiteOf final : public JobSite {
   Assignment<T> assignment_;
   SiteOptions options_;
   std::shared_ptr<const core::Layout> layout_;
-  /// Where each founder goes on from.
-  std::vector<core::LedgerEntry> first_;
   std::shared_ptr<const std::vector<core::RangeState>> start_;
   ScenePtr scene_ = std::make_shared<Scene>();
   actor::Config config_;

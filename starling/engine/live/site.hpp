@@ -18,8 +18,6 @@ struct SiteOptions {
   std::size_t copies = 2;
   /// Members' ids are below this.
   std::size_t members_max = 256;
-  /// The member that keeps the steps, in central mode.
-  core::WorkerId coordinator = 0;
   /// Control threads; 0: as a job in one process has.
   std::size_t control_threads = 0;
   /// Takes a packet to the node of a member that is not here. Called from several threads.

@@ -137,7 +137,7 @@ Promise ChaosRun::promise() const {
 bool ChaosRun::may_endure(const Fault& fault) const {
   if (std::ranges::count(under_way_, true) > 0 || !is_settled()) return false;
   if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
-    return !scenario_.has_coordinator() && promise().allows_parting(fault.group);
+    return promise().allows_parting(fault.group);
   if (fault.kind == Fault::Kind::pair && !promise().allows_death(fault.other)) return false;
   return promise().allows_death(fault.node);
 }
@@ -166,24 +166,20 @@ bool ChaosRun::may_happen(const Fault& fault) const {
     return scenario_.beyond || promise().allows_cut(fault.group);
   if (!machine.running || machine.dies_after || machine.node->state() == Node::State::excluded)
     return false;
-  // The coordinator's role does not move yet.
-  if (keeps_steps(fault.node)) return false;
-  if (fault.kind == Fault::Kind::pair) {
-    // One of the two has to go, and each may be the one in turn.
-    return !keeps_steps(fault.other) &&
-           (scenario_.beyond || promise().allows_doubt(fault.node, fault.other));
-  }
+  if (fault.kind == Fault::Kind::pair)  // one of the two has to go, and each may be the one in turn
+    return scenario_.beyond || promise().allows_doubt(fault.node, fault.other);
   if (fault.kind == Fault::Kind::leave)
     return !machine.wants_to_leave && machine.node->state() == Node::State::member &&
-           count_alike(fault.node) > std::max<std::size_t>(2, scenario_.copies);
+           is_dispensable(fault.node);
   if (scenario_.beyond) return true;
   return fault.kind == Fault::Kind::crash ? promise().allows_death(fault.node)
                                           : promise().allows_doubt(fault.node);
 }
 
-/// Members of the same role that mean to stay.
-std::size_t ChaosRun::count_alike(NodeId node) const {
+/// Enough members of the same role mean to stay; whoever neither works nor owns is missed nowhere.
+bool ChaosRun::is_dispensable(NodeId node) const {
   const core::Member self = job_.role(node, 1);
+  if (!self.works && !self.owns) return true;
   std::size_t count = 0;
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
@@ -192,7 +188,7 @@ std::size_t ChaosRun::count_alike(NodeId node) const {
         machine.running && !machine.wants_to_leave && machine.node->state() == Node::State::member;
     count += stays && other.works == self.works && other.owns == self.owns ? 1 : 0;
   }
-  return count;
+  return count > std::max<std::size_t>(2, scenario_.copies);
 }
 
 // --- failure detection, and the end -------------------------------------------------------------
@@ -211,7 +207,7 @@ void ChaosRun::look_around() {
       continue;
     const core::ConfigurationPtr known = machine.node->configuration();
     for (const core::Member& member : known->members) {
-      if (member.id == id || keeps_steps(member.id)) continue;
+      if (member.id == id) continue;
       auto& [life, at] = machine.heard[member.id];
       const bool same = machines_[member.id].life == member.life;
       if (life != member.life || (same && hears(member.id, id))) {

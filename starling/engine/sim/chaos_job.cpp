@@ -40,15 +40,15 @@ ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
   start_ = std::move(start);
   std::vector<core::Member> members;
   for (NodeId id = 0; id < scenario_.founders(); ++id) members.push_back(role(id, 1));
-  first_ = std::make_shared<const core::Configuration>(
-      core::first_configuration(std::move(members), scenario_.ranges, scenario_.copies));
+  first_ = std::make_shared<const core::Configuration>(core::first_configuration(
+      std::move(members), scenario_.ranges, scenario_.copies, scenario_.has_coordinator()));
 }
 
 core::Member ChaosJob::role(NodeId id, core::Incarnation life) const {
   if (!core::has_servers(scenario_.mode)) return {id, life, true, true};
   if (id < scenario_.workers) return {id, life, true, false};
   if (id < scenario_.workers + scenario_.servers) return {id, life, false, true};
-  if (id < scenario_.founders()) return {id, life, false, false};  // the coordinator
+  if (id < scenario_.founders()) return {id, life, false, false};  // the first coordinator
   return {id, life, id % 2 == 0, id % 2 == 1};
 }
 
@@ -57,7 +57,6 @@ core::NodeOptions<double> ChaosJob::options(core::Member self, bool founding,
   core::NodeOptions<double> options;
   options.self = self;
   options.mode = scenario_.mode;
-  options.coordinator = scenario_.coordinator();
   options.worker.last = scenario_.steps;
   options.worker.plans = true;
   options.worker.barrier = scenario_.barrier;

@@ -132,10 +132,7 @@ class ChaosRun : public ChaosWorld {
   [[nodiscard]] bool is_settled() const;
   [[nodiscard]] bool endures() const;
   [[nodiscard]] Promise promise() const;
-  [[nodiscard]] std::size_t count_alike(NodeId node) const;
-  [[nodiscard]] bool keeps_steps(NodeId node) const {
-    return scenario_.has_coordinator() && node == scenario_.coordinator();
-  }
+  [[nodiscard]] bool is_dispensable(NodeId node) const;
 
   void look_around();
   [[nodiscard]] bool hears(NodeId from, NodeId to) const;

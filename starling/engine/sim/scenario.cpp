@@ -71,6 +71,9 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& fresh) {
   fault.kind = kinds[random.below(kinds.size())];
   fault.at = rounded(between(random, 1ms, 250ms));
   fault.node = static_cast<NodeId>(random.below(scenario.founders()));
+  // Rather whoever keeps the steps, and whoever is the next to.
+  if (scenario.has_coordinator() && random.below(3) == 0)
+    fault.node = random.below(2) == 0 ? scenario.coordinator() : 0;
   const Time brief = rounded(between(random, 1ms, 100ms));
   const Time lengthy = rounded(between(random, 100ms, 1200ms));
   const Time enduring = rounded(between(random, patience + 1s, patience + 4s));

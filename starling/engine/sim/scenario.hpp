@@ -66,7 +66,8 @@ struct Scenario {
   barrier::Recheck recheck = barrier::Recheck::distributed();
   /// Workers that are there from the beginning; peers in peer mode. Numbered from 0.
   std::uint32_t workers = 5;
-  /// Servers, numbered after the workers; none in peer mode. The coordinator follows.
+  /// Servers, numbered after the workers; none in peer mode. In central mode one follows
+  /// that does nothing but keep the steps.
   std::uint32_t servers = 0;
   std::uint32_t ranges = 4;
   std::uint32_t copies = 2;
@@ -88,6 +89,8 @@ struct Scenario {
   [[nodiscard]] std::uint32_t founders() const {
     return workers + servers + (has_coordinator() ? 1U : 0U);
   }
+  /// The first, in central mode; its successor is the lowest of the others, as long as none of them
+  /// was let in without work.
   [[nodiscard]] NodeId coordinator() const { return workers + servers; }
 
   bool operator==(const Scenario&) const = default;

@@ -50,7 +50,7 @@ Witness::Witness(const Scenario& scenario)
       places_(nodes_max),
       epochs_(1),
       acknowledged_(lives_max * scenario.ranges),
-      let_go_(lives_max) {
+      words_(lives_max) {
   for (Place& place : places_) place.seen.resize(scenario.ranges);
 }
 
@@ -301,8 +301,30 @@ void Witness::on_plan(NodeId id, Step step) {
   const std::size_t slot = places_[id].slot;
   if (step == lives_[slot].first) return;  // the first step is free
   if (!scenario_.has_coordinator()) return judge_pass(id, step);
-  if (let_go_[slot] != step)
-    violate("worker " + life_name(slot) + " goes on without the coordinator's word");
+  Place& place = places_[id];
+  // Nobody hears what it says to itself.
+  if (place.node->coordinator() != nullptr) note_word(id, id, slot, step, *place.known);
+  const auto word = std::ranges::find_if(words_[slot], [&](const Word& one) {
+    return one.step == step && is_coordinator(lives_[one.by].member, place);
+  });
+  if (word == words_[slot].end())
+    return violate("worker " + life_name(slot) + " goes on without the coordinator's word");
+  if (!word->objection.empty())
+    violate("the coordinator lets worker " + life_name(slot) + " go on from step " +
+            std::to_string(step) + word->objection);
+  place.view = word->view;
+  passes_ += place.view.empty() ? 0 : 1;
+}
+
+bool Witness::is_coordinator(const core::Member& member, const Place& place) const {
+  const core::Epoch first = (place.former ? place.former : place.known)->epoch;
+  for (core::Epoch epoch = first; epoch <= place.known->epoch; ++epoch) {
+    const core::Configuration* configuration = known(epoch);
+    if (configuration != nullptr && configuration->coordinator == member.id &&
+        configuration->contains(member.id, member.life))
+      return true;
+  }
+  return false;
 }
 
 void Witness::judge_pass(NodeId id, Step step) {
@@ -342,34 +364,73 @@ std::size_t Witness::others(const core::Configuration& configuration) {
       std::ranges::count_if(configuration.members, &core::Member::works) - 1);
 }
 
+void Witness::judge(NodeId id, const core::Envelope&, const core::Arrived& arrived) {
+  const std::size_t slot = places_[id].slot;
+  if (arrived.step > lives_[slot].reached)
+    violate("worker " + life_name(slot) + " says that it has arrived at " +
+            std::to_string(arrived.step) + ", and is at " + std::to_string(lives_[slot].reached));
+}
+
+/// What a new coordinator hears is no further than the truth, and nobody says that it was let go
+/// who was not.
+void Witness::judge(NodeId id, const core::Envelope&, const core::Standing& standing) {
+  using enum core::Standing::Phase;
+  const std::size_t slot = places_[id].slot;
+  const Life& life = lives_[slot];
+  const auto says = [&](const std::string& what) {
+    violate("worker " + life_name(slot) + " says to the coordinator that it " + what);
+  };
+  if (standing.phase == entering && life.had_begun) says("has not begun");
+  if (standing.phase == idle && life.member.works) says("does not work");
+  if ((standing.phase == waiting || standing.phase == ended) && standing.step > life.reached)
+    says("is at " + std::to_string(standing.step));
+  if (standing.phase == going && standing.step != life.first &&
+      std::ranges::find(words_[slot], standing.step, &Word::step) == words_[slot].end())
+    says("was let go from " + std::to_string(standing.step));
+}
+
 /// The coordinator lets a worker go on.
 void Witness::judge(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed) {
   const auto slot = slot_of(envelope.to, envelope.packet.to.value_or(0));
   const core::Configuration* configuration = known(envelope.epoch);
-  if (!slot || configuration == nullptr || places_[id].node->coordinator() == nullptr) return;
-  if (let_go_[*slot] && *let_go_[*slot] >= proceed.step) return;  // said before
-  let_go_[*slot] = proceed.step;
-  const auto floor = barrier::floor(scenario_.barrier, proceed.step);
-  if (!lives_[*slot].begun) return;  // it is told where to begin
+  if (!slot || configuration == nullptr) return;
+  if (configuration->coordinator != id)
+    violate("node " + std::to_string(id) + " lets worker " + life_name(*slot) +
+            " go on and is not the coordinator in epoch " + std::to_string(envelope.epoch));
+  if (places_[id].node == nullptr || places_[id].node->coordinator() == nullptr) return;
+  note_word(id, envelope.to, *slot, proceed.step, *configuration);
+}
+
+void Witness::note_word(NodeId id, NodeId to, std::size_t slot, Step step,
+                        const core::Configuration& known) {
+  const std::size_t by = places_[id].slot;
+  auto word = std::ranges::find(words_[slot], by, &Word::by);
+  if (word == words_[slot].end())
+    word = words_[slot].insert(word, Word{by, step});
+  else if (word->step >= step)
+    return;  // said before
+  *word = {by, step};
+  const auto floor = barrier::floor(scenario_.barrier, step);
+  if (!lives_[slot].begun) return;  // it is told where to begin
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
+  word->view = seen_by(id, to, known);
+  word->objection = why_not_proceed(known, word->view, *floor);
+}
+
+std::vector<std::size_t> Witness::seen_by(NodeId id, NodeId to,
+                                          const core::Configuration& known) const {
   std::vector<std::size_t> view;
   const auto add = [&](core::WorkerId other) {
-    const core::Member* member = configuration->find(other);
-    if (member == nullptr || !member->works || other == envelope.to) return;
+    const core::Member* member = known.find(other);
+    if (member == nullptr || !member->works || other == to) return;
     const auto seen = slot_of(other, member->life);
     if (seen && std::ranges::find(view, *seen) == view.end()) view.push_back(*seen);
   };
   if (scenario_.barrier.sample)
-    for (const core::WorkerId other : places_[id].node->coordinator()->drawn(envelope.to))
-      add(other);
+    for (const core::WorkerId other : places_[id].node->coordinator()->drawn(to)) add(other);
   else
-    for (const core::Member& member : configuration->members) add(member.id);
-  const std::string why = why_not_proceed(*configuration, view, *floor);
-  if (!why.empty())
-    violate("the coordinator lets worker " + life_name(*slot) + " go on from step " +
-            std::to_string(proceed.step) + why);
-  ++passes_;
-  places_[envelope.to].view = std::move(view);
+    for (const core::Member& member : known.members) add(member.id);
+  return view;
 }
 
 /// Empty where those in `view` let a worker go on.

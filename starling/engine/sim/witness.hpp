@@ -10,7 +10,7 @@
 /// * nobody says that it is further than it is, or has not begun when it has;
 /// * no barrier is passed that its rule forbids, on true steps and on all that was drawn, nor,
 /// where
-///   a coordinator keeps them, without its word;
+///   a coordinator keeps them, without the word of the one whom the worker's configuration names;
 /// * what a worker reads holds, for everyone in the view that let it pass, all updates up to its
 ///   step - s;
 /// * in the end all copies of a range are equal in all that an owner knows.
@@ -73,6 +73,16 @@ class Witness {
     /// As of before the event.
     bool had_begun = false;
     bool done = false;
+  };
+  /// The last word of one coordinator to one worker. It counts when the worker goes on by it: one
+  /// that was cut off may let go those who do not hear it any more.
+  struct Word {
+    /// Its life's slot.
+    std::size_t by;
+    core::Step step;
+    /// Whom it saw then, and why they do not let the worker go on; empty where they do.
+    std::vector<std::size_t> view = {};
+    std::string objection = {};
   };
   /// What one worker was told in its last draw; nothing: it was not answered.
   struct Asked {
@@ -141,12 +151,23 @@ class Witness {
   void judge(NodeId id, const core::Envelope& envelope, const core::Held& held);
   void judge(NodeId id, const core::Envelope& envelope, const core::StepQuery& query);
   void judge(NodeId id, const core::Envelope& envelope, const core::StepAnswer& answer);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Arrived& arrived);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Standing& standing);
   void judge(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed);
   void judge(NodeId id, const core::Envelope& envelope, const core::CouncilMessage& message);
   void expect_primary(NodeId id, core::RangeId range, core::Epoch view, const char* does);
+  /// True where this life kept the steps in what a node knew at some time in its last event.
+  [[nodiscard]] bool is_coordinator(const core::Member& member, const Place& place) const;
   void judge_pass(NodeId id, core::Step step);
   /// Empty where the draw lets a worker pass.
   [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
+  /// The coordinator `id` lets the worker of `to` go on.
+  void note_word(NodeId id, NodeId to, std::size_t slot, core::Step step,
+                 const core::Configuration& known);
+  /// Whom it saw then.
+  [[nodiscard]] std::vector<std::size_t> seen_by(NodeId id, NodeId to,
+                                                 const core::Configuration& known) const;
+  /// Empty where those in `view` let a worker go on.
   [[nodiscard]] std::string why_not_proceed(const core::Configuration& known,
                                             const std::vector<std::size_t>& view,
                                             core::Step floor) const;
@@ -160,8 +181,8 @@ class Witness {
   std::vector<core::ConfigurationPtr> epochs_;
   std::vector<core::ConfigurationPtr> proposed_;
   std::vector<core::Step> acknowledged_;
-  /// By slot, the last step that the coordinator let go and was judged by.
-  std::vector<std::optional<core::Step>> let_go_;
+  /// By slot, one of each coordinator that let it go.
+  std::vector<std::vector<Word>> words_;
   std::uint64_t steps_ = 0;
   std::uint64_t passes_ = 0;
   std::string violation_;

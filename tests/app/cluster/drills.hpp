@@ -69,15 +69,24 @@ inline double distance(const std::vector<float>& a, const std::vector<float>& b)
   return std::sqrt(apart / all);
 }
 
+using hosts::Keys;
+
+/// For all drills that do not say otherwise.
+inline Keys usual_keys() {
+  return std::getenv("STARLING_DRILL_KEYS") != nullptr ? Keys::given : Keys::none;
+}
+
 class Drill : public testing::TestWithParam<Way> {
  protected:
   using Time = std::chrono::milliseconds;
 
   /// Nodes n0, n1, ..., one on each host; skips where there can be no hosts.
-  void begin(std::size_t hosts) {
+  void begin(std::size_t hosts) { begin(hosts, usual_keys(), hosts); }
+  /// The same on the first `nodes` of them.
+  void begin(std::size_t hosts, Keys keys, std::size_t nodes) {
     auto made = hosts::Hosts::make(hosts);
     if (!made) GTEST_SKIP() << made.error().message;
-    begin(std::make_unique<hosts::Fleet>(STARLING_PROGRAM, *std::move(made)), hosts);
+    begin(std::make_unique<hosts::Fleet>(STARLING_PROGRAM, *std::move(made), keys), nodes);
   }
   /// The same on this machine's loopback.
   void begin_here(std::size_t nodes) {

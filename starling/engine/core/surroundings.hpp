@@ -1,0 +1,30 @@
+/// What a worker knows of the others, as a configuration says it. Pure values and functions; any
+/// thread.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "starling/engine/core/configuration.hpp"
+#include "starling/engine/core/sample_gate.hpp"
+
+namespace starling::core {
+
+struct Surroundings {
+  /// Those that work.
+  Members members;
+  /// By range, the primary.
+  std::shared_ptr<const std::vector<OwnerId>> owner_of;
+  std::shared_ptr<const std::vector<Epoch>> view_of;
+  /// Workers that are no members any more, or in a new life only; ascending.
+  std::vector<WorkerId> changed = {};
+};
+
+/// Those of some members that work, and those that own ranges in `now`.
+[[nodiscard]] std::vector<WorkerId> workers_of(const std::vector<Member>& members);
+[[nodiscard]] std::vector<WorkerId> owners_of(const Configuration& now);
+
+/// Requires: no range is lost.
+[[nodiscard]] Surroundings surroundings(const Configuration& now, const Configuration* former);
+
+}  // namespace starling::core
