@@ -21,6 +21,8 @@ struct Seen {
   std::map<std::string, std::string> states;
   /// Of the job's members there.
   std::map<std::uint64_t, std::uint64_t> steps;
+  /// The member that keeps the steps, where one does.
+  std::optional<std::uint64_t> coordinator;
   /// 0 where it knows no job.
   std::uint64_t epoch = 0;
   std::string text;
@@ -58,6 +60,7 @@ class Fleet {
   [[nodiscard]] const std::string& address(std::size_t node) const {
     return nodes_.at(node)->address;
   }
+  [[nodiscard]] std::size_t host_of(std::size_t node) const { return nodes_.at(node)->host; }
   [[nodiscard]] std::string log(std::size_t node) const { return nodes_.at(node)->process->err(); }
   /// Of all nodes, and how they stand, for those who ask why a test failed.
   [[nodiscard]] std::string logs();
