@@ -116,10 +116,20 @@ TEST(Frame, OfSomeoneElseIsRefusedByName) {
   frame.head[3] = std::byte{2};
   EXPECT_EQ(error_of(frame.view()), "a frame is of another kind than is valid here");
   frame.head[2] = std::byte{200};
-  EXPECT_EQ(error_of(frame.view()), "a frame is of version 200; valid here: 1");
+  EXPECT_EQ(error_of(frame.view()), "a frame is of version 200; valid here: 2");
   frame.head[0] = std::byte{'X'};
   EXPECT_EQ(error_of(frame.view()), "a frame is not Starling's");
   EXPECT_EQ(error_of({}), "a frame is not Starling's");
+}
+
+TEST(Frame, OfAStandingInNoKnownPhaseIsRefused) {
+  const core::Letter standing = core::Standing{3, core::Standing::Phase::ended, 18, 17};
+  Arrived frame{encode(job, node, envelope_of(&standing))};
+  // Two steps follow the phase.
+  std::byte& phase = frame.head[frame.head.size() - 1 - 2 * sizeof(core::Step)];
+  ASSERT_EQ(phase, std::byte{4});
+  phase = std::byte{5};
+  EXPECT_EQ(error_of(frame.view()), "a frame holds a worker in no known phase");
 }
 
 TEST(Frame, AnnouncingFourBillionElementsTakesNoMemory) {

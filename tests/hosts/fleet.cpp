@@ -24,6 +24,9 @@ Seen read(const std::string& text) {
     std::string second;
     std::string third;
     words >> first >> second >> third;
+    const std::string_view keeps = "the coordinator is ";
+    if (const auto at = line.find(keeps); at != std::string::npos)
+      seen.coordinator = std::stoull(line.substr(at + keeps.size()));
     if (first == "job") {
       words >> seen.epoch;
     } else if (first == "member") {

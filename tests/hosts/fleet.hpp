@@ -21,6 +21,8 @@ struct Seen {
   std::map<std::string, std::string> states;
   /// Of the job's members there.
   std::map<std::uint64_t, std::uint64_t> steps;
+  /// The member that keeps the steps, where one does.
+  std::optional<std::uint64_t> coordinator;
   /// 0 where it knows no job.
   std::uint64_t epoch = 0;
   std::string text;
@@ -63,6 +65,7 @@ class Fleet {
   }
   /// Flags by which other programs reach it.
   [[nodiscard]] std::string access(std::size_t node) const;
+  [[nodiscard]] std::size_t host_of(std::size_t node) const { return nodes_.at(node)->host; }
   [[nodiscard]] std::string log(std::size_t node) const { return nodes_.at(node)->process->err(); }
   /// Of all nodes, and how they stand, for those who ask why a test failed.
   [[nodiscard]] std::string logs();

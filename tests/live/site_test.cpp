@@ -297,7 +297,9 @@ TEST_P(SiteWithServers, GoesOnWhenANodeIsKilled) {
     nodes.declare_dead(killed);
     ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
     for (const std::size_t node : {0U, 1U, 2U})
-      if (node != killed) EXPECT_EQ(nodes.step(node), 100U);
+      if (node != killed) {
+        EXPECT_EQ(nodes.step(node), 100U);
+      }
   }
 }
 

@@ -44,8 +44,12 @@ std::string text_of(const ClusterView& view, const ClusterView* before) {
   for (const auto& [id, job] : view.jobs) {
     text += fmt::format("job {}, epoch {}\n", id, job.configuration ? job.configuration->epoch : 0);
     if (job.configuration)
-      text += fmt::format("  {} ranges, {} members\n", job.configuration->ranges.size(),
-                          job.configuration->members.size());
+      text +=
+          fmt::format("  {} ranges, {} members{}\n", job.configuration->ranges.size(),
+                      job.configuration->members.size(),
+                      job.configuration->coordinator
+                          ? fmt::format(", the coordinator is {}", *job.configuration->coordinator)
+                          : "");
     if (const auto steps = job.steps(); !steps.empty())
       text += fmt::format("  steps {}-{}-{}", steps.front(), steps[steps.size() / 2], steps.back());
     const auto rate = rate_of(id, view, before);
@@ -72,6 +76,8 @@ std::string json_of(const ClusterView& view, const ClusterView* before) {
     for (const auto& [key, text] : job.settings) all["settings"][key] = text;
     all["epoch"] = job.configuration ? job.configuration->epoch : 0;
     all["ranges"] = job.configuration ? job.configuration->ranges.size() : 0;
+    if (job.configuration && job.configuration->coordinator)
+      all["coordinator"] = *job.configuration->coordinator;
     if (const auto steps = job.steps(); !steps.empty())
       all["steps"] = {
           {"min", steps.front()}, {"median", steps[steps.size() / 2]}, {"max", steps.back()}};

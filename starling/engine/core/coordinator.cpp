@@ -133,24 +133,21 @@ void Coordinator::book(const Context& context, const Standing& standing) {
   member.waiting = standing.phase == entering || standing.phase == waiting;
   if (member.waiting) waiting_.push_back(standing.member);
   if (standing.phase == ended) ended_ = true;
-  if (standing.phase != going && standing.phase != waiting) return;
-  place(standing.member, standing.step);
-  frontier_ = std::max(frontier_, standing.step + (standing.phase == going ? 1 : 0));
+  if (standing.phase == going || standing.phase == waiting) place(standing.member, standing.step);
 }
 
 void Coordinator::know_all(const Context& context) {
   knows_all_ = true;
-  if (standing_.empty()) {
-    // Those who ran are gone. They were let make one step more than is held, if that.
-    reviewed_ = held_;
-    frontier_ = held_ + 1;
-  }
+  // Who joins begins with the slowest. Nobody was ever let make more than its next step, not even
+  // of those who are gone, under a barrier for which that matters; nor more than the next of what
+  // is held, where they all are.
+  reviewed_ = standing_.empty() ? held_ : standing_.begin()->first;
+  frontier_ = reviewed_ + 1;
   const Step first = lowest();
   for (const WorkerId worker : alive_)
     if (members_[worker].entering) place(worker, first);
   const auto [min, max] = spread();
   spread_max_ = first_spread_ = max - min;
-  if (!standing_.empty()) reviewed_ = min;
   std::erase_if(waiting_, [&](WorkerId id) { return consider(context, id); });
 }
 

@@ -366,6 +366,8 @@ std::size_t Witness::others(const core::Configuration& configuration) {
 
 void Witness::judge(NodeId id, const core::Envelope&, const core::Arrived& arrived) {
   const std::size_t slot = places_[id].slot;
+  // Of who was shut out in the same event the last step is not known here.
+  if (places_[id].node->state() != Node::State::member) return;
   if (arrived.step > lives_[slot].reached)
     violate("worker " + life_name(slot) + " says that it has arrived at " +
             std::to_string(arrived.step) + ", and is at " + std::to_string(lives_[slot].reached));

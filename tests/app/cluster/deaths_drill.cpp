@@ -27,9 +27,7 @@ TEST_P(Deaths, OfAnyNodeAreMadeUpForRoundAfterRound) {
   for (int round = 0; round < 4; ++round) {
     fleet_->watch(Time{500 + random() % 2000});
     ASSERT_TRUE(fleet_->is_training()) << "in round " << round;
-    std::size_t host = random() % 5;
-    // The coordinator's move is not built yet: its node may not die.
-    while (std::string{GetParam().mode} == "central" && host == 1) host = random() % 5;
+    const std::size_t host = random() % 5;
     const std::size_t killed = on_host[host];
     fleet_->kill(killed);
     fleet_->watch(3s);
@@ -39,6 +37,55 @@ TEST_P(Deaths, OfAnyNodeAreMadeUpForRoundAfterRound) {
          "n" + std::to_string(killed) + " killed, longest pause so far " +
              std::to_string(fleet_->longest_pause().count()) + " ms");
   }
+  expect_good_model(120s);
+  tell_pause();
+  EXPECT_LE(fleet_->longest_pause(), 3s);
+}
+
+/// Those with a coordinator.
+class CoordinatorDeaths : public Drill {
+ protected:
+  /// The node that has the coordinator.
+  std::size_t keeper() {
+    const auto nodes = fleet_->awake();
+    for (const std::size_t node : nodes)
+      if (const auto seen = fleet_->ask(node); seen && seen->coordinator)
+        if (seen->steps.contains(*seen->coordinator)) return node;
+    ADD_FAILURE() << "nobody has the coordinator";
+    return nodes.front();
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(In, CoordinatorDeaths, testing::Values(ways[0], ways[1]), name_of);
+
+TEST_P(CoordinatorDeaths, AreMadeUpForAsThoseOfItsSuccessorsAre) {
+  ASSERT_NO_FATAL_FAILURE(begin(5));
+  if (IsSkipped()) return;
+  ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1000));
+  for (int round = 0; round < 3; ++round) {
+    const std::size_t killed = keeper();
+    fleet_->kill(killed);
+    fleet_->watch(4s);
+    EXPECT_TRUE(fleet_->is_training()) << "in round " << round;
+    fleet_->start(fleet_->host_of(killed));
+    fleet_->watch(3s);
+    tell("round_" + std::to_string(round),
+         "n" + std::to_string(killed) + " killed, longest pause so far " +
+             std::to_string(fleet_->longest_pause().count()) + " ms");
+  }
+  expect_good_model(120s);
+  tell_pause();
+  EXPECT_LE(fleet_->longest_pause(), 3s);
+}
+
+TEST_P(CoordinatorDeaths, AreNotNeededForItToMove) {
+  ASSERT_NO_FATAL_FAILURE(begin(3));
+  if (IsSkipped()) return;
+  ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 600));
+  EXPECT_EQ(keeper(), 1U) << "where it was submitted to";
+  EXPECT_EQ(fleet_->leave(1), 0);
+  EXPECT_TRUE(fleet_->is_training());
+  EXPECT_NE(keeper(), 1U);
   expect_good_model(120s);
   tell_pause();
   EXPECT_LE(fleet_->longest_pause(), 3s);
