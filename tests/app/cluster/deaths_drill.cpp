@@ -40,6 +40,8 @@ TEST_P(Deaths, OfAnyNodeAreMadeUpForRoundAfterRound) {
   expect_good_model(120s);
   tell_pause();
   EXPECT_LE(fleet_->longest_pause(), 3s);
+  // At most two workers a node.
+  EXPECT_LE(updates_apart(), 4U * 2U);
 }
 
 /// Those with a coordinator.

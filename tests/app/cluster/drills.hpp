@@ -1,6 +1,7 @@
 /// What the drills share: nodes on hosts of their own, and a job that they train meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -57,6 +58,22 @@ inline std::vector<float> elements(const std::string& file) {
   return all;
 }
 
+/// The elements of a tensor of whole numbers in a safetensors file.
+inline std::vector<std::uint64_t> tensor_of(const std::string& file, const std::string& name) {
+  std::uint64_t head = 0;
+  if (file.size() < sizeof head) return {};
+  std::memcpy(&head, file.data(), sizeof head);
+  const auto tensor = file.find("\"" + name + "\":{");
+  const auto offsets = file.find("\"data_offsets\":[", tensor);
+  if (tensor == std::string::npos || offsets == std::string::npos) return {};
+  char* end = nullptr;
+  const auto from = std::strtoull(file.c_str() + offsets + 16, &end, 10);
+  const auto to = std::strtoull(end + 1, nullptr, 10);
+  std::vector<std::uint64_t> all((to - from) / sizeof(std::uint64_t));
+  std::memcpy(all.data(), file.data() + sizeof head + head + from, to - from);
+  return all;
+}
+
 /// |a - b| / |b|.
 inline double distance(const std::vector<float>& a, const std::vector<float>& b) {
   if (a.size() != b.size() || b.empty()) return INFINITY;
@@ -104,7 +121,7 @@ class Drill : public testing::TestWithParam<Way> {
   void submit(const Way& way, int steps) {
     fleet_->submit(1,
                    "--data digits:n=3000 --model mlp:784-32-10 --workers 6 --delay exp:10ms "
-                   "--json --save m.safetensors --steps " +
+                   "--json --save m.safetensors --checkpoint c.ckpt --steps " +
                        std::to_string(steps) + " " + flags(way));
     ASSERT_TRUE(fleet_->watch(30s, [&] { return fleet_->highest_step() > 10; }));
     ASSERT_TRUE(fleet_->is_training());
@@ -122,6 +139,21 @@ class Drill : public testing::TestWithParam<Way> {
     const Ran judged = fleet_->run("evaluate " + saved().string() + " --json");
     EXPECT_EQ(judged.code, 0) << judged.err;
     tell("updates", std::to_string(static_cast<long>(figure(ran.out, "updates"))));
+  }
+  /// How many more updates one range holds than another. Of a worker that died with a push on its
+  /// way one range may hold it and another not; nothing else sets them apart.
+  [[nodiscard]] std::uint64_t updates_apart() const {
+    const auto numbers = tensor_of(fleet_->work().read("c.ckpt"), "starling.ranges");
+    std::uint64_t least = UINT64_MAX;
+    std::uint64_t most = 0;
+    for (std::size_t i = 0; i < numbers.size(); i += 3) {
+      least = std::min(least, numbers[i]);
+      most = std::max(most, numbers[i]);
+    }
+    EXPECT_GT(most, 0U);
+    tell("updates_by_range", std::to_string(least) + " to " + std::to_string(most) + " in " +
+                                 std::to_string(numbers.size() / 3) + " ranges");
+    return most - least;
   }
   [[nodiscard]] std::filesystem::path saved() const {
     return fleet_->work().path() / "m.safetensors";

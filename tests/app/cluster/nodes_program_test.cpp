@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <functional>
@@ -145,6 +146,31 @@ TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
   EXPECT_EQ(stopped.code, 0) << stopped.err;
   EXPECT_EQ(submit.wait().code, 0);
   EXPECT_TRUE(std::filesystem::exists(other.path() / "m"));
+}
+
+TEST_F(Nodes, TakeInOneWithSeveralWorkers) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 words("submit" + to(2) +
+                       "--data digits:n=1000 --model softmax --workers 3 --steps 400 "
+                       "--delay exp:10ms --json --quiet")};
+  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  const Folder folder;
+  Process joiner{folder, STARLING_PROGRAM,
+                 words("node --name d --workers 3 --listen 127.0.0.1:* --join " + addresses_[0])};
+  EXPECT_TRUE(wait_until([&] {
+    const auto seen = nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
+    return !seen["jobs"].empty() &&
+           std::ranges::count_if(seen["jobs"][0]["members"], [](const auto& member) {
+             return member["node"] == "d" && member["state"] == "running" && member["step"] > 0;
+           }) == 3;
+  })) << status();
+  EXPECT_EQ(submit.wait().code, 0);
+  joiner.signal(SIGKILL);
+  const Ran wrong = starling(work_, "node --workers 0");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("--workers: '0' must be a whole number >= 1"), std::string::npos)
+      << wrong.err;
 }
 
 /// What a job file's keys say of it in all three.
