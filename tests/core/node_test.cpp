@@ -122,7 +122,7 @@ TEST(Node, AnswersOnlyWhoAsksForItself) {
 TEST(Door, LetsNobodySpeakForAnother) {
   Configuration now = founding();
   now.coordinator = 2;
-  const auto may = [&](WorkerId from, Letter letter) {
+  const auto may = [&](WorkerId from, const Letter& letter) {
     return may_say({now, from, members_max}, letter);
   };
   for (const WorkerId named : {0U, 1U}) {
