@@ -122,7 +122,7 @@ TEST(Node, AnswersOnlyWhoAsksForItself) {
 TEST(Door, LetsNobodySpeakForAnother) {
   Configuration now = founding();
   now.coordinator = 2;
-  const auto may = [&](WorkerId from, Letter letter) {
+  const auto may = [&](WorkerId from, const Letter& letter) {
     return may_say({now, from, members_max}, letter);
   };
   for (const WorkerId named : {0U, 1U}) {
@@ -183,6 +183,9 @@ TEST(Door, LetsNothingInThatCannotBe) {
   EXPECT_TRUE(may(ConfigurationPtr{next}));
   next->coordinator = 1;
   EXPECT_FALSE(may(ConfigurationPtr{next})) << "nobody keeps the steps of this job";
+  EXPECT_FALSE(may(Arrived{1, barrier::finished})) << "nobody comes so far";
+  EXPECT_FALSE(may(Ended{1, barrier::finished + 1}));
+  EXPECT_TRUE(may(Ended{1, barrier::finished})) << "there was nothing left to do";
   EXPECT_FALSE(may(Standing{1, Standing::Phase::going, barrier::finished + 1, 0}));
   EXPECT_FALSE(may(Standing{1, Standing::Phase::going, 1, barrier::finished}));
 }

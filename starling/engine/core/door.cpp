@@ -31,8 +31,12 @@ struct Judge {
     return door.now.contains(m.worker, m.incarnation) && m.worker == door.from && is_range(m.range);
   }
   bool operator()(const Ack& m) const { return is_primary(m.range); }
-  bool operator()(const Ended& m) const { return is_own_worker(m.worker); }
-  bool operator()(const Arrived& m) const { return is_own_worker(m.worker); }
+  bool operator()(const Ended& m) const {
+    return is_own_worker(m.worker) && m.step <= barrier::finished;
+  }
+  bool operator()(const Arrived& m) const {
+    return is_own_worker(m.worker) && m.step < barrier::finished;
+  }
   bool operator()(const Proceed&) const { return door.from == door.now.coordinator; }
   bool operator()(const Stop&) const { return door.from == door.now.coordinator; }
   bool operator()(const Standing& m) const {

@@ -387,7 +387,8 @@ Result<void> check(const Scenario& scenario) {
   if (scenario.copies > owners)
     return Error{"copies " + std::to_string(scenario.copies) + ", and " + std::to_string(owners) +
                  " nodes that own; valid: no more copies than these"};
-  const double computing = static_cast<double>(scenario.steps * scenario.compute.count()) *
+  const double computing = static_cast<double>(scenario.steps) *
+                           static_cast<double>(scenario.compute.count()) *
                            std::max(1.0, scenario.straggling);
   if (computing > static_cast<double>(computing_max.count()))
     return Error{"steps x compute x straggling takes longer than " + print_duration(computing_max) +
