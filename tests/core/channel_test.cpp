@@ -66,6 +66,31 @@ TEST_F(OneEnd, KeepsAWindowUnderWayAndAQueueBehindItAndRefusesMore) {
   EXPECT_TRUE(channel.settled());
 }
 
+/// What keeps so many bytes in memory.
+struct Tensor {
+  std::size_t bytes;
+};
+std::size_t payload_bytes(const Tensor& tensor) { return tensor.bytes; }
+
+TEST(Window, HasABoundInBytesButForOnePayloadThatIsLarger) {
+  ChannelEffects<Tensor> effects;
+  const ChannelContext<Tensor> now{0ms, effects};
+  Channel<Tensor> channel{1, 1, {.window_bytes = 100}};
+  for (const std::size_t bytes : {60U, 40U, 1U, 500U, 0U})
+    ASSERT_TRUE(channel.send(now, Tensor{bytes}));
+  EXPECT_EQ(channel.under_way(), 2U);
+  EXPECT_EQ(channel.bytes_under_way(), 100U);
+  channel.on(now, {.from = 1, .to = 1, .acknowledged = 1});
+  EXPECT_EQ(channel.bytes_under_way(), 41U) << "500 bytes wait, and what is behind them";
+  channel.on(now, {.from = 1, .to = 1, .acknowledged = 3});
+  EXPECT_EQ(channel.bytes_under_way(), 500U);
+  channel.on(now, {.from = 1, .to = 1, .acknowledged = 4});
+  EXPECT_EQ(channel.under_way(), 1U);
+  channel.on(now, {.from = 1, .to = 1, .acknowledged = 5});
+  EXPECT_TRUE(channel.settled());
+  EXPECT_EQ(channel.bytes_under_way(), 0U);
+}
+
 TEST_F(OneEnd, BelievesNoAcknowledgementOfWhatWasNotSent) {
   Channel<int> channel{1, 1};
   ASSERT_TRUE(channel.send(at(0ms), 7));

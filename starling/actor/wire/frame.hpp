@@ -36,6 +36,8 @@ using JobId = std::uint64_t;
 struct Frame {
   Bytes head;
   std::vector<Attachment> body;
+  /// Its body was sent before: not needed where that waits still.
+  bool again = false;
 
   [[nodiscard]] std::size_t body_size() const noexcept;
 };

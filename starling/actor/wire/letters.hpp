@@ -194,8 +194,11 @@ void serialize(A& archive, JoinRefused& m) {
 
 template <class A>
 void serialize(A& archive, Envelope& m) {
-  archive(m.from, m.to, m.epoch, m.packet.from, m.packet.to, m.packet.sequence,
+  auto way = static_cast<std::uint8_t>(m.way);
+  archive(m.from, m.to, m.epoch, way, m.packet.from, m.packet.to, m.packet.sequence,
           m.packet.acknowledged, m.packet.held, m.packet.payload);
+  if (way > static_cast<std::uint8_t>(Way::bulk)) throw wire::DecodeError{"goes no known way"};
+  m.way = static_cast<Way>(way);
 }
 
 }  // namespace starling::core

@@ -86,6 +86,7 @@ class Outlet {
   bool send(Frame&& frame) {
     const std::size_t size = frame.head.size() + frame.body_size();
     used_ = Clock::now();
+    if (frame.again && waits(frame)) return unstick(), true;
     if (waiting_.empty()) moved_ = used_;
     if (waiting_bytes_ + size > options_.queue_bytes_max) return unstick(), false;
     waiting_bytes_ += size;
@@ -135,6 +136,14 @@ class Outlet {
       socket_.set(curve_serverkey, buffer_of(*peer_.key));
     }
     socket_.connect(peer_.address);
+  }
+
+  [[nodiscard]] bool waits(const Frame& frame) const {
+    if (frame.body.empty()) return false;
+    const auto* const first = frame.body.front().bytes.data();
+    return std::ranges::any_of(waiting_, [&](const Frame& other) {
+      return !other.body.empty() && other.body.front().bytes.data() == first;
+    });
   }
 
   void unstick() {
@@ -223,10 +232,20 @@ class Transport::Thread {
     return {};
   }
 
-  void order(Peer peer, Lane lane, Frame frame) {
-    push(Sending{std::move(peer), lane, std::move(frame)});
+  /// Sends in the caller's thread where nothing waits before it: a thread that must wake costs more
+  /// than a small frame's whole way.
+  void order(const Peer& peer, Lane lane, Frame frame) {
+    const std::lock_guard lock{mutex_};
+    Outlet* outlet = orders_.empty() ? outlet_to(peer, lane) : nullptr;
+    if (outlet == nullptr || outlet->is_waiting())
+      return push(Sending{peer, lane, std::move(frame)});
+    send(*outlet, std::move(frame));
+    if (outlet->is_waiting()) wake_.ring();
   }
-  void order_to_forget(Peer peer) { push(Forgetting{std::move(peer)}); }
+  void order_to_forget(Peer peer) {
+    const std::lock_guard lock{mutex_};
+    push(Forgetting{std::move(peer)});
+  }
 
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
   [[nodiscard]] TransportCounts counts() const { return {sent_, received_, dropped_, refused_}; }
@@ -252,14 +271,26 @@ class Transport::Thread {
     }
   };
 
+  /// Requires: the lock is held, as for all that follows but run(), receive() and judge().
   void push(Order order) {
-    bool first = false;
-    {
-      const std::lock_guard lock{mutex_};
-      first = orders_.empty();
-      orders_.push_back(std::move(order));
+    if (orders_.empty()) wake_.ring();
+    orders_.push_back(std::move(order));
+  }
+
+  /// Null where there is none yet.
+  Outlet* outlet_to(const Peer& peer, Lane lane) {
+    const auto found = connections_.find(peer);
+    if (found == connections_.end()) return nullptr;
+    found->second.used = Clock::now();
+    return found->second.lanes.at(static_cast<std::size_t>(lane)).get();
+  }
+
+  void send(Outlet& outlet, Frame&& frame) {
+    try {
+      ++(outlet.send(std::move(frame)) ? sent_ : dropped_);
+    } catch (const zmq::error_t&) {
+      ++dropped_;  // lost like what a broken connection loses
     }
-    if (first) wake_.ring();
   }
 
   void run() {
@@ -270,29 +301,34 @@ class Transport::Thread {
                     {nullptr, wake_.descriptor(), ZMQ_POLLIN, 0},
                     {options_.keys ? zap_.handle() : nullptr, wake_.descriptor(), ZMQ_POLLIN, 0}});
       waiting.clear();
-      for (auto& [peer, connection] : connections_)
-        for (auto& lane : connection.lanes)
-          if (lane && lane->is_waiting()) {
-            waiting.push_back(lane.get());
-            items.push_back({lane->handle(), 0, ZMQ_POLLOUT, 0});
-          }
-      zmq::poll(items, connections_.empty() ? std::chrono::milliseconds{-1} : options_.idle_max);
+      bool is_alone = false;
+      {
+        const std::lock_guard lock{mutex_};
+        is_alone = connections_.empty();
+        for (auto& [peer, connection] : connections_)
+          for (auto& lane : connection.lanes)
+            if (lane && lane->is_waiting()) {
+              waiting.push_back(lane.get());
+              items.push_back({lane->handle(), 0, ZMQ_POLLOUT, 0});
+            }
+      }
+      // Outlets where something waits are this thread's alone, and no others are polled.
+      zmq::poll(items, is_alone ? std::chrono::milliseconds{-1} : options_.idle_max);
       if ((items[1].revents & ZMQ_POLLIN) != 0) wake_.hush();
       if (options_.keys && (items[2].revents & ZMQ_POLLIN) != 0) judge();
-      for (Outlet* outlet : waiting) flush(*outlet);
-      carry_out_orders();
-      close_idle();
+      {
+        const std::lock_guard lock{mutex_};
+        for (Outlet* outlet : waiting) flush(*outlet);
+        carry_out_orders();
+        close_idle();
+      }
       if ((items[0].revents & ZMQ_POLLIN) != 0) receive();
     }
   }
 
   void carry_out_orders() {
-    {
-      const std::lock_guard lock{mutex_};
-      orders_.swap(taken_);
-    }
-    for (Order& order : taken_) std::visit([this](auto& o) { carry_out(o); }, order);
-    taken_.clear();
+    for (Order& order : orders_) std::visit([this](auto& o) { carry_out(o); }, order);
+    orders_.clear();
   }
 
   void flush(Outlet& outlet) {
@@ -314,10 +350,11 @@ class Transport::Thread {
     auto& lane = connection.lanes.at(static_cast<std::size_t>(sending.lane));
     try {
       if (!lane) lane = std::make_unique<Outlet>(context_, sending.peer, options_, sending.lane);
-      ++(lane->send(std::move(sending.frame)) ? sent_ : dropped_);
     } catch (const zmq::error_t&) {
       ++dropped_;  // an address that is none, or no more sockets: nobody is there
+      return;
     }
+    send(*lane, std::move(sending.frame));
   }
   void carry_out(const Forgetting& forgetting) { connections_.erase(forgetting.peer); }
 
@@ -432,9 +469,7 @@ class Transport::Thread {
 
   std::mutex mutex_;
   std::vector<Order> orders_;
-
-  // The thread's own.
-  std::vector<Order> taken_;
+  /// Made and ended by the thread.
   std::unordered_map<Peer, Connection, PeerHash> connections_;
   Clock::time_point next_look_{};
   std::atomic<std::uint64_t> sent_ = 0;

@@ -1,7 +1,8 @@
 /// Carries frames between nodes over TCP, by ZeroMQ: encrypted and authenticated by CURVE where it
-/// has keys. One thread owns all sockets: a ROUTER that receives, and for each peer two DEALERs
-/// that send, opened on demand: one for control and one for data, so that a burst of tensors keeps
-/// no probe waiting.
+/// has keys. A ROUTER receives, in a thread of the transport's; for each peer two DEALERs send,
+/// opened on demand: one for control and one for data, so that a burst of tensors keeps no probe
+/// waiting. Whoever sends where nothing waits does it on the spot; what waits is the
+/// transport's.
 ///
 /// Frames of one lane to one peer arrive in order, each at most once; they may get lost, with a
 /// broken connection or where more is sent than the network takes. What comes is what was sent.

@@ -29,6 +29,13 @@
 
 namespace starling::core {
 
+/// Bytes that a payload keeps in memory beside itself, for the window; overloaded beside payloads
+/// that keep some.
+template <class Payload>
+[[nodiscard]] std::size_t payload_bytes(const Payload&) {
+  return 0;
+}
+
 /// What travels between the two ends of a channel.
 template <class Payload>
 struct Packet {
@@ -43,6 +50,9 @@ struct Packet {
   /// Bit i says that number acknowledged + 2 + i has arrived too, ahead of one that is missing.
   std::uint64_t held = 0;
   std::optional<Payload> payload = std::nullopt;
+  /// Its payload was sent before. For whoever carries the packet: if that one waits still, this one
+  /// need not.
+  bool again = false;
 };
 
 /// Send this packet to the other side. It may get lost.
@@ -83,8 +93,10 @@ struct ChannelContext {
 struct ChannelOptions {
   /// At most this many payloads are under way, 1 to 64.
   std::size_t window = 64;
+  /// And so many bytes of them, but for one payload that is larger.
+  std::size_t window_bytes = std::size_t{8} << 20U;
   /// At most this many wait behind them; send() refuses more.
-  std::size_t queue = 4096;
+  std::size_t queue = 65536;
   /// An acknowledgement waits this long for a payload to ride on. Shorter than resend_min.
   Time acknowledge_within = std::chrono::milliseconds{1};
   /// When to send again before the time of a round trip is known, and bounds for when it is.
@@ -162,6 +174,13 @@ class Channel {
     set_alarm(context);
   }
 
+  /// The same, but for what it carries: that is as good as lost.
+  void on_acknowledgement(const Context& context, Packet<Payload> packet) {
+    packet.sequence = 0;
+    packet.payload.reset();
+    on(context, std::move(packet));
+  }
+
   /// The other side's life was learned elsewhere. Ignored where it is not new.
   void on_life(const Context& context, Incarnation life) {
     if (other_ && life <= *other_) return;
@@ -186,6 +205,7 @@ class Channel {
   }
   /// Sent and not known to have arrived.
   [[nodiscard]] std::size_t under_way() const noexcept { return under_way_.size(); }
+  [[nodiscard]] std::size_t bytes_under_way() const noexcept { return bytes_under_way_; }
   /// Not yet sent.
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
   /// Payloads kept until one before them arrives.
@@ -208,18 +228,27 @@ class Channel {
 
   /// Sends a packet with what this side has to say anyway.
   void transmit(const Context& context, std::uint64_t sequence = 0,
-                std::optional<Payload> payload = std::nullopt) {
+                std::optional<Payload> payload = std::nullopt, bool again = false) {
     acknowledge_at_.reset();
     unsaid_ = 0;
+    unsaid_bytes_ = 0;
     std::uint64_t held = 0;
     for (const auto& [number, unused] : early_)
       held |= std::uint64_t{1} << (number - delivered_ - 2);
     context.out.push_back(
-        Transmit<Payload>{{self_, other_, sequence, delivered_, held, std::move(payload)}});
+        Transmit<Payload>{{self_, other_, sequence, delivered_, held, std::move(payload), again}});
+  }
+
+  [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept {
+    return under_way_.empty() || (under_way_.size() < options_.window &&
+                                  bytes_under_way_ + bytes <= options_.window_bytes);
   }
 
   void fill_window(const Context& context) {
-    while (!waiting_.empty() && under_way_.size() < options_.window) {
+    while (!waiting_.empty()) {
+      const std::size_t bytes = payload_bytes(waiting_.front());
+      if (!has_room_for(bytes)) return;
+      bytes_under_way_ += bytes;
       if (under_way_.empty()) resend_at_ = context.now + resend_.wait();
       under_way_.push_back({std::move(waiting_.front()), context.now});
       waiting_.pop_front();
@@ -238,7 +267,7 @@ class Channel {
     for (Sent& sent : under_way_) {
       if (!sent.held) {
         sent.repeated = true;
-        transmit(context, number, sent.payload);
+        transmit(context, number, sent.payload, true);
       }
       ++number;
     }
@@ -259,6 +288,7 @@ class Channel {
     waiting_.clear();
     early_.clear();
     sent_ = delivered_ = unsaid_ = 0;
+    bytes_under_way_ = unsaid_bytes_ = 0;
     acknowledge_at_.reset();
   }
 
@@ -269,6 +299,7 @@ class Channel {
     while (!under_way_.empty() && first() <= packet.acknowledged) {
       const Sent& sent = under_way_.front();
       if (!sent.repeated && !sent.held) resend_.measured(context.now - sent.at);
+      bytes_under_way_ -= payload_bytes(sent.payload);
       under_way_.pop_front();
       news = true;
     }
@@ -293,6 +324,7 @@ class Channel {
     const Time latest = context.now + options_.acknowledge_within;
     if (!acknowledge_at_) acknowledge_at_ = latest;
     if (packet.sequence <= delivered_) return;
+    const std::size_t bytes = payload_bytes(*packet.payload);
     early_.try_emplace(packet.sequence, std::move(*packet.payload));
     for (auto next = early_.begin(); next != early_.end() && next->first == delivered_ + 1;
          next = early_.erase(next)) {
@@ -300,7 +332,9 @@ class Channel {
       context.out.push_back(Deliver<Payload>{std::move(next->second)});
     }
     // Else a full window would wait for its acknowledgement.
-    if (++unsaid_ >= options_.window / 2) acknowledge_at_ = context.now;
+    unsaid_bytes_ += bytes;
+    if (++unsaid_ >= options_.window / 2 || unsaid_bytes_ >= options_.window_bytes / 2)
+      acknowledge_at_ = context.now;
   }
 
   void set_alarm(const Context& context) {
@@ -317,6 +351,7 @@ class Channel {
   /// Payloads of this pair of lives sent so far; the last of them are under way.
   std::uint64_t sent_ = 0;
   std::deque<Sent> under_way_;
+  std::size_t bytes_under_way_ = 0;
   std::deque<Payload> waiting_;
   /// When to send again what is under way, or the question for the other side's life.
   std::optional<Time> resend_at_;
@@ -325,9 +360,10 @@ class Channel {
   std::uint64_t delivered_ = 0;
   /// Those that came before one that is missing, by number; at most 63.
   std::map<std::uint64_t, Payload> early_;
-  /// When what has arrived must be acknowledged, and how many payloads came since it last was.
+  /// When what has arrived must be acknowledged, and how much came since it last was.
   std::optional<Time> acknowledge_at_;
   std::size_t unsaid_ = 0;
+  std::size_t unsaid_bytes_ = 0;
 
   Alarm alarm_;
 };

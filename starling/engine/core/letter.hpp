@@ -2,6 +2,7 @@
 /// channels, in packets that name both ends and the sender's epoch.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <variant>
@@ -36,6 +37,16 @@ using Letter =
 /// Immutable and shared: a packet that is sent again, and every copy of it, holds the same letter.
 using LetterPtr = std::shared_ptr<const Letter>;
 
+/// Letters between two members go two ways, each in order, so that no burst of tensors keeps a step
+/// or a vote waiting: those that may hold tensors, and all others.
+enum class Way : std::uint8_t { control, bulk };
+[[nodiscard]] Way way_of(const Letter& letter);
+[[nodiscard]] inline LetterPtr letter_of(Letter letter) {
+  return std::make_shared<const Letter>(std::move(letter));
+}
+/// Of the tensors in it.
+[[nodiscard]] std::size_t payload_bytes(const LetterPtr& letter);
+
 /// What the network carries from node to node. A packet with a letter and no number belongs to no
 /// channel: it comes from, or goes to, someone that is no member.
 struct Envelope {
@@ -43,6 +54,8 @@ struct Envelope {
   WorkerId to = 0;
   /// The sender's; 0 before its first.
   Epoch epoch = 0;
+  /// Whose packet it is: that of the channel that goes this way.
+  Way way = Way::control;
   Packet<LetterPtr> packet;
 };
 

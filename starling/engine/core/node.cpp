@@ -21,8 +21,6 @@ bool is_bulk(const NodeOptions<T>& options) {
          barrier::is_bulk_synchronous(options.worker.barrier);
 }
 
-LetterPtr letter_of(Letter letter) { return std::make_shared<const Letter>(std::move(letter)); }
-
 }  // namespace
 
 template <class T>
@@ -84,8 +82,8 @@ void Node<T>::on_packet(const NodeContext& context, const Envelope& envelope) {
   // Whoever claims to know of later epochs may well, and is told of them all the same.
   other.told = std::max(other.told, std::min(envelope.epoch, configuration_->epoch));
   LinkEffects effects;
-  other.channel.on({context.now, effects}, packet);
-  act_on(context, envelope.from, std::move(effects));
+  other.on({context.now, effects}, envelope, configuration_->epoch);
+  act_on(context, envelope.from, envelope.way, std::move(effects));
   settle(context);
 }
 
@@ -103,10 +101,10 @@ void Node<T>::on_timer(const NodeContext& context, TimerKey key) {
     ask_again(context);
   } else if (key == greeting_key) {
     greet(context);
-  } else if (Link* other = link(static_cast<WorkerId>(key)); other && other->timer == key) {
+  } else if (Link* other = link(Link::other_of(key)); other && other->has_timer(key)) {
     LinkEffects effects;
-    other->channel.on_timer({context.now, effects});
-    act_on(context, static_cast<WorkerId>(key), std::move(effects));
+    other->channel(Link::way_of(key)).on_timer({context.now, effects});
+    act_on(context, Link::other_of(key), Link::way_of(key), std::move(effects));
   }
   settle(context);
 }
@@ -178,17 +176,18 @@ typename Node<T>::Link* Node<T>::link(WorkerId id) const {
 }
 
 template <class T>
-void Node<T>::act_on(const NodeContext& context, WorkerId id, LinkEffects effects) {
+void Node<T>::act_on(const NodeContext& context, WorkerId id, Way way, LinkEffects effects) {
   const Epoch epoch = configuration_->epoch;
-  const TimerKey key = link(id)->timer;
+  const TimerKey key = link(id)->timer_of(way);
   for (auto& effect : effects) {
     if (auto* transmit = std::get_if<Transmit<LetterPtr>>(&effect)) {
-      context.out.push_back(Dispatch{{options_.self.id, id, epoch, std::move(transmit->packet)}});
+      context.out.push_back(
+          Dispatch{{options_.self.id, id, epoch, way, std::move(transmit->packet)}});
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(NodeTimer{timer->at, key});
     } else if (auto* arrived = std::get_if<Deliver<LetterPtr>>(&effect)) {
       // One letter may have removed the life that sent those behind it.
-      if (state_ == State::member && link(id) != nullptr && link(id)->timer == key)
+      if (state_ == State::member && link(id) != nullptr && link(id)->has_timer(key))
         deliver(context, id, arrived->payload);
     }
   }
@@ -200,13 +199,19 @@ void Node<T>::post(const NodeContext& context, WorkerId to, LetterPtr letter) {
     inbox_.push_back(std::move(letter));
     return;
   }
-  Link* other = link(to);
-  if (other == nullptr) return;  // no member (any more)
+  if (link(to) == nullptr) return;  // no member (any more)
   tell(context, to);
+  send(context, to, std::move(letter));
+}
+
+/// Requires: there is a link.
+template <class T>
+void Node<T>::send(const NodeContext& context, WorkerId to, LetterPtr letter) {
+  const Way way = way_of(*letter);
   LinkEffects effects;
-  if (!other->channel.send({context.now, effects}, std::move(letter)))
+  if (!link(to)->channel(way).send({context.now, effects}, std::move(letter)))
     fail(context, "member " + std::to_string(to) + " is not known to be dead, and takes nothing");
-  act_on(context, to, std::move(effects));
+  act_on(context, to, way, std::move(effects));
 }
 
 template <class T>
@@ -221,10 +226,7 @@ void Node<T>::tell(const NodeContext& context, WorkerId id) {
   Link* other = link(id);
   if (other == nullptr || other->told >= configuration_->epoch) return;
   other->told = configuration_->epoch;
-  LinkEffects effects;
-  if (!other->channel.send({context.now, effects}, letter_of(configuration_)))
-    fail(context, "member " + std::to_string(id) + " is not known to be dead, and takes nothing");
-  act_on(context, id, std::move(effects));
+  send(context, id, letter_of(configuration_));
 }
 
 /// To someone who may be no member: nothing repeats it.
@@ -236,7 +238,7 @@ void Node<T>::send_loose(const NodeContext& context, WorkerId to, std::optional<
   packet.to = life;
   packet.payload = std::move(letter);
   const Epoch epoch = configuration_ ? configuration_->epoch : 0;
-  context.out.push_back(Dispatch{{options_.self.id, to, epoch, std::move(packet)}});
+  context.out.push_back(Dispatch{{options_.self.id, to, epoch, Way::control, std::move(packet)}});
 }
 
 template <class T>
@@ -395,15 +397,15 @@ template <class T>
 void Node<T>::renew_links(const Configuration& next) {
   for (WorkerId id = 0; id < links_.size(); ++id) {
     if (!links_[id]) continue;
-    if (!next.contains(id, *links_[id]->channel.other())) links_[id].reset();
+    if (!next.contains(id, *links_[id]->channel(Way::control).other())) links_[id].reset();
   }
   for (const Member& member : next.members) {
     if (member.id == options_.self.id) continue;
     if (member.id >= links_.size()) links_.resize(member.id + 1);
     if (links_[member.id]) continue;
-    links_[member.id] = std::make_unique<Link>(
-        Link{.channel = Channel<LetterPtr>{options_.self.life, member.life, options_.channel},
-             .timer = (++links_made_ << 32U) + member.id});
+    const Channel<LetterPtr> fresh{options_.self.life, member.life, options_.channel};
+    links_[member.id] =
+        std::make_unique<Link>(Link{{fresh, fresh}, 0, (++links_made_ << 32U) + member.id});
     if (next.epoch == 1) links_[member.id]->told = 1;  // founders know
   }
 }

@@ -8,6 +8,7 @@
 ///                             \------the job cannot go on--------> failed
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -118,12 +119,23 @@ class Node {
 
  private:
   struct Link {
-    Channel<LetterPtr> channel;
+    /// By Way.
+    std::array<Channel<LetterPtr>, 2> channels;
     /// The other side knows a configuration of this epoch, or is sent it before all that follows.
     Epoch told = 0;
     /// Below, the other's id; above, which link of this node it is: that to a former life had
-    /// another.
+    /// another. The bit between says which channel a timer is for.
     TimerKey timer = 0;
+
+    [[nodiscard]] Channel<LetterPtr>& channel(Way way) {
+      return channels[static_cast<std::size_t>(way)];
+    }
+    void on(const ChannelContext<LetterPtr>& context, const Envelope& envelope, Epoch known);
+    [[nodiscard]] TimerKey timer_of(Way way) const { return timer | (way == Way::bulk ? bulk : 0); }
+    [[nodiscard]] bool has_timer(TimerKey key) const { return (key & ~bulk) == timer; }
+    static constexpr TimerKey bulk = TimerKey{1} << 31U;
+    static Way way_of(TimerKey key) { return (key & bulk) != 0 ? Way::bulk : Way::control; }
+    static WorkerId other_of(TimerKey key) { return static_cast<WorkerId>(key & ~bulk); }
   };
   using LinkEffects = ChannelEffects<LetterPtr>;
 
@@ -134,7 +146,8 @@ class Node {
   static constexpr TimerKey greeting_key = 4;
 
   [[nodiscard]] Link* link(WorkerId id) const;
-  void act_on(const NodeContext& context, WorkerId id, LinkEffects effects);
+  void act_on(const NodeContext& context, WorkerId id, Way way, LinkEffects effects);
+  void send(const NodeContext& context, WorkerId to, LetterPtr letter);
   void post(const NodeContext& context, WorkerId to, LetterPtr letter);
   void post_to_council(const NodeContext& context, const LetterPtr& letter);
   void tell(const NodeContext& context, WorkerId id);
@@ -189,6 +202,17 @@ class Node {
   std::vector<LetterPtr> inbox_;
   Alarm alarm_;
 };
+
+/// A packet has come, where configurations up to `known` are. They go the way of control: before
+/// one is known here, a tensor that may be meant for it is as good as lost, and comes again.
+template <class T>
+void Node<T>::Link::on(const ChannelContext<LetterPtr>& context, const Envelope& envelope,
+                       Epoch known) {
+  if (envelope.way == Way::bulk && envelope.epoch > known)
+    channel(Way::bulk).on_acknowledgement(context, envelope.packet);
+  else
+    channel(envelope.way).on(context, envelope.packet);
+}
 
 extern template class Node<float>;
 extern template class Node<double>;

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "starling/base/blocks.hpp"
 #include "starling/base/check.hpp"
 
 namespace starling::core {
@@ -57,18 +57,17 @@ class Buffer {
   }
 
  private:
-  struct Free {
-    void operator()(void* memory) const noexcept { std::free(memory); }
+  struct Give {
+    std::size_t bytes;
+    void operator()(void* memory) const noexcept { blocks::give(memory, bytes); }
   };
 
   Buffer(std::size_t count, std::size_t element_bytes)
-      : memory_(std::aligned_alloc(64, (count * element_bytes + 64) / 64 * 64)),
+      : memory_(blocks::take(count * element_bytes), Give{count * element_bytes}),
         count_(count),
-        element_bytes_(element_bytes) {
-    if (memory_ == nullptr) throw std::bad_alloc{};
-  }
+        element_bytes_(element_bytes) {}
 
-  std::unique_ptr<void, Free> memory_;
+  std::unique_ptr<void, Give> memory_;
   std::size_t count_;
   std::size_t element_bytes_;
 };

@@ -99,7 +99,7 @@ void Worker::pull(const Context& context) {
   phase_ = Phase::pulling;
   values_.assign(plan_.size(), Value{});
   missing_ = plan_.size();
-  for (const RangeRows& want : plan_) send_pull(context, want);
+  send_all(context);
   if (missing_ == 0) {
     phase_ = Phase::computing;
     context.out.push_back(Compute{step_, {}});
@@ -110,16 +110,65 @@ Epoch Worker::view(RangeId range) const {
   return options_.view_of ? (*options_.view_of)[range] : 0;
 }
 
-void Worker::send_pull(const Context& context, const RangeRows& want) const {
-  context.send(ToOwner{(*options_.owner_of)[want.range]},
-               Pull{options_.id, want.range, step_, want.rows});
+RangeId Worker::range_of(std::uint32_t part) const {
+  return phase_ == Phase::pulling ? plan_[part].range : update_.parts[part].range;
 }
 
-void Worker::send_push(const Context& context, std::size_t part) const {
-  const auto& [range, values] = update_.parts[part];
-  context.send(ToOwner{(*options_.owner_of)[range]},
-               Push{options_.id, options_.incarnation, range, step_ + 1, update_.samples,
-                    samples_ + update_.samples, values, is_entry_, view(range)});
+bool Worker::is_answered(std::uint32_t part) const {
+  return phase_ == Phase::pulling ? values_[part].value.buffer != nullptr : !unheld_[part];
+}
+
+/// Pulls or pushes all parts, as far as the window reaches.
+void Worker::send_all(const Context& context) {
+  asked_.assign(phase_ == Phase::pulling ? plan_.size() : update_.parts.size(), nowhere);
+  send_rest(context);
+}
+
+/// What is neither answered nor under way.
+void Worker::send_rest(const Context& context) {
+  lanes_.resize(owners_.empty() ? 0 : std::max<std::size_t>(lanes_.size(), owners_.back() + 1));
+  for (Lane& lane : lanes_) {
+    lane.under_way = 0;
+    lane.waiting.clear();
+  }
+  for (std::uint32_t part = 0; part < asked_.size(); ++part)
+    if (!is_answered(part) && asked_[part] != nowhere) ++lanes_[asked_[part]].under_way;
+  for (std::uint32_t part = 0; part < asked_.size(); ++part)
+    if (!is_answered(part) && asked_[part] == nowhere) offer(context, part);
+  for (Lane& lane : lanes_) std::ranges::reverse(lane.waiting);
+}
+
+void Worker::offer(const Context& context, std::uint32_t part) {
+  Lane& lane = lanes_[(*options_.owner_of)[range_of(part)]];
+  if (lane.under_way < options_.window)
+    send_part(context, part);
+  else
+    lane.waiting.push_back(part);
+}
+
+void Worker::send_part(const Context& context, std::uint32_t part) {
+  const RangeId range = range_of(part);
+  const OwnerId owner = (*options_.owner_of)[range];
+  ++lanes_[owner].under_way;
+  asked_[part] = owner;
+  if (phase_ == Phase::pulling)
+    context.send(ToOwner{owner}, Pull{options_.id, range, step_, plan_[part].rows});
+  else
+    context.send(ToOwner{owner}, Push{options_.id, options_.incarnation, range, step_ + 1,
+                                      update_.samples, samples_ + update_.samples,
+                                      update_.parts[part].values, is_entry_, view(range)});
+}
+
+/// The next one that waits for the same owner has its turn.
+void Worker::on_answered(const Context& context, std::uint32_t part) {
+  if (asked_[part] == nowhere) return;  // one who was asked before has answered
+  Lane& lane = lanes_[asked_[part]];
+  --lane.under_way;
+  while (!lane.waiting.empty()) {
+    const std::uint32_t next = lane.waiting.back();
+    lane.waiting.pop_back();
+    if (!is_answered(next)) return send_part(context, next);
+  }
 }
 
 void Worker::on(const Context& context, const Value& value) {
@@ -127,7 +176,7 @@ void Worker::on(const Context& context, const Value& value) {
   const std::uint32_t at = position_.at(value.range);
   if (at == nowhere || values_[at].value.buffer) return;
   values_[at] = value;
-  if (--missing_ > 0) return;
+  if (--missing_ > 0) return on_answered(context, at);
   phase_ = Phase::computing;
   context.out.push_back(Compute{step_, values_});
 }
@@ -168,8 +217,7 @@ void Worker::on_failure(const Context& context, Step step, const std::string& wh
 
 void Worker::push(const Context& context) {
   phase_ = Phase::pushing;
-  for (std::size_t i = 0; i < unheld_.size(); ++i)
-    if (unheld_[i]) send_push(context, i);
+  send_all(context);
   if (missing_ == 0) arrive(context);
 }
 
@@ -181,7 +229,8 @@ void Worker::on(const Context& context, const Ack& ack) {
   const auto at = static_cast<std::size_t>(part - update_.parts.begin());
   if (!unheld_[at]) return;
   unheld_[at] = false;
-  if (--missing_ == 0) arrive(context);
+  if (--missing_ > 0) return on_answered(context, static_cast<std::uint32_t>(at));
+  arrive(context);
 }
 
 void Worker::arrive(const Context& context) {
@@ -258,15 +307,13 @@ void Worker::on_surroundings(const Context& context, Surroundings surroundings) 
   const auto old_views = std::exchange(options_.view_of, std::move(surroundings.view_of));
   options_.owner_of = std::move(surroundings.owner_of);
   owners_ = distinct(*options_.owner_of);
-  const auto is_new = [&](RangeId range) {
-    return !old_views || (*old_views)[range] != view(range);
-  };
-  if (phase_ == Phase::pulling) {
-    for (std::size_t i = 0; i < plan_.size(); ++i)
-      if (!values_[i].value.buffer && is_new(plan_[i].range)) send_pull(context, plan_[i]);
-  } else if (phase_ == Phase::pushing) {
-    for (std::size_t i = 0; i < unheld_.size(); ++i)
-      if (unheld_[i] && is_new(update_.parts[i].range)) send_push(context, i);
+  if (phase_ == Phase::pulling || phase_ == Phase::pushing) {
+    // What was asked of owners that still are is not asked again.
+    for (std::uint32_t part = 0; part < asked_.size(); ++part) {
+      const RangeId range = range_of(part);
+      if (!old_views || (*old_views)[range] != view(range)) asked_[part] = nowhere;
+    }
+    send_rest(context);
   } else if (phase_ == Phase::done && options_.bulk) {
     say_ended_to_owners(context);
   }

@@ -56,6 +56,9 @@ struct WorkerOptions {
   std::shared_ptr<const std::vector<Epoch>> view_of = nullptr;
   /// True where the job runs already: the worker finds out at which step to begin.
   bool joins = false;
+  /// At most so many ranges are asked of one owner, or pushed to it, at once: however large the
+  /// model is, so much of it is under way. At least 1.
+  std::size_t window = 64;
   /// A step that failed this many times in a row ends the job.
   int attempts = 3;
 };
@@ -133,8 +136,13 @@ class Worker {
   /// The gate has decided.
   void go_on(const Context& context);
   [[nodiscard]] Epoch view(RangeId range) const;
-  void send_pull(const Context& context, const RangeRows& want) const;
-  void send_push(const Context& context, std::size_t part) const;
+  [[nodiscard]] RangeId range_of(std::uint32_t part) const;
+  [[nodiscard]] bool is_answered(std::uint32_t part) const;
+  void send_all(const Context& context);
+  void send_rest(const Context& context);
+  void offer(const Context& context, std::uint32_t part);
+  void send_part(const Context& context, std::uint32_t part);
+  void on_answered(const Context& context, std::uint32_t part);
   void pull(const Context& context);
   void push(const Context& context);
   void arrive(const Context& context);
@@ -168,6 +176,16 @@ class Worker {
   Update update_;
   std::vector<bool> unheld_;
   std::size_t missing_ = 0;
+  /// What is under way to one owner, and the parts of the plan or of the update that wait for it,
+  /// the first last.
+  struct Lane {
+    std::size_t under_way = 0;
+    std::vector<std::uint32_t> waiting;
+  };
+  /// By owner.
+  std::vector<Lane> lanes_;
+  /// Where each part is under way to, or nowhere.
+  std::vector<OwnerId> asked_;
 
   /// Who wants to be told when this worker has caught up.
   std::map<WorkerId, NotifyAt> waiters_;

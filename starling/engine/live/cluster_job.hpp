@@ -200,6 +200,7 @@ class ClusterJob {
       node = route->second;
     }
     wire::Frame frame = wire::encode(id_, node_, envelope);
+    frame.again = envelope.packet.again;
     const auto lane = frame.body.empty() ? wire::Lane::control : wire::Lane::data;
     carry_(node, lane, std::move(frame));
   }

@@ -20,8 +20,8 @@ void lower_priority() {
 
 void keep_freed_memory() {
 #ifdef __GLIBC__
-  (void)::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest glibc takes
-  (void)::mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  (void)::mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  (void)::mallopt(M_TRIM_THRESHOLD, 8 << 20);
   (void)::mallopt(M_TOP_PAD, 1 << 20);
 #endif
 }

@@ -1,6 +1,7 @@
 #include "starling/engine/live/site.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -21,6 +22,12 @@ std::vector<core::RangeState> of_founders(std::vector<core::RangeState> start) {
     for (core::LedgerEntry& entry : state.ledger) entry.incarnation = founding_life;
   return start;
 }
+
+/// Of tensors that have come and wait for their turn.
+constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
+/// An owner holds pushes of so many bytes at most that are not acknowledged, and values for so many
+/// that were not taken yet; each worker has its share of it, and one range at least.
+constexpr std::size_t credit_bytes = std::size_t{64} << 20U;
 
 template <class T>
 class JobSiteOf final : public JobSite {
@@ -71,8 +78,16 @@ class JobSiteOf final : public JobSite {
   }
 
   void deliver(core::Envelope envelope) override {
-    const MemberActor member = find(envelope.to);
-    if (member) actor::post(member, std::make_shared<const core::Envelope>(std::move(envelope)));
+    const std::size_t bytes =
+        envelope.packet.payload ? core::payload_bytes(*envelope.packet.payload) : 0;
+    // Mailboxes have no bound of their own. What finds no room is lost, and comes again.
+    if (bytes > 0 && waiting_bytes_->load() + bytes > waiting_bytes_max) return;
+    *waiting_bytes_ += bytes;
+    pass_on({new core::Envelope{std::move(envelope)},
+             [waiting = waiting_bytes_, bytes](const core::Envelope* taken) {
+               *waiting -= bytes;
+               delete taken;
+             }});
   }
 
   void judge(const actor::Verdict& verdict) override {
@@ -124,6 +139,8 @@ class JobSiteOf final : public JobSite {
     node.worker.barrier = job.barrier;
     node.worker.recheck = job.recheck.value_or(core::default_recheck(job.mode));
     node.worker.attempts = job.attempts;
+    node.worker.window =
+        std::clamp<std::size_t>(credit_bytes / core::range_bytes_max / job.workers, 1, 64);
     node.shard.layout = layout_;
     node.shard.applier = assignment_.applier;
     node.shard.workers = job.workers;
@@ -152,8 +169,15 @@ class JobSiteOf final : public JobSite {
   }
 
   void send(core::Envelope envelope) {
-    if (find(envelope.to)) return deliver(std::move(envelope));
-    if (options_.send) options_.send(std::move(envelope));
+    if (find(envelope.to))
+      pass_on(std::make_shared<const core::Envelope>(std::move(envelope)));
+    else if (options_.send)
+      options_.send(std::move(envelope));
+  }
+
+  void pass_on(actor::EnvelopePtr envelope) {
+    const MemberActor member = find(envelope->to);
+    if (member) actor::post(member, std::move(envelope));
   }
 
   template <class F>
@@ -187,6 +211,8 @@ class JobSiteOf final : public JobSite {
   caf::actor_system system_;
   std::mutex mutex_;
   std::map<core::WorkerId, MemberActor> members_;
+  std::shared_ptr<std::atomic<std::size_t>> waiting_bytes_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
 };
 
 }  // namespace

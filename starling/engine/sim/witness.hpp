@@ -121,7 +121,8 @@ class Witness {
     /// Who let it pass.
     std::vector<std::size_t> view = {};
     /// By node.
-    std::vector<Sent> sent = std::vector<Sent>(nodes_max);
+    /// By receiver and way.
+    std::vector<Sent> sent = std::vector<Sent>(2 * nodes_max);
   };
 
   void violate(const std::string& what);

@@ -11,6 +11,9 @@ class Frozen : public Drill {};
 
 INSTANTIATE_TEST_SUITE_P(In, Frozen, testing::ValuesIn(ways), name_of);
 
+/// What an owner may hold for those it sends to: see engine/live/site.cpp.
+constexpr std::size_t credit_mib = 64;
+
 TEST_P(Frozen, ReceiversDoNotMakeSendersGrow) {
   ASSERT_NO_FATAL_FAILURE(begin(3));
   if (IsSkipped()) return;
@@ -19,7 +22,8 @@ TEST_P(Frozen, ReceiversDoNotMakeSendersGrow) {
                  "--data digits:n=3000 --model mlp:784-6000-10 --batch 4 --workers 6 --seconds "
                  "90 --optimizer sgd:lr=0.01 --json --quiet --save m.safetensors " +
                      flags(GetParam()));
-  ASSERT_TRUE(fleet_->watch(60s, [&] { return fleet_->highest_step() > 3; }));
+  // Until every buffer that a step takes was taken once.
+  ASSERT_TRUE(fleet_->watch(60s, [&] { return fleet_->highest_step() > 20; }));
   std::map<std::size_t, std::size_t> before;
   for (const std::size_t node : {0U, 1U}) before[node] = fleet_->rss_kib(node);
   fleet_->freeze(2);
@@ -39,8 +43,7 @@ TEST_P(Frozen, ReceiversDoNotMakeSendersGrow) {
          std::to_string(kib / 1024) + " before, at most " + std::to_string(first[node] / 1024) +
              " in the first half minute, " + std::to_string(second[node] / 1024) +
              " in the second");
-    EXPECT_LE(std::max(first[node], second[node]), kib + 512 * std::size_t{1024});
-    EXPECT_LE(second[node], first[node] + 128 * std::size_t{1024});
+    EXPECT_LE(std::max(first[node], second[node]), kib + (credit_mib + 64) * std::size_t{1024});
   }
   (void)fleet_->watch(120s, [] { return false; });
   ASSERT_FALSE(fleet_->is_training()) << "the job does not end";

@@ -1,0 +1,105 @@
+/// Two processes that measure something together: one owns, the other works. Each pair is forked
+/// from a process without threads.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace starling::benchmarks {
+
+using Clock = std::chrono::steady_clock;
+
+/// One end of a pipe between the two, for addresses and results.
+class Pipe {
+ public:
+  explicit Pipe(int descriptor) : descriptor_(descriptor) {}
+
+  void put(const std::string& text) const {
+    const std::uint64_t size = text.size();
+    write_all(&size, sizeof size);
+    write_all(text.data(), text.size());
+  }
+  [[nodiscard]] std::string get() const {
+    std::uint64_t size = 0;
+    read_all(&size, sizeof size);
+    std::string text(size, '\0');
+    read_all(text.data(), size);
+    return text;
+  }
+
+ private:
+  void write_all(const void* from, std::size_t size) const {
+    if (::write(descriptor_, from, size) != static_cast<ssize_t>(size)) std::_Exit(1);
+  }
+  void read_all(void* to, std::size_t size) const {
+    for (std::size_t done = 0; done < size;) {
+      const ssize_t got = ::read(descriptor_, static_cast<char*>(to) + done, size - done);
+      if (got <= 0) std::_Exit(1);
+      done += static_cast<std::size_t>(got);
+    }
+  }
+
+  int descriptor_;
+};
+
+/// Runs `owner` in one process and `worker` in another; what `worker` returns, or nothing where it
+/// fails. The owner is ended when the worker has.
+inline std::vector<double> measure(const std::function<void(const Pipe&)>& owner,
+                                   const std::function<std::vector<double>(const Pipe&)>& worker) {
+  std::array<int, 2> between{};
+  std::array<int, 2> results{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, between.data()) != 0 || ::pipe(results.data()) != 0)
+    std::abort();
+  const pid_t owns = ::fork();
+  if (owns == 0) {
+    ::close(results[0]);
+    ::close(results[1]);
+    owner(Pipe{between[0]});
+    std::_Exit(0);
+  }
+  const pid_t works = ::fork();
+  if (works == 0) {
+    const auto figures = worker(Pipe{between[1]});
+    const std::size_t size = figures.size() * sizeof(double);
+    std::_Exit(::write(results[1], figures.data(), size) == static_cast<ssize_t>(size) ? 0 : 1);
+  }
+  ::close(results[1]);
+  std::vector<double> figures;
+  double figure = 0;
+  while (::read(results[0], &figure, sizeof figure) == sizeof figure) figures.push_back(figure);
+  ::waitpid(works, nullptr, 0);
+  ::kill(owns, SIGKILL);
+  ::waitpid(owns, nullptr, 0);
+  for (const int descriptor : {between[0], between[1], results[0]}) ::close(descriptor);
+  return figures;
+}
+
+/// So many tensors at once, each in so many chunks.
+struct Load {
+  const char* name;
+  std::size_t tensors;
+  std::size_t chunks;
+  std::size_t chunk_bytes;
+  /// How often, after as many for warming up as it takes.
+  std::size_t rounds;
+
+  [[nodiscard]] std::size_t messages() const { return tensors * chunks; }
+  [[nodiscard]] std::size_t bytes() const { return messages() * chunk_bytes; }
+};
+
+/// Chunks under way at once.
+inline constexpr std::size_t in_flight = 32;
+
+inline std::size_t warm_up(const Load& load) { return load.rounds / 5 + 2; }
+
+}  // namespace starling::benchmarks

@@ -1,0 +1,115 @@
+#include "starling/base/blocks.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <vector>
+
+namespace starling::blocks {
+namespace {
+
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool are_kept = false;  // it is to see what is used after its end
+#else
+constexpr bool are_kept = true;
+#endif
+
+/// Quarters of powers of two: tensors of about one size use the same blocks. The pages that are
+/// not touched take no memory.
+std::size_t rounded(std::size_t bytes) {
+  const std::size_t unit = std::bit_floor(bytes) / 4;
+  return (bytes + unit - 1) / unit * unit;
+}
+
+class Store {
+ public:
+  void* take(std::size_t size) {
+    {
+      const std::lock_guard lock{mutex_};
+      used_ += size;
+      // The one given back last lies in the caches still.
+      const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
+                                      [&](const Idle& idle) { return idle.size == size; });
+      if (found != idle_.rend()) {
+        void* block = found->block;
+        idle_bytes_ -= size;
+        idle_.erase(std::next(found).base());
+        return block;
+      }
+    }
+    void* block = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (block != MAP_FAILED) return block;
+    const std::lock_guard lock{mutex_};
+    used_ -= size;
+    throw std::bad_alloc{};
+  }
+
+  void give(void* block, std::size_t size) noexcept {
+    const std::lock_guard lock{mutex_};
+    used_ -= size;
+    if (size > idle_bytes_max) {
+      ::munmap(block, size);
+      return;
+    }
+    // Those that nobody wanted for longest make room.
+    auto kept = idle_.begin();
+    for (; idle_bytes_ + size > idle_bytes_max; ++kept) {
+      idle_bytes_ -= kept->size;
+      ::munmap(kept->block, kept->size);
+    }
+    idle_.erase(idle_.begin(), kept);
+    idle_.push_back({block, size});
+    idle_bytes_ += size;
+  }
+
+  Counts counts() {
+    const std::lock_guard lock{mutex_};
+    return {used_, idle_bytes_};
+  }
+
+ private:
+  struct Idle {
+    void* block;
+    std::size_t size;
+  };
+
+  std::mutex mutex_;
+  /// In the order in which they were given back; at most idle_bytes_max / least.
+  std::vector<Idle> idle_ = [] {
+    std::vector<Idle> idle;
+    idle.reserve(idle_bytes_max / least + 1);
+    return idle;
+  }();
+  std::size_t idle_bytes_ = 0;
+  std::size_t used_ = 0;
+};
+
+/// Outlives whatever gives blocks back when the program ends.
+Store& store() {
+  static Store& store = *new Store;
+  return store;
+}
+
+}  // namespace
+
+void* take(std::size_t bytes) {
+  if (are_kept && bytes >= least) return store().take(rounded(bytes));
+  void* block = std::aligned_alloc(64, (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64);
+  if (block == nullptr) throw std::bad_alloc{};
+  return block;
+}
+
+void give(void* block, std::size_t bytes) noexcept {
+  if (are_kept && bytes >= least)
+    store().give(block, rounded(bytes));
+  else
+    std::free(block);
+}
+
+Counts counts() { return store().counts(); }
+
+}  // namespace starling::blocks
