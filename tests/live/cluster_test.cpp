@@ -143,8 +143,8 @@ class Cluster : public testing::Test {
       if (!node) continue;
       core::RangeId from = 0;
       do {
-        auto some =
-            client_->ask_for<wire::Ranges>(node->address(), wire::ReadRanges{job_, from}, 10s);
+        auto some = client_->ask_for<wire::Ranges>(node->address(),
+                                                   wire::ReadRanges{job_, from, true}, 10s);
         if (!some) break;
         for (auto& state : some->states) states[state.range] = std::move(state);
         from = some->next;
