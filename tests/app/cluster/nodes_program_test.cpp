@@ -179,6 +179,7 @@ constexpr const char* small_job =
     "--json ";
 
 TEST_F(Nodes, GoOnFromACheckpointOnOtherNodes) {
+  const std::string file = (work_.path() / "c.ckpt").string();
   for (const std::string how : {"--mode peer --barrier pssp:s=4,beta=2 ",
                                 "--mode hybrid --barrier asp ", "--mode central --barrier bsp "}) {
     const Ran first = starling(work_, "submit" + to(1) + small_job + how +
@@ -188,7 +189,7 @@ TEST_F(Nodes, GoOnFromACheckpointOnOtherNodes) {
     // In one process, on three nodes: each range has each of the 4 x 40 updates once.
     for (const std::string& where : {std::string{"train "}, "submit" + to(2)}) {
       const Ran ran =
-          starling(work_, where + small_job + how + "--steps 60 --resume c.ckpt --save m");
+          starling(work_, where + small_job + how + "--steps 60 --save m --resume " + file);
       ASSERT_EQ(ran.code, 0) << how << where << "\n" << ran.err;
       const auto json = nlohmann::json::parse(ran.out);
       EXPECT_EQ(json["updates"], 4 * 60) << how << where;
@@ -197,7 +198,7 @@ TEST_F(Nodes, GoOnFromACheckpointOnOtherNodes) {
     }
   }
   const Ran other =
-      starling(work_, "submit" + to(1) + small_job + "--mode peer --steps 90 --resume c.ckpt");
+      starling(work_, "submit" + to(1) + small_job + "--mode peer --steps 90 --resume " + file);
   EXPECT_EQ(other.code, 2);
   EXPECT_NE(other.err.find("is of another job: its mode is central"), std::string::npos)
       << other.err;
