@@ -11,13 +11,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto patience = 2s;
+constexpr auto answer_within = 2s;
 constexpr auto ask_silent_after = 5s;
 /// Without a word from any node.
 constexpr auto give_up_after = 60s;
-/// Ranges are large, and the way may be slow.
-constexpr auto patience_for_ranges = 60s;
-constexpr auto fetch_within = 30s;
 /// Rest is asked for again before it ends.
 constexpr auto rest_for = 5000ms;
 constexpr auto rest_again_after = 1s;
@@ -38,7 +35,8 @@ Result<JobNews> Follower::look() {
     if (const auto silent = silent_.find(address);
         silent != silent_.end() && asked.size() > 1 && now < silent->second + ask_silent_after)
       continue;
-    const auto status = client_.ask_for<wire::NodeStatus>(address, wire::AskStatus{}, patience);
+    const auto status =
+        client_.ask_for<wire::NodeStatus>(address, wire::AskStatus{}, answer_within);
     if (!status) {
       silent_[address] = Clock::now();
       continue;
@@ -142,20 +140,26 @@ std::string Follower::primary_of(std::size_t range) const {
 
 void Follower::stop() {
   for (const std::string& address : addresses_)
-    (void)client_.ask(address, wire::StopJob{job_}, patience);
+    (void)client_.ask(address, wire::StopJob{job_}, answer_within);
 }
 
-Result<std::vector<core::RangeState>> Follower::fetch(std::size_t ranges) {
-  return read(ranges, false);
+Result<std::vector<core::RangeState>> Follower::fetch(std::size_t ranges, Patience patience) {
+  return read(ranges, false, patience);
 }
 
 bool Follower::rest(std::chrono::milliseconds duration) {
   rested_ = Clock::now();
-  const auto asked = addresses_;
-  return std::ranges::all_of(asked, [&](const std::string& address) {
-    const auto milliseconds = static_cast<std::uint32_t>(duration.count());
-    return client_.ask(address, wire::RestJob{job_, milliseconds}, patience) ? true : false;
-  });
+  std::set<wire::NodeId> asked;
+  if (configuration_)
+    for (const core::Member& member : configuration_->members) asked.insert(member.node);
+  const wire::RestJob request{job_, static_cast<std::uint32_t>(duration.count())};
+  bool all_heard = !asked.empty();
+  for (const wire::NodeId node : asked) {
+    const auto address = nodes_.find(node);
+    all_heard = address != nodes_.end() && client_.ask(address->second, request, answer_within) &&
+                all_heard;
+  }
+  return all_heard;
 }
 
 Result<void> Follower::await_rest() {
@@ -183,7 +187,8 @@ std::map<core::WorkerId, Follower::Stand> Follower::standing() const {
 }
 
 Result<std::vector<core::RangeState>> Follower::fetch_cut(std::size_t ranges,
-                                                          const live::JobOptions& options) {
+                                                          const live::JobOptions& options,
+                                                          Patience patience) {
   struct GoOn {
     ~GoOn() { (void)follower.rest(0ms); }
     Follower& follower;
@@ -191,7 +196,7 @@ Result<std::vector<core::RangeState>> Follower::fetch_cut(std::size_t ranges,
   if (!rest(rest_for)) return Error{"not all nodes answer"};
   if (auto resting = await_rest(); !resting) return std::move(resting).error();
   const auto before = standing();
-  auto states = read(ranges, true);
+  auto states = read(ranges, true, patience);
   if (!states) return states;
   // Who still rests where it did has pushed nothing meanwhile.
   const auto after = look();
@@ -210,30 +215,33 @@ Result<std::vector<core::RangeState>> Follower::fetch_cut(std::size_t ranges,
   return states;
 }
 
-Result<std::vector<core::RangeState>> Follower::read(std::size_t ranges, bool whole) {
+Result<std::vector<core::RangeState>> Follower::read(std::size_t ranges, bool whole,
+                                                     Patience patience) {
   std::map<core::RangeId, core::RangeState> found;
   bool again = false;
   // Ranges may be on their way from one owner to another.
-  auto give_up = Clock::now() + fetch_within;
+  auto give_up = Clock::now() + patience.in_all;
   while (found.size() < ranges && Clock::now() < give_up) {
     if (std::exchange(again, true)) {
       std::this_thread::sleep_for(100ms);
       if (auto news = look(); !news) return std::move(news).error();
     }
-    const auto asked = addresses_;
-    for (const std::string& address : asked) {
-      if (silent_.contains(address)) continue;
+    std::set<std::string> primaries;
+    for (core::RangeId range = 0; range < ranges; ++range)
+      if (!found.contains(range)) primaries.insert(primary_of(range));
+    for (const std::string& address : primaries) {
+      if (address.empty() || silent_.contains(address)) continue;
       core::RangeId from = 0;
       do {
         if (whole && Clock::now() > rested_ + rest_again_after && !rest(rest_for))
           return Error{"not all nodes answer"};
         auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from, whole},
-                                                  patience_for_ranges);
+                                                  patience.for_one);
         if (!some) break;
         for (auto& state : some->states) {
           if (primary_of(state.range) != address) continue;
           found[state.range] = std::move(state);
-          give_up = Clock::now() + fetch_within;
+          give_up = Clock::now() + patience.in_all;
         }
         from = some->next;
       } while (from != 0);
@@ -250,7 +258,7 @@ Result<std::vector<core::RangeState>> Follower::read(std::size_t ranges, bool wh
 
 void Follower::close() {
   for (const std::string& address : addresses_)
-    (void)client_.ask(address, wire::CloseJob{job_}, patience);
+    (void)client_.ask(address, wire::CloseJob{job_}, answer_within);
 }
 
 }  // namespace starling::app

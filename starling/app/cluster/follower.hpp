@@ -25,6 +25,17 @@ struct JobNews {
   std::string failure;
 };
 
+/// How long a model is waited for.
+struct Patience {
+  /// For one answer. Ranges are large, and the way may be slow.
+  std::chrono::seconds for_one;
+  /// Without any that is new.
+  std::chrono::seconds in_all;
+};
+/// For what can be had later too.
+inline constexpr Patience little{std::chrono::seconds{3}, std::chrono::seconds{6}};
+inline constexpr Patience much{std::chrono::seconds{60}, std::chrono::seconds{30}};
+
 /// One thread at a time; blocking.
 class Follower {
  public:
@@ -38,12 +49,13 @@ class Follower {
   void stop();
   /// All of `ranges` ranges, by number, each from its primary: others may hold it as it was. An
   /// Error names one that nobody has.
-  [[nodiscard]] Result<std::vector<core::RangeState>> fetch(std::size_t ranges);
+  [[nodiscard]] Result<std::vector<core::RangeState>> fetch(std::size_t ranges, Patience patience);
   /// The same with all that a job can go on from, as `options` have it: each worker's last step is
   /// the same in all ranges. Workers rest meanwhile. An Error where they do not come to rest, or
   /// members come or go; the job runs on, and it may be tried again.
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch_cut(std::size_t ranges,
-                                                                const live::JobOptions& options);
+                                                                const live::JobOptions& options,
+                                                                Patience patience);
   /// Nobody needs the job any more.
   void close();
 
@@ -54,12 +66,13 @@ class Follower {
   using Stand = std::tuple<core::Incarnation, core::Step, std::uint64_t>;
 
   void hear(const wire::JobStatus& status);
-  /// True where all nodes have heard it.
+  /// True where all nodes with members of the job have heard it.
   bool rest(std::chrono::milliseconds duration);
   [[nodiscard]] Result<void> await_rest();
   /// Of those that work.
   [[nodiscard]] std::map<core::WorkerId, Stand> standing() const;
-  [[nodiscard]] Result<std::vector<core::RangeState>> read(std::size_t ranges, bool whole);
+  [[nodiscard]] Result<std::vector<core::RangeState>> read(std::size_t ranges, bool whole,
+                                                           Patience patience);
   [[nodiscard]] JobNews news();
   [[nodiscard]] bool is_member(const wire::MemberStatus& member) const;
   /// Where range `range` is to be had, as far as is known.

@@ -102,7 +102,7 @@ class Watch {
   /// Of the model as it is on its way; where nodes come and go, next time.
   void evaluate(double step) {
     evaluation_.pass(step);
-    auto model = job().job.until ? states() : follower_.fetch(ranges_);
+    auto model = job().job.until ? states(little) : follower_.fetch(ranges_, little);
     if (!model) return;
     outcome_.last.test = ready_.model->evaluate(weights_of(*model), *ready_.test());
     outcome_.last.evaluated_at = step;
@@ -114,7 +114,7 @@ class Watch {
   }
 
   void save(double step) {
-    auto states = follower_.fetch_cut(ranges_, job().job);
+    auto states = follower_.fetch_cut(ranges_, job().job, little);
     if (states) {
       checkpoint_.pass(step);
       return recorder_.on_checkpoint(*states);
@@ -125,14 +125,14 @@ class Watch {
   }
 
   /// What a job can go on from where that is to be saved and can be had, else the values alone.
-  [[nodiscard]] Result<States> states() {
-    if (ready_.job.checkpoint.empty()) return follower_.fetch(ranges_);
-    auto cut = follower_.fetch_cut(ranges_, job().job);
-    return cut ? std::move(cut) : follower_.fetch(ranges_);
+  [[nodiscard]] Result<States> states(Patience patience) {
+    if (ready_.job.checkpoint.empty()) return follower_.fetch(ranges_, patience);
+    auto cut = follower_.fetch_cut(ranges_, job().job, patience);
+    return cut ? std::move(cut) : follower_.fetch(ranges_, patience);
   }
 
   bool fetch() {
-    auto model = reached_.empty() ? states() : Result<States>{std::move(reached_)};
+    auto model = reached_.empty() ? states(much) : Result<States>{std::move(reached_)};
     if (!model) {
       const bool has_failed = outcome_.end == live::Outcome::End::failed;
       outcome_.end = live::Outcome::End::failed;

@@ -122,7 +122,8 @@ class Drill : public testing::TestWithParam<Way> {
     fleet_->submit(1,
                    "--data digits:n=3000 --model mlp:784-32-10 --workers 6 --delay exp:10ms "
                    "--json --save m.safetensors --checkpoint c.ckpt --steps " +
-                       std::to_string(steps) + " " + flags(way));
+                       std::to_string(steps) + " " + flags(way) +
+                       (way.mode == std::string{"peer"} ? "" : "--shards 2"));
     ASSERT_TRUE(fleet_->watch(30s, [&] { return fleet_->highest_step() > 10; }));
     ASSERT_TRUE(fleet_->is_training());
     fleet_->forget_pauses();
