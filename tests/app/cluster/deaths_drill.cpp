@@ -33,13 +33,9 @@ TEST_P(Deaths, OfAnyNodeAreMadeUpForRoundAfterRound) {
     fleet_->watch(3s);
     on_host[host] = fleet_->start(host);
     fleet_->watch(3s);
-    tell("round_" + std::to_string(round),
-         "n" + std::to_string(killed) + " killed, longest pause so far " +
-             std::to_string(fleet_->longest_pause().count()) + " ms");
+    tell_death(round, killed);
   }
-  expect_good_model(120s);
-  tell_pause();
-  EXPECT_LE(fleet_->longest_pause(), 3s);
+  expect_good_model_without_long_pause();
   // At most two workers a node.
   EXPECT_LE(updates_apart(), 4U * 2U);
 }
@@ -71,13 +67,9 @@ TEST_P(CoordinatorDeaths, AreMadeUpForAsThoseOfItsSuccessorsAre) {
     EXPECT_TRUE(fleet_->is_training()) << "in round " << round;
     fleet_->start(fleet_->host_of(killed));
     fleet_->watch(3s);
-    tell("round_" + std::to_string(round),
-         "n" + std::to_string(killed) + " killed, longest pause so far " +
-             std::to_string(fleet_->longest_pause().count()) + " ms");
+    tell_death(round, killed);
   }
-  expect_good_model(120s);
-  tell_pause();
-  EXPECT_LE(fleet_->longest_pause(), 3s);
+  expect_good_model_without_long_pause();
 }
 
 TEST_P(CoordinatorDeaths, AreNotNeededForItToMove) {
@@ -88,9 +80,7 @@ TEST_P(CoordinatorDeaths, AreNotNeededForItToMove) {
   EXPECT_EQ(fleet_->leave(1), 0);
   EXPECT_TRUE(fleet_->is_training());
   EXPECT_NE(keeper(), 1U);
-  expect_good_model(120s);
-  tell_pause();
-  EXPECT_LE(fleet_->longest_pause(), 3s);
+  expect_good_model_without_long_pause();
 }
 
 TEST_P(Deaths, ThatWereNoneAreTakenBack) {
@@ -112,9 +102,7 @@ TEST_P(Deaths, ThatWereNoneAreTakenBack) {
            seen->text.find(", shut out") != std::string::npos;
   }));
   EXPECT_TRUE(fleet_->is_training());
-  expect_good_model(120s);
-  tell_pause();
-  EXPECT_LE(fleet_->longest_pause(), 3s);
+  expect_good_model_without_long_pause();
 }
 
 TEST_P(Deaths, AreNotNeededToLeaveAndJoinWorksMeanwhile) {
@@ -133,9 +121,7 @@ TEST_P(Deaths, AreNotNeededToLeaveAndJoinWorksMeanwhile) {
       std::to_string(std::chrono::duration_cast<Time>(hosts::Fleet::Clock::now() - began).count()));
   EXPECT_EQ(fleet_->ask(0)->states["n2"], "left");
   EXPECT_TRUE(fleet_->is_training());
-  expect_good_model(120s);
-  tell_pause();
-  EXPECT_LE(fleet_->longest_pause(), 3s);
+  expect_good_model_without_long_pause();
 }
 
 }  // namespace

@@ -160,6 +160,17 @@ class Drill : public testing::TestWithParam<Way> {
     return fleet_->work().path() / "m.safetensors";
   }
 
+  void expect_good_model_without_long_pause() {
+    expect_good_model(120s);
+    tell_pause();
+    EXPECT_LE(fleet_->longest_pause(), 3s);
+  }
+
+  void tell_death(int round, std::size_t killed) {
+    tell("round_" + std::to_string(round),
+         "n" + std::to_string(killed) + " killed, longest pause so far " +
+             std::to_string(fleet_->longest_pause().count()) + " ms");
+  }
   void tell_pause() { tell("longest_pause_ms", std::to_string(fleet_->longest_pause().count())); }
   /// A figure for people: printed, and kept with the test's result.
   static void tell(const std::string& what, const std::string& value) {
