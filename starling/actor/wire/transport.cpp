@@ -88,7 +88,8 @@ class Outlet {
     used_ = Clock::now();
     if (frame.again && waits(frame)) return unstick(), true;
     if (waiting_.empty()) moved_ = used_;
-    if (waiting_bytes_ + size > options_.queue_bytes_max) return unstick(), false;
+    if (!waiting_.empty() && waiting_bytes_ + size > options_.queue_bytes_max)
+      return unstick(), false;
     waiting_bytes_ += size;
     waiting_.push_back(std::move(frame));
     flush();

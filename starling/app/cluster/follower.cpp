@@ -5,6 +5,9 @@
 #include <utility>
 
 #include "starling/actor/types.hpp"
+#include "starling/app/interrupt.hpp"
+#include "starling/engine/core/door.hpp"
+#include "starling/engine/live/site.hpp"
 
 namespace starling::app {
 namespace {
@@ -28,6 +31,7 @@ bool is_done(const wire::MemberStatus& member) {
 }  // namespace
 
 Result<JobNews> Follower::look() {
+  heard_now_.clear();
   const auto asked = addresses_;
   for (const std::string& address : asked) {
     const auto now = Clock::now();
@@ -44,6 +48,7 @@ Result<JobNews> Follower::look() {
     heard_ = Clock::now();
     silent_.erase(address);
     nodes_[status->self.id] = address;
+    heard_now_.insert(status->self.id);
     for (const auto& other : status->others)
       if (!core::is_live(other.state)) addresses_.erase(other.address);
     // Last: where someone died someone else may live now.
@@ -60,7 +65,8 @@ Result<JobNews> Follower::look() {
 }
 
 void Follower::hear(const wire::JobStatus& status) {
-  if (status.configuration &&
+  const auto members_max = static_cast<core::WorkerId>(live::SiteOptions{}.members_max);
+  if (status.configuration && core::is_sound(status.configuration, members_max) &&
       (!configuration_ || status.configuration->epoch > configuration_->epoch))
     configuration_ = status.configuration;
   for (const auto& member : status.here) {
@@ -100,7 +106,8 @@ JobNews Follower::news() {
       const auto known = members_.find(member.id);
       const bool is_known = known != members_.end() && known->second.life == member.life;
       all_done = all_done && is_known && is_done(known->second);
-      all_rest = all_rest && is_known && known->second.rests;
+      // Of those who were not heard just now nobody knows.
+      all_rest = all_rest && is_known && known->second.rests && heard_now_.contains(member.node);
       // Who joins has no step before it knows where to begin.
       if (!is_known || (member.life > 1 && known->second.step == 0)) continue;
       steps.push_back(known->second.step);
@@ -143,15 +150,28 @@ void Follower::stop() {
     (void)client_.ask(address, wire::StopJob{job_}, answer_within);
 }
 
-Result<std::vector<core::RangeState>> Follower::fetch(std::size_t ranges, Patience patience) {
-  return read(ranges, false, patience);
+Result<std::vector<core::RangeState>> Follower::fetch(const core::Layout& layout,
+                                                      Patience patience) {
+  return read(layout, false, patience);
+}
+
+std::set<wire::NodeId> Follower::member_nodes() const {
+  std::set<wire::NodeId> all;
+  if (configuration_)
+    for (const core::Member& member : configuration_->members) all.insert(member.node);
+  return all;
+}
+
+bool Follower::all_answer() const {
+  return std::ranges::all_of(member_nodes(), [&](wire::NodeId node) {
+    const auto address = nodes_.find(node);
+    return address != nodes_.end() && !silent_.contains(address->second);
+  });
 }
 
 bool Follower::rest(std::chrono::milliseconds duration) {
   rested_ = Clock::now();
-  std::set<wire::NodeId> asked;
-  if (configuration_)
-    for (const core::Member& member : configuration_->members) asked.insert(member.node);
+  const auto asked = member_nodes();
   const wire::RestJob request{job_, static_cast<std::uint32_t>(duration.count())};
   bool all_heard = !asked.empty();
   for (const wire::NodeId node : asked) {
@@ -170,14 +190,15 @@ Result<void> Follower::await_rest() {
     const auto now = look();
     if (!now) return now.error();
     if (now->rests) return {};
+    if (!now->failure.empty() || is_interrupted()) return Error{"the job ends"};
     std::this_thread::sleep_for(5ms);
   }
   return Error{"a worker's step takes longer than " +
                std::to_string(rest_within / std::chrono::seconds{1}) + " s"};
 }
 
-std::map<core::WorkerId, Follower::Stand> Follower::standing() const {
-  std::map<core::WorkerId, Stand> all;
+std::map<core::WorkerId, core::LedgerEntry> Follower::standing() const {
+  std::map<core::WorkerId, core::LedgerEntry> all;
   for (const core::Member& member : configuration_->members) {
     const auto known = members_.find(member.id);
     if (member.works && known != members_.end())
@@ -186,9 +207,11 @@ std::map<core::WorkerId, Follower::Stand> Follower::standing() const {
   return all;
 }
 
-Result<std::vector<core::RangeState>> Follower::fetch_cut(std::size_t ranges,
-                                                          const live::JobOptions& options,
+Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& layout,
+                                                          const live::TrainOptions& options,
                                                           Patience patience) {
+  // Nobody rests in vain.
+  if (!all_answer()) return Error{"not all nodes answer"};
   struct GoOn {
     ~GoOn() { (void)follower.rest(0ms); }
     Follower& follower;
@@ -196,27 +219,54 @@ Result<std::vector<core::RangeState>> Follower::fetch_cut(std::size_t ranges,
   if (!rest(rest_for)) return Error{"not all nodes answer"};
   if (auto resting = await_rest(); !resting) return std::move(resting).error();
   const auto before = standing();
-  auto states = read(ranges, true, patience);
+  patience.for_one = std::min(
+      patience.for_one, std::chrono::floor<std::chrono::seconds>(rest_for - rest_again_after));
+  auto states = read(layout, true, patience);
   if (!states) return states;
   // Who still rests where it did has pushed nothing meanwhile.
   const auto after = look();
   if (!after) return after.error();
   if (!after->rests || standing() != before) return Error{"members came or went"};
-  for (core::RangeState& state : *states) {
-    if (!state.gathered.empty()) return Error{"a round is not complete"};
-    for (const auto& [worker, stand] : before) {
-      const auto& [life, step, samples] = stand;
-      if (worker >= state.ledger.size()) state.ledger.resize(worker + 1);
-      // A range that its last steps did not concern knows of fewer.
-      state.ledger[worker] = {life, step, samples};
-    }
+  for (const core::RangeState& state : *states) {
+    const auto slots = models::slots(options.optimizer) * layout.ranges[state.range].count;
+    if (!state.slots.empty() && state.slots.count != slots)
+      return Error{"range " + std::to_string(state.range) + " has no state of this optimiser"};
+    if (state.round != states->front().round) return Error{"ranges stand at different rounds"};
   }
-  live::make_fresh(*states, options);
+  settle(*states, before, options.job);
+  live::make_fresh(*states, options.job);
   return states;
 }
 
-Result<std::vector<core::RangeState>> Follower::read(std::size_t ranges, bool whole,
+/// Each worker's last step is the same in all ranges.
+void Follower::settle(std::vector<core::RangeState>& states,
+                      const std::map<core::WorkerId, core::LedgerEntry>& standing,
+                      const live::JobOptions& options) {
+  // Rounds count for all at once, and what waits for the next one is made again.
+  if (barrier::is_bulk_synchronous(options.barrier)) return;
+  core::Step lowest = UINT64_MAX;
+  for (const auto& [worker, stand] : standing) lowest = std::min(lowest, stand.step);
+  for (core::RangeState& state : states) state.ledger.resize(options.workers);
+  for (core::WorkerId worker = 0; worker < options.workers; ++worker) {
+    core::LedgerEntry entry;
+    if (const auto known = standing.find(worker); known != standing.end()) {
+      // A range that its last steps did not concern knows of fewer.
+      entry = known->second;
+    } else {
+      // Who is gone begins beside the others: they would wait for it else.
+      for (const core::RangeState& state : states) {
+        entry.step = std::max(entry.step, state.ledger[worker].step);
+        entry.samples = std::max(entry.samples, state.ledger[worker].samples);
+      }
+      if (!standing.empty()) entry.step = std::max(entry.step, lowest);
+    }
+    for (core::RangeState& state : states) state.ledger[worker] = entry;
+  }
+}
+
+Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout, bool whole,
                                                      Patience patience) {
+  const std::size_t ranges = layout.ranges.size();
   std::map<core::RangeId, core::RangeState> found;
   bool again = false;
   // Ranges may be on their way from one owner to another.
@@ -240,10 +290,13 @@ Result<std::vector<core::RangeState>> Follower::read(std::size_t ranges, bool wh
         if (!some) break;
         for (auto& state : some->states) {
           if (primary_of(state.range) != address) continue;
+          if (state.range >= ranges || state.value.rows ||
+              state.value.count != layout.ranges[state.range].count)
+            return Error{"range " + std::to_string(state.range) + " is none of this model"};
           found[state.range] = std::move(state);
           give_up = Clock::now() + patience.in_all;
         }
-        from = some->next;
+        from = some->next > from ? some->next : 0;
       } while (from != 0);
     }
   }

@@ -5,11 +5,10 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "starling/engine/live/cluster_client.hpp"
-#include "starling/engine/live/job.hpp"
+#include "starling/engine/live/train.hpp"
 
 namespace starling::app {
 
@@ -47,14 +46,15 @@ class Follower {
   [[nodiscard]] Result<JobNews> look();
   /// Workers end with the step that they are making.
   void stop();
-  /// All of `ranges` ranges, by number, each from its primary: others may hold it as it was. An
+  /// All ranges, by number, each from its primary: others may hold it as it was. An
   /// Error names one that nobody has.
-  [[nodiscard]] Result<std::vector<core::RangeState>> fetch(std::size_t ranges, Patience patience);
+  [[nodiscard]] Result<std::vector<core::RangeState>> fetch(const core::Layout& layout,
+                                                            Patience patience);
   /// The same with all that a job can go on from, as `options` have it: each worker's last step is
   /// the same in all ranges. Workers rest meanwhile. An Error where they do not come to rest, or
   /// members come or go; the job runs on, and it may be tried again.
-  [[nodiscard]] Result<std::vector<core::RangeState>> fetch_cut(std::size_t ranges,
-                                                                const live::JobOptions& options,
+  [[nodiscard]] Result<std::vector<core::RangeState>> fetch_cut(const core::Layout& layout,
+                                                                const live::TrainOptions& options,
                                                                 Patience patience);
   /// Nobody needs the job any more.
   void close();
@@ -62,16 +62,20 @@ class Follower {
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// How a worker stands: in which life, at which step, after how many samples.
-  using Stand = std::tuple<core::Incarnation, core::Step, std::uint64_t>;
-
   void hear(const wire::JobStatus& status);
   /// True where all nodes with members of the job have heard it.
   bool rest(std::chrono::milliseconds duration);
   [[nodiscard]] Result<void> await_rest();
+  /// Those with members of the job.
+  [[nodiscard]] std::set<wire::NodeId> member_nodes() const;
+  /// False where one of them was silent when it was asked last.
+  [[nodiscard]] bool all_answer() const;
+  static void settle(std::vector<core::RangeState>& states,
+                     const std::map<core::WorkerId, core::LedgerEntry>& standing,
+                     const live::JobOptions& options);
   /// Of those that work.
-  [[nodiscard]] std::map<core::WorkerId, Stand> standing() const;
-  [[nodiscard]] Result<std::vector<core::RangeState>> read(std::size_t ranges, bool whole,
+  [[nodiscard]] std::map<core::WorkerId, core::LedgerEntry> standing() const;
+  [[nodiscard]] Result<std::vector<core::RangeState>> read(const core::Layout& layout, bool whole,
                                                            Patience patience);
   [[nodiscard]] JobNews news();
   [[nodiscard]] bool is_member(const wire::MemberStatus& member) const;
@@ -86,6 +90,8 @@ class Follower {
   Clock::time_point heard_ = Clock::now();
   /// By node.
   std::map<wire::NodeId, std::string> nodes_;
+  /// Who answered at the last look.
+  std::set<wire::NodeId> heard_now_;
   core::ConfigurationPtr configuration_;
   std::map<core::WorkerId, wire::MemberStatus> members_;
   Clock::time_point rested_{};

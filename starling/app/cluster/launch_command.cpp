@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -40,8 +41,8 @@ Result<Host> parse_host(const std::string& line) {
   std::vector<std::string> words;
   for (const std::string_view word : split(line, ' '))
     if (!word.empty()) words.emplace_back(word);
-  if (words.empty() || words.size() > 2 || words[0].starts_with('-'))
-    return Error{"'" + line + "' is no host; valid: [USER@]HOST[:PORT] [NAME]"};
+  const Error wrong{"'" + line + "' is no host; valid: [USER@]HOST[:PORT] [NAME]"};
+  if (words.empty() || words.size() > 2 || words[0].starts_with('-')) return wrong;
   const auto at = words[0].find('@');
   std::string place = words[0].substr(at == std::string::npos ? 0 : at + 1);
   if (place.find(':') == std::string::npos || place.ends_with(']'))
@@ -49,6 +50,7 @@ Result<Host> parse_host(const std::string& line) {
   if (auto valid = parse_address(place, false); !valid) return std::move(valid).error();
   std::string host = place.substr(0, place.rfind(':'));
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  if (host.starts_with('-')) return wrong;  // ssh would take it for a flag
   const std::string user = at == std::string::npos ? "" : words[0].substr(0, at + 1);
   return Host{user + host, words.size() > 1 ? words[1] : host, place};
 }
@@ -56,6 +58,7 @@ Result<Host> parse_host(const std::string& line) {
 Result<std::vector<Host>> read_hosts(const std::string& path) {
   std::ifstream file{path};
   if (!file) return Error{path + ": " + std::strerror(errno)};
+  if (std::filesystem::is_directory(path)) return Error{path + ": is a folder; valid: a file"};
   std::vector<Host> hosts;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
@@ -72,6 +75,7 @@ Result<std::vector<Host>> read_hosts(const std::string& path) {
                      " at " + other.place + "; valid: a name and an address of its own for each"};
     hosts.push_back(*std::move(host));
   }
+  if (file.bad()) return Error{path + ": cannot be read to its end"};
   if (hosts.empty()) return Error{path + ": names no host; valid: one a line"};
   return hosts;
 }

@@ -21,6 +21,13 @@ constexpr auto ask_within = 5s;
 /// As long as a node takes for it at most.
 constexpr auto leave_within = 35s;
 
+/// What others wrote moves no cursor here.
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
+}
+
 /// What nodes say, and how far it was read.
 class LogReader {
  public:
@@ -43,8 +50,8 @@ class LogReader {
         lines, {}, [](const auto& line) { return line.first.substr(0, line.first.find(' ')); });
     std::string text;
     for (const auto& [line, node] : lines) {
-      const auto space = line.find(' ');
-      text += line.substr(0, space) + " " + node + line.substr(space) + "\n";
+      const auto space = std::min(line.find(' '), line.size());
+      text += printable(line.substr(0, space) + " " + node + line.substr(space)) + "\n";
     }
     return text;
   }
@@ -56,7 +63,7 @@ class LogReader {
     while (true) {
       const auto said =
           access_.client->ask_for<wire::LogLines>(node.address, wire::AskLog{next}, ask_within);
-      if (!said || said->lines.empty()) return;
+      if (!said || said->lines.empty() || said->next <= next) return;
       next = said->next;
       for (const std::string& line : said->lines) lines.emplace_back(line, node.name);
     }
@@ -73,6 +80,20 @@ class LogReader {
   const std::string only_;
   std::map<wire::NodeId, std::uint64_t> next_;
 };
+
+/// Whether a node that was asked to leave has: another one says so, or, where it was the last, it
+/// answers no more.
+bool is_gone(Access& access, const wire::NodeStatus& leaving) {
+  for (const core::MemberRecord& other : leaving.others) {
+    if (!core::is_live(other.state)) continue;
+    const auto seen =
+        access.client->ask_for<wire::NodeStatus>(other.address, wire::AskStatus{}, 2s);
+    if (!seen) continue;
+    const auto known = std::ranges::find(seen->others, leaving.self.id, &core::MemberRecord::id);
+    return known == seen->others.end() || !core::is_live(known->state);
+  }
+  return !access.client->ask(access.door, wire::AskStatus{}, ask_within);
+}
 
 }  // namespace
 
@@ -124,7 +145,7 @@ Result<int> leave_command(const Settings& settings) {
     return job_failed;
   }
   const auto give_up = std::chrono::steady_clock::now() + leave_within;
-  while (access->client->ask(access->door, wire::AskStatus{}, 300ms)) {
+  while (!is_gone(*access, *node)) {
     if (std::chrono::steady_clock::now() > give_up) {
       complain(node->self.name + " is still there; it goes on handing over");
       return job_failed;

@@ -12,8 +12,8 @@ namespace starling::app {
 namespace {
 
 /// Keys of whoever submits a job: nodes write no files, show nothing and evaluate nothing.
-constexpr std::array<std::string_view, 8> own_keys{
-    "save", "metrics", "json", "quiet", "checkpoint", "checkpoint-every", "until", "eval-every"};
+constexpr std::array<std::string_view, 7> own_keys{
+    "save", "metrics", "json", "quiet", "checkpoint", "checkpoint-every", "eval-every"};
 
 bool is_own(std::string_view key) { return std::ranges::count(own_keys, key) > 0; }
 

@@ -49,7 +49,7 @@ class Watch {
       : follower_(follower),
         recorder_(recorder),
         ready_(ready),
-        ranges_(ready.model->layout(job().job).ranges.size()),
+        layout_(ready.model->layout(job().job)),
         evaluation_(ready.test() != nullptr ? job().job.evaluate_every : 0),
         checkpoint_(job().job.checkpoint_every) {}
 
@@ -61,6 +61,8 @@ class Watch {
   [[nodiscard]] const live::Outcome& outcome() const { return outcome_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   [[nodiscard]] const live::TrainOptions& job() const { return ready_.running.options; }
 
   void follow() {
@@ -102,7 +104,7 @@ class Watch {
   /// Of the model as it is on its way; where nodes come and go, next time.
   void evaluate(double step) {
     evaluation_.pass(step);
-    auto model = job().job.until ? states(little) : follower_.fetch(ranges_, little);
+    auto model = job().job.until ? states(little) : follower_.fetch(layout_, little);
     if (!model) return;
     outcome_.last.test = ready_.model->evaluate(weights_of(*model), *ready_.test());
     outcome_.last.evaluated_at = step;
@@ -114,11 +116,15 @@ class Watch {
   }
 
   void save(double step) {
-    auto states = follower_.fetch_cut(ranges_, job().job, little);
+    const auto began = Clock::now();
+    if (began < save_again_) return;
+    auto states = follower_.fetch_cut(layout_, job(), little);
     if (states) {
       checkpoint_.pass(step);
       return recorder_.on_checkpoint(*states);
     }
+    // Else the job would do nothing but rest.
+    save_again_ = Clock::now() + std::max<Clock::duration>(5s, 10 * (Clock::now() - began));
     if (std::exchange(complaint_, states.error().message) != complaint_)
       complain("no checkpoint at step " + std::to_string(std::llround(step)) + ": " + complaint_ +
                "; it is tried again");
@@ -126,9 +132,11 @@ class Watch {
 
   /// What a job can go on from where that is to be saved and can be had, else the values alone.
   [[nodiscard]] Result<States> states(Patience patience) {
-    if (ready_.job.checkpoint.empty()) return follower_.fetch(ranges_, patience);
-    auto cut = follower_.fetch_cut(ranges_, job().job, patience);
-    return cut ? std::move(cut) : follower_.fetch(ranges_, patience);
+    if (ready_.job.checkpoint.empty()) return follower_.fetch(layout_, patience);
+    auto cut = follower_.fetch_cut(layout_, job(), patience);
+    if (cut) return cut;
+    complain("no checkpoint of the last model: " + cut.error().message);
+    return follower_.fetch(layout_, patience);
   }
 
   bool fetch() {
@@ -155,10 +163,12 @@ class Watch {
   Follower& follower_;
   Recorder& recorder_;
   const Prepared& ready_;
-  const std::size_t ranges_;
+  const core::Layout layout_;
   Milestone evaluation_;
   Milestone checkpoint_;
   bool stopping_ = false;
+  /// Not before, where a checkpoint could not be had.
+  Clock::time_point save_again_{};
   /// The last that kept a checkpoint from being written.
   std::string complaint_;
   /// The model that reached the target.

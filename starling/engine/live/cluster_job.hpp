@@ -152,8 +152,8 @@ class ClusterJob {
       if (!whole) {
         state.slots = {};
         state.ledger.clear();
-        state.gathered.clear();
       }
+      state.gathered.clear();  // what waits for a round is made again
       bytes += state.value.bytes().size() + state.slots.bytes().size();
       reply.states.push_back(std::move(state));
       if (bytes < bytes_max) continue;

@@ -81,7 +81,8 @@ class JobSiteOf final : public JobSite {
     const std::size_t bytes =
         envelope.packet.payload ? core::payload_bytes(*envelope.packet.payload) : 0;
     // Mailboxes have no bound of their own. What finds no room is lost, and comes again.
-    if (bytes > 0 && waiting_bytes_->load() + bytes > waiting_bytes_max) return;
+    const std::size_t waiting = waiting_bytes_->load();
+    if (waiting > 0 && bytes > 0 && waiting + bytes > waiting_bytes_max) return;
     *waiting_bytes_ += bytes;
     pass_on({new core::Envelope{std::move(envelope)},
              [waiting = waiting_bytes_, bytes](const core::Envelope* taken) {

@@ -205,31 +205,27 @@ TEST_F(Nodes, GoOnFromACheckpointOnOtherNodes) {
 }
 
 TEST_F(Nodes, SaveWhileTheyTrainACutThatIsWhole) {
-  const Folder other;
-  Process submit{other, STARLING_PROGRAM,
-                 words("submit" + to(2) + small_job +
-                       "--mode peer --steps 100000 --delay exp:4ms --checkpoint c.ckpt "
-                       "--checkpoint-every 10")};
-  ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(other.path() / "c.ckpt"); }));
-  const auto early = std::filesystem::last_write_time(other.path() / "c.ckpt");
-  EXPECT_TRUE(wait_until(
-      [&] { return std::filesystem::last_write_time(other.path() / "c.ckpt") != early; }));
-  submit.signal(SIGKILL);
-  EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
-  // However the job ended, what is there is whole: all ranges have made as many updates.
-  std::filesystem::copy_file(other.path() / "c.ckpt", work_.path() / "c.ckpt");
-  const Ran seen = starling(work_, "inspect c.ckpt");
-  ASSERT_EQ(seen.code, 0) << seen.err;
-  EXPECT_EQ(starling(work_, std::string{"train "} + small_job +
-                                "--mode peer --steps 100000 --delay exp:4ms --seconds 0.5 "
-                                "--resume c.ckpt")
-                .code,
-            0);
+  for (const std::string how : {"--mode peer ", "--mode central --barrier bsp "}) {
+    const std::string job = small_job + how + "--steps 100000 --delay exp:4ms ";
+    const Folder other;
+    const auto file = other.path() / "c.ckpt";
+    Process submit{other, STARLING_PROGRAM,
+                   words("submit" + to(2) + job + "--checkpoint c.ckpt --checkpoint-every 10")};
+    ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(file); })) << how << submit.err();
+    const auto early = std::filesystem::last_write_time(file);
+    EXPECT_TRUE(wait_until([&] { return std::filesystem::last_write_time(file) != early; }))
+        << how << submit.err();
+    submit.signal(SIGKILL);
+    EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
+    // However the job ended, what is there is whole.
+    const Ran ran = starling(work_, "train " + job + "--seconds 0.5 --resume " + file.string());
+    EXPECT_EQ(ran.code, 0) << how << ran.err;
+  }
 }
 
 TEST_F(Nodes, EndWhereTheTargetIsReached) {
   const Ran ran = starling(work_, "submit" + to(1) + small_job +
-                                      "--steps 100000 --until accuracy=0.6 --eval-every 10 "
+                                      "--until accuracy=0.6 --eval-every 10 --delay exp:1ms "
                                       "--save m --checkpoint c");
   ASSERT_EQ(ran.code, 0) << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
@@ -237,6 +233,18 @@ TEST_F(Nodes, EndWhereTheTargetIsReached) {
   const Ran again = starling(work_, "evaluate m --json");
   EXPECT_EQ(nlohmann::json::parse(again.out)["accuracy"], json["test_accuracy"]) << again.out;
   EXPECT_EQ(starling(work_, "inspect c").code, 0);
+}
+
+TEST_F(Nodes, GoOnPastTheUsualEndTowardsATarget) {
+  const Ran ran = starling(work_, "submit" + to(1) +
+                                      "--data digits:n=400 --model softmax --workers 3 --quiet "
+                                      "--json --optimizer sgd:lr=0.002 --until accuracy=0.6 "
+                                      "--batch 100");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["end"], "reached") << ran.out;
+  EXPECT_GE(json["test_accuracy"], 0.6) << ran.out;
+  EXPECT_GT(json["spread"]["min"], 20) << ran.out;  // 10 epochs are 20 steps
 }
 
 TEST_F(Nodes, SayWhatTheyHaveSaidAndLeaveWhenAsked) {
@@ -436,7 +444,9 @@ TEST_F(Launch, SaysWhatCannotBe) {
             std::string::npos);
   EXPECT_NE(refusal("10.0.0.1\n10.0.0.1\n").find("hosts:2: 10.0.0.1 at 10.0.0.1:7400 is like"),
             std::string::npos);
-  EXPECT_NE(refusal("-oProxyCommand=x\n").find("is no host"), std::string::npos);
+  for (const char* flag : {"-oProxyCommand=x\n", "[-oProxyCommand=x]:7400 x\n"})
+    EXPECT_NE(refusal(flag).find("is no host"), std::string::npos) << flag;
+  EXPECT_NE(starling(work_, "launch --hosts .").err.find("is a folder"), std::string::npos);
   EXPECT_EQ(starling(work_, "launch").code, 2);
   // A node that ends at once is no node that runs, and nobody could join it.
   write("hosts", "192.0.2.1 one\n192.0.2.2 two\n");
