@@ -83,6 +83,7 @@ Result<std::vector<Host>> read_hosts(const std::string& path) {
 /// Runs it with this process's standard files; its exit code, or why it could not be started.
 Result<int> run(std::vector<std::string> words) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   pid_t child = 0;

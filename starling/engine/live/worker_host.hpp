@@ -155,7 +155,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
     const std::uint64_t losses = std::exchange(told_losses_, report.losses);
     report.loss_sum -= loss_sum;
     report.losses -= losses;
-    actor::send(this, this->directory_->observer, std::move(report));
+    actor::send(this, this->directory_->observer, report);
     credit_ = false;
     reported_ = worker().step();
   }
