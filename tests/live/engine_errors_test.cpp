@@ -307,8 +307,10 @@ TEST(EngineReads, NoRowsWhereNoneAreScheduled) {
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
 }
 
-/// The owner is held up in `pull` until a fetch has given up on it.
+/// The owner is held up in `pull` until a fetch has given up on it. That takes the only thread that
+/// there may be for actors, so who fetches has begun by then.
 TEST(EngineReads, NotForeverFromABusyOwner) {
+  std::atomic<bool> begun{false};
   std::atomic<bool> given_up{false};
   std::string message;
   auto engine = Engine1::make({.workers = 2,
@@ -320,7 +322,12 @@ TEST(EngineReads, NotForeverFromABusyOwner) {
                               tensors(),
                               {.schedule = [](auto&) { return std::vector<Selection>{}; },
                                .push = [&](auto& turn) -> Updates {
-                                 if (turn.worker() == 1) return {{"bias", {1}}};
+                                 if (turn.worker() == 1) {
+                                   begun.wait(false);
+                                   return {{"bias", {1}}};
+                                 }
+                                 begun = true;
+                                 begun.notify_all();
                                  for (;;) {
                                    const auto read = turn.fetch({"bias"});
                                    if (read) continue;
