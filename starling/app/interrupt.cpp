@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <string_view>
+#include <thread>
 
 #include "starling/app/file_output.hpp"
 
@@ -49,6 +50,12 @@ void watch_interrupts() {
 }
 
 bool is_interrupted() noexcept { return asked; }
+
+bool is_interrupted_before(std::chrono::steady_clock::time_point then) {
+  while (!is_interrupted() && std::chrono::steady_clock::now() < then)
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  return is_interrupted();
+}
 
 OrderlyStop::OrderlyStop(const char* words) noexcept {
   announced = words;

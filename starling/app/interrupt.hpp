@@ -2,6 +2,8 @@
 /// order, the second ends the program at once; hang-ups count as one. Process-wide.
 #pragma once
 
+#include <chrono>
+
 namespace starling::app {
 
 /// The exit code of an interrupted program.
@@ -14,6 +16,9 @@ void watch_interrupts();
 
 /// True once a signal came during an OrderlyStop. Any thread.
 [[nodiscard]] bool is_interrupted() noexcept;
+
+/// Waits until `then`, or for a signal: true where one came.
+[[nodiscard]] bool is_interrupted_before(std::chrono::steady_clock::time_point then);
 
 /// What a first signal may say that a second one does.
 inline constexpr const char* stops_without_saving =

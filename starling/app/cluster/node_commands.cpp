@@ -121,10 +121,7 @@ Result<int> logs_command(const Settings& settings) {
     }
     auto put = put_out(*text, done);
     if (!put || *put != done || text_of(settings, "follow").empty()) return put;
-    const auto next = std::chrono::steady_clock::now() + follow_every;
-    while (!is_interrupted() && std::chrono::steady_clock::now() < next)
-      std::this_thread::sleep_for(20ms);
-    if (is_interrupted()) return done;
+    if (is_interrupted_before(std::chrono::steady_clock::now() + follow_every)) return done;
   }
 }
 

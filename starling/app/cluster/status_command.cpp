@@ -3,7 +3,6 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/cluster/cluster_view.hpp"
@@ -147,10 +146,7 @@ Result<int> status_command(const Settings& settings) {
     auto put = put_out(last != nullptr && !is_set(settings, "json") ? "\n" + text : text, done);
     if (!put || *put != done || !watches) return put;
     before = *std::move(view);
-    const auto next = before->when + watch_every;
-    while (!is_interrupted() && std::chrono::steady_clock::now() < next)
-      std::this_thread::sleep_for(20ms);
-    if (is_interrupted()) return done;
+    if (is_interrupted_before(before->when + watch_every)) return done;
   }
 }
 
