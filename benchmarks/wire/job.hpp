@@ -96,12 +96,12 @@ class Side {
     assignment.job.workers = static_cast<std::size_t>(
         std::ranges::count_if(setup.members, [](const auto& m) { return m.works; }));
     assignment.job.steps = setup.steps;
+    assignment.job.copies = 1;
     assignment.task = task;
     assignment.applier = setup.applier;
     std::vector<float> start(task->layout().size, 0.0F);
     assignment.start = core::to_ranges<float>(task->layout(), start);
     live::SiteOptions options;
-    options.copies = 1;
     options.members_max = 16;
     options.send = [this](const core::Envelope& envelope) {
       wire::Frame frame = wire::encode(1, node_, envelope);
@@ -116,7 +116,7 @@ class Side {
     endpoint_ = security::Endpoint::open(network, [this](const wire::FrameView& frame,
                                                          const security::Sender&) {
                   auto decoded = wire::decode_envelope(frame);
-                  if (decoded) site->deliver(std::move(decoded->envelope));
+                  if (decoded) site->deliver(std::move(decoded->envelope), frame.at_once);
                 }).value();
     pipe.put(endpoint_->address());
     other_ = pipe.get();

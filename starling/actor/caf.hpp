@@ -61,6 +61,48 @@ void post(const Handle& to, Ts&&... xs) {
   caf::anon_send(to, std::forward<Ts>(xs)...);
 }
 
+namespace detail {
+
+/// Where an actor is run that a message sent from this thread has woken.
+class ThisThread final : public caf::execution_unit {
+ public:
+  explicit ThisThread(caf::actor_system& system) : caf::execution_unit(&system) {}
+
+  /// The first is the one that was sent to; whom that one wakes is the scheduler's.
+  void exec_later(caf::resumable* woken) override {
+    if (!std::exchange(has_woken_, true))
+      woken_ = woken;
+    else
+      system().scheduler().enqueue(woken);
+  }
+
+  void run(std::size_t messages_max) {
+    if (woken_ == nullptr) return;
+    if (woken_->resume(this, messages_max) == caf::resumable::resume_later)
+      system().scheduler().enqueue(woken_);
+    else
+      caf::intrusive_ptr_release(woken_);
+  }
+
+ private:
+  caf::resumable* woken_ = nullptr;
+  bool has_woken_ = false;
+};
+
+}  // namespace detail
+
+/// Sends from a thread that is no actor's, and where the actor sleeps runs it on the spot, for a
+/// few messages: no other thread has to wake up for it. The caller must hold no lock that the
+/// actor's handlers take.
+template <class Handle, class... Ts>
+void post_and_run(const Handle& to, Ts&&... xs) {
+  constexpr std::size_t messages_max = 4;
+  auto* const actor = caf::actor_cast<caf::abstract_actor*>(to);
+  detail::ThisThread here{actor->home_system()};
+  actor->eq_impl(caf::make_message_id(), nullptr, &here, std::forward<Ts>(xs)...);
+  here.run(messages_max);
+}
+
 /// Calls `callback(reason)` in no actor's name when `child` ends, however it ends.
 template <class Handle, class F>
 void when_ended(const Handle& child, F callback) {

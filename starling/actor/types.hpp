@@ -53,6 +53,8 @@ struct Report {
   std::uint64_t losses = 0;
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  /// How often others have drawn it.
+  std::uint64_t drawn = 0;
   bool done = false;
 };
 

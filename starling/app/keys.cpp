@@ -163,6 +163,9 @@ std::vector<Key> psp_keys() {
       {{"shards", KeyKind::count, "N",
         "servers, where the mode has any [one for each 4 workers, at most 8]", group},
        [](In in) { return put(in.job.train.job.shards, count_in(in.text, 1, members_max)); }},
+      {{"copies", KeyKind::count, "N", "on a cluster: nodes that hold each part of the model [2]",
+        group},
+       [](In in) { return put(in.job.train.job.copies, count_in(in.text, 1, 16)); }},
       {{"barrier", KeyKind::text, "BARRIER",
         "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 [the last; with fewer than 3 workers, "
         "beta = workers - 1]; see below",

@@ -153,12 +153,13 @@ class Nodes {
     ASSERT_TRUE(decoded) << decoded.error().message;
     const std::lock_guard lock{mutex_};
     if (to < nodes_.size() && nodes_[to].site)
-      nodes_[to].site->deliver(std::move(decoded->envelope));
+      nodes_[to].site->deliver(std::move(decoded->envelope), incoming.frame.at_once);
   }
 
   MakeJob job_;
   std::size_t ranges_;
-  std::mutex mutex_;
+  /// Whoever is delivered to may send at once.
+  std::recursive_mutex mutex_;
   std::vector<std::string> addresses_;
   std::optional<std::size_t> cut_off_;
   std::vector<One> nodes_;

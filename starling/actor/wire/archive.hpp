@@ -35,7 +35,7 @@ class DecodeError : public std::runtime_error {
 static_assert(std::endian::native == std::endian::little,
               "numbers are written as they lie in memory");
 
-/// A run of tensor bytes to be sent, and what keeps them alive.
+/// A run of tensor bytes, and what keeps them alive. Of what has come: nobody, where it is null.
 struct Attachment {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
@@ -59,8 +59,8 @@ class Encoder : public cereal::OutputArchive<Encoder, cereal::AllowEmptyClassEli
 
 class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElision> {
  public:
-  explicit Decoder(std::span<const std::byte> in, std::span<const std::byte> attached = {})
-      : InputArchive(this), in_(in), attached_(attached) {}
+  explicit Decoder(std::span<const std::byte> in, Attachment attached = {})
+      : InputArchive(this), in_(in), attached_(std::move(attached)) {}
 
   void get(void* data, std::size_t size) {
     if (size > in_.size()) throw DecodeError{"ends too early"};
@@ -68,11 +68,11 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
     in_ = in_.subspan(size);
   }
   /// The next `size` attached bytes.
-  std::span<const std::byte> take_attached(std::size_t size) {
-    if (size > attached_.size()) throw DecodeError{"lacks values"};
-    const auto bytes = attached_.first(size);
-    attached_ = attached_.subspan(size);
-    return bytes;
+  Attachment take_attached(std::size_t size) {
+    if (size > attached_.bytes.size()) throw DecodeError{"lacks values"};
+    const auto bytes = attached_.bytes.first(size);
+    attached_.bytes = attached_.bytes.subspan(size);
+    return {attached_.owner, bytes};
   }
   /// A count of elements that take `least` bytes each at least.
   std::size_t get_count(std::size_t least) {
@@ -83,12 +83,12 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
   }
   /// Throws where anything is left.
   void finish() const {
-    if (!in_.empty() || !attached_.empty()) throw DecodeError{"holds more than it says"};
+    if (!in_.empty() || !attached_.bytes.empty()) throw DecodeError{"holds more than it says"};
   }
 
  private:
   std::span<const std::byte> in_;
-  std::span<const std::byte> attached_;
+  Attachment attached_;
 };
 
 template <class A>

@@ -101,7 +101,7 @@ void serialize(A& archive, JobPrepared& m) {
 template <class A>
 void serialize(A& archive, MemberStatus& m) {
   archive(m.member, m.life, m.state, m.why, m.step, m.samples, m.waited_ns, m.loss_sum, m.losses,
-          m.draws, m.passes, m.rests);
+          m.draws, m.passes, m.drawn, m.rests);
 }
 template <class A>
 void serialize(A& archive, JobStatus& m) {
@@ -109,7 +109,9 @@ void serialize(A& archive, JobStatus& m) {
 }
 template <class A>
 void serialize(A& archive, NodeStatus& m) {
-  archive(m.self, m.others, m.jobs);
+  auto& c = m.counts;
+  archive(m.self, m.others, c.probes, c.probes_failed, c.suspicions, c.deaths, c.refutations,
+          m.jobs);
 }
 template <class A>
 void serialize(A& archive, JobFacts& m) {

@@ -94,6 +94,7 @@ struct MemberStatus {
   std::uint64_t losses = 0;
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
+  std::uint64_t drawn = 0;
   /// No update of its worker is under way.
   bool rests = false;
 };
@@ -106,6 +107,7 @@ struct JobStatus {
 struct NodeStatus {
   core::MemberRecord self;
   std::vector<core::MemberRecord> others;
+  core::MembershipCounts counts;
   std::vector<JobStatus> jobs;
 };
 struct JobFacts {

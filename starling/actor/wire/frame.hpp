@@ -42,10 +42,14 @@ struct Frame {
   [[nodiscard]] std::size_t body_size() const noexcept;
 };
 
-/// A frame as it came.
+/// A frame as it came. Valid during the call that brings it.
 struct FrameView {
   std::span<const std::byte> head;
   std::span<const std::byte> body;
+  /// Small, or nothing waits behind it: worth doing what it asks on the spot.
+  bool at_once = false;
+  /// Keeps the body alive for longer; null where nothing does, and what is wanted must be copied.
+  std::shared_ptr<const void> body_owner = nullptr;
 };
 
 /// A process that holds members of jobs; drawn at random when it starts.

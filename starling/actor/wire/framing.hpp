@@ -33,7 +33,7 @@ Result<M> decode_as(const FrameView& frame, Kind kind, Read read) {
   if (!found) return found.error();
   if (*found != kind) return Error{"a frame is of another kind than is valid here"};
   try {
-    Decoder decoder{frame.head.subspan(prefix_size), frame.body};
+    Decoder decoder{frame.head.subspan(prefix_size), {frame.body_owner, frame.body}};
     M message;
     read(decoder, message);
     decoder.finish();

@@ -25,9 +25,13 @@ void load_slice(A& archive, Slice& slice) {
   slice.count = count;
   slice.buffer.reset();
   if (width == 0) return;
-  const auto bytes = archive.take_attached(std::size_t{count} * width);
+  const wire::Attachment values = archive.take_attached(std::size_t{count} * width);
+  if (values.owner && Buffer::can_view(values.bytes, width)) {
+    slice.buffer = Buffer::view(values.owner, values.bytes, width);
+    return;
+  }
   auto buffer = Buffer::make(count, width);
-  std::ranges::copy(bytes, buffer->bytes().begin());
+  std::ranges::copy(values.bytes, buffer->bytes().begin());
   slice.buffer = std::move(buffer);
 }
 

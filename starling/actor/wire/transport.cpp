@@ -18,6 +18,8 @@
 #include <variant>
 #include <zmq.hpp>
 
+#include "starling/base/blocks.hpp"
+
 namespace starling::wire {
 namespace {
 
@@ -30,6 +32,11 @@ constexpr int data_waiting_max = 16;
 constexpr auto stuck_after = std::chrono::seconds{5};
 /// Bodies of so many bytes are handed over rather than copied.
 constexpr std::size_t share_from = 4096;
+/// Of what has come and is kept where ZeroMQ put it, which spares a copy. More than that is better
+/// in blocks that are used again.
+constexpr std::size_t shared_bytes_max = std::size_t{2} << 20U;
+/// What comes and is longer keeps the thread that receives from its work for long.
+constexpr std::size_t small_bytes = std::size_t{64} << 10U;
 /// So many frames are received before what is to be sent has its turn.
 constexpr int receive_burst = 64;
 using Clock = std::chrono::steady_clock;
@@ -237,6 +244,7 @@ class Transport::Thread {
   /// than a small frame's whole way.
   void order(const Peer& peer, Lane lane, Frame frame) {
     const std::lock_guard lock{mutex_};
+    if (receives_here == this) return orders_.push_back(Sending{peer, lane, std::move(frame)});
     Outlet* outlet = orders_.empty() ? outlet_to(peer, lane) : nullptr;
     if (outlet == nullptr || outlet->is_waiting())
       return push(Sending{peer, lane, std::move(frame)});
@@ -295,6 +303,7 @@ class Transport::Thread {
   }
 
   void run() {
+    receives_here = this;
     std::vector<zmq::pollitem_t> items;
     std::vector<Outlet*> waiting;
     while (!stopping_) {
@@ -325,6 +334,11 @@ class Transport::Thread {
       }
       if ((items[0].revents & ZMQ_POLLIN) != 0) receive();
     }
+  }
+
+  void answer() {
+    const std::lock_guard lock{mutex_};
+    carry_out_orders();
   }
 
   void carry_out_orders() {
@@ -386,35 +400,68 @@ class Transport::Thread {
     });
   }
 
-  void receive() {
-    for (int i = 0; i < receive_burst; ++i) {
-      zmq::message_t sender;
-      if (!router_.recv(sender, zmq::recv_flags::dontwait)) return;
-      zmq::message_t head;
-      zmq::message_t body;
-      bool fits = sender.more();
-      if (sender.more()) (void)router_.recv(head);
-      if (head.more()) (void)router_.recv(body);
-      for (bool more = body.more(); more;) {
-        zmq::message_t rest;
-        (void)router_.recv(rest);
-        more = rest.more();
-        fits = false;
-      }
-      if (!fits) continue;
-      Incoming incoming{{bytes_of(head), bytes_of(body)}, std::nullopt};
-      if (options_.keys) {
-        incoming.key = parse_hex(user_of(head));
-        if (!incoming.key) continue;
-        // ZeroMQ asks once for each connection; what was admitted then need not be so now.
-        if (!admits(*incoming.key)) {
-          ++refused_;
-          continue;
-        }
-      }
-      ++received_;
-      receiver_(incoming);
+  struct Received {
+    zmq::message_t head;
+    zmq::message_t body;
+    bool fits = false;
+  };
+
+  /// Nothing where nothing has come.
+  std::optional<Received> take_next() {
+    zmq::message_t sender;
+    if (!router_.recv(sender, zmq::recv_flags::dontwait)) return std::nullopt;
+    Received next;
+    next.fits = sender.more();
+    if (sender.more()) (void)router_.recv(next.head);
+    if (next.head.more()) (void)router_.recv(next.body);
+    for (bool more = next.body.more(); more;) {
+      zmq::message_t rest;
+      (void)router_.recv(rest);
+      more = rest.more();
+      next.fits = false;
     }
+    return next;
+  }
+
+  void receive() {
+    std::optional<Received> next = take_next();
+    for (int i = 0; next && i < receive_burst; ++i) {
+      Received current = *std::move(next);
+      const bool is_small = current.body.size() < small_bytes;
+      // What is taken must be handed on.
+      next = i + 1 < receive_burst ? take_next() : std::nullopt;
+      if (current.fits) hand_on(current, !next);
+      // Answers to what is small go together, which spares ZeroMQ's thread most of its calls.
+      if (!next || !is_small) answer();
+    }
+  }
+
+  void hand_on(Received& received, bool is_last) {
+    const bool at_once = is_last || received.body.size() < small_bytes;
+    Incoming incoming{{bytes_of(received.head), bytes_of(received.body), at_once}, std::nullopt};
+    const std::size_t bytes = received.body.size();
+    if (bytes >= blocks::least && *shared_bytes_ + bytes <= shared_bytes_max) {
+      *shared_bytes_ += bytes;
+      const std::shared_ptr<const zmq::message_t> body{
+          new zmq::message_t{std::move(received.body)},
+          [sum = shared_bytes_, bytes](const zmq::message_t* taken) {
+            *sum -= bytes;
+            delete taken;
+          }};
+      incoming.frame.body = bytes_of(*body);
+      incoming.frame.body_owner = body;
+    }
+    if (options_.keys) {
+      incoming.key = parse_hex(user_of(received.head));
+      if (!incoming.key) return;
+      // ZeroMQ asks once for each connection; what was admitted then need not be so now.
+      if (!admits(*incoming.key)) {
+        ++refused_;
+        return;
+      }
+    }
+    ++received_;
+    receiver_(incoming);
   }
 
   bool admits(const Key& key) const { return options_.admits && options_.admits(key); }
@@ -468,11 +515,16 @@ class Transport::Thread {
   Wake wake_;
   std::atomic<bool> stopping_ = false;
 
+  /// Whose thread this is.
+  static inline thread_local const Thread* receives_here = nullptr;
+
   std::mutex mutex_;
   std::vector<Order> orders_;
   /// Made and ended by the thread.
   std::unordered_map<Peer, Connection, PeerHash> connections_;
   Clock::time_point next_look_{};
+  const std::shared_ptr<std::atomic<std::size_t>> shared_bytes_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
   std::atomic<std::uint64_t> sent_ = 0;
   std::atomic<std::uint64_t> received_ = 0;
   std::atomic<std::uint64_t> dropped_ = 0;

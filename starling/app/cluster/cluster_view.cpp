@@ -8,6 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 void add(ClusterView& view, const wire::NodeStatus& status) {
+  view.counts[status.self.id] = status.counts;
   for (const wire::JobStatus& told : status.jobs) {
     JobView& job = view.jobs[told.job];
     job.settings = told.settings;

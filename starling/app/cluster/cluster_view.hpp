@@ -32,6 +32,8 @@ struct ClusterView {
   std::chrono::steady_clock::time_point when;
   /// As the door knows them, itself first.
   std::vector<core::MemberRecord> nodes;
+  /// Of those that answered.
+  std::map<core::MemberId, core::MembershipCounts> counts;
   std::map<wire::JobId, JobView> jobs;
 };
 

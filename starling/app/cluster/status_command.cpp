@@ -63,11 +63,17 @@ std::string text_of(const ClusterView& view, const ClusterView* before) {
 
 std::string json_of(const ClusterView& view, const ClusterView* before) {
   nlohmann::ordered_json json;
-  json["nodes"] = nlohmann::json::array();
-  for (const core::MemberRecord& node : view.nodes)
-    json["nodes"].push_back({{"name", node.name},
-                             {"address", wire::place_of(node.address)},
-                             {"state", state_of(node)}});
+  json["nodes"] = nlohmann::ordered_json::array();
+  for (const core::MemberRecord& node : view.nodes) {
+    auto& all = json["nodes"].emplace_back(nlohmann::ordered_json{
+        {"name", node.name}, {"address", wire::place_of(node.address)}, {"state", state_of(node)}});
+    if (const auto counts = view.counts.find(node.id); counts != view.counts.end())
+      all["membership"] = {{"probes", counts->second.probes},
+                           {"probes_failed", counts->second.probes_failed},
+                           {"suspicions", counts->second.suspicions},
+                           {"deaths", counts->second.deaths},
+                           {"refutations", counts->second.refutations}};
+  }
   json["jobs"] = nlohmann::json::array();
   for (const auto& [id, job] : view.jobs) {
     nlohmann::ordered_json all;
@@ -90,7 +96,10 @@ std::string json_of(const ClusterView& view, const ClusterView* before) {
                                 {"why", seen.status.why},
                                 {"step", seen.status.step},
                                 {"samples", seen.status.samples},
-                                {"waited_s", static_cast<double>(seen.status.waited_ns) / 1e9}});
+                                {"waited_s", static_cast<double>(seen.status.waited_ns) / 1e9},
+                                {"draws", seen.status.draws},
+                                {"passes", seen.status.passes},
+                                {"drawn", seen.status.drawn}});
     json["jobs"].push_back(std::move(all));
   }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

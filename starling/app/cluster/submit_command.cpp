@@ -140,9 +140,12 @@ class Watch {
   }
 
   bool fetch() {
-    auto model = reached_.empty() ? states(much) : Result<States>{std::move(reached_)};
+    const bool has_failed = outcome_.end == live::Outcome::End::failed;
+    // Of a job that has failed there is no cut, and perhaps no whole model.
+    auto model = !reached_.empty() ? Result<States>{std::move(reached_)}
+                 : has_failed      ? follower_.fetch(layout_, little)
+                                   : states(much);
     if (!model) {
-      const bool has_failed = outcome_.end == live::Outcome::End::failed;
       outcome_.end = live::Outcome::End::failed;
       if (!has_failed) outcome_.error = model.error().message;
       return has_failed;

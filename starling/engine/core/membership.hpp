@@ -116,17 +116,6 @@ struct MembershipOptions {
   std::size_t text_max = 255;
 };
 
-/// What a member has seen so far.
-struct MembershipCounts {
-  std::uint64_t probes = 0;
-  std::uint64_t probes_failed = 0;
-  /// Suspicions of its own, and deaths that it declared itself.
-  std::uint64_t suspicions = 0;
-  std::uint64_t deaths = 0;
-  /// Times that it had to say that it is alive.
-  std::uint64_t refutations = 0;
-};
-
 /// One at a time; not thread-safe. Messages may be lost, late, repeated, or nonsense.
 class Membership {
  public:

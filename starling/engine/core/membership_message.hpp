@@ -107,4 +107,15 @@ struct MembershipMessage {
   return std::holds_alternative<Gossip>(message.body) ? bytes : bytes + 16;
 }
 
+/// What a member has seen so far.
+struct MembershipCounts {
+  std::uint64_t probes = 0;
+  std::uint64_t probes_failed = 0;
+  /// Suspicions of its own, and deaths that it declared itself.
+  std::uint64_t suspicions = 0;
+  std::uint64_t deaths = 0;
+  /// Times that it had to say that it is alive.
+  std::uint64_t refutations = 0;
+};
+
 }  // namespace starling::core

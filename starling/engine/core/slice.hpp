@@ -15,7 +15,8 @@
 
 namespace starling::core {
 
-/// Fixed-size, 64-byte aligned storage of one element type. Mutable until shared as const.
+/// Fixed-size storage of one element type: its own, aligned to 64 bytes and mutable until shared as
+/// const, or a view of another's.
 class Buffer {
  public:
   /// `count` elements of T, uninitialised.
@@ -25,6 +26,20 @@ class Buffer {
   }
   static std::shared_ptr<Buffer> make(std::size_t count, std::size_t element_bytes) {
     return std::shared_ptr<Buffer>{new Buffer{count, element_bytes}};
+  }
+
+  /// The elements that lie at `bytes` in memory of `owner`'s, which lives as long as they do.
+  /// Requires: can_view(bytes, element_bytes).
+  static std::shared_ptr<const Buffer> view(std::shared_ptr<const void> owner,
+                                            std::span<const std::byte> bytes,
+                                            std::size_t element_bytes) {
+    STARLING_CHECK(can_view(bytes, element_bytes));
+    return std::shared_ptr<const Buffer>{new Buffer{std::move(owner), bytes, element_bytes}};
+  }
+  /// Whether elements can lie there.
+  static bool can_view(std::span<const std::byte> bytes, std::size_t element_bytes) {
+    return bytes.size() % element_bytes == 0 &&
+           reinterpret_cast<std::uintptr_t>(bytes.data()) % element_bytes == 0;
   }
 
   /// A copy of `values`.
@@ -59,12 +74,22 @@ class Buffer {
  private:
   struct Give {
     std::size_t bytes;
-    void operator()(void* memory) const noexcept { blocks::give(memory, bytes); }
+    /// Of a view.
+    std::shared_ptr<const void> owner = nullptr;
+    void operator()(void* memory) const noexcept {
+      if (!owner) blocks::give(memory, bytes);
+    }
   };
 
   Buffer(std::size_t count, std::size_t element_bytes)
       : memory_(blocks::take(count * element_bytes), Give{count * element_bytes}),
         count_(count),
+        element_bytes_(element_bytes) {}
+  /// Handed out as const only.
+  Buffer(std::shared_ptr<const void> owner, std::span<const std::byte> bytes,
+         std::size_t element_bytes)
+      : memory_(const_cast<std::byte*>(bytes.data()), Give{bytes.size(), std::move(owner)}),
+        count_(bytes.size() / element_bytes),
         element_bytes_(element_bytes) {}
 
   std::unique_ptr<void, Give> memory_;

@@ -332,6 +332,7 @@ void Worker::on(const Context& context, const CaughtUp& note) {
 }
 
 void Worker::on(const Context& context, const StepQuery& query) {
+  ++drawn_;
   context.send(ToWorker{query.from}, StepAnswer{options_.id, query.draw, reported_step()});
 }
 

@@ -125,6 +125,8 @@ class Worker {
   [[nodiscard]] const WorkerOptions& options() const noexcept { return options_; }
   /// Draws and passes of a sampled barrier asked of others; zero in central mode.
   [[nodiscard]] SampleGate::Counts gate_counts() const;
+  /// How often others have drawn this worker, and asked for its step.
+  [[nodiscard]] std::uint64_t drawn() const noexcept { return drawn_; }
 
  private:
   enum class Phase { idle, entering, planning, pulling, computing, pushing, waiting, done, failed };
@@ -189,6 +191,7 @@ class Worker {
 
   /// Who wants to be told when this worker has caught up.
   std::map<WorkerId, NotifyAt> waiters_;
+  std::uint64_t drawn_ = 0;
   Time step_began_{};
   Time wait_began_{};
   Time waited_{};

@@ -69,8 +69,8 @@ class ClusterJob {
     join(std::move(roles), random);
   }
 
-  /// A packet of this job has come from `node`.
-  void deliver(wire::NodeId node, core::Envelope envelope) {
+  /// A packet of this job has come from `node`; see JobSite::deliver().
+  void deliver(wire::NodeId node, core::Envelope envelope, bool now) {
     if (envelope.from >= SiteOptions{}.members_max) return;
     JobSite* site = nullptr;
     {
@@ -78,7 +78,7 @@ class ClusterJob {
       routes_[envelope.from] = node;
       site = site_.get();
     }
-    if (site != nullptr) site->deliver(std::move(envelope));
+    if (site != nullptr) site->deliver(std::move(envelope), now);
   }
 
   /// Tells members here which of the others are dead, as far as `lives(node)` knows.
@@ -136,7 +136,7 @@ class ClusterJob {
                              report.why, report.worker.step, report.worker.samples,
                              report.worker.waited.count(), report.worker.loss_sum,
                              report.worker.losses, report.worker.draws, report.worker.passes,
-                             report.rests});
+                             report.worker.drawn, report.rests});
     return status;
   }
 

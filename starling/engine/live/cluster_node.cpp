@@ -135,7 +135,7 @@ class ClusterNode::Running {
       auto decoded = wire::decode_envelope(frame);
       if (!decoded || !is_from(decoded->node, sender)) return;
       if (const JobPtr job = find(decoded->job))
-        job->deliver(decoded->node, std::move(decoded->envelope));
+        job->deliver(decoded->node, std::move(decoded->envelope), frame.at_once);
       return;
     }
     auto decoded = wire::decode_control(frame);
@@ -395,6 +395,7 @@ class ClusterNode::Running {
     wire::NodeStatus status;
     status.self = membership_->self();
     for (const auto& [id, record] : nodes_) status.others.push_back(record);
+    status.counts = membership_->counts();
     for (auto& [id, job] : all_jobs()) status.jobs.push_back(job->status());
     return status;
   }

@@ -27,8 +27,7 @@ void keep_freed_memory() {
 }
 
 ComputePool::ComputePool(std::size_t threads) {
-  for (std::size_t i = 0; i < threads; ++i)
-    threads_.emplace_back([this](const std::stop_token& stop) { work(stop); });
+  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
 void ComputePool::close() {
@@ -37,7 +36,8 @@ void ComputePool::close() {
     closed_ = true;
     queue_.clear();
   }
-  for (auto& thread : threads_) thread.request_stop();
+  filled_.notify_all();
+  for (auto& thread : threads_) thread.join();
   threads_.clear();
 }
 
@@ -63,15 +63,15 @@ void ComputePool::run(std::size_t position, Scratch& scratch) {
   task(scratch);
 }
 
-void ComputePool::work(const std::stop_token& stop) {
+void ComputePool::work() {
   lower_priority();
   Scratch scratch;
   for (;;) {
     Work task;
     {
       std::unique_lock lock{mutex_};
-      if (!filled_.wait(lock, stop, [&] { return !queue_.empty(); }) || stop.stop_requested())
-        return;
+      filled_.wait(lock, [&] { return closed_ || !queue_.empty(); });
+      if (closed_) return;
       task = std::move(queue_.front());
       queue_.pop_front();
     }

@@ -35,6 +35,8 @@ class ComputePool {
   ComputePool(const ComputePool&) = delete;
   ComputePool& operator=(const ComputePool&) = delete;
 
+  [[nodiscard]] bool has_threads() const noexcept { return !threads_.empty(); }
+
   /// Runs `work` later on some thread. It must not throw. Dropped once the pool is closed.
   void submit(Work work);
 
@@ -47,13 +49,13 @@ class ComputePool {
   void close();
 
  private:
-  void work(const std::stop_token& stop);
+  void work();
 
   std::mutex mutex_;
-  std::condition_variable_any filled_;
+  std::condition_variable filled_;
   std::deque<Work> queue_;
   bool closed_ = false;
-  std::vector<std::jthread> threads_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace starling::live

@@ -245,6 +245,7 @@ Result<void> check(const JobOptions& options) {
   if (auto factors = slowness(options.stragglers, options.workers); !factors)
     return std::move(factors).error();
   if (options.attempts < 1) return Error{"attempts=0: a step is tried at least once"};
+  if (options.copies < 1) return Error{"copies=0: a range has at least one owner"};
   if (options.steps == barrier::finished && !options.time && !options.until && !options.stop_when)
     return Error{
         "the job would never end; valid: epochs, steps, a time (seconds), until or, in code, "

@@ -105,6 +105,9 @@ struct JobOptions {
   std::size_t compute_threads = 0;
   /// A step that throws this many times in a row ends the job.
   int attempts = 3;
+  /// On several nodes: owners of each range, or as many as there are. So many deaths at once, less
+  /// one, cost nothing.
+  std::size_t copies = 2;
 
   /// Evaluates whenever the workers have made this many more steps on average; 0: at the end only.
   core::Step evaluate_every = 0;

@@ -186,6 +186,7 @@ class MemberHost : public actor::MemberActor::base {
                   .waited = worker->waited(scene_->now()),
                   .draws = counts.draws,
                   .passes = counts.passes,
+                  .drawn = worker->drawn(),
                   .done = worker->done()};
     desk_.fill(all.worker);
     return all;

@@ -77,18 +77,24 @@ class JobSiteOf final : public JobSite {
     begin(self.id);
   }
 
-  void deliver(core::Envelope envelope) override {
+  void deliver(core::Envelope envelope, bool now) override {
     const std::size_t bytes =
         envelope.packet.payload ? core::payload_bytes(*envelope.packet.payload) : 0;
     // Mailboxes have no bound of their own. What finds no room is lost, and comes again.
     const std::size_t waiting = waiting_bytes_->load();
     if (waiting > 0 && bytes > 0 && waiting + bytes > waiting_bytes_max) return;
+    const MemberActor member = find(envelope.to);
+    if (!member) return;
     *waiting_bytes_ += bytes;
-    pass_on({new core::Envelope{std::move(envelope)},
-             [waiting = waiting_bytes_, bytes](const core::Envelope* taken) {
-               *waiting -= bytes;
-               delete taken;
-             }});
+    actor::EnvelopePtr counted{new core::Envelope{std::move(envelope)},
+                               [waiting = waiting_bytes_, bytes](const core::Envelope* taken) {
+                                 *waiting -= bytes;
+                                 delete taken;
+                               }};
+    if (now)
+      actor::post_and_run(member, std::move(counted));
+    else
+      actor::post(member, std::move(counted));
   }
 
   void judge(const actor::Verdict& verdict) override {
@@ -149,11 +155,12 @@ class JobSiteOf final : public JobSite {
     node.start = start_;
     node.first = first;
     node.doors = doors;
-    node.council.copies = options_.copies;
+    node.council.copies = job.copies;
     // Real clocks and real threads: wider than in a simulation, so that nothing is sent twice that
     // is only late.
     node.channel.resend_first = std::chrono::milliseconds{200};
     node.channel.resend_min = std::chrono::milliseconds{50};
+    node.channel.acknowledge_within = std::chrono::milliseconds{10};
     const MemberActor member = system_.spawn<MemberHost<T>>(
         scene_, std::move(node), [this](core::Envelope envelope) { send(std::move(envelope)); });
     const std::lock_guard lock{mutex_};
@@ -170,15 +177,10 @@ class JobSiteOf final : public JobSite {
   }
 
   void send(core::Envelope envelope) {
-    if (find(envelope.to))
-      pass_on(std::make_shared<const core::Envelope>(std::move(envelope)));
+    if (const MemberActor member = find(envelope.to))
+      actor::post(member, std::make_shared<const core::Envelope>(std::move(envelope)));
     else if (options_.send)
       options_.send(std::move(envelope));
-  }
-
-  void pass_on(actor::EnvelopePtr envelope) {
-    const MemberActor member = find(envelope->to);
-    if (member) actor::post(member, std::move(envelope));
   }
 
   template <class F>
@@ -223,7 +225,6 @@ Result<std::unique_ptr<JobSite>> make_site(Assignment<T> assignment, SiteOptions
   if (auto valid = check(assignment.job); !valid) return std::move(valid).error();
   if (auto valid = check_start(assignment.job, assignment.start); !valid)
     return std::move(valid).error().within("the saved state");
-  if (options.copies == 0) return Error{"copies=0: a range has at least one owner"};
   if (assignment.job.workers > options.members_max)
     return Error{"workers=" + std::to_string(assignment.job.workers) + ": at most " +
                  std::to_string(options.members_max) + " members are allowed for"};

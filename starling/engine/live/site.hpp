@@ -14,8 +14,6 @@
 namespace starling::live {
 
 struct SiteOptions {
-  /// Owners of each range, or as many as there are.
-  std::size_t copies = 2;
   /// Members' ids are below this.
   std::size_t members_max = 256;
   /// Control threads; 0: as a job in one process has.
@@ -38,8 +36,9 @@ class JobSite {
   /// `self` asks the members `doors` to be taken in.
   virtual void join(const core::Member& self, const std::vector<core::WorkerId>& doors) = 0;
 
-  /// A packet for a member here; dropped where it is not.
-  virtual void deliver(core::Envelope envelope) = 0;
+  /// A packet for a member here; dropped where it is not. With `now`, a member that sleeps takes it
+  /// in the caller's thread.
+  virtual void deliver(core::Envelope envelope, bool now = false) = 0;
   /// What failure detection thinks.
   virtual void judge(const actor::Verdict& verdict) = 0;
   /// Workers end at the end of their step; ranges are served on.

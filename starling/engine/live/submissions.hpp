@@ -89,8 +89,7 @@ class Submissions {
     const JobOptions& job = plan->options();
     const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
         founders(job.mode, job.workers, owner_count(job), submission.nodes),
-        submission.prepared.front().ranges, SiteOptions{}.copies,
-        core::keeps_steps_centrally(job.mode)));
+        submission.prepared.front().ranges, job.copies, core::keeps_steps_centrally(job.mode)));
     submission.missing = submission.nodes.size();
     for (const std::string& address : submission.addresses)
       ask_(address, wire::StartJob{id, first}, std::chrono::seconds{30}, [this, id](auto heard) {

@@ -21,7 +21,7 @@ class WorkerDesk {
   void plan(const Handle& self, core::Step step) const {
     scene_->pool->submit([scene = scene_, self, id = id_, step](Scratch&) {
       attempt(self, step, [&] {
-        actor::post(self, actor::Planned{step, scene->task->plan(id, step)});
+        tell(*scene, self, actor::Planned{step, scene->task->plan(id, step)});
       });
     });
   }
@@ -36,8 +36,8 @@ class WorkerDesk {
         values.clear();  // owners may then change their ranges in place
         if (result.fault)
           return actor::post(self, actor::ComputeFailed{step, *std::move(result.fault), true});
-        actor::post(self, actor::Computed{step, std::move(result.update), result.loss,
-                                          scene->now() - began});
+        tell(*scene, self,
+             actor::Computed{step, std::move(result.update), result.loss, scene->now() - began});
       });
     });
   }
@@ -80,6 +80,15 @@ class WorkerDesk {
   }
 
  private:
+  /// `self` takes it on the thread that computed, where there is one: no other has to wake up.
+  template <class Message>
+  static void tell(const Scene& scene, const Handle& self, Message message) {
+    if (scene.pool->has_threads())
+      actor::post_and_run(self, std::move(message));
+    else
+      actor::post(self, std::move(message));
+  }
+
   /// Runs the user's code; what it throws goes to `self` as a message.
   template <class F>
   static void attempt(const Handle& self, core::Step step, F&& f) noexcept {
