@@ -48,7 +48,8 @@ TEST(Help, OfTrainNamesEveryKeyOfTheGrammar) {
                           "seed",       "threads",    "attempts",
                           "eval-every", "checkpoint", "checkpoint-every",
                           "resume",     "save",       "metrics",
-                          "json",       "quiet",      "dtype"})
+                          "json",       "quiet",      "dtype",
+                          "copies"})
     EXPECT_TRUE(holds(ran.out, "\n  --" + std::string{key} + " ")) << key;
   for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
 }

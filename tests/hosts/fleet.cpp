@@ -1,8 +1,11 @@
 #include "tests/hosts/fleet.hpp"
 
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <ranges>
 #include <sstream>
 #include <thread>
 
@@ -11,6 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// That a node is told of when it starts.
+constexpr std::size_t doors_max = 8;
 /// Of clusters with keys.
 constexpr std::size_t nodes_max = 40;
 
@@ -104,7 +109,8 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
   } else {
     line += " --listen 127.0.0.1:*";
   }
-  for (const std::size_t door : awake()) line += " --join " + this->door(door);
+  for (const std::size_t door : awake() | std::views::take(doors_max))
+    line += " --join " + this->door(door);
   node->process = std::make_unique<app::Process>(node->folder, program_,
                                                  app::words(line + " " + more), in(host));
   const std::string begin = "node " + node->name + " at ";
@@ -180,6 +186,20 @@ std::size_t Fleet::rss_kib(std::size_t node) const {
   for (std::string line; std::getline(status, line);)
     if (line.starts_with("VmRSS:")) return std::stoull(line.substr(6));
   return 0;
+}
+
+std::chrono::duration<double> Fleet::busy(std::size_t node) const {
+  std::ifstream stat{"/proc/" + std::to_string(nodes_.at(node)->process->id()) + "/stat"};
+  std::string text{std::istreambuf_iterator{stat}, {}};
+  // Behind the name, which may hold anything: the third field; times are the 14th and 15th.
+  std::istringstream fields{text.substr(std::min(text.size(), text.rfind(')') + 1))};
+  std::string skipped;
+  for (int field = 3; field < 14; ++field) fields >> skipped;
+  double user = 0;
+  double system = 0;
+  fields >> user >> system;
+  return std::chrono::duration<double>{(user + system) /
+                                       static_cast<double>(::sysconf(_SC_CLK_TCK))};
 }
 
 std::vector<std::size_t> Fleet::awake() const {

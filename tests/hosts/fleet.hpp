@@ -70,6 +70,8 @@ class Fleet {
   /// Of all nodes, and how they stand, for those who ask why a test failed.
   [[nodiscard]] std::string logs();
   [[nodiscard]] std::size_t rss_kib(std::size_t node) const;
+  /// Processor time that it has taken.
+  [[nodiscard]] std::chrono::duration<double> busy(std::size_t node) const;
   /// Those that run and are not frozen.
   [[nodiscard]] std::vector<std::size_t> awake() const;
   [[nodiscard]] std::optional<Seen> ask(std::size_t node);

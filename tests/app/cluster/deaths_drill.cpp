@@ -124,5 +124,20 @@ TEST_P(Deaths, AreNotNeededToLeaveAndJoinWorksMeanwhile) {
   expect_good_model_without_long_pause();
 }
 
+class UncoveredDeaths : public Drill {};
+
+TEST_F(UncoveredDeaths, EndTheJobRatherThanWithAWrongModel) {
+  ASSERT_NO_FATAL_FAILURE(begin_here(3));
+  ASSERT_NO_FATAL_FAILURE(submit(ways[3], 2000, "--copies 1"));
+  // The only owner of some ranges.
+  fleet_->kill(2);
+  fleet_->watch(60s);
+  ASSERT_FALSE(fleet_->is_training());
+  const Ran ran = fleet_->finish();
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_NE(ran.err.find("lost all its owners"), std::string::npos) << ran.err;
+  EXPECT_FALSE(std::filesystem::exists(saved()));
+}
+
 }  // namespace
 }  // namespace starling::app

@@ -118,12 +118,12 @@ class Drill : public testing::TestWithParam<Way> {
 
   /// A job of six workers that make some 30 to 50 steps a second each, and learn well; submitted to
   /// n1, which then has the coordinator of central mode.
-  void submit(const Way& way, int steps) {
+  void submit(const Way& way, int steps, const std::string& more = "") {
     fleet_->submit(1,
                    "--data digits:n=3000 --model mlp:784-32-10 --workers 6 --delay exp:10ms "
                    "--json --save m.safetensors --checkpoint c.ckpt --steps " +
                        std::to_string(steps) + " " + flags(way) +
-                       (way.mode == std::string{"peer"} ? "" : "--shards 2"));
+                       (way.mode == std::string{"peer"} ? "" : "--shards 2 ") + more);
     ASSERT_TRUE(fleet_->watch(30s, [&] { return fleet_->highest_step() > 10; }));
     ASSERT_TRUE(fleet_->is_training());
     fleet_->forget_pauses();

@@ -40,6 +40,16 @@ TEST_F(FleetProgram, WhoWasFrozenComesBackAndTheModelIsThatOfNow) {
   EXPECT_NE(fleet_->log(2).find("declared dead; joining again"), std::string::npos);
 }
 
+TEST_F(FleetProgram, WithThreeCopiesTwoNodesMayDieAtOnce) {
+  ASSERT_NO_FATAL_FAILURE(begin_here(5));
+  ASSERT_NO_FATAL_FAILURE(submit(peer, 300, "--copies 3"));
+  fleet_->kill(3);
+  fleet_->kill(4);
+  fleet_->watch(4s);
+  EXPECT_TRUE(fleet_->is_training());
+  expect_good_model(60s);
+}
+
 TEST_F(FleetProgram, WhoeverFollowsADeadNodeAtItsAddressIsFollowedToo) {
   ASSERT_NO_FATAL_FAILURE(begin_here(3));
   ASSERT_NO_FATAL_FAILURE(submit(peer, 250));
