@@ -43,13 +43,17 @@ class Nodes {
         {}, [this, index](const wire::Incoming& incoming) { take(index, incoming); });
     const std::lock_guard lock{mutex_};
     nodes_.push_back({std::move(transport).value(), std::move(made)});
-    for (const Member& member : members) {
-      node_of_.resize(std::max<std::size_t>(node_of_.size(), member.id + 1));
-      node_of_[member.id] = index;
-    }
+    for (const Member& member : members) lead(member.id, index);
     members_.push_back(std::move(members));
     addresses_.push_back(nodes_[index].transport->address());
     return index;
+  }
+
+  /// What is for that member goes there from now on.
+  void lead(core::WorkerId id, std::size_t node) {
+    const std::lock_guard lock{mutex_};
+    node_of_.resize(std::max<std::size_t>(node_of_.size(), id + 1));
+    node_of_[id] = node;
   }
 
   void found() {
@@ -272,6 +276,29 @@ TEST(Site, WhoIsShutOutGivesNoRangesAnyMore) {
            nodes.site(2).reports().at(0).state == State::done;
   }));
   expect_exact_counts(nodes.model());
+}
+
+TEST(Site, WhoIsShutOutDoesNotStandInForAnotherOfItsNumber) {
+  Nodes nodes{counting(options_of(3, 200, sampled))};
+  add_peers(nodes, 3);
+  nodes.found();
+  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(0) >= 30; }));
+  for (const std::size_t other : {0U, 2U}) nodes.site(other).judge({1, 1, true});
+  ASSERT_TRUE(
+      nodes.wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
+  const Member namesake{1, 2, true, true};
+  const std::size_t elsewhere = nodes.add({namesake});
+  nodes.site(elsewhere).join(namesake, {0});
+  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(elsewhere) > 0; }));
+  const Member returning{4, 1, true, true};
+  nodes.lead(4, 1);
+  nodes.site(1).join(returning, {0});
+  // It works with the ranges that its node's former number has elsewhere.
+  ASSERT_TRUE(nodes.wait_until([&] {
+    const auto reports = nodes.site(1).reports();
+    return reports.size() == 2 && reports[1].state == State::done;
+  }));
+  EXPECT_EQ(nodes.site(1).reports().at(1).worker.step, 200U);
 }
 
 class SiteWithServers : public testing::TestWithParam<std::pair<core::Mode, const char*>> {};

@@ -1,7 +1,3 @@
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -13,6 +9,7 @@
 #include "starling/app/cluster/address.hpp"
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/commands.hpp"
+#include "starling/app/other_program.hpp"
 #include "starling/app/program_name.hpp"
 #include "starling/base/text.hpp"
 
@@ -80,22 +77,6 @@ Result<std::vector<Host>> read_hosts(const std::string& path) {
   return hosts;
 }
 
-/// Runs it with this process's standard files; its exit code, or why it could not be started.
-Result<int> run(std::vector<std::string> words) {
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& word : words) arguments.push_back(word.data());
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  const int fault =
-      ::posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ);
-  if (fault != 0) return Error{words[0] + ": " + std::strerror(fault)};
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return Error{words[0] + ": " + std::strerror(errno)};
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 struct LaunchOptions {
   std::string hosts;
   std::string program = program_name();
@@ -161,7 +142,7 @@ Result<int> launch_command(const Settings& settings) {
   if (!hosts) return std::move(hosts).error().within(place_of(settings, "hosts"));
   std::size_t failed = 0;
   for (const Host& host : *hosts) {
-    auto code = run({options.ssh, host.login, remote_line(options, host, hosts->front())});
+    auto code = run_program({options.ssh, host.login, remote_line(options, host, hosts->front())});
     if (!code) return std::move(code).error().within("--ssh");
     if (*code == 0) {
       if (auto put = put_out(host.name + " runs at " + host.place + "\n", done); !put) return put;

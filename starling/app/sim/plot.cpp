@@ -1,9 +1,6 @@
 #include "starling/app/sim/plot.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,9 +11,8 @@
 #include <filesystem>
 #include <memory>
 
+#include "starling/app/other_program.hpp"
 #include "starling/base/text.hpp"
-
-extern char** environ;
 
 namespace starling::app {
 namespace {
@@ -118,25 +114,6 @@ std::string content_of(std::FILE* file) {
   return text;
 }
 
-/// Runs gnuplot over the given files; its exit code, -1 where it could not be started.
-int run_gnuplot(std::FILE* in, std::FILE* out, std::FILE* err) {
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, ::fileno(in), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&files, ::fileno(out), STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&files, ::fileno(err), STDERR_FILENO);
-  std::string name = "gnuplot";
-  std::array<char*, 2> arguments{name.data(), nullptr};
-  pid_t child = 0;
-  const int fault = ::posix_spawnp(&child, "gnuplot", &files, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (fault != 0) return -1;
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 }  // namespace
 
 std::string plot_data(const Plot& plot) {
@@ -172,13 +149,15 @@ Result<std::string> draw(const Plot& plot) {
   const auto err = scratch();
   if (!in || !out || !err)
     return Error{std::string{"no temporary file can be made for gnuplot: "} + std::strerror(errno)};
-  const int code = run_gnuplot(in.get(), out.get(), err.get());
+  const auto code = run_program(
+      {"gnuplot"}, StandardFiles{::fileno(in.get()), ::fileno(out.get()), ::fileno(err.get())});
+  if (!code) return code.error();
   auto svg = content_of(out.get());
-  if (code == 0 && svg.find("</svg>") != std::string::npos) return svg;
+  if (*code == 0 && svg.find("</svg>") != std::string::npos) return svg;
   std::string said = content_of(err.get());
   for (char& c : said)
     if (c == '\n') c = ' ';
-  return Error{fmt::format("gnuplot could not draw {} (code {}): {}", plot.name, code,
+  return Error{fmt::format("gnuplot could not draw {} (code {}): {}", plot.name, *code,
                            std::string{trimmed(said)})};
 }
 

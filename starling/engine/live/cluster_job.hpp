@@ -75,7 +75,10 @@ class ClusterJob {
     JobSite* site = nullptr;
     {
       const std::lock_guard lock{mutex_};
-      routes_[envelope.from] = node;
+      // Who joins is known by what it sends; of two with one number the one that was taken in
+      // counts.
+      if (!configuration_ || configuration_->find(envelope.from) == nullptr)
+        routes_[envelope.from] = node;
       site = site_.get();
     }
     if (site != nullptr) site->deliver(std::move(envelope), now);

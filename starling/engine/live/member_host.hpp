@@ -20,11 +20,13 @@ using SendEnvelope = std::function<void(core::Envelope)>;
 template <class T>
 class MemberHost : public actor::MemberActor::base {
  public:
+  /// `shut_out` is called once the member is none any more, and never will be again.
   MemberHost(caf::actor_config& config, ScenePtr scene, core::NodeOptions<T> options,
-             SendEnvelope send)
+             SendEnvelope send, std::function<void()> shut_out)
       : actor::MemberActor::base(config),
         scene_(std::move(scene)),
         send_(std::move(send)),
+        shut_out_(std::move(shut_out)),
         // Lives of one member draw differently.
         random_(Random::stream(scene_->seed, options.self.id, options.self.life)),
         desk_(scene_, options.self.id),
@@ -106,7 +108,7 @@ class MemberHost : public actor::MemberActor::base {
   }
   void carry_out(const core::Done&) {}
   void carry_out(const core::Fail& failure) { end_with(failure.why); }
-  void carry_out(const core::Excluded&) {}
+  void carry_out(const core::Excluded&) { shut_out_(); }
 
   template <class Tick>
   void tick_at(core::Time at, Tick tick) {
@@ -209,6 +211,7 @@ class MemberHost : public actor::MemberActor::base {
 
   ScenePtr scene_;
   SendEnvelope send_;
+  std::function<void()> shut_out_;
   Random random_;
   WorkerDesk<actor::MemberActor> desk_;
   Core node_;

@@ -161,19 +161,22 @@ class JobSiteOf final : public JobSite {
     node.channel.resend_first = std::chrono::milliseconds{200};
     node.channel.resend_min = std::chrono::milliseconds{50};
     node.channel.acknowledge_within = std::chrono::milliseconds{10};
+    const auto is_out = std::make_shared<std::atomic<bool>>(false);
     const MemberActor member = system_.spawn<MemberHost<T>>(
-        scene_, std::move(node), [this](core::Envelope envelope) { send(std::move(envelope)); });
+        scene_, std::move(node), [this](core::Envelope envelope) { send(std::move(envelope)); },
+        [is_out] { *is_out = true; });
     const std::lock_guard lock{mutex_};
-    members_[self.id] = member;
+    members_[self.id] = {member, is_out};
   }
 
   void begin(core::WorkerId id) { actor::post(find(id), actor::start_atom_v); }
 
-  /// Empty where there is none.
+  /// Empty where there is none. Who is shut out is none: another node's member may have its number.
   MemberActor find(core::WorkerId id) {
     const std::lock_guard lock{mutex_};
     const auto member = members_.find(id);
-    return member == members_.end() ? MemberActor{} : member->second;
+    return member == members_.end() || *member->second.is_out ? MemberActor{}
+                                                              : member->second.actor;
   }
 
   void send(core::Envelope envelope) {
@@ -188,7 +191,7 @@ class JobSiteOf final : public JobSite {
     std::vector<MemberActor> everyone;
     {
       const std::lock_guard lock{mutex_};
-      for (const auto& [id, member] : members_) everyone.push_back(member);
+      for (const auto& [id, member] : members_) everyone.push_back(member.actor);
     }
     for (const MemberActor& member : everyone) f(member);
   }
@@ -205,6 +208,11 @@ class JobSiteOf final : public JobSite {
     return answers;
   }
 
+  struct Resident {
+    MemberActor actor;
+    std::shared_ptr<const std::atomic<bool>> is_out;
+  };
+
   Assignment<T> assignment_;
   SiteOptions options_;
   std::shared_ptr<const core::Layout> layout_;
@@ -213,7 +221,7 @@ class JobSiteOf final : public JobSite {
   actor::Config config_;
   caf::actor_system system_;
   std::mutex mutex_;
-  std::map<core::WorkerId, MemberActor> members_;
+  std::map<core::WorkerId, Resident> members_;
   std::shared_ptr<std::atomic<std::size_t>> waiting_bytes_ =
       std::make_shared<std::atomic<std::size_t>>(0);
 };

@@ -18,12 +18,14 @@ namespace {
 
 const Way peer{"peer", "pssp:s=4,beta=2"};
 
-/// On a thread of its own, in the network of `enter`, until its end.
+/// On a thread of its own, in the network of `enter`, until its end. Strangers have processors of
+/// their own: theirs yields to the nodes.
 class Elsewhere {
  public:
   Elsewhere(Process::Prepare enter, std::function<void(const std::atomic<bool>&)> work)
       : thread_([this, enter = std::move(enter), work = std::move(work)] {
           enter();
+          (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), 19);
           work(ends_);
         }) {}
   ~Elsewhere() { end(); }
@@ -161,7 +163,7 @@ TEST_F(Strangers, AtEveryDoorHoldNobodyUp) {
   tell("kib", std::to_string(before) + " before, at most " + std::to_string(most));
   EXPECT_EQ(half_open, 5000);
   EXPECT_EQ(garbage, 20'000);
-  EXPECT_GT(besieged, 0.8 * alone);
+  EXPECT_GT(besieged, 0.9 * alone);
   EXPECT_LE(most, before + 64 * std::size_t{1024});
   EXPECT_EQ(fleet_->run("stop" + fleet_->access(0)).code, 0);
   expect_good_model(60s);
