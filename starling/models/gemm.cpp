@@ -78,6 +78,16 @@ void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c)
   eigen_gemm(a, b, beta, c);
 }
 
+template <class T>
+void transpose(MatrixView<const T> from, MatrixView<T> to) {
+  STARLING_CHECK(from.rows == to.columns && from.columns == to.rows);
+  STARLING_CHECK(!from.transposed && !to.transposed);
+  Eigen::Map<RowMajor<T>>{to.data, static_cast<Eigen::Index>(to.rows),
+                          static_cast<Eigen::Index>(to.columns)} = stored(from).transpose();
+}
+
+template void transpose(MatrixView<const float>, MatrixView<float>);
+template void transpose(MatrixView<const double>, MatrixView<double>);
 template void gemm(MatrixView<const float>, MatrixView<const float>, float, MatrixView<float>);
 template void gemm(MatrixView<const double>, MatrixView<const double>, double, MatrixView<double>);
 

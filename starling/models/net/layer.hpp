@@ -41,6 +41,8 @@ struct Backward {
   const Kept<T>& kept;
   /// These samples' share of the batch, where it is handled in pieces.
   T share = 1;
+  /// Nobody has added to g yet: it is zero.
+  bool is_first = false;
   /// May be overwritten.
   std::span<T> dy;
   /// To be overwritten; empty where nobody needs it.

@@ -238,7 +238,7 @@ std::span<T> Net<T>::slope(const Run& run, std::size_t value) const {
 }
 
 template <class T>
-void Net<T>::backward(std::span<const T> w, const Run& run, T share, std::span<T> g,
+void Net<T>::backward(std::span<const T> w, const Run& run, T share, bool is_first, std::span<T> g,
                       Pass& pass) const {
   for (std::size_t s = plan_->steps().size(); s-- > 0;) {
     const PlanStep<T>& step = plan_->steps()[s];
@@ -251,8 +251,8 @@ void Net<T>::backward(std::span<const T> w, const Run& run, T share, std::span<T
     std::span<T> dx = from == 0 ? std::span<T>{} : slope(run, from);
     if (adds) dx = run.slots[step.spare_slot].first(dx.size());
     step.layer->backward({run.n, w.subspan(step.start, step.size), run.value(from),
-                          run.values[step.to], run.kept[s], share, slope(run, step.to), dx,
-                          g.subspan(step.start, step.size), pass});
+                          run.values[step.to], run.kept[s], share, is_first, slope(run, step.to),
+                          dx, g.subspan(step.start, step.size), pass});
     if (adds) axpy<T, T>(1, dx, slope(run, from));
   }
 }
@@ -296,7 +296,7 @@ double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, st
     Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
     take_slopes(run, pass.arena);
     sums += apply_loss(slope(run, plan_->values().size() - 1), reader.labels(piece), weight);
-    backward(w, run, weight * static_cast<T>(piece.size()), g, pass);
+    backward(w, run, weight * static_cast<T>(piece.size()), offset(batch, piece) == 0, g, pass);
   });
   return sums.loss / static_cast<double>(batch.size());
 }

@@ -83,8 +83,9 @@ class Net {
   void take_slopes(Run& run, Arena& arena) const;
   /// Where the derivative by a value stands.
   [[nodiscard]] std::span<T> slope(const Run& run, std::size_t value) const;
-  /// Adds to g. `share` is that of the run's rows in the batch.
-  void backward(std::span<const T> w, const Run& run, T share, std::span<T> g, Pass& pass) const;
+  /// Adds to g, which is zero before the first run. `share` is that of the run's rows in the batch.
+  void backward(std::span<const T> w, const Run& run, T share, bool is_first, std::span<T> g,
+                Pass& pass) const;
   void spread(const Run& run, const PlanStep<T>& sum) const;
   [[nodiscard]] Tally apply_loss(std::span<T> scores, std::span<const float> labels,
                                  T weight) const;

@@ -64,7 +64,7 @@ LayerPointer<T> make_conv2d(SpecReader& read, const Shape& input) {
   shape.stride = read.count("stride", 1, 1, extent_max);
   shape.padding = read.count("padding", 0, 0, extent_max);
   const bool bias = read.count("bias", 1, 0, 1) == 1;
-  if (!read.has("kernel")) read.refuse("needs kernel=K, the side of its window");
+  if (!read.has("kernel") && read.finish()) read.refuse("needs kernel=K, the side of its window");
   if (!check_image(read, input) || shape.outputs == 0 || shape.kernel == 0) return nullptr;
   shape.height = input[0];
   shape.width = input[1];

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "starling/models/affine.hpp"
+#include "starling/models/gemm.hpp"
 #include "starling/models/net/layers/makers.hpp"
 
 namespace starling::models {
@@ -33,11 +34,26 @@ class Dense final : public Layer<T> {
     return {};
   }
   void backward(const Backward<T>& b) const override {
-    affine_backward<T>(rows(b.n, b.x), b.dy, cut(b.g));
-    if (!b.dx.empty()) affine_input_gradient<T>(b.dy, cut(b.w), b.dx);
+    affine_backward<T>(rows(b.n, b.x), b.dy, cut(b.g), b.is_first);
+    if (b.dx.empty()) return;
+    if (b.n <= 64 && inputs_ * outputs_ >= std::size_t{1} << 19U) {
+      transposed_input_gradient(b);
+    } else {
+      affine_input_gradient<T>(b.dy, cut(b.w), b.dx);
+    }
   }
 
  private:
+  /// dx^T = W dy^T. Products read W by rows then, which is faster where W does not fit into the
+  /// cache and few rows share its reading (6272 x 1024, 64 rows: 9.5 ms instead of 11.7).
+  void transposed_input_gradient(const Backward<T>& b) const {
+    const MatrixView<T> slopes{b.pass.arena.template take<T>(b.dy.size()).data(), outputs_, b.n};
+    const MatrixView<T> result{b.pass.arena.template take<T>(b.dx.size()).data(), inputs_, b.n};
+    transpose<T>({b.dy.data(), b.n, outputs_}, slopes);
+    gemm<T>({b.w.data(), inputs_, outputs_}, slopes, T{0}, result);
+    transpose<T>(result, {b.dx.data(), b.n, inputs_});
+  }
+
   template <class U>
   [[nodiscard]] Affine<U> cut(std::span<U> w) const {
     return Affine<U>::from(w, inputs_, outputs_, bias_);

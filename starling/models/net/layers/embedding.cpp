@@ -53,7 +53,7 @@ template <class T>
 LayerPointer<T> make_embedding(SpecReader& read, const Shape& input) {
   const std::size_t ids = read_size(read, "its number of ids");
   const std::size_t width = read.count("width", 0, 1, extent_max);
-  if (!read.has("width")) read.refuse("needs width=W, the numbers of one vector");
+  if (!read.has("width") && read.finish()) read.refuse("needs width=W, the numbers of one vector");
   if (!check_row(read, input) || ids == 0 || width == 0) return nullptr;
   return std::make_shared<Embedding<T>>(input[0], ids, width);
 }

@@ -1,6 +1,5 @@
 // Pooling: max-pool, avg-pool, global-avg-pool.
 #include <algorithm>
-#include <limits>
 
 #include "starling/models/clones.hpp"
 #include "starling/models/kernels.hpp"
@@ -44,32 +43,67 @@ STARLING_INLINE void for_windows(const Window& w, Visit visit) {
       visit(range_of(p, w, w.height), range_of(q, w, w.width));
 }
 
-/// Each y, and in `found` its place in x.
+/// Numbers, and where in x each stands.
 template <class T>
-STARLING_INLINE void max_loop(const Window& w, Size n, const T* x, T* y, std::uint32_t* found) {
-  for (Size i = 0; i < n; ++i) {
-    const Size image = i * w.input_size();
-    for_windows(w, [&](Range rows, Range columns) {
-      for (Size c = 0; c < w.channels; ++c) {
-        y[c] = -std::numeric_limits<T>::infinity();
-        found[c] = static_cast<std::uint32_t>(
-            image + (rows.from * w.width + columns.from) * w.channels + c);
-      }
-      for (Size r = rows.from; r < rows.to; ++r)
-        for (Size s = columns.from; s < columns.to; ++s) {
-          const Size at = image + (r * w.width + s) * w.channels;
-          const auto place = static_cast<std::uint32_t>(at);
-#pragma omp simd
-          for (Size c = 0; c < w.channels; ++c) {
-            const bool larger = x[at + c] > y[c];
-            y[c] = larger ? x[at + c] : y[c];
-            found[c] = larger ? place + static_cast<std::uint32_t>(c) : found[c];
-          }
-        }
-      y += w.channels;
-      found += w.channels;
-    });
+struct Places {
+  T* values;
+  std::uint32_t* at;
+};
+
+/// best = the largest of a window's rows, for each number of an image's row.
+template <class T>
+STARLING_INLINE void max_of_rows(const Window& w, const T* x, Size image, Range rows,
+                                 Places<T> best) {
+  const Size size = w.width * w.channels;
+  const Size first = image + rows.from * size;
+  for (Size j = 0; j < size; ++j) {
+    best.values[j] = x[first + j];
+    best.at[j] = static_cast<std::uint32_t>(first + j);
   }
+  for (Size r = rows.from + 1; r < rows.to; ++r) {
+    const T* row = x + image + r * size;
+    const auto place = static_cast<std::uint32_t>(image + r * size);
+#pragma omp simd
+    for (Size j = 0; j < size; ++j) {
+      const bool larger = row[j] > best.values[j];
+      best.values[j] = larger ? row[j] : best.values[j];
+      best.at[j] = larger ? place + static_cast<std::uint32_t>(j) : best.at[j];
+    }
+  }
+}
+
+/// y = the largest of a window's columns, for each channel.
+template <class T>
+STARLING_INLINE void max_of_columns(const Window& w, Places<T> best, Range columns, Places<T> y) {
+  const Size first = columns.from * w.channels;
+  for (Size c = 0; c < w.channels; ++c) {
+    y.values[c] = best.values[first + c];
+    y.at[c] = best.at[first + c];
+  }
+  for (Size s = columns.from + 1; s < columns.to; ++s) {
+    const T* values = best.values + s * w.channels;
+    const std::uint32_t* at = best.at + s * w.channels;
+#pragma omp simd
+    for (Size c = 0; c < w.channels; ++c) {
+      const bool larger = values[c] > y.values[c];
+      y.values[c] = larger ? values[c] : y.values[c];
+      y.at[c] = larger ? at[c] : y.at[c];
+    }
+  }
+}
+
+/// Rows first, for they are long whatever the channels. `best` holds width x channels.
+template <class T>
+STARLING_INLINE void max_loop(const Window& w, Size n, const T* x, Places<T> best, Places<T> y) {
+  for (Size i = 0; i < n; ++i)
+    for (Size p = 0; p < w.out_height(); ++p) {
+      max_of_rows(w, x, i * w.input_size(), range_of(p, w, w.height), best);
+      for (Size q = 0; q < w.out_width(); ++q) {
+        max_of_columns(w, best, range_of(q, w, w.width), y);
+        y.values += w.channels;
+        y.at += w.channels;
+      }
+    }
 }
 
 template <class T>
@@ -104,15 +138,15 @@ STARLING_INLINE void mean_backward_loop(const Window& w, Size n, const T* dy, T*
     });
 }
 
-#define STARLING_POOL(T)                                                                      \
-  STARLING_CLONES void max_of(const Window& w, Size n, const T* x, T* y, std::uint32_t* at) { \
-    max_loop(w, n, x, y, at);                                                                 \
-  }                                                                                           \
-  STARLING_CLONES void mean_of(const Window& w, Size n, const T* x, T* y) {                   \
-    mean_loop(w, n, x, y);                                                                    \
-  }                                                                                           \
-  STARLING_CLONES void mean_backward_of(const Window& w, Size n, const T* dy, T* dx) {        \
-    mean_backward_loop(w, n, dy, dx);                                                         \
+#define STARLING_POOL(T)                                                                          \
+  STARLING_CLONES void max_of(const Window& w, Size n, const T* x, Places<T> best, Places<T> y) { \
+    max_loop(w, n, x, best, y);                                                                   \
+  }                                                                                               \
+  STARLING_CLONES void mean_of(const Window& w, Size n, const T* x, T* y) {                       \
+    mean_loop(w, n, x, y);                                                                        \
+  }                                                                                               \
+  STARLING_CLONES void mean_backward_of(const Window& w, Size n, const T* dy, T* dx) {            \
+    mean_backward_loop(w, n, dy, dx);                                                             \
   }
 
 STARLING_POOL(float)
@@ -141,8 +175,13 @@ class MaxPool final : public Pool<T> {
   using Pool<T>::Pool;
 
   Kept<T> forward(const Forward<T>& f) const override {
-    const auto found = f.pass.arena.template take<std::uint32_t>(f.y.size());
-    max_of(this->window(), f.n, f.x.data(), f.y.data(), found.data());
+    const Window& w = this->window();
+    Arena& arena = f.pass.arena;
+    const auto found = arena.take<std::uint32_t>(f.y.size());
+    const auto best = arena.take<T>(w.width * w.channels);
+    const auto at = arena.take<std::uint32_t>(best.size());
+    max_of(w, f.n, f.x.data(), Places<T>{best.data(), at.data()},
+           Places<T>{f.y.data(), found.data()});
     return {.values = {}, .indices = found};
   }
   void backward(const Backward<T>& b) const override {
