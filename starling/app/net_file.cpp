@@ -48,6 +48,12 @@ Result<void> take(const std::string& key, const toml::value& value,
 
 }  // namespace
 
+std::string net_file_in(const Spec& spec) {
+  const bool is_file =
+      spec.name == "net" && spec.options.size() == 1 && spec.options[0].first.empty();
+  return is_file ? spec.options[0].second : "";
+}
+
 Result<models::NetDescription> parse_net_file(std::string_view content, const std::string& path) {
   const auto file = parse_toml(content, path, valid_file);
   if (!file) return file.error();

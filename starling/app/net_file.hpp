@@ -25,17 +25,19 @@ namespace starling::app {
 
 [[nodiscard]] Result<models::NetDescription> read_net_file(const std::string& path);
 
+/// The file in `net:FILE`; empty for another model.
+[[nodiscard]] std::string net_file_in(const Spec& spec);
+
 /// What `--model` names: `net:FILE`, or what Net::parse reads. A net that came from a file prints
 /// its layers, so that whoever reads that needs no file.
 template <class T>
 [[nodiscard]] Result<models::Net<T>> make_net(const Spec& spec, const models::Table& data) {
-  const bool is_file =
-      spec.name == "net" && spec.options.size() == 1 && spec.options[0].first.empty();
-  if (!is_file) return models::Net<T>::parse(spec, data);
-  auto description = read_net_file(spec.options[0].second);
+  const std::string file = net_file_in(spec);
+  if (file.empty()) return models::Net<T>::parse(spec, data);
+  auto description = read_net_file(file);
   if (!description) return std::move(description).error();
   auto net = models::Net<T>::make(*std::move(description), data);
-  if (!net) return std::move(net).error().within(spec.options[0].second);
+  if (!net) return std::move(net).error().within(file);
   return net;
 }
 

@@ -57,6 +57,10 @@ class Plan<T>::Builder {
     step.size = total_size(step.layer->parameters());
     parameters_ += step.size;
     const Shape made = step.layer->output();
+    if (volume(made) > volume_max)
+      return Error{place + ": makes " + print_shape(made) + " of its input " +
+                   print_shape(shape(value)) + "; at most " + std::to_string(volume_max) +
+                   " numbers a sample"};
     return add_step(std::move(step), made);
   }
 

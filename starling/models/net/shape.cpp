@@ -9,8 +9,6 @@
 namespace starling::models {
 namespace {
 
-constexpr std::size_t widest = std::size_t{1} << 24U;
-
 /// The side of a square of `area`; 0 where there is none.
 std::size_t side_of(std::size_t area) {
   const auto side = static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(area))));
@@ -33,11 +31,11 @@ Result<Shape> parse_shape(std::string_view text) {
   Shape shape;
   for (const std::string_view part : split(text, 'x')) {
     const auto extent = parse_count(part);
-    const bool fits = extent && *extent > 0 && *extent <= widest;
+    const bool fits = extent && *extent > 0 && *extent <= volume_max;
     shape.push_back(fits ? *extent : 0);
   }
   const bool fits = !shape.empty() && shape.size() <= 3 && volume(shape) > 0;
-  if (fits && volume(shape) <= widest) return shape;
+  if (fits && volume(shape) <= volume_max) return shape;
   return Error{shown(text) + " is no shape; valid: HEIGHTxWIDTHxCHANNELS like 32x32x3, or a count"};
 }
 

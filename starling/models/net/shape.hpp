@@ -16,6 +16,9 @@ namespace starling::models {
 /// - {height, width, channels}: an image, its channels last.
 using Shape = std::vector<std::size_t>;
 
+/// The most numbers that one sample may have on its way, 64 MiB of floats.
+inline constexpr std::size_t volume_max = std::size_t{1} << 24U;
+
 /// Numbers in one sample.
 [[nodiscard]] std::size_t volume(const Shape& shape);
 

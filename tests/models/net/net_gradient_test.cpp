@@ -48,6 +48,8 @@ const std::vector<Case> cases{
     flat("BatchNormOfRows", "batch-norm momentum=0.3 epsilon=0.01; tanh"),
     flat("DropoutBehindTanh", "tanh; dropout 0.4"),
     flat("DropoutBehindDense", "dropout 0.4"),
+    {"RandomFlip", "net:input=6x5x2,layers=conv2d 2 kernel=2; random-flip; flatten; dense 3", 60},
+    images("RandomShift", "conv2d 2 kernel=2; random-shift 2"),
     flat("Relu", "relu"),
     flat("Tanh", "tanh"),
     flat("Gelu", "gelu"),

@@ -56,11 +56,28 @@ TEST(NetRefusals, NameTheLayerAndBothShapes) {
             "net: its last layer makes 10, but the data has real targets; end with dense 1");
 }
 
+TEST(NetRefusals, NothingOverflows) {
+  EXPECT_EQ(
+      refusal("conv2d 16777216 kernel=1; relu"),
+      "net: layer 1 (conv2d 16777216 kernel=1): makes 28x28x16777216 of its input 28x28x1; at "
+      "most 16777216 numbers a sample");
+  EXPECT_EQ(refusal("conv2d 16777216 kernel=4096 padding=4096"),
+            "net: layer 1 (conv2d 16777216 kernel=4096 padding=4096): conv2d: would have more "
+            "weights than any memory holds");
+  EXPECT_EQ(refusal("conv2d 2 kernel=4097"),
+            "net: layer 1 (conv2d 2 kernel=4097): conv2d: kernel=4097 must be a whole number >= 1 "
+            "and <= 4096");
+  EXPECT_EQ(
+      refusal("conv2d 2 kernel=1 padding=4096"),
+      "net: layer 1 (conv2d 2 kernel=1 padding=4096): makes 8220x8220x2 of its input 28x28x1; "
+      "at most 16777216 numbers a sample");
+}
+
 TEST(NetRefusals, NameWhatIsUnknown) {
   EXPECT_EQ(refusal("conv2 6 kernel=5"),
             "net: layer 1 (conv2 6 kernel=5): unknown layer 'conv2'; did you mean 'conv2d'? valid: "
             "conv2d, max-pool, avg-pool, global-avg-pool, dense, embedding, flatten, batch-norm, "
-            "dropout, relu, tanh, gelu, residual");
+            "dropout, random-flip, random-shift, relu, tanh, gelu, residual");
   EXPECT_EQ(refusal("conv2d 6 kernl=5"),
             "net: layer 1 (conv2d 6 kernl=5): conv2d: unknown option 'kernl'; did you mean "
             "'kernel'? valid: kernel, stride, padding, bias");

@@ -7,6 +7,8 @@
 namespace starling::models {
 namespace {
 
+constexpr std::size_t weights_max = std::size_t{1} << 40U;
+
 /// Convolution<T> with weights [kernel x kernel x channels x outputs] and a bias. The weights start
 /// normal with variance 2 / (kernel^2 channels) (He et al., ICCV 2015, eq. 10), the bias at zero.
 template <class T>
@@ -60,9 +62,9 @@ template <class T>
 LayerPointer<T> make_conv2d(SpecReader& read, const Shape& input) {
   ConvolutionShape shape;
   shape.outputs = read_size(read, "its output channels");
-  shape.kernel = read.count("kernel", 0, 1, extent_max);
-  shape.stride = read.count("stride", 1, 1, extent_max);
-  shape.padding = read.count("padding", 0, 0, extent_max);
+  shape.kernel = read.count("kernel", 0, 1, side_max);
+  shape.stride = read.count("stride", 1, 1, side_max);
+  shape.padding = read.count("padding", 0, 0, side_max);
   const bool bias = read.count("bias", 1, 0, 1) == 1;
   if (!read.has("kernel") && read.finish()) read.refuse("needs kernel=K, the side of its window");
   if (!check_image(read, input) || shape.outputs == 0 || shape.kernel == 0) return nullptr;
@@ -70,6 +72,10 @@ LayerPointer<T> make_conv2d(SpecReader& read, const Shape& input) {
   shape.width = input[1];
   shape.channels = input[2];
   if (!check_window(read, input, shape.kernel, shape.padding)) return nullptr;
+  if (shape.window() > weights_max / shape.outputs) {
+    read.refuse("would have more weights than any memory holds");
+    return nullptr;
+  }
   return std::make_shared<Conv2d<T>>(shape, bias);
 }
 

@@ -12,7 +12,10 @@
 
 namespace starling::models {
 
+/// Of outputs, channels, ids. With these bounds and volume_max no product of extents overflows.
 inline constexpr std::uint64_t extent_max = std::uint64_t{1} << 24U;
+/// Of windows, strides and padding.
+inline constexpr std::uint64_t side_max = 4096;
 
 template <class T>
 LayerPointer<T> make_conv2d(SpecReader& read, const Shape& input);
@@ -32,6 +35,10 @@ template <class T>
 LayerPointer<T> make_batch_norm(SpecReader& read, const Shape& input);
 template <class T>
 LayerPointer<T> make_dropout(SpecReader& read, const Shape& input);
+template <class T>
+LayerPointer<T> make_random_flip(SpecReader& read, const Shape& input);
+template <class T>
+LayerPointer<T> make_random_shift(SpecReader& read, const Shape& input);
 template <class T>
 LayerPointer<T> make_relu(SpecReader& read, const Shape& input);
 template <class T>

@@ -240,9 +240,10 @@ template <class T, template <class> class Kind>
 LayerPointer<T> make_pool(SpecReader& read, const Shape& input) {
   Window window;
   window.size = read_size(read, "the side of its window");
-  window.stride = read.count("stride", window.size, 1, extent_max);
-  window.padding = read.count("padding", 0, 0, extent_max);
+  window.stride = read.count("stride", window.size, 1, side_max);
+  window.padding = read.count("padding", 0, 0, side_max);
   if (!check_image(read, input) || window.size == 0) return nullptr;
+  window.size = std::min(window.size, 2 * side_max);
   if (window.padding >= window.size) {
     read.refuse("padding=" + std::to_string(window.padding) +
                 " must be less than its window's side " + std::to_string(window.size));
