@@ -36,7 +36,7 @@ template <class T>
   if (file.empty()) return models::Net<T>::parse(spec, data);
   auto description = read_net_file(file);
   if (!description) return std::move(description).error();
-  auto net = models::Net<T>::make(*std::move(description), data);
+  auto net = models::Net<T>::make(*description, data);
   if (!net) return std::move(net).error().within(file);
   return net;
 }

@@ -143,6 +143,7 @@ TEST(ConvolutionThreads, ShareOneAndAgree) {
   const Convolution<float> convolution{given.shape};
   std::vector<std::vector<float>> all(4, std::vector<float>(t.dy.size()));
   std::vector<std::thread> threads;
+  threads.reserve(all.size());
   for (auto& y : all)
     threads.emplace_back([&] {
       Arena arena;

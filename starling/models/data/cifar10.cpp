@@ -7,7 +7,7 @@
 namespace starling::models {
 namespace {
 
-constexpr std::size_t pixels = 32 * 32;
+constexpr std::size_t pixels = 1024;
 constexpr std::size_t channels = 3;
 constexpr std::size_t record_bytes = 1 + channels * pixels;
 constexpr unsigned classes = 10;

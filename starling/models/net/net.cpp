@@ -88,21 +88,21 @@ Result<Net<T>> Net<T>::parse(const Spec& spec, const Table& data) {
     }
   }
   if (auto done = read.finish(); !done) return std::move(done).error();
-  auto net = make(*std::move(description), data);
+  auto net = make(*description, data);
   if (!net) return std::move(net).error().within(spec.name);
   net->name_ = spec.name;
   return net;
 }
 
 template <class T>
-Result<Net<T>> Net<T>::make(NetDescription description, const Table& data) {
+Result<Net<T>> Net<T>::make(const NetDescription& description, const Table& data) {
   if (description.layers.empty())
     return Error{"a net needs layers; valid: names and options like dense 10, separated by ';'"};
   if (data.is_sparse()) return Error{"a net learns from dense rows, the data has sparse ones"};
   Net net;
   net.features_ = data.features();
   net.classes_ = data.classes();
-  net.description_ = std::move(description);
+  net.description_ = description;
   if (auto read = net.read_loss(data); !read) return std::move(read).error();
   Shape& input = net.description_.input;
   if (input.empty()) {

@@ -42,7 +42,7 @@ class Net {
   static Result<Net> parse(const Spec& spec, const Table& data);
   /// The net of a description. Errors: no layers, layers that do not fit each other or the data,
   /// with the layer and both shapes.
-  static Result<Net> make(NetDescription description, const Table& data);
+  static Result<Net> make(const NetDescription& description, const Table& data);
   /// What parse() reads back to the same net.
   [[nodiscard]] std::string print() const;
 

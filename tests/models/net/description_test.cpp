@@ -55,7 +55,7 @@ TEST(LayersText, IsBounded) {
   EXPECT_TRUE(parse_layers(many));
   EXPECT_EQ(refusal(many + ";a"), "layer 1001: a net has at most 1000 layers");
   std::string deep = "a";
-  for (int i = 0; i < 8; ++i) deep = "residual(" + deep + ")";
+  for (int i = 0; i < 8; ++i) deep.insert(0, "residual(").append(")");
   EXPECT_TRUE(parse_layers(deep));
   EXPECT_EQ(refusal("residual(" + deep + ")"), "layer 9: stands more than 8 parentheses deep");
   EXPECT_FALSE(parse_layers(std::string(100000, '(')));

@@ -24,10 +24,10 @@ struct Case {
 
 void PrintTo(const Case& given, std::ostream* out) { *out << given.spec; }
 
-Case images(std::string name, std::string layers) {
+Case images(std::string name, const std::string& layers) {
   return {std::move(name), "net:input=6x5x2,layers=" + layers + "; flatten; dense 3", 60};
 }
-Case flat(std::string name, std::string layers) {
+Case flat(std::string name, const std::string& layers) {
   return {std::move(name), "net:layers=dense 6; " + layers + "; dense 3", 7};
 }
 

@@ -70,7 +70,8 @@ class BatchNorm final : public Layer<T> {
     const auto totals = part(sums, 1);
     add_column_products<T>(b.dy, b.x, mean, products);
     add_column_sums<T>(b.dy, totals);
-    const T m = static_cast<T>(b.x.size() / channels_);
+    const std::size_t rows = b.x.size() / channels_;
+    const T m = static_cast<T>(rows);
     for (std::size_t j = 0; j < channels_; ++j) {
       const T scale = b.w[j] * inverse[j];
       b.g[j] += products[j] * inverse[j];
@@ -93,7 +94,8 @@ class BatchNorm final : public Layer<T> {
 
   /// The means and biased variances of x's columns.
   void moments(std::span<const T> x, std::span<T> mean, std::span<T> variance) const {
-    const T share = 1 / static_cast<T>(x.size() / channels_);
+    const std::size_t rows = x.size() / channels_;
+    const T share = 1 / static_cast<T>(rows);
     std::ranges::fill(mean, T{0});
     std::ranges::fill(variance, T{0});
     add_column_sums(x, mean);
