@@ -4,8 +4,8 @@
     OPENBLAS_CORETYPE=SkylakeX benchmarks/peers/torch_nets.py
 
 Needs Debian's python3-torch and libopenblas0-pthread. One thread; batches are drawn from a tensor of
-8,000 images, loss, backward pass and a plain SGD step follow. Prints steps/s of each net: the median
-of --runs runs.
+8,000 images, loss, backward pass and a plain SGD step follow. Prints steps per second of processor
+time, as models_benchmark does, for each net: the median of --runs runs.
 """
 import argparse
 import os
@@ -33,18 +33,18 @@ def psp_cnn():
 
 
 def train(model, steps, batch, rows):
-    """Steps per second."""
+    """Steps per second of processor time."""
     x = torch.rand(rows, 1, 28, 28)
     y = torch.randint(0, 10, (rows,))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     loss_of = nn.CrossEntropyLoss()
-    began = time.perf_counter()
+    began = time.process_time()
     for _ in range(steps):
         chosen = torch.randint(0, rows, (batch,))
         optimizer.zero_grad(set_to_none=True)
         loss_of(model(x[chosen]), y[chosen]).backward()
         optimizer.step()
-    return steps / (time.perf_counter() - began)
+    return steps / (time.process_time() - began)
 
 
 def main():
