@@ -2,18 +2,38 @@
 /// it takes long to compile.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 
 #include "starling/app/built_in.hpp"
+#include "starling/app/net_file.hpp"
 #include "starling/models/list.hpp"
 
 namespace starling::app {
 
+inline constexpr std::string_view net_summary =
+    "layers of your own, from a TOML file or as text: net:FILE | net:layers=LAYERS[,...]";
+
+template <class T, class Model>
+void add_model(Contents& contents, std::type_identity<Model>) {
+  contents.model<Model>();
+}
+
+template <class T>
+void add_model(Contents& contents, std::type_identity<models::Net<T>>) {
+  for (const models::ModelName& known : models::Net<T>::names()) {
+    const bool is_net = known.name == "net";
+    contents.model<models::Net<T>>(std::string{known.name},
+                                   std::string{is_net ? net_summary : known.summary}, make_net<T>);
+  }
+}
+
 template <class T>
 void add_models(Contents& contents) {
   [&]<class... Models>(std::type_identity<std::variant<Models...>>) {
-    (contents.model<Models>(), ...);
+    (add_model<T>(contents, std::type_identity<Models>{}), ...);
   }(std::type_identity<models::AnyModel<T>>{});
 }
 

@@ -123,6 +123,16 @@ class Contents {
     return add_made<M, D>(std::move(name), std::move(summary), std::move(whole), {});
   }
 
+  /// A model made by `make(const Spec&, const D&)` -> Result<M>, which print() writes as make reads
+  /// it.
+  template <class M, class D = models::Table, class Make>
+  requires models::Model<M, D> &&
+      std::is_same_v<std::invoke_result_t<Make, const Spec&, const D&>, Result<M>>
+          Contents& model(std::string name, std::string summary, Make make) {
+    return add_made<M, D>(std::move(name), std::move(summary), std::move(make),
+                          [](const M& made) { return made.print(); });
+  }
+
   /// A data source, written `--data name[:options]`. `load(SpecReader& options, std::uint64_t
   /// seed)` returns a data set of any type D, or a Result of one. With `--test name` it is called
   /// again with another seed. Where D has `select(rows)`, test samples can be held out.

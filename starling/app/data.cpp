@@ -135,6 +135,8 @@ std::vector<std::string> files_in(const Contents& contents, const std::string& t
   if (!source) return {};
   if (const auto* idx = std::get_if<models::IdxSource>(&source->kind))
     files = {idx->images, idx->labels};
+  if (const auto* cifar10 = std::get_if<models::Cifar10Source>(&source->kind))
+    files = cifar10->files;
   if (const auto* csv = std::get_if<models::CsvSource>(&source->kind)) files = {csv->file};
   if (const auto* libsvm = std::get_if<models::LibsvmSource>(&source->kind)) files = {libsvm->file};
   return files;

@@ -40,7 +40,7 @@ std::string models_list(const Contents& contents) {
   std::set<std::string> seen;
   for (const auto& entry : contents.models())
     if (seen.insert(entry.name).second)
-      text += fmt::format("  {:<10} {}\n", entry.name, entry.summary);
+      text += fmt::format("  {:<13} {}\n", entry.name, entry.summary);
   return text;
 }
 

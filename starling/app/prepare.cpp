@@ -13,6 +13,7 @@
 #include "starling/app/file_output.hpp"
 #include "starling/app/file_use.hpp"
 #include "starling/app/metrics_file.hpp"
+#include "starling/app/net_file.hpp"
 #include "starling/app/target.hpp"
 
 namespace starling::app {
@@ -26,6 +27,8 @@ std::vector<FileUse> inputs(const Contents& contents, const Job& job, const Sett
     files.push_back({place_of(settings, "data"), file});
   for (const std::string& file : files_in(contents, job.data.test.value_or("")))
     files.push_back({place_of(settings, "test"), file});
+  if (const auto model = Spec::parse(job.model))
+    files.push_back({place_of(settings, "model"), net_file_in(*model)});
   return files;
 }
 

@@ -92,11 +92,12 @@ void affine_forward(const Rows<T>& x, const Affine<const T>& layer, std::span<T>
 }
 
 template <class T>
-void affine_backward(const Rows<T>& x, std::span<const T> dz, const Affine<T>& gradient) {
+void affine_backward(const Rows<T>& x, std::span<const T> dz, const Affine<T>& gradient,
+                     bool is_zero) {
   add_column_sums(dz, gradient.bias);
   if (x.values != nullptr) {
     const MatrixView<const T> rows{x.values, x.size, gradient.inputs};
-    gemm<T>(rows.transpose(), {dz.data(), x.size, gradient.outputs}, T{1},
+    gemm<T>(rows.transpose(), {dz.data(), x.size, gradient.outputs}, is_zero ? T{0} : T{1},
             {gradient.weights.data(), gradient.inputs, gradient.outputs});
     return;
   }
@@ -122,10 +123,10 @@ std::vector<std::uint32_t> stored_columns(const Table& table, Batch batch) {
   return ascending(std::move(found));
 }
 
-#define STARLING_INSTANTIATE(T)                                                        \
-  template class RowReader<T>;                                                         \
-  template void affine_forward(const Rows<T>&, const Affine<const T>&, std::span<T>);  \
-  template void affine_backward(const Rows<T>&, std::span<const T>, const Affine<T>&); \
+#define STARLING_INSTANTIATE(T)                                                              \
+  template class RowReader<T>;                                                               \
+  template void affine_forward(const Rows<T>&, const Affine<const T>&, std::span<T>);        \
+  template void affine_backward(const Rows<T>&, std::span<const T>, const Affine<T>&, bool); \
   template void affine_input_gradient(std::span<const T>, const Affine<const T>&, std::span<T>);
 
 STARLING_INSTANTIATE(float)

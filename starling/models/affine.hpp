@@ -63,9 +63,11 @@ class RowReader {
 template <class T>
 void affine_forward(const Rows<T>& x, const Affine<const T>& layer, std::span<T> z);
 
-/// Adds X^T dZ to the weights' gradient and the column sums of dZ to the bias's.
+/// Adds X^T dZ to the weights' gradient and the column sums of dZ to the bias's. Where the gradient
+/// is known to be zero so far, that of the weights need not be read: dense rows are then faster.
 template <class T>
-void affine_backward(const Rows<T>& x, std::span<const T> dz, const Affine<T>& gradient);
+void affine_backward(const Rows<T>& x, std::span<const T> dz, const Affine<T>& gradient,
+                     bool is_zero = false);
 
 /// dx [n x inputs] = dZ W^T.
 template <class T>

@@ -1,12 +1,12 @@
 #include "starling/models/gemm.hpp"
 
-#include <dlfcn.h>
-
 #include <Eigen/Core>
 
 #include "starling/base/check.hpp"
 #ifdef STARLING_HAS_DNNL
 #include <dnnl.h>
+
+#include "starling/models/one_thread.hpp"
 #endif
 
 namespace starling::models {
@@ -47,35 +47,6 @@ void eigen_gemm(const MatrixView<const T>& a, const MatrixView<const T>& b, T be
 }
 
 #ifdef STARLING_HAS_DNNL
-/// Holds OpenMP's thread count of the calling thread at 1: distributions build oneDNN with OpenMP,
-/// and a compute thread must not wake others. OpenMP is looked up in the running program, for a
-/// oneDNN built without it needs nothing here.
-class OneThread {
- public:
-  OneThread() : before_(openmp().get ? openmp().get() : 1) { set(1); }
-  ~OneThread() { set(before_); }
-  OneThread(const OneThread&) = delete;
-  OneThread& operator=(const OneThread&) = delete;
-
- private:
-  struct OpenMp {
-    int (*get)();
-    void (*set)(int);
-  };
-
-  static const OpenMp& openmp() {
-    static const OpenMp found{
-        reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "omp_get_max_threads")),
-        reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))};
-    return found;
-  }
-  void set(int threads) const {
-    if (before_ != 1 && openmp().set != nullptr) openmp().set(threads);
-  }
-
-  int before_;
-};
-
 bool dnnl_gemm(const MatrixView<const float>& a, const MatrixView<const float>& b, float beta,
                const MatrixView<float>& c) {
   const OneThread alone;
@@ -107,6 +78,16 @@ void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c)
   eigen_gemm(a, b, beta, c);
 }
 
+template <class T>
+void transpose(MatrixView<const T> from, MatrixView<T> to) {
+  STARLING_CHECK(from.rows == to.columns && from.columns == to.rows);
+  STARLING_CHECK(!from.transposed && !to.transposed);
+  Eigen::Map<RowMajor<T>>{to.data, static_cast<Eigen::Index>(to.rows),
+                          static_cast<Eigen::Index>(to.columns)} = stored(from).transpose();
+}
+
+template void transpose(MatrixView<const float>, MatrixView<float>);
+template void transpose(MatrixView<const double>, MatrixView<double>);
 template void gemm(MatrixView<const float>, MatrixView<const float>, float, MatrixView<float>);
 template void gemm(MatrixView<const double>, MatrixView<const double>, double, MatrixView<double>);
 

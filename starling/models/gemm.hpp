@@ -28,4 +28,8 @@ struct MatrixView {
 template <class T>
 void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c);
 
+/// to = the transpose of `from`. Requires: shapes that fit, neither transposed, and two places.
+template <class T>
+void transpose(MatrixView<const T> from, MatrixView<T> to);
+
 }  // namespace starling::models

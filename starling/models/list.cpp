@@ -1,5 +1,7 @@
 #include "starling/models/list.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -19,13 +21,18 @@ struct List<std::variant<Each...>> {
   static_assert((CheckedModel<Each, Table> && ...));
   using Any = std::variant<Each...>;
 
-  static std::vector<ModelName> names() { return {{Each::name, Each::summary}...}; }
+  static std::vector<ModelName> names() {
+    std::vector<ModelName> all;
+    (std::ranges::copy(names_of<Each>(), std::back_inserter(all)), ...);
+    return all;
+  }
 
   /// Nothing where no model has the spec's name.
   static std::optional<Result<Any>> parse(const Spec& spec, const Table& data) {
     std::optional<Result<Any>> found;
     const auto read = [&]<class Model>(std::type_identity<Model>) {
-      if (spec.name == Model::name) found = parse_as<Model>(spec, data);
+      for (const ModelName& known : names_of<Model>())
+        if (spec.name == known.name) found = parse_as<Model>(spec, data);
     };
     (read(std::type_identity<Each>{}), ...);
     return found;

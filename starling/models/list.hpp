@@ -10,6 +10,8 @@
 #include "starling/base/result.hpp"
 #include "starling/models/factorization.hpp"
 #include "starling/models/linear_models.hpp"
+#include "starling/models/model_name.hpp"
+#include "starling/models/net/net.hpp"
 #include "starling/models/perceptron.hpp"
 #include "starling/models/table.hpp"
 
@@ -17,14 +19,18 @@ namespace starling::models {
 
 /// One of the built-in models; each satisfies Model, RowSparseModel and CheckedModel over Table.
 template <class T>
-using AnyModel =
-    std::variant<Linear<T>, Logistic<T>, Softmax<T>, Svm<T>, Factorization<T>, Perceptron<T>>;
+using AnyModel = std::variant<Linear<T>, Logistic<T>, Softmax<T>, Svm<T>, Factorization<T>,
+                              Perceptron<T>, Net<T>>;
 
-/// A model's name and one line about it, with its grammar.
-struct ModelName {
-  std::string_view name;
-  std::string_view summary;
-};
+/// The names that a model is known by: those of M::names(), or its one M::name.
+template <class M>
+[[nodiscard]] std::vector<ModelName> names_of() {
+  if constexpr (requires { M::names(); }) {
+    return M::names();
+  } else {
+    return {{M::name, M::summary}};
+  }
+}
 
 /// Every built-in model, in the order of AnyModel.
 [[nodiscard]] std::vector<ModelName> model_names();

@@ -14,6 +14,13 @@ std::size_t largest(std::span<const T> scores) {
   return static_cast<std::size_t>(std::ranges::max_element(scores) - scores.begin());
 }
 
+template <class T>
+T distance(std::span<const T> a, std::span<const T> b) {
+  T sum = 0;
+  for (std::size_t j = 0; j < a.size(); ++j) sum += (a[j] - b[j]) * (a[j] - b[j]);
+  return std::sqrt(sum);
+}
+
 /// The class a label names. A label outside [0, classes) would read beyond the scores.
 std::size_t class_of(float label, std::size_t classes) {
   STARLING_CHECK(label >= 0 && label < static_cast<float>(classes));
@@ -124,6 +131,41 @@ template <class T>
 float HingeLoss::decide(std::span<const T> scores) {
   return scores.size() == 1 ? LogLoss::decide(scores) : SoftmaxLoss::decide(scores);
 }
+
+template <class T>
+Tally ContrastiveLoss::apply(std::span<T> scores, std::span<const float> labels, T scale,
+                             T margin) {
+  if (labels.empty()) return {};
+  STARLING_CHECK(scores.size() % (2 * labels.size()) == 0);
+  const std::size_t width = scores.size() / labels.size() / 2;
+  Tally sums;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const std::span<T> a = scores.subspan(2 * i * width, width);
+    const std::span<T> b = scores.subspan((2 * i + 1) * width, width);
+    const bool alike = class_of(labels[i], 2) == 0;
+    const T far = distance<T>(a, b);
+    sums.merit += (far < margin / 2) == alike ? 1 : 0;
+    const T error = alike ? far : std::max(T{0}, margin - far);
+    sums.loss += 0.5 * static_cast<double>(error) * static_cast<double>(error);
+    const T factor = alike ? scale : far > 0 ? -scale * error / far : T{0};
+    for (std::size_t j = 0; j < width; ++j) {
+      a[j] = factor * (a[j] - b[j]);
+      b[j] = -a[j];
+    }
+  }
+  return sums;
+}
+
+template <class T>
+float ContrastiveLoss::decide(std::span<const T> scores, T margin) {
+  const std::size_t width = scores.size() / 2;
+  return distance<T>(scores.first(width), scores.subspan(width)) < margin / 2 ? 0.0F : 1.0F;
+}
+
+template Tally ContrastiveLoss::apply(std::span<float>, std::span<const float>, float, float);
+template Tally ContrastiveLoss::apply(std::span<double>, std::span<const float>, double, double);
+template float ContrastiveLoss::decide(std::span<const float>, float);
+template float ContrastiveLoss::decide(std::span<const double>, double);
 
 #define STARLING_INSTANTIATE(Loss, T)                                        \
   template Tally Loss::apply(std::span<T>, std::span<const float>, T scale); \

@@ -65,4 +65,16 @@ struct HingeLoss {
   static float decide(std::span<const T> scores);
 };
 
+/// Pairs of vectors a and b, one behind the other in a row of scores: with D = |a - b| it is D^2 /
+/// 2 for label 0, alike, and max(0, margin - D)^2 / 2 for label 1 (Hadsell, Chopra, LeCun, CVPR
+/// 2006, eq. 4). Where D is 0, b has no direction to be pushed in, and the derivative is 0. A pair
+/// counts as alike below half the margin.
+struct ContrastiveLoss {
+  static constexpr std::string_view metric = "accuracy";
+  template <class T>
+  static Tally apply(std::span<T> scores, std::span<const float> labels, T scale, T margin);
+  template <class T>
+  static float decide(std::span<const T> scores, T margin);
+};
+
 }  // namespace starling::models

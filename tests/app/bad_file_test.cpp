@@ -122,6 +122,62 @@ INSTANTIATE_TEST_SUITE_P(
             {"b.csv: label 5 of record 2 is not a class", "0 to 1"}}),
     name_of);
 
+std::string net(const std::string& layers) { return "layers = [" + layers + "]\n"; }
+
+constexpr const char* train_net = "train --data digits:n=100 --model net:n.toml";
+
+INSTANTIATE_TEST_SUITE_P(
+    Nets, BadFile,
+    testing::Values(
+        Bad{"Missing", train_net, {}, {"--model: n.toml: no such file"}},
+        Bad{"NoToml", train_net, {{"n.toml", "layers = [\n"}}, {"n.toml:", "is no TOML"}},
+        Bad{"UnknownKey",
+            train_net,
+            {{"n.toml", "inptu = \"28x28x1\"\n"}},
+            {"--model: n.toml:1: unknown key 'inptu'; did you mean 'input'?"}},
+        Bad{"WrongType",
+            train_net,
+            {{"n.toml", "loss = 3\n"}},
+            {"n.toml:1: loss: must be a string"}},
+        Bad{"Empty", train_net, {{"n.toml", net("")}}, {"n.toml: a net needs layers"}},
+        Bad{"Shape",
+            train_net,
+            {{"n.toml", "input = \"28x28\"\n\n" + net("\"dense 10\"")}},
+            {"n.toml: layer 1 (dense 10): dense: reads rows", "28x28; put flatten", "784"}},
+        Bad{"ThreeDimensions",
+            train_net,
+            {{"n.toml", net("\"conv2d 6 kernel=5\", \"dense 10\"")}},
+            {"n.toml: layer 2 (dense 10): dense: reads rows", "24x24x6"}},
+        Bad{"KernelTooLarge",
+            train_net,
+            {{"n.toml", net("\"max-pool 14; conv2d 6 kernel=3\"")}},
+            {"layer 2 (conv2d 6 kernel=3)", "3x3 is larger than its input 2x2x1"}},
+        Bad{"UnknownLayer",
+            train_net,
+            {{"n.toml", net("\"flaten\", \"dense 10\"")}},
+            {"layer 1 (flaten): unknown layer 'flaten'; did you mean 'flatten'?"}},
+        Bad{"UnknownOption",
+            train_net,
+            {{"n.toml", net("\"dense 10 bais=1\"")}},
+            {"layer 1 (dense 10 bais=1): dense: unknown option 'bais'; did you mean 'bias'?"}},
+        Bad{"Branches",
+            train_net,
+            {{"n.toml", net("\"dense 8; residual(dense 9); dense 10\"")}},
+            {"layer 2 (residual): its branch makes 9 and its input is 8"}},
+        Bad{"Classes",
+            train_net,
+            {{"n.toml", net("\"dense 9\"")}},
+            {"makes 9, but the data has 10 classes; end with dense 10"}},
+        Bad{"Overwritten",
+            "train --data digits:n=100 --model net:n.toml --save n.toml",
+            {{"n.toml", net("\"dense 10\"")}},
+            {"--save", "n.toml", "--model"}},
+        Bad{"LeNetOnAFewNumbers",
+            "train --data csv:a.csv --model lenet5",
+            {{"a.csv", "1,2,0\n2,3,1\n3,4,0\n4,4,1\n5,5,0\n1,1,1\n"}},
+            {"--model: lenet5: the data's 2 features are no square image"}}),
+    name_of);
+
 std::string one(const std::string& tensor) { return "{\"w\":" + tensor + "}"; }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -17,12 +17,12 @@ class OwnProgram : public testing::Test {
 };
 
 TEST_F(OwnProgram, ListsWhatItContains) {
-  EXPECT_TRUE(holds(own("models").out, "circle     a circle through points"));
+  EXPECT_TRUE(holds(own("models").out, "circle        a circle through points"));
   EXPECT_TRUE(holds(own("models").out, "softmax "));
   EXPECT_TRUE(holds(own("barriers").out, "phalf:beta=2       every mode"));
   const std::string help = own("train --help").out;
   EXPECT_TRUE(holds(help, "points on a circle: ring[:n=400,radius=2]"));
-  EXPECT_TRUE(holds(help, "circle     a circle through points")) << help;
+  EXPECT_TRUE(holds(help, "circle        a circle through points")) << help;
   EXPECT_TRUE(holds(help, "phalf:beta=2       every mode")) << help;
   EXPECT_TRUE(holds(help, "Usage: own_program train")) << help;
 }

@@ -9,6 +9,8 @@
 #include "starling/base/straggler.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/clip.hpp"
+#include "starling/models/net/description.hpp"
+#include "starling/models/net/plan.hpp"
 #include "starling/models/optimizer.hpp"
 #include "starling/models/schedule.hpp"
 #include "tests/fuzz/fuzz.hpp"
@@ -54,6 +56,14 @@ bool take_spec(std::string_view text) {
 bool take_number(std::string_view text) { return take(text, parse_number, print_number); }
 bool take_duration(std::string_view text) { return take(text, parse_duration, print_duration); }
 
+/// Layers, and what is made of them, without kernels from outside.
+bool take_layers(std::string_view text) {
+  if (!take(text, models::parse_layers, models::print_layers)) return false;
+  const auto plan = models::Plan<double>::make(models::parse_layers(text).value(), {8, 8, 3});
+  if (plan) require(models::volume(plan->output()) <= models::volume_max, "samples are bounded");
+  return true;
+}
+
 struct Grammar {
   bool (*take)(std::string_view text);
   std::vector<std::string_view> examples;
@@ -80,6 +90,11 @@ const std::vector<Grammar>& grammars() {
        {"constant", "step:every=1000,gamma=0.5", "cosine:samples=100000"}},
       {[](std::string_view text) { return take(text, models::parse_clip); },
        {"none", "norm:5", "value:0.5"}},
+      {take_layers,
+       {"conv2d 4 kernel=3 padding=1 bias=0; batch-norm; relu; max-pool 2 stride=1; flatten; dense "
+        "9",
+        "residual(conv2d 3 kernel=1; tanh | ); avg-pool 3 padding=1; dropout 0.5; gelu",
+        "random-flip; random-shift 2; residual(residual(relu)); global-avg-pool; dense 2"}},
   };
   return all;
 }

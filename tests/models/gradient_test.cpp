@@ -52,6 +52,8 @@ const std::vector<Case> cases{
     {"mlp:6-1-1,activation=tanh", dense<6, 0>},
     {"mlp:9-5-4", sparse<9, 4>},
     {"mlp:9-1,activation=tanh", sparse<9, 0>},
+    {"net:layers=dense 5; relu; dense 3", dense<6, 3>},
+    {"net:input=3x2x1,layers=conv2d 2 kernel=2; tanh; flatten; dense 1", dense<6, 0>},
 };
 
 /// A model, its data, random parameters, and calls on them.

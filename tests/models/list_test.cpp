@@ -38,7 +38,7 @@ TEST(ModelList, SaysWhatIsWrongWithTheText) {
   const Table data = dense_table(9, 4, 3);
   EXPECT_EQ(refusal("sotfmax", data),
             "unknown model 'sotfmax'; did you mean 'softmax'? valid: linear, logistic, softmax, "
-            "svm, mf, mlp");
+            "svm, mf, mlp, net, lenet5, psp-cnn, vgg-small, resnet-small");
   EXPECT_EQ(refusal("", data), "model: '' has no name");
   EXPECT_EQ(refusal("softmax:bias=2", data),
             "softmax: bias=2 must be a whole number >= 0 and <= 1");
@@ -110,7 +110,7 @@ TEST(ModelList, ModelsRefuseOtherDataThanTheyWereBuiltFor) {
 
 TEST(ModelList, NamesEveryModelOnce) {
   const auto names = model_names();
-  ASSERT_EQ(names.size(), 6U);
+  ASSERT_EQ(names.size(), 11U);
   for (const auto& [name, summary] : names) {
     EXPECT_NE(summary.find(name), std::string_view::npos) << name;
     EXPECT_EQ(std::ranges::count(names, name, &ModelName::name), 1);

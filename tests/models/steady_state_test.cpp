@@ -1,12 +1,16 @@
 // What a compute thread relies on: gradients allocate nothing once warm, stay on their caller's
 // thread, and do not disturb each other.
 #include <gtest/gtest.h>
+#include <link.h>
+#include <malloc.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <new>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "starling/models/gemm.hpp"
@@ -14,16 +18,58 @@
 #include "tests/models/model_data.hpp"
 
 namespace {
+
 std::atomic<std::size_t> allocations{0};
+/// Those of oneDNN, which lists the arguments of each primitive that it runs on the heap, and the
+/// largest of them in bytes.
+std::atomic<std::size_t> foreign_allocations{0};
+std::atomic<std::size_t> foreign_most{0};
+
+/// Where oneDNN's code stands.
+struct Code {
+  std::uintptr_t from = 0;
+  std::uintptr_t to = 0;
+
+  static int find(dl_phdr_info* library, std::size_t, void* found) {
+    if (std::string_view{library->dlpi_name}.find("libdnnl") == std::string_view::npos) return 0;
+    for (int i = 0; i < library->dlpi_phnum; ++i) {
+      const auto& part = library->dlpi_phdr[i];
+      if (part.p_type != PT_LOAD || (part.p_flags & PF_X) == 0) continue;
+      const std::uintptr_t from = library->dlpi_addr + part.p_vaddr;
+      *static_cast<Code*>(found) = {from, from + part.p_memsz};
+    }
+    return 0;
+  }
+  Code() { dl_iterate_phdr(find, this); }
+  Code(std::uintptr_t begin, std::uintptr_t end) : from(begin), to(end) {}
+};
+
+void count(void* caller, std::size_t size) {
+  static const Code dnnl;
+  const auto at = reinterpret_cast<std::uintptr_t>(caller);
+  if (at < dnnl.from || at >= dnnl.to) {
+    ++allocations;
+    return;
+  }
+  ++foreign_allocations;
+  if (size > foreign_most) foreign_most = size;
+}
+
 }  // namespace
 
 [[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
+  count(__builtin_return_address(0), size);
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc{};
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+/// What Arena takes.
+extern "C" [[gnu::noinline]] void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
+  count(__builtin_return_address(0), size);
+  return memalign(alignment, size);
+}
 
 namespace starling::models {
 namespace {
@@ -54,6 +100,7 @@ void expect_no_allocation(const char* text, const Table& data) {
   Arena arena;
   gradient<float>(model, w, data, batch, g, arena);
   const std::size_t before = allocations;
+  foreign_allocations = foreign_most = 0;
   gradient<float>(model, w, data, batch, g, arena);
   EXPECT_EQ(allocations, before) << text;
 }
@@ -69,6 +116,19 @@ TEST(SteadyState, WarmGradientsAllocateNothing) {
   expect_no_allocation("mf", ratings_table(700, 9, 4));
   expect_no_allocation("mlp:9-33-17-4", dense_table(700, 9, 4));
   expect_no_allocation("mlp:9-33-1", sparse_table(700, 9, 0));
+}
+
+TEST(SteadyState, WarmNetsAllocateNothingButOneDnnsLists) {
+  expect_no_allocation("net:layers=dense 33; batch-norm; gelu; residual(dense 33; tanh); dense 4",
+                       dense_table(700, 9, 4));
+  for (const char* name : {"lenet5", "psp-cnn", "resnet-small"}) {
+    const Table data = dense_table(12, 784, 10);
+    expect_no_allocation(name, data);
+    const std::size_t once = foreign_allocations;
+    expect_no_allocation(name, data);
+    EXPECT_EQ(foreign_allocations, once) << name;
+    EXPECT_LE(foreign_most, 256U) << name << ": no list of arguments is as large";
+  }
 }
 
 TEST(SteadyState, ThreadsShareAModelAndAgree) {

@@ -205,6 +205,9 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
   const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
   const wire::JobId id = draw_job();
+  // A net's own words in place of its file, which nodes need not have.
+  for (Setting& setting : job)
+    if (setting.key == "model") setting.text = ready->model->print();
   const auto started =
       access->client->ask_for<wire::Done>(access->door, wire::SubmitJob{id, to_wire(job)}, 5min);
   if (!started) {

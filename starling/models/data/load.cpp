@@ -18,6 +18,7 @@ Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
     std::uint64_t seed;
     Part part;
     Result<RawTable> operator()(const IdxSource& s) const { return read_idx(s); }
+    Result<RawTable> operator()(const Cifar10Source& s) const { return read_cifar10(s); }
     Result<RawTable> operator()(const CsvSource& s) const { return read_csv(s); }
     Result<RawTable> operator()(const LibsvmSource& s) const { return read_libsvm(s); }
     Result<RawTable> operator()(const DigitsSource& s) const { return make_digits(s, seed, part); }

@@ -11,6 +11,11 @@ namespace starling::models {
 /// double ones are taken as they are.
 Result<RawTable> read_idx(const IdxSource& source);
 
+/// CIFAR-10's binary version (Krizhevsky 2009, https://www.cs.toronto.edu/~kriz/cifar.html):
+/// records of a label and 32 x 32 pixels, scaled to [0, 1]. Rows are 32 x 32 x 3, the channels
+/// last.
+Result<RawTable> read_cifar10(const Cifar10Source& source);
+
 /// A first row without any number is the header. Blank lines are skipped, cells may be quoted.
 Result<RawTable> read_csv(const CsvSource& source);
 

@@ -39,6 +39,14 @@ IdxSource read_idx(SpecReader& read) {
   return source;
 }
 
+Cifar10Source read_cifar10(SpecReader& read) {
+  constexpr std::size_t files_max = 100;
+  Cifar10Source source{.files = {read_file(read, "cifar10:FILE[,FILE...]")}};
+  for (std::string next = read.positional(); !next.empty(); next = read.positional())
+    if (source.files.size() < files_max) source.files.push_back(std::move(next));
+  return source;
+}
+
 CsvSource read_csv(SpecReader& read) {
   CsvSource source{.file = read_file(read, "csv:FILE[,label=last|first|NAME][,task=class|value]")};
   source.label = read.text("label", source.label);
@@ -91,6 +99,12 @@ std::string print_task(const std::optional<Task>& task) {
 
 std::string print_kind(const IdxSource& s) { return "idx:" + s.images + "," + s.labels; }
 
+std::string print_kind(const Cifar10Source& s) {
+  std::string text = "cifar10:";
+  for (const std::string& file : s.files) text += (&file == s.files.data() ? "" : ",") + file;
+  return text;
+}
+
 std::string print_kind(const CsvSource& s) {
   const std::string label = s.label == CsvSource{}.label ? "" : ",label=" + s.label;
   return "csv:" + s.file + label + print_task(s.task);
@@ -129,6 +143,8 @@ Result<Source> Source::parse(std::string_view text) {
   Source source;
   if (spec->name == "idx")
     source.kind = read_idx(read);
+  else if (spec->name == "cifar10")
+    source.kind = read_cifar10(read);
   else if (spec->name == "csv")
     source.kind = read_csv(read);
   else if (spec->name == "libsvm")
@@ -152,6 +168,7 @@ std::string Source::print() const {
 const std::vector<std::pair<std::string, std::string>>& source_names() {
   static const std::vector<std::pair<std::string, std::string>> names{
       {"idx", "images and labels in MNIST's format, gzip or plain: idx:IMAGES,LABELS"},
+      {"cifar10", "CIFAR-10's binary files, 32 x 32 x 3, gzip or plain: cifar10:FILE[,FILE...]"},
       {"csv", "comma-separated numbers: csv:FILE[,label=last|first|NAME][,task=class|value]"},
       {"libsvm", "sparse text, label index:value ...: libsvm:FILE[,features=N][,task=class|value]"},
       {"digits", "drawn digits, 28 x 28, 10 classes, generated: digits[:n=6000]"},

@@ -1,6 +1,7 @@
 /// Where a data set comes from, in the grammar of flags, job files and code:
 ///
 ///     idx:IMAGES,LABELS
+///     cifar10:FILE[,FILE...]
 ///     csv:FILE[,label=last|first|NAME][,task=class|value]
 ///     libsvm:FILE[,features=N][,task=class|value]
 ///     digits[:n=6000]
@@ -32,6 +33,14 @@ struct IdxSource {
   std::string images;
   std::string labels;
   bool operator==(const IdxSource&) const = default;
+};
+
+/// CIFAR-10's binary files, gzip or plain, one behind the other: 32 x 32 x 3 pixels in [0, 1], 10
+/// classes.
+struct Cifar10Source {
+  /// At least one.
+  std::vector<std::string> files;
+  bool operator==(const Cifar10Source&) const = default;
 };
 
 /// Numbers separated by commas, one row a line, with or without a header.
@@ -79,8 +88,9 @@ struct RatingsSource {
 
 /// One of the sources above.
 struct Source {
-  std::variant<IdxSource, CsvSource, LibsvmSource, DigitsSource, LinearSource, RatingsSource> kind =
-      DigitsSource{};
+  std::variant<IdxSource, Cifar10Source, CsvSource, LibsvmSource, DigitsSource, LinearSource,
+               RatingsSource>
+      kind = DigitsSource{};
 
   static Result<Source> parse(std::string_view text);
 

@@ -34,8 +34,9 @@ TEST(Source, TakesNamesWithColonsAndSpaces) {
 
 TEST(Source, NamesEverySourceOnce) {
   for (const auto& [name, line] : source_names()) {
-    const bool file = name == "idx" || name == "csv" || name == "libsvm";
-    EXPECT_EQ(Source::parse(file ? name + ":a,b" : name).ok(), !file || name == "idx") << name;
+    const bool files = name == "idx" || name == "cifar10";
+    const bool file = files || name == "csv" || name == "libsvm";
+    EXPECT_EQ(Source::parse(file ? name + ":a,b" : name).ok(), !file || files) << name;
     EXPECT_NE(line.find(name), std::string::npos) << name;
   }
   EXPECT_EQ(source_names().size(), std::variant_size_v<decltype(Source::kind)>);
@@ -46,9 +47,9 @@ TEST(Source, RefusesWithWhatWouldBeValid) {
       {"", "'' has no name"},
       {"digit",
        "unknown data source 'digit'; did you mean 'digits'? "
-       "valid: idx, csv, libsvm, digits, linear, ratings"},
+       "valid: idx, cifar10, csv, libsvm, digits, linear, ratings"},
       {"parquet:x",
-       "unknown data source 'parquet'; valid: idx, csv, libsvm, digits, linear, ratings"},
+       "unknown data source 'parquet'; valid: idx, cifar10, csv, libsvm, digits, linear, ratings"},
       {"idx", "idx: needs two files; valid: idx:IMAGES,LABELS, no ',' or '=' in a file's name"},
       {"idx:a", "idx: needs two files; valid: idx:IMAGES,LABELS, no ',' or '=' in a file's name"},
       {"idx:a,b,c", "idx: takes no options, not 'c'"},

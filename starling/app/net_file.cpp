@@ -1,0 +1,73 @@
+#include "starling/app/net_file.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "starling/app/file_use.hpp"
+#include "starling/app/toml_file.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+const std::string valid_file = "a net's file of the keys input, loss and layers";
+
+/// A text, or a list of texts joined by ';'; nothing where it is neither.
+std::optional<std::string> text_of(const toml::value& value) {
+  if (value.is_string()) return std::string{value.as_string().str};
+  if (!value.is_array()) return std::nullopt;
+  std::string all;
+  for (const toml::value& part : value.as_array()) {
+    if (!part.is_string()) return std::nullopt;
+    all += (all.empty() ? "" : "; ") + std::string{part.as_string().str};
+  }
+  return all;
+}
+
+Result<void> take(const std::string& key, const toml::value& value,
+                  models::NetDescription& description) {
+  static const std::array<std::string, 3> keys{"input", "loss", "layers"};
+  if (std::ranges::find(keys, key) == keys.end())
+    return Error{"unknown key '" + key + "'; " + suggest(key, keys)};
+  const auto text = text_of(value);
+  if (!text || (key != "layers" && !value.is_string()))
+    return Error{key + ": must be a string" + (key == "layers" ? " or a list of strings" : "")};
+  if (key == "loss") {
+    description.loss = *text;
+  } else if (key == "input") {
+    auto shape = models::parse_shape(*text);
+    if (!shape) return std::move(shape).error().within(key);
+    description.input = *std::move(shape);
+  } else {
+    auto layers = models::parse_layers(*text);
+    if (!layers) return std::move(layers).error().within(key);
+    description.layers = *std::move(layers);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string net_file_in(const Spec& spec) {
+  const bool is_file =
+      spec.name == "net" && spec.options.size() == 1 && spec.options[0].first.empty();
+  return is_file ? spec.options[0].second : "";
+}
+
+Result<models::NetDescription> parse_net_file(std::string_view content, const std::string& path) {
+  const auto file = parse_toml(content, path, valid_file);
+  if (!file) return file.error();
+  models::NetDescription description;
+  for (const auto& [key, value] : file->as_table())
+    if (auto taken = take(key, value, description); !taken)
+      return std::move(taken).error().within(path + ":" + std::to_string(value.location().line()));
+  return description;
+}
+
+Result<models::NetDescription> read_net_file(const std::string& path) {
+  const auto content = small_file(path, valid_file);
+  if (!content) return content.error();
+  return parse_net_file(*content, path);
+}
+
+}  // namespace starling::app

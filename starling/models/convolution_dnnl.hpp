@@ -1,0 +1,35 @@
+/// oneDNN's convolutions, behind Convolution<float>. May be called from many threads at once.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "starling/models/convolution.hpp"
+
+namespace starling::models {
+
+/// Primitives are made once for each n and kept; while one thread uses them, another gets its own.
+/// Spans and meanings are those of Convolution.
+class DnnlConvolution {
+ public:
+  /// Null where oneDNN is absent or has no code for the shape.
+  static std::shared_ptr<const DnnlConvolution> make(const ConvolutionShape& shape);
+
+  explicit DnnlConvolution(const ConvolutionShape& shape);
+  ~DnnlConvolution();
+  DnnlConvolution(const DnnlConvolution&) = delete;
+  DnnlConvolution& operator=(const DnnlConvolution&) = delete;
+
+  void forward(std::size_t n, std::span<const float> x, std::span<const float> w,
+               std::span<const float> b, std::span<float> y, Arena& arena) const;
+  void backward_weights(std::size_t n, std::span<const float> x, std::span<const float> dy,
+                        std::span<float> dw, std::span<float> db, Arena& arena) const;
+  void backward_input(std::size_t n, std::span<const float> dy, std::span<const float> w,
+                      std::span<float> dx, Arena& arena) const;
+
+ private:
+  class Pool;
+  std::unique_ptr<Pool> pool_;
+};
+
+}  // namespace starling::models

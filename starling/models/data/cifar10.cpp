@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <array>
+
+#include "starling/models/data/file.hpp"
+#include "starling/models/data/readers.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::size_t pixels = 1024;
+constexpr std::size_t channels = 3;
+constexpr std::size_t record_bytes = 1 + channels * pixels;
+constexpr unsigned classes = 10;
+
+using Record = std::array<std::byte, record_bytes>;
+
+Error error_at(const InputFile& file, std::size_t record, const std::string& what) {
+  return Error{file.path() + ": record " + std::to_string(record) + " " + what};
+}
+
+/// From three planes of one colour each to pixels of three colours each.
+void append_image(const Record& record, std::vector<float>& values) {
+  for (std::size_t pixel = 0; pixel < pixels; ++pixel)
+    for (std::size_t c = 0; c < channels; ++c) {
+      const auto byte = std::to_integer<unsigned>(record[1 + c * pixels + pixel]);
+      values.push_back(static_cast<float>(byte) / 255);
+    }
+}
+
+Result<void> append_file(const std::string& path, std::vector<float>& values,
+                         std::vector<float>& labels) {
+  auto file = InputFile::open(path);
+  if (!file) return std::move(file).error();
+  Record record{};
+  for (std::size_t number = 1;; ++number) {
+    const auto got = file->read(record);
+    if (!got) return got.error();
+    if (*got == 0 && number == 1) return Error{path + ": holds nothing"};
+    if (*got == 0) return {};
+    if (*got < record_bytes)
+      return error_at(*file, number,
+                      "ends too early, after " + std::to_string(*got) + " of " +
+                          std::to_string(record_bytes) + " bytes");
+    const auto label = std::to_integer<unsigned>(record[0]);
+    if (label >= classes)
+      return error_at(*file, number, "has the label " + std::to_string(label) + "; valid: 0 to 9");
+    append_image(record, values);
+    labels.push_back(static_cast<float>(label));
+  }
+}
+
+}  // namespace
+
+Result<RawTable> read_cifar10(const Cifar10Source& source) {
+  RawTable raw{.place = source.files.front(), .features = channels * pixels};
+  std::vector<float> values;
+  for (const std::string& path : source.files)
+    if (auto read = append_file(path, values, raw.labels); !read) return std::move(read).error();
+  raw.x = Table::Dense{std::move(values)};
+  raw.labelling = Labelling{.classes = classes, .first = 0, .signs = false};
+  return raw;
+}
+
+}  // namespace starling::models

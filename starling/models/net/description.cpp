@@ -1,0 +1,127 @@
+#include "starling/models/net/description.hpp"
+
+#include <utility>
+
+#include "starling/base/text.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::size_t layers_max = 1000;
+constexpr std::size_t depth_max = 8;
+
+/// Goes over the text once, from left to right.
+class LayersReader {
+ public:
+  explicit LayersReader(std::string_view text) : rest_(text) {}
+
+  Result<std::vector<LayerText>> read_all() {
+    auto layers = read_layers(0);
+    if (layers && !rest_.empty())
+      return Error{"layer " + std::to_string(count_) + ": ')' closes nothing"};
+    return layers;
+  }
+
+ private:
+  /// Up to the end, or to a `|` or `)`, which stays.
+  Result<std::vector<LayerText>> read_layers(std::size_t depth) {
+    std::vector<LayerText> layers;
+    while (true) {
+      const std::string_view text = take_until(";|()");
+      const bool opens = next() == '(';
+      if (!trimmed(text).empty() || opens) {
+        auto layer = read_layer(text, depth);
+        if (!layer) return std::move(layer).error();
+        layers.push_back(*std::move(layer));
+      } else if (next() == ';' || (!layers.empty() && rest_.empty())) {
+        return Error{"layer " + std::to_string(count_ + 1) +
+                     ": is empty; valid: a layer between two ';'"};
+      }
+      if (next() != ';') return layers;
+      rest_.remove_prefix(1);
+    }
+  }
+
+  Result<LayerText> read_layer(std::string_view text, std::size_t depth) {
+    const std::string place = "layer " + std::to_string(++count_);
+    if (count_ > layers_max) return Error{place + ": a net has at most 1000 layers"};
+    auto spec = parse_spaced(text);
+    if (!spec) return std::move(spec).error().within(place);
+    LayerText layer{*std::move(spec)};
+    if (next() == '(') {
+      if (depth == depth_max) return Error{place + ": stands more than 8 parentheses deep"};
+      if (auto read = read_branches(layer, depth); !read) return std::move(read).error();
+      if (!trimmed(take_until(";|()")).empty() || next() == '(')
+        return Error{place + ": something follows its ')'; valid: ';' and the next layer"};
+    }
+    return layer;
+  }
+
+  Result<void> read_branches(LayerText& layer, std::size_t depth) {
+    const std::string place = "layer " + std::to_string(count_);
+    do {
+      rest_.remove_prefix(1);
+      auto branch = read_layers(depth + 1);
+      if (!branch) return std::move(branch).error();
+      layer.branches.push_back(*std::move(branch));
+    } while (next() == '|');
+    if (next() != ')') return Error{place + ": its '(' is not closed"};
+    rest_.remove_prefix(1);
+    return {};
+  }
+
+  std::string_view take_until(std::string_view signs) {
+    const std::string_view taken = rest_.substr(0, rest_.find_first_of(signs));
+    rest_.remove_prefix(taken.size());
+    return taken;
+  }
+
+  [[nodiscard]] char next() const { return rest_.empty() ? '\0' : rest_.front(); }
+
+  std::string_view rest_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace
+
+Result<Spec> parse_spaced(std::string_view text) {
+  if (text.find_first_of(",:") != std::string_view::npos)
+    return Error{shown(trimmed(text)) +
+                 " holds a ',' or ':'; valid: a name and its options between spaces, like conv2d "
+                 "16 kernel=3"};
+  std::string spec;
+  std::size_t words = 0;
+  std::size_t at = 0;
+  while ((at = text.find_first_not_of(" \t\r\n", at)) != std::string_view::npos) {
+    const std::size_t end = std::min(text.find_first_of(" \t\r\n", at), text.size());
+    if (words > 0) spec += words == 1 ? ':' : ',';
+    spec += text.substr(at, end - at);
+    at = end;
+    ++words;
+  }
+  return Spec::parse(spec);
+}
+
+std::string print_spaced(const Spec& spec) {
+  std::string text = spec.name;
+  for (const auto& [key, value] : spec.options)
+    text.append(" ").append(key).append(key.empty() ? "" : "=").append(value);
+  return text;
+}
+
+Result<std::vector<LayerText>> parse_layers(std::string_view text) {
+  return LayersReader{text}.read_all();
+}
+
+std::string print_layers(const std::vector<LayerText>& layers) {
+  std::string text;
+  for (const LayerText& layer : layers) {
+    text += (text.empty() ? "" : "; ") + print_spaced(layer.spec);
+    for (std::size_t b = 0; b < layer.branches.size(); ++b)
+      text += (b == 0 ? "(" : " | ") + print_layers(layer.branches[b]);
+    if (!layer.branches.empty()) text += ")";
+  }
+  return text;
+}
+
+}  // namespace starling::models

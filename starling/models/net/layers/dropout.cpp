@@ -1,0 +1,66 @@
+// Dropout.
+#include <algorithm>
+
+#include "starling/models/net/layers/makers.hpp"
+
+namespace starling::models {
+namespace {
+
+/// Training: y_i = x_i / (1 - rate) with chance 1 - rate, else 0, so that the mean stays; else
+/// y = x (Srivastava et al., JMLR 2014, section 10). Keeps the factors.
+template <class T>
+class Dropout final : public Layer<T> {
+ public:
+  Dropout(Shape shape, double rate) : shape_(std::move(shape)), rate_(rate) {}
+
+  [[nodiscard]] Shape output() const override { return shape_; }
+  [[nodiscard]] bool works_in_place() const override { return true; }
+
+  Kept<T> forward(const Forward<T>& f) const override {
+    if (!f.pass.training) {
+      if (f.x.data() != f.y.data()) std::ranges::copy(f.x, f.y.begin());
+      return {};
+    }
+    const auto factors = f.pass.arena.template take<T>(f.x.size());
+    draw(factors, f.pass.random);
+    for (std::size_t i = 0; i < factors.size(); ++i) f.y[i] = f.x[i] * factors[i];
+    return {.values = factors, .indices = {}};
+  }
+  void backward(const Backward<T>& b) const override {
+    for (std::size_t i = 0; i < b.dx.size(); ++i) b.dx[i] = b.dy[i] * b.kept.values[i];
+  }
+
+ private:
+  /// Two factors from each draw of 64 bits.
+  void draw(std::span<T> factors, Random& random) const {
+    const auto limit = static_cast<std::uint32_t>(rate_ * 0x1p32);
+    const T kept = static_cast<T>(1 / (1 - rate_));
+    std::size_t i = 0;
+    for (; i + 1 < factors.size(); i += 2) {
+      const std::uint64_t bits = random();
+      factors[i] = static_cast<std::uint32_t>(bits) < limit ? T{0} : kept;
+      factors[i + 1] = static_cast<std::uint32_t>(bits >> 32U) < limit ? T{0} : kept;
+    }
+    if (i < factors.size()) factors[i] = static_cast<std::uint32_t>(random()) < limit ? T{0} : kept;
+  }
+
+  Shape shape_;
+  double rate_;
+};
+
+}  // namespace
+
+template <class T>
+LayerPointer<T> make_dropout(SpecReader& read, const Shape& input) {
+  const std::string text = read.positional();
+  const auto rate = parse_number(text);
+  if (rate && *rate >= 0 && *rate < 1) return std::make_shared<Dropout<T>>(input, *rate);
+  read.refuse(text.empty() ? std::string{"needs its rate, like dropout 0.5"}
+                           : shown(text) + " must be its rate, a number from 0 to below 1");
+  return nullptr;
+}
+
+template LayerPointer<float> make_dropout<float>(SpecReader&, const Shape&);
+template LayerPointer<double> make_dropout<double>(SpecReader&, const Shape&);
+
+}  // namespace starling::models

@@ -1,0 +1,64 @@
+/// How a net is computed: its layers in order, and which values and derivatives share memory. An
+/// immutable value; any thread may read it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/models/net/description.hpp"
+#include "starling/models/net/layer.hpp"
+
+namespace starling::models {
+
+/// Values are numbered: 0 is the net's input, each step makes one more.
+template <class T>
+struct PlanStep {
+  /// Null for a sum of values of one shape.
+  LayerPointer<T> layer;
+  /// The value or values it reads.
+  std::vector<std::size_t> from;
+  std::size_t to = 0;
+  /// The value `to` takes the memory of from[0], and so do their derivatives.
+  bool in_place = false;
+  /// For each of `from`: somebody behind has left a derivative there, to which this step adds.
+  std::vector<bool> adds = {};
+  /// Where to put a derivative that is then added.
+  std::size_t spare_slot = 0;
+  /// Its place in the parameter vector.
+  std::size_t start = 0;
+  std::size_t size = 0;
+  /// What leads the names of its parameters: "layer3.conv2d".
+  std::string name = {};
+};
+
+template <class T>
+class Plan {
+ public:
+  struct Value {
+    Shape shape;
+    /// Where its derivative stands during the backward pass; slots serve one value after another.
+    std::size_t slot = 0;
+  };
+
+  /// Errors name the layer by number and text, and the shapes that do not fit.
+  static Result<Plan> make(const std::vector<LayerText>& layers, const Shape& input);
+
+  [[nodiscard]] const std::vector<PlanStep<T>>& steps() const { return steps_; }
+  [[nodiscard]] const std::vector<Value>& values() const { return values_; }
+  /// Numbers a sample needs in each slot.
+  [[nodiscard]] const std::vector<std::size_t>& slots() const { return slots_; }
+  [[nodiscard]] const Shape& output() const { return values_.back().shape; }
+  /// Of all layers, in order.
+  [[nodiscard]] std::vector<Parameter> parameters() const;
+
+ private:
+  class Builder;
+
+  std::vector<PlanStep<T>> steps_;
+  std::vector<Value> values_;
+  std::vector<std::size_t> slots_;
+};
+
+}  // namespace starling::models

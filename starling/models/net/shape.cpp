@@ -1,0 +1,49 @@
+#include "starling/models/net/shape.hpp"
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+#include "starling/base/text.hpp"
+
+namespace starling::models {
+namespace {
+
+/// The side of a square of `area`; 0 where there is none.
+std::size_t side_of(std::size_t area) {
+  const auto side = static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(area))));
+  return side * side == area ? side : 0;
+}
+
+}  // namespace
+
+std::size_t volume(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>{});
+}
+
+std::string print_shape(const Shape& shape) {
+  std::string text;
+  for (const std::size_t extent : shape) text += (text.empty() ? "" : "x") + std::to_string(extent);
+  return text;
+}
+
+Result<Shape> parse_shape(std::string_view text) {
+  Shape shape;
+  for (const std::string_view part : split(text, 'x')) {
+    const auto extent = parse_count(part);
+    const bool fits = extent && *extent > 0 && *extent <= volume_max;
+    shape.push_back(fits ? *extent : 0);
+  }
+  const bool fits = !shape.empty() && shape.size() <= 3 && volume(shape) > 0;
+  if (fits && volume(shape) <= volume_max) return shape;
+  return Error{shown(text) + " is no shape; valid: HEIGHTxWIDTHxCHANNELS like 32x32x3, or a count"};
+}
+
+Shape guess_image(std::size_t features) {
+  if (const std::size_t side = side_of(features)) return {side, side, 1};
+  if (features % 3 != 0) return {};
+  const std::size_t side = side_of(features / 3);
+  return side > 0 ? Shape{side, side, 3} : Shape{};
+}
+
+}  // namespace starling::models

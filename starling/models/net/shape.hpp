@@ -1,0 +1,36 @@
+/// The shape of one sample on its way through a net. Plain values; any thread.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starling/base/result.hpp"
+
+namespace starling::models {
+
+/// Extents, outermost first, row-major in memory:
+/// - {n}: a row of n numbers;
+/// - {length, width}: a sequence;
+/// - {height, width, channels}: an image, its channels last.
+using Shape = std::vector<std::size_t>;
+
+/// The most numbers that one sample may have on its way, 64 MiB of floats.
+inline constexpr std::size_t volume_max = std::size_t{1} << 24U;
+
+/// Numbers in one sample.
+[[nodiscard]] std::size_t volume(const Shape& shape);
+
+/// "28x28x1".
+[[nodiscard]] std::string print_shape(const Shape& shape);
+
+/// What print_shape wrote: one to three extents, each at least 1.
+[[nodiscard]] Result<Shape> parse_shape(std::string_view text);
+
+/// The image that a row of `features` numbers holds where nobody says: a square number is an image
+/// of one channel, three times a square one of three channels; empty for anything else. No number
+/// is both.
+[[nodiscard]] Shape guess_image(std::size_t features);
+
+}  // namespace starling::models

@@ -1,0 +1,163 @@
+// Both ways of convolving, oneDNN's in float and the products in double, against the definition.
+#include "starling/models/convolution.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "starling/base/random.hpp"
+
+namespace starling::models {
+namespace {
+
+struct Case {
+  std::string name;
+  std::size_t n;
+  ConvolutionShape shape;
+};
+
+void PrintTo(const Case& given, std::ostream* out) { *out << given.name; }
+
+ConvolutionShape of(std::size_t height, std::size_t width, std::size_t channels,
+                    std::size_t outputs, std::size_t kernel, std::size_t stride,
+                    std::size_t padding) {
+  return {height, width, channels, outputs, kernel, stride, padding};
+}
+
+const std::vector<Case> cases{
+    {"OnePixel", 1, of(1, 1, 1, 1, 1, 1, 0)},
+    {"LeNetFirst", 4, of(28, 28, 1, 6, 5, 1, 2)},
+    {"LeNetSecond", 4, of(14, 14, 6, 16, 5, 1, 0)},
+    {"Wide", 3, of(8, 8, 16, 32, 3, 1, 1)},
+    {"Odd", 2, of(7, 9, 5, 17, 3, 2, 1)},
+    {"Projection", 2, of(8, 6, 16, 3, 1, 2, 0)},
+    {"MorePaddingThanImage", 2, of(2, 3, 2, 3, 4, 1, 3)},
+    {"StrideBeyondTheKernel", 2, of(9, 9, 3, 4, 2, 4, 0)},
+    {"WholeImage", 3, of(5, 4, 3, 7, 4, 3, 0)},
+};
+
+template <class T>
+struct Tensors {
+  explicit Tensors(const Case& given)
+      : x(given.n * given.shape.input_size()),
+        w(given.shape.window() * given.shape.outputs),
+        b(given.shape.outputs),
+        dy(given.n * given.shape.output_size()) {
+    Random random{7};
+    for (auto* all : {&x, &w, &b, &dy})
+      for (T& value : *all) value = static_cast<T>(random.normal());
+  }
+  std::vector<T> x, w, b, dy;
+};
+
+/// The definition, as a sum over everything: visit(output, input, weight, output channel).
+template <class Visit>
+void for_products(std::size_t n, const ConvolutionShape& s, Visit visit) {
+  const auto at = [](std::size_t step, std::size_t stride, std::size_t k, std::size_t padding) {
+    return static_cast<long>(step * stride + k) - static_cast<long>(padding);
+  };
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t p = 0; p < s.out_height(); ++p)
+      for (std::size_t q = 0; q < s.out_width(); ++q)
+        for (std::size_t u = 0; u < s.kernel; ++u)
+          for (std::size_t v = 0; v < s.kernel; ++v) {
+            const long r = at(p, s.stride, u, s.padding);
+            const long t = at(q, s.stride, v, s.padding);
+            if (r < 0 || t < 0 || r >= static_cast<long>(s.height) ||
+                t >= static_cast<long>(s.width))
+              continue;
+            for (std::size_t c = 0; c < s.channels; ++c)
+              for (std::size_t o = 0; o < s.outputs; ++o)
+                visit(((i * s.out_height() + p) * s.out_width() + q) * s.outputs + o,
+                      ((i * s.height + static_cast<std::size_t>(r)) * s.width +
+                       static_cast<std::size_t>(t)) *
+                              s.channels +
+                          c,
+                      ((u * s.kernel + v) * s.channels + c) * s.outputs + o, o);
+          }
+}
+
+template <class T>
+void expect_near(const std::vector<T>& found, const std::vector<double>& wanted, const char* what) {
+  ASSERT_EQ(found.size(), wanted.size());
+  const double tolerance = std::is_same_v<T, float> ? 2e-4 : 1e-11;
+  for (std::size_t i = 0; i < found.size(); ++i)
+    ASSERT_NEAR(static_cast<double>(found[i]), wanted[i], tolerance * (1 + std::abs(wanted[i])))
+        << what << " " << i;
+}
+
+template <class T>
+void expect_definition(const Case& given) {
+  const auto& [name, n, shape] = given;
+  const Tensors<T> t{given};
+  const Convolution<T> convolution{shape};
+  Arena arena;
+
+  std::vector<double> wanted(t.dy.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    wanted[i] = static_cast<double>(t.b[i % shape.outputs]);
+  for_products(n, shape, [&](std::size_t y, std::size_t x, std::size_t w, std::size_t) {
+    wanted[y] += static_cast<double>(t.x[x]) * static_cast<double>(t.w[w]);
+  });
+  std::vector<T> y(t.dy.size(), T{99});
+  convolution.forward(n, t.x, t.w, t.b, y, arena);
+  expect_near(y, wanted, "y");
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    wanted[i] -= static_cast<double>(t.b[i % shape.outputs]);
+  convolution.forward(n, t.x, t.w, {}, y, arena);
+  expect_near(y, wanted, "y without bias");
+
+  std::vector<double> dw(t.w.size(), 2);
+  std::vector<double> db(t.b.size(), 3);
+  std::vector<double> dx(t.x.size());
+  for_products(n, shape, [&](std::size_t o, std::size_t x, std::size_t w, std::size_t) {
+    dw[w] += static_cast<double>(t.x[x]) * static_cast<double>(t.dy[o]);
+    dx[x] += static_cast<double>(t.w[w]) * static_cast<double>(t.dy[o]);
+  });
+  for (std::size_t i = 0; i < t.dy.size(); ++i)
+    db[i % shape.outputs] += static_cast<double>(t.dy[i]);
+  std::vector<T> found_w(t.w.size(), T{2});
+  std::vector<T> found_b(t.b.size(), T{3});
+  std::vector<T> found_x(t.x.size(), T{99});
+  convolution.backward_weights(n, t.x, t.dy, found_w, found_b, arena);
+  convolution.backward_input(n, t.dy, t.w, found_x, arena);
+  expect_near(found_w, dw, "dw");
+  expect_near(found_b, db, "db");
+  expect_near(found_x, dx, "dx");
+}
+
+class Convolutions : public testing::TestWithParam<Case> {};
+
+TEST_P(Convolutions, FloatIsAsDefined) { expect_definition<float>(GetParam()); }
+TEST_P(Convolutions, DoubleIsAsDefined) { expect_definition<double>(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(All, Convolutions, testing::ValuesIn(cases),
+                         [](const auto& given) { return given.param.name; });
+
+TEST(ConvolutionThreads, ShareOneAndAgree) {
+  const Case given{"", 8, of(14, 14, 6, 16, 5, 1, 0)};
+  const Tensors<float> t{given};
+  const Convolution<float> convolution{given.shape};
+  std::vector<std::vector<float>> all(4, std::vector<float>(t.dy.size()));
+  std::vector<std::thread> threads;
+  threads.reserve(all.size());
+  for (auto& y : all)
+    threads.emplace_back([&] {
+      Arena arena;
+      for (int i = 0; i < 20; ++i) {
+        arena.reset();
+        // Batches of other sizes in between.
+        const std::size_t n = i % 2 == 0 ? 3 : given.n;
+        convolution.forward(n, std::span{t.x}.first(n * given.shape.input_size()), t.w, t.b,
+                            std::span{y}.first(n * given.shape.output_size()), arena);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& y : all) EXPECT_EQ(y, all[0]);
+}
+
+}  // namespace
+}  // namespace starling::models

@@ -1,0 +1,282 @@
+// Every layer and loss against central finite differences of the training loss, in float64.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <string>
+
+#include "starling/models/net/net.hpp"
+#include "tests/models/model_data.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::size_t rows = 11;
+
+struct Case {
+  std::string name;
+  std::string spec;
+  std::size_t features;
+  /// 0 for real targets.
+  std::size_t classes = 3;
+};
+
+void PrintTo(const Case& given, std::ostream* out) { *out << given.spec; }
+
+Case images(std::string name, const std::string& layers) {
+  return {std::move(name), "net:input=6x5x2,layers=" + layers + "; flatten; dense 3", 60};
+}
+Case flat(std::string name, const std::string& layers) {
+  return {std::move(name), "net:layers=dense 6; " + layers + "; dense 3", 7};
+}
+
+const std::vector<Case> cases{
+    {"Dense", "net:layers=dense 5; tanh; dense 3", 7},
+    {"DenseWithoutBias", "net:layers=dense 5 bias=0; tanh; dense 3 bias=0", 7},
+    images("Conv", "conv2d 3 kernel=3"),
+    images("ConvPaddedStrided", "conv2d 4 kernel=3 padding=1 stride=2 bias=0; tanh"),
+    images("ConvBehindConv", "conv2d 3 kernel=2; tanh; conv2d 2 kernel=3 padding=2; tanh"),
+    images("ConvOfOnePixel", "tanh; conv2d 4 kernel=1 stride=2"),
+    images("MaxPool", "conv2d 3 kernel=1; max-pool 2"),
+    images("MaxPoolOverlapping", "conv2d 3 kernel=1; max-pool 3 stride=2 padding=1"),
+    images("AvgPool", "conv2d 3 kernel=1; avg-pool 2"),
+    images("AvgPoolOverlapping", "conv2d 3 kernel=1; avg-pool 3 stride=1 padding=2"),
+    {"GlobalAvgPool", "net:input=6x5x2,layers=conv2d 4 kernel=2; tanh; global-avg-pool; dense 3",
+     60},
+    images("BatchNormOfImages", "conv2d 3 kernel=2; batch-norm; tanh"),
+    flat("BatchNormOfRows", "batch-norm momentum=0.3 epsilon=0.01; tanh"),
+    flat("DropoutBehindTanh", "tanh; dropout 0.4"),
+    flat("DropoutBehindDense", "dropout 0.4"),
+    {"RandomFlip", "net:input=6x5x2,layers=conv2d 2 kernel=2; random-flip; flatten; dense 3", 60},
+    images("RandomShift", "conv2d 2 kernel=2; random-shift 2"),
+    flat("Relu", "relu"),
+    flat("Tanh", "tanh"),
+    flat("Gelu", "gelu"),
+    {"TanhLast", "net:layers=dense 3; tanh", 7},
+    {"FlattenFirst", "net:input=6x5x2,layers=flatten; dense 3", 60},
+    images("ResidualIdentity", "conv2d 3 kernel=2; tanh; residual(conv2d 3 kernel=3 padding=1)"),
+    images("ResidualOverTheInput", "residual(conv2d 2 kernel=1; tanh); tanh"),
+    images("ResidualProjected",
+           "conv2d 3 kernel=1; batch-norm; tanh; residual(conv2d 4 kernel=3 padding=1 stride=2; "
+           "batch-norm; tanh; conv2d 4 kernel=1 | conv2d 4 kernel=1 stride=2; batch-norm); tanh"),
+    flat("ResidualNested", "tanh; residual(dense 6; residual(tanh | dense 6; gelu | ); tanh)"),
+    flat("ResidualOfActivations", "residual(tanh | gelu | )"),
+    flat("ResidualOfItself", "residual( )"),
+    {"Squared", "net:layers=dense 4; tanh; dense 1", 7, 0},
+    {"Contrastive", "net:layers=dense 4; tanh; dense 3,loss=contrastive margin=2", 14, 2},
+    {"ContrastiveImages",
+     "net:input=3x3x1,layers=conv2d 2 kernel=2; tanh; flatten,loss=contrastive", 18, 2},
+};
+
+class Nets : public testing::TestWithParam<Case> {
+ protected:
+  Nets() {
+    Random random{5};
+    for (double& value : w) value = 0.4 * random.normal();
+    // Variances are never below zero.
+    std::size_t at = 0;
+    for (const Parameter& p : model.parameters()) {
+      if (p.name.ends_with("variance"))
+        for (std::size_t i = 0; i < p.size(); ++i) w[at + i] = 0.5 + std::abs(w[at + i]);
+      at += p.size();
+    }
+  }
+
+  double loss(std::vector<double>& g) {
+    arena.reset();
+    Random random{1};
+    Pass pass{random, arena};
+    g.assign(w.size(), 0);
+    return model.gradient(w, data, all_rows(data), g, pass);
+  }
+
+  [[nodiscard]] std::vector<bool> trained() const {
+    std::vector<bool> all;
+    for (const Parameter& p : model.parameters()) all.insert(all.end(), p.size(), p.trained);
+    return all;
+  }
+
+  Table data = dense_table(rows, GetParam().features, GetParam().classes);
+  Net<double> model = Net<double>::parse(Spec::parse(GetParam().spec).value(), data).value();
+  std::vector<double> w = std::vector<double>(total_size(model.parameters()));
+  Arena arena;
+};
+
+TEST_P(Nets, GradientIsTheSlopeOfTheTrainingLoss) {
+  std::vector<double> g, ignored;
+  loss(g);
+  const auto is_trained = trained();
+  constexpr double step = 1e-6;
+  double largest = 0;
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    if (!is_trained[i]) continue;
+    const double kept = w[i];
+    w[i] = kept + step;
+    const double above = loss(ignored);
+    w[i] = kept - step;
+    const double below = loss(ignored);
+    w[i] = kept;
+    EXPECT_NEAR(g[i], (above - below) / (2 * step), 1e-7) << "parameter " << i;
+    largest = std::max(largest, std::abs(g[i]));
+  }
+  EXPECT_GT(largest, 1e-3) << "a gradient of zeros proves nothing";
+}
+
+TEST_P(Nets, FloatAgreesWithDouble) {
+  auto rough = Net<float>::parse(Spec::parse(GetParam().spec).value(), data).value();
+  std::vector<double> g;
+  const double exact = loss(g);
+  std::vector<float> v(w.begin(), w.end());
+  std::vector<float> h(v.size());
+  arena.reset();
+  Random random{1};
+  Pass pass{random, arena};
+  EXPECT_NEAR(exact, rough.gradient(v, data, all_rows(data), h, pass), 1e-4);
+  for (std::size_t i = 0; i < g.size(); ++i)
+    EXPECT_NEAR(g[i], static_cast<double>(h[i]), 1e-4 + 1e-4 * std::abs(g[i])) << i;
+}
+
+TEST_P(Nets, PredictionsAgreeWithTheMetric) {
+  arena.reset();
+  Random random{1};
+  Pass pass{random, arena, false};
+  const auto batch = all_rows(data);
+  std::vector<float> out(batch.size());
+  model.predict(w, data, batch, pass, out);
+  const auto metrics = model.evaluate(w, data, batch, pass);
+  double sum = 0;
+  for (const std::uint32_t row : batch) {
+    const float error = out[row] - data.label(row);
+    sum += static_cast<double>(data.classes() > 0 ? (error == 0 ? 1 : 0) : error * error);
+  }
+  ASSERT_EQ(metrics.size(), 2U);
+  EXPECT_EQ(metrics[1].name, data.classes() > 0 ? "accuracy" : "mse");
+  EXPECT_NEAR(metrics[1].value, sum / rows, 1e-6);
+}
+
+TEST_P(Nets, PrintAndReadBackAreTheSame) {
+  const std::string text = model.print();
+  const Table shape{data.features(), data.classes(), Table::Dense{}, {}};
+  const auto again = Net<double>::parse(Spec::parse(text).value(), shape);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->description(), model.description());
+  EXPECT_EQ(again->print(), text);
+}
+
+TEST_P(Nets, EmptyBatchesAreHarmless) {
+  Random random{1};
+  Pass pass{random, arena};
+  std::vector<double> g(w.size());
+  EXPECT_EQ(model.gradient(w, data, {}, g, pass), 0);
+  EXPECT_EQ(g, std::vector<double>(g.size(), 0));
+  EXPECT_EQ(model.evaluate(w, data, {}, pass)[0].value, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Nets, testing::ValuesIn(cases),
+                         [](const auto& given) { return given.param.name; });
+
+/// Ids instead of numbers.
+TEST(EmbeddingGradient, IsTheSlopeAndTouchesOnlyItsRows) {
+  const Table data{3, 2, Table::Dense{{0, 4, 2, 4, 4, 1}}, {1, 0}};
+  const auto spec = Spec::parse("net:layers=embedding 7 width=2; tanh; flatten; dense 2").value();
+  const auto model = Net<double>::parse(spec, data).value();
+  std::vector<double> w(total_size(model.parameters()));
+  Random start{3};
+  model.initialise(w, start);
+  Arena arena;
+  const auto loss = [&](std::vector<double>& g) {
+    arena.reset();
+    Random random{1};
+    Pass pass{random, arena};
+    g.assign(w.size(), 0);
+    return model.gradient(w, data, all_rows(data), g, pass);
+  };
+  std::vector<double> g, ignored;
+  loss(g);
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    const double kept = w[i];
+    w[i] = kept + 1e-6;
+    const double above = loss(ignored);
+    w[i] = kept - 1e-6;
+    const double below = loss(ignored);
+    w[i] = kept;
+    EXPECT_NEAR(g[i], (above - below) / 2e-6, 1e-7) << i;
+  }
+  const auto touched = model.touched(data, all_rows(data));
+  ASSERT_EQ(touched.size(), 1U);
+  EXPECT_EQ(touched[0].rows, (std::vector<std::uint32_t>{0, 1, 2, 4}));
+  EXPECT_NE(g[2], 0);
+  EXPECT_EQ(g[6], 0) << "id 3 stands in no row";
+  const Table wrong{3, 2, Table::Dense{{0, 7, 2}}, {1}};
+  EXPECT_EQ(model.accepts(wrong).error().message,
+            "layer1.embedding: row 1 of the data holds 7, which is no id from 0 to 6");
+}
+
+TEST(BatchNormStatistics, AreMovedByTheGradientAndUsedInEvaluation) {
+  const Table data{1, 0, Table::Dense{{1, 2, 6}}, {0, 0, 0}};
+  const auto spec = Spec::parse("net:layers=batch-norm momentum=0.5 epsilon=0.000001").value();
+  const auto model = Net<double>::parse(spec, data).value();
+  const auto parameters = model.parameters();
+  ASSERT_EQ(parameters.size(), 4U);
+  EXPECT_TRUE(parameters[0].trained);
+  EXPECT_EQ(parameters[2].name, "layer1.batch-norm.mean");
+  EXPECT_FALSE(parameters[2].trained);
+  EXPECT_FALSE(parameters[3].trained);
+  std::vector<double> w(4), g(4);
+  Random random{1};
+  model.initialise(w, random);
+  EXPECT_EQ(w, (std::vector<double>{1, 0, 0, 1}));
+  Arena arena;
+  Pass pass{random, arena};
+  model.gradient(w, data, all_rows(data), g, pass);
+  EXPECT_NEAR(g[2], 0.5 * 3, 1e-12);
+  EXPECT_NEAR(g[3], 0.5 * (7 - 1), 1e-9) << "the unbiased variance of 1, 2, 6 is 7";
+  const std::vector<double> learned{2, 1, 3, 4};
+  std::vector<double> out(3);
+  Pass evaluation{random, arena, false};
+  model.scores(learned, data, all_rows(data), evaluation, out);
+  EXPECT_NEAR(out[0], 2 * (1 - 3) / 2.0 + 1, 1e-6);
+  EXPECT_NEAR(out[2], 2 * (6 - 3) / 2.0 + 1, 1e-6);
+}
+
+TEST(BatchNormStatistics, AreMeansOverThePiecesOfALargeBatch) {
+  const Table data = dense_table(600, 3, 0);
+  const auto model =
+      Net<double>::parse(Spec::parse("net:layers=batch-norm; dense 1").value(), data).value();
+  std::vector<double> w(total_size(model.parameters()));
+  std::vector<double> g(w.size());
+  Random random{1};
+  model.initialise(w, random);
+  Arena arena;
+  Pass pass{random, arena};
+  model.gradient(w, data, all_rows(data), g, pass);
+  double mean = 0;
+  for (std::size_t i = 0; i < 600; ++i) mean += static_cast<double>(data.dense_row(i)[0]) / 600;
+  EXPECT_NEAR(g[6], 0.1 * mean, 1e-12);
+}
+
+TEST(Dropout, KeepsTheMeanAndRepeatsBySeed) {
+  const Table data{1000, 0, Table::Dense{std::vector<float>(1000, 1)}, {0}};
+  const auto spec = Spec::parse("net:layers=dropout 0.25; dense 1").value();
+  const auto model = Net<double>::parse(spec, data).value();
+  std::vector<double> w(1001, 1);
+  w[1000] = 0;
+  Arena arena;
+  const auto sum = [&](std::uint64_t seed, bool training) {
+    arena.reset();
+    Random random{seed};
+    Pass pass{random, arena, training};
+    double out = 0;
+    model.scores(w, data, all_rows(data), pass, {&out, 1});
+    return out;
+  };
+  EXPECT_EQ(sum(1, false), 1000);
+  EXPECT_EQ(sum(1, true), sum(1, true));
+  EXPECT_NE(sum(1, true), sum(2, true));
+  // 1000 draws of mean 1 and variance 1/3: six deviations are 110.
+  EXPECT_NEAR(sum(3, true), 1000, 110);
+}
+
+}  // namespace
+}  // namespace starling::models
