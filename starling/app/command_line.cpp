@@ -11,6 +11,7 @@
 #include "starling/app/job_file.hpp"
 #include "starling/app/keys.hpp"
 #include "starling/app/program_name.hpp"
+#include "starling/app/sim/repro_arguments.hpp"
 #include "starling/app/sim/sim_keys.hpp"
 #include "starling/app/twin/twin_keys.hpp"
 #include "starling/app/version.hpp"
@@ -147,58 +148,6 @@ class InspectArguments {
   std::string seed_ = "1";
 };
 
-const std::vector<KeyForm>& repro_keys() {
-  static const std::vector<KeyForm> keys{
-      {"out", KeyKind::text, "FILE.html", "the report, one HTML file [psp.html]", "Options"},
-      {"data", KeyKind::text, "DIR", "its data and plots [beside it, named after it: psp-data]",
-       "Options"},
-      {"markdown", KeyKind::text, "DIR", "also as a page of Markdown, with its pictures",
-       "Options"},
-      {"seeds", KeyKind::count, "N", "runs of each setting [20]", "Options"},
-      {"seed", KeyKind::count, "N", "the first of them [1]", "Options"},
-      {"threads", KeyKind::count, "N", "runs at the same time [one for each processor]", "Options"},
-      {"quick", KeyKind::flag, "", "2 seeds, fewer settings: to see that all works", "Options"},
-      {"quiet", KeyKind::flag, "", "no progress", "Options"}};
-  return keys;
-}
-
-class ReproArguments {
- public:
-  explicit ReproArguments(CLI::App& program)
-      : arguments_(program, "repro", "reproduce a paper's experiments as a report", repro_keys()) {
-    arguments_.command()
-        .app()
-        .add_option("WHAT", what_, "psp: Probabilistic Synchronous Parallel")
-        ->type_name("")
-        ->required();
-  }
-  [[nodiscard]] const Command& command() const { return arguments_.command(); }
-
-  [[nodiscard]] Result<int> run() const {
-    const auto settings = arguments_.settings();
-    if (!settings) return settings.error();
-    ReproOptions options;
-    options.what = what_;
-    if (const auto out = text_of(*settings, "out"); !out.empty()) options.out = out;
-    options.data = text_of(*settings, "data");
-    options.markdown = text_of(*settings, "markdown");
-    options.quick = !text_of(*settings, "quick").empty();
-    options.quiet = !text_of(*settings, "quiet").empty();
-    if (options.quick) options.seeds = 2;
-    if (auto put = put_count(options.seeds, *settings, "seeds", 1, 100'000); !put)
-      return std::move(put).error();
-    if (auto put = put_count(options.seed, *settings, "seed", 0, UINT64_MAX); !put)
-      return std::move(put).error();
-    if (auto put = put_count(options.threads, *settings, "threads", 1, 4096); !put)
-      return std::move(put).error();
-    return repro_command(options);
-  }
-
- private:
-  FlagArguments arguments_;
-  std::string what_;
-};
-
 const std::vector<KeyForm>& chaos_keys() {
   static const std::vector<KeyForm> keys{
       {"seeds", KeyKind::text, "A..B", "the seeds to run, both ends too [1..1000]", "Options"},
@@ -308,8 +257,8 @@ class CommandLine {
     for (const Command* command : std::initializer_list<const Command*>{
              &train_.command(), &node_.command(), &submit_.command(), &status_.command(),
              &stop_.command(), &logs_.command(), &leave_.command(), &launch_.command(),
-             &sim_.command(), &twin_.command(), &repro_.command(), &chaos_.command(),
-             &evaluate_.command(), &predict_.command(), &inspect_.command(), &barriers_, &models_})
+             &sim_.command(), &twin_.command(), &chaos_.command(), &evaluate_.command(),
+             &predict_.command(), &inspect_.command(), &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
@@ -326,7 +275,7 @@ class CommandLine {
     if (name == "logs") return run_plain(logs_, logs_command);
     if (name == "leave") return run_plain(leave_, leave_command);
     if (name == "launch") return run_plain(launch_, launch_command);
-    if (name == "repro") return repro_.run();
+    if (name == "repro") return repro_.run(contents_);
     if (name == "chaos") return chaos_.run();
     if (name == "keys") return keys_.run();
     if (name == "barriers") return barriers_command(contents_);

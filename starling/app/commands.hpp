@@ -45,8 +45,6 @@ struct EvaluateOptions {
                                        const std::string& job_file);
 
 struct ReproOptions {
-  /// Whose experiments: psp.
-  std::string what;
   std::string out = "psp.html";
   /// The folder of the report's data; empty: beside it, its name without its ending and -data.
   std::string data;
@@ -60,8 +58,13 @@ struct ReproOptions {
   bool quick = false;
   bool quiet = false;
 };
-/// Every experiment of a paper, simulated, as a report.
-[[nodiscard]] Result<int> repro_command(const ReproOptions& options);
+/// Every experiment of the PSP paper that it simulated, as a report.
+[[nodiscard]] Result<int> repro_psp_command(const ReproOptions& options);
+
+/// The PSP paper's training run, live, as a report. Requires: settings of keys of
+/// sim/training_keys.hpp.
+[[nodiscard]] Result<int> repro_psp_train_command(const Contents& contents,
+                                                  const Settings& settings);
 
 struct ChaosOptions {
   /// `A..B`, both run; empty for 1..1000.

@@ -154,6 +154,16 @@ TEST(InterruptedRepro, LeavesNoEmptyFolders) {
   EXPECT_TRUE(folder.names().empty());
 }
 
+TEST(InterruptedTrainingReport, LeavesNoEmptyFolders) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("repro psp-train --data digits:n=300 --model softmax --markdown page")};
+  wait_for(process, "training  ");
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_TRUE(folder.names().empty());
+}
+
 TEST(InterruptedTwin, DoesNotSpeakOfSaving) {
   const Folder folder;
   Process process{folder, STARLING_PROGRAM,

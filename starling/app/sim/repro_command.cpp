@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <span>
 #include <thread>
 
@@ -11,6 +10,7 @@
 #include "starling/app/file_use.hpp"
 #include "starling/app/sim/experiments.hpp"
 #include "starling/app/sim/folder_output.hpp"
+#include "starling/app/sim/report_files.hpp"
 #include "starling/app/sim/repro_data.hpp"
 #include "starling/app/version.hpp"
 #include "starling/base/text.hpp"
@@ -19,7 +19,6 @@ namespace starling::app {
 namespace {
 
 constexpr const char* page = "repro-psp.md";
-constexpr const char* pictures = "pictures";
 
 std::string data_folder(const ReproOptions& options) {
   if (!options.data.empty()) return options.data;
@@ -47,7 +46,7 @@ Result<Folders> prepare_outputs(const ReproOptions& options) {
       {{"--data", data_folder(options)}, data}};
   if (!options.markdown.empty()) {
     wanted.push_back({{"--markdown", options.markdown}, {page}});
-    wanted.push_back({{"--markdown", inside(options.markdown, pictures)}, plot});
+    wanted.push_back({{"--markdown", inside(options.markdown, pictures_folder)}, plot});
   }
   Folders folders;
   for (const auto& [folder, names] : wanted) {
@@ -99,35 +98,7 @@ Result<void> write_data(const std::string& folder, const Lab& lab, const Finding
       {"summary.json", summary_json(lab, findings)}};
   for (const auto& [name, content] : files)
     if (auto put = replace_file(inside(folder, name), content); !put) return put;
-  for (const Plot& plot : findings.plots)
-    if (auto put = write_plot_source(folder, plot); !put) return put;
-  return {};
-}
-
-/// Puts the drawings where the document has pictures. Without gnuplot it has none.
-Result<void> draw_all(Document& document, const Findings& findings, const std::string& folder) {
-  std::map<std::string, std::string> drawn;
-  for (const Plot& plot : findings.plots) {
-    auto svg = draw(plot);
-    if (!svg) return std::move(svg).error();
-    if (auto put = replace_file(inside(folder, plot.name + ".svg"), *svg); !put) return put;
-    drawn[plot.name] = *std::move(svg);
-  }
-  for (Section& section : document.sections)
-    for (Block& block : section.blocks)
-      if (auto* picture = std::get_if<Picture>(&block)) picture->svg = drawn.at(picture->name);
-  return {};
-}
-
-Result<void> write_page(const Document& document, const std::string& folder) {
-  for (const Section& section : document.sections)
-    for (const Block& block : section.blocks) {
-      const auto* picture = std::get_if<Picture>(&block);
-      if (picture == nullptr || picture->svg.empty()) continue;
-      const std::string name = inside(inside(folder, pictures), picture->name + ".svg");
-      if (auto put = replace_file(name, picture->svg); !put) return put;
-    }
-  return replace_file(inside(folder, page), markdown_text(document, pictures));
+  return write_plot_sources(findings.plots, folder);
 }
 
 Result<void> write_all(const ReproOptions& options, const Lab& lab, bool& complete) {
@@ -135,14 +106,14 @@ Result<void> write_all(const ReproOptions& options, const Lab& lab, bool& comple
   Document document = document_of(lab, findings);
   const std::string folder = data_folder(options);
   if (auto put = write_data(folder, lab, findings); !put) return put;
-  if (auto drawn = draw_all(document, findings, folder); !drawn) {
+  if (auto drawn = draw_all(document, findings.plots, folder); !drawn) {
     complain(options.out + " has no pictures, their data is in " + folder + ": " +
              drawn.error().message);
     complete = !has_gnuplot();
   }
   if (auto put = replace_file(options.out, html_text(document)); !put) return put;
   if (!options.markdown.empty())
-    if (auto put = write_page(document, options.markdown); !put) return put;
+    if (auto put = write_page(document, options.markdown, page); !put) return put;
   return Result<void>{};
 }
 
@@ -154,9 +125,7 @@ std::string closing_text(const ReproOptions& options) {
 
 }  // namespace
 
-Result<int> repro_command(const ReproOptions& options) {
-  if (options.what != "psp")
-    return Error{"'" + options.what + "' is nothing that can be reproduced; valid: psp"};
+Result<int> repro_psp_command(const ReproOptions& options) {
   if (options.seeds > UINT64_MAX - options.seed)
     return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
                  std::to_string(options.seed) + " on: there are not so many"};

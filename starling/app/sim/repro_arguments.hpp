@@ -1,0 +1,27 @@
+/// The command line of `starling repro` and of its commands, one for each report.
+#pragma once
+
+#include "starling/app/arguments.hpp"
+#include "starling/app/command.hpp"
+#include "starling/app/contents.hpp"
+
+namespace starling::app {
+
+class ReproArguments {
+ public:
+  explicit ReproArguments(CLI::App& program);
+
+  [[nodiscard]] const Command& command() const { return repro_; }
+  /// Requires: the command was chosen.
+  [[nodiscard]] Result<int> run(const Contents& contents) const;
+
+ private:
+  [[nodiscard]] Result<int> run_psp() const;
+  [[nodiscard]] Error without_command() const;
+
+  Command repro_;
+  FlagArguments psp_;
+  FlagArguments psp_train_;
+};
+
+}  // namespace starling::app

@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <filesystem>
+#include <list>
+#include <span>
+#include <vector>
+
+#include "starling/app/commands.hpp"
+#include "starling/app/file_output.hpp"
+#include "starling/app/file_use.hpp"
+#include "starling/app/prepare.hpp"
+#include "starling/app/sim/folder_output.hpp"
+#include "starling/app/sim/report_files.hpp"
+#include "starling/app/sim/repro_data.hpp"
+#include "starling/app/sim/training_report.hpp"
+#include "starling/app/sim/training_runs.hpp"
+
+namespace starling::app {
+namespace {
+
+constexpr const char* report_name = "report.html";
+constexpr const char* page = "repro-psp-train.md";
+
+std::vector<std::string> report_files() {
+  std::vector<std::string> names{report_name, "runs.csv", "curves.csv", "claims.csv",
+                                 "summary.json"};
+  for (const char* plot : {over_updates_plot, over_time_plot, one_seed_plot})
+    for (std::string& file : plot_files(plot)) names.push_back(std::move(file));
+  return names;
+}
+
+/// Refuses a folder that holds what no report has.
+Result<void> refuse_strangers(const std::string& folder, const std::vector<std::string>& known) {
+  std::error_code fault;
+  if (!std::filesystem::is_directory(folder, fault)) return {};
+  for (std::filesystem::directory_iterator entry{folder, fault}, end; !fault && entry != end;
+       entry.increment(fault)) {
+    const std::string name = entry->path().filename().string();
+    if (std::ranges::find(known, name) == known.end())
+      return Error{folder + ": holds '" + name +
+                   "', which is of no report; valid: a new or an empty folder, or one of an "
+                   "earlier report"};
+  }
+  if (fault) return Error{folder + ": cannot be read: " + fault.message()};
+  return {};
+}
+
+/// The innermost first: it has to go before what holds it is empty.
+using Folders = std::list<OutputFolder>;
+
+Result<Folders> prepare_outputs(const TrainingOptions& options) {
+  const std::vector<std::string> files = report_files();
+  const FileUse out{"--out", options.out};
+  if (auto fits = refuse_strangers(out.path, files); !fits)
+    return std::move(fits).error().within(out.place);
+  Folders folders;
+  auto made = OutputFolder::prepare(out, files, {});
+  if (!made) return std::move(made).error();
+  folders.push_front(*std::move(made));
+  if (options.markdown.empty()) return folders;
+  const std::vector<std::string> pages{page};
+  for (const auto& [folder, names] :
+       {std::pair{options.markdown, pages},
+        std::pair{inside(options.markdown, pictures_folder), std::vector<std::string>{}}}) {
+    auto also = OutputFolder::prepare({"--markdown", folder}, names, std::span{&out, 1});
+    if (!also) return std::move(also).error();
+    folders.push_front(*std::move(also));
+  }
+  return folders;
+}
+
+Result<void> write_all(const Training& training, bool& complete) {
+  const std::string& out = training.options.out;
+  Findings findings;
+  Document document = training_document(training, findings);
+  const std::vector<std::pair<std::string, std::string>> files{
+      {"runs.csv", training_runs_csv(training)},
+      {"curves.csv", training_curves_csv(training)},
+      {"claims.csv", csv_text(claims_table(findings))},
+      {"summary.json", training_json(training, findings)}};
+  for (const auto& [name, content] : files)
+    if (auto put = replace_file(inside(out, name), content); !put) return put;
+  if (auto put = write_plot_sources(findings.plots, out); !put) return put;
+  if (auto drawn = draw_all(document, findings.plots, out); !drawn) {
+    complain(out + ": the report has no pictures: " + drawn.error().message);
+    complete = !has_gnuplot();
+  }
+  if (auto put = replace_file(inside(out, report_name), html_text(document)); !put) return put;
+  if (training.options.markdown.empty()) return {};
+  return write_page(document, training.options.markdown, page);
+}
+
+std::string closing_text(const TrainingOptions& options) {
+  std::string text = "report  " + inside(options.out, report_name) + "\n";
+  if (!options.markdown.empty()) text += "page    " + inside(options.markdown, page) + "\n";
+  return text;
+}
+
+}  // namespace
+
+Result<int> repro_psp_train_command(const Contents& contents, const Settings& settings) {
+  const auto options = make_training(settings, contents);
+  if (!options) return options.error();
+  const auto folders = prepare_outputs(*options);
+  if (!folders) return folders.error();
+  const auto ready = prepare(contents, options->job, "");
+  if (!ready) return ready.error();
+  if (auto fits = check_accuracy(*ready); !fits) return std::move(fits).error();
+  const auto runs = run_training(*ready, *options);
+  if (!runs) {
+    complain(runs.error().message);
+    return job_failed;
+  }
+  bool complete = true;
+  const Training training{*options, ready->running, *runs};
+  if (auto written = write_all(training, complete); !written) {
+    complain(written.error().message);
+    return job_failed;
+  }
+  return put_out(closing_text(*options), complete ? done : job_failed);
+}
+
+}  // namespace starling::app

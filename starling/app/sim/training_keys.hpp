@@ -1,0 +1,46 @@
+/// What `starling repro psp-train` can be told: keys of a job, and its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "starling/app/contents.hpp"
+#include "starling/app/keys.hpp"
+#include "starling/app/settings.hpp"
+#include "starling/barrier/barrier.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+[[nodiscard]] const std::vector<KeyForm>& training_keys();
+/// The end of its help.
+[[nodiscard]] std::string training_footer();
+
+struct TrainingOptions {
+  /// Of the job that is trained, defaults filled in, with the first of the barriers.
+  Settings job{};
+  std::vector<barrier::Barrier> barriers{};
+  /// Runs of each barrier, under the seeds seed, seed + 1, ...
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 5;
+  /// Evaluations of a run, at equal instants.
+  std::uint64_t evals = 30;
+  /// Test samples of an evaluation, at most.
+  std::uint64_t samples = 500;
+  /// The folder of the report.
+  std::string out = "psp-train";
+  /// A folder for the report as a page of Markdown with its pictures; empty for none.
+  std::string markdown{};
+  bool quiet = false;
+};
+
+/// Refuses what no barrier could run with; the first bad setting with its place. Requires: settings
+/// of known keys.
+[[nodiscard]] Result<TrainingOptions> make_training(const Settings& settings,
+                                                    const Contents& contents);
+
+/// The flags that say the same again, but for where the report goes.
+[[nodiscard]] std::string print(const TrainingOptions& options);
+
+}  // namespace starling::app

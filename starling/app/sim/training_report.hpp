@@ -1,0 +1,38 @@
+/// The report of the PSP paper's training run: words, tables, plots, and the figures for other
+/// programs. Plain functions of values; any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "starling/app/report.hpp"
+#include "starling/app/sim/document.hpp"
+#include "starling/app/sim/findings.hpp"
+#include "starling/app/sim/training.hpp"
+#include "starling/app/sim/training_keys.hpp"
+
+namespace starling::app {
+
+/// The stems of the plots' names.
+inline constexpr const char* over_updates_plot = "psp-train-updates";
+inline constexpr const char* over_time_plot = "psp-train-time";
+inline constexpr const char* one_seed_plot = "psp-train-one-seed";
+
+/// What was trained, and what came out.
+struct Training {
+  const TrainingOptions& options;
+  const Running& job;
+  const std::vector<BarrierRuns>& runs;
+};
+
+/// Adds the claims and the plots to `findings`. The pictures are still to be drawn.
+[[nodiscard]] Document training_document(const Training& training, Findings& findings);
+
+/// A row for each barrier and seed.
+[[nodiscard]] std::string training_runs_csv(const Training& training);
+/// A row for each barrier, seed and instant.
+[[nodiscard]] std::string training_curves_csv(const Training& training);
+/// One JSON object: what was trained, the claims, and for each barrier its means.
+[[nodiscard]] std::string training_json(const Training& training, const Findings& findings);
+
+}  // namespace starling::app

@@ -1,0 +1,180 @@
+#include "starling/app/sim/training_runs.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "starling/app/sim/parallel.hpp"
+#include "starling/app/sim/run_display.hpp"
+
+namespace starling::app {
+namespace {
+
+using States = std::vector<core::RangeState>;
+
+double seconds_in(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+/// NaN where the model has none.
+double accuracy_of(const models::Metrics& metrics) {
+  const auto at = std::ranges::find(metrics, "accuracy", &models::Metric::name);
+  return at == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : at->value;
+}
+
+/// What a run's servers held at an instant.
+struct Kept {
+  std::size_t instant = 0;
+  double updates = 0;
+  States states;
+};
+
+/// The models of one run at its instants. The job's observer calls it, one call at a time.
+class Keeper {
+ public:
+  Keeper(double seconds, std::size_t instants)
+      : interval_(seconds / static_cast<double>(instants)), instants_(instants) {}
+
+  void on_evaluation(const live::Progress& progress, const States& states) {
+    const auto instant = static_cast<std::size_t>(seconds_in(progress.elapsed) / interval_);
+    const std::size_t last = kept_.empty() ? 0 : kept_.back().instant;
+    if (instant > last && instant < instants_) keep(instant, progress, states);
+  }
+  void on_end(const live::Outcome& outcome) { keep(instants_, outcome.last, outcome.model); }
+
+  [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
+
+  /// A point for each instant from the first that was kept: where nobody had made a step since the
+  /// one before, the model was the same.
+  [[nodiscard]] std::vector<TrainingPoint> curve(const std::vector<double>& accuracies) const {
+    std::vector<TrainingPoint> points;
+    std::size_t at = 0;
+    for (std::size_t i = kept_.front().instant; i <= instants_; ++i) {
+      if (at + 1 < kept_.size() && kept_[at + 1].instant == i) ++at;
+      points.push_back({interval_ * static_cast<double>(i), kept_[at].updates, accuracies[at]});
+    }
+    return points;
+  }
+
+ private:
+  void keep(std::size_t instant, const live::Progress& progress, States states) {
+    for (core::RangeState& state : states) state.slots = {};  // nobody goes on from here
+    kept_.push_back({instant, static_cast<double>(progress.updates), std::move(states)});
+  }
+
+  double interval_;
+  std::size_t instants_;
+  std::vector<Kept> kept_;
+};
+
+AnyData first_of(const AnyData& data, std::size_t samples) {
+  if (!data.is_divisible() || data.size() <= samples) return data;
+  std::vector<std::uint32_t> rows(samples);
+  std::iota(rows.begin(), rows.end(), 0U);
+  return data.select(rows);
+}
+
+class Trainer {
+ public:
+  Trainer(const Prepared& ready, const TrainingOptions& options)
+      : ready_(ready),
+        options_(options),
+        shown_(first_of(*ready.test(), options.samples)),
+        seconds_(seconds_in(*ready.running.options.job.time)),
+        display_(options.quiet, "training") {}
+
+  Result<TrainingRun> run(const barrier::Barrier& barrier, std::uint64_t seed) {
+    live::TrainOptions job = ready_.running.options;
+    job.job.barrier = barrier;
+    job.job.seed = seed;
+    job.job.evaluate_train = false;
+    Keeper keeper{seconds_, options_.evals};
+    job.job.stop_when = [&](const live::Progress& progress, const States& states) {
+      keeper.on_evaluation(progress, states);
+      return false;
+    };
+    job.job.on_progress = [&](const live::Progress& progress) {
+      show(seconds_in(progress.elapsed) / seconds_);
+      return true;
+    };
+    const auto outcome = ready_.model->train(ready_.data.train, nullptr, job);
+    if (!outcome) return outcome.error();
+    if (outcome->end == live::Outcome::End::failed) return Error{outcome->error};
+    keeper.on_end(*outcome);
+    ++done_;
+    return figures_of(seed, *outcome, keeper);
+  }
+
+ private:
+  void show(double share) {
+    const auto all = static_cast<double>(options_.barriers.size() * options_.seeds);
+    display_.show((static_cast<double>(done_) + std::min(1.0, share)) / all);
+  }
+
+  [[nodiscard]] TrainingRun figures_of(std::uint64_t seed, const live::Outcome& outcome,
+                                       const Keeper& keeper) const {
+    const live::Progress& last = outcome.last;
+    return {.seed = seed,
+            .curve = keeper.curve(accuracies(keeper.kept())),
+            .steps_min = static_cast<double>(last.spread.min),
+            .steps_median = static_cast<double>(last.spread.median),
+            .steps_max = static_cast<double>(last.spread.max),
+            .waiting_share = last.waiting_share,
+            .overhead_ms = 1000 * seconds_in(last.overhead)};
+  }
+
+  [[nodiscard]] std::vector<double> accuracies(const std::vector<Kept>& kept) const {
+    std::vector<double> all(kept.size());
+    for_each_piece(
+        kept.size(), std::max(1U, std::thread::hardware_concurrency()),
+        [&](std::size_t i) {
+          const Weights w = ready_.model->collect(ready_.running.options.job, kept[i].states);
+          all[i] = accuracy_of(ready_.model->evaluate(w, shown_));
+        },
+        [] {});
+    return all;
+  }
+
+  const Prepared& ready_;
+  const TrainingOptions& options_;
+  /// What the models are evaluated on.
+  AnyData shown_;
+  double seconds_;
+  RunDisplay display_;
+  std::uint64_t done_ = 0;
+};
+
+}  // namespace
+
+Result<void> check_accuracy(const Prepared& ready) {
+  if (ready.test() == nullptr)
+    return Error{"--data: " + ready.running.data +
+                 " cannot be divided into training and test samples; valid: with --test SOURCE"};
+  if (std::isfinite(accuracy_of(ready.model->try_metrics(*ready.test())))) return {};
+  return Error{"--model: " + ready.running.model +
+               " has no accuracy; valid: a model that tells classes, such as softmax"};
+}
+
+Result<std::vector<BarrierRuns>> run_training(const Prepared& ready,
+                                              const TrainingOptions& options) {
+  std::vector<BarrierRuns> all;
+  for (const auto& barrier : options.barriers)
+    all.push_back({barrier, std::vector<TrainingRun>(options.seeds)});
+  Trainer trainer{ready, options};
+  for (std::uint64_t s = 0; s < options.seeds; ++s)
+    for (std::size_t turn = 0; turn < all.size(); ++turn) {
+      BarrierRuns& next = all[(s + turn) % all.size()];
+      const std::uint64_t seed = options.seed + s;
+      auto run = trainer.run(next.barrier, seed);
+      if (!run)
+        return std::move(run).error().within(barrier::print(next.barrier) + ", seed " +
+                                             std::to_string(seed));
+      next.runs[s] = *std::move(run);
+    }
+  return all;
+}
+
+}  // namespace starling::app

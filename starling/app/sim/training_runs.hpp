@@ -1,0 +1,26 @@
+/// Training runs of several barriers, live and in turn. Blocking; one thread calls.
+#pragma once
+
+#include <vector>
+
+#include "starling/app/recorder.hpp"
+#include "starling/app/sim/training.hpp"
+#include "starling/app/sim/training_keys.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+/// Refuses a job whose model has no accuracy to be evaluated.
+[[nodiscard]] Result<void> check_accuracy(const Prepared& ready);
+
+/// Runs every barrier under every seed: seed by seed, and within a seed the barriers one after the
+/// other, each seed beginning with another, so that what else the machine does hits all alike.
+///
+/// A run is trained without being evaluated: whenever an instant is due, what its servers hold is
+/// kept, which costs them a copy of the model, and it is evaluated when the run is over.
+///
+/// The error is of a run that failed. Requires: check_accuracy().
+[[nodiscard]] Result<std::vector<BarrierRuns>> run_training(const Prepared& ready,
+                                                            const TrainingOptions& options);
+
+}  // namespace starling::app
