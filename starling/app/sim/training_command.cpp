@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <list>
@@ -36,9 +38,10 @@ Result<void> refuse_strangers(const std::string& folder, const std::vector<std::
        entry.increment(fault)) {
     const std::string name = entry->path().filename().string();
     if (std::ranges::find(known, name) == known.end())
-      return Error{folder + ": holds '" + name +
-                   "', which is of no report; valid: a new or an empty folder, or one of an "
-                   "earlier report"};
+      return Error{fmt::format(
+          "{}: holds '{}', which is of no report; valid: a new or an empty folder, or one of an "
+          "earlier report",
+          folder, name)};
   }
   if (fault) return Error{folder + ": cannot be read: " + fault.message()};
   return {};
