@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <future>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -103,11 +104,14 @@ class Side {
     assignment.start = core::to_ranges<float>(task->layout(), start);
     live::SiteOptions options;
     options.members_max = 16;
-    options.send = [this](const core::Envelope& envelope) {
-      wire::Frame frame = wire::encode(1, node_, envelope);
-      frame.again = envelope.packet.again;
-      const auto lane = frame.body.empty() ? wire::Lane::control : wire::Lane::data;
-      endpoint_->send(other_, lane, std::move(frame));
+    options.send = [this](const std::vector<core::Envelope>& envelopes) {
+      std::map<wire::Lane, std::vector<wire::Frame>> parcels;
+      for (const core::Envelope& envelope : envelopes) {
+        wire::Frame frame = wire::encode(1, node_, envelope);
+        const auto lane = wire::lane_of(frame);
+        parcels[lane].push_back(std::move(frame));
+      }
+      for (auto& [lane, frames] : parcels) endpoint_->send(other_, lane, frames);
     };
     site = live::make_site<float>(std::move(assignment), std::move(options)).value();
     security::EndpointOptions network;

@@ -47,9 +47,12 @@ class End {
   int refused = 0;
   /// Taking a frame takes this long.
   std::atomic<std::chrono::milliseconds> pause{};
+  /// Who holds it keeps frames from being taken.
+  std::mutex taking;
 
  private:
   void take(const Incoming& incoming) {
+    const std::lock_guard turn{taking};
     const auto decoded = decode_envelope(incoming.frame);
     std::this_thread::sleep_for(pause.load());
     const std::lock_guard lock{mutex_};
@@ -76,6 +79,8 @@ Frame frame_of(std::uint64_t sequence, std::size_t floats = 0) {
   return encode(1, 1, envelope);
 }
 
+std::size_t size_of(const Frame& frame) { return frame.head.size() + frame.body_size(); }
+
 TransportOptions with_keys(std::function<bool(const Key&)> admits = [](const Key&) {
   return true;
 }) {
@@ -96,6 +101,30 @@ TEST(Transport, CarriesFramesOfALaneInOrder) {
   EXPECT_EQ(from.transport->counts().dropped, 0U);
 }
 
+/// Small ones travel in packs, which nobody sees; long ones between them by themselves.
+TEST(Transport, CarriesFramesTogetherAsOneByOne) {
+  End from{with_keys()};
+  End to{with_keys()};
+  from.transport->send(to.peer(), Lane::data, frame_of(1));
+  std::vector<Frame> frames;
+  std::size_t bytes = size_of(frame_of(1));
+  constexpr std::uint64_t count = 300;
+  for (std::uint64_t i = 2; i <= count; ++i) {
+    frames.push_back(frame_of(i, i % 50 == 0 ? 20000 : i % 3 * 500));
+    bytes += size_of(frames.back());
+  }
+  from.transport->send(to.peer(), Lane::data, frames);
+  ASSERT_TRUE(to.wait_for(count));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    EXPECT_EQ(to.packets[i], i + 1);
+    EXPECT_EQ(to.senders[i], from.key);
+  }
+  EXPECT_EQ(to.bytes, bytes);
+  EXPECT_EQ(to.refused, 0);
+  EXPECT_EQ(from.transport->counts().sent, count);
+  EXPECT_EQ(to.transport->counts().received, count);
+}
+
 TEST(Transport, KeepsControlMovingBesideData) {
   End from;
   End to;
@@ -103,10 +132,14 @@ TEST(Transport, KeepsControlMovingBesideData) {
   from.transport->send(to.peer(), Lane::control, frame_of(2));
   ASSERT_TRUE(to.wait_for(2));
   to.pause = 1ms;
-  for (std::uint64_t i = 1; i <= 100; ++i)
-    from.transport->send(to.peer(), Lane::data, frame_of(i, 65536));
-  for (std::uint64_t i = 1001; i <= 1010; ++i)
-    from.transport->send(to.peer(), Lane::control, frame_of(i));
+  {
+    // Nothing is taken before all is on its way.
+    const std::lock_guard held{to.taking};
+    for (std::uint64_t i = 1; i <= 100; ++i)
+      from.transport->send(to.peer(), Lane::data, frame_of(i, 65536));
+    for (std::uint64_t i = 1001; i <= 1010; ++i)
+      from.transport->send(to.peer(), Lane::control, frame_of(i));
+  }
   ASSERT_TRUE(to.wait_for(112));
   const auto last = std::ranges::find(to.packets, 1010U);
   EXPECT_LT(last - to.packets.begin(), 100);

@@ -1,12 +1,16 @@
-/// Files of models and checkpoints: as tensors, as a model with its weights, and as the state of a
-/// job to go on from.
+/// Files of models and checkpoints: as tensors, as a model with its weights, as the state of a job
+/// to go on from, and as data to train on.
 #include "starling/app/model_file.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "starling/app/built_in.hpp"
 #include "starling/app/checkpoint.hpp"
+#include "starling/app/data.hpp"
 #include "tests/app/folder.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
@@ -132,6 +136,21 @@ void take_model(const std::string& path) {
   if (model) (void)weights_in(*stored, **model);
 }
 
+void take_data(const std::string& path) {
+  const auto loaded = load_whole(contents(), "safetensors:" + path, 1);
+  if (!loaded) return;
+  const models::Table* table = loaded->table();
+  require(table != nullptr && table->size() > 0 && table->features() > 0, "data have samples");
+  for (std::size_t row = 0; row < table->size(); ++row) {
+    const float label = table->label(row);
+    require(std::isfinite(label), "labels are numbers");
+    require(table->classes() == 0 || (label >= 0 && label < static_cast<float>(table->classes())),
+            "labels are classes");
+    require(std::ranges::all_of(table->dense_row(row), [](float x) { return std::isfinite(x); }),
+            "features are numbers");
+  }
+}
+
 }  // namespace
 
 bool read(Input input) {
@@ -146,6 +165,7 @@ bool read(Input input) {
   write_again(*tensors);
   take_model(file.path());
   (void)read_checkpoint(file.path(), *our_model, our_job, agreement);
+  take_data(file.path());
   return true;
 }
 
@@ -164,6 +184,12 @@ std::vector<Bytes> seeds() {
   written(safetensors::write(place().file(), {{"note", "\xc3\xa4"}},
                              std::vector{safetensors::view<float>("f", {2, 1}, f),
                                          safetensors::view<std::uint64_t>("n", {}, counts)}));
+  const std::vector<std::uint64_t> labels{1, 0};
+  written(safetensors::write(place().file(), {},
+                             std::vector{safetensors::view<float>("x", {2, 1}, f),
+                                         safetensors::view<std::uint64_t>("y", {2}, labels)}));
+  require(load_whole(contents(), "safetensors:" + place().file(), 1).ok(),
+          "the data of the seeds are data");
   const ModelNotes notes = notes_of(*model(), {}, data());
   written(
       save_model(place().file(), notes, *model(), model()->collect(job().options.job, states())));

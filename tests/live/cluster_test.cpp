@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <map>
+#include <mutex>
 #include <thread>
 
+#include "starling/actor/wire/transport.hpp"
 #include "starling/engine/live/cluster_client.hpp"
 #include "starling/engine/live/cluster_node.hpp"
 #include "tests/actor/certificates.hpp"
@@ -281,6 +283,37 @@ TEST_F(Cluster, LetsANodeLeaveInOrder) {
   ASSERT_TRUE(wait_until([&] { return all_done(); }));
   for (const auto& member : members()) EXPECT_EQ(member.step, 500U);
   expect_exact_counts(model());
+}
+
+/// Once for all that comes so: there may be much of it.
+TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
+  std::mutex mutex;
+  std::vector<std::string> lines;
+  const auto said = [&] {
+    const std::lock_guard lock{mutex};
+    return std::vector{lines};
+  };
+  ClusterOptions options;
+  options.make_plan = make_plan;
+  options.log = [&](const std::string& line) {
+    const std::lock_guard lock{mutex};
+    lines.push_back(line);
+  };
+  const auto node = ClusterNode::open(options).value();
+  const auto other = wire::Transport::open({}, [](const wire::Incoming&) {}).value();
+  for (int i = 0; i < 3; ++i) {
+    wire::Frame frame = wire::encode(wire::ControlMessage{});
+    frame.head[2] = std::byte{wire::version + 1};
+    other->send({node->address(), std::nullopt}, wire::Lane::control, std::move(frame));
+  }
+  const auto give_up = std::chrono::steady_clock::now() + 10s;
+  while (said().empty() && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::sleep_for(10ms);
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(said(),
+            std::vector<std::string>{"does not hear all that comes: a frame is of version " +
+                                     std::to_string(wire::version + 1) +
+                                     "; valid here: " + std::to_string(wire::version)});
 }
 
 }  // namespace

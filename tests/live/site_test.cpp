@@ -37,7 +37,9 @@ class Nodes {
     const std::size_t index = nodes_.size();
     SiteOptions site;
     site.members_max = 16;
-    site.send = [this, index](const core::Envelope& envelope) { send(index, envelope); };
+    site.send = [this, index](const std::vector<core::Envelope>& envelopes) {
+      for (const core::Envelope& envelope : envelopes) send(index, envelope);
+    };
     auto made = make_site<float>(job_(), site).value();
     auto transport = wire::Transport::open(
         {}, [this, index](const wire::Incoming& incoming) { take(index, incoming); });
@@ -144,7 +146,7 @@ class Nodes {
 
   void send(std::size_t from, const core::Envelope& envelope) {
     wire::Frame frame = wire::encode(1, from, envelope);
-    const auto lane = frame.body.empty() ? wire::Lane::control : wire::Lane::data;
+    const auto lane = wire::lane_of(frame);
     const std::lock_guard lock{mutex_};
     if (envelope.to >= node_of_.size() || !nodes_[from].transport) return;
     const std::size_t to = node_of_[envelope.to];

@@ -64,7 +64,7 @@ class Endpoint::Core {
 
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
 
-  void send(const std::string& address, wire::Lane lane, wire::Frame frame) {
+  void send(const std::string& address, wire::Lane lane, std::span<wire::Frame> frames) {
     wire::Peer peer;
     {
       const std::lock_guard lock{mutex_};
@@ -72,14 +72,14 @@ class Endpoint::Core {
       if (known == nullptr) return;
       peer = known->peer;
       if (admission_ && !knows_us(*peer.key)) {
-        known->hold(lane, std::move(frame));
+        for (wire::Frame& frame : frames) known->hold(lane, std::move(frame));
         const auto now = Clock::now();
         if (now - known->introduced < introduce_again_after) return;
         known->introduced = now;
         return introduce(peer, false);
       }
     }
-    if (!admission_ || is_member(*peer.key)) transport_->send(peer, lane, std::move(frame));
+    if (!admission_ || is_member(*peer.key)) transport_->send(peer, lane, frames);
   }
 
   void forget(const std::string& address) {
@@ -166,7 +166,8 @@ class Endpoint::Core {
 
   template <class Body>
   void say(const std::string& address, Body body) {
-    send(address, wire::Lane::control, encode({address_, std::move(body)}));
+    wire::Frame frame = encode({address_, std::move(body)});
+    send(address, wire::Lane::control, {&frame, 1});
   }
 
   void say_all(const std::string& address, std::span<const Revocation> all) {
@@ -184,13 +185,12 @@ class Endpoint::Core {
     const UtcSeconds now = options_.utc_now();
     const auto role = admission_->role_of(*incoming.key, now);
     const Sender sender{incoming.key, role.value_or(Role::client)};
-    const auto kind = wire::kind_of(incoming.frame);
-    if (!kind) return;
     if (role) {
       const std::lock_guard lock{mutex_};
       heard_[*incoming.key] = Clock::now();
     }
-    if (*kind != wire::Kind::credentials) {
+    const auto kind = wire::kind_of(incoming.frame);
+    if (!kind || *kind != wire::Kind::credentials) {
       if (role) receiver_(incoming.frame, sender);
       return;
     }
@@ -263,8 +263,8 @@ Endpoint::Endpoint(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 Endpoint::~Endpoint() = default;
 
 const std::string& Endpoint::address() const noexcept { return core_->address(); }
-void Endpoint::send(const std::string& address, wire::Lane lane, wire::Frame frame) {
-  core_->send(address, lane, std::move(frame));
+void Endpoint::send(const std::string& address, wire::Lane lane, std::span<wire::Frame> frames) {
+  core_->send(address, lane, frames);
 }
 void Endpoint::forget(const std::string& address) { core_->forget(address); }
 void Endpoint::revoke(std::span<const Revocation> revocations) { core_->revoke(revocations); }

@@ -57,8 +57,11 @@ class Endpoint {
   /// Where others reach it, and under which key: as wire::print has it.
   [[nodiscard]] const std::string& address() const noexcept;
 
-  /// To an address of that form; never waits.
-  void send(const std::string& address, wire::Lane lane, wire::Frame frame);
+  /// To an address of that form; never waits. See Transport::send().
+  void send(const std::string& address, wire::Lane lane, std::span<wire::Frame> frames);
+  void send(const std::string& address, wire::Lane lane, wire::Frame frame) {
+    send(address, lane, {&frame, 1});
+  }
   /// Closes the connections to it; sending opens them again.
   void forget(const std::string& address);
 

@@ -14,7 +14,9 @@ std::size_t Frame::body_size() const noexcept {
 }
 
 Frame encode(JobId job, NodeId node, const core::Envelope& envelope) {
-  return encode_as(Kind::envelope, [&](Encoder& encoder) { encoder(job, node, envelope); });
+  Frame frame = encode_as(Kind::envelope, [&](Encoder& encoder) { encoder(job, node, envelope); });
+  frame.again = envelope.packet.again;
+  return frame;
 }
 
 Result<JobEnvelope> decode_envelope(const FrameView& frame) {
@@ -24,9 +26,14 @@ Result<JobEnvelope> decode_envelope(const FrameView& frame) {
 }
 
 Result<Kind> kind_of(const FrameView& frame) {
-  if (frame.head.size() < prefix_size || !std::ranges::equal(frame.head.first(magic.size()), magic))
+  const auto begins_with = [&](const auto& wanted) {
+    return std::ranges::equal(frame.head.first(magic.size()), wanted);
+  };
+  if (frame.head.size() < prefix_size || !(begins_with(magic) || begins_with(pack_magic)))
     return Error{"a frame is not Starling's"};
   const auto its_version = static_cast<unsigned>(frame.head[magic.size()]);
+  if (its_version == version && !begins_with(magic))
+    return Error{"a pack is longer than is valid, or holds another"};
   if (its_version != version)
     return Error{"a frame is of version " + std::to_string(its_version) +
                  "; valid here: " + std::to_string(version)};

@@ -16,8 +16,8 @@
 
 namespace starling::wire {
 
-/// Nodes of another version are refused with a message.
-inline constexpr std::uint8_t version = 2;
+/// Nodes of another version are not heard; a node that is sent their frames says so in its log.
+inline constexpr std::uint8_t version = 3;
 
 /// What a frame holds.
 enum class Kind : std::uint8_t {

@@ -11,6 +11,8 @@
 namespace starling::wire {
 
 inline constexpr std::array magic{std::byte{'S'}, std::byte{'t'}};
+/// Of several frames in one message (pack.hpp).
+inline constexpr std::array pack_magic{std::byte{'S'}, std::byte{'p'}};
 inline constexpr std::size_t prefix_size = magic.size() + 2;
 
 /// A frame with what `write` puts into it.

@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <deque>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -18,27 +17,21 @@
 #include <variant>
 #include <zmq.hpp>
 
+#include "starling/actor/wire/outlet.hpp"
+#include "starling/actor/wire/pack.hpp"
 #include "starling/base/blocks.hpp"
 
 namespace starling::wire {
 namespace {
 
 constexpr const char* zap_domain = "starling";
-/// Frames that ZeroMQ itself may hold for one lane: what it holds is lost when a connection breaks.
-constexpr int control_waiting_max = 256;
-constexpr int data_waiting_max = 16;
-/// ZeroMQ gives a connection up for good after bytes that are none of its protocol. So where
-/// nothing could be sent for this long, the connection is made anew.
-constexpr auto stuck_after = std::chrono::seconds{5};
-/// Bodies of so many bytes are handed over rather than copied.
-constexpr std::size_t share_from = 4096;
 /// Of what has come and is kept where ZeroMQ put it, which spares a copy. More than that is better
 /// in blocks that are used again.
 constexpr std::size_t shared_bytes_max = std::size_t{2} << 20U;
 /// What comes and is longer keeps the thread that receives from its work for long.
 constexpr std::size_t small_bytes = std::size_t{64} << 10U;
 /// So many frames are received before what is to be sent has its turn.
-constexpr int receive_burst = 64;
+constexpr std::size_t receive_burst = 64;
 using Clock = std::chrono::steady_clock;
 
 /// A number from another thread wakes the poll.
@@ -61,115 +54,6 @@ class Wake {
 
  private:
   int descriptor_;
-};
-
-zmq::const_buffer buffer_of(const Key& key) { return zmq::buffer(key.data(), key.size()); }
-
-/// The frame's body as one message.
-zmq::message_t body_message(std::vector<Attachment>& body, std::size_t size) {
-  if (body.size() == 1 && size >= share_from) {
-    auto* owner = new std::shared_ptr<const void>{std::move(body[0].owner)};
-    // ZeroMQ only reads what it sends.
-    auto* bytes = const_cast<std::byte*>(body[0].bytes.data());
-    return {bytes, size,
-            [](void*, void* hint) { delete static_cast<std::shared_ptr<const void>*>(hint); },
-            owner};
-  }
-  zmq::message_t message{size};
-  auto* at = static_cast<std::byte*>(message.data());
-  for (const Attachment& part : body) at = std::ranges::copy(part.bytes, at).out;
-  return message;
-}
-
-/// Frames to one peer in one lane.
-class Outlet {
- public:
-  Outlet(zmq::context_t& context, const Peer& peer, const TransportOptions& options, Lane lane)
-      : context_(context), peer_(peer), options_(options), lane_(lane) {
-    connect();
-  }
-
-  /// False where there is no room for it.
-  bool send(Frame&& frame) {
-    const std::size_t size = frame.head.size() + frame.body_size();
-    used_ = Clock::now();
-    if (frame.again && waits(frame)) return unstick(), true;
-    if (waiting_.empty()) moved_ = used_;
-    if (!waiting_.empty() && waiting_bytes_ + size > options_.queue_bytes_max)
-      return unstick(), false;
-    waiting_bytes_ += size;
-    waiting_.push_back(std::move(frame));
-    flush();
-    unstick();
-    return true;
-  }
-
-  void flush() {
-    while (!waiting_.empty()) {
-      Frame& frame = waiting_.front();
-      const std::size_t body = frame.body_size();
-      const auto more = body > 0 ? zmq::send_flags::sndmore : zmq::send_flags::none;
-      if (!socket_.send(zmq::const_buffer{frame.head.data(), frame.head.size()},
-                        more | zmq::send_flags::dontwait))
-        return;
-      if (body > 0) socket_.send(body_message(frame.body, body), zmq::send_flags::dontwait);
-      waiting_bytes_ -= frame.head.size() + body;
-      waiting_.pop_front();
-      moved_ = Clock::now();
-    }
-  }
-
-  [[nodiscard]] bool is_waiting() const noexcept { return !waiting_.empty(); }
-  [[nodiscard]] Clock::time_point used() const noexcept { return used_; }
-  [[nodiscard]] void* handle() noexcept { return socket_.handle(); }
-
- private:
-  void connect() {
-    using namespace zmq::sockopt;
-    socket_ = zmq::socket_t{context_, zmq::socket_type::dealer};
-    socket_.set(ipv6, true);
-    socket_.set(linger, 0);
-    // Frames wait here rather than on a connection that may never come about.
-    socket_.set(immediate, true);
-    socket_.set(sndhwm, lane_ == Lane::data ? data_waiting_max : control_waiting_max);
-    socket_.set(reconnect_ivl, 100);
-    socket_.set(reconnect_ivl_max, 1000);
-    socket_.set(connect_timeout, 1000);
-    socket_.set(handshake_ivl, 3000);
-    // A cut is noticed by what is not acknowledged; idle connections cost nothing.
-    socket_.set(tcp_maxrt, 1500);
-    if (const auto& keys = lane_ == Lane::gate ? options_.gate : options_.keys) {
-      socket_.set(curve_publickey, buffer_of(keys->public_key));
-      socket_.set(curve_secretkey, buffer_of(keys->secret_key));
-      socket_.set(curve_serverkey, buffer_of(*peer_.key));
-    }
-    socket_.connect(peer_.address);
-  }
-
-  [[nodiscard]] bool waits(const Frame& frame) const {
-    if (frame.body.empty()) return false;
-    const auto* const first = frame.body.front().bytes.data();
-    return std::ranges::any_of(waiting_, [&](const Frame& other) {
-      return !other.body.empty() && other.body.front().bytes.data() == first;
-    });
-  }
-
-  void unstick() {
-    if (waiting_.empty() || Clock::now() < moved_ + stuck_after) return;
-    moved_ = Clock::now();
-    connect();
-  }
-
-  zmq::context_t& context_;
-  const Peer peer_;
-  const TransportOptions& options_;
-  const Lane lane_;
-  zmq::socket_t socket_;
-  std::deque<Frame> waiting_;
-  std::size_t waiting_bytes_ = 0;
-  Clock::time_point used_;
-  /// When something was sent last, or began to wait.
-  Clock::time_point moved_ = Clock::now();
 };
 
 }  // namespace
@@ -242,18 +126,23 @@ class Transport::Thread {
 
   /// Sends in the caller's thread where nothing waits before it: a thread that must wake costs more
   /// than a small frame's whole way.
-  void order(const Peer& peer, Lane lane, Frame frame) {
+  void order(const Peer& peer, Lane lane, std::span<Frame> frames) {
     const std::lock_guard lock{mutex_};
-    if (receives_here == this) return orders_.push_back(Sending{peer, lane, std::move(frame)});
-    Outlet* outlet = orders_.empty() ? outlet_to(peer, lane) : nullptr;
-    if (outlet == nullptr || outlet->is_waiting())
-      return push(Sending{peer, lane, std::move(frame)});
-    send(*outlet, std::move(frame));
+    const bool is_here = receives_here == this;
+    Outlet* outlet = is_here || !orders_.empty() ? nullptr : outlet_to(peer, lane);
+    if (outlet == nullptr || outlet->is_waiting()) {
+      if (!is_here && orders_.empty()) wake_.ring();
+      for (Frame& frame : frames) orders_.push_back(Sending{peer, lane, std::move(frame)});
+      return;
+    }
+    for (Frame& frame : frames) add(*outlet, std::move(frame));
+    flush(*outlet);
     if (outlet->is_waiting()) wake_.ring();
   }
   void order_to_forget(Peer peer) {
     const std::lock_guard lock{mutex_};
-    push(Forgetting{std::move(peer)});
+    if (orders_.empty()) wake_.ring();
+    orders_.push_back(Forgetting{std::move(peer)});
   }
 
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
@@ -280,13 +169,8 @@ class Transport::Thread {
     }
   };
 
-  /// Requires: the lock is held, as for all that follows but run(), receive() and judge().
-  void push(Order order) {
-    if (orders_.empty()) wake_.ring();
-    orders_.push_back(std::move(order));
-  }
-
-  /// Null where there is none yet.
+  /// Null where there is none yet. Requires: the lock is held, as for all that follows but run(),
+  /// receive() and judge().
   Outlet* outlet_to(const Peer& peer, Lane lane) {
     const auto found = connections_.find(peer);
     if (found == connections_.end()) return nullptr;
@@ -294,9 +178,9 @@ class Transport::Thread {
     return found->second.lanes.at(static_cast<std::size_t>(lane)).get();
   }
 
-  void send(Outlet& outlet, Frame&& frame) {
+  void add(Outlet& outlet, Frame&& frame) {
     try {
-      ++(outlet.send(std::move(frame)) ? sent_ : dropped_);
+      ++(outlet.add(std::move(frame)) ? sent_ : dropped_);
     } catch (const zmq::error_t&) {
       ++dropped_;  // lost like what a broken connection loses
     }
@@ -344,6 +228,13 @@ class Transport::Thread {
   void carry_out_orders() {
     for (Order& order : orders_) std::visit([this](auto& o) { carry_out(o); }, order);
     orders_.clear();
+    flush_filled();
+  }
+
+  /// What was added by orders. Called before an outlet may end.
+  void flush_filled() {
+    for (Outlet* outlet : filled_) flush(*outlet);
+    filled_.clear();
   }
 
   void flush(Outlet& outlet) {
@@ -369,9 +260,13 @@ class Transport::Thread {
       ++dropped_;  // an address that is none, or no more sockets: nobody is there
       return;
     }
-    send(*lane, std::move(sending.frame));
+    add(*lane, std::move(sending.frame));
+    if (filled_.empty() || filled_.back() != lane.get()) filled_.push_back(lane.get());
   }
-  void carry_out(const Forgetting& forgetting) { connections_.erase(forgetting.peer); }
+  void carry_out(const Forgetting& forgetting) {
+    flush_filled();
+    connections_.erase(forgetting.peer);
+  }
 
   Connection& connection_to(const Peer& peer) {
     auto found = connections_.find(peer);
@@ -384,6 +279,7 @@ class Transport::Thread {
   }
 
   void close_oldest() {
+    flush_filled();
     connections_.erase(
         std::ranges::min_element(connections_, {}, [](const auto& c) { return c.second.used; }));
   }
@@ -425,43 +321,58 @@ class Transport::Thread {
 
   void receive() {
     std::optional<Received> next = take_next();
-    for (int i = 0; next && i < receive_burst; ++i) {
+    for (std::size_t taken = 0; next;) {
       Received current = *std::move(next);
       const bool is_small = current.body.size() < small_bytes;
       // What is taken must be handed on.
-      next = i + 1 < receive_burst ? take_next() : std::nullopt;
-      if (current.fits) hand_on(current, !next);
+      next = taken < receive_burst ? take_next() : std::nullopt;
+      taken += current.fits ? hand_on(current, is_small || !next) : 1;
       // Answers to what is small go together, which spares ZeroMQ's thread most of its calls.
       if (!next || !is_small) answer();
     }
   }
 
-  void hand_on(Received& received, bool is_last) {
-    const bool at_once = is_last || received.body.size() < small_bytes;
+  /// Frames in it.
+  std::size_t hand_on(Received& received, bool at_once) {
     Incoming incoming{{bytes_of(received.head), bytes_of(received.body), at_once}, std::nullopt};
-    const std::size_t bytes = received.body.size();
-    if (bytes >= blocks::least && *shared_bytes_ + bytes <= shared_bytes_max) {
-      *shared_bytes_ += bytes;
-      const std::shared_ptr<const zmq::message_t> body{
-          new zmq::message_t{std::move(received.body)},
-          [sum = shared_bytes_, bytes](const zmq::message_t* taken) {
-            *sum -= bytes;
-            delete taken;
-          }};
-      incoming.frame.body = bytes_of(*body);
-      incoming.frame.body_owner = body;
-    }
     if (options_.keys) {
       incoming.key = parse_hex(user_of(received.head));
-      if (!incoming.key) return;
+      if (!incoming.key) return 1;
       // ZeroMQ asks once for each connection; what was admitted then need not be so now.
       if (!admits(*incoming.key)) {
         ++refused_;
-        return;
+        return 1;
       }
     }
+    if (auto pack = packed_in(incoming.frame.head); pack && incoming.frame.body.empty()) {
+      std::size_t count = 0;
+      for (; const auto frame = take_packed(*pack); ++count) {
+        incoming.frame.head = frame->head;
+        incoming.frame.body = frame->body;
+        ++received_;
+        receiver_(incoming);
+      }
+      return count;
+    }
     ++received_;
+    share(received.body, incoming.frame);
     receiver_(incoming);
+    return 1;
+  }
+
+  /// Lets a long body outlive the call, as far as there is room for it.
+  void share(zmq::message_t& message, FrameView& frame) {
+    const std::size_t bytes = message.size();
+    if (bytes < blocks::least || *shared_bytes_ + bytes > shared_bytes_max) return;
+    *shared_bytes_ += bytes;
+    const std::shared_ptr<const zmq::message_t> body{
+        new zmq::message_t{std::move(message)},
+        [sum = shared_bytes_, bytes](const zmq::message_t* taken) {
+          *sum -= bytes;
+          delete taken;
+        }};
+    frame.body = bytes_of(*body);
+    frame.body_owner = body;
   }
 
   bool admits(const Key& key) const { return options_.admits && options_.admits(key); }
@@ -520,6 +431,8 @@ class Transport::Thread {
 
   std::mutex mutex_;
   std::vector<Order> orders_;
+  /// Where orders have put something that is not sent yet.
+  std::vector<Outlet*> filled_;
   /// Made and ended by the thread.
   std::unordered_map<Peer, Connection, PeerHash> connections_;
   Clock::time_point next_look_{};
@@ -544,8 +457,8 @@ Transport::Transport(std::unique_ptr<Thread> thread) : thread_(std::move(thread)
 Transport::~Transport() = default;
 
 const std::string& Transport::address() const noexcept { return thread_->address(); }
-void Transport::send(const Peer& to, Lane lane, Frame frame) {
-  thread_->order(to, lane, std::move(frame));
+void Transport::send(const Peer& to, Lane lane, std::span<Frame> frames) {
+  thread_->order(to, lane, frames);
 }
 void Transport::forget(const Peer& peer) { thread_->order_to_forget(peer); }
 TransportCounts Transport::counts() const { return thread_->counts(); }

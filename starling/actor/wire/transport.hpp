@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "starling/actor/wire/frame.hpp"
@@ -35,6 +36,11 @@ enum class Lane {
   gate,
 };
 
+/// Where packets of jobs go: tensors keep nothing else waiting.
+[[nodiscard]] inline Lane lane_of(const Frame& packet) {
+  return packet.body.empty() ? Lane::control : Lane::data;
+}
+
 /// A frame that has come. Valid during the call that brings it.
 struct Incoming {
   FrameView frame;
@@ -53,7 +59,7 @@ struct TransportOptions {
   /// taken: what is revoked while it is connected is not heard any more. Called on the transport's
   /// thread.
   std::function<bool(const Key&)> admits = {};
-  /// A longer head or body is not received; the connection it came by is closed.
+  /// A longer head, body or pack (pack.hpp) is not received; the connection it came by is closed.
   std::size_t part_bytes_max = std::size_t{8} << 20U;
   /// Of each lane: more than so much that waits to be sent is dropped.
   std::size_t queue_bytes_max = std::size_t{32} << 20U;
@@ -89,8 +95,9 @@ class Transport {
   /// The address listened at, with its port.
   [[nodiscard]] const std::string& address() const noexcept;
 
-  /// Sends when it can; never waits.
-  void send(const Peer& to, Lane lane, Frame frame);
+  /// Sends when it can; never waits. Small frames that are handed in together travel together.
+  void send(const Peer& to, Lane lane, std::span<Frame> frames);
+  void send(const Peer& to, Lane lane, Frame frame) { send(to, lane, {&frame, 1}); }
   /// Closes the connections to a peer and drops what waits for it.
   void forget(const Peer& peer);
 

@@ -50,7 +50,10 @@ KeysArguments::KeysArguments(CLI::App& program)
 }
 
 Result<int> KeysArguments::run() const {
-  if (keys_.app().get_subcommands().empty()) return without_command();
+  if (keys_.app().get_subcommands().empty())
+    return keys_.without_command("what to do with keys is missing",
+                                 "; `" + keys_.call() + " --help` says what they do",
+                                 "unknown command 'keys {}'");
   for (const Command* command : {&keys_, &init_, &node_, &revoke_, &show_})
     if (command->is_chosen())
       if (auto known = command->refuse_extras(); !known) return std::move(known).error();
@@ -73,18 +76,6 @@ Result<int> KeysArguments::run_chosen() const {
   }
   if (shown_.empty()) return missing(show_, "the FILE");
   return keys_show_command(shown_, json_);
-}
-
-Error KeysArguments::without_command() const {
-  std::vector<std::string> names;
-  for (const CLI::App* command : keys_.app().get_subcommands({}))
-    names.push_back(command->get_name());
-  const auto extras = keys_.app().remaining();
-  if (extras.empty())
-    return Error{"what to do with keys is missing; " + valid_names(names) + "; `" + keys_.call() +
-                 " --help` says what they do"};
-  if (extras[0].starts_with('-')) return keys_.refuse_extras().error();
-  return Error{"unknown command 'keys " + extras[0] + "'; " + suggest(extras[0], names)};
 }
 
 }  // namespace starling::app

@@ -13,7 +13,6 @@ class KeysArguments {
   [[nodiscard]] Result<int> run() const;
 
  private:
-  [[nodiscard]] Error without_command() const;
   [[nodiscard]] Result<int> run_chosen() const;
 
   Command keys_;

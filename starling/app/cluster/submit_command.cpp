@@ -179,6 +179,15 @@ class Watch {
   live::Outcome outcome_;
 };
 
+/// The devices are the nodes': this one computes nothing.
+Result<Prepared> prepare_here(const Contents& contents, Settings job, const std::string& job_file) {
+  if (const std::string place = place_of(job, "device"); !place.empty())
+    if (auto device = models::parse_device(text_of(job, "device")); !device)
+      return std::move(device).error().within(place);
+  std::erase_if(job, [](const Setting& setting) { return setting.key == "device"; });
+  return prepare(contents, job, job_file);
+}
+
 }  // namespace
 
 const std::vector<KeyForm>& submit_keys() {
@@ -199,7 +208,7 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   });
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
-  auto ready = prepare(contents, job, job_file);
+  auto ready = prepare_here(contents, job, job_file);
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::open(ready->job.metrics, false);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));

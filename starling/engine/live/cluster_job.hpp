@@ -20,8 +20,9 @@ namespace starling::live {
 /// Thread-safe.
 class ClusterJob {
  public:
-  /// Takes a frame to a node.
-  using Carry = std::function<void(wire::NodeId node, wire::Lane lane, wire::Frame frame)>;
+  /// Takes frames to a node.
+  using Carry =
+      std::function<void(wire::NodeId node, wire::Lane lane, std::span<wire::Frame> frames)>;
 
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings,
              std::shared_ptr<const JobPlan> plan, Carry carry)
@@ -36,7 +37,7 @@ class ClusterJob {
   Result<void> begin(const core::ConfigurationPtr& now, bool founded) {
     learn_routes(*now);
     SiteOptions options;
-    options.send = [this](const core::Envelope& envelope) { send(envelope); };
+    options.send = [this](const std::vector<core::Envelope>& envelopes) { send(envelopes); };
     auto site = plan_->make_site(std::move(options));
     if (!site) return std::move(site).error();
     {
@@ -70,7 +71,7 @@ class ClusterJob {
   }
 
   /// A packet of this job has come from `node`; see JobSite::deliver().
-  void deliver(wire::NodeId node, core::Envelope envelope, bool now) {
+  void deliver(wire::NodeId node, core::Envelope envelope, bool at_once) {
     if (envelope.from >= SiteOptions{}.members_max) return;
     JobSite* site = nullptr;
     {
@@ -81,7 +82,7 @@ class ClusterJob {
         routes_[envelope.from] = node;
       site = site_.get();
     }
-    if (site != nullptr) site->deliver(std::move(envelope), now);
+    if (site != nullptr) site->deliver(std::move(envelope), at_once);
   }
 
   /// Tells members here which of the others are dead, as far as `lives(node)` knows.
@@ -194,18 +195,33 @@ class ClusterJob {
     for (const core::Member& member : now.members) routes_[member.id] = member.node;
   }
 
-  void send(const core::Envelope& envelope) {
+  /// What goes one way.
+  struct Parcel {
     wire::NodeId node = 0;
-    {
-      const std::lock_guard lock{mutex_};
-      const auto route = routes_.find(envelope.to);
-      if (route == routes_.end()) return;
-      node = route->second;
+    wire::Lane lane = wire::Lane::control;
+    std::vector<wire::Frame> frames = {};
+  };
+
+  void send(const std::vector<core::Envelope>& envelopes) {
+    std::vector<Parcel> parcels;
+    for (const core::Envelope& envelope : envelopes) {
+      const auto node = route_to(envelope.to);
+      if (!node) continue;
+      wire::Frame frame = wire::encode(id_, node_, envelope);
+      const auto lane = wire::lane_of(frame);
+      auto parcel = std::ranges::find_if(
+          parcels, [&](const Parcel& p) { return p.node == *node && p.lane == lane; });
+      if (parcel == parcels.end()) parcel = parcels.insert(parcel, Parcel{*node, lane});
+      parcel->frames.push_back(std::move(frame));
     }
-    wire::Frame frame = wire::encode(id_, node_, envelope);
-    frame.again = envelope.packet.again;
-    const auto lane = frame.body.empty() ? wire::Lane::control : wire::Lane::data;
-    carry_(node, lane, std::move(frame));
+    for (Parcel& parcel : parcels) carry_(parcel.node, parcel.lane, parcel.frames);
+  }
+
+  std::optional<wire::NodeId> route_to(core::WorkerId member) {
+    const std::lock_guard lock{mutex_};
+    const auto route = routes_.find(member);
+    if (route == routes_.end()) return std::nullopt;
+    return route->second;
   }
 
   const wire::JobId id_;

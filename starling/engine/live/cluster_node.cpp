@@ -29,6 +29,8 @@ constexpr auto sweep_every = 250ms;
 constexpr auto tell_after = 1s;
 /// A death is believed when it has not been taken back for this long.
 constexpr auto believe_after = 400ms;
+/// What is not heard is said no more often.
+constexpr auto refusals_apart = 30s;
 constexpr auto look_for_jobs_every = 1s;
 /// Whoever asks for rest may be gone before it says that workers are to go on.
 constexpr std::chrono::milliseconds rest_max = 10s;
@@ -129,7 +131,7 @@ class ClusterNode::Running {
   void hear(const wire::FrameView& frame, const security::Sender& sender) {
     if (!is_open_) return;
     const auto kind = wire::kind_of(frame);
-    if (!kind) return;
+    if (!kind) return refuse(kind.error().message);
     if (*kind == wire::Kind::envelope) {
       if (sender.role != security::Role::node) return;
       auto decoded = wire::decode_envelope(frame);
@@ -148,6 +150,13 @@ class ClusterNode::Running {
       waiting_bytes_ -= bytes;
       take(message, key);
     });
+  }
+
+  /// On the endpoint's thread. Such frames may come in floods.
+  void refuse(const std::string& why) {
+    if (now() < refused_at_ + refusals_apart) return;
+    refused_at_ = now();
+    log("does not hear all that comes: " + why);
   }
 
   /// On the endpoint's thread: whether the sender may be that node.
@@ -266,11 +275,11 @@ class ClusterNode::Running {
   }
 
   /// From members' threads.
-  void carry(NodeId node, wire::Lane lane, wire::Frame frame) {
+  void carry(NodeId node, wire::Lane lane, std::span<wire::Frame> frames) {
     const std::shared_lock lock{shared_};
     const auto known = nodes_.find(node);
     if (known == nodes_.end() || !endpoint_) return;
-    endpoint_->send(known->second.address, lane, std::move(frame));
+    endpoint_->send(known->second.address, lane, frames);
   }
 
   // --- jobs ---
@@ -306,8 +315,9 @@ class ClusterNode::Running {
         now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
       return Error{"the job's configuration does not fit its model"};
     auto job = std::make_shared<ClusterJob>(
-        id, id_, settings, plan, [this](NodeId node, wire::Lane lane, wire::Frame frame) {
-          carry(node, lane, std::move(frame));
+        id, id_, settings, plan,
+        [this](NodeId node, wire::Lane lane, std::span<wire::Frame> frames) {
+          carry(node, lane, frames);
         });
     auto begun = guarded([&] { return job->begin(now, founded); });
     if (!begun) return std::move(begun).error();
@@ -487,6 +497,7 @@ class ClusterNode::Running {
   std::string address_;
   std::unique_ptr<core::Membership> membership_;
   bool leaving_ = false;
+  core::Time refused_at_ = -refusals_apart;
   std::atomic<bool> has_left_ = false;
   std::atomic<bool> is_asked_to_leave_ = false;
   LogBook log_book_{options_.log};

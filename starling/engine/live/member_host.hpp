@@ -13,16 +13,16 @@
 
 namespace starling::live {
 
-/// Takes a packet to the node of the member that it is for. Called from members' actors, several
-/// at once.
-using SendEnvelope = std::function<void(core::Envelope)>;
+/// Takes packets to the nodes of the members that they are for. Called from members' actors,
+/// several at once.
+using SendEnvelopes = std::function<void(std::vector<core::Envelope>)>;
 
 template <class T>
 class MemberHost : public actor::MemberActor::base {
  public:
   /// `shut_out` is called once the member is none any more, and never will be again.
   MemberHost(caf::actor_config& config, ScenePtr scene, core::NodeOptions<T> options,
-             SendEnvelope send, std::function<void()> shut_out)
+             SendEnvelopes send, std::function<void()> shut_out)
       : actor::MemberActor::base(config),
         scene_(std::move(scene)),
         send_(std::move(send)),
@@ -94,9 +94,10 @@ class MemberHost : public actor::MemberActor::base {
     core::NodeEffects effects;
     event(node_, Context{scene_->now(), random_, effects});
     for (core::NodeEffect& effect : effects) std::visit([&](auto& e) { carry_out(e); }, effect);
+    if (!parting_.empty()) send_(std::exchange(parting_, {}));
   }
 
-  void carry_out(core::Dispatch& dispatch) { send_(std::move(dispatch.envelope)); }
+  void carry_out(core::Dispatch& dispatch) { parting_.push_back(std::move(dispatch.envelope)); }
   void carry_out(const core::NodeTimer& timer) { tick_at(timer.at, actor::KeyTick{timer.key}); }
   void carry_out(const core::Plan& plan) { desk_.plan(self(), plan.step); }
   /// All that the worker pushed before is held by every owner.
@@ -210,7 +211,9 @@ class MemberHost : public actor::MemberActor::base {
   }
 
   ScenePtr scene_;
-  SendEnvelope send_;
+  SendEnvelopes send_;
+  /// What an event sends, until its end.
+  std::vector<core::Envelope> parting_;
   std::function<void()> shut_out_;
   Random random_;
   WorkerDesk<actor::MemberActor> desk_;

@@ -77,7 +77,7 @@ class JobSiteOf final : public JobSite {
     begin(self.id);
   }
 
-  void deliver(core::Envelope envelope, bool now) override {
+  void deliver(core::Envelope envelope, bool at_once) override {
     const std::size_t bytes =
         envelope.packet.payload ? core::payload_bytes(*envelope.packet.payload) : 0;
     // Mailboxes have no bound of their own. What finds no room is lost, and comes again.
@@ -91,7 +91,7 @@ class JobSiteOf final : public JobSite {
                                  *waiting -= bytes;
                                  delete taken;
                                }};
-    if (now)
+    if (at_once)
       actor::post_and_run(member, std::move(counted));
     else
       actor::post(member, std::move(counted));
@@ -163,7 +163,8 @@ class JobSiteOf final : public JobSite {
     node.channel.acknowledge_within = std::chrono::milliseconds{10};
     const auto is_out = std::make_shared<std::atomic<bool>>(false);
     const MemberActor member = system_.spawn<MemberHost<T>>(
-        scene_, std::move(node), [this](core::Envelope envelope) { send(std::move(envelope)); },
+        scene_, std::move(node),
+        [this](std::vector<core::Envelope> envelopes) { send(std::move(envelopes)); },
         [is_out] { *is_out = true; });
     const std::lock_guard lock{mutex_};
     members_[self.id] = {member, is_out};
@@ -179,11 +180,14 @@ class JobSiteOf final : public JobSite {
                                                               : member->second.actor;
   }
 
-  void send(core::Envelope envelope) {
-    if (const MemberActor member = find(envelope.to))
-      actor::post(member, std::make_shared<const core::Envelope>(std::move(envelope)));
-    else if (options_.send)
-      options_.send(std::move(envelope));
+  void send(std::vector<core::Envelope> envelopes) {
+    std::vector<core::Envelope> away;
+    for (core::Envelope& envelope : envelopes)
+      if (const MemberActor member = find(envelope.to))
+        actor::post(member, std::make_shared<const core::Envelope>(std::move(envelope)));
+      else
+        away.push_back(std::move(envelope));
+    if (!away.empty() && options_.send) options_.send(std::move(away));
   }
 
   template <class F>

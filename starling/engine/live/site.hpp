@@ -18,8 +18,9 @@ struct SiteOptions {
   std::size_t members_max = 256;
   /// Control threads; 0: as a job in one process has.
   std::size_t control_threads = 0;
-  /// Takes a packet to the node of a member that is not here. Called from several threads.
-  std::function<void(core::Envelope)> send;
+  /// Takes packets to the nodes of members that are not here: those of one event, in order. Called
+  /// from several threads.
+  std::function<void(std::vector<core::Envelope>)> send;
 };
 
 /// Thread-safe.
@@ -36,9 +37,9 @@ class JobSite {
   /// `self` asks the members `doors` to be taken in.
   virtual void join(const core::Member& self, const std::vector<core::WorkerId>& doors) = 0;
 
-  /// A packet for a member here; dropped where it is not. With `now`, a member that sleeps takes it
+  /// A packet for a member here; dropped where it is not. `at_once`: a member that sleeps takes it
   /// in the caller's thread.
-  virtual void deliver(core::Envelope envelope, bool now = false) = 0;
+  virtual void deliver(core::Envelope envelope, bool at_once) = 0;
   /// What failure detection thinks.
   virtual void judge(const actor::Verdict& verdict) = 0;
   /// Workers end at the end of their step; ranges are served on.

@@ -148,7 +148,6 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
                          .waited = worker().waited(),
                          .draws = counts.draws,
                          .passes = counts.passes,
-                         .drawn = worker().drawn(),
                          .done = worker().done()};
     desk_.fill(report);
     // The observer adds up.

@@ -1,0 +1,116 @@
+#include "starling/actor/wire/pack.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace starling::wire {
+namespace {
+
+Bytes bytes_of(std::initializer_list<int> values) {
+  Bytes bytes;
+  for (const int value : values) bytes.push_back(std::byte(value));
+  return bytes;
+}
+
+/// Its body in as many parts as there are.
+Frame frame_of(Bytes head, const std::vector<Bytes>& body) {
+  Frame frame;
+  frame.head = std::move(head);
+  for (const Bytes& part : body) {
+    const auto owner = std::make_shared<const Bytes>(part);
+    frame.body.push_back({owner, *owner});
+  }
+  return frame;
+}
+
+Bytes packed(const std::vector<Frame>& frames) {
+  const std::size_t size =
+      std::accumulate(frames.begin(), frames.end(), pack_prefix,
+                      [](std::size_t sum, const Frame& f) { return sum + packed_size(f); });
+  Bytes pack(size);
+  std::byte* at = begin_pack(pack.data());
+  for (const Frame& frame : frames) at = put_packed(frame, at);
+  EXPECT_EQ(at, pack.data() + pack.size());
+  return pack;
+}
+
+Bytes copy_of(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
+
+const std::vector<Frame>& three() {
+  static const std::vector<Frame> frames{frame_of(bytes_of({1, 2, 3}), {}),
+                                         frame_of(bytes_of({4}), {bytes_of({5, 6}), bytes_of({7})}),
+                                         frame_of({}, {})};
+  return frames;
+}
+
+TEST(Pack, HoldsFramesAsTheyWere) {
+  const Bytes pack = packed(three());
+  auto rest = packed_in(pack);
+  ASSERT_TRUE(rest);
+  auto frame = take_packed(*rest);
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(copy_of(frame->head), bytes_of({1, 2, 3}));
+  EXPECT_TRUE(frame->body.empty());
+  frame = take_packed(*rest);
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(copy_of(frame->head), bytes_of({4}));
+  EXPECT_EQ(copy_of(frame->body), bytes_of({5, 6, 7}));
+  EXPECT_EQ(frame->body_owner, nullptr);
+  frame = take_packed(*rest);
+  ASSERT_TRUE(frame);
+  EXPECT_TRUE(frame->head.empty());
+  EXPECT_FALSE(take_packed(*rest));
+  EXPECT_TRUE(rest->empty());
+}
+
+TEST(Pack, CutOffAnywhereHoldsWhatIsWhole) {
+  const Bytes pack = packed(three());
+  for (std::size_t size = 0; size < pack.size(); ++size) {
+    auto rest = packed_in(std::span{pack}.first(size));
+    EXPECT_EQ(rest.has_value(), size >= pack_prefix) << size;
+    if (!rest) continue;
+    std::size_t whole = pack_prefix;
+    std::size_t count = 0;
+    for (const Frame& frame : three())
+      if (whole += packed_size(frame); whole <= size) ++count;
+    std::size_t taken = 0;
+    while (take_packed(*rest)) ++taken;
+    EXPECT_EQ(taken, count) << size;
+  }
+}
+
+TEST(Pack, OfWhateverLengthsReadsNothingBehindItsEnd) {
+  for (const std::size_t at : {pack_prefix, pack_prefix + 4})
+    for (const int high : {1, 127, 255}) {
+      Bytes pack = packed(three());
+      pack[at + 3] = std::byte(high);
+      auto rest = packed_in(pack);
+      ASSERT_TRUE(rest);
+      EXPECT_FALSE(take_packed(*rest));
+    }
+}
+
+TEST(Pack, IsNoFrameAndAFrameIsNone) {
+  const Frame frame = encode(1, 2, core::Envelope{});
+  EXPECT_FALSE(packed_in(frame.head));
+  EXPECT_FALSE(kind_of({packed({frame}), {}}));
+}
+
+TEST(Pack, OfAnotherVersionIsRefusedByName) {
+  Bytes pack = packed(three());
+  pack[2] = std::byte{version + 1};
+  EXPECT_FALSE(packed_in(pack));
+  EXPECT_EQ(kind_of({pack, {}}).error().message, "a frame is of version " +
+                                                     std::to_string(version + 1) +
+                                                     "; valid here: " + std::to_string(version));
+}
+
+TEST(Pack, IsNoLongerThanItMayBe) {
+  EXPECT_TRUE(packed_in(packed({frame_of(Bytes(pack_max - pack_prefix - 8), {})})));
+  EXPECT_FALSE(packed_in(packed({frame_of(Bytes(pack_max - pack_prefix - 7), {})})));
+}
+
+}  // namespace
+}  // namespace starling::wire
