@@ -13,6 +13,9 @@ set(finding
   Eigen3::Eigen "find_dependency(Eigen3 3.4 NO_MODULE)"
   CAF::core "find_dependency(CAF 0.17.6)"
   DNNL::dnnl "find_dependency(DNNL)"
+  CUDA::cudart "find_dependency(CUDAToolkit 12)"
+  CUDA::cublas "find_dependency(CUDAToolkit 12)"
+  cuDNN::cudnn "find_dependency(cuDNN 9)"
   ZeroMQ::cpp "find_dependency(ZeroMQ 4.3)"
   Sodium::sodium "find_dependency(Sodium 1.0.18)"
   CLI11::CLI11 "find_dependency(CLI11)"
@@ -47,8 +50,17 @@ if(programs)
   install(FILES ${PROJECT_BINARY_DIR}/starling-node.service
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/systemd/system)
 endif()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/starling DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.hpp")
+# Without those that begin with "/// Internal": they may need headers that whoever uses the libraries
+# need not have.
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+  ${PROJECT_SOURCE_DIR}/starling/*.hpp)
+foreach(header IN LISTS headers)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/${header} first LIMIT_COUNT 1)
+  if(NOT first MATCHES "^/// Internal")
+    get_filename_component(folder ${header} DIRECTORY)
+    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+  endif()
+endforeach()
 install(EXPORT starlingTargets NAMESPACE starling:: DESTINATION ${package_dir})
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/starlingConfig.cmake.in
@@ -59,5 +71,6 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/starlingConfigVersion.cma
 install(FILES
   ${PROJECT_BINARY_DIR}/starlingConfig.cmake ${PROJECT_BINARY_DIR}/starlingConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake ${PROJECT_SOURCE_DIR}/cmake/FindDNNL.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindcuDNN.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindZeroMQ.cmake ${PROJECT_SOURCE_DIR}/cmake/FindSodium.cmake
   DESTINATION ${package_dir})

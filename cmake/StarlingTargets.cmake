@@ -10,11 +10,18 @@
 
 add_library(starling_options INTERFACE)
 target_compile_features(starling_options INTERFACE cxx_std_20)
-target_compile_options(starling_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
-  -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${STARLING_WERROR}>:-Werror>)
+set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual)
+target_compile_options(starling_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:${warnings};$<$<BOOL:${STARLING_WERROR}>:-Werror>>")
+# What nvcc makes of a file for the host compiler is not pedantic, and it converts in its own code.
+list(REMOVE_ITEM warnings -Wpedantic -Wconversion)
+list(JOIN warnings "," warnings)
+target_compile_options(starling_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${warnings}>"
+  $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${STARLING_WERROR}>>:-Werror=all-warnings>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # False alarms about string concatenation when optimising: gcc's PR105651.
-  target_compile_options(starling_options INTERFACE -Wno-restrict -Wno-maybe-uninitialized)
+  target_compile_options(starling_options INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-maybe-uninitialized>")
 endif()
 if(STARLING_SANITIZE)
   target_compile_options(starling_options INTERFACE -fsanitize=${STARLING_SANITIZE}
@@ -63,7 +70,7 @@ function(starling_test name)
 ]])
   target_compile_options(${name} PRIVATE "SHELL:-include ${paths}")
   # The tests' own code need not be fast: compiling it takes half as long so.
-  target_compile_options(${name} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O1;-g1>")
+  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
   if(ARG_LABEL MATCHES "^(unit|scenario)$" OR
       (ARG_LABEL STREQUAL live AND NOT ARG_PREFIX AND STARLING_SANITIZE MATCHES address))
     add_dependencies(sanitizer_tests ${name})

@@ -5,8 +5,8 @@
 //     --benchmark_report_aggregates_only=true
 //
 // product/... reports FLOP/s; perceptron/... is one gradient at batch 64 over scattered rows, to be
-// held against its perceptron_products/...; training/... is whole steps of nets; update/... reports
-// the bytes it reads and writes. On a busy machine compare the CPU column.
+// held against its perceptron_products/...; update/... reports the bytes it reads and writes. On a
+// busy machine compare the CPU column. Whole steps: `starling bench train`.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -105,36 +105,6 @@ BENCHMARK_CAPTURE(perceptron, mlp_784_512_512_10, "mlp:784-512-512-10")
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(perceptron_products, mlp_784_512_512_10, {784, 512, 512, 10})
     ->Unit(benchmark::kMicrosecond);
-
-/// Whole training steps at batch 64: rows drawn from 8,000, the gradient, a plain SGD update.
-/// benchmarks/peers/torch_nets.py does the same.
-void training(benchmark::State& state, const char* text, std::size_t features) {
-  constexpr std::size_t rows = 8000;
-  const Table table{features, 10, Table::Dense{draw(rows * features)}, Floats(rows, 3)};
-  const auto model = std::get<Net<float>>(parse_model<float>(text, table).value());
-  const Optimizer optimizer = parse_optimizer("sgd:lr=0.01").value();
-  Floats w(total_size(model.parameters()));
-  Floats g(w.size());
-  Floats no_slots;
-  Random random{1};
-  model.initialise(w, random);
-  Arena arena;
-  Pass pass{random, arena};
-  std::vector<std::uint32_t> batch(batch_size);
-  std::uint64_t t = 0;
-  for (auto _ : state) {
-    for (std::uint32_t& row : batch) row = static_cast<std::uint32_t>(random.below(rows));
-    arena.reset();
-    std::ranges::fill(g, 0.0F);
-    benchmark::DoNotOptimize(model.gradient(w, table, batch, g, pass));
-    apply<float>(optimizer, w, g, no_slots, {.t = ++t});
-  }
-  state.counters["steps/s"] = benchmark::Counter(1, benchmark::Counter::kIsIterationInvariantRate);
-}
-BENCHMARK_CAPTURE(training, lenet5, "lenet5", 784)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(training, psp_cnn, "psp-cnn", 784)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(training, vgg_small, "vgg-small", 3072)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(training, resnet_small, "resnet-small", 3072)->Unit(benchmark::kMillisecond);
 
 /// One update of a range of 256 KiB, which reads or writes so many arrays of it.
 void update(benchmark::State& state, const char* text, double arrays) {

@@ -52,10 +52,12 @@ MatrixView<T> matrix(std::span<T> values, std::size_t columns) {
 }  // namespace
 
 template <class T>
-Convolution<T>::Convolution(const ConvolutionShape& shape) : shape_(shape) {
+Convolution<T>::Convolution(const ConvolutionShape& shape, Library library)
+    : shape_(shape), products_(library) {
   STARLING_CHECK(shape.kernel > 0 && shape.stride > 0);
   STARLING_CHECK(shape.kernel <= std::min(shape.height, shape.width) + 2 * shape.padding);
-  if constexpr (std::is_same_v<T, float>) dnnl_ = DnnlConvolution::make(shape);
+  if constexpr (std::is_same_v<T, float>)
+    if (library == Library::onednn) dnnl_ = DnnlConvolution::make(shape);
 }
 
 template <class T>
@@ -74,7 +76,7 @@ void Convolution<T>::forward(std::size_t n, std::span<const T> x, std::span<cons
   for (std::size_t i = 0; i < n; ++i) {
     gather<T>(shape_, x.subspan(i * shape_.input_size(), shape_.input_size()), windows);
     gemm<T>(matrix(windows, shape_.window()), matrix(w, shape_.outputs), T{1},
-            matrix(y.subspan(i * size, size), shape_.outputs));
+            matrix(y.subspan(i * size, size), shape_.outputs), products_);
   }
 }
 
@@ -90,7 +92,8 @@ void Convolution<T>::backward_weights(std::size_t n, std::span<const T> x, std::
   for (std::size_t i = 0; i < n; ++i) {
     gather<T>(shape_, x.subspan(i * shape_.input_size(), shape_.input_size()), windows);
     gemm<T>(matrix(windows, shape_.window()).transpose(),
-            matrix(dy.subspan(i * size, size), shape_.outputs), T{1}, matrix(dw, shape_.outputs));
+            matrix(dy.subspan(i * size, size), shape_.outputs), T{1}, matrix(dw, shape_.outputs),
+            products_);
   }
 }
 
@@ -104,7 +107,8 @@ void Convolution<T>::backward_input(std::size_t n, std::span<const T> dy, std::s
   const auto windows = arena.take<T>(size / shape_.outputs * shape_.window());
   for (std::size_t i = 0; i < n; ++i) {
     gemm<T>(matrix(dy.subspan(i * size, size), shape_.outputs),
-            matrix(w, shape_.outputs).transpose(), T{0}, matrix(windows, shape_.window()));
+            matrix(w, shape_.outputs).transpose(), T{0}, matrix(windows, shape_.window()),
+            products_);
     scatter<T>(shape_, windows, dx.subspan(i * shape_.input_size(), shape_.input_size()));
   }
 }

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "starling/models/arena.hpp"
+#include "starling/models/library.hpp"
 
 namespace starling::models {
 
@@ -44,10 +45,13 @@ class DnnlConvolution;
 template <class T>
 class Convolution {
  public:
-  /// Requires: a kernel that fits into the padded image.
-  explicit Convolution(const ConvolutionShape& shape);
+  /// `library` is what runs it where that has code for the shape. Requires: a kernel that fits into
+  /// the padded image.
+  explicit Convolution(const ConvolutionShape& shape, Library library = preferred_library());
 
   [[nodiscard]] const ConvolutionShape& shape() const { return shape_; }
+  /// What runs it; Eigen multiplies gathered windows.
+  [[nodiscard]] Library library() const { return dnnl_ ? Library::onednn : Library::eigen; }
 
   /// y [n x out_height x out_width x outputs] from x [n x height x width x channels], w [kernel x
   /// kernel x channels x outputs] and b [outputs], which may be empty.
@@ -62,6 +66,8 @@ class Convolution {
 
  private:
   ConvolutionShape shape_;
+  /// Of the products of gathered windows.
+  Library products_;
   std::shared_ptr<const DnnlConvolution> dnnl_;
 };
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "starling/models/library.hpp"
+
 namespace starling::models {
 
 /// A matrix in memory, row by row without gaps, seen as it stands or transposed.
@@ -23,10 +25,11 @@ struct MatrixView {
 };
 
 /// C = A B + beta C. Requires: shapes that fit, and a C that is not transposed. Where beta is 0, C
-/// need not be initialised. float runs on oneDNN where it was found when Starling was built, double
-/// and the rest on Eigen.
+/// need not be initialised. float runs on oneDNN where it was found when Starling was built and is
+/// asked for, double and the rest on Eigen.
 template <class T>
-void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c);
+void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c,
+          Library library = Library::onednn);
 
 /// to = the transpose of `from`. Requires: shapes that fit, neither transposed, and two places.
 template <class T>

@@ -81,6 +81,8 @@ struct Perceptron<T>::Workspace {
   /// Derivatives by a layer's outputs, and by those of the layer below.
   std::span<T> slopes;
   std::span<T> slopes_below;
+  /// Nobody has added to the gradient yet: it is zero.
+  bool is_first = true;
 };
 
 template <class T>
@@ -188,14 +190,15 @@ void Perceptron<T>::backward(std::span<const T> w, const Rows<T>& x, Workspace& 
   for (std::size_t l = layers() - 1; l > 0; --l) {
     const std::span<const T> h = work.hidden[l - 1].first(x.size * widths_[l]);
     const Rows<T> input{.size = x.size, .values = h.data(), .table = nullptr, .batch = {}};
-    affine_backward(input, slopes, layer(g, l));
+    affine_backward(input, slopes, layer(g, l), work.is_first);
     const std::span<T> below = work.slopes_below.first(h.size());
     affine_input_gradient(slopes, layer(w, l), below);
     activate_backward(activation_, h, below);
     std::swap(work.slopes, work.slopes_below);
     slopes = below;
   }
-  affine_backward(x, slopes, layer(g, 0));
+  affine_backward(x, slopes, layer(g, 0), work.is_first);
+  work.is_first = false;
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-/// What a reader found, before its labels are given their meaning. Internal to models/data.
+/// What a reader found, before its labels are given their meaning. For readers of data only.
 #pragma once
 
 #include <cstddef>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "starling/models/model.hpp"
+#include "starling/models/net/form.hpp"
 #include "starling/models/net/shape.hpp"
 #include "starling/models/parameter.hpp"
 
@@ -59,6 +60,7 @@ class Layer {
 
   /// Of one sample.
   [[nodiscard]] virtual Shape output() const = 0;
+  [[nodiscard]] virtual LayerForm form() const = 0;
   /// Their names are local to the layer: "weights", "bias".
   [[nodiscard]] virtual std::vector<Parameter> parameters() const { return {}; }
   virtual void initialise(std::span<T>, Random&) const {}

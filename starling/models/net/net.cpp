@@ -173,6 +173,13 @@ std::string Net<T>::print() const {
 }
 
 template <class T>
+Net<T> Net<T>::on(std::shared_ptr<const NetEngine<T>> engine) const {
+  Net net = *this;
+  net.engine_ = std::move(engine);
+  return net;
+}
+
+template <class T>
 void Net<T>::initialise(std::span<T> w, Random& random) const {
   for (const PlanStep<T>& step : plan_->steps())
     if (step.layer != nullptr) step.layer->initialise(w.subspan(step.start, step.size), random);
@@ -288,6 +295,7 @@ template <class T>
 double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                         Pass& pass) const {
   if (batch.empty()) return 0;
+  if (engine_ != nullptr) return engine_->gradient(w, data, batch, g, pass.random());
   const RowReader<T> reader{data, batch.size(), 2, pass.arena};
   const T weight = T{1} / static_cast<T>(batch.size());
   Tally sums;
@@ -303,6 +311,14 @@ double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, st
 
 template <class T>
 Metrics Net<T>::evaluate(std::span<const T> w, const Table& data, Batch batch, Pass& pass) const {
+  const Tally sums =
+      engine_ != nullptr ? engine_->evaluate(w, data, batch, {}) : tally(w, data, batch, pass);
+  return loss_ == Loss::squared ? means<SquaredLoss>(sums, batch.size())
+                                : means<SoftmaxLoss>(sums, batch.size());
+}
+
+template <class T>
+Tally Net<T>::tally(std::span<const T> w, const Table& data, Batch batch, Pass& pass) const {
   const RowReader<T> reader{data, batch.size(), 2, pass.arena};
   Tally sums;
   for_pieces(batch, [&](Batch piece) {
@@ -310,8 +326,7 @@ Metrics Net<T>::evaluate(std::span<const T> w, const Table& data, Batch batch, P
     const Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
     sums += apply_loss(run.scores(), reader.labels(piece), T{1});
   });
-  return loss_ == Loss::squared ? means<SquaredLoss>(sums, batch.size())
-                                : means<SoftmaxLoss>(sums, batch.size());
+  return sums;
 }
 
 template <class T>
@@ -332,6 +347,10 @@ template <class T>
 void Net<T>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                     std::span<T> out) const {
   STARLING_CHECK(out.size() == batch.size() * outputs());
+  if (engine_ != nullptr) {
+    engine_->evaluate(w, data, batch, out);
+    return;
+  }
   const RowReader<T> reader{data, batch.size(), 2, pass.arena};
   for_pieces(batch, [&](Batch piece) {
     const Rows<T> x = reader.read(piece);

@@ -13,6 +13,7 @@
 #include "starling/models/model.hpp"
 #include "starling/models/model_name.hpp"
 #include "starling/models/net/description.hpp"
+#include "starling/models/net/net_engine.hpp"
 #include "starling/models/net/plan.hpp"
 #include "starling/models/table.hpp"
 
@@ -32,6 +33,7 @@ template <class T>
 class Net {
  public:
   using Scalar = T;
+  enum class Loss { softmax, squared, contrastive };
 
   /// "net" and the names of named_nets().
   static std::vector<ModelName> names();
@@ -69,9 +71,18 @@ class Net {
   [[nodiscard]] std::size_t outputs() const { return inputs_in_row_ * volume(plan_->output()); }
   [[nodiscard]] const NetDescription& description() const { return description_; }
   [[nodiscard]] const Plan<T>& plan() const { return *plan_; }
+  [[nodiscard]] Loss loss() const { return loss_; }
+  /// Of the contrastive loss.
+  [[nodiscard]] T margin() const { return margin_; }
+  /// 2 where a row holds a pair of inputs, else 1.
+  [[nodiscard]] std::size_t inputs_in_row() const { return inputs_in_row_; }
+  /// Of a row.
+  [[nodiscard]] std::size_t features() const { return features_; }
+
+  /// The same net, computed by `engine`, which was made for it. Null: by its own kernels.
+  [[nodiscard]] Net on(std::shared_ptr<const NetEngine<T>> engine) const;
 
  private:
-  enum class Loss { softmax, squared, contrastive };
   struct Run;
 
   Net() = default;
@@ -87,12 +98,15 @@ class Net {
   void backward(std::span<const T> w, const Run& run, T share, bool is_first, std::span<T> g,
                 Pass& pass) const;
   void spread(const Run& run, const PlanStep<T>& sum) const;
+  /// The loss's sums over a batch.
+  [[nodiscard]] Tally tally(std::span<const T> w, const Table& data, Batch batch, Pass& pass) const;
   [[nodiscard]] Tally apply_loss(std::span<T> scores, std::span<const float> labels,
                                  T weight) const;
 
   std::string name_ = "net";
   NetDescription description_;
   std::shared_ptr<const Plan<T>> plan_;
+  std::shared_ptr<const NetEngine<T>> engine_;
   Loss loss_ = Loss::softmax;
   T margin_ = 1;
   std::size_t inputs_in_row_ = 1;

@@ -25,43 +25,32 @@ class Elementwise : public Layer<T> {
   Shape shape_;
 };
 
-template <class T>
-class Relu final : public Elementwise<T> {
+/// A function whose derivative is one of its value: `Apply` turns x into y, `Slope` dy into dx.
+template <class T, ActivationForm::Kind kind, void (*Apply)(std::span<T>),
+          void (*Slope)(std::span<const T>, std::span<T>)>
+class OfOutput final : public Elementwise<T> {
  public:
   using Elementwise<T>::Elementwise;
+  [[nodiscard]] LayerForm form() const override { return ActivationForm{kind}; }
   [[nodiscard]] bool works_in_place() const override { return true; }
   [[nodiscard]] bool reads_output() const override { return true; }
 
   Kept<T> forward(const Forward<T>& f) const override {
     copy_unless_same(f.x, f.y);
-    relu(f.y);
+    Apply(f.y);
     return {};
   }
   void backward(const Backward<T>& b) const override {
     if (b.dx.empty()) return;
-    relu_backward(b.y, b.dy);
+    Slope(b.y, b.dy);
     copy_unless_same<T>(b.dy, b.dx);
   }
 };
 
 template <class T>
-class Tanh final : public Elementwise<T> {
- public:
-  using Elementwise<T>::Elementwise;
-  [[nodiscard]] bool works_in_place() const override { return true; }
-  [[nodiscard]] bool reads_output() const override { return true; }
-
-  Kept<T> forward(const Forward<T>& f) const override {
-    copy_unless_same(f.x, f.y);
-    tanh(f.y);
-    return {};
-  }
-  void backward(const Backward<T>& b) const override {
-    if (b.dx.empty()) return;
-    tanh_backward(b.y, b.dy);
-    copy_unless_same<T>(b.dy, b.dx);
-  }
-};
+using Relu = OfOutput<T, ActivationForm::Kind::relu, relu<T>, relu_backward<T>>;
+template <class T>
+using Tanh = OfOutput<T, ActivationForm::Kind::tanh, tanh<T>, tanh_backward<T>>;
 
 /// x Phi(x) by 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks, Gimpel,
 /// arXiv 1606.08415, section 2). Keeps the tanh.
@@ -69,6 +58,9 @@ template <class T>
 class Gelu final : public Elementwise<T> {
  public:
   using Elementwise<T>::Elementwise;
+  [[nodiscard]] LayerForm form() const override {
+    return ActivationForm{ActivationForm::Kind::gelu};
+  }
 
   Kept<T> forward(const Forward<T>& f) const override {
     const auto t = f.pass.arena.template take<T>(f.x.size());
@@ -97,6 +89,7 @@ class Flatten final : public Layer<T> {
  public:
   explicit Flatten(std::size_t size) : size_(size) {}
   [[nodiscard]] Shape output() const override { return {size_}; }
+  [[nodiscard]] LayerForm form() const override { return FlattenForm{}; }
   [[nodiscard]] bool works_in_place() const override { return true; }
 
   Kept<T> forward(const Forward<T>& f) const override {

@@ -71,6 +71,11 @@ class RandomFlip final : public Augment<T> {
  public:
   using Augment<T>::Augment;
 
+  [[nodiscard]] LayerForm form() const override {
+    const Shape& s = this->shape();
+    return FlipForm{s[0], s[1], s[2]};
+  }
+
  private:
   using Place = typename Augment<T>::Place;
   [[nodiscard]] std::uint32_t draw(Random& random) const override {
@@ -86,6 +91,11 @@ template <class T>
 class RandomShift final : public Augment<T> {
  public:
   RandomShift(Shape shape, std::size_t most) : Augment<T>(std::move(shape)), most_(most) {}
+
+  [[nodiscard]] LayerForm form() const override {
+    const Shape& s = this->shape();
+    return ShiftForm{s[0], s[1], s[2], most_};
+  }
 
  private:
   using Place = typename Augment<T>::Place;

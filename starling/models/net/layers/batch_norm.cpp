@@ -26,6 +26,9 @@ class BatchNorm final : public Layer<T> {
         epsilon_(static_cast<T>(epsilon)) {}
 
   [[nodiscard]] Shape output() const override { return shape_; }
+  [[nodiscard]] LayerForm form() const override {
+    return BatchNormForm{channels_, static_cast<double>(momentum_), static_cast<double>(epsilon_)};
+  }
   [[nodiscard]] std::vector<Parameter> parameters() const override {
     return {{.name = "scale", .shape = {channels_}, .decay = false},
             {.name = "shift", .shape = {channels_}, .decay = false},

@@ -19,6 +19,7 @@ class Conv2d final : public Layer<T> {
   [[nodiscard]] Shape output() const override {
     return {shape().out_height(), shape().out_width(), shape().outputs};
   }
+  [[nodiscard]] LayerForm form() const override { return ConvolutionForm{shape(), bias_}; }
   [[nodiscard]] std::vector<Parameter> parameters() const override {
     const auto& s = shape();
     std::vector<Parameter> all{

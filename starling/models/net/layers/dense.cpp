@@ -17,6 +17,7 @@ class Dense final : public Layer<T> {
       : inputs_(inputs), outputs_(outputs), bias_(bias) {}
 
   [[nodiscard]] Shape output() const override { return {outputs_}; }
+  [[nodiscard]] LayerForm form() const override { return DenseForm{inputs_, outputs_, bias_}; }
   [[nodiscard]] std::vector<Parameter> parameters() const override {
     std::vector<Parameter> all{{.name = "weights", .shape = {inputs_, outputs_}}};
     if (bias_) all.push_back({.name = "bias", .shape = {outputs_}, .decay = false});

@@ -14,6 +14,7 @@ class Dropout final : public Layer<T> {
   Dropout(Shape shape, double rate) : shape_(std::move(shape)), rate_(rate) {}
 
   [[nodiscard]] Shape output() const override { return shape_; }
+  [[nodiscard]] LayerForm form() const override { return DropoutForm{rate_}; }
   [[nodiscard]] bool works_in_place() const override { return true; }
 
   Kept<T> forward(const Forward<T>& f) const override {

@@ -15,6 +15,7 @@ class Embedding final : public Layer<T> {
       : length_(length), ids_(ids), width_(width) {}
 
   [[nodiscard]] Shape output() const override { return {length_, width_}; }
+  [[nodiscard]] LayerForm form() const override { return EmbeddingForm{length_, ids_, width_}; }
   [[nodiscard]] std::vector<Parameter> parameters() const override {
     return {{.name = "weights", .shape = {ids_, width_}, .row_sparse = true}};
   }

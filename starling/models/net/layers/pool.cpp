@@ -10,18 +10,7 @@ namespace {
 
 using Size = std::size_t;
 
-struct Window {
-  Size height = 0;
-  Size width = 0;
-  Size channels = 0;
-  Size size = 1;
-  Size stride = 1;
-  Size padding = 0;
-
-  [[nodiscard]] Size out_height() const { return (height + 2 * padding - size) / stride + 1; }
-  [[nodiscard]] Size out_width() const { return (width + 2 * padding - size) / stride + 1; }
-  [[nodiscard]] Size input_size() const { return height * width * channels; }
-};
+using Window = PoolShape;
 
 /// Where a window begins and ends in one direction, within the image.
 struct Range {
@@ -173,6 +162,7 @@ template <class T>
 class MaxPool final : public Pool<T> {
  public:
   using Pool<T>::Pool;
+  [[nodiscard]] LayerForm form() const override { return MaxPoolForm{this->window()}; }
 
   Kept<T> forward(const Forward<T>& f) const override {
     const Window& w = this->window();
@@ -196,6 +186,7 @@ template <class T>
 class AvgPool : public Pool<T> {
  public:
   using Pool<T>::Pool;
+  [[nodiscard]] LayerForm form() const override { return AvgPoolForm{this->window()}; }
 
   Kept<T> forward(const Forward<T>& f) const override {
     mean_of(this->window(), f.n, f.x.data(), f.y.data());
@@ -214,6 +205,7 @@ class GlobalAvgPool final : public Layer<T> {
  public:
   explicit GlobalAvgPool(const Shape& input) : pixels_(input[0] * input[1]), channels_(input[2]) {}
   [[nodiscard]] Shape output() const override { return {channels_}; }
+  [[nodiscard]] LayerForm form() const override { return GlobalAvgPoolForm{pixels_, channels_}; }
 
   Kept<T> forward(const Forward<T>& f) const override {
     std::ranges::fill(f.y, T{0});

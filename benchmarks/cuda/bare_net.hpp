@@ -1,0 +1,83 @@
+/// What a step costs that is nothing but calls of cuBLAS and cuDNN, one a layer and pass, as most
+/// programs make them: the yardstick of cuda_benchmark. Its numbers are as random as its weights.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "starling/models/net/net.hpp"
+
+namespace starling::models {
+
+/// A net of dense, conv2d, pooling, relu, tanh, dropout, batch-norm, flatten and residual layers
+/// with softmax loss, one batch, and SGD, on the current device. Float32 without TF32, channels
+/// last.
+class BareNet {
+ public:
+  BareNet(const Net<float>& net, std::size_t rows);
+  BareNet(const BareNet&) = delete;
+  BareNet& operator=(const BareNet&) = delete;
+  ~BareNet();
+
+  /// Puts one step into the stream: forward, loss, backward, update.
+  void step();
+  /// The same as a CUDA graph, recorded at the second call.
+  void step_as_graph();
+  void finish() const;
+
+ private:
+  struct Value {
+    float* x = nullptr;
+    float* dx = nullptr;
+    std::size_t size = 0;
+    cudnnTensorDescriptor_t shape = nullptr;
+    /// Somebody behind has left a derivative there already.
+    bool has_slope = false;
+  };
+  using Call = std::function<void()>;
+
+  float* floats(std::size_t count, float deviation = 0);
+  template <class T, class Destroy>
+  T kept(T descriptor, Destroy destroy);
+  cudnnTensorDescriptor_t tensor(int n, int c, int h, int w);
+  /// What a pass over value `to` writes into the derivative by `from`: 0 to overwrite, 1 to add.
+  const float* blend(std::size_t from);
+
+  void add(const PlanStep<float>& step);
+  void add(const PlanStep<float>& step, const ConvolutionForm& form);
+  void add(const PlanStep<float>& step, const DenseForm& form);
+  void add(const PlanStep<float>& step, const BatchNormForm& form);
+  void add_pool(const PlanStep<float>& step, const PoolShape& shape, cudnnPoolingMode_t mode);
+  void add_activation(const PlanStep<float>& step, cudnnActivationMode_t mode);
+  void add_dropout(const PlanStep<float>& step, double rate);
+  void add_copy(const PlanStep<float>& step);
+  void add_sum(const PlanStep<float>& step);
+  void add_loss();
+  void reserve(std::size_t bytes);
+
+  int rows_;
+  cudaStream_t stream_ = nullptr;
+  cublasHandle_t blas_ = nullptr;
+  cudnnHandle_t dnn_ = nullptr;
+  cudaGraphExec_t graph_ = nullptr;
+  std::size_t steps_ = 0;
+  std::vector<Value> values_;
+  float* w_ = nullptr;
+  float* g_ = nullptr;
+  std::size_t parameters_ = 0;
+  void* workspace_ = nullptr;
+  std::size_t workspace_bytes_ = 0;
+  std::vector<Call> forward_;
+  /// Of each step its calls, the last step's first when they run. Made last step first, for who
+  /// leaves a derivative first decides whether the next adds.
+  std::vector<Call> backward_;
+  std::vector<std::function<void()>> makers_;
+  std::vector<Call> ends_;
+};
+
+}  // namespace starling::models

@@ -1,0 +1,166 @@
+#include <algorithm>
+
+#include "starling/models/cuda/columns.hpp"
+#include "starling/models/cuda/launch.hpp"
+
+namespace starling::models::cuda {
+namespace {
+
+constexpr unsigned tile = 32;
+constexpr unsigned tile_rows = 8;
+/// Blocks that share the rows of one group.
+constexpr Index parts_max = 128;
+/// Rows that are worth a block.
+constexpr Index part_rows = 256;
+
+Index parts_of(const Groups& groups) {
+  const Index rows = std::min(groups.rows, groups.group_rows);
+  return std::clamp<Index>((rows + part_rows - 1) / part_rows, 1, parts_max);
+}
+
+/// So many columns a block that narrow matrices keep its threads busy.
+unsigned block_columns(Index channels) { return channels <= 8 ? 8 : channels <= 16 ? 16 : 32; }
+
+struct Pair {
+  float first;
+  float second;
+};
+
+struct Value {
+  const float* x;
+  __device__ Pair operator()(std::uint64_t at, Index) const { return {x[at], 0}; }
+};
+struct Square {
+  const float* x;
+  const float* mean;
+  __device__ Pair operator()(std::uint64_t at, Index statistic) const {
+    const float d = x[at] - mean[statistic];
+    return {d * d, 0};
+  }
+};
+struct Product {
+  const float* dy;
+  const float* x;
+  const float* mean;
+  __device__ Pair operator()(std::uint64_t at, Index statistic) const {
+    return {dy[at] * (x[at] - mean[statistic]), dy[at]};
+  }
+};
+
+/// Block (column block, part, group): its share of the group's rows. partial [groups x parts x
+/// channels].
+template <class Term>
+__global__ void __launch_bounds__(block_threads)
+    partial_kernel(Groups groups, Index parts, Term term, Pair* partial) {
+  __shared__ Pair shared[block_threads];
+  const Index column = blockIdx.x * blockDim.x + threadIdx.x;
+  const Index group = blockIdx.z;
+  const Index size = groups.size(group);
+  const Index share = (size + parts - 1) / parts;
+  const Index from = blockIdx.y * share;
+  const Index to = min(from + share, size);
+  Pair sum{0, 0};
+  if (column < groups.channels)
+    for (Index r = from + threadIdx.y; r < to; r += blockDim.y) {
+      const std::uint64_t row = std::uint64_t{group} * groups.group_rows + r;
+      const Pair more = term(row * groups.channels + column, group * groups.channels + column);
+      sum.first += more.first;
+      sum.second += more.second;
+    }
+  Pair* own = shared + threadIdx.y * blockDim.x + threadIdx.x;
+  *own = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || column >= groups.channels) return;
+  for (unsigned r = 1; r < blockDim.y; ++r) {
+    sum.first += own[r * blockDim.x].first;
+    sum.second += own[r * blockDim.x].second;
+  }
+  partial[(std::uint64_t{group} * parts + blockIdx.y) * groups.channels + column] = sum;
+}
+
+/// Over statistics.
+struct Collect {
+  Index channels;
+  Index parts;
+  bool adds;
+  const Pair* partial;
+  float* first;
+  /// May be null.
+  float* second;
+  __device__ void operator()(Index i) const {
+    const Pair* from = partial + std::uint64_t{i / channels} * parts * channels + i % channels;
+    Pair sum{0, 0};
+    for (Index p = 0; p < parts; ++p) {
+      sum.first += from[std::uint64_t{p} * channels].first;
+      sum.second += from[std::uint64_t{p} * channels].second;
+    }
+    first[i] = adds ? first[i] + sum.first : sum.first;
+    if (second != nullptr) second[i] = sum.second;
+  }
+};
+
+template <class Term>
+void sum(const Context& context, const Groups& groups, const Term& term, bool adds, float* first,
+         float* second) {
+  const Index parts = parts_of(groups);
+  const unsigned width = block_columns(groups.channels);
+  const dim3 block{width, block_threads / width};
+  const dim3 grid{(groups.channels + width - 1) / width, parts, groups.count()};
+  auto* partial = static_cast<Pair*>(context.scratch());
+  partial_kernel<<<grid, block, 0, context.stream().get()>>>(groups, parts, term, partial);
+  check_launch("summing columns");
+  for_each(context, std::size_t{groups.count()} * groups.channels,
+           Collect{groups.channels, parts, adds, partial, first, second}, "summing columns");
+}
+
+/// Blocks of 32 x 8 threads over tiles of 32 x 32, which are read and written along their rows.
+__global__ void __launch_bounds__(block_threads)
+    transpose_kernel(std::uint64_t rows, std::uint64_t columns, const float* from, bool adds,
+                     float* to) {
+  __shared__ float shared[tile][tile + 1];
+  const std::uint64_t tiles_across = (columns + tile - 1) / tile;
+  const std::uint64_t row = blockIdx.x / tiles_across * tile;
+  const std::uint64_t column = blockIdx.x % tiles_across * tile;
+  for (unsigned i = threadIdx.y; i < tile; i += tile_rows)
+    if (row + i < rows && column + threadIdx.x < columns)
+      shared[i][threadIdx.x] = from[(row + i) * columns + column + threadIdx.x];
+  __syncthreads();
+  for (unsigned i = threadIdx.y; i < tile; i += tile_rows) {
+    if (column + i >= columns || row + threadIdx.x >= rows) continue;
+    float& place = to[(column + i) * rows + row + threadIdx.x];
+    const float value = shared[threadIdx.x][i];
+    place = adds ? place + value : value;
+  }
+}
+
+}  // namespace
+
+std::size_t column_scratch_bytes(const Groups& groups) {
+  return std::size_t{groups.count()} * parts_of(groups) * groups.channels * sizeof(Pair);
+}
+
+void sum_columns(const Context& context, const Groups& groups, const float* x, bool adds,
+                 float* sums) {
+  sum(context, groups, Value{x}, adds, sums, nullptr);
+}
+
+void sum_squares(const Context& context, const Groups& groups, const float* x, const float* mean,
+                 float* sums) {
+  sum(context, groups, Square{x, mean}, false, sums, nullptr);
+}
+
+void sum_products(const Context& context, const Groups& groups, const float* dy, const float* x,
+                  const float* mean, float* products, float* totals) {
+  sum(context, groups, Product{dy, x, mean}, false, products, totals);
+}
+
+void transpose(const Context& context, std::size_t rows, std::size_t columns, const float* from,
+               bool adds, float* to) {
+  const std::size_t tiles = (rows + tile - 1) / tile * ((columns + tile - 1) / tile);
+  if (tiles == 0) return;
+  transpose_kernel<<<static_cast<unsigned>(tiles), dim3{tile, tile_rows}, 0,
+                     context.stream().get()>>>(rows, columns, from, adds, to);
+  check_launch("transposing");
+}
+
+}  // namespace starling::models::cuda

@@ -1,0 +1,77 @@
+#include "starling/models/cuda/context.hpp"
+
+namespace starling::models::cuda {
+namespace {
+
+/// What cuBLAS takes by itself on the largest devices; given to it, so that it takes none while a
+/// step is recorded.
+constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20U;
+
+}  // namespace
+
+Stream::Stream() {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+}
+Stream::~Stream() { expect(cudaStreamDestroy(stream_) == cudaSuccess, "a stream"); }
+void Stream::finish() const { check(cudaStreamSynchronize(stream_), "computing on the device"); }
+
+void finish_default_stream() {
+  check(cudaStreamSynchronize(cudaStreamLegacy), "copying to the device");
+}
+
+Event::Event() {
+  check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "making an event");
+}
+Event::~Event() { expect(cudaEventDestroy(event_) == cudaSuccess, "an event"); }
+void Event::record(const Stream& stream) const {
+  check(cudaEventRecord(event_, stream.get()), "recording an event");
+}
+void Event::hold(const Stream& stream) const {
+  check(cudaStreamWaitEvent(stream.get(), event_, 0), "waiting for an event");
+}
+void Event::wait() const { check(cudaEventSynchronize(event_), "computing on the device"); }
+
+void use_device(std::size_t index) {
+  check(cudaSetDevice(static_cast<int>(index)), "choosing the device");
+}
+void use_device_to_free(std::size_t index) noexcept {
+  static_cast<void>(cudaSetDevice(static_cast<int>(index)));
+}
+
+Context::Context(Precision precision) : precision_(precision) {
+  try {
+    check(cublasCreate(&blas_), "starting cuBLAS");
+    check(cublasSetStream(blas_, stream_.get()), "starting cuBLAS");
+    check(cublasSetMathMode(blas_, precision == Precision::tf32 ? CUBLAS_TF32_TENSOR_OP_MATH
+                                                                : CUBLAS_DEFAULT_MATH),
+          "starting cuBLAS");
+    // Sums of split products in an order that does not depend on timing.
+    check(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED), "starting cuBLAS");
+    blas_workspace_ = DeviceMemory{blas_workspace_bytes};
+    check(cublasSetWorkspace(blas_, blas_workspace_.data(), blas_workspace_.bytes()),
+          "starting cuBLAS");
+    check(cudnnCreate(&dnn_), "starting cuDNN");
+    check(cudnnSetStream(dnn_, stream_.get()), "starting cuDNN");
+  } catch (...) {
+    if (dnn_ != nullptr) expect(cudnnDestroy(dnn_) == CUDNN_STATUS_SUCCESS, "cuDNN");
+    if (blas_ != nullptr) expect(cublasDestroy(blas_) == CUBLAS_STATUS_SUCCESS, "cuBLAS");
+    throw;
+  }
+}
+
+Context::~Context() {
+  // What was started must not read memory that is given back.
+  static_cast<void>(cudaStreamSynchronize(stream_.get()));
+  expect(cudnnDestroy(dnn_) == CUDNN_STATUS_SUCCESS, "cuDNN");
+  expect(cublasDestroy(blas_) == CUBLAS_STATUS_SUCCESS, "cuBLAS");
+}
+
+bool Context::reserve_scratch(std::size_t bytes) {
+  if (bytes <= scratch_.bytes()) return false;
+  stream_.finish();
+  scratch_ = DeviceMemory{};
+  scratch_ = DeviceMemory{bytes};
+  return true;
+}
+
+}  // namespace starling::models::cuda

@@ -1,0 +1,264 @@
+// Nets on a device, for callers whose parameters and gradients are on the host.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "starling/base/check.hpp"
+#include "starling/models/cuda/device.hpp"
+#include "starling/models/cuda/graphs.hpp"
+#include "starling/models/cuda/guard.hpp"
+#include "starling/models/cuda/net_run.hpp"
+#include "starling/models/cuda/probe.hpp"
+#include "starling/models/cuda/staging.hpp"
+
+namespace starling::models::cuda {
+namespace {
+
+/// Numbers that are copied at once, so that the host's copying and the device's overlap: 4 MiB.
+constexpr std::size_t chunk = std::size_t{1} << 20U;
+
+/// Calls visit(first, size) for the chunks of `size` numbers.
+template <class Visit>
+void for_chunks(std::size_t size, Visit visit) {
+  for (std::size_t at = 0; at < size; at += chunk) visit(at, std::min(chunk, size - at));
+}
+
+/// Evaluation goes in pieces of so many rows where batches are smaller and there is room for it.
+constexpr std::size_t evaluation_rows = 256;
+
+/// All that one call computes with. Requires: use_device() before every use on this thread, also
+/// before its end.
+class Session {
+ public:
+  Session(const Net<float>& net, Precision precision)
+      : context_(precision),
+        run_(net),
+        staging_(net, run_.ids_in_row()),
+        outputs_(net.outputs()),
+        w_(total_size(net.parameters())),
+        g_(w_.size()),
+        w_staged_(w_.size()),
+        g_staged_(w_.size()),
+        arrived_((w_.size() + chunk - 1) / chunk) {}
+
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  /// What is under way must not read memory that is given back.
+  ~Session() { static_cast<void>(cudaStreamSynchronize(context_.stream().get())); }
+
+  /// Makes room for a batch of so many rows, or for the pieces of it, none above `most` rows.
+  void reserve(std::size_t rows, std::size_t most) {
+    const std::size_t piece = std::min({rows, most, run_.rows_max()});
+    bool moved = run_.reserve(piece, context_);
+    if (rows > piece && rows % piece > 0) moved = run_.reserve(rows % piece, context_) || moved;
+    moved = staging_.reserve(piece) || moved;
+    if (moved) graphs_.clear();
+  }
+
+  double gradient(std::span<const float> w, const Table& data, Batch batch, std::span<float> g,
+                  std::uint64_t seed) {
+    STARLING_CHECK(w.size() == w_.size() && g.size() == g_.size());
+    const std::size_t piece = run_.rows_max();
+    reserve(batch.size(), piece);
+    upload(w);
+    if (batch.size() <= piece) {
+      staging_.fill(data, batch, seed);
+      graphs_.run(context_, batch.size(), [&] {
+        clear();
+        add_gradient(batch.size(), 0);
+      });
+    } else {
+      clear();
+      for (std::size_t at = 0; at < batch.size(); at += piece) {
+        context_.stream().finish();
+        staging_.fill(data, batch.subspan(at, std::min(piece, batch.size() - at)), seed);
+        add_gradient(batch.size(), static_cast<std::uint32_t>(at / piece));
+      }
+    }
+    add_to(g);
+    return read_tally().loss / static_cast<double>(batch.size());
+  }
+
+  /// In pieces of at most `most` rows.
+  Tally evaluate(std::span<const float> w, const Table& data, Batch batch, std::span<float> out,
+                 std::size_t most) {
+    STARLING_CHECK(w.size() == w_.size());
+    const std::size_t piece = std::min(most, run_.rows_max());
+    reserve(batch.size(), piece);
+    upload(w);
+    run_.clear_tally(context_);
+    for (std::size_t at = 0; at < batch.size(); at += piece) {
+      const std::size_t rows = std::min(piece, batch.size() - at);
+      context_.stream().finish();
+      staging_.fill(data, batch.subspan(at, rows), 0);
+      staging_.upload(context_.stream());
+      run_.forward(context_, w_.data(), staging_.input(), rows, false, 0);
+      run_.loss(context_, staging_.input(), rows, 0);
+      if (out.empty()) continue;
+      const auto part = out.subspan(at * outputs_, rows * outputs_);
+      check(cudaMemcpyAsync(part.data(), run_.scores(), part.size_bytes(), cudaMemcpyDeviceToHost,
+                            context_.stream().get()),
+            "reading scores");
+    }
+    return read_tally();
+  }
+
+ private:
+  void upload(std::span<const float> w) {
+    for_chunks(w.size(), [&](std::size_t at, std::size_t size) {
+      std::memcpy(w_staged_.data() + at, w.data() + at, size * sizeof(float));
+      check(cudaMemcpyAsync(w_.data() + at, w_staged_.data() + at, size * sizeof(float),
+                            cudaMemcpyHostToDevice, context_.stream().get()),
+            "copying parameters");
+    });
+  }
+
+  void clear() {
+    check(cudaMemsetAsync(g_.data(), 0, g_.bytes(), context_.stream().get()),
+          "clearing a gradient");
+    run_.clear_tally(context_);
+  }
+
+  /// Of what is staged, as a part of a batch of `total` rows.
+  void add_gradient(std::size_t total, std::uint32_t piece) {
+    const std::size_t rows = staging_.rows();
+    const NetInput input = staging_.input();
+    const float weight = 1 / static_cast<float>(total);
+    staging_.upload(context_.stream());
+    run_.forward(context_, w_.data(), input, rows, true, piece);
+    run_.loss(context_, input, rows, weight);
+    run_.backward(context_, w_.data(), input, rows, weight, piece, g_.data());
+  }
+
+  /// Adds each chunk while the next is copied.
+  void add_to(std::span<float> g) {
+    std::size_t next = 0;
+    for_chunks(g.size(), [&](std::size_t at, std::size_t size) {
+      check(cudaMemcpyAsync(g_staged_.data() + at, g_.data() + at, size * sizeof(float),
+                            cudaMemcpyDeviceToHost, context_.stream().get()),
+            "reading a gradient");
+      arrived_[next++].record(context_.stream());
+    });
+    next = 0;
+    for_chunks(g.size(), [&](std::size_t at, std::size_t size) {
+      arrived_[next++].wait();
+      const float* from = g_staged_.data() + at;
+      for (std::size_t i = 0; i < size; ++i) g[at + i] += from[i];
+    });
+  }
+
+  Tally read_tally() {
+    check(cudaMemcpyAsync(tally_.data(), run_.tally(), sizeof(Tally), cudaMemcpyDeviceToHost,
+                          context_.stream().get()),
+          "reading sums");
+    context_.stream().finish();
+    return *tally_.data();
+  }
+
+  Context context_;
+  NetRun run_;
+  Staging staging_;
+  std::size_t outputs_;
+  DeviceArray<float> w_;
+  DeviceArray<float> g_;
+  PinnedArray<float> w_staged_;
+  PinnedArray<float> g_staged_;
+  std::vector<Event> arrived_;
+  PinnedArray<Tally> tally_{1};
+  Graphs graphs_;
+};
+
+/// Hands each call a session of its own; as many are made as calls overlap.
+class Engine final : public NetEngine<float> {
+  // First, for what it returns is deduced.
+  template <class Work>
+  auto with_session(const Work& work) const {
+    try {
+      use_device(index_);
+      std::unique_ptr<Session> session = take();
+      auto result = work(*session);
+      // One that failed is not used again.
+      const std::lock_guard lock{mutex_};
+      free_.push_back(std::move(session));
+      return result;
+    } catch (const std::exception& failure) {
+      throw std::runtime_error{name_of(index_) + ": " + failure.what()};
+    }
+  }
+
+ public:
+  Engine(const Net<float>& net, std::size_t index, Precision precision)
+      : net_(net), index_(index), precision_(precision) {}
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine() override {
+    use_device_to_free(index_);
+    free_.clear();
+  }
+
+  double gradient(std::span<const float> w, const Table& data, Batch batch, std::span<float> g,
+                  std::uint64_t seed) const override {
+    return with_session([&](Session& s) { return s.gradient(w, data, batch, g, seed); });
+  }
+  Tally evaluate(std::span<const float> w, const Table& data, Batch batch,
+                 std::span<float> out) const override {
+    if (batch.empty()) return {};
+    return with_session([&](Session& s) { return s.evaluate(w, data, batch, out, piece_); });
+  }
+  /// Makes room in the first session for batches, and for evaluation where it can.
+  void reserve(std::size_t rows) {
+    with_session([&](Session& s) {
+      s.reserve(rows, rows);
+      piece_ = rows;
+      if (rows >= evaluation_rows) return 0;
+      try {
+        s.reserve(evaluation_rows, evaluation_rows);
+        piece_ = evaluation_rows;
+      } catch (const Failure& failure) {
+        if (failure.cause() != Failure::Cause::memory) throw;
+        s.reserve(rows, rows);
+      }
+      return 0;
+    });
+  }
+
+ private:
+  std::unique_ptr<Session> take() const {
+    {
+      const std::lock_guard lock{mutex_};
+      if (!free_.empty()) {
+        auto session = std::move(free_.back());
+        free_.pop_back();
+        return session;
+      }
+    }
+    return std::make_unique<Session>(net_, precision_);
+  }
+
+  Net<float> net_;
+  std::size_t index_;
+  /// Rows that are evaluated at once, so that evaluation takes no more memory than was reserved.
+  std::size_t piece_ = 1;
+  Precision precision_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Session>> free_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const NetEngine<float>>> make_engine(const Net<float>& net,
+                                                            std::size_t index, std::size_t rows,
+                                                            Precision precision) {
+  if (auto works = probe(index); !works) return std::move(works).error();
+  if (const std::string why = refusal(net); !why.empty()) return Error{name_of(index) + ": " + why};
+  try {
+    auto engine = std::make_shared<Engine>(net, index, precision);
+    engine->reserve(std::max<std::size_t>(rows, 1));
+    return std::shared_ptr<const NetEngine<float>>{std::move(engine)};
+  } catch (const std::exception& failure) {
+    return Error{failure.what()};
+  }
+}
+
+}  // namespace starling::models::cuda

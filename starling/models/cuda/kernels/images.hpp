@@ -1,0 +1,199 @@
+/// Internal: bodies over images, channels last: pooling, and shifting and mirroring at random.
+#pragma once
+
+#include <cstdint>
+
+#include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/cuda/kernels/philox.hpp"
+
+namespace starling::models::cuda {
+
+struct Span {
+  Index from;
+  Index to;
+};
+
+/// PoolShape (net/form.hpp) in the device's words.
+struct Pooling {
+  Index height, width, channels, size, stride, padding, out_height, out_width;
+
+  /// What window `step` sees of `extent` pixels.
+  STARLING_HOST_DEVICE Span seen(Index step, Index extent) const {
+    const Index at = step * stride;
+    const Index end = at + size - padding;
+    return {at < padding ? 0 : at - padding, end < extent ? end : extent};
+  }
+  /// The windows, of `steps`, that see pixel `at`.
+  STARLING_HOST_DEVICE Span seeing(Index at, Index steps) const {
+    const Index last = (at + padding) / stride + 1;
+    const Index before = at + padding + 1;
+    const Index first = before <= size ? 0 : (before - size + stride - 1) / stride;
+    return {first, last < steps ? last : steps};
+  }
+};
+
+/// Coordinates of number i of images [height x width x channels].
+struct Place {
+  Index image, row, column, channel;
+  STARLING_HOST_DEVICE Place(Index i, Index height, Index width, Index channels)
+      : channel(i % channels) {
+    Index rest = i / channels;
+    column = rest % width;
+    rest /= width;
+    row = rest % height;
+    image = rest / height;
+  }
+};
+
+/// Over y: the largest of each window, and where it stood in x. Of equal ones the first column's
+/// first, as on the CPU.
+struct MaxPool {
+  Pooling p;
+  const float* x;
+  float* y;
+  Index* found;
+
+  STARLING_HOST_DEVICE void operator()(Index i) const {
+    const Place to{i, p.out_height, p.out_width, p.channels};
+    const Span rows = p.seen(to.row, p.height);
+    const Span columns = p.seen(to.column, p.width);
+    Index best = at(to, rows.from, columns.from);
+    for (Index s = columns.from; s < columns.to; ++s) {
+      Index best_row = at(to, rows.from, s);
+      for (Index r = rows.from + 1; r < rows.to; ++r)
+        if (x[at(to, r, s)] > x[best_row]) best_row = at(to, r, s);
+      if (s == columns.from || x[best_row] > x[best]) best = best_row;
+    }
+    y[i] = x[best];
+    found[i] = best;
+  }
+  STARLING_HOST_DEVICE Index at(const Place& to, Index row, Index column) const {
+    return ((to.image * p.height + row) * p.width + column) * p.channels + to.channel;
+  }
+};
+
+/// Over dx: gathers, so that sums have a fixed order.
+struct MaxPoolBackward {
+  Pooling p;
+  const Index* found;
+  const float* dy;
+  float* dx;
+
+  STARLING_HOST_DEVICE void operator()(Index i) const {
+    const Place to{i, p.height, p.width, p.channels};
+    const Span rows = p.seeing(to.row, p.out_height);
+    const Span columns = p.seeing(to.column, p.out_width);
+    float sum = 0;
+    for (Index r = rows.from; r < rows.to; ++r)
+      for (Index s = columns.from; s < columns.to; ++s) {
+        const Index window =
+            ((to.image * p.out_height + r) * p.out_width + s) * p.channels + to.channel;
+        if (found[window] == i) sum += dy[window];
+      }
+    dx[i] = sum;
+  }
+};
+
+/// Over y: the mean of what each window sees within the image.
+struct AvgPool {
+  Pooling p;
+  const float* x;
+  float* y;
+
+  STARLING_HOST_DEVICE void operator()(Index i) const {
+    const Place to{i, p.out_height, p.out_width, p.channels};
+    const Span rows = p.seen(to.row, p.height);
+    const Span columns = p.seen(to.column, p.width);
+    const float share = 1 / static_cast<float>((rows.to - rows.from) * (columns.to - columns.from));
+    float sum = 0;
+    for (Index r = rows.from; r < rows.to; ++r)
+      for (Index s = columns.from; s < columns.to; ++s)
+        sum += share * x[((to.image * p.height + r) * p.width + s) * p.channels + to.channel];
+    y[i] = sum;
+  }
+};
+
+/// Over dx.
+struct AvgPoolBackward {
+  Pooling p;
+  const float* dy;
+  float* dx;
+
+  STARLING_HOST_DEVICE void operator()(Index i) const {
+    const Place to{i, p.height, p.width, p.channels};
+    const Span rows = p.seeing(to.row, p.out_height);
+    const Span columns = p.seeing(to.column, p.out_width);
+    float sum = 0;
+    for (Index r = rows.from; r < rows.to; ++r)
+      for (Index s = columns.from; s < columns.to; ++s) {
+        const Span height = p.seen(r, p.height);
+        const Span width = p.seen(s, p.width);
+        const float share =
+            1 / static_cast<float>((height.to - height.from) * (width.to - width.from));
+        sum +=
+            share * dy[((to.image * p.out_height + r) * p.out_width + s) * p.channels + to.channel];
+      }
+    dx[i] = sum;
+  }
+};
+
+/// Over y [n x channels]: the mean of each channel of x [n x pixels x channels].
+struct GlobalAvgPool {
+  const float* x;
+  float* y;
+  Index pixels, channels;
+
+  STARLING_HOST_DEVICE void operator()(Index i) const {
+    const Index first = i / channels * pixels * channels + i % channels;
+    float sum = 0;
+    for (Index k = 0; k < pixels; ++k) {
+      const Index at = first + k * channels;
+      sum += x[at];
+    }
+    y[i] = sum / static_cast<float>(pixels);
+  }
+};
+
+/// Over dx.
+struct GlobalAvgPoolBackward {
+  const float* dy;
+  float* dx;
+  Index pixels, channels;
+
+  STARLING_HOST_DEVICE void operator()(Index i) const {
+    const Index image = i / (pixels * channels);
+    dx[i] = dy[image * channels + i % channels] / static_cast<float>(pixels);
+  }
+};
+
+/// Over y: image k is mirrored, or moved by -most to most rows and columns, as drawn for it; over
+/// dx the way back. What comes from outside of the image is 0.
+struct Augment {
+  const float* x;
+  float* y;
+  Index height, width, channels;
+  /// 0: mirrors half of the images; else shifts.
+  Index most;
+  bool backward;
+  Draws draws;
+
+  STARLING_HOST_DEVICE void operator()(Index i) const {
+    const Place to{i, height, width, channels};
+    const std::uint32_t bits = draws.at(to.image).word[0];
+    Index row = to.row;
+    Index column = to.column;
+    if (most == 0) {
+      if (below(bits, 2) == 1) column = width - 1 - column;
+    } else {
+      const Index ways = 2 * most + 1;
+      const Index drawn = below(bits, ways * ways);
+      // Beyond the upper or left border the difference wraps around and is outside, too.
+      row = backward ? row + most - drawn / ways : row + drawn / ways - most;
+      column = backward ? column + most - drawn % ways : column + drawn % ways - most;
+    }
+    const bool inside = row < height && column < width;
+    y[i] = inside ? x[((to.image * height + row) * width + column) * channels + to.channel] : 0;
+  }
+};
+
+}  // namespace starling::models::cuda

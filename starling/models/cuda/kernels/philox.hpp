@@ -1,0 +1,51 @@
+/// Internal: Philox4x32-10, random numbers by counter (Salmon, Moraes, Dror, Shaw, "Parallel random
+/// numbers: as easy as 1, 2, 3", SC 2011, section 3.3): any thread makes the numbers of its place
+/// without any state, so a backward pass draws again what the forward pass drew.
+#pragma once
+
+#include <cstdint>
+
+#include "starling/models/cuda/kernels/host_device.hpp"
+
+namespace starling::models::cuda {
+
+struct Philox {
+  std::uint32_t word[4];
+};
+
+/// The four words of `counter` under `key`.
+STARLING_HOST_DEVICE inline Philox philox(Philox counter, std::uint64_t key) {
+  auto low = static_cast<std::uint32_t>(key);
+  auto high = static_cast<std::uint32_t>(key >> 32U);
+  std::uint32_t* c = counter.word;
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t p = std::uint64_t{0xD2511F53U} * c[0];
+    const std::uint64_t q = std::uint64_t{0xCD9E8D57U} * c[2];
+    c[0] = static_cast<std::uint32_t>(q >> 32U) ^ c[1] ^ low;
+    c[1] = static_cast<std::uint32_t>(q);
+    c[2] = static_cast<std::uint32_t>(p >> 32U) ^ c[3] ^ high;
+    c[3] = static_cast<std::uint32_t>(p);
+    low += 0x9E3779B9U;
+    high += 0xBB67AE85U;
+  }
+  return counter;
+}
+
+/// Where a layer draws: each (layer, piece of the batch) has numbers of its own.
+struct Draws {
+  /// Of the step, in the device's memory, so that a recorded step draws anew each time.
+  const std::uint64_t* seed = nullptr;
+  std::uint32_t layer = 0;
+  std::uint32_t piece = 0;
+
+  STARLING_HOST_DEVICE Philox at(Index place) const {
+    return philox({{place, 0, layer, piece}}, *seed);
+  }
+};
+
+/// Uniform in [0, bound) by Lemire's product; off by less than bound / 2^32.
+STARLING_HOST_DEVICE inline std::uint32_t below(std::uint32_t bits, std::uint32_t bound) {
+  return static_cast<std::uint32_t>((std::uint64_t{bits} * bound) >> 32U);
+}
+
+}  // namespace starling::models::cuda

@@ -1,0 +1,35 @@
+/// Internal: what threshold compression (models/threshold.hpp) does to one element, here and on the
+/// host.
+#pragma once
+
+#include <cmath>
+
+#include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/threshold.hpp"
+
+namespace starling::models::cuda {
+
+/// Says that the element of an index is negative.
+inline constexpr Index sign_bit = Index{1} << 31U;
+
+STARLING_HOST_DEVICE inline bool is_sent(const Threshold& how, float residual) {
+  return fabsf(residual) > how.threshold;
+}
+
+STARLING_HOST_DEVICE inline Index sent_index(const Threshold& how, Index i, float residual) {
+  return how.form == Threshold::Form::signs && residual < 0 ? i | sign_bit : i;
+}
+
+/// What stands for the residual on the other side.
+STARLING_HOST_DEVICE inline float sent_value(const Threshold& how, float residual) {
+  if (how.form == Threshold::Form::values) return residual;
+  return residual < 0 ? -how.threshold : how.threshold;
+}
+
+/// What stays of the residual that is sent. Nothing where it goes itself: infinity less infinity
+/// would be no number.
+STARLING_HOST_DEVICE inline float left_value(const Threshold& how, float residual) {
+  return how.form == Threshold::Form::values ? 0 : residual - sent_value(how, residual);
+}
+
+}  // namespace starling::models::cuda

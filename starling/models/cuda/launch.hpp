@@ -1,0 +1,36 @@
+/// Internal, for .cu files: runs the bodies of kernels/ over their ranges.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "starling/models/cuda/check.hpp"
+#include "starling/models/cuda/context.hpp"
+#include "starling/models/cuda/kernels/host_device.hpp"
+
+namespace starling::models::cuda {
+
+inline constexpr unsigned block_threads = 256;
+/// Enough for every device; what is left goes round again.
+inline constexpr std::uint64_t blocks_max = 8192;
+
+template <class Body>
+__global__ void __launch_bounds__(block_threads) each_kernel(Index size, Body body) {
+  // 64 bits, for the last stride may lead beyond 2^32.
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x; i < size;
+       i += stride)
+    body(static_cast<Index>(i));
+}
+
+/// Calls body(i) for each i below size.
+template <class Body>
+void for_each(const Context& context, std::size_t size, const Body& body, const char* what) {
+  if (size == 0) return;
+  const auto blocks = std::min((size + block_threads - 1) / block_threads, blocks_max);
+  each_kernel<<<static_cast<unsigned>(blocks), block_threads, 0, context.stream().get()>>>(
+      static_cast<Index>(size), body);
+  check_launch(what);
+}
+
+}  // namespace starling::models::cuda

@@ -1,0 +1,14 @@
+#include "starling/models/cuda/plugin.hpp"
+
+namespace starling::models::cuda {
+
+extern "C" __attribute__((visibility("default"))) const Plugin* starling_cuda_plugin_2() {
+  static const Plugin plugin{
+      .build = {.version = STARLING_VERSION},
+      .devices = [] { return devices(); },
+      .make_engine = [](const Net<float>& net, std::size_t index,
+                        std::size_t rows) { return make_engine(net, index, rows); }};
+  return &plugin;
+}
+
+}  // namespace starling::models::cuda

@@ -1,0 +1,38 @@
+/// What libstarling_cuda.so offers whoever loads it: the door to CUDA devices (device.hpp), without
+/// CUDA's libraries in programs that ask for no device. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "starling/models/cuda/device.hpp"
+#include "starling/models/net/form.hpp"
+
+namespace starling::models::cuda {
+
+/// Of what both sides must have the same idea.
+struct PluginBuild {
+  /// The project's.
+  std::string_view version;
+  std::string_view compiler = __VERSION__;
+  std::size_t net_bytes = sizeof(Net<float>);
+  std::size_t form_bytes = sizeof(LayerForm);
+  bool operator==(const PluginBuild&) const = default;
+};
+
+struct Plugin {
+  PluginBuild build;
+  /// See devices() and make_engine().
+  Result<std::vector<DeviceInfo>> (*devices)() = nullptr;
+  Result<std::shared_ptr<const NetEngine<float>>> (*make_engine)(const Net<float>& net,
+                                                                 std::size_t index,
+                                                                 std::size_t rows) = nullptr;
+};
+
+/// Exported under this name, which changes with what it returns or takes: a PluginDoor.
+inline constexpr const char* plugin_door = "starling_cuda_plugin_2";
+using PluginDoor = const Plugin* (*)();
+
+}  // namespace starling::models::cuda

@@ -1,0 +1,108 @@
+/// What the tests that need a device share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/models/cuda/device.hpp"
+#include "starling/models/net/named.hpp"
+#include "tests/models/model_data.hpp"
+
+// First line of a test that computes on a device.
+#define STARLING_NEEDS_DEVICE() \
+  if (const std::string why = starling::models::cuda::no_device(); !why.empty()) GTEST_SKIP() << why
+
+namespace starling::models::cuda {
+
+/// Why there is no device to test on; empty where there is one.
+inline std::string no_device() {
+  const auto all = devices();
+  if (!all) return "no CUDA device: " + all.error().message;
+  return all->empty() ? "no CUDA device" : "";
+}
+
+/// The net that `text` names, over that data.
+inline Net<float> net_of(const std::string& text, const Table& data) {
+  return Net<float>::parse(Spec::parse(text).value(), data).value();
+}
+
+/// A named net without what it draws, so that the CPU computes the same.
+inline std::string without_dropout(const std::string& name, const std::string& input) {
+  std::string layers = print_layers(named_net(name, 10).value().layers);
+  for (std::size_t at = 0; (at = layers.find("dropout 0.", at)) != std::string::npos; ++at)
+    layers.erase(at + 9, 2);
+  return "net:input=" + input + ",layers=" + layers;
+}
+
+/// The same net of smooth functions: gradients of all others jump where a unit tips.
+inline std::string without_kinks(std::string net) {
+  const std::vector<std::pair<std::string, std::string>> pairs{{"relu", "tanh"},
+                                                               {"max-pool", "avg-pool"}};
+  for (const auto& [from, to] : pairs)
+    for (std::size_t at = 0; (at = net.find(from, at)) != std::string::npos; at += to.size())
+      net.replace(at, from.size(), to);
+  return net;
+}
+
+inline std::vector<float> initial(const Net<float>& net, std::uint64_t seed = 5) {
+  std::vector<float> w(total_size(net.parameters()));
+  Random random{seed};
+  net.initialise(w, random);
+  return w;
+}
+
+struct Gradient {
+  double loss = 0;
+  std::vector<float> g;
+};
+
+inline Gradient gradient_of(const Net<float>& net, const std::vector<float>& w, const Table& data,
+                            Batch batch, std::uint64_t seed = 1) {
+  Arena arena;
+  Random random{seed};
+  Pass pass{random, arena};
+  Gradient result{0, std::vector<float>(w.size())};
+  result.loss = net.gradient(w, data, batch, result.g, pass);
+  return result;
+}
+
+inline double norm(std::span<const float> a) {
+  double sum = 0;
+  for (const float value : a) sum += std::pow(static_cast<double>(value), 2);
+  return std::sqrt(sum);
+}
+
+/// ||a - b||.
+inline double distance(std::span<const float> a, std::span<const float> b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < b.size(); ++i)
+    sum += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2);
+  return std::sqrt(sum);
+}
+
+inline double relative_error(std::span<const float> a, std::span<const float> b) {
+  return distance(a, b) / norm(b);
+}
+
+/// Of each parameter by itself, so that a small one is not lost among large ones; but one whose
+/// gradient is nothing but rounding, as a bias before batch normalisation, is not held against
+/// that.
+inline void expect_same_gradient(const Net<float>& net, const std::vector<float>& seen,
+                                 const std::vector<float>& wanted, double within) {
+  std::size_t at = 0;
+  for (const Parameter& p : net.parameters()) {
+    const auto part = [&](const std::vector<float>& all) {
+      return std::span{all}.subspan(at, p.size());
+    };
+    const double size = norm(part(wanted)) + 0.1 * norm(wanted);
+    EXPECT_LE(distance(part(seen), part(wanted)), within * size) << p.name;
+    at += p.size();
+  }
+}
+
+}  // namespace starling::models::cuda

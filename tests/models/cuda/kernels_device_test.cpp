@@ -1,0 +1,112 @@
+// Kernels that no layer shows by itself: sums, transposition, updates, compression.
+#include "starling/models/cuda/columns.hpp"
+#include "starling/models/cuda/device_compress.hpp"
+#include "starling/models/cuda/device_update.hpp"
+#include "tests/models/cuda/device.hpp"
+#include "tests/models/cuda/layers.hpp"
+
+namespace starling::models::cuda {
+namespace {
+
+DeviceArray<float> to_device(const std::vector<float>& from) {
+  DeviceArray<float> to{from.size()};
+  check(cudaMemcpy(to.data(), from.data(), to.bytes(), cudaMemcpyHostToDevice), "copying");
+  finish_default_stream();
+  return to;
+}
+
+std::vector<float> to_host(const Context& context, const float* from, std::size_t size) {
+  context.stream().finish();
+  std::vector<float> to(size);
+  check(cudaMemcpy(to.data(), from, size * sizeof(float), cudaMemcpyDeviceToHost), "copying");
+  return to;
+}
+
+struct Sizes {
+  Index rows, columns, group_rows;
+};
+
+void PrintTo(const Sizes& s, std::ostream* out) {
+  *out << s.rows << "x" << s.columns << " in " << s.group_rows;
+}
+
+class Matrices : public testing::TestWithParam<Sizes> {};
+
+TEST_P(Matrices, AreSummedByColumnsAndTransposed) {
+  STARLING_NEEDS_DEVICE();
+  use_device(0);
+  Context context{Precision::float32};
+  const auto [rows, columns, group_rows] = GetParam();
+  const Groups groups{rows, columns, group_rows};
+  const auto x = normals(std::size_t{rows} * columns, 1);
+  const auto x_there = to_device(x);
+  context.reserve_scratch(column_scratch_bytes(groups));
+  const std::size_t size = std::size_t{groups.count()} * columns;
+  const auto ones = to_device(std::vector<float>(size, 1.0F));
+  sum_columns(context, groups, x_there.data(), true, ones.data());
+  std::vector<float> wanted(size, 1.0F);
+  {
+    std::vector<double> sums(size, 1.0);
+    for (Index i = 0; i < rows * columns; ++i) sums[groups.of(i)] += static_cast<double>(x[i]);
+    for (std::size_t i = 0; i < size; ++i) wanted[i] = static_cast<float>(sums[i]);
+  }
+  const auto seen = to_host(context, ones.data(), size);
+  for (std::size_t i = 0; i < size; ++i)
+    ASSERT_NEAR(seen[i], wanted[i], 1e-5 * std::sqrt(static_cast<double>(rows)) + 1e-5) << i;
+
+  const DeviceArray<float> turned{x.size()};
+  transpose(context, rows, columns, x_there.data(), false, turned.data());
+  const auto there = to_host(context, turned.data(), x.size());
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < columns; ++j)
+      ASSERT_EQ(there[std::size_t{j} * rows + i], x[std::size_t{i} * columns + j]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Matrices,
+                         testing::Values(Sizes{1, 1, 1}, Sizes{5, 3, 5}, Sizes{33, 31, 33},
+                                         Sizes{1000, 6, 256}, Sizes{5000, 16, 700},
+                                         Sizes{100'000, 32, 100'000}, Sizes{300, 130, 256},
+                                         Sizes{64, 1000, 64}));
+
+TEST(Compression, SendsTheSameAsTheHost) {
+  STARLING_NEEDS_DEVICE();
+  use_device(0);
+  const Context context{Precision::float32};
+  for (const std::size_t size : {1U, 1023U, 1024U, 300'000U})
+    for (const auto form : {Threshold::Form::values, Threshold::Form::signs}) {
+      const Threshold how{.threshold = 1.5F, .form = form};
+      DeviceCompressor there{how, size};
+      std::vector<float> residual(size);
+      for (std::uint64_t round = 1; round <= 3; ++round) {
+        const auto g = normals(size, round);
+        const auto g_there = to_device(g);
+        ASSERT_EQ(there.compress(context, g_there.data()), compress(how, g, residual))
+            << size << " elements, round " << round;
+        ASSERT_EQ(to_host(context, there.residual(), size), residual);
+      }
+    }
+}
+
+TEST(Updates, OfManyParametersCoverEachElementOnce) {
+  STARLING_NEEDS_DEVICE();
+  use_device(0);
+  const Context context{Precision::float32};
+  const std::vector<Parameter> parameters{{.name = "a", .shape = {9000}},
+                                          {.name = "b", .shape = {1}, .decay = false},
+                                          {.name = "c", .shape = {4096}, .trained = false}};
+  const std::size_t size = total_size(parameters);
+  DeviceUpdate update{Sgd{.lr = 1}, {}, parameters};
+  const UpdateRates rates{.lr = 1};
+  DeviceArray<UpdateRates> rates_there{1};
+  check(cudaMemcpy(rates_there.data(), &rates, sizeof rates, cudaMemcpyHostToDevice), "copying");
+  finish_default_stream();
+  const auto w = to_device(std::vector<float>(size, 5.0F));
+  const auto g = to_device(std::vector<float>(size, 1.0F));
+  update.apply(context, rates_there.data(), g.data(), w.data());
+  std::vector<float> wanted(size, 4.0F);
+  std::fill(wanted.begin() + 9001, wanted.end(), 6.0F);
+  EXPECT_EQ(to_host(context, w.data(), size), wanted);
+}
+
+}  // namespace
+}  // namespace starling::models::cuda

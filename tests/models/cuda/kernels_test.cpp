@@ -1,0 +1,432 @@
+// The bodies of the device's kernels, run on the host, against the CPU's own layers, losses and
+// optimisers. No device is needed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "starling/models/clip.hpp"
+#include "starling/models/cuda/kernels/batch_norm.hpp"
+#include "starling/models/cuda/kernels/elementwise.hpp"
+#include "starling/models/cuda/kernels/embedding.hpp"
+#include "starling/models/cuda/kernels/images.hpp"
+#include "starling/models/cuda/kernels/loss.hpp"
+#include "starling/models/cuda/kernels/philox.hpp"
+#include "starling/models/cuda/kernels/update.hpp"
+#include "starling/models/loss.hpp"
+#include "tests/models/cuda/layers.hpp"
+
+namespace starling::models::cuda {
+namespace {
+
+template <class Body>
+void run(std::size_t size, const Body& body) {
+  for (std::size_t i = 0; i < size; ++i) body(static_cast<Index>(i));
+}
+
+void expect_near(const std::vector<float>& seen, const std::vector<float>& wanted, float within) {
+  ASSERT_EQ(seen.size(), wanted.size());
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    ASSERT_NEAR(seen[i], wanted[i], within * std::max(1.0F, std::abs(wanted[i]))) << "at " << i;
+}
+
+// Known answers of the authors' Random123, kat_vectors.
+TEST(Philox, DrawsThePublishedNumbers) {
+  const auto words = [](const Philox& p) { return std::vector<std::uint32_t>(p.word, p.word + 4); };
+  using Words = std::vector<std::uint32_t>;
+  EXPECT_EQ(words(philox({{0, 0, 0, 0}}, 0)),
+            (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  const std::uint32_t ones = 0xffffffff;
+  EXPECT_EQ(words(philox({{ones, ones, ones, ones}}, ~std::uint64_t{0})),
+            (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(words(philox({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, 0x299f31d0a4093822)),
+            (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Activations, AreTheCpusForwardAndBackward) {
+  for (const std::string name : {"relu", "tanh", "gelu"}) {
+    SCOPED_TRACE(name);
+    OwnLayer own{name, {5, 4, 3}, 7};
+    own.run();
+    std::vector<float> y(own.y.size());
+    std::vector<float> dx(own.x.size());
+    const float* x = own.x.data();
+    const float* dy = own.dy.data();
+    if (name == "relu") {
+      run(y.size(), Relu{x, y.data()});
+      run(y.size(), ReluBackward{y.data(), dy, dx.data()});
+    } else if (name == "tanh") {
+      run(y.size(), Tanh{x, y.data()});
+      run(y.size(), TanhBackward{y.data(), dy, dx.data()});
+    } else {
+      run(y.size(), Gelu{x, y.data()});
+      run(y.size(), GeluBackward{x, dy, dx.data()});
+    }
+    expect_near(y, own.y, 2e-6F);
+    expect_near(dx, own.dx, 2e-6F);
+  }
+}
+
+TEST(Activations, ReluKeepsWhatIsNoNumber) {
+  const float nan = std::nanf("");
+  float y = 0;
+  Relu{&nan, &y}(0);
+  EXPECT_TRUE(std::isnan(y));
+}
+
+TEST(Dropout, DropsItsShareAndScalesTheRestByTheSameDrawsBothWays) {
+  const std::size_t size = 40'001;
+  const std::vector<float> ones(size, 1.0F);
+  std::vector<float> y(size, -1.0F);
+  std::vector<float> dx(size, -1.0F);
+  const std::uint64_t seed = 3;
+  const auto limit = static_cast<std::uint32_t>(0.3 * 0x1p32);
+  const Dropout forward{ones.data(), y.data(), static_cast<Index>(size),
+                        limit,       1 / 0.7F, {&seed, 2, 0}};
+  Dropout backward = forward;
+  backward.y = dx.data();
+  run((size + 3) / 4, forward);
+  run((size + 3) / 4, backward);
+  EXPECT_EQ(y, dx);
+  const auto dropped = static_cast<double>(std::ranges::count(y, 0.0F));
+  // Five deviations of the binomial law.
+  EXPECT_NEAR(dropped, 0.3 * size, 5 * std::sqrt(0.3 * 0.7 * size));
+  EXPECT_EQ(std::ranges::count(y, 1 / 0.7F) + std::ranges::count(y, 0.0F),
+            static_cast<std::ptrdiff_t>(size));
+  // Another layer, piece or seed draws otherwise.
+  for (const Draws& other : {Draws{&seed, 3, 0}, Draws{&seed, 2, 1}}) {
+    backward.draws = other;
+    run((size + 3) / 4, backward);
+    EXPECT_NE(y, dx);
+  }
+}
+
+Pooling pooling(const PoolShape& s) {
+  const auto i = [](std::size_t number) { return static_cast<Index>(number); };
+  return {i(s.height), i(s.width),   i(s.channels),     i(s.size),
+          i(s.stride), i(s.padding), i(s.out_height()), i(s.out_width())};
+}
+
+class Pools : public testing::TestWithParam<std::string> {};
+
+TEST_P(Pools, AreTheCpusToTheBit) {
+  OwnLayer max{"max-pool " + GetParam(), {9, 8, 3}, 4};
+  // Few values, so that many are equal: which of them is taken must be the same.
+  for (float& x : max.x) x = std::round(x);
+  max.run();
+  const auto form = std::get<MaxPoolForm>(max.layer->form()).shape;
+  std::vector<float> y(max.y.size());
+  std::vector<Index> found(y.size());
+  std::vector<float> dx(max.x.size(), -1.0F);
+  run(y.size(), MaxPool{pooling(form), max.x.data(), y.data(), found.data()});
+  run(dx.size(), MaxPoolBackward{pooling(form), found.data(), max.dy.data(), dx.data()});
+  EXPECT_EQ(y, max.y);
+  expect_near(dx, max.dx, 1e-6F);
+
+  OwnLayer mean{"avg-pool " + GetParam(), {9, 8, 3}, 4};
+  mean.run();
+  run(y.size(), AvgPool{pooling(form), mean.x.data(), y.data()});
+  run(dx.size(), AvgPoolBackward{pooling(form), mean.dy.data(), dx.data()});
+  expect_near(y, mean.y, 1e-6F);
+  expect_near(dx, mean.dx, 1e-6F);
+}
+
+INSTANTIATE_TEST_SUITE_P(Windows, Pools,
+                         testing::Values("2", "3", "3 stride=2", "3 stride=1 padding=1",
+                                         "3 stride=2 padding=1", "2 stride=3",
+                                         "4 stride=1 padding=3", "8 stride=5", "1"));
+
+TEST(Pools, GlobalMeansAreTheCpus) {
+  OwnLayer own{"global-avg-pool", {5, 7, 6}, 3};
+  own.run();
+  std::vector<float> y(own.y.size());
+  std::vector<float> dx(own.x.size());
+  run(y.size(), GlobalAvgPool{own.x.data(), y.data(), 35, 6});
+  run(dx.size(), GlobalAvgPoolBackward{own.dy.data(), dx.data(), 35, 6});
+  expect_near(y, own.y, 1e-6F);
+  expect_near(dx, own.dx, 1e-6F);
+}
+
+// <A x, y> = <x, A' y> for the way there and the way back, and every image is moved as a whole.
+TEST(Augmentation, GoesTheSameWayBack) {
+  for (const Index most : {0U, 1U, 3U}) {
+    const std::size_t n = 200;
+    const std::size_t size = n * 6 * 5 * 2;
+    const auto x = normals(size, 1);
+    const auto dy = normals(size, 2);
+    std::vector<float> y(size);
+    std::vector<float> dx(size);
+    const std::uint64_t seed = 11;
+    run(size, Augment{x.data(), y.data(), 6, 5, 2, most, false, {&seed, 0, 0}});
+    run(size, Augment{dy.data(), dx.data(), 6, 5, 2, most, true, {&seed, 0, 0}});
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto product = [&](const std::vector<float>& a, const std::vector<float>& b) {
+        return std::inner_product(a.begin() + static_cast<std::ptrdiff_t>(i * 60),
+                                  a.begin() + static_cast<std::ptrdiff_t>((i + 1) * 60),
+                                  b.begin() + static_cast<std::ptrdiff_t>(i * 60), 0.0);
+      };
+      ASSERT_NEAR(product(y, dy), product(x, dx), 1e-4) << "image " << i << ", most " << most;
+    }
+  }
+}
+
+TEST(Augmentation, DrawsEveryWayAlike) {
+  const std::size_t n = 9000;
+  // One bright pixel in the middle tells the shift.
+  std::vector<float> x(n * 9, 0.0F);
+  for (std::size_t i = 0; i < n; ++i) x[i * 9 + 4] = 1;
+  std::vector<float> y(x.size());
+  const std::uint64_t seed = 5;
+  run(y.size(), Augment{x.data(), y.data(), 3, 3, 1, 1, false, {&seed, 4, 0}});
+  std::vector<double> counts(9, 0.0);
+  for (std::size_t i = 0; i < y.size(); ++i) counts[i % 9] += static_cast<double>(y[i]);
+  double chi_square = 0;
+  for (const double count : counts) chi_square += (count - 1000) * (count - 1000) / 1000;
+  // The 0.9999 quantile with 8 degrees of freedom.
+  EXPECT_LT(chi_square, 31.83);
+  EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0.0), n);
+
+  run(y.size(), Augment{x.data(), y.data(), 3, 3, 1, 0, false, {&seed, 4, 0}});
+  EXPECT_EQ(x, y) << "a mirrored middle stays";
+  std::rotate(x.begin(), x.begin() + 1, x.end());
+  run(y.size(), Augment{x.data(), y.data(), 3, 3, 1, 0, false, {&seed, 4, 0}});
+  double mirrored = 0;
+  for (std::size_t i = 0; i < n; ++i) mirrored += static_cast<double>(y[i * 9 + 5]);
+  EXPECT_NEAR(mirrored, n / 2.0, 5 * std::sqrt(n / 4.0));
+}
+
+TEST(Embedding, AddsTheRowsOfEachIdInTheBatchsOrder) {
+  OwnLayer own{"embedding 6 width=5", {4}, 9};
+  Random random{2};
+  // Id 5 stands nowhere.
+  for (float& id : own.x) id = static_cast<float>(random.below(5));
+  own.run();
+  std::vector<float> y(own.y.size());
+  run(y.size(), Embed{own.x.data(), own.w.data(), y.data(), 5});
+  EXPECT_EQ(y, own.y);
+  std::vector<Index> order(own.x.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, [&](Index a, Index b) { return own.x[a] < own.x[b]; });
+  std::vector<float> g(own.g.size());
+  run(y.size(), EmbedBackward{own.x.data(), order.data(), own.dy.data(), g.data(),
+                              static_cast<Index>(own.x.size()), 5});
+  EXPECT_EQ(g, own.g) << "the sums have the CPU's order";
+}
+
+/// What the column sums of the device compute, in double.
+std::vector<float> sums_of(const Groups& groups, auto term) {
+  std::vector<double> sums(std::size_t{groups.count()} * groups.channels);
+  for (Index i = 0; i < groups.rows * groups.channels; ++i)
+    sums[groups.of(i)] += static_cast<double>(term(i, groups.of(i)));
+  return {sums.begin(), sums.end()};
+}
+
+class BatchNorms : public testing::TestWithParam<std::size_t> {};
+
+/// Each group is what the CPU computes of a piece by itself.
+TEST_P(BatchNorms, AreTheCpusGroupByGroup) {
+  const std::size_t samples = 10;
+  const std::size_t group_samples = GetParam();
+  const std::size_t pixels = 6;
+  const std::size_t channels = 3;
+  OwnLayer own{"batch-norm momentum=0.3", {2, 3, 3}, samples};
+  const Groups groups{static_cast<Index>(samples * pixels), static_cast<Index>(channels),
+                      static_cast<Index>(group_samples * pixels)};
+
+  auto mean = sums_of(groups, [&](Index i, Index) { return own.x[i]; });
+  run(mean.size(), DivideByRows{groups, mean.data()});
+  auto inverse = sums_of(
+      groups, [&](Index i, Index at) { return (own.x[i] - mean[at]) * (own.x[i] - mean[at]); });
+  run(inverse.size(), DivideByRows{groups, inverse.data()});
+  std::vector<float> a(mean.size());
+  std::vector<float> b(mean.size());
+  run(mean.size(), Normaliser{static_cast<Index>(channels), own.w.data(), mean.data(),
+                              inverse.data(), a.data(), b.data(), 1e-5F});
+  std::vector<float> y(own.y.size());
+  run(y.size(), Normalise{groups, a.data(), b.data(), own.x.data(), y.data()});
+  auto products =
+      sums_of(groups, [&](Index i, Index at) { return own.dy[i] * (own.x[i] - mean[at]); });
+  auto totals = sums_of(groups, [&](Index i, Index) { return own.dy[i]; });
+  std::vector<float> g(own.g.size());
+  const float weight = 1.0F / static_cast<float>(samples * pixels);
+  run(channels,
+      NormaliserBackward{groups, own.w.data(), mean.data(), inverse.data(), products.data(),
+                         totals.data(), a.data(), g.data(), 1e-5F, 0.3F, weight});
+  std::vector<float> dx(own.x.size());
+  run(dx.size(), NormaliseBackward{groups, a.data(), products.data(), totals.data(), own.x.data(),
+                                   own.dy.data(), dx.data()});
+
+  std::vector<float> wanted_g(own.g.size());
+  for (std::size_t first = 0; first < samples; first += group_samples) {
+    const std::size_t size = std::min(group_samples, samples - first);
+    const std::size_t at = first * pixels * channels;
+    const std::size_t count = size * pixels * channels;
+    Arena arena;
+    Random random{1};
+    Pass pass{random, arena, true};
+    const auto part = [&](std::vector<float>& all) { return std::span{all}.subspan(at, count); };
+    const auto kept = own.layer->forward({size, own.w, part(own.x), part(own.y), pass});
+    std::vector<float> slopes(part(own.dy).begin(), part(own.dy).end());
+    const float share = static_cast<float>(size) / static_cast<float>(samples);
+    own.layer->backward({size, own.w, part(own.x), part(own.y), kept, share, true, slopes,
+                         part(own.dx), wanted_g, pass});
+  }
+  expect_near(y, own.y, 1e-5F);
+  expect_near(dx, own.dx, 1e-5F);
+  expect_near(g, wanted_g, 1e-5F);
+}
+
+INSTANTIATE_TEST_SUITE_P(GroupSizes, BatchNorms, testing::Values(10, 5, 4, 256));
+
+TEST(BatchNorms, TakeRunningStatisticsWhereTheyDoNotTrain) {
+  OwnLayer own{"batch-norm", {7}, 5};
+  own.w[21] = -0.5F;  // Pushes out of order may bring a variance below zero.
+  own.run(false);
+  std::vector<float> mean(own.w.begin() + 14, own.w.begin() + 21);
+  std::vector<float> inverse(own.w.begin() + 21, own.w.end());
+  std::vector<float> a(7);
+  std::vector<float> b(7);
+  run(7, Normaliser{7, own.w.data(), mean.data(), inverse.data(), a.data(), b.data(), 1e-5F});
+  std::vector<float> y(own.y.size());
+  run(y.size(), Normalise{{5, 7, 5}, a.data(), b.data(), own.x.data(), y.data()});
+  expect_near(y, own.y, 1e-5F);
+}
+
+TEST(Losses, AreTheCpusWithTheirDerivatives) {
+  const std::size_t rows = 20;
+  for (const std::size_t classes : {2U, 10U, 100U}) {
+    const auto z = normals(rows * classes, classes);
+    std::vector<float> labels(rows);
+    for (std::size_t i = 0; i < rows; ++i) labels[i] = static_cast<float>(i * 7 % classes);
+    std::vector<float> wanted = z;
+    const Tally sums = SoftmaxLoss::apply<float>(wanted, labels, 0.05F);
+    std::vector<float> slopes(z.size());
+    Tally seen;
+    for (std::size_t i = 0; i < rows; ++i) {
+      const RowLoss row =
+          softmax_row(z.data() + i * classes, static_cast<Index>(classes),
+                      static_cast<Index>(labels[i]), 0.05F, slopes.data() + i * classes, OneLane{});
+      seen += {static_cast<double>(row.loss), static_cast<double>(row.merit)};
+    }
+    EXPECT_NEAR(seen.loss, sums.loss, 1e-5 * sums.loss);
+    EXPECT_EQ(seen.merit, sums.merit);
+    expect_near(slopes, wanted, 1e-6F);
+  }
+}
+
+TEST(Losses, OfEqualScoresTheFirstIsPredicted) {
+  const std::vector<float> z(5, 0.5F);
+  EXPECT_EQ(softmax_row(z.data(), 5, 0, 1, nullptr, OneLane{}).merit, 1);
+  EXPECT_EQ(softmax_row(z.data(), 5, 3, 1, nullptr, OneLane{}).merit, 0);
+}
+
+TEST(Losses, OfScoresFarApartAreFinite) {
+  const std::vector<float> z{-3e4F, 3e4F};
+  std::vector<float> slopes(2);
+  const RowLoss row = softmax_row(z.data(), 2, 0, 1, slopes.data(), OneLane{});
+  EXPECT_FLOAT_EQ(row.loss, 6e4F);
+  EXPECT_EQ(slopes, (std::vector<float>{-1, 1}));
+}
+
+TEST(Losses, OfRealTargetsAndOfPairsAreTheCpus) {
+  const auto z = normals(12, 4);
+  const auto labels = normals(12, 5);
+  std::vector<float> wanted = z;
+  const Tally squared = SquaredLoss::apply<float>(wanted, labels, 0.5F);
+  Tally seen;
+  std::vector<float> slopes(12);
+  for (std::size_t i = 0; i < 12; ++i) {
+    const RowLoss row = squared_row(z[i], labels[i], 0.5F, &slopes[i]);
+    seen += {static_cast<double>(row.loss), static_cast<double>(row.merit)};
+  }
+  EXPECT_NEAR(seen.loss, squared.loss, 1e-5);
+  EXPECT_NEAR(seen.merit, squared.merit, 1e-5);
+  expect_near(slopes, wanted, 1e-6F);
+
+  // Three pairs of two: one alike, one not, one of equal vectors that should not be.
+  std::vector<float> pairs(z.begin(), z.end());
+  std::copy_n(pairs.begin() + 8, 2, pairs.begin() + 10);
+  const std::vector<float> kinds{0, 1, 1};
+  wanted = pairs;
+  const Tally contrastive = ContrastiveLoss::apply<float>(wanted, kinds, 0.5F, 3.0F);
+  seen = {};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const RowLoss row =
+        contrastive_row(&pairs[4 * i], 2, kinds[i] == 0, 3, 0.5F, &slopes[4 * i], OneLane{});
+    seen += {static_cast<double>(row.loss), static_cast<double>(row.merit)};
+  }
+  EXPECT_NEAR(seen.loss, contrastive.loss, 1e-5);
+  EXPECT_EQ(seen.merit, contrastive.merit);
+  expect_near(slopes, wanted, 1e-6F);
+}
+
+class Updates : public testing::TestWithParam<std::string> {};
+
+TEST_P(Updates, AreTheCpusStepByStep) {
+  const Optimizer optimizer = parse_optimizer(GetParam()).value();
+  const std::size_t size = 50;
+  std::vector<float> wanted = normals(size, 1);
+  std::vector<float> w = wanted;
+  std::vector<float> wanted_state(slots(optimizer) * size);
+  std::vector<float> state(2 * size);
+  const UpdateRule rule = rule_of(optimizer);
+  for (std::uint64_t t = 1; t <= 20; ++t) {
+    const auto g = normals(size, 10 + t);
+    const ApplyOptions options{.rate_scale = 0.5, .l2 = 0.01, .t = t};
+    apply<float>(optimizer, wanted, g, wanted_state, options);
+    const UpdateRates rates = rates_of(optimizer, options);
+    const Update update{rule, &rates, g.data(), w.data(), state.data(), size};
+    const Stretch stretch{.size = size};
+    for (std::uint64_t i = 0; i < size; ++i) update(stretch, i, {});
+  }
+  expect_near(w, wanted, 1e-5F);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, Updates,
+                         testing::Values("sgd:lr=0.1", "sgd:lr=0.1,momentum=0.9",
+                                         "sgd:lr=0.1,momentum=0.9,nesterov", "adagrad:lr=0.1",
+                                         "adam:lr=0.01", "adam:lr=0.01,beta1=0.5,beta2=0.9"));
+
+TEST(Updates, DecayOnlyWhatDecaysAndAddWhatIsNotTrained) {
+  const Optimizer optimizer = Sgd{.lr = 0.5};
+  const UpdateRates rates = rates_of(optimizer, {.l2 = 0.1});
+  const float g = 1;
+  std::vector<float> w(3, 2.0F);
+  const auto step = [&](std::size_t at, const Stretch& stretch) {
+    Update{rule_of(optimizer), &rates, &g, &w[at], nullptr, 1}(stretch, 0, {});
+  };
+  step(0, {.size = 1});
+  step(1, {.size = 1, .decays = false});
+  step(2, {.size = 1, .trained = false});
+  EXPECT_FLOAT_EQ(w[0], 2 - 0.5F * (1 + 0.2F));
+  EXPECT_FLOAT_EQ(w[1], 1.5F);
+  EXPECT_FLOAT_EQ(w[2], 3);
+}
+
+TEST(Updates, ClipAsTheCpuDoes) {
+  const auto g = normals(40, 3);
+  double squares = 0;
+  for (const float value : g) squares += static_cast<double>(value) * static_cast<double>(value);
+  for (const std::string text : {"value:0.5", "norm:1", "norm:100", "none"}) {
+    const Clip clip = parse_clip(text).value();
+    std::vector<float> wanted = g;
+    apply<float>(clip, wanted);
+    Clipping how;
+    if (clip.kind == Clip::Kind::value) how.limit = static_cast<float>(clip.limit);
+    if (clip.kind == Clip::Kind::norm) how.factor = norm_factor(squares, clip.limit);
+    std::vector<float> seen = g;
+    for (float& value : seen) value = clipped(value, how);
+    expect_near(seen, wanted, 1e-6F);
+  }
+  EXPECT_EQ(norm_factor(INFINITY, 1), 1) << "a norm that is not finite scales nothing";
+  EXPECT_EQ(norm_factor(NAN, 1), 1);
+  EXPECT_TRUE(std::isnan(clipped(std::nanf(""), {.limit = 1})));
+}
+
+}  // namespace
+}  // namespace starling::models::cuda

@@ -1,0 +1,45 @@
+/// One layer of the CPU's by itself, as the oracle of what devices compute.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "starling/models/net/description.hpp"
+#include "starling/models/net/layers.hpp"
+
+namespace starling::models {
+
+inline std::vector<float> normals(std::size_t size, std::uint64_t seed, double mean = 0) {
+  Random random{seed};
+  std::vector<float> all(size);
+  for (float& value : all) value = static_cast<float>(mean + random.normal());
+  return all;
+}
+
+/// A layer, its inputs and both of its passes.
+struct OwnLayer {
+  OwnLayer(const std::string& text, const Shape& input, std::size_t samples, std::uint64_t seed = 1)
+      : layer(make_layer<float>(parse_spaced(text).value(), input).value()),
+        n(samples),
+        x(normals(n * volume(input), seed)),
+        y(n * volume(layer->output())),
+        w(normals(total_size(layer->parameters()), seed + 1, 2)),
+        dy(normals(y.size(), seed + 2)),
+        dx(x.size()),
+        g(w.size()) {}
+
+  void run(bool training = true) {
+    Arena arena;
+    Random random{9};
+    Pass pass{random, arena, training};
+    const auto kept = layer->forward({n, w, x, y, pass});
+    std::vector<float> slopes = dy;
+    if (training) layer->backward({n, w, x, y, kept, 1, true, slopes, dx, g, pass});
+  }
+
+  LayerPointer<float> layer;
+  std::size_t n;
+  std::vector<float> x, y, w, dy, dx, g;
+};
+
+}  // namespace starling::models

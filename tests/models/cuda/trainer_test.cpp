@@ -1,0 +1,124 @@
+// Training that stays on a device against the CPU's gradients and optimisers.
+#include "starling/models/cuda/trainer.hpp"
+
+#include "tests/models/cuda/device.hpp"
+
+namespace starling::models::cuda {
+namespace {
+
+/// As one worker trains by itself: what is not trained is added, the rest goes to the optimiser.
+class OwnTrainer {
+ public:
+  OwnTrainer(Net<float> net, const TrainerOptions& options, std::vector<float> w)
+      : net_(std::move(net)),
+        options_(options),
+        w_(std::move(w)),
+        state_(slots(options_.optimizer) * w_.size()) {}
+
+  void step(const Table& data, Batch batch, double rate_scale) {
+    Gradient gradient = gradient_of(net_, w_, data, batch);
+    loss_ += gradient.loss * static_cast<double>(batch.size());
+    apply<float>(options_.clip, gradient.g);
+    ++steps_;
+    std::size_t at = 0;
+    for (const Parameter& p : net_.parameters()) {
+      const std::span<float> w = std::span{w_}.subspan(at, p.size());
+      const std::span<float> g = std::span{gradient.g}.subspan(at, p.size());
+      if (p.trained) {
+        const ApplyOptions how{
+            .rate_scale = rate_scale, .l2 = p.decay ? options_.l2 : 0, .t = steps_};
+        const std::span<float> state =
+            state_.empty() ? std::span<float>{} : std::span{state_}.subspan(at);
+        apply<float>(options_.optimizer, w, g, state, w_.size(), how);
+      } else {
+        for (std::size_t i = 0; i < w.size(); ++i) w[i] += g[i];
+      }
+      at += p.size();
+    }
+  }
+
+  [[nodiscard]] const std::vector<float>& w() const { return w_; }
+  [[nodiscard]] double loss() const { return loss_; }
+
+ private:
+  Net<float> net_;
+  TrainerOptions options_;
+  std::vector<float> w_;
+  std::vector<float> state_;
+  std::uint64_t steps_ = 0;
+  double loss_ = 0;
+};
+
+struct Case {
+  std::string optimizer;
+  std::string clip = "none";
+};
+
+void PrintTo(const Case& given, std::ostream* out) { *out << given.optimizer << " " << given.clip; }
+
+class Trainers : public testing::TestWithParam<Case> {};
+
+TEST_P(Trainers, GoWhereTheCpuGoes) {
+  STARLING_NEEDS_DEVICE();
+  const Table data = dense_table(400, 75, 10);
+  // No bias before batch normalisation: its gradient is nothing but rounding, of which optimisers
+  // that divide by its size make whole steps.
+  const Net<float> net = net_of(
+      "net:input=5x5x3,layers=conv2d 8 kernel=3 padding=1 bias=0; batch-norm; tanh; avg-pool 2; "
+      "flatten; dense 10",
+      data);
+  const TrainerOptions options{.optimizer = parse_optimizer(GetParam().optimizer).value(),
+                               .l2 = 0.01,
+                               .clip = parse_clip(GetParam().clip).value()};
+  const auto w = initial(net);
+  OwnTrainer own{net, options, w};
+  auto trainer = Trainer::make(net, 0, 40, w, options);
+  ASSERT_TRUE(trainer) << trainer.error().message;
+  const auto rows = all_rows(data);
+  for (std::size_t step = 0; step < 20; ++step) {
+    // The last batch of each round is shorter.
+    const Batch batch = Batch{rows}.subspan(step % 10 * 40, step % 10 == 9 ? 17 : 40);
+    const double rate_scale = 1.0 / static_cast<double>(1 + step);
+    own.step(data, batch, rate_scale);
+    const auto stepped = trainer->step(data, batch, step, rate_scale);
+    ASSERT_TRUE(stepped) << stepped.error().message;
+  }
+  const auto sums = trainer->finish();
+  ASSERT_TRUE(sums) << sums.error().message;
+  EXPECT_NEAR(sums->loss, own.loss(), 1e-3 * own.loss());
+  std::vector<float> seen(w.size());
+  ASSERT_TRUE(trainer->read(seen));
+  EXPECT_LT(relative_error(seen, own.w()), 1e-3);
+  EXPECT_GT(relative_error(seen, w), 1e-2) << "nothing was learned";
+  EXPECT_GE(trainer->recorded(), 2U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, Trainers,
+                         testing::Values(Case{"sgd:lr=0.1"}, Case{"sgd:lr=0.1,momentum=0.9"},
+                                         Case{"sgd:lr=0.1,momentum=0.9,nesterov"},
+                                         Case{"adagrad:lr=0.1"}, Case{"adam:lr=0.01"},
+                                         Case{"sgd:lr=0.1", "value:0.01"},
+                                         Case{"sgd:lr=0.1", "norm:0.1"}));
+
+TEST(Trainers, RepeatAStepAndRunTheSameTwice) {
+  STARLING_NEEDS_DEVICE();
+  const Table data = dense_table(64, 784, 10);
+  const Net<float> net = net_of("psp-cnn", data);
+  const auto w = initial(net);
+  const auto batch = all_rows(data);
+  std::vector<std::vector<float>> ends;
+  for (int run = 0; run < 2; ++run) {
+    auto trainer = Trainer::make(net, 0, 64, w, {.optimizer = Sgd{.lr = 0.05}});
+    ASSERT_TRUE(trainer) << trainer.error().message;
+    ASSERT_TRUE(trainer->step(data, batch, 1));
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(trainer->repeat());
+    ASSERT_TRUE(trainer->finish());
+    ends.emplace_back(w.size());
+    ASSERT_TRUE(trainer->read(ends.back()));
+  }
+  EXPECT_EQ(ends[0], ends[1]);
+  EXPECT_NE(ends[0], w);
+}
+
+}  // namespace
+}  // namespace starling::models::cuda

@@ -1,0 +1,83 @@
+/// Training on one thread: each step is what gradient and optimiser say, buffers move past the
+/// optimiser, and a loop repeats itself.
+#include "starling/models/training_loop.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "starling/models/list.hpp"
+#include "tests/models/model_data.hpp"
+
+namespace starling::models {
+namespace {
+
+/// Two parameters far longer than a block, and a buffer between them. The gradient counts: 1 for
+/// all of the first, 2 for the buffer, 3 for the last.
+struct Counting {
+  using Scalar = double;
+  static constexpr std::size_t width = 5000;
+  /// Set where g was not zero on entry.
+  bool* dirty = nullptr;
+
+  [[nodiscard]] std::vector<Parameter> parameters() const {
+    return {{.name = "first", .shape = {width}},
+            {.name = "buffer", .shape = {3}, .trained = false},
+            {.name = "last", .shape = {width}}};
+  }
+  void initialise(std::span<double> w, Random&) const { std::ranges::fill(w, 10.0); }
+  double gradient(std::span<const double>, const Table&, Batch, std::span<double> g, Pass&) const {
+    for (const double value : g)
+      if (value != 0) *dirty = true;
+    for (std::size_t i = 0; i < g.size(); ++i) g[i] += i < width ? 1 : i < width + 3 ? 2 : 3;
+    return 0.5;
+  }
+  [[nodiscard]] Metrics evaluate(std::span<const double>, const Table&, Batch, Pass&) const {
+    return {};
+  }
+};
+
+TEST(TrainingLoop, AppliesTheGradientAndMovesBuffersByTheirChange) {
+  const Table data = dense_table(8, 1, 0);
+  bool dirty = false;
+  TrainingLoop<Counting, Table> loop{
+      Counting{&dirty}, data, {.optimizer = Sgd{.lr = 0.5}, .batch = 4}};
+  EXPECT_EQ(loop.step(), 0.5);
+  loop.step();
+  const auto w = loop.parameters();
+  for (std::size_t i = 0; i < w.size(); ++i)
+    ASSERT_EQ(w[i], i < 5000 ? 9.0 : i < 5003 ? 14.0 : 7.0) << i;
+  EXPECT_FALSE(dirty) << "the gradient was not cleared";
+  EXPECT_EQ(loop.steps(), 2U);
+}
+
+TEST(TrainingLoop, KeepsTheStateOfItsOptimiser) {
+  const Table data = dense_table(8, 1, 0);
+  bool dirty = false;
+  TrainingLoop<Counting, Table> loop{
+      Counting{&dirty}, data, {.optimizer = Sgd{.lr = 1, .momentum = 0.5}, .batch = 4}};
+  for (int i = 0; i < 3; ++i) loop.step();
+  // v = g, 1.5 g, 1.75 g
+  EXPECT_EQ(loop.parameters().front(), 10 - 4.25);
+  EXPECT_EQ(loop.parameters().back(), 10 - 3 * 4.25);
+  EXPECT_EQ(loop.parameters()[5000], 16.0);
+}
+
+TEST(TrainingLoop, RepeatsItselfAndLearns) {
+  const Table data = dense_table(200, 9, 2);
+  const auto model = std::get<Perceptron<float>>(parse_model<float>("mlp:9-64-2", data).value());
+  const LoopOptions options{.optimizer = Adam{.lr = 0.01}, .batch = 50, .seed = 3};
+  TrainingLoop one{model, data, options};
+  TrainingLoop two{model, data, options};
+  const double first = one.step();
+  double last = first;
+  for (int i = 0; i < 400; ++i) last = one.step();
+  two.step();
+  for (int i = 0; i < 400; ++i) two.step();
+  EXPECT_TRUE(std::ranges::equal(one.parameters(), two.parameters()));
+  EXPECT_LT(last, first / 4) << "400 steps on 200 samples did not learn them";
+}
+
+}  // namespace
+}  // namespace starling::models
