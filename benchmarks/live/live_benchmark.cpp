@@ -6,7 +6,7 @@
 /// - Overhead: wall time / steps of all workers with an empty gradient of 100,000 parameters.
 /// - StepQuery: "what is your step?" while every worker is inside a 2 s gradient; median and p99.
 /// - Perceptron: one worker's whole training loop at batch 64; hold it against
-///   benchmarks/peers/torch_perceptron.py.
+///   tools/compare/torch_loop.py.
 /// - TenThousandWorkers: 20 steps of the linear model with d = 1000.
 #include <benchmark/benchmark.h>
 

@@ -4,23 +4,37 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "starling/app/any_data.hpp"
+#include "starling/app/device.hpp"
 #include "starling/app/weights.hpp"
 #include "starling/engine/live/site.hpp"
 #include "starling/engine/live/train.hpp"
 #include "starling/engine/sim/learn.hpp"
 #include "starling/models/evaluate.hpp"
 #include "starling/models/model.hpp"
+#include "starling/models/training_loop.hpp"
 
 namespace starling::app {
+
+class AnyModel;
+
+/// Where a model is computed; see PlacedNet.
+struct PlacedModel {
+  /// Null where the model itself does.
+  std::shared_ptr<const AnyModel> model;
+  std::string device;
+  std::string note = {};
+};
 
 class AnyModel {
  public:
@@ -35,8 +49,16 @@ class AnyModel {
   /// Refuses data of another type or shape, with the reason. What follows requires that it was
   /// accepted.
   [[nodiscard]] virtual Result<void> accepts(const AnyData& data) const = 0;
+  /// The same model on that device, for batches of `rows`. Errors as place()'s, and a model that is
+  /// no net in float32.
+  [[nodiscard]] virtual Result<PlacedModel> on(const models::Device& device,
+                                               std::size_t rows) const = 0;
   [[nodiscard]] virtual Result<live::Outcome> train(const AnyData& data, const AnyData* test,
                                                     const live::TrainOptions& options) const = 0;
+  /// The same on the caller's thread alone, without an engine: each call is one step and returns
+  /// the mean loss over its batch. `data` outlives it, one thread at a time calls it.
+  [[nodiscard]] virtual std::function<double()> make_loop(
+      const AnyData& data, const models::LoopOptions& options) const = 0;
   /// This node's part of the same on several nodes.
   [[nodiscard]] virtual Result<std::unique_ptr<live::JobSite>> make_site(
       const AnyData& data, const live::TrainOptions& options, live::SiteOptions site) const = 0;
@@ -93,9 +115,34 @@ class ModelOf final : public AnyModel {
     return {};
   }
 
+  [[nodiscard]] Result<PlacedModel> on(const models::Device& device,
+                                       std::size_t rows) const override {
+    if constexpr (std::is_same_v<M, models::Net<float>>) {
+      auto placed = place(model_, device, rows);
+      if (!placed) return std::move(placed).error();
+      return PlacedModel{std::make_shared<ModelOf>(std::move(placed->net), text_),
+                         std::move(placed->device), std::move(placed->note)};
+    }
+    const bool is_net = std::is_same_v<M, models::Net<double>>;
+    if (auto fits =
+            check_on_cpu(device, is_net ? "computes in float32; valid: --dtype float32, or cpu"
+                                        : "model " + text_ +
+                                              " computes on the CPU only; valid: cpu, auto, "
+                                              "or a net like lenet5");
+        !fits)
+      return std::move(fits).error();
+    return PlacedModel{nullptr, models::print(models::Device{})};
+  }
+
   [[nodiscard]] Result<live::Outcome> train(const AnyData& data, const AnyData* test,
                                             const live::TrainOptions& options) const override {
     return live::train(model_, *data.as<D>(), test == nullptr ? nullptr : test->as<D>(), options);
+  }
+
+  [[nodiscard]] std::function<double()> make_loop(
+      const AnyData& data, const models::LoopOptions& options) const override {
+    const auto loop = std::make_shared<models::TrainingLoop<M, D>>(model_, *data.as<D>(), options);
+    return [loop] { return loop->step(); };
   }
 
   [[nodiscard]] Result<std::unique_ptr<live::JobSite>> make_site(

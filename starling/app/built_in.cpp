@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "starling/app/safetensors_data.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::app {
@@ -31,6 +32,8 @@ std::vector<std::string> models_for(const Contents& contents, const AnyData& dat
 Contents with_built_in(Contents own) {
   add_models<float>(own);
   add_models<double>(own);
+  own.data(safetensors_source, safetensors_summary,
+           [](SpecReader& read, std::uint64_t) { return load_safetensors(read); });
   return own;
 }
 

@@ -51,6 +51,20 @@ class Command {
                  (meant.empty() ? "" : "did you mean '" + meant + "'? ") + help};
   }
 
+  /// Of one that only has commands, none of which was chosen. `missing` leads where no word stands
+  /// there and `hint` ends it; `wrong` leads where another one does, with the word for "{}".
+  [[nodiscard]] Error without_command(const std::string& missing, const std::string& hint,
+                                      const std::string& wrong) const {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app_.get_subcommands({})) names.push_back(command->get_name());
+    const auto extras = app_.remaining();
+    if (extras.empty()) return Error{missing + "; " + valid_names(names) + hint};
+    if (extras[0].starts_with('-')) return refuse_extras().error();
+    const auto place = wrong.find("{}");
+    return Error{std::string{wrong}.replace(place, 2, extras[0]) + "; " +
+                 suggest(extras[0], names)};
+  }
+
  private:
   CLI::App& app_;
 };

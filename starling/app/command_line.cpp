@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "starling/app/arguments.hpp"
+#include "starling/app/bench/bench_arguments.hpp"
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/cluster/keys_arguments.hpp"
 #include "starling/app/commands.hpp"
@@ -24,7 +25,8 @@ namespace {
 std::string sources_help(const Contents& contents) {
   std::string text = "Sources of data:\n";
   const auto line = [&](const std::string& name, const std::string& summary) {
-    text += "  " + name + std::string(name.size() < 9 ? 9 - name.size() : 1, ' ') + summary + "\n";
+    text +=
+        "  " + name + std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') + summary + "\n";
   };
   for (const auto& entry : contents.data()) line(entry.name, entry.summary);
   for (const auto& [name, summary] : models::source_names()) line(name, summary);
@@ -43,6 +45,10 @@ std::string train_footer(const Contents& contents) {
          "\nFlags override the job file. Ctrl-C, SIGTERM and SIGHUP stop in order and save; "
          "Ctrl-C\nagain stops at once.\nExit codes: 0 done, 1 the job failed, 2 bad input, "
          "130 interrupted.";
+}
+
+std::string bench_footer(const Contents& contents) {
+  return "\n" + sources_help(contents) + "\nModels:\n" + models_list(contents);
 }
 
 std::string sim_footer(const Contents& contents) {
@@ -277,6 +283,7 @@ class CommandLine {
     if (name == "launch") return run_plain(launch_, launch_command);
     if (name == "repro") return repro_.run(contents_);
     if (name == "chaos") return chaos_.run();
+    if (name == "bench") return bench_.run(contents_);
     if (name == "keys") return keys_.run();
     if (name == "barriers") return barriers_command(contents_);
     if (name == "models") return models_command(contents_);
@@ -336,6 +343,7 @@ class CommandLine {
                              contents_};
   InspectArguments inspect_{program_, contents_};
   ChaosArguments chaos_{program_};
+  BenchArguments bench_{program_, bench_footer(contents_)};
   KeysArguments keys_{program_};
   Command barriers_{program_, "barriers", "list the barriers"};
   Command models_{program_, "models", "list the models"};

@@ -98,6 +98,22 @@ std::optional<models::Task>* task_of(models::Source& source) {
       source.kind);
 }
 
+/// Classes of the test that are numbered unlike those of the training would be counted wrong.
+Result<void> check_numbering(const AnyData& test, const std::optional<models::Labelling>& rule) {
+  const models::Table* table = test.table();
+  if (table == nullptr || !rule || table->classes() == 0 || rule->classes == 0) return {};
+  const models::Labelling& own = table->labelling;
+  if (own.signs == rule->signs && (own.signs || own.first == rule->first)) return {};
+  return Error{"its classes begin with " + print_number(double{own.written(0)}) +
+               ", those that were trained on with " + print_number(double{rule->written(0)}) +
+               "; valid: labels written alike"};
+}
+
+std::optional<models::Labelling> rule_of(const AnyData& data) {
+  const models::Table* table = data.table();
+  return table == nullptr ? std::nullopt : std::optional{table->labelling};
+}
+
 bool has_whole_labels(const models::Table& table) {
   for (std::size_t row = 0; row < table.size(); ++row)
     if (table.label(row) != std::floor(table.label(row))) return false;
@@ -107,6 +123,7 @@ bool has_whole_labels(const models::Table& table) {
 }  // namespace
 
 std::string forms_of_data(const std::string& path) {
+  if (path.ends_with(".safetensors")) return "safetensors:" + path;
   return "csv:" + path + ", libsvm:" + path + " or idx:" + path + ",LABELS";
 }
 
@@ -153,8 +170,13 @@ Result<AnyData> load_unseen(const Contents& contents, const std::string& text, s
                             const std::optional<models::Labelling>& rule) {
   if (auto valid = check_data(contents, text); !valid) return std::move(valid).error();
   const Spec spec = Spec::parse(text).value();
-  if (const DataEntry* own = own_source(contents, spec.name))
-    return load_own(*own, spec, mix(seed ^ test_stream));
+  if (const DataEntry* own = own_source(contents, spec.name)) {
+    auto data = load_own(*own, spec, mix(seed ^ test_stream));
+    if (!data) return data;
+    if (auto alike = check_numbering(*data, rule); !alike)
+      return std::move(alike).error().within(text);
+    return data;
+  }
   return as_any(models::load_test(models::Source::parse(text).value(), seed, rule));
 }
 
@@ -170,7 +192,7 @@ Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& requ
   auto data = load_whole(contents, request.data, request.seed);
   if (!data) return std::move(data).error().within("data");
   if (!request.test) return divide(*data, request);
-  auto test = load_unseen(contents, *request.test, request.seed, std::nullopt);
+  auto test = load_unseen(contents, *request.test, request.seed, rule_of(*data));
   if (!test) return std::move(test).error().within("test");
   return TrainAndTest{*std::move(data), *std::move(test)};
 }

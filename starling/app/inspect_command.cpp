@@ -65,7 +65,8 @@ Result<int> inspect_model(const std::string& path) {
 
 Result<int> inspect_command(const Contents& contents, const std::string& what, std::uint64_t seed) {
   std::error_code ignored;
-  if (std::filesystem::exists(what, ignored) || what.ends_with(extension))
+  const bool is_file = std::filesystem::exists(what, ignored);
+  if (is_file || (what.ends_with(extension) && !check_data(contents, what)))
     return inspect_model(what);
   const auto data = load_whole(contents, what, seed);
   if (!data) return data.error();

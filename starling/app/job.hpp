@@ -11,6 +11,7 @@
 #include "starling/app/weights.hpp"
 #include "starling/base/result.hpp"
 #include "starling/engine/live/train.hpp"
+#include "starling/models/device.hpp"
 
 namespace starling::app {
 
@@ -19,6 +20,7 @@ struct Job {
   /// Empty: the one that suits the data.
   std::string model;
   std::optional<ElementType> element_type = std::nullopt;
+  models::Device device = {};
   /// Steps, time and target are here; steps are still without those of `epochs`.
   live::TrainOptions train = {.job = {}, .optimizer = models::Adam{.lr = 0.005}, .batch = 32};
   std::optional<double> epochs = std::nullopt;

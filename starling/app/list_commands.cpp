@@ -56,7 +56,11 @@ Result<int> barriers_command(const Contents& contents) {
 }
 
 Result<int> models_command(const Contents& contents) {
-  return put_out("What can be learned. Written --model MODEL.\n\n" + models_list(contents), done);
+  return put_out(
+      "What can be learned. Written --model MODEL.\n\n" + models_list(contents) +
+          "\nComputed on the CPU; nets of float32, the last ones, also on a CUDA device: "
+          "--device cuda:0\nor auto.\n",
+      done);
 }
 
 }  // namespace starling::app

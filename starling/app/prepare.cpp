@@ -160,6 +160,12 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
                   .element_type = (*model)->element_type(),
                   .train_samples = data->train.size(),
                   .test_samples = data->test ? data->test->size() : 0};
+  auto there = (*model)->on(job->device, running.options.batch);
+  if (!there) return within_place(std::move(there).error(), settings, "device");
+  if (!there->note.empty() && !job->quiet)
+    complain(place_of(settings, "device") + ": computing on the CPU: " + there->note);
+  running.device = std::move(there->device);
+  if (there->model != nullptr) *model = std::move(there->model);
   running.steps_per_epoch = live::steps_per_epoch(running.options, running.train_samples);
   ModelNotes notes = notes_of(**model, job->data, data->train);
   Prepared ready{*std::move(job),    *std::move(data), *std::move(model),

@@ -25,6 +25,8 @@ struct Running {
   core::Step steps_per_epoch = 1;
   /// Of all workers together, where the job went on from a checkpoint.
   std::uint64_t updates_before = 0;
+  /// "cpu" or "cuda:0".
+  std::string device = "cpu";
 };
 
 /// A job that has ended.

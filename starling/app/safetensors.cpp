@@ -142,9 +142,11 @@ const Json& member(const Json& tensor, const char* key, const std::string& place
 
 Dtype dtype_in(const Json& value, const std::string& place) {
   if (value.is_string())
-    for (const Dtype dtype : {Dtype::f32, Dtype::f64, Dtype::u64})
+    for (const Dtype dtype :
+         {Dtype::f32, Dtype::f64, Dtype::u64, Dtype::u8, Dtype::i32, Dtype::i64})
       if (value.get_ref<const std::string&>() == print(dtype)) return dtype;
-  throw Malformed{place + " has the dtype " + value.dump() + "; valid: F32, F64, U64"};
+  throw Malformed{place + " has the dtype " + json_text(value) +
+                  "; valid: F32, F64, U64, U8, I32, I64"};
 }
 
 /// Bytes that the shape needs; throws where no number holds that.
@@ -249,11 +251,14 @@ File read_file(Input& input, std::uint64_t size) {
 }  // namespace
 
 std::string_view print(Dtype dtype) {
-  constexpr std::array<std::string_view, 3> names{"F32", "F64", "U64"};
+  constexpr std::array<std::string_view, 6> names{"F32", "F64", "U64", "U8", "I32", "I64"};
   return names[static_cast<std::size_t>(dtype)];
 }
 
-std::size_t size_of(Dtype dtype) { return dtype == Dtype::f32 ? 4 : 8; }
+std::size_t size_of(Dtype dtype) {
+  if (dtype == Dtype::u8) return 1;
+  return dtype == Dtype::f32 || dtype == Dtype::i32 ? 4 : 8;
+}
 
 std::string Tensor::describe() const {
   std::string text{print(dtype)};

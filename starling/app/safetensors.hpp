@@ -15,8 +15,8 @@
 
 namespace starling::app::safetensors {
 
-/// The types of the format that Starling stores.
-enum class Dtype { f32, f64, u64 };
+/// The types of the format that Starling reads; it writes the first three.
+enum class Dtype { f32, f64, u64, u8, i32, i64 };
 
 template <class T>
 inline constexpr Dtype dtype_of = sizeof(T) == 4       ? Dtype::f32
@@ -76,8 +76,8 @@ struct File {
 /// True where the file begins as one of this format does; a damaged one may, too.
 [[nodiscard]] bool begins_well(const std::string& path);
 
-/// Refuses anything but a complete, well-formed file of F32, F64 and U64 tensors, and one that is
-/// not what its `crc32` says; files of other tools have none. Never allocates more than a small
+/// Refuses anything but a complete, well-formed file of tensors of these types, and one that is not
+/// what its `crc32` says; files of other tools have none. Never allocates more than a small
 /// multiple of the file's size. Values may be anything, NaN too.
 [[nodiscard]] Result<File> read(const std::string& path);
 

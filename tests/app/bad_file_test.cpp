@@ -58,6 +58,20 @@ std::string name_of(const testing::TestParamInfo<Bad>& info) { return info.param
 INSTANTIATE_TEST_SUITE_P(
     Data, BadFile,
     testing::Values(
+        Bad{"SafetensorsByItsName",
+            "train --data d.safetensors",
+            {{"d.safetensors", "x"}},
+            {"--data: 'd.safetensors' is a file", "its format: safetensors:d.safetensors"}},
+        Bad{"SafetensorsOfNothing",
+            "train --data safetensors:d",
+            {{"d", safetensors("{}", 0)}},
+            {"--data: d: has no tensor 'features' or 'x'; it has: none"}},
+        Bad{"SafetensorsHuge",
+            "train --data safetensors:d",
+            {{"d", safetensors("{\"x\":{\"dtype\":\"U8\",\"shape\":[4294967296,4294967296,2],"
+                               "\"data_offsets\":[0,2]}}",
+                               2)}},
+            {"d: tensor 'x' has a shape of more bytes than can be counted"}},
         Bad{"CsvMissing", "train --data csv:x.csv", {}, {"--data: ", "x.csv", "No such file"}},
         Bad{"CsvWithoutFormat",
             "train --data x.csv",

@@ -69,6 +69,42 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 INSTANTIATE_TEST_SUITE_P(
+    Bench, BadInput,
+    testing::Values(
+        Bad{"OfNothing", "bench", {"what to measure is missing; valid: kernels, train"}},
+        Bad{"OfSomethingElse",
+            "bench trian",
+            {"'trian' is nothing that can be measured; did you mean 'train'?"}},
+        Bad{"Flag", "bench train --stesp 3", {"unknown flag '--stesp'", "did you mean '--steps'?"}},
+        Bad{"KernelsFlag", "bench kernels --bach 3", {"unknown flag '--bach'", "'--batch'?"}},
+        Bad{"KernelsArgument", "bench kernels 64", {"'64' is one argument too many"}},
+        Bad{"KernelsBatch", "bench kernels --batch 0", {"--batch: '0'", ">= 1", "<= 65536"}},
+        Bad{"KernelsRepeats", "bench kernels --repeats x", {"--repeats: 'x'", "<= 1000"}},
+        Bad{"Batch", "bench train --batch 65537", {"--batch: '65537'", "<= 65536"}},
+        Bad{"Repeats", "bench train --repeats 0", {"--repeats: '0'", ">= 1"}},
+        Bad{"Steps", "bench train --steps 0", {"--steps: '0'", ">= 1"}},
+        Bad{"Seconds", "bench train --seconds 0", {"--seconds: '0' must be seconds", "above 0"}},
+        Bad{"ForEver", "bench train --seconds 25h", {"--seconds: '25h'", "up to 24h"}},
+        Bad{"StepsAndSeconds",
+            "bench train --steps 5 --seconds 1",
+            {"--seconds: excludes --steps; valid: one of them"}},
+        Bad{"Seed", "bench train --seed -1", {"--seed: '-1' must be a whole number >= 0"}},
+        Bad{"Twice", "bench train --batch 2 --batch 3", {"--batch: is given twice"}},
+        Bad{"Model",
+            "bench train --data digits:n=20 --model lenet",
+            {"--model: unknown model 'lenet'", "did you mean 'lenet5'?"}},
+        Bad{"ModelOfOtherData",
+            "bench train --data digits:n=20 --model mlp:5-10",
+            {"--model: ", "mlp:5-10", "use mlp:784-10"}},
+        Bad{"Data", "bench train --data digit", {"--data: ", "did you mean 'digits'?"}},
+        Bad{"DataFile", "bench train --data csv:none.csv", {"--data: ", "none.csv"}},
+        Bad{"Optimizer", "bench train --optimizer sgdd", {"--optimizer: ", "did you mean 'sgd'?"}},
+        Bad{"OptimizerRate",
+            "bench train --optimizer sgd:lr=x",
+            {"--optimizer: sgd: lr=x", "number"}}),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(
     Flags, BadInput,
     testing::Values(
         Bad{"Command", "trian", {"unknown command 'trian'", "did you mean 'train'?"}},

@@ -28,7 +28,7 @@ TEST(Help, IsPrintedWithoutArguments) {
   const Ran ran = starling(folder, "");
   EXPECT_EQ(ran.code, 0);
   for (const char* command : {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate",
-                              "predict", "inspect", "barriers", "models"})
+                              "predict", "inspect", "bench", "barriers", "models"})
     EXPECT_TRUE(holds(ran.out, std::string{"\n  "} + command + " ")) << ran.out;
   EXPECT_EQ(ran.out, starling(folder, "--help").out);
   EXPECT_EQ(ran.err, "");
@@ -49,7 +49,7 @@ TEST(Help, OfTrainNamesEveryKeyOfTheGrammar) {
                           "eval-every", "checkpoint", "checkpoint-every",
                           "resume",     "save",       "metrics",
                           "json",       "quiet",      "dtype",
-                          "copies"})
+                          "copies",     "device"})
     EXPECT_TRUE(holds(ran.out, "\n  --" + std::string{key} + " ")) << key;
   for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
 }
@@ -77,7 +77,7 @@ TEST(Flags, MayStandBeforeTheJobFile) {
 TEST(Help, ExistsForEachCommand) {
   const Folder folder;
   for (const char* command : {"train", "sim", "twin", "repro", "chaos", "keys", "evaluate",
-                              "predict", "inspect", "barriers", "models"}) {
+                              "predict", "inspect", "bench", "barriers", "models"}) {
     const Ran ran = starling(folder, std::string{command} + " --help");
     EXPECT_EQ(ran.code, 0);
     EXPECT_TRUE(holds(ran.out, std::string{"Usage: starling "} + command)) << ran.out;

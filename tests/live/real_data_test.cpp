@@ -87,17 +87,6 @@ TEST_P(RealData, Mnist) {
          {all.select(rows.train), all.select(rows.test)});
 }
 
-/// The same rows for a net of layers.
-TEST_P(RealData, MnistByLeNet) {
-  const auto all = models::load(source("idx:" + file("mnist-10k-images-idx3-ubyte.gz") + "," +
-                                       file("mnist-10k-labels-idx1-ubyte.gz")),
-                                1)
-                       .value();
-  const auto rows = models::split_first(all.size(), 8000).value();
-  expect({"lenet5", "adam:lr=0.001", "constant", 8, 4, 0, 0.955},
-         {all.select(rows.train), all.select(rows.test)});
-}
-
 TEST_P(RealData, Optdigits) {
   const auto data = models::load_pair(source("csv:" + file("optdigits.tra")),
                                       source("csv:" + file("optdigits.tes")), 1);

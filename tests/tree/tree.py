@@ -99,7 +99,7 @@ def is_outside(header):
 
 def check_includes(root):
     """Includes point one way; libraries from outside stay in their places."""
-    for path in paths(root, "*.hpp", "*.cpp"):
+    for path in paths(root, "*.hpp", "*.cpp", "*.cu"):
         layer = layer_of(path)
         if path.startswith("starling/") and layer is None and path.count("/") > 1:
             yield f"{path}:1: stands in no known layer; valid: {', '.join(LAYERS)}"
@@ -164,7 +164,7 @@ def check_files(root):
     """Nothing in the tree is dead: all is built, included or reached by CMake."""
     lists = {str(pathlib.Path(p).parent): re.sub(r"#[^\n]*", "", read(root, p))
              for p in paths(root, "CMakeLists.txt")}
-    for path in paths(root, "*.cpp"):
+    for path in paths(root, "*.cpp", "*.cu"):
         if not any(builds(folder, text, path) for folder, text in lists.items()):
             yield f"{path}:1: no CMakeLists.txt above it names it"
     for folder, text in lists.items():
@@ -174,7 +174,7 @@ def check_files(root):
         if not re.search(rf"add_subdirectory\(\s*{re.escape(pathlib.Path(folder).name)}[\s)]",
                          lists.get(str(parent), "")):
             yield f"{folder}/CMakeLists.txt:1: {parent}/CMakeLists.txt does not add this folder"
-    sources = paths(root, "*.hpp", "*.cpp")
+    sources = paths(root, "*.hpp", "*.cpp", "*.cu")
     included = {header for path in sources for _, _, header in inclusions(root, path) if header != path}
     for path in paths(root, "*.hpp"):
         is_umbrella = path.count("/") == 1 and path.startswith("starling/")
@@ -189,7 +189,7 @@ def check_files(root):
 
 
 def builds(folder, text, path):
-    """True where the CMakeLists.txt of `folder` names `path`, with or without its ending."""
+    """True where the CMakeLists.txt of `folder` names `path`, with or without its .cpp."""
     if folder != "." and not path.startswith(folder + "/"):
         return False
     name = path.removeprefix(folder + "/").removesuffix(".cpp")

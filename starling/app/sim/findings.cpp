@@ -1,6 +1,7 @@
 #include "starling/app/sim/findings.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <cmath>
 
@@ -55,6 +56,10 @@ void Findings::add(const std::string& what, double published, const Summary& her
                     off <= misread ? Verdict::reproduced
                     : off <= near  ? Verdict::close
                                    : Verdict::not_reproduced});
+}
+
+std::size_t Findings::reproduced() const {
+  return static_cast<std::size_t>(std::ranges::count(claims, Verdict::reproduced, &Claim::verdict));
 }
 
 std::string with_error(const Summary& values, int digits) {

@@ -39,6 +39,9 @@ struct Findings {
   /// Adds a number, read off a plot with an error of some 3 %: up to that it is reproduced, up to
   /// 10 % close. `here` is a mean and its standard error.
   void add(const std::string& what, double published, const Summary& here);
+
+  /// Claims that are.
+  [[nodiscard]] std::size_t reproduced() const;
 };
 
 /// "257.9 ± 0.2": the mean and its standard error.

@@ -35,7 +35,10 @@ ReproArguments::ReproArguments(CLI::App& program)
 }
 
 Result<int> ReproArguments::run(const Contents& contents) const {
-  if (repro_.app().get_subcommands().empty()) return without_command();
+  if (repro_.app().get_subcommands().empty())
+    return repro_.without_command("what to reproduce is missing",
+                                  ", as in " + repro_.call() + " psp",
+                                  "'{}' is nothing that can be reproduced");
   for (const Command* command : {&repro_, &psp_.command(), &psp_train_.command()})
     if (command->is_chosen())
       if (auto known = command->refuse_extras(); !known) return std::move(known).error();
@@ -61,19 +64,6 @@ Result<int> ReproArguments::run_psp() const {
   if (auto put = put_count(options.threads, *settings, "threads", 1, 4096); !put)
     return std::move(put).error();
   return repro_psp_command(options);
-}
-
-Error ReproArguments::without_command() const {
-  std::vector<std::string> names;
-  for (const CLI::App* command : repro_.app().get_subcommands({}))
-    names.push_back(command->get_name());
-  const auto extras = repro_.app().remaining();
-  if (extras.empty())
-    return Error{"what to reproduce is missing; " + valid_names(names) + ", as in " +
-                 repro_.call() + " psp"};
-  if (extras[0].starts_with('-')) return repro_.refuse_extras().error();
-  return Error{"'" + extras[0] + "' is nothing that can be reproduced; " +
-               suggest(extras[0], names)};
 }
 
 }  // namespace starling::app

@@ -17,7 +17,6 @@ class ReproArguments {
 
  private:
   [[nodiscard]] Result<int> run_psp() const;
-  [[nodiscard]] Error without_command() const;
 
   Command repro_;
   FlagArguments psp_;

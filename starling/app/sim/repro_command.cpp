@@ -58,15 +58,13 @@ Result<Folders> prepare_outputs(const ReproOptions& options) {
 }
 
 Section claims_section(const Findings& findings, const LabOptions& lab) {
-  std::size_t held = 0;
-  for (const Claim& claim : findings.claims) held += claim.verdict == Verdict::reproduced ? 1 : 0;
   return {
       "Published and here",
       {Paragraph{fmt::format(
            "{} of {} claims are reproduced. Every figure here is a mean over {} ({} "
            "to {}), with its standard error; published ones were read off plots, so a number is "
            "reproduced within 3 % and close within 10 %.",
-           held, findings.claims.size(), counted(lab.seeds, "seed"), lab.seed,
+           findings.reproduced(), findings.claims.size(), counted(lab.seeds, "seed"), lab.seed,
            lab.seed + (lab.seeds - 1))},
        claims_table(findings)}};
 }

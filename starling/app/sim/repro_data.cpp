@@ -71,13 +71,18 @@ TextTable claims_table(const Findings& findings) {
   return table;
 }
 
+void to_json(nlohmann::ordered_json& json, const Claim& claim) {
+  json = {{"what", claim.what},
+          {"published", claim.published},
+          {"here", claim.here},
+          {"verdict", print(claim.verdict)}};
+}
+
 std::string summary_json(const Lab& lab, const Findings& findings) {
-  Json json{{"version", version()}, {"seed", lab.options().seed}, {"seeds", lab.options().seeds}};
-  for (const Claim& claim : findings.claims)
-    json["claims"].push_back({{"what", claim.what},
-                              {"published", claim.published},
-                              {"here", claim.here},
-                              {"verdict", print(claim.verdict)}});
+  Json json{{"version", version()},
+            {"seed", lab.options().seed},
+            {"seeds", lab.options().seeds},
+            {"claims", findings.claims}};
   for (const auto& [world, runs] : lab.all()) json["settings"].push_back(world_json(world, runs));
   return json.dump(1) + "\n";
 }

@@ -1,6 +1,7 @@
 /// The figures behind a report, for other programs. Plain functions of values; any thread.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "starling/app/sim/findings.hpp"
@@ -16,6 +17,9 @@ namespace starling::app {
 
 /// "Published and here", a row for each claim.
 [[nodiscard]] TextTable claims_table(const Findings& findings);
+
+/// Its four fields, in words.
+void to_json(nlohmann::ordered_json& json, const Claim& claim);
 
 /// One JSON object: the seeds, the claims, and for each setting its means with standard errors.
 [[nodiscard]] std::string summary_json(const Lab& lab, const Findings& findings);

@@ -17,20 +17,12 @@ core::Time interval(const sim::StepOptions& options) {
   return std::max(core::Time{1}, options.horizon / static_cast<std::int64_t>(options.points));
 }
 
-double median_of(std::vector<sim::Step> steps) {
-  const auto middle = steps.begin() + static_cast<std::ptrdiff_t>(steps.size() / 2);
-  std::ranges::nth_element(steps, middle);
-  const auto upper = static_cast<double>(*middle);
-  if (steps.size() % 2 == 1) return upper;
-  return (static_cast<double>(*std::max_element(steps.begin(), middle)) + upper) / 2;
-}
-
 }  // namespace
 
 SimRun figures_of(const sim::StepOptions& options, const sim::StepResult& result) {
   SimRun run{.seed = options.seed, .workers = options.workers};
   run.steps = summarise(std::vector<double>(result.steps.begin(), result.steps.end()));
-  run.median = median_of(result.steps);
+  run.median = median({result.steps.begin(), result.steps.end()});
   std::map<sim::Step, std::uint64_t> histogram;
   for (const sim::Step step : result.steps) ++histogram[step];
   run.histogram.assign(histogram.begin(), histogram.end());

@@ -38,6 +38,14 @@ Summary summarise(std::span<const double> values) {
   return all;
 }
 
+double median(std::vector<double> values) {
+  STARLING_CHECK(!values.empty());
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
 double standard_error(const Summary& values) {
   return values.count > 1 ? values.sd / std::sqrt(static_cast<double>(values.count)) : 0;
 }

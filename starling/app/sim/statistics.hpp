@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace starling::app {
 
@@ -19,6 +20,9 @@ struct Summary {
 
 /// All 0 for no values.
 [[nodiscard]] Summary summarise(std::span<const double> values);
+
+/// The middle value, or the mean of the two. Requires: values.
+[[nodiscard]] double median(std::vector<double> values);
 
 /// The standard error of the mean: sd / sqrt(count); 0 for fewer than two values.
 [[nodiscard]] double standard_error(const Summary& values);

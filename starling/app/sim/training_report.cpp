@@ -74,12 +74,11 @@ Section claims_section(const Findings& findings) {
   if (findings.claims.empty())
     return {"Published and here",
             {Paragraph{"Nothing was published of these barriers beside each other."}}};
-  const auto held = std::ranges::count(findings.claims, Verdict::reproduced, &Claim::verdict);
   return {
       "Published and here",
       {Paragraph{fmt::format("{} of {} claims are reproduced. Figures are means over the seeds, "
                              "with their standard error.",
-                             held, findings.claims.size())},
+                             findings.reproduced(), findings.claims.size())},
        claims_table(findings)}};
 }
 
@@ -175,12 +174,7 @@ std::string training_json(const Training& training, const Findings& findings) {
   Json json{{"version", version()},
             {"flags", print(training.options)},
             {"model", training.job.model},
-            {"claims", Json::array()}};
-  for (const Claim& claim : findings.claims)
-    json["claims"].push_back({{"what", claim.what},
-                              {"published", claim.published},
-                              {"here", claim.here},
-                              {"verdict", print(claim.verdict)}});
+            {"claims", findings.claims}};
   for (const BarrierRuns& all : training.runs)
     json["barriers"].push_back(
         {{"barrier", barrier::print(all.barrier)},

@@ -21,6 +21,12 @@ TEST(Statistics, SayMeanSpreadAndLimits) {
   EXPECT_DOUBLE_EQ(standard_error(all), std::sqrt(32.0 / 7 / 8));
 }
 
+TEST(Statistics, TheMedianIsTheMiddleOrBetweenTheTwo) {
+  EXPECT_EQ(median({3, 1, 2}), 2);
+  EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(median({7}), 7);
+}
+
 TEST(Statistics, OfOneValueOrNoneClaimNoSpread) {
   EXPECT_EQ(summarise({}).count, 0U);
   const std::vector<double> one{3};

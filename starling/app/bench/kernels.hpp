@@ -1,0 +1,55 @@
+/// The products and convolutions that known nets are made of, and how fast a library computes them.
+/// Plain values and functions; any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "starling/models/convolution.hpp"
+#include "starling/models/library.hpp"
+
+namespace starling::app {
+
+/// A fully connected layer.
+struct DenseShape {
+  std::size_t inputs = 0;
+  std::size_t outputs = 0;
+};
+
+/// One layer of a net, whose passes are measured.
+struct KernelLayer {
+  std::string net;
+  std::variant<DenseShape, models::ConvolutionShape> shape;
+  /// Nobody needs the derivatives by the inputs of the first one.
+  bool is_first = false;
+};
+
+/// Those of the two perceptrons, of lenet5 and of psp-cnn, on 28 x 28 images of 10 classes.
+[[nodiscard]] const std::vector<KernelLayer>& kernel_layers();
+
+/// "dense 784 -> 128", "conv2d 14x14x6 -> 16, 5x5".
+[[nodiscard]] std::string print(const KernelLayer& layer);
+
+enum class KernelPass { forward, weights, input };
+[[nodiscard]] std::string_view name(KernelPass pass);
+
+/// One pass of a layer over a batch, ready to be run again and again. One thread at a time.
+struct Kernel {
+  double flops = 0;
+  /// What runs it, which need not be what was asked for.
+  models::Library library = models::Library::eigen;
+  std::function<void()> run;
+};
+
+/// Requires: batch > 0, a library that is present.
+[[nodiscard]] Kernel make_kernel(const KernelLayer& layer, KernelPass pass, std::uint64_t batch,
+                                 models::Library library);
+
+/// FLOP per second of processor time, over at least so many seconds of it. Requires: one thread
+/// that computes in this process.
+[[nodiscard]] double measure(const Kernel& kernel, double seconds);
+
+}  // namespace starling::app

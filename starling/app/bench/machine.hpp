@@ -1,0 +1,36 @@
+/// What figures of speed are of: the processor, the libraries, this build; and the memory that they
+/// took. Reads the system's files. Any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace starling::app {
+
+struct Machine {
+  /// As the system calls it; "unknown" where it does not.
+  std::string processor;
+  /// Those that this process may run on.
+  std::size_t processors = 1;
+  /// Name and version of each library that computes.
+  std::vector<std::pair<std::string, std::string>> libraries;
+  /// "starling VERSION, commit COMMIT, gcc 12.2.0".
+  std::string build;
+};
+
+[[nodiscard]] Machine this_machine();
+
+/// The lines that open a report: processor, threads, libraries, build.
+[[nodiscard]] std::string print(const Machine& machine);
+
+/// The same as keys of an object.
+[[nodiscard]] nlohmann::ordered_json json_of(const Machine& machine);
+
+/// The most memory that this process ever had resident, in bytes; 0 where the system does not say.
+[[nodiscard]] std::uint64_t peak_memory();
+
+}  // namespace starling::app
