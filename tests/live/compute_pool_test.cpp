@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <latch>
+#include <map>
 #include <string>
 
 namespace starling::live {
@@ -20,6 +21,26 @@ TEST(ComputePool, RunsEverythingOnce) {
     });
   done.wait();
   EXPECT_EQ(runs, std::vector<int>(1000, 1));
+}
+
+TEST(ComputePool, WakesWhoFellAsleepLast) {
+  std::latch all{3};
+  ComputePool pool{3};
+  for (int i = 0; i < 3; ++i) pool.submit([&](Scratch&) { all.arrive_and_wait(); });
+  std::map<std::thread::id, int> runs;
+  for (int i = 0; i < 60; ++i) {
+    std::latch done{1};
+    // Who ran last is nearly always asleep by then, as the others are.
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    pool.submit([&](Scratch&) {
+      ++runs[std::this_thread::get_id()];
+      done.count_down();
+    });
+    done.wait();
+  }
+  int most = 0;
+  for (const auto& [thread, count] : runs) most = std::max(most, count);
+  EXPECT_GT(most, 40);
 }
 
 TEST(ComputePool, WithoutThreadsRunsWhatItIsTold) {

@@ -211,6 +211,58 @@ TEST(Site, ThreeNodesMakeEachUpdateOnce) {
   nodes.expect_exact();
 }
 
+/// Says on which thread each step ran. From `long_from` on they take a while.
+class Noting final : public Task {
+ public:
+  static constexpr core::Step long_from = 1000;
+  static constexpr core::Step steps = long_from + 20;
+
+  Noting() {
+    layout_.parameters.push_back({.name = "w", .shape = {4}});
+    layout_.offsets = {0};
+    layout_.ranges.push_back({0, 4, 0, {{0, 0, 0, 4}}});
+    layout_.size = 4;
+  }
+  [[nodiscard]] const core::Layout& layout() const override { return layout_; }
+  StepResult compute(const StepInput& input, core::Scratch&) override {
+    if (input.step >= long_from) std::this_thread::sleep_for(1ms);
+    ran_on.push_back(std::this_thread::get_id());
+    StepResult result;
+    result.update.samples = 1;
+    result.update.parts.push_back({0, {core::Buffer::make<float>(4), 0, 4, nullptr}});
+    return result;
+  }
+
+  std::vector<std::thread::id> ran_on;
+
+ private:
+  core::Layout layout_;
+};
+
+TEST(Site, BriefCodeRunsWithItsActorUntilItTakesLong) {
+  const auto task = std::make_shared<Noting>();
+  {
+    Nodes nodes{[&] {
+      Assignment<float> job;
+      job.job = options_of(1, Noting::steps, "asp").job;
+      job.job.delay = {};
+      job.task = task;
+      job.applier = [](const core::MergeSite&, std::span<float>, std::span<const float>) {};
+      job.start = core::to_ranges<float>(task->layout(), std::vector<float>(4));
+      return job;
+    }};
+    add_peers(nodes, 1);
+    nodes.found();
+    ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+  }
+  ASSERT_EQ(task->ran_on.size(), Noting::steps);
+  const std::thread::id pool = task->ran_on.front();
+  const auto turn = task->ran_on.begin() + Noting::long_from;
+  EXPECT_LT(std::count(task->ran_on.begin(), turn, pool), Noting::long_from);
+  // Of the first that is long nobody knows before.
+  EXPECT_EQ(std::count(turn + 1, task->ran_on.end(), pool), task->ran_on.end() - turn - 1);
+}
+
 TEST(Site, TheOthersGoOnWhenANodeIsKilled) {
   Nodes nodes{counting(options_of(4, 200, sampled))};
   add_peers(nodes, 4);

@@ -79,7 +79,8 @@ class Outlet {
 
   [[nodiscard]] bool is_waiting() const noexcept { return !waiting_.empty(); }
   [[nodiscard]] Clock::time_point used() const noexcept { return used_; }
-  [[nodiscard]] void* handle() noexcept { return socket_.handle(); }
+  /// Becomes readable where more could be sent, after flush() has left something waiting.
+  [[nodiscard]] int descriptor() const { return socket_.get(zmq::sockopt::fd); }
 
  private:
   static std::size_t size_of(const Frame& frame) { return frame.head.size() + frame.body_size(); }

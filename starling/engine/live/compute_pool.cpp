@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "starling/base/check.hpp"
 
 namespace starling::live {
@@ -27,7 +29,10 @@ void keep_freed_memory() {
 }
 
 ComputePool::ComputePool(std::size_t threads) {
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  for (std::size_t i = 0; i < threads; ++i) {
+    Thread& one = threads_.emplace_back();
+    one.thread = std::thread{[this, &one] { work(one); }};
+  }
 }
 
 void ComputePool::close() {
@@ -36,18 +41,23 @@ void ComputePool::close() {
     closed_ = true;
     queue_.clear();
   }
-  filled_.notify_all();
-  for (auto& thread : threads_) thread.join();
+  for (Thread& one : threads_) one.woken.notify_one();
+  for (Thread& one : threads_) one.thread.join();
   threads_.clear();
 }
 
 void ComputePool::submit(Work work) {
+  Thread* woken = nullptr;
   {
     const std::lock_guard lock{mutex_};
     if (closed_) return;
     queue_.push_back(std::move(work));
+    if (!idle_.empty()) {
+      woken = idle_.back();
+      idle_.pop_back();
+    }
   }
-  filled_.notify_one();
+  if (woken != nullptr) woken->woken.notify_one();
 }
 
 std::size_t ComputePool::waiting() {
@@ -63,14 +73,17 @@ void ComputePool::run(std::size_t position, Scratch& scratch) {
   task(scratch);
 }
 
-void ComputePool::work() {
+void ComputePool::work(Thread& self) {
   lower_priority();
   Scratch scratch;
   for (;;) {
     Work task;
     {
       std::unique_lock lock{mutex_};
-      filled_.wait(lock, [&] { return closed_ || !queue_.empty(); });
+      while (!closed_ && queue_.empty()) {
+        if (std::ranges::find(idle_, &self) == idle_.end()) idle_.push_back(&self);
+        self.woken.wait(lock);
+      }
       if (closed_) return;
       task = std::move(queue_.front());
       queue_.pop_front();

@@ -22,8 +22,9 @@ using core::Scratch;
 /// else some 8 MiB an arena stay. Idempotent; called by every job; a no-op where there is no glibc.
 void keep_freed_memory();
 
-/// First come, first served. Submitting never blocks: each worker has at most one task here, so the
-/// queue is bounded by the number of workers. Thread-safe.
+/// First come, first served, by the thread that fell asleep last: its caches are warm. Submitting
+/// never blocks: each worker has at most one task here, so the queue is bounded by the number of
+/// workers. Thread-safe.
 class ComputePool {
  public:
   using Work = std::function<void(Scratch&)>;
@@ -49,13 +50,19 @@ class ComputePool {
   void close();
 
  private:
-  void work();
+  struct Thread {
+    std::condition_variable woken;
+    std::thread thread;
+  };
+
+  void work(Thread& self);
 
   std::mutex mutex_;
-  std::condition_variable filled_;
   std::deque<Work> queue_;
   bool closed_ = false;
-  std::vector<std::thread> threads_;
+  /// Those that sleep.
+  std::vector<Thread*> idle_;
+  std::deque<Thread> threads_;
 };
 
 }  // namespace starling::live

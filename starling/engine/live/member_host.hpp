@@ -29,7 +29,7 @@ class MemberHost : public actor::MemberActor::base {
         shut_out_(std::move(shut_out)),
         // Lives of one member draw differently.
         random_(Random::stream(scene_->seed, options.self.id, options.self.life)),
-        desk_(scene_, options.self.id),
+        desk_(scene_, options.self.id, DeskPlace::here_where_brief),
         node_(std::move(options)) {
     set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
       end_with(fault_of([&] { std::rethrow_exception(thrown); }).value_or(""));

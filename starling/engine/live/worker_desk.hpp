@@ -3,6 +3,8 @@
 /// engine/live only.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -11,33 +13,43 @@
 
 namespace starling::live {
 
+/// Where the job's code runs: on the pool, or on the actor's own thread where the code takes less
+/// time than waking another thread does.
+enum class DeskPlace { pool, here_where_brief };
+
 /// `Handle` is of an actor that takes Planned, Computed and ComputeFailed.
 template <class Handle>
 class WorkerDesk {
  public:
-  WorkerDesk(ScenePtr scene, core::WorkerId id) : scene_(std::move(scene)), id_(id) {}
+  /// Code that may wait for actors needs the pool.
+  WorkerDesk(ScenePtr scene, core::WorkerId id, DeskPlace place = DeskPlace::pool)
+      : scene_(std::move(scene)), id_(id), place_(place) {}
 
   /// Has the job say what the step after `step` reads; `self` is told.
-  void plan(const Handle& self, core::Step step) const {
-    scene_->pool->submit([scene = scene_, self, id = id_, step](Scratch&) {
+  void plan(const Handle& self, core::Step step) {
+    run([scene = scene_, habit = habit_, self, id = id_, step](Scratch&) {
       attempt(self, step, [&] {
-        tell(*scene, self, actor::Planned{step, scene->task->plan(id, step)});
+        const core::Time began = scene->now();
+        actor::Planned planned{step, scene->task->plan(id, step)};
+        habit->note(scene->now() - began);
+        tell(*scene, self, std::move(planned));
       });
     });
   }
 
   /// Has a step computed; `self` is told.
-  void compute(const Handle& self, core::Compute& compute) const {
-    scene_->pool->submit([scene = scene_, self, id = id_, step = compute.step,
-                          values = std::move(compute.values)](Scratch& scratch) mutable {
+  void compute(const Handle& self, core::Compute& compute) {
+    run([scene = scene_, habit = habit_, self, id = id_, step = compute.step,
+         values = std::move(compute.values)](Scratch& scratch) mutable {
       attempt(self, step, [&] {
         const core::Time began = scene->now();
         StepResult result = scene->task->compute({id, step, values}, scratch);
+        const core::Time took = scene->now() - began;
+        habit->note(took);
         values.clear();  // owners may then change their ranges in place
         if (result.fault)
           return actor::post(self, actor::ComputeFailed{step, *std::move(result.fault), true});
-        tell(*scene, self,
-             actor::Computed{step, std::move(result.update), result.loss, scene->now() - began});
+        tell(*scene, self, actor::Computed{step, std::move(result.update), result.loss, took});
       });
     });
   }
@@ -80,6 +92,26 @@ class WorkerDesk {
   }
 
  private:
+  /// How often in a row the job's code was brief.
+  class Habit {
+   public:
+    void note(core::Time took) { in_a_row_ = took < brief ? in_a_row_ + 1 : 0; }
+    [[nodiscard]] bool is_brief() const { return in_a_row_ >= enough; }
+
+   private:
+    static constexpr core::Time brief = std::chrono::microseconds{20};
+    static constexpr std::uint64_t enough = 32;
+    std::atomic<std::uint64_t> in_a_row_ = 0;
+  };
+
+  template <class Work>
+  void run(Work work) {
+    if (place_ == DeskPlace::here_where_brief && scene_->pool->has_threads() && habit_->is_brief())
+      work(scratch_);
+    else
+      scene_->pool->submit(std::move(work));
+  }
+
   /// `self` takes it on the thread that computed, where there is one: no other has to wake up.
   template <class Message>
   static void tell(const Scene& scene, const Handle& self, Message message) {
@@ -97,6 +129,10 @@ class WorkerDesk {
 
   ScenePtr scene_;
   core::WorkerId id_;
+  DeskPlace place_;
+  std::shared_ptr<Habit> habit_ = std::make_shared<Habit>();
+  /// Of what runs here.
+  Scratch scratch_;
   std::optional<actor::Computed> held_;
   core::Time held_until_{};
   bool hurried_ = false;
