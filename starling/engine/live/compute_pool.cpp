@@ -28,7 +28,7 @@ void keep_freed_memory() {
 #endif
 }
 
-ComputePool::ComputePool(std::size_t threads) {
+ComputePool::ComputePool(std::size_t threads) : has_threads_(threads > 0) {
   for (std::size_t i = 0; i < threads; ++i) {
     Thread& one = threads_.emplace_back();
     one.thread = std::thread{[this, &one] { work(one); }};
@@ -66,7 +66,7 @@ std::size_t ComputePool::waiting() {
 }
 
 void ComputePool::run(std::size_t position, Scratch& scratch) {
-  STARLING_CHECK(threads_.empty() && position < queue_.size());
+  STARLING_CHECK(!has_threads_ && position < queue_.size());
   const auto at = queue_.begin() + static_cast<std::ptrdiff_t>(position);
   const Work task = std::move(*at);
   queue_.erase(at);

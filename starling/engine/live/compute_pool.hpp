@@ -36,7 +36,7 @@ class ComputePool {
   ComputePool(const ComputePool&) = delete;
   ComputePool& operator=(const ComputePool&) = delete;
 
-  [[nodiscard]] bool has_threads() const noexcept { return !threads_.empty(); }
+  [[nodiscard]] bool has_threads() const noexcept { return has_threads_; }
 
   /// Runs `work` later on some thread. It must not throw. Dropped once the pool is closed.
   void submit(Work work);
@@ -57,6 +57,7 @@ class ComputePool {
 
   void work(Thread& self);
 
+  const bool has_threads_;
   std::mutex mutex_;
   std::deque<Work> queue_;
   bool closed_ = false;
