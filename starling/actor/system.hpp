@@ -15,6 +15,8 @@ class Config : public caf::actor_system_config {
     add_message_types<caf::id_block::starling>();
     set("scheduler.policy", threads > 0 ? caf::atom("sharing") : caf::atom("testing"));
     set("scheduler.max-threads", threads);
+    // Two actors that keep each other busy leave a thread to others now and then.
+    set("scheduler.max-throughput", std::size_t{64});
     set("logger.verbosity", caf::atom("quiet"));
   }
 };

@@ -88,9 +88,9 @@ class Outlet {
   void send_waiting() {
     while (!waiting_.empty()) {
       if (packed_ == 0) pack_next();
-      const bool sent = packed_ > 0 ? socket_.send(pack_, zmq::send_flags::dontwait).has_value()
-                                    : send_alone(waiting_.front());
-      if (!sent) return;
+      // A send soon after another does not look whether there is room again; asking for events
+      // does.
+      if (!send_next() && (!has_room() || !send_next())) return;
       for (std::size_t i = 0; i < std::max<std::size_t>(packed_, 1); ++i) {
         waiting_bytes_ -= size_of(waiting_.front());
         waiting_.pop_front();
@@ -115,6 +115,14 @@ class Outlet {
     std::byte* at = begin_pack(static_cast<std::byte*>(pack_.data()));
     for (std::size_t i = 0; i < count; ++i) at = put_packed(waiting_[i], at);
     packed_ = count;
+  }
+
+  bool send_next() {
+    return packed_ > 0 ? socket_.send(pack_, zmq::send_flags::dontwait).has_value()
+                       : send_alone(waiting_.front());
+  }
+  [[nodiscard]] bool has_room() const {
+    return (socket_.get(zmq::sockopt::events) & ZMQ_POLLOUT) != 0;
   }
 
   bool send_alone(Frame& frame) {

@@ -5,8 +5,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "starling/base/check.hpp"
 
 namespace starling::live {
@@ -41,9 +39,10 @@ void ComputePool::close() {
     closed_ = true;
     queue_.clear();
   }
+  // Whoever submits now may still wake one: they stay as long as the pool.
   for (Thread& one : threads_) one.woken.notify_one();
-  for (Thread& one : threads_) one.thread.join();
-  threads_.clear();
+  for (Thread& one : threads_)
+    if (one.thread.joinable()) one.thread.join();
 }
 
 void ComputePool::submit(Work work) {
@@ -81,8 +80,9 @@ void ComputePool::work(Thread& self) {
     {
       std::unique_lock lock{mutex_};
       while (!closed_ && queue_.empty()) {
-        if (std::ranges::find(idle_, &self) == idle_.end()) idle_.push_back(&self);
+        idle_.push_back(&self);
         self.woken.wait(lock);
+        std::erase(idle_, &self);  // where it woke unasked
       }
       if (closed_) return;
       task = std::move(queue_.front());

@@ -44,8 +44,9 @@ struct StepResult {
   std::optional<std::string> fault;
 };
 
-/// Called from the compute pool, by several threads at once. What it throws is caught, and the step
-/// tried again.
+/// Called by several threads at once: those of the compute pool, and in a JobSite, whose actors it
+/// may therefore not ask, where it is brief, that of the worker's actor. What it throws is caught,
+/// and the step tried again.
 class Task {
  public:
   virtual ~Task() = default;

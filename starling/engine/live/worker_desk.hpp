@@ -29,10 +29,8 @@ class WorkerDesk {
   void plan(const Handle& self, core::Step step) {
     run([scene = scene_, habit = habit_, self, id = id_, step](Scratch&) {
       attempt(self, step, [&] {
-        const core::Time began = scene->now();
-        actor::Planned planned{step, scene->task->plan(id, step)};
-        habit->note(scene->now() - began);
-        tell(*scene, self, std::move(planned));
+        const auto wanted = habit->note(*scene, [&] { return scene->task->plan(id, step); });
+        tell(*scene, self, actor::Planned{step, wanted});
       });
     });
   }
@@ -43,9 +41,10 @@ class WorkerDesk {
          values = std::move(compute.values)](Scratch& scratch) mutable {
       attempt(self, step, [&] {
         const core::Time began = scene->now();
-        StepResult result = scene->task->compute({id, step, values}, scratch);
+        StepResult result = habit->note(*scene, [&] {
+          return scene->task->compute({id, step, values}, scratch);
+        });
         const core::Time took = scene->now() - began;
-        habit->note(took);
         values.clear();  // owners may then change their ranges in place
         if (result.fault)
           return actor::post(self, actor::ComputeFailed{step, *std::move(result.fault), true});
@@ -92,16 +91,38 @@ class WorkerDesk {
   }
 
  private:
-  /// How often in a row the job's code was brief.
+  /// How often in a row the job's code was brief. Code that breaks the habit must show it for eight
+  /// times as long: so whatever it does, it keeps its actor waiting a few times at most.
   class Habit {
    public:
-    void note(core::Time took) { in_a_row_ = took < brief ? in_a_row_ + 1 : 0; }
-    [[nodiscard]] bool is_brief() const { return in_a_row_ >= enough; }
+    /// Runs it; what it throws counts as well.
+    template <class F>
+    auto note(const Scene& scene, F code) {
+      const Watch watch{*this, scene, scene.now()};
+      return code();
+    }
+    [[nodiscard]] bool is_brief() const { return in_a_row_ >= enough_; }
 
    private:
     static constexpr core::Time brief = std::chrono::microseconds{20};
-    static constexpr std::uint64_t enough = 32;
+
+    struct Watch {
+      Habit& habit;
+      const Scene& scene;
+      core::Time began;
+      Watch(Habit& kept, const Scene& of, core::Time at) : habit(kept), scene(of), began(at) {}
+      Watch(const Watch&) = delete;
+      Watch& operator=(const Watch&) = delete;
+      ~Watch() { habit.add(scene.now() - began); }
+    };
+
+    void add(core::Time took) {
+      if (took >= brief && is_brief()) enough_ = 8 * enough_;
+      in_a_row_ = took < brief ? in_a_row_ + 1 : 0;
+    }
+
     std::atomic<std::uint64_t> in_a_row_ = 0;
+    std::atomic<std::uint64_t> enough_ = 32;
   };
 
   template <class Work>
