@@ -190,7 +190,7 @@ class Transport::Thread {
   void run() {
     receives_here = this;
     // The descriptors of ZeroMQ's sockets say that there may be something new since all there was
-    // was taken. zmq_poll() would make half as many calls of the system again for each message.
+    // was taken. zmq_poll() would make more calls of the system for each message.
     const int router = router_.get(zmq::sockopt::fd);
     const int zap = options_.keys ? zap_.get(zmq::sockopt::fd) : -1;
     std::vector<pollfd> items;

@@ -29,8 +29,8 @@ class WorkerDesk {
   void plan(const Handle& self, core::Step step) {
     run([scene = scene_, habit = habit_, self, id = id_, step](Scratch&) {
       attempt(self, step, [&] {
-        const auto wanted = habit->note(*scene, [&] { return scene->task->plan(id, step); });
-        tell(*scene, self, actor::Planned{step, wanted});
+        auto wanted = habit->note(*scene, [&] { return scene->task->plan(id, step); });
+        tell(*scene, self, actor::Planned{step, std::move(wanted)});
       });
     });
   }
