@@ -51,6 +51,14 @@ concept DataSet = requires(const D data) {
   { data.size() } -> std::convertible_to<std::size_t>;
 };
 
+/// Data that can be told which samples are wanted next: prefetch() begins to bring them nearer,
+/// from memory into a cache or from a disk into memory, and does not wait for them. It is a hint;
+/// what is read must not depend on it.
+template <class D>
+concept PrefetchableData = DataSet<D> && requires(const D data, Batch batch) {
+  data.prefetch(batch);
+};
+
 /// A model over data of type D. `w` and `g` are the whole parameter vector in the order of
 /// parameters().
 ///

@@ -1,6 +1,30 @@
 #include "starling/models/table.hpp"
 
 namespace starling::models {
+namespace {
+
+/// Begins to bring `values` into the second level of the cache, lines of 64 bytes at a time: the
+/// first is small, and needed by what is computed meanwhile.
+template <class V>
+void prefetch_all(std::span<const V> values) noexcept {
+  constexpr std::size_t in_line = 64 / sizeof(V);
+  for (std::size_t i = 0; i < values.size(); i += in_line)
+    __builtin_prefetch(values.data() + i, 0, 2);
+}
+
+}  // namespace
+
+void Table::prefetch(std::span<const std::uint32_t> rows) const noexcept {
+  for (const std::uint32_t row : rows) {
+    if (!is_sparse_) {
+      prefetch_all(dense_row(row));
+      continue;
+    }
+    const auto [columns, values] = sparse_row(row);
+    prefetch_all(columns);
+    prefetch_all(values);
+  }
+}
 
 Table Table::select(std::span<const std::uint32_t> rows) const {
   std::vector<float> labels;

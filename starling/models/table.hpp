@@ -84,6 +84,9 @@ class Table {
     return {{sparse_.columns.data() + from, count}, {sparse_.values.data() + from, count}};
   }
 
+  /// Begins to bring `rows` into the processor's cache. Requires: each < size().
+  void prefetch(std::span<const std::uint32_t> rows) const noexcept;
+
   /// Stored entries: size x features for dense tables.
   [[nodiscard]] std::size_t entries() const noexcept {
     return is_sparse_ ? sparse_.values.size() : dense_.values.size();

@@ -116,6 +116,9 @@ class Gradients {
   /// have. Requires: by_rows().
   [[nodiscard]] std::vector<RangeRows> plan(WorkerId worker, Step step) const;
 
+  /// Tells the data which samples the step after `step` will read.
+  void prefetch(WorkerId worker, Step step, Scratch& scratch) const;
+
   /// The gradient of the step after `step`, from what was read: one value for each planned range.
   /// A step that is computed again repeats itself where `random` is
   /// Random::stream(seed, worker, step).
@@ -189,6 +192,15 @@ void Gradients<M, D>::check_touched(const std::vector<models::TouchedRows>& touc
       refuse("rows must ascend, each once");
     if (!rows.empty() && rows.back() >= shape[0])
       refuse("row " + std::to_string(rows.back()) + " of " + std::to_string(shape[0]));
+  }
+}
+
+template <class M, class D>
+requires models::Model<M, D>
+void Gradients<M, D>::prefetch(WorkerId worker, Step step, Scratch& scratch) const {
+  if constexpr (models::PrefetchableData<D>) {
+    order_.batch(worker % workers_, step, scratch.batch);
+    data_.prefetch(scratch.batch);
   }
 }
 

@@ -60,6 +60,13 @@ class Task {
     return {};
   }
   virtual StepResult compute(const StepInput& input, Scratch& scratch) = 0;
+  /// Has the data of the step after `step` brought nearer. A hint, given where a thread has nothing
+  /// better to do.
+  virtual void prefetch(core::WorkerId worker, core::Step step, Scratch& scratch) {
+    (void)worker;
+    (void)step;
+    (void)scratch;
+  }
 
   /// Means over the test data (or the training data where asked); empty where there is none.
   virtual models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,

@@ -98,6 +98,9 @@ class TrainTask final : public Task {
     return gradients_.plan(worker, step);
   }
   StepResult compute(const StepInput& input, Scratch& scratch) override;
+  void prefetch(core::WorkerId worker, core::Step step, Scratch& scratch) override {
+    gradients_.prefetch(worker, step, scratch);
+  }
   models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,
                            Scratch& scratch) override;
 

@@ -35,7 +35,8 @@ class WorkerDesk {
     });
   }
 
-  /// Has a step computed; `self` is told.
+  /// Has a step computed; `self` is told. While what it found is on its way and the next values
+  /// are, the thread has the next step's data brought nearer, unless others wait for it.
   void compute(const Handle& self, core::Compute& compute) {
     run([scene = scene_, habit = habit_, self, id = id_, step = compute.step,
          values = std::move(compute.values)](Scratch& scratch) mutable {
@@ -50,6 +51,9 @@ class WorkerDesk {
           return actor::post(self, actor::ComputeFailed{step, *std::move(result.fault), true});
         tell(*scene, self, actor::Computed{step, std::move(result.update), result.loss, took});
       });
+      if (habit->is_brief() || !scene->pool->has_threads() || scene->pool->waiting() > 0) return;
+      // Where this throws, so will the step.
+      (void)fault_of([&] { scene->task->prefetch(id, step + 1, scratch); });
     });
   }
 
