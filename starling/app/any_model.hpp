@@ -124,11 +124,12 @@ class ModelOf final : public AnyModel {
                          std::move(placed->device), std::move(placed->note)};
     }
     const bool is_net = std::is_same_v<M, models::Net<double>>;
-    if (auto fits =
-            check_on_cpu(device, is_net ? "computes in float32; valid: --dtype float32, or cpu"
-                                        : "model " + text_ +
-                                              " computes on the CPU only; valid: cpu, auto, "
-                                              "or a net like lenet5");
+    if (auto fits = check_on_cpu(
+            device,
+            is_net ? "a net of float64 computes on the CPU only; valid: cpu, auto, or dtype float32"
+                   : "model " + text_ +
+                         " computes on the CPU only; valid: cpu, auto, "
+                         "or a net like lenet5");
         !fits)
       return std::move(fits).error();
     return PlacedModel{nullptr, models::print(models::Device{})};

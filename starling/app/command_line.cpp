@@ -9,6 +9,7 @@
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/cluster/keys_arguments.hpp"
 #include "starling/app/commands.hpp"
+#include "starling/app/device.hpp"
 #include "starling/app/job_file.hpp"
 #include "starling/app/keys.hpp"
 #include "starling/app/program_name.hpp"
@@ -88,6 +89,7 @@ class EvaluateArguments {
         ->type_name("SOURCE");
     app.add_option("--seed", seed_, "of --data where it is generated [the model's own]")
         ->type_name("N");
+    app.add_option("--device", device_, device_help)->type_name("DEVICE");
     app.footer("\n" + sources_help(contents) +
                "\nOf generated data it sees samples that are in no training data of that seed.");
   }
@@ -109,6 +111,9 @@ class EvaluateArguments {
                    " exclude each other; valid: one of them, as in " + call};
     EvaluateOptions options = options_;
     options.model_file = file_.empty() ? flag_ : file_;
+    auto device = models::parse_device(device_);
+    if (!device) return std::move(device).error().within("--device");
+    options.device = *device;
     if (!seed_.empty()) {
       const auto seed = seed_of(seed_);
       if (!seed) return seed.error();
@@ -127,6 +132,7 @@ class EvaluateArguments {
   std::string file_;
   std::string flag_;
   std::string seed_;
+  std::string device_ = "cpu";
 };
 
 class InspectArguments {

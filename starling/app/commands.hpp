@@ -9,6 +9,7 @@
 #include "starling/app/contents.hpp"
 #include "starling/app/settings.hpp"
 #include "starling/base/result.hpp"
+#include "starling/models/device.hpp"
 
 namespace starling::app {
 
@@ -29,6 +30,8 @@ struct EvaluateOptions {
   /// predict only: where to; empty for stdout.
   std::string out;
   bool json = false;
+  /// Where the model is computed.
+  models::Device device = {};
 };
 [[nodiscard]] Result<int> evaluate_command(const Contents& contents,
                                            const EvaluateOptions& options);

@@ -10,6 +10,11 @@
 
 namespace starling::app {
 
+/// `--device` in `--help`.
+inline constexpr const char* device_help =
+    "where the model is computed: cpu | cuda:0 | auto, a CUDA device if there is one; nets only "
+    "[cpu]";
+
 /// A net and where it is computed: "cpu" or "cuda:0".
 struct PlacedNet {
   models::Net<float> net;

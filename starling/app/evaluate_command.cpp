@@ -8,6 +8,7 @@
 #include "starling/app/interrupt.hpp"
 #include "starling/app/model_file.hpp"
 #include "starling/base/text.hpp"
+#include "starling/models/affine.hpp"
 
 namespace starling::app {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 /// A saved model beside the data it is to be used on.
 struct Use {
   std::shared_ptr<const AnyModel> model;
+  std::string device;
   Weights weights;
   AnyData data;
   std::string source;
@@ -51,6 +53,15 @@ Result<void> check_out(const Contents& contents, const EvaluateOptions& options,
   return check_free({"--out", options.out}, taken);
 }
 
+/// `model` where it is to be computed.
+Result<PlacedModel> place(std::shared_ptr<const AnyModel> model, const models::Device& device) {
+  auto placed = model->on(device, models::rows_at_once);
+  if (!placed) return placed;
+  if (!placed->note.empty()) complain("--device: computing on the CPU: " + placed->note);
+  if (placed->model == nullptr) placed->model = std::move(model);
+  return placed;
+}
+
 Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
   if (auto free = check_out(contents, options, options.data); !free) return std::move(free).error();
   auto stored = read_model(options.model_file);
@@ -64,8 +75,13 @@ Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
   if (!model) return std::move(model).error();
   auto weights = weights_in(*stored, **model);
   if (!weights) return std::move(weights).error();
+  auto placed = place(*std::move(model), options.device);
+  if (!placed) return std::move(placed).error().within("--device");
   const bool own = options.data.empty();
-  return Use{*std::move(model), *std::move(weights), *std::move(data),
+  return Use{std::move(placed->model),
+             std::move(placed->device),
+             *std::move(weights),
+             *std::move(data),
              own ? "the test part of " + stored->notes.data.data : options.data,
              stored->notes.shape ? stored->notes.shape->labelling : models::Labelling{}};
 }
@@ -75,6 +91,7 @@ std::string json_of(const Use& use, const EvaluateOptions& options,
   nlohmann::ordered_json json;
   json["model"] = use.model->print();
   json["model_file"] = options.model_file;
+  json["device"] = use.device;
   json["data"] = use.source;
   json["samples"] = use.data.size();
   for (const auto& metric : metrics) json[metric.name] = metric.value;

@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "starling/app/device.hpp"
 #include "starling/app/target.hpp"
 #include "starling/base/distribution.hpp"
 #include "starling/base/straggler.hpp"
@@ -118,11 +119,7 @@ std::vector<Key> model_keys() {
        [](In in) { return put_model(in.job, in.text); }},
       {{"dtype", KeyKind::text, "TYPE", "float32 or float64 [float32]", group},
        [](In in) { return put(in.job.element_type, parse_element_type(in.text)); }},
-      {{"device", KeyKind::text, "DEVICE",
-        "where the model is computed: cpu | cuda:0 | auto, a CUDA device if there is one; nets "
-        "only "
-        "[cpu]",
-        group},
+      {{"device", KeyKind::text, "DEVICE", device_help, group},
        [](In in) { return put(in.job.device, models::parse_device(in.text)); }},
       {{"optimizer", KeyKind::text, "OPT",
         "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001 [adam:lr=0.005]",

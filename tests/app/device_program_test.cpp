@@ -37,8 +37,10 @@ TEST(DeviceProgram, RefusesModelsThatHaveNoFormForDevices) {
   EXPECT_EQ(refused(folder, job + "--model softmax --device cuda:0").err,
             "starling: --device: cuda:0: model softmax computes on the CPU only; valid: cpu, auto, "
             "or a net like lenet5\n");
-  EXPECT_EQ(refused(folder, job + "--model lenet5 --dtype float64 --device cuda:0").err,
-            "starling: --device: cuda:0: computes in float32; valid: --dtype float32, or cpu\n");
+  EXPECT_EQ(
+      refused(folder, job + "--model lenet5 --dtype float64 --device cuda:0").err,
+      "starling: --device: cuda:0: a net of float64 computes on the CPU only; valid: cpu, auto, "
+      "or dtype float32\n");
 }
 
 // Whether for want of a driver, of a device, of this one or of CUDA in the build.
@@ -68,6 +70,31 @@ TEST(DeviceProgram, AutoTakesADeviceWhereThereIsOneForTheModel) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   const Ran asked = starling(folder, job + "--model lenet5 --device cuda:0");
   EXPECT_EQ(device_in(ran), asked.code == 0 ? "cuda:0" : "cpu") << asked.err;
+}
+
+TEST(DeviceProgram, UsesASavedModelWhereItIsAsked) {
+  const Folder folder;
+  ASSERT_EQ(starling(folder, job + "--model lenet5 --save net.safetensors").code, 0);
+  const std::string device = device_in(starling(folder, job + "--model lenet5 --device auto"));
+  const auto figures = [&](const std::string& where) {
+    const Ran ran = starling(folder, "evaluate net.safetensors --json --device " + where);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return nlohmann::json::parse(ran.out);
+  };
+  const auto on_cpu = figures("cpu");
+  const auto there = figures("auto");
+  EXPECT_EQ(on_cpu.at("device"), "cpu");
+  EXPECT_EQ(there.at("device"), device);
+  EXPECT_NEAR(on_cpu.at("loss").get<double>(), there.at("loss").get<double>(), 1e-4);
+  const std::string predict = "predict net.safetensors --data digits:n=20 --device ";
+  EXPECT_EQ(starling(folder, predict + "cpu").out, starling(folder, predict + "auto").out);
+  for (const std::string command : {"evaluate net.safetensors", "predict net.safetensors"}) {
+    EXPECT_EQ(refused(folder, command + " --device gpu").err,
+              "starling: --device: 'gpu' is no device; valid: cpu, auto, cuda:0, cuda:1 and so "
+              "on\n");
+    const Ran ran = refused(folder, command + " --device cuda:977");
+    EXPECT_TRUE(ran.err.starts_with("starling: --device: cuda:977: ")) << ran.err;
+  }
 }
 
 }  // namespace
