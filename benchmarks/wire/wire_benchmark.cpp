@@ -26,7 +26,7 @@ constexpr std::array loads{
     Load{"4KB", 1, 1, 4 * kib, 2000},     Load{"4KB x8", 8, 1, 4 * kib, 1000},
     Load{"256KB", 1, 1, 256 * kib, 1000}, Load{"256KB x8", 8, 1, 256 * kib, 300},
     Load{"1MB", 1, 4, 256 * kib, 500},    Load{"1MB x8", 8, 4, 256 * kib, 100},
-    Load{"40MB", 1, 160, 256 * kib, 20},
+    Load{"4MB", 1, 16, 256 * kib, 150},   Load{"40MB", 1, 160, 256 * kib, 20},
 };
 
 std::optional<std::array<security::NodeSecrets, 2>> secrets(bool curve) {

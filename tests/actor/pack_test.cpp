@@ -25,13 +25,13 @@ Frame frame_of(Bytes head, const std::vector<Bytes>& body) {
   return frame;
 }
 
-Bytes packed(const std::vector<Frame>& frames) {
-  const std::size_t size =
-      std::accumulate(frames.begin(), frames.end(), pack_prefix,
-                      [](std::size_t sum, const Frame& f) { return sum + packed_size(f); });
+Bytes packed(const std::vector<Frame>& frames, Bodies bodies = Bodies::inside) {
+  const std::size_t size = std::accumulate(
+      frames.begin(), frames.end(), pack_prefix,
+      [&](std::size_t sum, const Frame& f) { return sum + packed_size(f, bodies); });
   Bytes pack(size);
   std::byte* at = begin_pack(pack.data());
-  for (const Frame& frame : frames) at = put_packed(frame, at);
+  for (const Frame& frame : frames) at = put_packed(frame, bodies, at);
   EXPECT_EQ(at, pack.data() + pack.size());
   return pack;
 }
@@ -45,71 +45,96 @@ const std::vector<Frame>& three() {
   return frames;
 }
 
-TEST(Pack, HoldsFramesAsTheyWere) {
-  const Bytes pack = packed(three());
-  auto rest = packed_in(pack);
-  ASSERT_TRUE(rest);
-  auto frame = take_packed(*rest);
+void expect_three(std::optional<PackReader> reader) {
+  ASSERT_TRUE(reader);
+  auto frame = reader->next();
   ASSERT_TRUE(frame);
   EXPECT_EQ(copy_of(frame->head), bytes_of({1, 2, 3}));
   EXPECT_TRUE(frame->body.empty());
-  frame = take_packed(*rest);
+  frame = reader->next();
   ASSERT_TRUE(frame);
   EXPECT_EQ(copy_of(frame->head), bytes_of({4}));
   EXPECT_EQ(copy_of(frame->body), bytes_of({5, 6, 7}));
   EXPECT_EQ(frame->body_owner, nullptr);
-  frame = take_packed(*rest);
+  frame = reader->next();
   ASSERT_TRUE(frame);
   EXPECT_TRUE(frame->head.empty());
-  EXPECT_FALSE(take_packed(*rest));
-  EXPECT_TRUE(rest->empty());
+  EXPECT_TRUE(frame->body.empty());
+  EXPECT_FALSE(reader->next());
+}
+
+TEST(Pack, HoldsFramesAsTheyWere) {
+  const Bytes pack = packed(three());
+  expect_three(PackReader::open(pack, {}));
+}
+
+TEST(Pack, MayHaveItsBodiesBehindIt) {
+  const Bytes pack = packed(three(), Bodies::behind);
+  expect_three(PackReader::open(pack, bytes_of({5, 6, 7})));
 }
 
 TEST(Pack, CutOffAnywhereHoldsWhatIsWhole) {
-  const Bytes pack = packed(three());
-  for (std::size_t size = 0; size < pack.size(); ++size) {
-    auto rest = packed_in(std::span{pack}.first(size));
-    EXPECT_EQ(rest.has_value(), size >= pack_prefix) << size;
-    if (!rest) continue;
-    std::size_t whole = pack_prefix;
-    std::size_t count = 0;
-    for (const Frame& frame : three())
-      if (whole += packed_size(frame); whole <= size) ++count;
-    std::size_t taken = 0;
-    while (take_packed(*rest)) ++taken;
-    EXPECT_EQ(taken, count) << size;
+  const Bytes behind = bytes_of({5, 6, 7});
+  for (const Bodies bodies : {Bodies::inside, Bodies::behind}) {
+    const Bytes pack = packed(three(), bodies);
+    for (std::size_t size = 0; size < pack.size(); ++size) {
+      auto reader = PackReader::open(std::span{pack}.first(size),
+                                     bodies == Bodies::behind ? behind : Bytes{});
+      EXPECT_EQ(reader.has_value(), size >= pack_prefix) << size;
+      if (!reader) continue;
+      std::size_t whole = pack_prefix;
+      std::size_t count = 0;
+      for (const Frame& frame : three())
+        if (whole += packed_size(frame, bodies); whole <= size) ++count;
+      std::size_t taken = 0;
+      while (reader->next()) ++taken;
+      EXPECT_EQ(taken, count) << size;
+    }
   }
 }
 
 TEST(Pack, OfWhateverLengthsReadsNothingBehindItsEnd) {
-  for (const std::size_t at : {pack_prefix, pack_prefix + 4})
-    for (const int high : {1, 127, 255}) {
-      Bytes pack = packed(three());
-      pack[at + 3] = std::byte(high);
-      auto rest = packed_in(pack);
-      ASSERT_TRUE(rest);
-      EXPECT_FALSE(take_packed(*rest));
-    }
+  const Bytes behind = bytes_of({5, 6, 7});
+  for (const Bodies bodies : {Bodies::inside, Bodies::behind})
+    for (const std::size_t at : {pack_prefix, pack_prefix + 4})
+      for (const int high : {1, 127, 255}) {
+        Bytes pack = packed(three(), bodies);
+        pack[at + 3] = std::byte(high);
+        auto reader = PackReader::open(pack, bodies == Bodies::behind ? behind : Bytes{});
+        ASSERT_TRUE(reader);
+        EXPECT_FALSE(reader->next());
+      }
+}
+
+TEST(Pack, WithFewerBytesBehindItThanItSaysHoldsWhatIsWhole) {
+  const Bytes pack = packed(three(), Bodies::behind);
+  auto reader = PackReader::open(pack, bytes_of({5, 6}));
+  ASSERT_TRUE(reader);
+  EXPECT_TRUE(reader->next());
+  EXPECT_FALSE(reader->next());
 }
 
 TEST(Pack, IsNoFrameAndAFrameIsNone) {
   const Frame frame = encode(1, 2, core::Envelope{});
-  EXPECT_FALSE(packed_in(frame.head));
+  EXPECT_FALSE(PackReader::open(frame.head, {}));
   EXPECT_FALSE(kind_of({packed({frame}), {}}));
 }
 
 TEST(Pack, OfAnotherVersionIsRefusedByName) {
   Bytes pack = packed(three());
   pack[2] = std::byte{version + 1};
-  EXPECT_FALSE(packed_in(pack));
+  EXPECT_FALSE(PackReader::open(pack, {}));
   EXPECT_EQ(kind_of({pack, {}}).error().message, "a frame is of version " +
                                                      std::to_string(version + 1) +
                                                      "; valid here: " + std::to_string(version));
 }
 
 TEST(Pack, IsNoLongerThanItMayBe) {
-  EXPECT_TRUE(packed_in(packed({frame_of(Bytes(pack_max - pack_prefix - 8), {})})));
-  EXPECT_FALSE(packed_in(packed({frame_of(Bytes(pack_max - pack_prefix - 7), {})})));
+  const auto opens = [](std::size_t head) {
+    return PackReader::open(packed({frame_of(Bytes(head), {})}), {}).has_value();
+  };
+  EXPECT_TRUE(opens(pack_max - pack_prefix - 8));
+  EXPECT_FALSE(opens(pack_max - pack_prefix - 7));
 }
 
 }  // namespace

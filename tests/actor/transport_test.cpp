@@ -10,6 +10,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 #include "tests/actor/examples.hpp"
@@ -43,6 +44,8 @@ class End {
   /// Sequence numbers, in order of arrival.
   std::vector<std::uint64_t> packets;
   std::vector<std::optional<Key>> senders;
+  /// What values hold.
+  std::vector<std::vector<float>> floats;
   std::size_t bytes = 0;
   int refused = 0;
   /// Taking a frame takes this long.
@@ -61,6 +64,10 @@ class End {
     } else {
       packets.push_back(decoded->envelope.packet.sequence);
       senders.push_back(incoming.key);
+      if (const auto& letter = decoded->envelope.packet.payload) {
+        const auto values = std::get<core::Value>(**letter).value.as<float>();
+        floats.emplace_back(values.begin(), values.end());
+      }
       bytes += incoming.frame.head.size() + incoming.frame.body.size();
     }
     came_.notify_all();
@@ -70,13 +77,17 @@ class End {
   std::condition_variable came_;
 };
 
-Frame frame_of(std::uint64_t sequence, std::size_t floats = 0) {
+Frame frame_of(std::uint64_t sequence, core::Slice value) {
   core::Envelope envelope;
   envelope.packet.sequence = sequence;
-  if (floats > 0)
-    envelope.packet.payload = std::make_shared<const core::Letter>(
-        core::Value{0, 0, slice_of<float>(std::vector<float>(floats, 1.5F))});
+  if (!value.empty())
+    envelope.packet.payload =
+        std::make_shared<const core::Letter>(core::Value{0, 0, std::move(value)});
   return encode(1, 1, envelope);
+}
+
+Frame frame_of(std::uint64_t sequence, std::size_t floats = 0) {
+  return frame_of(sequence, slice_of<float>(std::vector<float>(floats, 1.5F)));
 }
 
 std::size_t size_of(const Frame& frame) { return frame.head.size() + frame.body_size(); }
@@ -123,6 +134,36 @@ TEST(Transport, CarriesFramesTogetherAsOneByOne) {
   EXPECT_EQ(to.refused, 0);
   EXPECT_EQ(from.transport->counts().sent, count);
   EXPECT_EQ(to.transport->counts().received, count);
+}
+
+/// Long ones travel joined where nothing is encrypted, from one piece of memory or from many.
+TEST(Transport, CarriesLongFramesTogetherAsOneByOne) {
+  constexpr std::size_t length = 40'000;
+  std::vector<float> all(30 * length);
+  std::iota(all.begin(), all.end(), 0.0F);
+  const auto part = [&](std::size_t i) { return std::span{all}.subspan(i * length, length); };
+  for (const bool in_one_piece : {true, false})
+    for (const bool encrypted : {false, true}) {
+      End from{encrypted ? with_keys() : TransportOptions{}};
+      End to{encrypted ? with_keys() : TransportOptions{}};
+      from.transport->send(to.peer(), Lane::data, frame_of(0, 1));  // connects
+      ASSERT_TRUE(to.wait_for(1));
+      std::vector<Frame> frames;
+      core::Slice piece = slice_of<float>(all);
+      for (std::size_t i = 0; i < 30; ++i) {
+        piece.offset = i * length;
+        piece.count = length;
+        frames.push_back(frame_of(
+            i + 1, in_one_piece ? piece : slice_of<float>({part(i).begin(), part(i).end()})));
+      }
+      from.transport->send(to.peer(), Lane::data, frames);
+      ASSERT_TRUE(to.wait_for(31));
+      for (std::size_t i = 0; i < 30; ++i) {
+        EXPECT_EQ(to.packets[i + 1], i + 1);
+        EXPECT_TRUE(std::ranges::equal(to.floats[i + 1], part(i))) << i;
+      }
+      EXPECT_EQ(to.refused, 0);
+    }
 }
 
 TEST(Transport, KeepsControlMovingBesideData) {

@@ -1,4 +1,4 @@
-/// Several small frames in one message.
+/// Several frames in one message, with their bodies in the pack or behind it.
 #include "starling/actor/wire/pack.hpp"
 
 #include <vector>
@@ -8,36 +8,52 @@
 namespace starling::fuzz {
 namespace {
 
-Bytes pack_of(const std::vector<wire::Frame>& frames) {
+Bytes pack_of(const std::vector<wire::Frame>& frames, wire::Bodies bodies) {
   std::size_t size = wire::pack_prefix;
-  for (const wire::Frame& frame : frames) size += wire::packed_size(frame);
+  for (const wire::Frame& frame : frames) size += wire::packed_size(frame, bodies);
   Bytes pack(size);
   std::byte* at = wire::begin_pack(pack.data());
-  for (const wire::Frame& frame : frames) at = wire::put_packed(frame, at);
+  for (const wire::Frame& frame : frames) at = wire::put_packed(frame, bodies, at);
   return pack;
+}
+
+bool read_all(Input pack, Input behind) {
+  auto reader = wire::PackReader::open(pack, behind);
+  if (!reader) return false;
+  std::vector<wire::Frame> frames;
+  auto body = behind.begin();
+  while (const auto frame = reader->next()) {
+    frames.push_back({.head = {frame->head.begin(), frame->head.end()}, .body = {}});
+    if (frame->body.empty()) continue;
+    frames.back().body.push_back({nullptr, frame->body});
+    if (behind.empty()) continue;
+    require(frame->body.data() == &*body, "bodies follow one another");
+    body += static_cast<std::ptrdiff_t>(frame->body.size());
+  }
+  const Bytes again = pack_of(frames, behind.empty() ? wire::Bodies::inside : wire::Bodies::behind);
+  require(again.size() <= pack.size() && std::ranges::equal(again, pack.first(again.size())),
+          "frames are packed as they were");
+  return true;
 }
 
 }  // namespace
 
 bool read(Input input) {
-  auto rest = wire::packed_in(input);
-  if (!rest) return false;
-  std::vector<wire::Frame> frames;
-  while (const auto frame = wire::take_packed(*rest)) {
-    frames.push_back({.head = {frame->head.begin(), frame->head.end()}, .body = {}});
-    if (!frame->body.empty()) frames.back().body.push_back({nullptr, frame->body});
-  }
-  const Bytes again = pack_of(frames);
-  require(again.size() + rest->size() == input.size(), "no byte is taken twice or passed over");
-  require(std::ranges::equal(again, input.first(again.size())), "frames are packed as they were");
-  return true;
+  const std::size_t half = input.size() / 2;
+  const bool whole = read_all(input, {});
+  return read_all(input.first(input.size() - half), input.last(half)) || whole;
 }
 
 std::vector<Bytes> seeds() {
   const wire::Frame small{.head = Bytes(3, std::byte{7}), .body = {}};
   const auto owner = std::make_shared<const Bytes>(5, std::byte{9});
   const wire::Frame with_body{.head = Bytes(2, std::byte{8}), .body = {{owner, *owner}}};
-  return {pack_of({}), pack_of({small}), pack_of({small, with_body, {}, with_body})};
+  const std::vector<wire::Frame> all{small, with_body, {}, with_body};
+  // Bodies behind it: as many bytes again.
+  Bytes two = pack_of(all, wire::Bodies::behind);
+  two.resize(2 * two.size(), std::byte{9});
+  return {pack_of({}, wire::Bodies::inside), pack_of({small}, wire::Bodies::inside),
+          pack_of(all, wire::Bodies::inside), two};
 }
 
 }  // namespace starling::fuzz

@@ -1,18 +1,21 @@
-/// Internal to Transport: one lane to one peer. Small frames that wait together go as one message.
-/// One thread at a time.
+/// Internal to Transport: one lane to one peer. Frames that wait together go as one message. One
+/// thread at a time.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <iterator>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 #include <zmq.hpp>
 
 #include "starling/actor/wire/pack.hpp"
 #include "starling/actor/wire/transport.hpp"
+#include "starling/base/blocks.hpp"
 
 namespace starling::wire {
 
@@ -26,20 +29,33 @@ inline constexpr auto stuck_after = std::chrono::seconds{5};
 
 inline zmq::const_buffer buffer_of(const Key& key) { return zmq::buffer(key.data(), key.size()); }
 
-/// The body of a long frame as one message; one that is in one piece is handed over, not copied.
-inline zmq::message_t body_message(std::vector<Attachment>& body, std::size_t size) {
-  if (body.size() == 1) {
-    auto* owner = new std::shared_ptr<const void>{std::move(body[0].owner)};
-    // ZeroMQ only reads what it sends.
-    auto* bytes = const_cast<std::byte*>(body[0].bytes.data());
-    return {bytes, size,
-            [](void*, void* hint) { delete static_cast<std::shared_ptr<const void>*>(hint); },
-            owner};
+/// The same bytes in one piece: a copy, unless they lie so.
+inline Attachment joined(std::vector<Attachment> parts) {
+  std::size_t size = 0;
+  bool is_joined = true;
+  for (const Attachment& part : parts) {
+    is_joined = is_joined && part.bytes.data() == parts.front().bytes.data() + size;
+    size += part.bytes.size();
   }
-  zmq::message_t message{size};
-  auto* at = static_cast<std::byte*>(message.data());
-  for (const Attachment& part : body) at = std::ranges::copy(part.bytes, at).out;
-  return message;
+  if (is_joined) {
+    const auto* const bytes = parts.front().bytes.data();
+    return {std::make_shared<std::vector<Attachment>>(std::move(parts)), {bytes, size}};
+  }
+  const std::shared_ptr<void> block{blocks::take(size),
+                                    [size](void* taken) { blocks::give(taken, size); }};
+  auto* const bytes = static_cast<std::byte*>(block.get());
+  auto* at = bytes;
+  for (const Attachment& part : parts) at = std::ranges::copy(part.bytes, at).out;
+  return {block, {bytes, size}};
+}
+
+/// Bodies as one part of a message, which takes them over.
+inline zmq::message_t body_message(std::vector<Attachment> parts) {
+  auto* body = new Attachment{joined(std::move(parts))};
+  // ZeroMQ only reads what it sends.
+  auto* bytes = const_cast<std::byte*>(body->bytes.data());
+  return {bytes, body->bytes.size(),
+          [](void*, void* hint) { delete static_cast<Attachment*>(hint); }, body};
 }
 
 /// Frames to one peer in one lane.
@@ -87,52 +103,77 @@ class Outlet {
 
   void send_waiting() {
     while (!waiting_.empty()) {
-      if (packed_ == 0) pack_next();
+      if (taken_ == 0) take_next();
       // A send soon after another does not look whether there is room again; asking for events
       // does.
       if (!send_next() && (!has_room() || !send_next())) return;
-      for (std::size_t i = 0; i < std::max<std::size_t>(packed_, 1); ++i) {
-        waiting_bytes_ -= size_of(waiting_.front());
-        waiting_.pop_front();
-      }
-      packed_ = 0;
+      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(taken_));
+      waiting_bytes_ -= std::exchange(taken_bytes_, 0);
+      taken_ = 0;
       moved_ = Clock::now();
     }
   }
 
-  /// Packs the first frames that wait: none where the first is long, or is one message by itself.
-  void pack_next() {
+  /// Decides which of those that wait are the next message, and packs them if it is a pack.
+  void take_next() {
+    bodies_ = Bodies::inside;
+    auto [frames, bytes] = first_to_pack();
+    // What is encrypted is copied anyway, and fastest in messages of a range each.
+    if (frames == 0 && !options_.keys) {
+      bodies_ = Bodies::behind;
+      std::tie(frames, bytes) = first_to_pack();
+    }
+    const Frame& first = waiting_.front();
+    is_pack_ = frames > 1 || (frames == 1 && bodies_ == Bodies::inside && !first.body.empty());
+    taken_ = std::max<std::size_t>(frames, 1);
+    for (std::size_t i = 0; i < taken_; ++i) taken_bytes_ += size_of(waiting_[i]);
+    if (!is_pack_) return;
+    pack_ = zmq::message_t{bytes};
+    std::byte* at = begin_pack(static_cast<std::byte*>(pack_.data()));
+    for (std::size_t i = 0; i < taken_; ++i) at = put_packed(waiting_[i], bodies_, at);
+  }
+
+  /// How many of the first frames may go in one pack, and its bytes.
+  [[nodiscard]] std::pair<std::size_t, std::size_t> first_to_pack() const {
     std::size_t count = 0;
     std::size_t bytes = pack_prefix;
+    std::size_t behind = 0;
     for (const Frame& frame : waiting_) {
-      const std::size_t size = packed_size(frame);
-      if (size > packed_frame_max || bytes + size > pack_max) break;
+      const std::size_t size = packed_size(frame, bodies_);
+      behind += frame.body_size();
+      const bool fits = bodies_ == Bodies::inside
+                            ? size <= packed_frame_max
+                            : !frame.body.empty() && behind <= joint_bodies_max;
+      if (!fits || bytes + size > pack_max) break;
       bytes += size;
       ++count;
     }
-    if (count == 0 || (count == 1 && waiting_.front().body.empty())) return;
-    pack_ = zmq::message_t{bytes};
-    std::byte* at = begin_pack(static_cast<std::byte*>(pack_.data()));
-    for (std::size_t i = 0; i < count; ++i) at = put_packed(waiting_[i], at);
-    packed_ = count;
+    return {count, bytes};
   }
 
+  /// ZeroMQ has room for all of a message or for none of it.
   bool send_next() {
-    return packed_ > 0 ? socket_.send(pack_, zmq::send_flags::dontwait).has_value()
-                       : send_alone(waiting_.front());
+    const Frame& first = waiting_.front();
+    const bool is_two = is_pack_ ? bodies_ == Bodies::behind : !first.body.empty();
+    const auto more = is_two ? zmq::send_flags::sndmore : zmq::send_flags::none;
+    const auto flags = more | zmq::send_flags::dontwait;
+    const auto sent =
+        is_pack_ ? socket_.send(pack_, flags)
+                 : socket_.send(zmq::const_buffer{first.head.data(), first.head.size()}, flags);
+    if (!sent) return false;
+    if (is_two) socket_.send(body_message(bodies_of_taken()), zmq::send_flags::dontwait);
+    return true;
   }
   [[nodiscard]] bool has_room() const {
     return (socket_.get(zmq::sockopt::events) & ZMQ_POLLOUT) != 0;
   }
 
-  bool send_alone(Frame& frame) {
-    const std::size_t body = frame.body_size();
-    const auto more = body > 0 ? zmq::send_flags::sndmore : zmq::send_flags::none;
-    if (!socket_.send(zmq::const_buffer{frame.head.data(), frame.head.size()},
-                      more | zmq::send_flags::dontwait))
-      return false;
-    if (body > 0) socket_.send(body_message(frame.body, body), zmq::send_flags::dontwait);
-    return true;
+  std::vector<Attachment> bodies_of_taken() {
+    if (taken_ == 1) return std::move(waiting_.front().body);
+    std::vector<Attachment> all;
+    for (std::size_t i = 0; i < taken_; ++i)
+      std::ranges::move(waiting_[i].body, std::back_inserter(all));
+    return all;
   }
 
   void connect() {
@@ -177,10 +218,13 @@ class Outlet {
   const Lane lane_;
   zmq::socket_t socket_;
   std::deque<Frame> waiting_;
-  /// The first so many of them, as one message that has not found room yet.
-  zmq::message_t pack_;
-  std::size_t packed_ = 0;
   std::size_t waiting_bytes_ = 0;
+  /// The first so many of them are the next message, which has not found room yet.
+  std::size_t taken_ = 0;
+  std::size_t taken_bytes_ = 0;
+  bool is_pack_ = false;
+  Bodies bodies_ = Bodies::inside;
+  zmq::message_t pack_;
   Clock::time_point used_;
   /// When something was sent last, or began to wait.
   Clock::time_point moved_ = Clock::now();

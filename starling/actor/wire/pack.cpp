@@ -18,38 +18,47 @@ using Lengths = std::array<std::uint32_t, 2>;
 
 }  // namespace
 
-std::size_t packed_size(const Frame& frame) {
-  return sizeof(Lengths) + frame.head.size() + frame.body_size();
+std::size_t packed_size(const Frame& frame, Bodies bodies) {
+  return sizeof(Lengths) + frame.head.size() + (bodies == Bodies::inside ? frame.body_size() : 0);
 }
 
 std::byte* begin_pack(std::byte* at) { return std::ranges::copy(prefix, at).out; }
 
-std::byte* put_packed(const Frame& frame, std::byte* at) {
+std::byte* put_packed(const Frame& frame, Bodies bodies, std::byte* at) {
   const Lengths lengths{count_of(frame.head.size()), count_of(frame.body_size())};
   std::memcpy(at, lengths.data(), sizeof lengths);
   at = std::ranges::copy(frame.head, at + sizeof lengths).out;
+  if (bodies == Bodies::behind) return at;
   for (const Attachment& part : frame.body) at = std::ranges::copy(part.bytes, at).out;
   return at;
 }
 
-std::optional<std::span<const std::byte>> packed_in(std::span<const std::byte> message) {
-  if (message.size() < prefix.size() || message.size() > pack_max ||
-      !std::ranges::equal(message.first(prefix.size()), prefix))
+std::optional<PackReader> PackReader::open(std::span<const std::byte> pack,
+                                           std::span<const std::byte> behind) {
+  if (pack.size() < prefix.size() || pack.size() > pack_max ||
+      !std::ranges::equal(pack.first(prefix.size()), prefix))
     return std::nullopt;
-  return message.subspan(prefix.size());
+  return PackReader{pack.subspan(prefix.size()), behind};
 }
 
-std::optional<FrameView> take_packed(std::span<const std::byte>& rest) {
+std::optional<FrameView> PackReader::next() {
   Lengths lengths{};
-  if (rest.size() < sizeof lengths) return std::nullopt;
-  std::memcpy(lengths.data(), rest.data(), sizeof lengths);
+  if (frames_.size() < sizeof lengths) return std::nullopt;
+  std::memcpy(lengths.data(), frames_.data(), sizeof lengths);
   const auto [head, body] = lengths;
-  const auto behind = rest.subspan(sizeof lengths);
-  if (std::size_t{head} + body > behind.size()) return std::nullopt;
-  rest = behind.subspan(std::size_t{head} + body);
+  const auto rest = frames_.subspan(sizeof lengths);
+  if (head > rest.size()) return std::nullopt;
+  const auto bodies = bodies_ == Bodies::inside ? rest.subspan(head) : behind_;
+  if (body > bodies.size()) return std::nullopt;
   FrameView frame;
-  frame.head = behind.first(head);
-  frame.body = behind.subspan(head, body);
+  frame.head = rest.first(head);
+  frame.body = bodies.first(body);
+  if (bodies_ == Bodies::inside) {
+    frames_ = bodies.subspan(body);
+  } else {
+    frames_ = rest.subspan(head);
+    behind_ = bodies.subspan(body);
+  }
   return frame;
 }
 

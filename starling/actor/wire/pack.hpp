@@ -1,9 +1,11 @@
-/// Several small frames as one message of ZeroMQ's, which costs about what one of them does:
+/// Several frames as one message of ZeroMQ's, which costs about what one of them does:
 ///
 ///     magic "Sp", version, 0, then for each frame the lengths of its head and its body, four bytes
 ///     each, the low one first, and both
 ///
-/// Plain functions; any thread.
+/// Where the message has a second part, the bodies lie there, one behind the other.
+///
+/// Plain values and functions; any thread.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +16,46 @@
 
 namespace starling::wire {
 
-/// Frames beyond so many bytes go by themselves, and packs are no longer than so many.
+/// Where the bodies of packed frames lie.
+enum class Bodies { inside, behind };
+
+/// Inside are frames of no more than so many bytes, and packs have no more than so many.
 inline constexpr std::size_t packed_frame_max = std::size_t{8} << 10U;
 inline constexpr std::size_t pack_max = std::size_t{64} << 10U;
+/// Bodies behind a pack have no more than so many in all.
+inline constexpr std::size_t joint_bodies_max = std::size_t{1} << 20U;
 inline constexpr std::size_t pack_prefix = 4;
 
 /// Bytes that a frame takes in a pack.
-[[nodiscard]] std::size_t packed_size(const Frame& frame);
+[[nodiscard]] std::size_t packed_size(const Frame& frame, Bodies bodies);
 
 /// Writes what is in front of the first frame, or a frame, to `at`, and returns the place behind
 /// it.
 [[nodiscard]] std::byte* begin_pack(std::byte* at);
-[[nodiscard]] std::byte* put_packed(const Frame& frame, std::byte* at);
+[[nodiscard]] std::byte* put_packed(const Frame& frame, Bodies bodies, std::byte* at);
 
-/// The frames of a message, if it is a pack of this version, and no longer than one may be.
-[[nodiscard]] std::optional<std::span<const std::byte>> packed_in(
-    std::span<const std::byte> message);
-/// Takes the next frame off the front of `rest`. Nothing where there is none, or where it is longer
-/// than what is there.
-[[nodiscard]] std::optional<FrameView> take_packed(std::span<const std::byte>& rest);
+/// Reads a message that has come.
+class PackReader {
+ public:
+  /// If `pack` is a pack of this version, and no longer than one may be. `behind` is the message's
+  /// second part, if any.
+  [[nodiscard]] static std::optional<PackReader> open(std::span<const std::byte> pack,
+                                                      std::span<const std::byte> behind);
+
+  /// The next frame, a view of both parts. Nothing where there is none, or where it is longer than
+  /// what is there.
+  [[nodiscard]] std::optional<FrameView> next();
+
+ private:
+  PackReader(std::span<const std::byte> frames, std::span<const std::byte> behind)
+      : frames_(frames),
+        behind_(behind),
+        bodies_(behind.empty() ? Bodies::inside : Bodies::behind) {}
+
+  /// What is left of both.
+  std::span<const std::byte> frames_;
+  std::span<const std::byte> behind_;
+  Bodies bodies_;
+};
 
 }  // namespace starling::wire

@@ -351,20 +351,21 @@ class Transport::Thread {
         return 1;
       }
     }
-    if (auto pack = packed_in(incoming.frame.head); pack && incoming.frame.body.empty()) {
-      std::size_t count = 0;
-      for (; const auto frame = take_packed(*pack); ++count) {
-        incoming.frame.head = frame->head;
-        incoming.frame.body = frame->body;
-        ++received_;
-        receiver_(incoming);
-      }
-      return count;
-    }
-    ++received_;
     share(received.body, incoming.frame);
-    receiver_(incoming);
-    return 1;
+    auto pack = PackReader::open(incoming.frame.head, incoming.frame.body);
+    if (!pack) {
+      ++received_;
+      receiver_(incoming);
+      return 1;
+    }
+    std::size_t count = 0;
+    for (; const auto frame = pack->next(); ++count) {
+      incoming.frame.head = frame->head;
+      incoming.frame.body = frame->body;
+      ++received_;
+      receiver_(incoming);
+    }
+    return count;
   }
 
   /// Lets a long body outlive the call, as far as there is room for it.
