@@ -52,8 +52,9 @@ concept DataSet = requires(const D data) {
 };
 
 /// Data that can be told which samples are wanted next: prefetch() begins to bring them nearer,
-/// from memory into a cache or from a disk into memory, and does not wait for them. It is a hint;
-/// what is read must not depend on it.
+/// from memory into a cache or from a disk into memory, and does not wait for them. It is a hint:
+/// what is read must not depend on it, and a step that was announced may never come. Called by many
+/// threads at once; the batch is valid during the call.
 template <class D>
 concept PrefetchableData = DataSet<D> && requires(const D data, Batch batch) {
   data.prefetch(batch);

@@ -3,26 +3,32 @@
 namespace starling::models {
 namespace {
 
+/// A batch that is longer would drive out of the cache what it brings in, and what is computed
+/// with.
+constexpr std::size_t prefetched_bytes_max = std::size_t{512} << 10U;
+
 /// Begins to bring `values` into the second level of the cache, lines of 64 bytes at a time: the
-/// first is small, and needed by what is computed meanwhile.
+/// first is small, and needed by what is computed meanwhile. Returns their bytes.
 template <class V>
-void prefetch_all(std::span<const V> values) noexcept {
+std::size_t prefetch_all(std::span<const V> values) noexcept {
   constexpr std::size_t in_line = 64 / sizeof(V);
   for (std::size_t i = 0; i < values.size(); i += in_line)
     __builtin_prefetch(values.data() + i, 0, 2);
+  return values.size_bytes();
 }
 
 }  // namespace
 
 void Table::prefetch(std::span<const std::uint32_t> rows) const noexcept {
+  std::size_t bytes = 0;
   for (const std::uint32_t row : rows) {
+    if (bytes >= prefetched_bytes_max) return;
     if (!is_sparse_) {
-      prefetch_all(dense_row(row));
+      bytes += prefetch_all(dense_row(row));
       continue;
     }
     const auto [columns, values] = sparse_row(row);
-    prefetch_all(columns);
-    prefetch_all(values);
+    bytes += prefetch_all(columns) + prefetch_all(values);
   }
 }
 

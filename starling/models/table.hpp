@@ -84,7 +84,8 @@ class Table {
     return {{sparse_.columns.data() + from, count}, {sparse_.values.data() + from, count}};
   }
 
-  /// Begins to bring `rows` into the processor's cache. Requires: each < size().
+  /// Begins to bring `rows`, the first 512 KiB of them, into the processor's cache. Requires: each
+  /// < size().
   void prefetch(std::span<const std::uint32_t> rows) const noexcept;
 
   /// Stored entries: size x features for dense tables.

@@ -198,6 +198,10 @@ void Gradients<M, D>::check_touched(const std::vector<models::TouchedRows>& touc
 template <class M, class D>
 requires models::Model<M, D>
 void Gradients<M, D>::prefetch(WorkerId worker, Step step, Scratch& scratch) const {
+  static_assert(
+      models::PrefetchableData<D> ||
+          !requires(D data, models::Batch batch) { data.prefetch(batch); },
+      "prefetch() of data must be const");
   if constexpr (models::PrefetchableData<D>) {
     order_.batch(worker % workers_, step, scratch.batch);
     data_.prefetch(scratch.batch);

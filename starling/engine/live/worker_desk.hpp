@@ -38,7 +38,8 @@ class WorkerDesk {
   /// Has a step computed; `self` is told. While what it found is on its way and the next values
   /// are, the thread has the next step's data brought nearer, unless others wait for it.
   void compute(const Handle& self, core::Compute& compute) {
-    run([scene = scene_, habit = habit_, self, id = id_, step = compute.step,
+    const bool on_pool = scene_->pool->has_threads() && !runs_here();
+    run([scene = scene_, habit = habit_, self, id = id_, step = compute.step, on_pool,
          values = std::move(compute.values)](Scratch& scratch) mutable {
       attempt(self, step, [&] {
         const core::Time began = scene->now();
@@ -51,8 +52,8 @@ class WorkerDesk {
           return actor::post(self, actor::ComputeFailed{step, *std::move(result.fault), true});
         tell(*scene, self, actor::Computed{step, std::move(result.update), result.loss, took});
       });
-      if (habit->is_brief() || !scene->pool->has_threads() || scene->pool->waiting() > 0) return;
-      // Where this throws, so will the step.
+      // Not on the actor's thread. Where it throws, so will the step.
+      if (!on_pool || scene->pool->waiting() > 0) return;
       (void)fault_of([&] { scene->task->prefetch(id, step + 1, scratch); });
     });
   }
@@ -129,9 +130,14 @@ class WorkerDesk {
     std::atomic<std::uint64_t> enough_ = 32;
   };
 
+  [[nodiscard]] bool runs_here() const {
+    return place_ == DeskPlace::here_where_brief && scene_->pool->has_threads() &&
+           habit_->is_brief();
+  }
+
   template <class Work>
   void run(Work work) {
-    if (place_ == DeskPlace::here_where_brief && scene_->pool->has_threads() && habit_->is_brief())
+    if (runs_here())
       work(scratch_);
     else
       scene_->pool->submit(std::move(work));
