@@ -1,6 +1,9 @@
 /// Several frames in one message, with their bodies in the pack or behind it.
 #include "starling/actor/wire/pack.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <vector>
 
 #include "tests/fuzz/frames.hpp"
@@ -33,6 +36,15 @@ bool read_all(Input pack, Input behind) {
   const Bytes again = pack_of(frames, behind.empty() ? wire::Bodies::inside : wire::Bodies::behind);
   require(again.size() <= pack.size() && std::ranges::equal(again, pack.first(again.size())),
           "frames are packed as they were");
+  const Input rest = pack.subspan(again.size());
+  std::array<std::uint32_t, 2> lengths{};
+  if (rest.size() < sizeof lengths) return true;
+  std::memcpy(lengths.data(), rest.data(), sizeof lengths);
+  const std::size_t inside =
+      sizeof lengths + std::size_t{lengths[0]} + (behind.empty() ? lengths[1] : 0);
+  const auto behind_left = static_cast<std::size_t>(behind.end() - body);
+  require(inside > rest.size() || (!behind.empty() && lengths[1] > behind_left),
+          "no frame that is whole is passed over");
   return true;
 }
 

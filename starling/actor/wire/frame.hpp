@@ -46,7 +46,7 @@ struct Frame {
 struct FrameView {
   std::span<const std::byte> head;
   std::span<const std::byte> body;
-  /// Small, or nothing waits behind it: worth doing what it asks on the spot.
+  /// Small, or no message waits behind its own: worth doing what it asks on the spot.
   bool at_once = false;
   /// Keeps the body alive for longer; null where nothing does, and what is wanted must be copied.
   std::shared_ptr<const void> body_owner = nullptr;

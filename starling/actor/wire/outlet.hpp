@@ -8,7 +8,7 @@
 #include <deque>
 #include <iterator>
 #include <memory>
-#include <tuple>
+#include <optional>
 #include <utility>
 #include <vector>
 #include <zmq.hpp>
@@ -23,13 +23,15 @@ namespace starling::wire {
 /// breaks.
 inline constexpr int control_waiting_max = 32;
 inline constexpr int data_waiting_max = 16;
+/// The same where frames are joined, and so up to four times as long.
+inline constexpr int joint_waiting_max = 4;
 /// ZeroMQ gives a connection up for good after bytes that are none of its protocol. So where
 /// nothing could be sent for this long, the connection is made anew.
 inline constexpr auto stuck_after = std::chrono::seconds{5};
 
 inline zmq::const_buffer buffer_of(const Key& key) { return zmq::buffer(key.data(), key.size()); }
 
-/// The same bytes in one piece: a copy, unless they lie so.
+/// The same bytes in one piece: a copy, unless they lie so, whoever owns them. Requires: some.
 inline Attachment joined(std::vector<Attachment> parts) {
   std::size_t size = 0;
   bool is_joined = true;
@@ -101,79 +103,94 @@ class Outlet {
  private:
   static std::size_t size_of(const Frame& frame) { return frame.head.size() + frame.body_size(); }
 
+  /// The first frames that wait, in one message.
+  struct Message {
+    std::size_t frames = 0;
+    std::size_t bytes = 0;
+    zmq::message_t head;
+    std::optional<zmq::message_t> body = std::nullopt;
+  };
+  /// How many frames go in one pack, and its bytes.
+  struct Run {
+    std::size_t frames = 0;
+    std::size_t bytes = pack_prefix;
+  };
+
   void send_waiting() {
     while (!waiting_.empty()) {
-      if (taken_ == 0) take_next();
+      if (!next_) next_ = first_message();
       // A send soon after another does not look whether there is room again; asking for events
       // does.
-      if (!send_next() && (!has_room() || !send_next())) return;
-      waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(taken_));
-      waiting_bytes_ -= std::exchange(taken_bytes_, 0);
-      taken_ = 0;
+      if (!send(*next_) && (!has_room() || !send(*next_))) return;
+      waiting_.erase(waiting_.begin(),
+                     waiting_.begin() + static_cast<std::ptrdiff_t>(next_->frames));
+      waiting_bytes_ -= next_->bytes;
+      next_.reset();
       moved_ = Clock::now();
     }
   }
 
-  /// Decides which of those that wait are the next message, and packs them if it is a pack.
-  void take_next() {
-    bodies_ = Bodies::inside;
-    auto [frames, bytes] = first_to_pack();
-    // What is encrypted is copied anyway, and fastest in messages of a range each.
-    if (frames == 0 && !options_.keys) {
-      bodies_ = Bodies::behind;
-      std::tie(frames, bytes) = first_to_pack();
-    }
-    const Frame& first = waiting_.front();
-    is_pack_ = frames > 1 || (frames == 1 && bodies_ == Bodies::inside && !first.body.empty());
-    taken_ = std::max<std::size_t>(frames, 1);
-    for (std::size_t i = 0; i < taken_; ++i) taken_bytes_ += size_of(waiting_[i]);
-    if (!is_pack_) return;
-    pack_ = zmq::message_t{bytes};
-    std::byte* at = begin_pack(static_cast<std::byte*>(pack_.data()));
-    for (std::size_t i = 0; i < taken_; ++i) at = put_packed(waiting_[i], bodies_, at);
-  }
-
-  /// How many of the first frames may go in one pack, and its bytes.
-  [[nodiscard]] std::pair<std::size_t, std::size_t> first_to_pack() const {
-    std::size_t count = 0;
-    std::size_t bytes = pack_prefix;
-    std::size_t behind = 0;
-    for (const Frame& frame : waiting_) {
-      const std::size_t size = packed_size(frame, bodies_);
-      behind += frame.body_size();
-      const bool fits = bodies_ == Bodies::inside
-                            ? size <= packed_frame_max
-                            : !frame.body.empty() && behind <= joint_bodies_max;
-      if (!fits || bytes + size > pack_max) break;
-      bytes += size;
-      ++count;
-    }
-    return {count, bytes};
-  }
-
-  /// ZeroMQ has room for all of a message or for none of it.
-  bool send_next() {
-    const Frame& first = waiting_.front();
-    const bool is_two = is_pack_ ? bodies_ == Bodies::behind : !first.body.empty();
-    const auto more = is_two ? zmq::send_flags::sndmore : zmq::send_flags::none;
-    const auto flags = more | zmq::send_flags::dontwait;
-    const auto sent =
-        is_pack_ ? socket_.send(pack_, flags)
-                 : socket_.send(zmq::const_buffer{first.head.data(), first.head.size()}, flags);
-    if (!sent) return false;
-    if (is_two) socket_.send(body_message(bodies_of_taken()), zmq::send_flags::dontwait);
+  /// ZeroMQ has room for all of a message or for none of it. Both parts are there before one is
+  /// sent: nothing can fail between them.
+  bool send(Message& message) {
+    const auto more = message.body ? zmq::send_flags::sndmore : zmq::send_flags::none;
+    if (!socket_.send(message.head, more | zmq::send_flags::dontwait)) return false;
+    if (message.body) socket_.send(*message.body, zmq::send_flags::dontwait);
     return true;
   }
   [[nodiscard]] bool has_room() const {
     return (socket_.get(zmq::sockopt::events) & ZMQ_POLLOUT) != 0;
   }
 
-  std::vector<Attachment> bodies_of_taken() {
-    if (taken_ == 1) return std::move(waiting_.front().body);
-    std::vector<Attachment> all;
-    for (std::size_t i = 0; i < taken_; ++i)
-      std::ranges::move(waiting_[i].body, std::back_inserter(all));
-    return all;
+  [[nodiscard]] Message first_message() const {
+    if (const Run small = first_run(Bodies::inside); small.frames > 0)
+      return small.frames == 1 && waiting_.front().body.empty() ? alone()
+                                                                : pack(small, Bodies::inside);
+    // What is encrypted is copied anyway, and fastest in messages of a range each.
+    if (options_.keys) return alone();
+    const Run joint = first_run(Bodies::behind);
+    return joint.frames > 1 ? pack(joint, Bodies::behind) : alone();
+  }
+
+  [[nodiscard]] Run first_run(Bodies bodies) const {
+    Run run;
+    std::size_t behind = 0;
+    for (const Frame& frame : waiting_) {
+      const std::size_t size = packed_size(frame, bodies);
+      behind += frame.body_size();
+      const bool fits = bodies == Bodies::inside ? size <= packed_frame_max
+                                                 : !frame.body.empty() && behind <= joint_max();
+      if (!fits || run.bytes + size > pack_max) break;
+      run.bytes += size;
+      ++run.frames;
+    }
+    return run;
+  }
+  [[nodiscard]] std::size_t joint_max() const {
+    return std::min(joint_bodies_max, options_.part_bytes_max);
+  }
+
+  [[nodiscard]] Message pack(const Run& run, Bodies bodies) const {
+    Message message{.frames = run.frames, .bytes = 0, .head = zmq::message_t{run.bytes}};
+    std::vector<Attachment> behind;
+    std::byte* at = begin_pack(static_cast<std::byte*>(message.head.data()));
+    for (std::size_t i = 0; i < run.frames; ++i) {
+      const Frame& frame = waiting_[i];
+      at = put_packed(frame, bodies, at);
+      message.bytes += size_of(frame);
+      if (bodies == Bodies::behind) std::ranges::copy(frame.body, std::back_inserter(behind));
+    }
+    if (!behind.empty()) message.body = body_message(std::move(behind));
+    return message;
+  }
+
+  [[nodiscard]] Message alone() const {
+    const Frame& frame = waiting_.front();
+    Message message{.frames = 1,
+                    .bytes = size_of(frame),
+                    .head = zmq::message_t{frame.head.data(), frame.head.size()}};
+    if (frame.body_size() > 0) message.body = body_message(frame.body);
+    return message;
   }
 
   void connect() {
@@ -183,7 +200,8 @@ class Outlet {
     socket_.set(linger, 0);
     // Frames wait here rather than on a connection that may never come about.
     socket_.set(immediate, true);
-    socket_.set(sndhwm, lane_ == Lane::data ? data_waiting_max : control_waiting_max);
+    const int data_max = options_.keys ? data_waiting_max : joint_waiting_max;
+    socket_.set(sndhwm, lane_ == Lane::data ? data_max : control_waiting_max);
     socket_.set(reconnect_ivl, 100);
     socket_.set(reconnect_ivl_max, 1000);
     socket_.set(connect_timeout, 1000);
@@ -219,12 +237,8 @@ class Outlet {
   zmq::socket_t socket_;
   std::deque<Frame> waiting_;
   std::size_t waiting_bytes_ = 0;
-  /// The first so many of them are the next message, which has not found room yet.
-  std::size_t taken_ = 0;
-  std::size_t taken_bytes_ = 0;
-  bool is_pack_ = false;
-  Bodies bodies_ = Bodies::inside;
-  zmq::message_t pack_;
+  /// What of them has not found room yet.
+  std::optional<Message> next_;
   Clock::time_point used_;
   /// When something was sent last, or began to wait.
   Clock::time_point moved_ = Clock::now();

@@ -19,10 +19,11 @@ namespace starling::wire {
 /// Where the bodies of packed frames lie.
 enum class Bodies { inside, behind };
 
-/// Inside are frames of no more than so many bytes, and packs have no more than so many.
+/// Longer frames have their bodies behind the pack.
 inline constexpr std::size_t packed_frame_max = std::size_t{8} << 10U;
+/// Of a whole pack.
 inline constexpr std::size_t pack_max = std::size_t{64} << 10U;
-/// Bodies behind a pack have no more than so many in all.
+/// Of all bodies behind a pack.
 inline constexpr std::size_t joint_bodies_max = std::size_t{1} << 20U;
 inline constexpr std::size_t pack_prefix = 4;
 

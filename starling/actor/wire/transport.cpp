@@ -182,8 +182,8 @@ class Transport::Thread {
   void add(Outlet& outlet, Frame&& frame) {
     try {
       ++(outlet.add(std::move(frame)) ? sent_ : dropped_);
-    } catch (const zmq::error_t&) {
-      ++dropped_;  // lost like what a broken connection loses
+    } catch (const std::exception&) {
+      ++dropped_;  // no memory, or no connection: lost like what a broken one loses
     }
   }
 
@@ -245,8 +245,8 @@ class Transport::Thread {
   void flush(Outlet& outlet) {
     try {
       outlet.flush();
-    } catch (const zmq::error_t&) {
-      ++dropped_;  // lost like what a broken connection loses
+    } catch (const std::exception&) {
+      ++dropped_;  // as above; what waits may go later
     }
   }
 

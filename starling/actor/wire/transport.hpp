@@ -95,7 +95,8 @@ class Transport {
   /// The address listened at, with its port.
   [[nodiscard]] const std::string& address() const noexcept;
 
-  /// Sends when it can; never waits. Small frames that are handed in together travel together.
+  /// Sends when it can; never waits. Frames that are handed in together travel together, but long
+  /// ones that are encrypted.
   void send(const Peer& to, Lane lane, std::span<Frame> frames);
   void send(const Peer& to, Lane lane, Frame frame) { send(to, lane, {&frame, 1}); }
   /// Closes the connections to a peer and drops what waits for it.
