@@ -77,7 +77,7 @@ std::vector<std::pair<int, Bytes>> frames_in(const std::vector<zmq::message_t>& 
 /// Frames of these bodies' sizes, in one piece of memory or each in its own, all handed in before
 /// the first is sent. What comes is what was sent; returns the number of frames in each message.
 Parts messages_of(const std::vector<std::size_t>& sizes, bool in_one_piece = true,
-                  TransportOptions options = {}) {
+                  const TransportOptions& options = {}) {
   Server server;
   Outlet outlet{server.context, {server.address, std::nullopt}, options, Lane::data};
   const auto all = memory_of(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
