@@ -12,7 +12,9 @@
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <zmq.hpp>
 
+#include "starling/actor/wire/pack.hpp"
 #include "tests/actor/examples.hpp"
 
 namespace starling::wire {
@@ -292,6 +294,54 @@ TEST(Transport, DoesNotTakeFramesBeyondItsBound) {
   ASSERT_TRUE(to.wait_for(1));
   std::this_thread::sleep_for(100ms);
   EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
+}
+
+/// One who says what is no pack, or half of one, loses that alone.
+TEST(Transport, PassesOverBrokenPacks) {
+  const auto packed = [](const std::vector<Frame>& frames, Bodies bodies) {
+    Bytes pack(pack_max);
+    std::byte* at = begin_pack(pack.data());
+    for (const Frame& frame : frames) at = put_packed(frame, bodies, at);
+    pack.resize(static_cast<std::size_t>(at - pack.data()));
+    return pack;
+  };
+  const auto body_of = [](const Frame& frame) {
+    Bytes body;
+    for (const Attachment& part : frame.body)
+      body.insert(body.end(), part.bytes.begin(), part.bytes.end());
+    return body;
+  };
+  const Frame small = frame_of(1);
+  const Frame large = frame_of(2, 5000);
+  const Bytes body = body_of(large);
+  Bytes cut = packed({small, frame_of(66)}, Bodies::inside);
+  cut.resize(cut.size() - 1);
+  Bytes endless = packed({small}, Bodies::inside);
+  std::fill_n(endless.begin() + pack_prefix, 8, std::byte{0xff});
+  const Bytes heads = packed({large, frame_of(67, 5000)}, Bodies::behind);
+  const std::vector<std::vector<Bytes>> messages{
+      {packed({}, Bodies::inside)},
+      {endless},
+      {cut},          // its first frame is whole
+      {heads, body},  // and so is this one's
+      {heads, body, body},
+      {heads},
+      {Bytes{}},
+      {Bytes{}, body},
+      {packed({frame_of(3)}, Bodies::inside)},
+  };
+
+  End to;
+  zmq::context_t context;
+  zmq::socket_t stranger{context, zmq::socket_type::dealer};
+  stranger.set(zmq::sockopt::linger, 0);
+  stranger.connect(to.transport->address());
+  for (const auto& message : messages)
+    for (std::size_t i = 0; i < message.size(); ++i)
+      stranger.send(zmq::buffer(message[i]),
+                    i + 1 < message.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+  ASSERT_TRUE(to.wait_for(3));
+  EXPECT_EQ(to.packets, (std::vector<std::uint64_t>{1, 2, 3}));
 }
 
 TEST(Transport, ClosesThePeerUsedLeastLately) {

@@ -339,7 +339,7 @@ class Transport::Thread {
     return taken >= receive_burst;
   }
 
-  /// Frames in it.
+  /// Frames in it, or one where there is none: a message has its price.
   std::size_t hand_on(Received& received, bool at_once) {
     Incoming incoming{{bytes_of(received.head), bytes_of(received.body), at_once}, std::nullopt};
     if (options_.keys) {
@@ -365,7 +365,7 @@ class Transport::Thread {
       ++received_;
       receiver_(incoming);
     }
-    return count;
+    return std::max<std::size_t>(count, 1);
   }
 
   /// Lets a long body outlive the call, as far as there is room for it.
