@@ -49,6 +49,8 @@ class AnyModel {
   /// Refuses data of another type or shape, with the reason. What follows requires that it was
   /// accepted.
   [[nodiscard]] virtual Result<void> accepts(const AnyData& data) const = 0;
+  /// Refuses steps of so many samples, with the reason.
+  [[nodiscard]] virtual Result<void> accepts_batch(std::size_t samples) const = 0;
   /// The same model on that device, for batches of `rows`. Errors as place()'s, and a model that is
   /// no net in float32.
   [[nodiscard]] virtual Result<PlacedModel> on(const models::Device& device,
@@ -112,6 +114,10 @@ class ModelOf final : public AnyModel {
     const D* own = data.as<D>();
     if (own == nullptr) return Error{"model " + text_ + " learns from data of another type"};
     if constexpr (models::CheckedModel<M, D>) return model_.accepts(*own);
+    return {};
+  }
+  [[nodiscard]] Result<void> accepts_batch([[maybe_unused]] std::size_t samples) const override {
+    if constexpr (requires { model_.accepts_batch(samples); }) return model_.accepts_batch(samples);
     return {};
   }
 
@@ -220,12 +226,11 @@ class ModelOf final : public AnyModel {
   }
 
   [[nodiscard]] std::vector<float> predictions(std::span<const T> w, const D& data) const {
-    constexpr std::size_t chunk = 512;
     std::vector<float> out(data.size());
     std::vector<std::uint32_t> rows;
     models::Arena arena;
-    for (std::size_t first = 0; first < out.size(); first += chunk) {
-      rows.resize(std::min(chunk, out.size() - first));
+    for (std::size_t first = 0; first < out.size(); first += models::evaluated_at_once) {
+      rows.resize(std::min(models::evaluated_at_once, out.size() - first));
       std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
       arena.reset();
       Random random{0};

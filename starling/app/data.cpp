@@ -124,7 +124,7 @@ bool has_whole_labels(const models::Table& table) {
 
 std::string forms_of_data(const std::string& path) {
   if (path.ends_with(".safetensors")) return "safetensors:" + path;
-  return "csv:" + path + ", libsvm:" + path + " or idx:" + path + ",LABELS";
+  return "csv:" + path + ", libsvm:" + path + ", cifar10:" + path + " or idx:" + path + ",LABELS";
 }
 
 Result<void> check_data(const Contents& contents, const std::string& text) {

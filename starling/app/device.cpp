@@ -67,10 +67,12 @@ Result<PlacedNet> place_on_cuda(const models::Net<float>& net, const Device& dev
   return PlacedNet{net.on(*std::move(engine)), print(device)};
 }
 
-bool has_devices() {
-  if (!plugin()) return false;
+/// Why none can be used; nothing where one can.
+std::string trouble_with_devices() {
+  if (!plugin()) return plugin().error().message;
   const auto devices = (*plugin())->devices();
-  return devices && !devices->empty();
+  if (!devices) return devices.error().message;
+  return devices->empty() ? "there is no CUDA device" : "";
 }
 
 }  // namespace
@@ -78,7 +80,9 @@ bool has_devices() {
 Result<PlacedNet> place(const models::Net<float>& net, const Device& device, std::size_t rows) {
   const PlacedNet own{net, print(Device{})};
   if (device.kind == Device::Kind::cuda) return place_on_cuda(net, device, rows);
-  if (device.kind == Device::Kind::cpu || !has_devices()) return own;
+  if (device.kind == Device::Kind::cpu) return own;
+  if (auto trouble = trouble_with_devices(); !trouble.empty())
+    return PlacedNet{own.net, own.device, std::move(trouble)};
   auto placed = place_on_cuda(net, Device{.kind = Device::Kind::cuda}, rows);
   if (placed) return placed;
   return PlacedNet{own.net, own.device, placed.error().message};

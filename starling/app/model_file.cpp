@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <thread>
 
 #include "starling/app/built_in.hpp"
 #include "starling/app/program_name.hpp"
@@ -151,6 +153,28 @@ Result<void> check_parameters(const AnyModel& model) {
         "{} has {:.0f} parameters, {:.1f} GB in {}; this machine has {:.1f} GB of memory",
         model.print(), count, bytes / 1e9, print(model.element_type()), memory() / 1e9)};
   return {};
+}
+
+Result<void> check_memory(const AnyModel& model, const live::TrainOptions& options) {
+  double all = 0;
+  double dense = 0;
+  for (const models::Parameter& parameter : model.parameters()) {
+    all += static_cast<double>(parameter.size());
+    if (!parameter.row_sparse) dense += static_cast<double>(parameter.size());
+  }
+  const std::size_t wanted = options.job.compute_threads;
+  const std::size_t threads =
+      std::min(options.job.workers,
+               wanted > 0 ? wanted : std::max<std::size_t>(1, std::thread::hardware_concurrency()));
+  const double kept = all * static_cast<double>(1 + models::slots(options.optimizer));
+  const double computed = 2 * dense * static_cast<double>(threads);
+  const double bytes = (kept + computed) * (model.element_type() == ElementType::float32 ? 4 : 8);
+  if (bytes <= memory()) return {};
+  return Error{fmt::format(
+      "model: {} has {:.0f} parameters; with the state of {} and what {} computing threads hold, "
+      "training "
+      "needs {:.1f} GB at least; this machine has {:.1f} GB of memory",
+      model.print(), all, models::print(options.optimizer), threads, bytes / 1e9, memory() / 1e9)};
 }
 
 ModelNotes notes_of(const AnyModel& model, const DataRequest& request, const AnyData& data) {

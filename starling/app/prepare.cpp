@@ -160,6 +160,8 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
                   .element_type = (*model)->element_type(),
                   .train_samples = data->train.size(),
                   .test_samples = data->test ? data->test->size() : 0};
+  if (auto fit = (*model)->accepts_batch(running.options.batch); !fit)
+    return within_place(std::move(fit).error(), settings, "batch");
   auto there = (*model)->on(job->device, running.options.batch);
   if (!there) return within_place(std::move(there).error(), settings, "device");
   if (!there->note.empty() && !job->quiet)

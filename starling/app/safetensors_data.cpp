@@ -88,8 +88,10 @@ Result<std::vector<float>> floats_of(const std::string& path, const Tensor& tens
   std::vector<float> values(tensor.size());
   const std::size_t row = tensor.shape[0] == 0 ? 1 : values.size() / tensor.shape[0];
   for (std::size_t i = 0; i < values.size(); ++i) {
-    values[i] = static_cast<float>(number_at(tensor, i)) / divisor;
-    if (!std::isfinite(values[i]))
+    const double number = number_at(tensor, i);
+    values[i] = static_cast<float>(number) / divisor;
+    const bool is_exact = !is_whole(tensor.dtype) || static_cast<float>(number) == number;
+    if (!std::isfinite(values[i]) || !is_exact)
       return Error{path + ": tensor '" + tensor.name + "': sample " + std::to_string(i / row + 1) +
                    " holds what is no finite number that a float holds"};
   }
@@ -98,13 +100,16 @@ Result<std::vector<float>> floats_of(const std::string& path, const Tensor& tens
 
 /// Numbers a sample.
 Result<std::size_t> row_size(const std::string& path, const Tensor& x) {
-  const std::string valid = "valid: [n, ...] of F32, F64 or U8";
-  if (is_whole(x.dtype) && x.dtype != Dtype::u8) return wrong(path, x, valid);
-  if (x.shape.size() < 2) return wrong(path, x, valid);
+  if (x.shape.size() < 2) return wrong(path, x, "valid: [n, ...]");
   if (x.shape[0] == 0) return wrong(path, x, "it holds no samples");
   const std::uint64_t row = x.size() / x.shape[0];
   if (row == 0 || row > features_max)
     return wrong(path, x, "valid: 1 to " + std::to_string(features_max) + " numbers a sample");
+  const auto may_be_colours = [&](std::size_t d) { return x.shape[d] == 3 || x.shape[d] == 4; };
+  if (x.shape.size() == 4 && may_be_colours(1) && !may_be_colours(3) && x.shape[3] != 1)
+    return wrong(path, x,
+                 "images with their colours first; valid: [n, height, width, channels], as "
+                 "permute(0, 2, 3, 1) of PyTorch makes it");
   return row;
 }
 

@@ -1,10 +1,10 @@
 /// Training data in a safetensors file: `safetensors:FILE[,task=class|value]`.
 ///
-/// The tensor `features` or `x` holds the samples, [n, ...] of F32, F64 or U8; all dimensions
-/// behind the first make one row, and U8 become 0 to 1, as in IDX files. The tensor `labels` or `y`
-/// holds one number a sample, [n] or [n, 1]: classes 0 to k-1 where it is of U8, I32, I64 or U64,
-/// real targets where it is of F32 or F64. `task` says it otherwise. Other tensors, of the types
-/// named here, are ignored. Blocking; any thread.
+/// The tensor `features` or `x` holds the samples, [n, ...]; all dimensions behind the first make
+/// one row, images with their channels last, and U8 become 0 to 1, as in IDX files. The tensor
+/// `labels` or `y` holds one number a sample, [n] or [n, 1]: classes 0 to k-1 where it is of U8,
+/// I32, I64 or U64, real targets where it is of F32 or F64. `task` says it otherwise. Other
+/// tensors, of the types named here, are ignored. Blocking; any thread.
 #pragma once
 
 #include "starling/base/result.hpp"

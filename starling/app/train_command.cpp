@@ -5,6 +5,7 @@
 #include "starling/app/interrupt.hpp"
 #include "starling/app/job.hpp"
 #include "starling/app/metrics_file.hpp"
+#include "starling/app/model_file.hpp"
 #include "starling/app/prepare.hpp"
 #include "starling/app/recorder.hpp"
 #include "starling/app/report.hpp"
@@ -44,6 +45,8 @@ Result<int> train_command(const Contents& contents, const Settings& settings,
                           const std::string& job_file) {
   auto ready = prepare(contents, settings, job_file);
   if (!ready) return std::move(ready).error();
+  if (auto fits = check_memory(*ready->model, ready->running.options); !fits)
+    return placed(std::move(fits).error(), settings);
   auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
   const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};

@@ -37,14 +37,25 @@ std::string print(const Clip& clip) {
 
 template <class T>
 double apply(const Clip& clip, std::span<T> g) {
+  return apply<T>(clip, std::span<const std::span<T>>{&g, 1});
+}
+
+template <class T>
+double apply(const Clip& clip, std::span<const std::span<T>> pieces) {
   if (clip.kind == Clip::Kind::none) return 0;
-  if (clip.kind == Clip::Kind::value) return std::sqrt(clamp(static_cast<T>(clip.limit), g));
-  const double norm = std::sqrt(squared_norm<T>(g));
-  if (std::isfinite(norm) && norm > clip.limit) scale(static_cast<T>(clip.limit / norm), g);
+  double squares = 0;
+  for (const std::span<T> g : pieces)
+    squares +=
+        clip.kind == Clip::Kind::value ? clamp(static_cast<T>(clip.limit), g) : squared_norm<T>(g);
+  const double norm = std::sqrt(squares);
+  if (clip.kind == Clip::Kind::norm && std::isfinite(norm) && norm > clip.limit)
+    for (const std::span<T> g : pieces) scale(static_cast<T>(clip.limit / norm), g);
   return norm;
 }
 
 template double apply(const Clip&, std::span<float>);
 template double apply(const Clip&, std::span<double>);
+template double apply(const Clip&, std::span<const std::span<float>>);
+template double apply(const Clip&, std::span<const std::span<double>>);
 
 }  // namespace starling::models

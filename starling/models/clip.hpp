@@ -32,4 +32,8 @@ struct Clip {
 template <class T>
 double apply(const Clip& clip, std::span<T> g);
 
+/// The same for one gradient that lies in several places.
+template <class T>
+double apply(const Clip& clip, std::span<const std::span<T>> pieces);
+
 }  // namespace starling::models

@@ -11,17 +11,19 @@
 
 namespace starling::models {
 
+/// Samples of one call of a model's evaluate or predict, which bounds what it is handed at once.
+inline constexpr std::size_t evaluated_at_once = 4096;
+
 /// The model's metrics as means over all samples of `data`, computed in chunks of bounded memory.
 template <class M, class D>
 requires Model<M, D>
 [[nodiscard]] Metrics evaluate_all(const M& model, std::span<const typename M::Scalar> w,
                                    const D& data, Arena& arena) {
-  constexpr std::size_t chunk = 512;
   Metrics total;
   std::vector<std::uint32_t> rows;
   const std::size_t size = data.size();
-  for (std::size_t first = 0; first < size; first += chunk) {
-    rows.resize(std::min(chunk, size - first));
+  for (std::size_t first = 0; first < size; first += evaluated_at_once) {
+    rows.resize(std::min(evaluated_at_once, size - first));
     std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
     arena.reset();
     Random random{0};

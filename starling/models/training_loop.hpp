@@ -1,5 +1,6 @@
 /// Training on one thread without an engine: what a worker and the owners of the parameters do in a
-/// step, one after the other. One thread at a time.
+/// step, one after the other. Row-sparse parameters are handled as if they were dense. One thread
+/// at a time.
 #pragma once
 
 #include <algorithm>
@@ -49,13 +50,16 @@ class TrainingLoop {
   }
 
   /// Draws a batch, computes its gradient and applies it. Returns the batch's mean loss as it was
-  /// before.
+  /// before. Where the model throws, nothing has happened.
   double step() {
     Random random = Random::stream(options_.seed, 0, steps_);
-    order_.batch(0, steps_++, batch_);
+    order_.batch(0, steps_, batch_);
     arena_.reset();
     Pass pass{.random = random, .arena = arena_};
+    if (std::exchange(is_dirty_, true)) std::ranges::fill(g_, T{0});
     const double loss = model_.gradient(std::span<const T>{w_}, data_, batch_, g_, pass);
+    is_dirty_ = false;
+    ++steps_;
     for (const Stretch& stretch : stretches_) update(stretch);
     return loss;
   }
@@ -112,6 +116,8 @@ class TrainingLoop {
   std::vector<std::uint32_t> batch_;
   Arena arena_;
   std::uint64_t steps_ = 0;
+  /// A gradient was begun and not applied.
+  bool is_dirty_ = false;
 };
 
 }  // namespace starling::models

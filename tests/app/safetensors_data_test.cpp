@@ -65,6 +65,23 @@ TEST_F(SafetensorsData, BytesBecomeZeroToOneAndImagesRows) {
   EXPECT_EQ(table->classes(), 2U);
 }
 
+/// Ids, which must not be scaled.
+TEST_F(SafetensorsData, WholeNumbersStayWhole) {
+  const Written x{"x", "I64", "[3,2]", bytes_of<std::int64_t>({0, 300, -7, 1 << 24, 4, 5})};
+  const auto table = load(file_of({x, y_i64}));
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(row(*table, 0), (std::vector<float>{0, 300}));
+  EXPECT_EQ(row(*table, 1), (std::vector<float>{-7, 16777216}));
+}
+
+TEST_F(SafetensorsData, ImagesHaveTheirColoursLast) {
+  for (const char* shape : {"[3,2,2,3]", "[3,1,4,3]", "[3,3,4,1]", "[3,3,1,4]", "[3,12]"}) {
+    const auto table = load(file_of({{"x", "U8", shape, std::string(36, 'a')}, y_i64}));
+    ASSERT_TRUE(table) << shape << ": " << table.error().message;
+    EXPECT_EQ(table->features(), 12U);
+  }
+}
+
 /// A test file may hold few of the classes; what it calls 1 is 1 all the same.
 TEST_F(SafetensorsData, WholeLabelsAreClassesWhateverTheFileHolds) {
   const Written ones{"y", "I32", "[3]", bytes_of<std::int32_t>({1, 1, 1})};
@@ -119,8 +136,11 @@ TEST_F(SafetensorsData, WhatDoesNotFitIsRefusedWithItsPlace) {
       {{x_f32}, "has no tensor 'labels' or 'y'; it has: 'x'"},
       {{x_f32, y_i64, {"labels", "U8", "[3]", std::string(3, '\0')}},
        "has a tensor 'labels' and a tensor 'y'; valid: one of them"},
-      {{x("F32", "[6]", x_f32.bytes), y_i64}, "'x' is F32 [6]; valid: [n, ...] of F32, F64 or U8"},
-      {{x("I32", "[3,2]", x_f32.bytes), y_i64}, "'x' is I32 [3, 2]; valid: [n, ...] of F32"},
+      {{x("F32", "[6]", x_f32.bytes), y_i64}, "'x' is F32 [6]; valid: [n, ...]"},
+      {{x("I64", "[3,1]", bytes_of<std::int64_t>({1, 2, (1 << 24) + 1})), y_i64},
+       "tensor 'x': sample 3 holds what is no finite number that a float holds"},
+      {{x("U8", "[3,3,2,2]", std::string(36, 'a')), y_i64},
+       "'x' is U8 [3, 3, 2, 2]; images with their colours first; valid: [n, height, width, "},
       {{x("F32", "[0,2]", ""), y_i64}, "'x' is F32 [0, 2]; it holds no samples"},
       {{x("F32", "[3,0]", ""), y_i64}, "'x' is F32 [3, 0]; valid: 1 to 2147483648 numbers"},
       {{x_f32, y("U8", "[2]", "ab")}, "'y' is U8 [2]; but 'x' holds 3 samples"},

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "starling/models/list.hpp"
 #include "tests/models/model_data.hpp"
@@ -77,6 +78,35 @@ TEST(TrainingLoop, RepeatsItselfAndLearns) {
   for (int i = 0; i < 400; ++i) two.step();
   EXPECT_TRUE(std::ranges::equal(one.parameters(), two.parameters()));
   EXPECT_LT(last, first / 4) << "400 steps on 200 samples did not learn them";
+}
+
+/// Throws in the middle of its second gradient.
+struct Failing : Counting {
+  int* calls = nullptr;
+  double gradient(std::span<const double> w, const Table& data, Batch batch, std::span<double> g,
+                  Pass& pass) const {
+    const double loss = Counting::gradient(w, data, batch, g, pass);
+    if (++*calls == 2) throw std::runtime_error{"no"};
+    return loss;
+  }
+};
+
+TEST(TrainingLoop, TakesAStepAgainWhoseModelThrew) {
+  const Table data = dense_table(8, 1, 0);
+  bool dirty = false;
+  int calls = 0;
+  Failing model;
+  model.dirty = &dirty;
+  model.calls = &calls;
+  TrainingLoop<Failing, Table> loop{model, data, {.optimizer = Sgd{.lr = 1}, .batch = 4}};
+  loop.step();
+  EXPECT_THROW(loop.step(), std::runtime_error);
+  EXPECT_EQ(loop.steps(), 1U);
+  EXPECT_EQ(loop.parameters().front(), 9);
+  loop.step();
+  EXPECT_EQ(loop.steps(), 2U);
+  EXPECT_EQ(loop.parameters().front(), 8);
+  EXPECT_FALSE(dirty);
 }
 
 }  // namespace

@@ -68,12 +68,12 @@ class Watch {
   void follow() {
     while (true) {
       auto news = follower_.look();
+      if (news) take(std::move(news->progress));
       if (!news || !news->failure.empty()) {
         outcome_.end = live::Outcome::End::failed;
         outcome_.error = news ? news->failure : news.error().message;
         return;
       }
-      take(std::move(news->progress));
       const bool wanted = recorder_.on_progress(outcome_.last);
       const auto& time = job().job.time;
       if (!wanted) stop(live::Outcome::End::stopped);
@@ -151,6 +151,7 @@ class Watch {
       return has_failed;
     }
     outcome_.model = *std::move(model);
+    if (has_failed) return true;
     const Weights weights = weights_of(outcome_.model);
     outcome_.last.train = ready_.model->evaluate(weights, ready_.data.train);
     if (ready_.test() != nullptr)
@@ -208,11 +209,15 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   });
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
+  // Before data are read, which may take long.
+  if (auto door = access->client->ask(access->door, wire::AskStatus{}, 5s); !door) {
+    complain(door.error().message);
+    return job_failed;
+  }
   auto ready = prepare_here(contents, job, job_file);
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::open(ready->job.metrics, false);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
-  const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
   const wire::JobId id = draw_job();
   // A net's own words in place of its file, which nodes need not have.
   for (Setting& setting : job)
@@ -223,6 +228,7 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
     complain(started.error().message);
     return job_failed;
   }
+  const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
   Recorder recorder{*ready, *std::move(metrics)};
   Follower follower{*access->client, access->door, id};
   Watch watch{follower, recorder, *ready};

@@ -95,9 +95,9 @@ Section setting_section(const Training& training) {
                counted(training.options.seeds, "seed"))},
            Paragraph{fmt::format(
                "Published were 6 workers, the same net on MNIST, and delays of 1 s on average. {} "
-               "models of a run, at equal instants, were kept as they stood and evaluated on {} "
-               "test samples after its end, so that evaluating took no time from training. Late is "
-               "the last fifth of them.",
+               "models of a run, the last that its servers handed out before each of as many equal "
+               "instants, were evaluated on {} test samples after its end, so that evaluating took "
+               "no time from training. Late is the last fifth of them.",
                training.options.evals,
                std::min<std::uint64_t>(training.options.samples, training.job.test_samples))}}};
 }

@@ -7,13 +7,12 @@
 #include <thread>
 #include <utility>
 
+#include "starling/app/sim/kept_models.hpp"
 #include "starling/app/sim/parallel.hpp"
 #include "starling/app/sim/run_display.hpp"
 
 namespace starling::app {
 namespace {
-
-using States = std::vector<core::RangeState>;
 
 double seconds_in(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
@@ -24,51 +23,6 @@ double accuracy_of(const models::Metrics& metrics) {
   const auto at = std::ranges::find(metrics, "accuracy", &models::Metric::name);
   return at == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : at->value;
 }
-
-/// What a run's servers held at an instant.
-struct Kept {
-  std::size_t instant = 0;
-  double updates = 0;
-  States states;
-};
-
-/// The models of one run at its instants. The job's observer calls it, one call at a time.
-class Keeper {
- public:
-  Keeper(double seconds, std::size_t instants)
-      : interval_(seconds / static_cast<double>(instants)), instants_(instants) {}
-
-  void on_evaluation(const live::Progress& progress, const States& states) {
-    const auto instant = static_cast<std::size_t>(seconds_in(progress.elapsed) / interval_);
-    const std::size_t last = kept_.empty() ? 0 : kept_.back().instant;
-    if (instant > last && instant < instants_) keep(instant, progress, states);
-  }
-  void on_end(const live::Outcome& outcome) { keep(instants_, outcome.last, outcome.model); }
-
-  [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
-
-  /// A point for each instant from the first that was kept: where nobody had made a step since the
-  /// one before, the model was the same.
-  [[nodiscard]] std::vector<TrainingPoint> curve(const std::vector<double>& accuracies) const {
-    std::vector<TrainingPoint> points;
-    std::size_t at = 0;
-    for (std::size_t i = kept_.front().instant; i <= instants_; ++i) {
-      if (at + 1 < kept_.size() && kept_[at + 1].instant == i) ++at;
-      points.push_back({interval_ * static_cast<double>(i), kept_[at].updates, accuracies[at]});
-    }
-    return points;
-  }
-
- private:
-  void keep(std::size_t instant, const live::Progress& progress, States states) {
-    for (core::RangeState& state : states) state.slots = {};  // nobody goes on from here
-    kept_.push_back({instant, static_cast<double>(progress.updates), std::move(states)});
-  }
-
-  double interval_;
-  std::size_t instants_;
-  std::vector<Kept> kept_;
-};
 
 AnyData first_of(const AnyData& data, std::size_t samples) {
   if (!data.is_divisible() || data.size() <= samples) return data;
@@ -91,9 +45,9 @@ class Trainer {
     job.job.barrier = barrier;
     job.job.seed = seed;
     job.job.evaluate_train = false;
-    Keeper keeper{seconds_, options_.evals};
-    job.job.stop_when = [&](const live::Progress& progress, const States& states) {
-      keeper.on_evaluation(progress, states);
+    KeptModels models{seconds_, options_.evals};
+    job.job.stop_when = [&](const live::Progress& progress, const KeptModels::States& states) {
+      models.see(seconds_in(progress.elapsed), static_cast<double>(progress.updates), states);
       return false;
     };
     job.job.on_progress = [&](const live::Progress& progress) {
@@ -103,9 +57,9 @@ class Trainer {
     const auto outcome = ready_.model->train(ready_.data.train, nullptr, job);
     if (!outcome) return outcome.error();
     if (outcome->end == live::Outcome::End::failed) return Error{outcome->error};
-    keeper.on_end(*outcome);
+    models.end(static_cast<double>(outcome->last.updates), outcome->model);
     ++done_;
-    return figures_of(seed, *outcome, keeper);
+    return figures_of(seed, *outcome, models);
   }
 
  private:
@@ -115,10 +69,10 @@ class Trainer {
   }
 
   [[nodiscard]] TrainingRun figures_of(std::uint64_t seed, const live::Outcome& outcome,
-                                       const Keeper& keeper) const {
+                                       const KeptModels& models) const {
     const live::Progress& last = outcome.last;
     return {.seed = seed,
-            .curve = keeper.curve(accuracies(keeper.kept())),
+            .curve = models.curve(accuracies(models.kept())),
             .steps_min = static_cast<double>(last.spread.min),
             .steps_median = static_cast<double>(last.spread.median),
             .steps_max = static_cast<double>(last.spread.max),
@@ -126,7 +80,7 @@ class Trainer {
             .overhead_ms = 1000 * seconds_in(last.overhead)};
   }
 
-  [[nodiscard]] std::vector<double> accuracies(const std::vector<Kept>& kept) const {
+  [[nodiscard]] std::vector<double> accuracies(const std::vector<KeptModels::Kept>& kept) const {
     std::vector<double> all(kept.size());
     for_each_piece(
         kept.size(), std::max(1U, std::thread::hardware_concurrency()),

@@ -16,8 +16,9 @@ namespace starling::app {
 /// Runs every barrier under every seed: seed by seed, and within a seed the barriers one after the
 /// other, each seed beginning with another, so that what else the machine does hits all alike.
 ///
-/// A run is trained without being evaluated: whenever an instant is due, what its servers hold is
-/// kept, which costs them a copy of the model, and it is evaluated when the run is over.
+/// A run is trained without being evaluated: after each step of its workers, on average, its
+/// servers hand out a copy of what they hold; the last one before each instant is kept, and
+/// evaluated when the run is over.
 ///
 /// The error is of a run that failed. Requires: check_accuracy().
 [[nodiscard]] Result<std::vector<BarrierRuns>> run_training(const Prepared& ready,

@@ -73,7 +73,7 @@ struct GradientOptions {
   std::size_t workers = 1;
   /// Samples of one step of one worker; a worker's share of the data where that is less.
   std::size_t batch = 64;
-  /// Applied to each gradient.
+  /// Applied to each gradient, but for what is not trained.
   models::Clip clip = {};
   std::uint64_t seed = 1;
 };
@@ -128,7 +128,7 @@ class Gradients {
  private:
   void check_touched(const std::vector<models::TouchedRows>& touched) const;
   std::span<const T> assemble(std::span<const Value> values, Scratch& scratch) const;
-  double clipped_norm(std::span<T> g) const;
+  double clip(std::span<T> g, const std::vector<Update::Part>& parts) const;
   void clear(std::span<const Value> values, std::span<T> g) const;
   std::vector<Update::Part> dense_update(const std::shared_ptr<Buffer>& gradient) const;
   std::vector<Update::Part> sparse_update(std::span<const Value> values, std::span<const T> g,
@@ -167,10 +167,12 @@ const {
         const auto first =
             static_cast<std::uint32_t>((range.offset - layout_->offsets[p]) / range.row_size);
         const auto last = first + static_cast<std::uint32_t>(range.count / range.row_size);
-        auto inside = std::make_shared<std::vector<std::uint32_t>>();
-        for (const std::uint32_t row : rows->rows)
-          if (row >= first && row < last) inside->push_back(row - first);
-        if (!inside->empty()) wanted.push_back({r, std::move(inside)});
+        const auto begin = std::ranges::lower_bound(rows->rows, first);
+        const auto end = std::lower_bound(begin, rows->rows.end(), last);
+        if (begin == end) continue;
+        auto inside = std::make_shared<std::vector<std::uint32_t>>(begin, end);
+        for (std::uint32_t& row : *inside) row -= first;
+        wanted.push_back({r, std::move(inside)});
       }
     }
   }
@@ -260,19 +262,39 @@ const {
   if (by_rows_) {
     result.update.parts = sparse_update(values, g, norm);
   } else {
-    norm = clipped_norm(g);
     result.update.parts = dense_update(buffer);
+    norm = clip(g, result.update.parts);
   }
   if (!std::isfinite(norm)) result.fault = "the gradient is not finite";
   return result;
 }
 
-/// Clips `g` and says its norm as it was, so that a gradient that is none is noticed.
+/// Clips what is trained of `g`, which holds `parts`, as one vector. Returns what is finite where
+/// all of g was, so that a gradient that is none is noticed.
 template <class M, class D>
 requires models::Model<M, D>
-double Gradients<M, D>::clipped_norm(std::span<T> g) const {
+double Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& parts) const {
   if (clip_.kind == models::Clip::Kind::none) return models::squared_norm<T>(g);
-  return models::apply<T>(clip_, g);
+  std::vector<std::span<T>> trained;
+  double others = 0;
+  const auto add = [&](std::span<T> piece, std::size_t parameter) {
+    if (!layout_->parameters[parameter].trained)
+      others += models::squared_norm<T>(piece);
+    else if (!trained.empty() && trained.back().data() + trained.back().size() == piece.data())
+      trained.back() = {trained.back().data(), trained.back().size() + piece.size()};
+    else
+      trained.push_back(piece);
+  };
+  for (const Update::Part& part : parts) {
+    const auto piece = g.subspan(part.values.offset, part.values.count);
+    const auto& segments = layout_->ranges[part.range].segments;
+    if (part.values.rows)
+      add(piece, segments.front().parameter);
+    else
+      for (const Segment& segment : segments)
+        add(piece.subspan(segment.offset, segment.count), segment.parameter);
+  }
+  return models::apply<T>(clip_, trained) + others;
 }
 
 /// Zeroes `g` where this step may write it.
@@ -326,7 +348,7 @@ const {
     parts.push_back({value.range, {buffer, at, value.value.count, value.value.rows}});
     at += value.value.count;
   }
-  norm = clipped_norm(gathered);
+  norm = clip(gathered, parts);
   return parts;
 }
 

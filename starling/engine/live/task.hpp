@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,8 @@ template <class F>
   try {
     run();
     return std::nullopt;
+  } catch (const std::bad_alloc&) {
+    return "out of memory; valid: a smaller model or batch, fewer workers or threads";
   } catch (const std::exception& fault) {
     return fault.what();
   } catch (...) {

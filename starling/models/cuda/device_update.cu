@@ -24,8 +24,9 @@ __device__ double block_sum(double value) {
 __global__ void __launch_bounds__(block_threads)
     squares_kernel(const Stretch* stretches, const float* g, double* squares) {
   const Stretch stretch = stretches[blockIdx.x];
+  const unsigned size = stretch.trained ? stretch.size : 0;
   double sum = 0;
-  for (unsigned i = threadIdx.x; i < stretch.size; i += block_threads) {
+  for (unsigned i = threadIdx.x; i < size; i += block_threads) {
     const auto value = static_cast<double>(g[stretch.start + i]);
     sum += value * value;
   }

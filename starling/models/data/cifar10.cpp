@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
 
 #include "starling/models/data/file.hpp"
 #include "starling/models/data/readers.hpp"
@@ -11,6 +14,7 @@ constexpr std::size_t pixels = 1024;
 constexpr std::size_t channels = 3;
 constexpr std::size_t record_bytes = 1 + channels * pixels;
 constexpr unsigned classes = 10;
+constexpr std::uint64_t bytes_max = std::uint64_t{1} << 30U;
 
 using Record = std::array<std::byte, record_bytes>;
 
@@ -49,13 +53,26 @@ Result<void> append_file(const std::string& path, std::vector<float>& values,
   }
 }
 
+/// Records in plain files; in others, and in more than a gigabyte, there may be more.
+std::size_t least_records(const std::vector<std::string>& files) {
+  std::uint64_t bytes = 0;
+  for (const std::string& path : files) {
+    std::error_code none;
+    const std::uint64_t size = std::filesystem::file_size(path, none);
+    if (!none) bytes += std::min(size, bytes_max);
+  }
+  return std::min(bytes, bytes_max) / record_bytes;
+}
+
 }  // namespace
 
 Result<RawTable> read_cifar10(const Cifar10Source& source) {
   RawTable raw{.place = source.files.front(), .features = channels * pixels};
   std::vector<float> values;
+  values.reserve(least_records(source.files) * raw.features);
   for (const std::string& path : source.files)
     if (auto read = append_file(path, values, raw.labels); !read) return std::move(read).error();
+  values.shrink_to_fit();
   raw.x = Table::Dense{std::move(values)};
   raw.labelling = Labelling{.classes = classes, .first = 0, .signs = false};
   return raw;

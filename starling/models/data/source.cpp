@@ -40,10 +40,9 @@ IdxSource read_idx(SpecReader& read) {
 }
 
 Cifar10Source read_cifar10(SpecReader& read) {
-  constexpr std::size_t files_max = 100;
   Cifar10Source source{.files = {read_file(read, "cifar10:FILE[,FILE...]")}};
   for (std::string next = read.positional(); !next.empty(); next = read.positional())
-    if (source.files.size() < files_max) source.files.push_back(std::move(next));
+    source.files.push_back(std::move(next));
   return source;
 }
 

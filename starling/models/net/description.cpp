@@ -35,7 +35,7 @@ class LayersReader {
         layers.push_back(*std::move(layer));
       } else if (next() == ';' || (!layers.empty() && rest_.empty())) {
         return Error{"layer " + std::to_string(count_ + 1) +
-                     ": is empty; valid: a layer between two ';'"};
+                     ": is empty; valid: a layer between two ';', no ';' behind the last"};
       }
       if (next() != ';') return layers;
       rest_.remove_prefix(1);

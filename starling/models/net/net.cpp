@@ -158,7 +158,8 @@ Result<void> Net<T>::fits(const Table& data) const {
   const std::size_t wanted = loss_ == Loss::softmax ? data.classes() : 1;
   if (plan_->output() == Shape{wanted}) return {};
   return Error{"its last layer makes " + print_shape(plan_->output()) + ", but the data has " +
-               describe_labels(data.classes()) + "; end with dense " + std::to_string(wanted)};
+               describe_labels(data.classes()) + "; end with dense " + std::to_string(wanted) +
+               (loss_ == Loss::squared ? ", or say task=class where labels are classes" : "")};
 }
 
 template <class T>
@@ -183,6 +184,21 @@ template <class T>
 void Net<T>::initialise(std::span<T> w, Random& random) const {
   for (const PlanStep<T>& step : plan_->steps())
     if (step.layer != nullptr) step.layer->initialise(w.subspan(step.start, step.size), random);
+}
+
+template <class T>
+Result<void> Net<T>::accepts_batch(std::size_t samples) const {
+  if (samples * inputs_in_row_ > 1) return {};
+  for (const PlanStep<T>& step : plan_->steps()) {
+    if (step.layer == nullptr) continue;
+    const LayerForm form = step.layer->form();
+    const auto* norm = std::get_if<BatchNormForm>(&form);
+    if (norm != nullptr && volume(step.layer->output()) == norm->channels)
+      return Error{step.name +
+                   ": one sample has no variance; valid: 2 or more samples a step, by a larger "
+                   "batch, more data or fewer workers"};
+  }
+  return {};
 }
 
 template <class T>

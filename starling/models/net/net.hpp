@@ -52,6 +52,8 @@ class Net {
   void initialise(std::span<T> w, Random& random) const;
   /// Same features and labels of the same kind; ids that an embedding has.
   [[nodiscard]] Result<void> accepts(const Table& data) const;
+  /// Refuses steps of too few samples.
+  [[nodiscard]] Result<void> accepts_batch(std::size_t samples) const;
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                   Pass& pass) const;

@@ -18,7 +18,7 @@ class OwnTrainer {
   void step(const Table& data, Batch batch, double rate_scale) {
     Gradient gradient = gradient_of(net_, w_, data, batch);
     loss_ += gradient.loss * static_cast<double>(batch.size());
-    apply<float>(options_.clip, gradient.g);
+    clip(gradient.g);
     ++steps_;
     std::size_t at = 0;
     for (const Parameter& p : net_.parameters()) {
@@ -35,6 +35,16 @@ class OwnTrainer {
       }
       at += p.size();
     }
+  }
+
+  /// What is trained, as one vector.
+  void clip(std::span<float> g) const {
+    std::vector<std::span<float>> trained;
+    for (const Parameter& p : net_.parameters()) {
+      if (p.trained) trained.push_back(g.first(p.size()));
+      g = g.subspan(p.size());
+    }
+    apply<float>(options_.clip, trained);
   }
 
   [[nodiscard]] const std::vector<float>& w() const { return w_; }

@@ -49,6 +49,9 @@ TEST(Cifar10, DamageIsToldByFileAndRecord) {
 
 TEST(Cifar10, IsWrittenWithItsFiles) {
   EXPECT_EQ(Source::parse("cifar10:a.bin,b.bin").value().print(), "cifar10:a.bin,b.bin");
+  std::string many = "cifar10:0.bin";
+  for (int i = 1; i < 150; ++i) many += "," + std::to_string(i) + ".bin";
+  EXPECT_EQ(Source::parse(many).value().print(), many);
   EXPECT_FALSE(Source::parse("cifar10"));
 }
 

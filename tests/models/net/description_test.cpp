@@ -35,8 +35,10 @@ TEST(LayersText, KnowsItsParts) {
 }
 
 TEST(LayersText, SaysWhichLayerIsWrong) {
-  EXPECT_EQ(refusal("a;;b"), "layer 2: is empty; valid: a layer between two ';'");
-  EXPECT_EQ(refusal("a; b;"), "layer 3: is empty; valid: a layer between two ';'");
+  EXPECT_EQ(refusal("a;;b"),
+            "layer 2: is empty; valid: a layer between two ';', no ';' behind the last");
+  EXPECT_EQ(refusal("a; b;"),
+            "layer 3: is empty; valid: a layer between two ';', no ';' behind the last");
   EXPECT_EQ(refusal("a; residual(b; c"), "layer 2: its '(' is not closed");
   EXPECT_EQ(refusal("a; residual(b) c; d"),
             "layer 2: something follows its ')'; valid: ';' and the next layer");

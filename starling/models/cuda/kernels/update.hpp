@@ -126,11 +126,11 @@ struct Update {
 
   STARLING_HOST_DEVICE void operator()(const Stretch& stretch, std::uint64_t i,
                                        const Clipping& clip) const {
-    const float slope = clipped(g[i], clip);
     if (!stretch.trained) {
-      w[i] += rates->share * slope;
+      w[i] += rates->share * g[i];
       return;
     }
+    const float slope = clipped(g[i], clip);
     const float decayed = stretch.decays ? slope + rates->l2 * w[i] : slope;
     update(rule, *rates, decayed, w[i], state + i, state + total + i);
   }

@@ -124,7 +124,8 @@ LayerPointer<T> make_random_shift(SpecReader& read, const Shape& input) {
   const std::size_t most = read_size(read, "its pixels");
   if (!check_image(read, input) || most == 0) return nullptr;
   if (most < std::min(input[0], input[1])) return std::make_shared<RandomShift<T>>(input, most);
-  read.refuse("moves by " + std::to_string(most) + " pixels what has " + print_shape(input));
+  read.refuse("moves by " + std::to_string(most) + " pixels what has " + print_shape(input) +
+              "; valid: less than either side");
   return nullptr;
 }
 

@@ -46,14 +46,15 @@ LayerPointer<T> make_tanh(SpecReader& read, const Shape& input);
 template <class T>
 LayerPointer<T> make_gelu(SpecReader& read, const Shape& input);
 
-/// The number behind a layer's name, at least 1; 0 where it is refused. `what` it counts.
-inline std::size_t read_size(SpecReader& read, const std::string& what) {
+/// The number behind a layer's name, from 1 to `max`; 0 where it is refused. `what` it counts.
+inline std::size_t read_size(SpecReader& read, const std::string& what,
+                             std::uint64_t max = extent_max) {
   const std::string text = read.positional();
   const auto value = parse_count(text);
-  if (value && *value > 0 && *value <= extent_max) return *value;
+  if (value && *value > 0 && *value <= max) return *value;
   read.refuse(text.empty() ? "needs " + what + ", a whole number behind its name"
                            : shown(text) + " must be " + what + ", a whole number from 1 to " +
-                                 std::to_string(extent_max));
+                                 std::to_string(max));
   return 0;
 }
 

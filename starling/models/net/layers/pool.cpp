@@ -32,7 +32,7 @@ STARLING_INLINE void for_windows(const Window& w, Visit visit) {
       visit(range_of(p, w, w.height), range_of(q, w, w.width));
 }
 
-/// Numbers, and where in x each stands.
+/// Numbers, and where in its image each stands.
 template <class T>
 struct Places {
   T* values;
@@ -41,17 +41,16 @@ struct Places {
 
 /// best = the largest of a window's rows, for each number of an image's row.
 template <class T>
-STARLING_INLINE void max_of_rows(const Window& w, const T* x, Size image, Range rows,
-                                 Places<T> best) {
+STARLING_INLINE void max_of_rows(const Window& w, const T* image, Range rows, Places<T> best) {
   const Size size = w.width * w.channels;
-  const Size first = image + rows.from * size;
+  const Size first = rows.from * size;
   for (Size j = 0; j < size; ++j) {
-    best.values[j] = x[first + j];
+    best.values[j] = image[first + j];
     best.at[j] = static_cast<std::uint32_t>(first + j);
   }
   for (Size r = rows.from + 1; r < rows.to; ++r) {
-    const T* row = x + image + r * size;
-    const auto place = static_cast<std::uint32_t>(image + r * size);
+    const T* row = image + r * size;
+    const auto place = static_cast<std::uint32_t>(r * size);
 #pragma omp simd
     for (Size j = 0; j < size; ++j) {
       const bool larger = row[j] > best.values[j];
@@ -86,7 +85,7 @@ template <class T>
 STARLING_INLINE void max_loop(const Window& w, Size n, const T* x, Places<T> best, Places<T> y) {
   for (Size i = 0; i < n; ++i)
     for (Size p = 0; p < w.out_height(); ++p) {
-      max_of_rows(w, x, i * w.input_size(), range_of(p, w, w.height), best);
+      max_of_rows(w, x + i * w.input_size(), range_of(p, w, w.height), best);
       for (Size q = 0; q < w.out_width(); ++q) {
         max_of_columns(w, best, range_of(q, w, w.width), y);
         y.values += w.channels;
@@ -177,7 +176,12 @@ class MaxPool final : public Pool<T> {
   void backward(const Backward<T>& b) const override {
     if (b.dx.empty()) return;
     std::ranges::fill(b.dx, T{0});
-    for (Size i = 0; i < b.dy.size(); ++i) b.dx[b.kept.indices[i]] += b.dy[i];
+    const Size in = this->window().input_size();
+    const Size out = b.dy.size() / b.n;
+    for (Size i = 0; i < b.n; ++i) {
+      const auto dx = b.dx.subspan(i * in, in);
+      for (Size j = i * out; j < (i + 1) * out; ++j) dx[b.kept.indices[j]] += b.dy[j];
+    }
   }
 };
 
@@ -231,11 +235,10 @@ class GlobalAvgPool final : public Layer<T> {
 template <class T, template <class> class Kind>
 LayerPointer<T> make_pool(SpecReader& read, const Shape& input) {
   Window window;
-  window.size = read_size(read, "the side of its window");
+  window.size = read_size(read, "the side of its window", side_max);
   window.stride = read.count("stride", window.size, 1, side_max);
   window.padding = read.count("padding", 0, 0, side_max);
   if (!check_image(read, input) || window.size == 0) return nullptr;
-  window.size = std::min(window.size, 2 * side_max);
   if (window.padding >= window.size) {
     read.refuse("padding=" + std::to_string(window.padding) +
                 " must be less than its window's side " + std::to_string(window.size));

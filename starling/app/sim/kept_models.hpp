@@ -1,0 +1,68 @@
+/// What a run's servers held at equal instants. Plain values; one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "starling/app/sim/training.hpp"
+#include "starling/base/check.hpp"
+#include "starling/engine/core/message.hpp"
+
+namespace starling::app {
+
+class KeptModels {
+ public:
+  using States = std::vector<core::RangeState>;
+
+  struct Kept {
+    std::size_t instant = 0;
+    double updates = 0;
+    States states;
+  };
+
+  /// Of a run of so many seconds, cut into so many instants, the last one at its end.
+  KeptModels(double seconds, std::size_t instants)
+      : interval_(seconds / static_cast<double>(instants)), instants_(instants) {}
+
+  /// What the servers held `seconds` after the beginning. Requires: times ascend.
+  void see(double seconds, double updates, States states) {
+    for (core::RangeState& state : states) state.slots = {};  // nobody goes on from here
+    // What is seen between two instants is the model of the later one, until a newer one is seen.
+    const auto instant = static_cast<std::size_t>(seconds / interval_) + 1;
+    if (newest_ && newest_->instant < instant) keep_newest();
+    newest_ = Kept{instant, updates, std::move(states)};
+  }
+  /// What they held at the end.
+  void end(double updates, States states) {
+    if (newest_ && newest_->instant < instants_) keep_newest();
+    newest_ = Kept{instants_, updates, std::move(states)};
+    keep_newest();
+  }
+
+  [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
+
+  /// A point for each instant from the first that was kept; `accuracies` are those of kept(). Where
+  /// nothing was seen since the instant before, the model was the same. Requires: end() was called.
+  [[nodiscard]] std::vector<TrainingPoint> curve(const std::vector<double>& accuracies) const {
+    STARLING_CHECK(!kept_.empty() && accuracies.size() == kept_.size());
+    std::vector<TrainingPoint> points;
+    std::size_t at = 0;
+    for (std::size_t i = kept_.front().instant; i <= instants_; ++i) {
+      if (at + 1 < kept_.size() && kept_[at + 1].instant == i) ++at;
+      points.push_back({interval_ * static_cast<double>(i), kept_[at].updates, accuracies[at]});
+    }
+    return points;
+  }
+
+ private:
+  void keep_newest() { kept_.push_back(*std::exchange(newest_, std::nullopt)); }
+
+  double interval_;
+  std::size_t instants_;
+  std::optional<Kept> newest_;
+  std::vector<Kept> kept_;
+};
+
+}  // namespace starling::app
