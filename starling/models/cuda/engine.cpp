@@ -97,6 +97,8 @@ class Session {
       run_.loss(context_, staging_.input(), rows, 0);
       if (out.empty()) continue;
       const auto part = out.subspan(at * outputs_, rows * outputs_);
+      // A copy to memory that is not pinned waits for what is before it without sleeping.
+      context_.stream().finish();
       check(cudaMemcpyAsync(part.data(), run_.scores(), part.size_bytes(), cudaMemcpyDeviceToHost,
                             context_.stream().get()),
             "reading scores");

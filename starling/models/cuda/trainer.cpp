@@ -167,6 +167,8 @@ Result<Tally> Trainer::finish() {
   return guarded(state_->index, [&]() -> Result<Tally> {
     use_device(state_->index);
     Tally sums;
+    // A copy to memory that is not pinned waits for what is before it without sleeping.
+    state_->context.stream().finish();
     const auto stream = state_->context.stream().get();
     check(cudaMemcpyAsync(&sums, state_->run.tally(), sizeof sums, cudaMemcpyDeviceToHost, stream),
           "reading sums");
@@ -180,6 +182,7 @@ Result<void> Trainer::read(std::span<float> w) const {
   STARLING_CHECK(w.size() == state_->w.size());
   return guarded(state_->index, [&]() -> Result<void> {
     use_device(state_->index);
+    state_->context.stream().finish();
     const auto stream = state_->context.stream().get();
     check(
         cudaMemcpyAsync(w.data(), state_->w.data(), w.size_bytes(), cudaMemcpyDeviceToHost, stream),
