@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include "starling/models/cuda/columns.hpp"
 #include "starling/models/cuda/kernels/elementwise.hpp"
@@ -47,14 +48,16 @@ struct Choice {
   std::size_t bytes = 0;
 };
 
-/// The first of cuDNN's candidates, the fastest by its heuristics first, that fits into the
-/// scratch, works when tried, and repeats to the bit; where none repeats, the first that works.
-/// Nothing is measured, so that the same net computes the same way every time.
+/// The first of cuDNN's candidates, the fastest by its heuristics first, that fits into the scratch
+/// and the device's memory, works when tried, and repeats to the bit; where none repeats, the first
+/// that works. Nothing is measured, so that the same net computes the same way every time that
+/// memory is not short.
 template <class Algorithm, class Performance, class Ask, class Measure, class Try>
 Choice<Algorithm> choose(const Ask& ask, const Measure& measure, const Try& attempt) {
   std::array<Performance, candidates_max> found{};
   int count = 0;
   check(ask(&count, found.data()), "conv2d: choosing an algorithm");
+  std::optional<Failure> no_room;
   for (const bool any : {false, true})
     for (int i = 0; i < count; ++i) {
       const Performance& one = found[static_cast<std::size_t>(i)];
@@ -63,8 +66,16 @@ Choice<Algorithm> choose(const Ask& ask, const Measure& measure, const Try& atte
       Choice<Algorithm> choice{one.algo, 0};
       const bool fits =
           measure(one.algo, &choice.bytes) == CUDNN_STATUS_SUCCESS && choice.bytes <= workspace_max;
-      if (fits && attempt(choice) == CUDNN_STATUS_SUCCESS) return choice;
+      try {
+        if (fits && attempt(choice) == CUDNN_STATUS_SUCCESS) return choice;
+      } catch (const Failure& failure) {
+        if (failure.cause() != Failure::Cause::memory) throw;
+        no_room = failure;
+      }
+      // What this one failed with must not be found by the next call that asks for the last error.
+      static_cast<void>(cudaGetLastError());
     }
+  if (no_room) throw *no_room;
   throw Failure{Failure::Cause::other, "conv2d: cuDNN has no algorithm for this shape"};
 }
 
@@ -193,7 +204,10 @@ class ConvolutionLayer final : public DeviceLayer {
               "conv2d: choosing an algorithm");
     }
     void* room(std::size_t bytes) const {
-      if (workspace.bytes() < bytes) workspace = DeviceMemory{bytes};
+      if (workspace.bytes() >= bytes) return workspace.data();
+      // The old block first, so that both need not fit.
+      workspace = DeviceMemory{};
+      workspace = DeviceMemory{bytes};
       return workspace.data();
     }
     cudnnHandle_t dnn;
