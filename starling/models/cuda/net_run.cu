@@ -124,9 +124,10 @@ std::string refusal(const Net<float>& net) {
 NetRun::NetRun(const Net<float>& net) : net_(net) {
   const auto& values = net_.plan().values();
   for (const PlanStep<float>& step : net_.plan().steps()) {
-    layers_.push_back(step.layer == nullptr
-                          ? nullptr
-                          : make_layer(step.layer->form(), values[step.from[0]].shape));
+    layers_.push_back(
+        step.layer == nullptr
+            ? nullptr
+            : make_layer(step.layer->form(), values[step.from[0]].shape, step.from[0] != 0));
     if (step.layer != nullptr && std::holds_alternative<EmbeddingForm>(step.layer->form()))
       ids_in_row_ = net_.features();
   }

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "starling/base/check.hpp"
 #include "starling/models/cuda/columns.hpp"
 #include "starling/models/cuda/kernels/elementwise.hpp"
 #include "starling/models/cuda/launch.hpp"
@@ -84,6 +85,7 @@ struct Sized {
   Tensor x;
   Tensor y;
   Choice<cudnnConvolutionFwdAlgo_t> forward;
+  /// Chosen only where somebody needs dx.
   Choice<cudnnConvolutionBwdDataAlgo_t> input;
   Choice<cudnnConvolutionBwdFilterAlgo_t> weights;
 };
@@ -92,7 +94,8 @@ struct Sized {
 /// x channels x outputs]: seen as a matrix, cuDNN's are its transpose.
 class ConvolutionLayer final : public DeviceLayer {
  public:
-  explicit ConvolutionLayer(const ConvolutionForm& form) : form_(form), shape_(form.shape) {
+  ConvolutionLayer(const ConvolutionForm& form, bool needs_dx)
+      : form_(form), shape_(form.shape), needs_dx_(needs_dx) {
     const int kernel = number(shape_.kernel);
     check(
         cudnnSetFilter4dDescriptor(filter_.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC,
@@ -137,6 +140,7 @@ class ConvolutionLayer final : public DeviceLayer {
     transpose(b.context, shape_.outputs, shape_.window(), slopes, true, b.g);
     if (form_.bias) sum_columns(b.context, rows(b.n), b.dy, true, b.g + weights());
     if (b.dx == nullptr) return;
+    STARLING_CHECK(needs_dx_);
     check(cudnnConvolutionBackwardData(b.context.dnn(), &one_, filter_.get(), b.kept, sized.y.get(),
                                        b.dy, operation_.get(), sized.input.algorithm, workspace(b),
                                        sized.input.bytes, &zero_, sized.x.get(), b.dx),
@@ -190,7 +194,7 @@ class ConvolutionLayer final : public DeviceLayer {
           "conv2d");
     const Trial trial{context, n * shape_.input_size(), n * shape_.output_size(), weights()};
     choose_forward(trial, sized);
-    choose_input(trial, sized);
+    if (needs_dx_) choose_input(trial, sized);
     choose_weights(trial, sized);
     context.stream().finish();
   }
@@ -288,6 +292,7 @@ class ConvolutionLayer final : public DeviceLayer {
 
   ConvolutionForm form_;
   ConvolutionShape shape_;
+  bool needs_dx_;
   Filter filter_;
   Operation operation_;
   std::map<std::size_t, Sized> sized_;
@@ -295,8 +300,8 @@ class ConvolutionLayer final : public DeviceLayer {
 
 }  // namespace
 
-std::unique_ptr<DeviceLayer> make_convolution(const ConvolutionForm& form) {
-  return std::make_unique<ConvolutionLayer>(form);
+std::unique_ptr<DeviceLayer> make_convolution(const ConvolutionForm& form, bool needs_dx) {
+  return std::make_unique<ConvolutionLayer>(form, needs_dx);
 }
 
 }  // namespace starling::models::cuda
