@@ -102,10 +102,16 @@ TEST(Embeddings, AreTheCpus) {
   const Net<float> net = net_of("net:layers=embedding 50 width=6; flatten; dense 3", data);
   auto engine = make_engine(net, 0, 300);
   ASSERT_TRUE(engine) << engine.error().message;
-  const auto w = initial(net);
-  const auto batch = all_rows(data);
-  expect_same_gradient(net, gradient_of(net.on(*engine), w, data, batch).g,
-                       gradient_of(net, w, data, batch).g, rounding);
+  const Net<float> placed = net.on(*engine);
+  const auto rows = all_rows(data);
+  // Other rows of other parameters each time: what an earlier call left there must not be seen.
+  for (const std::size_t size : {300U, 3U, 40U, 40U, 40U, 300U}) {
+    const auto w = initial(net, size);
+    const Batch batch = Batch{rows}.last(size);
+    expect_same_gradient(net, gradient_of(placed, w, data, batch).g,
+                         gradient_of(net, w, data, batch).g, rounding);
+  }
+  expect_same_evaluation(placed, net, initial(net, 1), data);
 }
 
 /// The loss of one seed is a smooth function of the parameters: its slope along the gradient is the
