@@ -1,7 +1,7 @@
 #include "starling/models/threshold.hpp"
 
 #include "starling/base/check.hpp"
-#include "starling/models/cuda/kernels/threshold.hpp"
+#include "starling/models/threshold_element.hpp"
 
 namespace starling::models {
 
@@ -10,10 +10,10 @@ SparseGradient compress(const Threshold& how, std::span<const float> g, std::spa
   SparseGradient sent;
   for (std::size_t i = 0; i < g.size(); ++i) {
     const float whole = residual[i] += g[i];
-    if (!cuda::is_sent(how, whole)) continue;
-    residual[i] = cuda::left_value(how, whole);
-    sent.indices.push_back(cuda::sent_index(how, static_cast<std::uint32_t>(i), whole));
-    if (how.form == Threshold::Form::values) sent.values.push_back(cuda::sent_value(how, whole));
+    if (!is_sent(how, whole)) continue;
+    residual[i] = left_value(how, whole);
+    sent.indices.push_back(sent_index(how, static_cast<std::uint32_t>(i), whole));
+    if (how.form == Threshold::Form::values) sent.values.push_back(sent_value(how, whole));
   }
   return sent;
 }
@@ -22,9 +22,9 @@ void expand(const Threshold& how, const SparseGradient& sent, std::span<float> g
   const bool signs = how.form == Threshold::Form::signs;
   for (std::size_t k = 0; k < sent.indices.size(); ++k) {
     const std::uint32_t index = sent.indices[k];
-    const std::uint32_t i = signs ? index & ~cuda::sign_bit : index;
+    const std::uint32_t i = signs ? index & ~sign_bit : index;
     STARLING_CHECK(i < g.size());
-    const float size = (index & cuda::sign_bit) != 0 ? -how.threshold : how.threshold;
+    const float size = (index & sign_bit) != 0 ? -how.threshold : how.threshold;
     g[i] += signs ? size : sent.values[k];
   }
 }

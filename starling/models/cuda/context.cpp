@@ -9,18 +9,9 @@ constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20U;
 
 }  // namespace
 
-Stream::Stream() {
-  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
-}
-Stream::~Stream() { expect(cudaStreamDestroy(stream_) == cudaSuccess, "a stream"); }
-void Stream::finish() const { check(cudaStreamSynchronize(stream_), "computing on the device"); }
-
-void finish_default_stream() {
-  check(cudaStreamSynchronize(cudaStreamLegacy), "copying to the device");
-}
-
 Event::Event() {
-  check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming), "making an event");
+  check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | cudaEventBlockingSync),
+        "making an event");
 }
 Event::~Event() { expect(cudaEventDestroy(event_) == cudaSuccess, "an event"); }
 void Event::record(const Stream& stream) const {
@@ -30,6 +21,19 @@ void Event::hold(const Stream& stream) const {
   check(cudaStreamWaitEvent(stream.get(), event_, 0), "waiting for an event");
 }
 void Event::wait() const { check(cudaEventSynchronize(event_), "computing on the device"); }
+
+Stream::Stream() {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+}
+Stream::~Stream() { expect(cudaStreamDestroy(stream_) == cudaSuccess, "a stream"); }
+void Stream::finish() const {
+  done_.record(*this);
+  done_.wait();
+}
+
+void finish_default_stream() {
+  check(cudaStreamSynchronize(cudaStreamLegacy), "copying to the device");
+}
 
 void use_device(std::size_t index) {
   check(cudaSetDevice(static_cast<int>(index)), "choosing the device");

@@ -13,26 +13,10 @@
 
 namespace starling::models::cuda {
 
-/// A stream of its own, not tied to the default one.
-class Stream {
- public:
-  Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream();
-  [[nodiscard]] cudaStream_t get() const { return stream_; }
-  /// Waits until all that was put in is done; throws what went wrong in it.
-  void finish() const;
+class Stream;
 
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
-/// Waits for copies and fillings that were not put into a Stream: they are not done when their
-/// calls return, and a Stream does not wait for them.
-void finish_default_stream();
-
-/// A mark in a stream, without time.
+/// A mark in a stream, without time. Who waits for it sleeps, whatever the device was told before:
+/// cudaStreamSynchronize would keep a core busy for each worker.
 class Event {
  public:
   Event();
@@ -42,12 +26,32 @@ class Event {
   void record(const Stream& stream) const;
   /// The stream goes on only behind the mark.
   void hold(const Stream& stream) const;
-  /// Waits on the host; at once where nothing was recorded.
+  /// Sleeps on the host; not at all where nothing was recorded.
   void wait() const;
 
  private:
   cudaEvent_t event_ = nullptr;
 };
+
+/// A stream of its own, not tied to the default one.
+class Stream {
+ public:
+  Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream();
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+  /// Sleeps until all that was put in is done; throws what went wrong in it.
+  void finish() const;
+
+ private:
+  Event done_;
+  cudaStream_t stream_ = nullptr;
+};
+
+/// Waits for copies and fillings that were not put into a Stream: they are not done when their
+/// calls return, and a Stream does not wait for them.
+void finish_default_stream();
 
 /// Makes a device this thread's, and leaves it so: to choose the former one again would start CUDA
 /// on a device that nobody asked for. Throws Failure.

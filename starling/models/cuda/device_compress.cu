@@ -1,7 +1,7 @@
 #include "starling/base/check.hpp"
 #include "starling/models/cuda/device_compress.hpp"
-#include "starling/models/cuda/kernels/threshold.hpp"
 #include "starling/models/cuda/launch.hpp"
+#include "starling/models/threshold_element.hpp"
 
 namespace starling::models::cuda {
 namespace {

@@ -1,6 +1,5 @@
 // Nets on a device, for callers whose parameters and gradients are on the host.
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <vector>
 
@@ -9,20 +8,12 @@
 #include "starling/models/cuda/graphs.hpp"
 #include "starling/models/cuda/guard.hpp"
 #include "starling/models/cuda/net_run.hpp"
+#include "starling/models/cuda/parameter_copies.hpp"
 #include "starling/models/cuda/probe.hpp"
 #include "starling/models/cuda/staging.hpp"
 
 namespace starling::models::cuda {
 namespace {
-
-/// Numbers that are copied at once, so that the host's copying and the device's overlap: 4 MiB.
-constexpr std::size_t chunk = std::size_t{1} << 20U;
-
-/// Calls visit(first, size) for the chunks of `size` numbers.
-template <class Visit>
-void for_chunks(std::size_t size, Visit visit) {
-  for (std::size_t at = 0; at < size; at += chunk) visit(at, std::min(chunk, size - at));
-}
 
 /// Evaluation goes in pieces of so many rows where batches are smaller and there is room for it.
 constexpr std::size_t evaluation_rows = 256;
@@ -32,15 +23,13 @@ constexpr std::size_t evaluation_rows = 256;
 class Session {
  public:
   Session(const Net<float>& net, Precision precision)
-      : context_(precision),
+      : net_(net),
+        context_(precision),
         run_(net),
         staging_(net, run_.ids_in_row()),
-        outputs_(net.outputs()),
+        copies_(net.parameters()),
         w_(total_size(net.parameters())),
-        g_(w_.size()),
-        w_staged_(w_.size()),
-        g_staged_(w_.size()),
-        arrived_((w_.size() + chunk - 1) / chunk) {}
+        g_(w_.size()) {}
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -58,10 +47,10 @@ class Session {
 
   double gradient(std::span<const float> w, const Table& data, Batch batch, std::span<float> g,
                   std::uint64_t seed) {
-    STARLING_CHECK(w.size() == w_.size() && g.size() == g_.size());
     const std::size_t piece = run_.rows_max();
     reserve(batch.size(), piece);
-    upload(w);
+    const auto rows = touched(data, batch);
+    copies_.upload(context_, w, rows, g_.data(), w_.data());
     if (batch.size() <= piece) {
       staging_.fill(data, batch, seed);
       graphs_.run(context_, batch.size(), [&] {
@@ -76,17 +65,16 @@ class Session {
         add_gradient(batch.size(), static_cast<std::uint32_t>(at / piece));
       }
     }
-    add_to(g);
+    copies_.add_to(context_, g_.data(), rows, w_.data(), g);
     return read_tally().loss / static_cast<double>(batch.size());
   }
 
   /// In pieces of at most `most` rows.
   Tally evaluate(std::span<const float> w, const Table& data, Batch batch, std::span<float> out,
                  std::size_t most) {
-    STARLING_CHECK(w.size() == w_.size());
     const std::size_t piece = std::min(most, run_.rows_max());
     reserve(batch.size(), piece);
-    upload(w);
+    copies_.upload(context_, w, touched(data, batch), g_.data(), w_.data());
     run_.clear_tally(context_);
     for (std::size_t at = 0; at < batch.size(); at += piece) {
       const std::size_t rows = std::min(piece, batch.size() - at);
@@ -96,7 +84,9 @@ class Session {
       run_.forward(context_, w_.data(), staging_.input(), rows, false, 0);
       run_.loss(context_, staging_.input(), rows, 0);
       if (out.empty()) continue;
-      const auto part = out.subspan(at * outputs_, rows * outputs_);
+      const auto part = out.subspan(at * net_.outputs(), rows * net_.outputs());
+      // A copy to memory that is not pinned waits for what is before it without sleeping.
+      context_.stream().finish();
       check(cudaMemcpyAsync(part.data(), run_.scores(), part.size_bytes(), cudaMemcpyDeviceToHost,
                             context_.stream().get()),
             "reading scores");
@@ -105,13 +95,9 @@ class Session {
   }
 
  private:
-  void upload(std::span<const float> w) {
-    for_chunks(w.size(), [&](std::size_t at, std::size_t size) {
-      std::memcpy(w_staged_.data() + at, w.data() + at, size * sizeof(float));
-      check(cudaMemcpyAsync(w_.data() + at, w_staged_.data() + at, size * sizeof(float),
-                            cudaMemcpyHostToDevice, context_.stream().get()),
-            "copying parameters");
-    });
+  /// Nets without row-sparse parameters are not asked, for their answer takes memory.
+  [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const {
+    return copies_.by_rows() ? net_.touched(data, batch) : std::vector<TouchedRows>{};
   }
 
   void clear() {
@@ -131,23 +117,6 @@ class Session {
     run_.backward(context_, w_.data(), input, rows, weight, piece, g_.data());
   }
 
-  /// Adds each chunk while the next is copied.
-  void add_to(std::span<float> g) {
-    std::size_t next = 0;
-    for_chunks(g.size(), [&](std::size_t at, std::size_t size) {
-      check(cudaMemcpyAsync(g_staged_.data() + at, g_.data() + at, size * sizeof(float),
-                            cudaMemcpyDeviceToHost, context_.stream().get()),
-            "reading a gradient");
-      arrived_[next++].record(context_.stream());
-    });
-    next = 0;
-    for_chunks(g.size(), [&](std::size_t at, std::size_t size) {
-      arrived_[next++].wait();
-      const float* from = g_staged_.data() + at;
-      for (std::size_t i = 0; i < size; ++i) g[at + i] += from[i];
-    });
-  }
-
   Tally read_tally() {
     check(cudaMemcpyAsync(tally_.data(), run_.tally(), sizeof(Tally), cudaMemcpyDeviceToHost,
                           context_.stream().get()),
@@ -156,15 +125,13 @@ class Session {
     return *tally_.data();
   }
 
+  Net<float> net_;
   Context context_;
   NetRun run_;
   Staging staging_;
-  std::size_t outputs_;
+  ParameterCopies copies_;
   DeviceArray<float> w_;
   DeviceArray<float> g_;
-  PinnedArray<float> w_staged_;
-  PinnedArray<float> g_staged_;
-  std::vector<Event> arrived_;
   PinnedArray<Tally> tally_{1};
   Graphs graphs_;
 };

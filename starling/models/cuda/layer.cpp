@@ -5,9 +5,10 @@ namespace {
 
 struct Maker {
   const Shape& input;
+  bool needs_dx;
 
   using Made = std::unique_ptr<DeviceLayer>;
-  Made operator()(const ConvolutionForm& form) const { return make_convolution(form); }
+  Made operator()(const ConvolutionForm& form) const { return make_convolution(form, needs_dx); }
   Made operator()(const MaxPoolForm& form) const { return make_max_pool(form.shape); }
   Made operator()(const AvgPoolForm& form) const { return make_avg_pool(form.shape); }
   Made operator()(const GlobalAvgPoolForm& form) const { return make_global_avg_pool(form); }
@@ -25,8 +26,8 @@ struct Maker {
 
 }  // namespace
 
-std::unique_ptr<DeviceLayer> make_layer(const LayerForm& form, const Shape& input) {
-  return std::visit(Maker{input}, form);
+std::unique_ptr<DeviceLayer> make_layer(const LayerForm& form, const Shape& input, bool needs_dx) {
+  return std::visit(Maker{input, needs_dx}, form);
 }
 
 }  // namespace starling::models::cuda

@@ -64,11 +64,14 @@ class DeviceLayer {
   virtual void backward(const BackwardCall& call) = 0;
 };
 
-/// The kernels of a form over inputs of `input`.
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_layer(const LayerForm& form, const Shape& input);
+/// The kernels of a form over inputs of `input`. `needs_dx`: backward passes may ask for dx; not
+/// where the input is the data.
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_layer(const LayerForm& form, const Shape& input,
+                                                      bool needs_dx);
 
 // One maker a file of layers/.
-[[nodiscard]] std::unique_ptr<DeviceLayer> make_convolution(const ConvolutionForm& form);
+[[nodiscard]] std::unique_ptr<DeviceLayer> make_convolution(const ConvolutionForm& form,
+                                                            bool needs_dx);
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_dense(const DenseForm& form);
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_batch_norm(const BatchNormForm& form,
                                                            std::size_t input_size);

@@ -124,38 +124,40 @@ std::string refusal(const Net<float>& net) {
 NetRun::NetRun(const Net<float>& net) : net_(net) {
   const auto& values = net_.plan().values();
   for (const PlanStep<float>& step : net_.plan().steps()) {
-    layers_.push_back(step.layer == nullptr
-                          ? nullptr
-                          : make_layer(step.layer->form(), values[step.from[0]].shape));
+    layers_.push_back(
+        step.layer == nullptr
+            ? nullptr
+            : make_layer(step.layer->form(), values[step.from[0]].shape, step.from[0] != 0));
     if (step.layer != nullptr && std::holds_alternative<EmbeddingForm>(step.layer->form()))
       ids_in_row_ = net_.features();
   }
   // Whole pieces of those whose statistics are taken together.
   const std::size_t fit = piece_max / widest(net_) / rows_at_once * rows_at_once;
   rows_max_ = std::clamp(fit, rows_at_once, rows_most);
+  kept_bytes_.resize(layers_.size());
   kept_capacity_.resize(layers_.size());
 }
 
 bool NetRun::reserve(std::size_t rows, Context& context) {
-  std::vector<std::size_t> kept(layers_.size());
   std::size_t scratch = 0;
   for (std::size_t s = 0; s < layers_.size(); ++s) {
     if (layers_[s] == nullptr) continue;
     const Needs needs = layers_[s]->prepare(context, samples(rows), samples(rows_at_once));
-    kept[s] = needs.kept_bytes;
+    kept_bytes_[s] = needs.kept_bytes;
     scratch = std::max(scratch, needs.scratch_bytes);
   }
   const bool moved = context.reserve_scratch(scratch);
   const bool fits =
-      rows <= capacity_ && std::ranges::equal(kept, kept_capacity_, std::less_equal<>{});
+      rows <= capacity_ && std::ranges::equal(kept_bytes_, kept_capacity_, std::less_equal<>{});
   if (fits) return moved;
-  for (std::size_t s = 0; s < kept.size(); ++s) kept[s] = std::max(kept[s], kept_capacity_[s]);
+  for (std::size_t s = 0; s < layers_.size(); ++s)
+    kept_bytes_[s] = std::max(kept_bytes_[s], kept_capacity_[s]);
   context.stream().finish();
-  take(std::max(rows, capacity_), kept);
+  take(std::max(rows, capacity_));
   return true;
 }
 
-void NetRun::take(std::size_t rows, const std::vector<std::size_t>& kept_bytes) {
+void NetRun::take(std::size_t rows) {
   const Plan<float>& plan = net_.plan();
   const std::size_t n = samples(rows);
   Parts parts;
@@ -166,13 +168,13 @@ void NetRun::take(std::size_t rows, const std::vector<std::size_t>& kept_bytes) 
     value_at[step.to] = step.in_place ? value_at[step.from[0]]
                                       : parts.plan<float>(n * volume(plan.values()[step.to].shape));
   for (const std::size_t size : plan.slots()) slot_at.push_back(parts.plan<float>(n * size));
-  for (const std::size_t bytes : kept_bytes) kept_at.push_back(parts.plan<std::byte>(bytes));
+  for (const std::size_t bytes : kept_bytes_) kept_at.push_back(parts.plan<std::byte>(bytes));
   const std::size_t losses_at = parts.plan<float>(rows);
   const std::size_t merits_at = parts.plan<float>(rows);
   const std::size_t tally_at = parts.plan<Tally>(1);
 
   capacity_ = 0;
-  kept_capacity_.assign(kept_bytes.size(), 0);
+  kept_capacity_.assign(kept_bytes_.size(), 0);
   // The old block first, so that both need not fit.
   memory_ = DeviceMemory{};
   memory_ = DeviceMemory{parts.bytes()};
@@ -186,7 +188,7 @@ void NetRun::take(std::size_t rows, const std::vector<std::size_t>& kept_bytes) 
   merits_ = part<float>(memory_, merits_at);
   tally_ = part<Tally>(memory_, tally_at);
   capacity_ = rows;
-  kept_capacity_ = kept_bytes;
+  kept_capacity_ = kept_bytes_;
 }
 
 PieceCall NetRun::call(const Context& context, std::size_t step, const float* w,

@@ -70,7 +70,8 @@ class NetRun {
   void add_terms(const Context& context, const PlanStep<float>& sum, const NetInput& input,
                  std::size_t n);
   void spread(const Context& context, const PlanStep<float>& sum, std::size_t n);
-  void take(std::size_t rows, const std::vector<std::size_t>& kept_bytes);
+  /// Memory for `rows` rows and kept_bytes_.
+  void take(std::size_t rows);
 
   Net<float> net_;
   std::vector<std::unique_ptr<DeviceLayer>> layers_;
@@ -80,6 +81,8 @@ class NetRun {
   /// For so many rows.
   std::size_t capacity_ = 0;
   std::vector<std::size_t> kept_capacity_;
+  /// What the layers asked for last; kept, so that a step takes no memory for it.
+  std::vector<std::size_t> kept_bytes_;
   DeviceMemory memory_;
   std::vector<float*> values_;
   std::vector<float*> slots_;

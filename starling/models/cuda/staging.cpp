@@ -81,7 +81,9 @@ void Staging::gather_order(const float* x, Index* order) const {
   for (std::size_t i = 0; i < ids; ++i)
     STARLING_CHECK(x[i] >= 0 && x[i] < static_cast<float>(ids_max_));
   std::iota(order, order + ids, Index{0});
-  std::stable_sort(order, order + ids, [&](Index a, Index b) { return x[a] < x[b]; });
+  // Not std::stable_sort, which takes memory.
+  std::sort(order, order + ids,
+            [&](Index a, Index b) { return x[a] < x[b] || (x[a] == x[b] && a < b); });
 }
 
 void Staging::upload(const Stream& stream) const {

@@ -59,6 +59,8 @@ struct Trainer::State {
   std::size_t turn = 0;
   std::uint64_t steps = 0;
   std::size_t rows_max = 0;
+  /// The last step was put in whole.
+  bool repeats = false;
 
   Slot& current() { return slots[turn]; }
 
@@ -98,7 +100,10 @@ struct Trainer::State {
   void make_room(std::size_t rows) {
     bool moved = run.reserve(rows, context);
     for (Slot& slot : slots) moved = slot.staging.reserve(rows) || moved;
-    if (!moved) return;
+    if (moved) forget_graphs();
+  }
+
+  void forget_graphs() {
     for (Slot& slot : slots) slot.graphs.clear();
   }
 };
@@ -135,20 +140,24 @@ Result<void> Trainer::step(const Table& data, Batch batch, std::uint64_t seed, d
   STARLING_CHECK(!batch.empty() && batch.size() <= state_->rows_max);
   return guarded(state_->index, [&]() -> Result<void> {
     use_device(state_->index);
-    state_->make_room(batch.size());
-    state_->turn = 1 - state_->turn;
-    Slot& slot = state_->current();
-    slot.done.wait();
+    state_->repeats = false;
     try {
+      state_->make_room(batch.size());
+      state_->turn = 1 - state_->turn;
+      Slot& slot = state_->current();
+      slot.done.wait();
       slot.staging.fill(data, batch, seed);
       slot.staging.upload(state_->copies);
       state_->set_rates(slot, rate_scale);
       state_->launch(slot);
     } catch (...) {
-      // Its copies have no mark that the slot's next step would wait for.
+      // Its copies have no mark that the slot's next step would wait for, and what was recorded may
+      // be over memory that was given back.
       state_->settle();
+      state_->forget_graphs();
       throw;
     }
+    state_->repeats = true;
     return {};
   });
 }
@@ -156,9 +165,9 @@ Result<void> Trainer::step(const Table& data, Batch batch, std::uint64_t seed, d
 Result<void> Trainer::repeat() {
   return guarded(state_->index, [&]() -> Result<void> {
     use_device(state_->index);
-    Slot& slot = state_->current();
-    STARLING_CHECK(slot.staging.rows() > 0);
-    state_->launch(slot);
+    if (!state_->repeats)
+      return Error{name_of(state_->index) + ": no step to repeat; valid: after one that succeeded"};
+    state_->launch(state_->current());
     return {};
   });
 }
@@ -167,6 +176,8 @@ Result<Tally> Trainer::finish() {
   return guarded(state_->index, [&]() -> Result<Tally> {
     use_device(state_->index);
     Tally sums;
+    // A copy to memory that is not pinned waits for what is before it without sleeping.
+    state_->context.stream().finish();
     const auto stream = state_->context.stream().get();
     check(cudaMemcpyAsync(&sums, state_->run.tally(), sizeof sums, cudaMemcpyDeviceToHost, stream),
           "reading sums");
@@ -180,6 +191,7 @@ Result<void> Trainer::read(std::span<float> w) const {
   STARLING_CHECK(w.size() == state_->w.size());
   return guarded(state_->index, [&]() -> Result<void> {
     use_device(state_->index);
+    state_->context.stream().finish();
     const auto stream = state_->context.stream().get();
     check(
         cudaMemcpyAsync(w.data(), state_->w.data(), w.size_bytes(), cudaMemcpyDeviceToHost, stream),

@@ -39,8 +39,8 @@ class Trainer {
   [[nodiscard]] Result<void> step(const Table& data, Batch batch, std::uint64_t seed,
                                   double rate_scale = 1);
   /// One more step over the batch that the last one copied, which draws what that one drew and
-  /// updates with its rates: Adam's corrections are those of the same count of steps. Requires: a
-  /// step before.
+  /// updates with its rates: Adam's corrections are those of the same count of steps. An Error
+  /// where the last step failed or there was none.
   [[nodiscard]] Result<void> repeat();
   /// Waits for all steps; the sums of loss and merit over their rows since the last call.
   [[nodiscard]] Result<Tally> finish();

@@ -17,6 +17,7 @@
 #include "starling/models/cuda/kernels/images.hpp"
 #include "starling/models/cuda/kernels/loss.hpp"
 #include "starling/models/cuda/kernels/philox.hpp"
+#include "starling/models/cuda/kernels/rows.hpp"
 #include "starling/models/cuda/kernels/update.hpp"
 #include "starling/models/loss.hpp"
 #include "tests/models/cuda/layers.hpp"
@@ -216,6 +217,17 @@ TEST(Embedding, AddsTheRowsOfEachIdInTheBatchsOrder) {
   run(y.size(), EmbedBackward{own.x.data(), order.data(), own.dy.data(), g.data(),
                               static_cast<Index>(own.x.size()), 5});
   EXPECT_EQ(g, own.g) << "the sums have the CPU's order";
+}
+
+TEST(Rows, AreGatheredAndScatteredBack) {
+  const std::vector<float> x{0, 1, 10, 11, 20, 21, 30, 31};
+  const std::vector<Index> rows{1, 3};
+  std::vector<float> gathered(4);
+  run(4, GatherRows{rows.data(), x.data(), gathered.data(), 2});
+  EXPECT_EQ(gathered, (std::vector<float>{10, 11, 30, 31}));
+  std::vector<float> back(8, -1);
+  run(4, ScatterRows{rows.data(), gathered.data(), back.data(), 2});
+  EXPECT_EQ(back, (std::vector<float>{-1, -1, 10, 11, -1, -1, 30, 31}));
 }
 
 /// What the column sums of the device compute, in double.

@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "tests/models/cuda/device.hpp"
+#include "tests/models/net/cases.hpp"
 
 namespace starling::models::cuda {
 namespace {
@@ -9,11 +10,7 @@ namespace {
 /// Sums of float32 in another order: relative to a parameter's whole gradient.
 constexpr double rounding = 5e-5;
 
-struct Case {
-  std::string name;
-  std::string net;
-  std::size_t features;
-  std::size_t classes = 10;
+struct Case : NetCase {
   std::size_t rows = 37;
   /// Whether rounding may tip a unit or the choice of a maximum, and so move a gradient by far
   /// more: among thousands of them one stands on the edge.
@@ -22,74 +19,58 @@ struct Case {
 
 void PrintTo(const Case& given, std::ostream* out) { *out << given.net; }
 
-Case images(std::string name, const std::string& layers) {
-  return {std::move(name), "net:input=9x8x3,layers=" + layers + "; flatten; dense 10", 216};
-}
-Case flat(std::string name, const std::string& layers) {
-  return {std::move(name), "net:layers=dense 24; " + layers + "; dense 10", 30};
-}
-
 std::vector<Case> cases() {
-  std::vector<Case> all{
-      {"Dense", "net:layers=dense 50; tanh; dense 10", 30},
-      {"DenseWithoutBias", "net:layers=dense 50 bias=0; tanh; dense 10 bias=0", 30},
-      images("Conv", "conv2d 5 kernel=3"),
-      images("ConvOfManyChannels", "conv2d 32 kernel=3 padding=1; relu; conv2d 64 kernel=3"),
-      images("ConvPaddedStrided", "conv2d 4 kernel=3 padding=1 stride=2 bias=0; tanh"),
-      images("ConvPaddedMore", "conv2d 3 kernel=2; tanh; conv2d 2 kernel=3 padding=2; tanh"),
-      images("ConvOfOnePixel", "tanh; conv2d 4 kernel=1 stride=2"),
-      images("ConvOfLargeKernel", "conv2d 4 kernel=5 padding=2"),
-      images("MaxPool", "conv2d 3 kernel=1; max-pool 2"),
-      images("MaxPoolOverlapping", "conv2d 3 kernel=1; max-pool 3 stride=2 padding=1"),
-      images("AvgPool", "conv2d 3 kernel=1; avg-pool 2"),
-      images("AvgPoolOverlapping", "conv2d 3 kernel=1; avg-pool 3 stride=1 padding=2"),
-      {"GlobalAvgPool", "net:input=9x8x3,layers=conv2d 4 kernel=2; tanh; global-avg-pool; dense 10",
-       216},
-      images("BatchNormOfImages", "conv2d 3 kernel=2; batch-norm; tanh"),
-      flat("BatchNormOfRows", "batch-norm momentum=0.3 epsilon=0.01; tanh"),
-      flat("DropoutOfNothing", "tanh; dropout 0"),
-      flat("Relu", "relu"),
-      flat("Gelu", "gelu"),
-      {"TanhLast", "net:layers=dense 10; tanh", 30},
-      {"FlattenFirst", "net:input=9x8x3,layers=flatten; dense 10", 216},
-      images("ResidualIdentity", "conv2d 3 kernel=2; tanh; residual(conv2d 3 kernel=3 padding=1)"),
-      images("ResidualOverTheInput", "residual(conv2d 3 kernel=1; tanh); tanh"),
-      images("ResidualProjected",
-             "conv2d 3 kernel=1; batch-norm; tanh; residual(conv2d 4 kernel=3 padding=1 stride=2; "
-             "batch-norm; tanh; conv2d 4 kernel=1 | conv2d 4 kernel=1 stride=2; batch-norm); tanh"),
-      flat("ResidualNested", "tanh; residual(dense 24; residual(tanh | dense 24; gelu | ); tanh)"),
-      flat("ResidualOfActivations", "residual(tanh | gelu | )"),
-      flat("ResidualOfItself", "residual( )"),
-      {"ManyClasses", "net:layers=dense 100", 30, 100},
-      {"Squared", "net:layers=dense 4; tanh; dense 1", 7, 0},
-      {"Contrastive", "net:layers=dense 4; tanh; dense 3,loss=contrastive margin=2", 14, 2},
-      {"ContrastiveImages",
-       "net:input=3x3x1,layers=conv2d 2 kernel=2; batch-norm; tanh; flatten,loss=contrastive", 18,
-       2},
-      {"OneRow", "net:input=9x8x3,layers=conv2d 3 kernel=3; batch-norm; flatten; dense 10", 216, 10,
-       1},
-      {"GhostBatches", "net:layers=dense 6; batch-norm; tanh; dense 10", 30, 10, 600},
-      {"Pieces", "net:layers=dense 6; batch-norm; tanh; dense 10", 30, 10, 9000},
-  };
+  const NetSizes sizes{.image = {9, 8, 3}, .features = 30, .width = 24, .classes = 10};
+  std::vector<Case> all;
+  for (NetCase& each : net_cases(sizes)) all.push_back({std::move(each)});
+  all.push_back({sizes.images("ConvOfManyChannels",
+                              "conv2d 32 kernel=3 padding=1; relu; conv2d 64 kernel=3")});
+  all.push_back({sizes.images("ConvOfLargeKernel", "conv2d 4 kernel=5 padding=2")});
+  all.push_back({sizes.flat("DropoutOfNothing", "tanh; dropout 0")});
+  all.push_back({{"ManyClasses", "net:layers=dense 100", 30, 100}});
+  all.push_back({sizes.images("OneRow", "conv2d 3 kernel=3; batch-norm"), 1});
+  all.push_back({sizes.row_net("GhostBatches", "dense 6; batch-norm; tanh; dense 10"), 600});
+  all.push_back({sizes.row_net("Pieces", "dense 6; batch-norm; tanh; dense 10"), 9000});
   for (const std::string name : {"lenet5", "psp-cnn"})
-    all.push_back({name == "lenet5" ? "Lenet5" : "PspCnn", without_dropout(name, "28x28x1"), 784});
+    all.push_back(
+        {{name == "lenet5" ? "Lenet5" : "PspCnn", without_dropout(name, "28x28x1"), 784, 10}});
   for (const std::string name : {"vgg-small", "resnet-small"}) {
     const std::string title = name == "vgg-small" ? "VggSmall" : "ResnetSmall";
     const std::string net = without_dropout(name, "32x32x3");
-    all.push_back({.name = title, .net = net, .features = 3072, .kinks = true});
-    all.push_back({title + "Smooth", without_kinks(net), 3072});
+    all.push_back({{title, net, 3072, 10}, 37, true});
+    all.push_back({{title + "Smooth", without_kinks(net), 3072, 10}});
   }
   return all;
+}
+
+/// Losses, metrics and scores.
+void expect_same_evaluation(const Net<float>& placed, const Net<float>& net,
+                            const std::vector<float>& w, const Table& data) {
+  const auto batch = all_rows(data);
+  Arena arena;
+  Random random{1};
+  Pass pass{random, arena, false};
+  const Metrics wanted = net.evaluate(w, data, batch, pass);
+  const Metrics seen = placed.evaluate(w, data, batch, pass);
+  ASSERT_EQ(seen.size(), wanted.size());
+  EXPECT_NEAR(seen[0].value, wanted[0].value, 1e-5 * std::max(1.0, wanted[0].value));
+  // A score on the edge may fall to either side.
+  EXPECT_NEAR(seen[1].value, wanted[1].value, 2.0 / static_cast<double>(batch.size()) + 1e-5);
+  std::vector<float> scores(batch.size() * net.outputs());
+  std::vector<float> wanted_scores(scores.size());
+  placed.scores(w, data, batch, pass, scores);
+  net.scores(w, data, batch, pass, wanted_scores);
+  EXPECT_LT(relative_error(scores, wanted_scores), rounding);
 }
 
 class Nets : public testing::TestWithParam<Case> {};
 
 TEST_P(Nets, ComputeWhatTheCpuComputes) {
   STARLING_NEEDS_DEVICE();
-  const auto [name, text, features, classes, rows, kinks] = GetParam();
-  const Table data = dense_table(rows, features, classes);
-  const Net<float> net = net_of(text, data);
-  auto engine = make_engine(net, 0, rows);
+  const Case& given = GetParam();
+  const Table data = dense_table(given.rows, given.features, given.classes);
+  const Net<float> net = net_of(given.net, data);
+  auto engine = make_engine(net, 0, given.rows);
   ASSERT_TRUE(engine) << engine.error().message;
   const Net<float> placed = net.on(*engine);
   const auto w = initial(net);
@@ -100,27 +81,13 @@ TEST_P(Nets, ComputeWhatTheCpuComputes) {
   for (int round = 0; round < 3; ++round) {
     const Gradient seen = gradient_of(placed, w, data, batch);
     EXPECT_NEAR(seen.loss, wanted.loss, 1e-5 * std::max(1.0, wanted.loss));
-    if (!kinks)
+    if (!given.kinks)
       expect_same_gradient(net, seen.g, wanted.g,
-                           rounding * (name == "ResnetSmallSmooth" ? 10 : 1));
+                           rounding * (given.name == "ResnetSmallSmooth" ? 10 : 1));
     if (round == 0) first = seen.g;
     EXPECT_EQ(seen.g, first) << "round " << round << " differs";
   }
-
-  Arena arena;
-  Random random{1};
-  Pass pass{random, arena, false};
-  const Metrics own = net.evaluate(w, data, batch, pass);
-  const Metrics seen = placed.evaluate(w, data, batch, pass);
-  ASSERT_EQ(own.size(), seen.size());
-  EXPECT_NEAR(seen[0].value, own[0].value, 1e-5 * std::max(1.0, own[0].value));
-  // A score on the edge may fall to either side.
-  EXPECT_NEAR(seen[1].value, own[1].value, 2.0 / static_cast<double>(rows) + 1e-5);
-  std::vector<float> scores(rows * net.outputs());
-  std::vector<float> wanted_scores(scores.size());
-  net.scores(w, data, batch, pass, wanted_scores);
-  placed.scores(w, data, batch, pass, scores);
-  EXPECT_LT(relative_error(scores, wanted_scores), rounding);
+  expect_same_evaluation(placed, net, w, data);
 }
 
 INSTANTIATE_TEST_SUITE_P(Layers, Nets, testing::ValuesIn(cases()),
@@ -135,10 +102,16 @@ TEST(Embeddings, AreTheCpus) {
   const Net<float> net = net_of("net:layers=embedding 50 width=6; flatten; dense 3", data);
   auto engine = make_engine(net, 0, 300);
   ASSERT_TRUE(engine) << engine.error().message;
-  const auto w = initial(net);
-  const auto batch = all_rows(data);
-  expect_same_gradient(net, gradient_of(net.on(*engine), w, data, batch).g,
-                       gradient_of(net, w, data, batch).g, rounding);
+  const Net<float> placed = net.on(*engine);
+  const auto rows = all_rows(data);
+  // Other rows of other parameters each time: what an earlier call left there must not be seen.
+  for (const std::size_t size : {300U, 3U, 40U, 40U, 40U, 300U}) {
+    const auto w = initial(net, size);
+    const Batch batch = Batch{rows}.last(size);
+    expect_same_gradient(net, gradient_of(placed, w, data, batch).g,
+                         gradient_of(net, w, data, batch).g, rounding);
+  }
+  expect_same_evaluation(placed, net, initial(net, 1), data);
 }
 
 /// The loss of one seed is a smooth function of the parameters: its slope along the gradient is the
@@ -232,19 +205,7 @@ TEST(Batches, AreEvaluatedInPieces) {
   const Net<float> net = net_of("lenet5", data);
   auto engine = make_engine(net, 0, 10);
   ASSERT_TRUE(engine) << engine.error().message;
-  const Net<float> placed = net.on(*engine);
-  const auto w = initial(net);
-  const auto batch = all_rows(data);
-  Arena arena;
-  Random random{1};
-  Pass pass{random, arena, false};
-  EXPECT_NEAR(placed.evaluate(w, data, batch, pass)[0].value,
-              net.evaluate(w, data, batch, pass)[0].value, 1e-5);
-  std::vector<float> scores(600 * net.outputs());
-  std::vector<float> wanted(scores.size());
-  placed.scores(w, data, batch, pass, scores);
-  net.scores(w, data, batch, pass, wanted);
-  EXPECT_LT(relative_error(scores, wanted), rounding);
+  expect_same_evaluation(net.on(*engine), net, initial(net), data);
 }
 
 TEST(Batches, ThatNeedTooMuchMemoryAreRefusedWithWhatToDo) {

@@ -8,68 +8,24 @@
 
 #include "starling/models/net/net.hpp"
 #include "tests/models/model_data.hpp"
+#include "tests/models/net/cases.hpp"
 
 namespace starling::models {
 namespace {
 
 constexpr std::size_t rows = 11;
 
-struct Case {
-  std::string name;
-  std::string spec;
-  std::size_t features;
-  /// 0 for real targets.
-  std::size_t classes = 3;
-};
-
-void PrintTo(const Case& given, std::ostream* out) { *out << given.spec; }
-
-Case images(std::string name, const std::string& layers) {
-  return {std::move(name), "net:input=6x5x2,layers=" + layers + "; flatten; dense 3", 60};
-}
-Case flat(std::string name, const std::string& layers) {
-  return {std::move(name), "net:layers=dense 6; " + layers + "; dense 3", 7};
+std::vector<NetCase> cases() {
+  const NetSizes sizes{.image = {6, 5, 2}, .features = 7, .width = 6, .classes = 3};
+  auto all = net_cases(sizes);
+  all.push_back(sizes.flat("DropoutBehindTanh", "tanh; dropout 0.4"));
+  all.push_back(sizes.flat("DropoutBehindDense", "dropout 0.4"));
+  all.push_back(sizes.images("RandomFlip", "conv2d 2 kernel=2; random-flip"));
+  all.push_back(sizes.images("RandomShift", "conv2d 2 kernel=2; random-shift 2"));
+  return all;
 }
 
-const std::vector<Case> cases{
-    {"Dense", "net:layers=dense 5; tanh; dense 3", 7},
-    {"DenseWithoutBias", "net:layers=dense 5 bias=0; tanh; dense 3 bias=0", 7},
-    images("Conv", "conv2d 3 kernel=3"),
-    images("ConvPaddedStrided", "conv2d 4 kernel=3 padding=1 stride=2 bias=0; tanh"),
-    images("ConvBehindConv", "conv2d 3 kernel=2; tanh; conv2d 2 kernel=3 padding=2; tanh"),
-    images("ConvOfOnePixel", "tanh; conv2d 4 kernel=1 stride=2"),
-    images("MaxPool", "conv2d 3 kernel=1; max-pool 2"),
-    images("MaxPoolOverlapping", "conv2d 3 kernel=1; max-pool 3 stride=2 padding=1"),
-    images("AvgPool", "conv2d 3 kernel=1; avg-pool 2"),
-    images("AvgPoolOverlapping", "conv2d 3 kernel=1; avg-pool 3 stride=1 padding=2"),
-    {"GlobalAvgPool", "net:input=6x5x2,layers=conv2d 4 kernel=2; tanh; global-avg-pool; dense 3",
-     60},
-    images("BatchNormOfImages", "conv2d 3 kernel=2; batch-norm; tanh"),
-    flat("BatchNormOfRows", "batch-norm momentum=0.3 epsilon=0.01; tanh"),
-    flat("DropoutBehindTanh", "tanh; dropout 0.4"),
-    flat("DropoutBehindDense", "dropout 0.4"),
-    {"RandomFlip", "net:input=6x5x2,layers=conv2d 2 kernel=2; random-flip; flatten; dense 3", 60},
-    images("RandomShift", "conv2d 2 kernel=2; random-shift 2"),
-    flat("Relu", "relu"),
-    flat("Tanh", "tanh"),
-    flat("Gelu", "gelu"),
-    {"TanhLast", "net:layers=dense 3; tanh", 7},
-    {"FlattenFirst", "net:input=6x5x2,layers=flatten; dense 3", 60},
-    images("ResidualIdentity", "conv2d 3 kernel=2; tanh; residual(conv2d 3 kernel=3 padding=1)"),
-    images("ResidualOverTheInput", "residual(conv2d 2 kernel=1; tanh); tanh"),
-    images("ResidualProjected",
-           "conv2d 3 kernel=1; batch-norm; tanh; residual(conv2d 4 kernel=3 padding=1 stride=2; "
-           "batch-norm; tanh; conv2d 4 kernel=1 | conv2d 4 kernel=1 stride=2; batch-norm); tanh"),
-    flat("ResidualNested", "tanh; residual(dense 6; residual(tanh | dense 6; gelu | ); tanh)"),
-    flat("ResidualOfActivations", "residual(tanh | gelu | )"),
-    flat("ResidualOfItself", "residual( )"),
-    {"Squared", "net:layers=dense 4; tanh; dense 1", 7, 0},
-    {"Contrastive", "net:layers=dense 4; tanh; dense 3,loss=contrastive margin=2", 14, 2},
-    {"ContrastiveImages",
-     "net:input=3x3x1,layers=conv2d 2 kernel=2; tanh; flatten,loss=contrastive", 18, 2},
-};
-
-class Nets : public testing::TestWithParam<Case> {
+class Nets : public testing::TestWithParam<NetCase> {
  protected:
   Nets() {
     Random random{5};
@@ -98,7 +54,7 @@ class Nets : public testing::TestWithParam<Case> {
   }
 
   Table data = dense_table(rows, GetParam().features, GetParam().classes);
-  Net<double> model = Net<double>::parse(Spec::parse(GetParam().spec).value(), data).value();
+  Net<double> model = Net<double>::parse(Spec::parse(GetParam().net).value(), data).value();
   std::vector<double> w = std::vector<double>(total_size(model.parameters()));
   Arena arena;
 };
@@ -124,7 +80,7 @@ TEST_P(Nets, GradientIsTheSlopeOfTheTrainingLoss) {
 }
 
 TEST_P(Nets, FloatAgreesWithDouble) {
-  auto rough = Net<float>::parse(Spec::parse(GetParam().spec).value(), data).value();
+  auto rough = Net<float>::parse(Spec::parse(GetParam().net).value(), data).value();
   std::vector<double> g;
   const double exact = loss(g);
   std::vector<float> v(w.begin(), w.end());
@@ -173,7 +129,7 @@ TEST_P(Nets, EmptyBatchesAreHarmless) {
   EXPECT_EQ(model.evaluate(w, data, {}, pass)[0].value, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Nets, testing::ValuesIn(cases),
+INSTANTIATE_TEST_SUITE_P(All, Nets, testing::ValuesIn(cases()),
                          [](const auto& given) { return given.param.name; });
 
 /// Ids instead of numbers.

@@ -8,12 +8,6 @@
 
 namespace starling::models::cuda {
 
-struct Copy {
-  const float* x;
-  float* y;
-  STARLING_HOST_DEVICE void operator()(Index i) const { y[i] = x[i]; }
-};
-
 /// y += x.
 struct Add {
   const float* x;

@@ -5,11 +5,7 @@
 
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define STARLING_HOST_DEVICE __host__ __device__
-#else
-#define STARLING_HOST_DEVICE
-#endif
+#include "starling/models/host_device.hpp"
 
 namespace starling::models::cuda {
 

@@ -13,6 +13,25 @@ struct Span {
   Index to;
 };
 
+/// Coordinates of number i of images [height x width x channels].
+struct Place {
+  Index image, row, column, channel;
+  STARLING_HOST_DEVICE Place(Index i, Index height, Index width, Index channels)
+      : channel(i % channels) {
+    Index rest = i / channels;
+    column = rest % width;
+    rest /= width;
+    row = rest % height;
+    image = rest / height;
+  }
+};
+
+/// The number that Place takes apart, of another pixel of the same image and channel.
+STARLING_HOST_DEVICE inline Index number_at(const Place& place, Index row, Index column,
+                                            Index height, Index width, Index channels) {
+  return ((place.image * height + row) * width + column) * channels + place.channel;
+}
+
 /// PoolShape (net/form.hpp) in the device's words.
 struct Pooling {
   Index height, width, channels, size, stride, padding, out_height, out_width;
@@ -30,18 +49,12 @@ struct Pooling {
     const Index first = before <= size ? 0 : (before - size + stride - 1) / stride;
     return {first, last < steps ? last : steps};
   }
-};
-
-/// Coordinates of number i of images [height x width x channels].
-struct Place {
-  Index image, row, column, channel;
-  STARLING_HOST_DEVICE Place(Index i, Index height, Index width, Index channels)
-      : channel(i % channels) {
-    Index rest = i / channels;
-    column = rest % width;
-    rest /= width;
-    row = rest % height;
-    image = rest / height;
+  /// The numbers of a pixel of the input, and of the output.
+  STARLING_HOST_DEVICE Index in(const Place& place, Index row, Index column) const {
+    return number_at(place, row, column, height, width, channels);
+  }
+  STARLING_HOST_DEVICE Index out(const Place& place, Index row, Index column) const {
+    return number_at(place, row, column, out_height, out_width, channels);
   }
 };
 
@@ -57,18 +70,15 @@ struct MaxPool {
     const Place to{i, p.out_height, p.out_width, p.channels};
     const Span rows = p.seen(to.row, p.height);
     const Span columns = p.seen(to.column, p.width);
-    Index best = at(to, rows.from, columns.from);
+    Index best = p.in(to, rows.from, columns.from);
     for (Index s = columns.from; s < columns.to; ++s) {
-      Index best_row = at(to, rows.from, s);
+      Index best_row = p.in(to, rows.from, s);
       for (Index r = rows.from + 1; r < rows.to; ++r)
-        if (x[at(to, r, s)] > x[best_row]) best_row = at(to, r, s);
+        if (x[p.in(to, r, s)] > x[best_row]) best_row = p.in(to, r, s);
       if (s == columns.from || x[best_row] > x[best]) best = best_row;
     }
     y[i] = x[best];
     found[i] = best;
-  }
-  STARLING_HOST_DEVICE Index at(const Place& to, Index row, Index column) const {
-    return ((to.image * p.height + row) * p.width + column) * p.channels + to.channel;
   }
 };
 
@@ -86,8 +96,7 @@ struct MaxPoolBackward {
     float sum = 0;
     for (Index r = rows.from; r < rows.to; ++r)
       for (Index s = columns.from; s < columns.to; ++s) {
-        const Index window =
-            ((to.image * p.out_height + r) * p.out_width + s) * p.channels + to.channel;
+        const Index window = p.out(to, r, s);
         if (found[window] == i) sum += dy[window];
       }
     dx[i] = sum;
@@ -107,8 +116,7 @@ struct AvgPool {
     const float share = 1 / static_cast<float>((rows.to - rows.from) * (columns.to - columns.from));
     float sum = 0;
     for (Index r = rows.from; r < rows.to; ++r)
-      for (Index s = columns.from; s < columns.to; ++s)
-        sum += share * x[((to.image * p.height + r) * p.width + s) * p.channels + to.channel];
+      for (Index s = columns.from; s < columns.to; ++s) sum += share * x[p.in(to, r, s)];
     y[i] = sum;
   }
 };
@@ -130,8 +138,7 @@ struct AvgPoolBackward {
         const Span width = p.seen(s, p.width);
         const float share =
             1 / static_cast<float>((height.to - height.from) * (width.to - width.from));
-        sum +=
-            share * dy[((to.image * p.out_height + r) * p.out_width + s) * p.channels + to.channel];
+        sum += share * dy[p.out(to, r, s)];
       }
     dx[i] = sum;
   }
@@ -192,7 +199,7 @@ struct Augment {
       column = backward ? column + most - drawn % ways : column + drawn % ways - most;
     }
     const bool inside = row < height && column < width;
-    y[i] = inside ? x[((to.image * height + row) * width + column) * channels + to.channel] : 0;
+    y[i] = inside ? x[number_at(to, row, column, height, width, channels)] : 0;
   }
 };
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
+#include "starling/base/check.hpp"
 #include "starling/models/cuda/columns.hpp"
 #include "starling/models/cuda/kernels/elementwise.hpp"
 #include "starling/models/cuda/launch.hpp"
@@ -47,14 +49,16 @@ struct Choice {
   std::size_t bytes = 0;
 };
 
-/// The first of cuDNN's candidates, the fastest by its heuristics first, that fits into the
-/// scratch, works when tried, and repeats to the bit; where none repeats, the first that works.
-/// Nothing is measured, so that the same net computes the same way every time.
+/// The first of cuDNN's candidates, the fastest by its heuristics first, that fits into the scratch
+/// and the device's memory, works when tried, and repeats to the bit; where none repeats, the first
+/// that works. Nothing is measured, so that the same net computes the same way every time that
+/// memory is not short.
 template <class Algorithm, class Performance, class Ask, class Measure, class Try>
 Choice<Algorithm> choose(const Ask& ask, const Measure& measure, const Try& attempt) {
   std::array<Performance, candidates_max> found{};
   int count = 0;
   check(ask(&count, found.data()), "conv2d: choosing an algorithm");
+  std::optional<Failure> no_room;
   for (const bool any : {false, true})
     for (int i = 0; i < count; ++i) {
       const Performance& one = found[static_cast<std::size_t>(i)];
@@ -63,8 +67,16 @@ Choice<Algorithm> choose(const Ask& ask, const Measure& measure, const Try& atte
       Choice<Algorithm> choice{one.algo, 0};
       const bool fits =
           measure(one.algo, &choice.bytes) == CUDNN_STATUS_SUCCESS && choice.bytes <= workspace_max;
-      if (fits && attempt(choice) == CUDNN_STATUS_SUCCESS) return choice;
+      try {
+        if (fits && attempt(choice) == CUDNN_STATUS_SUCCESS) return choice;
+      } catch (const Failure& failure) {
+        if (failure.cause() != Failure::Cause::memory) throw;
+        no_room = failure;
+      }
+      // What this one failed with must not be found by the next call that asks for the last error.
+      static_cast<void>(cudaGetLastError());
     }
+  if (no_room) throw *no_room;
   throw Failure{Failure::Cause::other, "conv2d: cuDNN has no algorithm for this shape"};
 }
 
@@ -73,6 +85,7 @@ struct Sized {
   Tensor x;
   Tensor y;
   Choice<cudnnConvolutionFwdAlgo_t> forward;
+  /// Chosen only where somebody needs dx.
   Choice<cudnnConvolutionBwdDataAlgo_t> input;
   Choice<cudnnConvolutionBwdFilterAlgo_t> weights;
 };
@@ -81,7 +94,8 @@ struct Sized {
 /// x channels x outputs]: seen as a matrix, cuDNN's are its transpose.
 class ConvolutionLayer final : public DeviceLayer {
  public:
-  explicit ConvolutionLayer(const ConvolutionForm& form) : form_(form), shape_(form.shape) {
+  ConvolutionLayer(const ConvolutionForm& form, bool needs_dx)
+      : form_(form), shape_(form.shape), needs_dx_(needs_dx) {
     const int kernel = number(shape_.kernel);
     check(
         cudnnSetFilter4dDescriptor(filter_.get(), CUDNN_DATA_FLOAT, CUDNN_TENSOR_NHWC,
@@ -126,6 +140,7 @@ class ConvolutionLayer final : public DeviceLayer {
     transpose(b.context, shape_.outputs, shape_.window(), slopes, true, b.g);
     if (form_.bias) sum_columns(b.context, rows(b.n), b.dy, true, b.g + weights());
     if (b.dx == nullptr) return;
+    STARLING_CHECK(needs_dx_);
     check(cudnnConvolutionBackwardData(b.context.dnn(), &one_, filter_.get(), b.kept, sized.y.get(),
                                        b.dy, operation_.get(), sized.input.algorithm, workspace(b),
                                        sized.input.bytes, &zero_, sized.x.get(), b.dx),
@@ -179,7 +194,7 @@ class ConvolutionLayer final : public DeviceLayer {
           "conv2d");
     const Trial trial{context, n * shape_.input_size(), n * shape_.output_size(), weights()};
     choose_forward(trial, sized);
-    choose_input(trial, sized);
+    if (needs_dx_) choose_input(trial, sized);
     choose_weights(trial, sized);
     context.stream().finish();
   }
@@ -193,7 +208,10 @@ class ConvolutionLayer final : public DeviceLayer {
               "conv2d: choosing an algorithm");
     }
     void* room(std::size_t bytes) const {
-      if (workspace.bytes() < bytes) workspace = DeviceMemory{bytes};
+      if (workspace.bytes() >= bytes) return workspace.data();
+      // The old block first, so that both need not fit.
+      workspace = DeviceMemory{};
+      workspace = DeviceMemory{bytes};
       return workspace.data();
     }
     cudnnHandle_t dnn;
@@ -274,6 +292,7 @@ class ConvolutionLayer final : public DeviceLayer {
 
   ConvolutionForm form_;
   ConvolutionShape shape_;
+  bool needs_dx_;
   Filter filter_;
   Operation operation_;
   std::map<std::size_t, Sized> sized_;
@@ -281,8 +300,8 @@ class ConvolutionLayer final : public DeviceLayer {
 
 }  // namespace
 
-std::unique_ptr<DeviceLayer> make_convolution(const ConvolutionForm& form) {
-  return std::make_unique<ConvolutionLayer>(form);
+std::unique_ptr<DeviceLayer> make_convolution(const ConvolutionForm& form, bool needs_dx) {
+  return std::make_unique<ConvolutionLayer>(form, needs_dx);
 }
 
 }  // namespace starling::models::cuda

@@ -1,22 +1,23 @@
-/// Internal: what threshold compression (models/threshold.hpp) does to one element, here and on the
-/// host.
+/// Internal: what threshold compression does to one element, on the host and on devices.
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 
-#include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/host_device.hpp"
 #include "starling/models/threshold.hpp"
 
-namespace starling::models::cuda {
+namespace starling::models {
 
 /// Says that the element of an index is negative.
-inline constexpr Index sign_bit = Index{1} << 31U;
+inline constexpr std::uint32_t sign_bit = std::uint32_t{1} << 31U;
 
 STARLING_HOST_DEVICE inline bool is_sent(const Threshold& how, float residual) {
   return fabsf(residual) > how.threshold;
 }
 
-STARLING_HOST_DEVICE inline Index sent_index(const Threshold& how, Index i, float residual) {
+STARLING_HOST_DEVICE inline std::uint32_t sent_index(const Threshold& how, std::uint32_t i,
+                                                     float residual) {
   return how.form == Threshold::Form::signs && residual < 0 ? i | sign_bit : i;
 }
 
@@ -32,4 +33,4 @@ STARLING_HOST_DEVICE inline float left_value(const Threshold& how, float residua
   return how.form == Threshold::Form::values ? 0 : residual - sent_value(how, residual);
 }
 
-}  // namespace starling::models::cuda
+}  // namespace starling::models

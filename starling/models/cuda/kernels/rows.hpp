@@ -1,0 +1,34 @@
+/// Internal: bodies that move rows of a matrix together, and apart again.
+#pragma once
+
+#include <cstddef>
+
+#include "starling/models/cuda/kernels/host_device.hpp"
+
+namespace starling::models::cuda {
+
+/// Over y [n x width]: row i is the row of x that rows[i] names.
+struct GatherRows {
+  const Index* rows;
+  const float* x;
+  float* y;
+  Index width;
+
+  STARLING_HOST_DEVICE void operator()(Index i) const {
+    y[i] = x[std::size_t{rows[i / width]} * width + i % width];
+  }
+};
+
+/// Over x [n x width]: the way back. No row is named twice.
+struct ScatterRows {
+  const Index* rows;
+  const float* x;
+  float* y;
+  Index width;
+
+  STARLING_HOST_DEVICE void operator()(Index i) const {
+    y[std::size_t{rows[i / width]} * width + i % width] = x[i];
+  }
+};
+
+}  // namespace starling::models::cuda
