@@ -70,6 +70,11 @@ TEST(DeviceProgram, AutoTakesADeviceWhereThereIsOneForTheModel) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   const Ran asked = starling(folder, job + "--model lenet5 --device cuda:0");
   EXPECT_EQ(device_in(ran), asked.code == 0 ? "cuda:0" : "cpu") << asked.err;
+  const Ran loud = starling(folder,
+                            "train --data digits:n=300 --steps 3 --json --model lenet5 "
+                            "--device auto");
+  const std::string why = "starling: --device: computing on the CPU: ";
+  EXPECT_EQ(loud.err.find(why) != std::string::npos, asked.code != 0) << loud.err;
 }
 
 TEST(DeviceProgram, UsesASavedModelWhereItIsAsked) {

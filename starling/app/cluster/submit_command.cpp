@@ -209,15 +209,16 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   });
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
-  // Before data are read, which may take long.
-  if (auto door = access->client->ask(access->door, wire::AskStatus{}, 5s); !door) {
-    complain(door.error().message);
-    return job_failed;
-  }
   auto ready = prepare_here(contents, job, job_file);
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::open(ready->job.metrics, false);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
+  // Nodes that take a job read its data first, which may take long; whether one is there shows
+  // soon.
+  if (auto door = access->client->ask(access->door, wire::AskStatus{}, 5s); !door) {
+    complain(door.error().message);
+    return job_failed;
+  }
   const wire::JobId id = draw_job();
   // A net's own words in place of its file, which nodes need not have.
   for (Setting& setting : job)

@@ -28,16 +28,15 @@ class KeptModels {
 
   /// What the servers held `seconds` after the beginning. Requires: times ascend.
   void see(double seconds, double updates, States states) {
-    for (core::RangeState& state : states) state.slots = {};  // nobody goes on from here
     // What is seen between two instants is the model of the later one, until a newer one is seen.
     const auto instant = static_cast<std::size_t>(seconds / interval_) + 1;
     if (newest_ && newest_->instant < instant) keep_newest();
-    newest_ = Kept{instant, updates, std::move(states)};
+    newest_ = Kept{instant, updates, values_of(std::move(states))};
   }
   /// What they held at the end.
   void end(double updates, States states) {
     if (newest_ && newest_->instant < instants_) keep_newest();
-    newest_ = Kept{instants_, updates, std::move(states)};
+    newest_ = Kept{instants_, updates, values_of(std::move(states))};
     keep_newest();
   }
 
@@ -57,6 +56,11 @@ class KeptModels {
   }
 
  private:
+  /// Without what one who goes on from there would need.
+  static States values_of(States states) {
+    for (core::RangeState& state : states) state.slots = {};
+    return states;
+  }
   void keep_newest() { kept_.push_back(*std::exchange(newest_, std::nullopt)); }
 
   double interval_;

@@ -470,9 +470,12 @@ TEST(Submit, WantsKeysOrAWordToReachAnotherMachine) {
 
 TEST(Submit, SaysThatNobodyAnswers) {
   const Folder folder;
-  const Ran ran = starling(folder, "status --to 127.0.0.1:1");
-  EXPECT_EQ(ran.code, 1);
-  EXPECT_NE(ran.err.find("no answer from tcp://127.0.0.1:1"), std::string::npos) << ran.err;
+  for (const char* line :
+       {"status --to 127.0.0.1:1", "submit --to 127.0.0.1:1 --data digits:n=50"}) {
+    const Ran ran = starling(folder, line);
+    EXPECT_EQ(ran.code, 1) << line;
+    EXPECT_NE(ran.err.find("no answer from tcp://127.0.0.1:1"), std::string::npos) << ran.err;
+  }
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ TEST(NetRefusals, NameTheLayerAndBothShapes) {
   EXPECT_EQ(refusal("max-pool 2"),
             "net: its last layer makes 14x14x1, but the data has 10 classes; end with dense 10");
   EXPECT_EQ(refusal("dense 10", dense_table(2, 784, 0)),
-            "net: its last layer makes 10, but the data has real targets; end with dense 1");
+            "net: its last layer makes 10, but the data has real targets; end with dense 1, "
+            "or say task=class where labels are classes");
 }
 
 TEST(NetRefusals, NothingOverflows) {
