@@ -116,6 +116,14 @@ class Loop:
         return loss
 
 
+def blas():
+    """The files of the libraries that multiply for PyTorch; none where they are part of it."""
+    with open("/proc/self/maps") as maps:
+        files = {line.split(maxsplit=5)[5].strip() for line in maps if ".so" in line}
+    return sorted(file for file in files
+                  if any(name in os.path.basename(file) for name in ("blas", "mkl")))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("net")
@@ -137,7 +145,7 @@ def main():
     took, processor = time.perf_counter() - began, time.process_time() - processor_began
     print(json.dumps({
         "version": torch.__version__, "threads": torch.get_num_threads(),
-        "onednn": torch.backends.mkldnn.is_available(),
+        "onednn": torch.backends.mkldnn.is_available(), "blas": blas(),
         # Running statistics too; a count of batches is none.
         "parameters": sum(t.numel() for t in [*model.parameters(), *model.buffers()] if t.dim() > 0),
         "steps_per_s": steps / took, "steps_per_processor_s": steps / processor,
