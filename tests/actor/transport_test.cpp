@@ -185,7 +185,7 @@ TEST(Transport, KeepsControlMovingBesideData) {
   }
   ASSERT_TRUE(to.wait_for(112));
   const auto last = std::ranges::find(to.packets, 1010U);
-  EXPECT_LT(last - to.packets.begin(), 100);
+  EXPECT_LT(last - to.packets.begin(), 50);
 }
 
 TEST(Transport, DropsWhatNobodyTakesBeyondItsBound) {

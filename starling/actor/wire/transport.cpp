@@ -330,6 +330,9 @@ class Transport::Thread {
     for (std::optional<Received> next = take_next(); next;) {
       Received current = *std::move(next);
       const bool is_small = current.body.size() < small_bytes;
+      // Whether another connection has begun to speak, ZeroMQ looks every hundred parts only, or
+      // when asked for events: control would wait behind as many long messages.
+      if (!is_small) (void)router_.get(zmq::sockopt::events);
       // What is taken must be handed on.
       next = taken < receive_burst ? take_next() : std::nullopt;
       taken += current.fits ? hand_on(current, is_small || !next) : 1;

@@ -120,9 +120,8 @@ class Witness {
     Draw draw = {};
     /// Who let it pass.
     std::vector<std::size_t> view = {};
-    /// By node.
     /// By receiver and way.
-    std::vector<Sent> sent = std::vector<Sent>(2 * nodes_max);
+    std::vector<Sent> sent = std::vector<Sent>(std::size_t{2} * nodes_max);
   };
 
   void violate(const std::string& what);
