@@ -128,8 +128,8 @@ void ParameterCopies::add_to(const Context& context, const float* there, const T
     const float* from = (chunk.rows == nullptr ? there : spare) + chunk.at;
     if (chunk.rows != nullptr)
       for_each(context, chunk.size,
-               GatherRows{chunk.rows_there, there + chunk.place.start, spare + chunk.at,
-                          static_cast<Index>(chunk.place.width)},
+               GatherRows<Index>{chunk.rows_there, there + chunk.place.start, spare + chunk.at,
+                                 static_cast<Index>(chunk.place.width)},
                "reading a gradient");
     check(cudaMemcpyAsync(g_staged_.data() + chunk.at, from, chunk.size * sizeof(float),
                           cudaMemcpyDeviceToHost, context.stream().get()),

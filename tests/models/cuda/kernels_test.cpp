@@ -208,7 +208,7 @@ TEST(Embedding, AddsTheRowsOfEachIdInTheBatchsOrder) {
   for (float& id : own.x) id = static_cast<float>(random.below(5));
   own.run();
   std::vector<float> y(own.y.size());
-  run(y.size(), Embed{own.x.data(), own.w.data(), y.data(), 5});
+  run(y.size(), GatherRows<float>{own.x.data(), own.w.data(), y.data(), 5});
   EXPECT_EQ(y, own.y);
   std::vector<Index> order(own.x.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -223,7 +223,7 @@ TEST(Rows, AreGatheredAndScatteredBack) {
   const std::vector<float> x{0, 1, 10, 11, 20, 21, 30, 31};
   const std::vector<Index> rows{1, 3};
   std::vector<float> gathered(4);
-  run(4, GatherRows{rows.data(), x.data(), gathered.data(), 2});
+  run(4, GatherRows<Index>{rows.data(), x.data(), gathered.data(), 2});
   EXPECT_EQ(gathered, (std::vector<float>{10, 11, 30, 31}));
   std::vector<float> back(8, -1);
   run(4, ScatterRows{rows.data(), gathered.data(), back.data(), 2});

@@ -1,21 +1,9 @@
-/// Internal: bodies of the embedding of ids.
+/// Internal: the body of the backward pass of an embedding of ids; forward is GatherRows.
 #pragma once
 
 #include "starling/models/cuda/kernels/host_device.hpp"
 
 namespace starling::models::cuda {
-
-/// Over y [n x width]: row i is the row of w that x[i] names.
-struct Embed {
-  const float* x;
-  const float* w;
-  float* y;
-  Index width;
-
-  STARLING_HOST_DEVICE void operator()(Index i) const {
-    y[i] = w[std::size_t{static_cast<Index>(x[i / width])} * width + i % width];
-  }
-};
 
 /// Over [n x width]: adds to g the rows of dy of each id, in the order of the batch. `order` lists
 /// the rows of x by their ids, equal ones in the batch's order; the first row of each id adds them

@@ -7,15 +7,16 @@
 
 namespace starling::models::cuda {
 
-/// Over y [n x width]: row i is the row of x that rows[i] names.
+/// Over y [n x width]: row i is the row of x that rows[i] names. Ids of an embedding are floats.
+template <class Id>
 struct GatherRows {
-  const Index* rows;
+  const Id* rows;
   const float* x;
   float* y;
   Index width;
 
   STARLING_HOST_DEVICE void operator()(Index i) const {
-    y[i] = x[std::size_t{rows[i / width]} * width + i % width];
+    y[i] = x[std::size_t{static_cast<Index>(rows[i / width])} * width + i % width];
   }
 };
 

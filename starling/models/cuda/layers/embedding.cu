@@ -1,6 +1,7 @@
 // The embedding of ids.
 #include "starling/models/cuda/kernels/embedding.hpp"
 
+#include "starling/models/cuda/kernels/rows.hpp"
 #include "starling/models/cuda/launch.hpp"
 #include "starling/models/cuda/layer.hpp"
 
@@ -13,7 +14,7 @@ class EmbeddingLayer final : public DeviceLayer {
 
   void forward(const ForwardCall& f) override {
     for_each(f.context, f.n * form_.length * form_.width,
-             Embed{f.x, f.w, f.y, static_cast<Index>(form_.width)}, "embedding");
+             GatherRows<float>{f.x, f.w, f.y, static_cast<Index>(form_.width)}, "embedding");
   }
   void backward(const BackwardCall& b) override {
     const std::size_t ids = b.n * form_.length;
