@@ -150,6 +150,7 @@ std::vector<ControlMessage> example_control_messages() {
   ask(RestJob{1, 250});
   ask(AskLog{17});
   ask(LeaveCluster{});
+  ask(Farewell{});
   const auto answer = [&](ReplyBody body) { add(Reply{12, std::move(body)}); };
   answer(Refused{"no"});
   answer(Done{});

@@ -7,8 +7,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
+#include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <numeric>
 #include <thread>
@@ -280,6 +285,35 @@ TEST(Transport, OutlivesGarbageAndHalfOpenConnections) {
   End from{with_keys()};
   from.transport->send(to.peer(), Lane::control, frame_of(1));
   EXPECT_TRUE(to.wait_for(1));
+  for (const int stranger : strangers) ::close(stranger);
+}
+
+TEST(Transport, LeavesTheSilentAtTheDoor) {
+  const auto sockets = [] {
+    return std::ranges::count_if(
+        std::filesystem::directory_iterator{"/proc/self/fd"}, [](const auto& entry) {
+          std::error_code is_gone;
+          return std::filesystem::read_symlink(entry, is_gone).string().starts_with("socket:");
+        });
+  };
+  End to{with_keys()};
+  const auto before = sockets();
+  std::vector<int> strangers;
+  for (int i = 0; i < 50; ++i) strangers.push_back(stranger_at(to, ""));
+  strangers.push_back(stranger_at(to, "GET / HTTP/1.1\r\n\r\n"));
+  const timeval patience{10, 0};
+  ::setsockopt(strangers.back(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  std::array<char, 64> greeting{};
+  ssize_t received = 0;
+  while ((received = ::recv(strangers.back(), greeting.data(), greeting.size(), 0)) > 0) continue;
+  EXPECT_TRUE(received == 0 || errno == ECONNRESET) << std::strerror(errno);
+  EXPECT_EQ(sockets(), before + 51);
+  // The silent find their voice.
+  const auto is_heard = [&] {
+    (void)::send(strangers.front(), "\xff\0\0\0\0\0\0\0\1\x7f", 10, MSG_NOSIGNAL);
+    return ::recv(strangers.front(), greeting.data(), greeting.size(), 0) > 0;
+  };
+  EXPECT_TRUE(is_heard());
   for (const int stranger : strangers) ::close(stranger);
 }
 

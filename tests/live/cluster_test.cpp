@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -286,6 +287,22 @@ TEST_F(Cluster, LetsANodeLeaveInOrder) {
 }
 
 /// Once for all that comes so: there may be much of it.
+TEST_F(Cluster, DoesNotWaitForClientsThatHaveGone) {
+  const auto descriptors = [] {
+    return std::ranges::distance(std::filesystem::directory_iterator{"/proc/self/fd"},
+                                 std::filesystem::directory_iterator{});
+  };
+  add();
+  const auto ask = [&] {
+    const auto client = ClusterClient::open({}).value();
+    EXPECT_TRUE(client->ask(nodes_[0]->address(), wire::AskStatus{}, 10s));
+  };
+  ask();
+  const auto before = descriptors();
+  for (int i = 0; i < 40; ++i) ask();
+  EXPECT_TRUE(wait_until([&] { return descriptors() <= before + 10; }));
+}
+
 TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
   std::mutex mutex;
   std::vector<std::string> lines;

@@ -67,8 +67,10 @@ struct AskLog {
 };
 /// Hand over what you own, and go.
 struct LeaveCluster {};
+/// I have asked you all I wanted: close what you keep open to answer me. There is no reply.
+struct Farewell {};
 using RequestBody = std::variant<SubmitJob, PrepareJob, StartJob, AskStatus, AskJob, ReadRanges,
-                                 StopJob, CloseJob, RestJob, AskLog, LeaveCluster>;
+                                 StopJob, CloseJob, RestJob, AskLog, LeaveCluster, Farewell>;
 
 // --- replies ------------------------------------------------------------------------------------
 

@@ -95,6 +95,11 @@ class Outlet {
     unstick();
   }
 
+  /// Gives what ZeroMQ holds so much time when this ends.
+  void linger_for(std::chrono::milliseconds time) {
+    socket_.set(zmq::sockopt::linger, static_cast<int>(time.count()));
+  }
+
   [[nodiscard]] bool is_waiting() const noexcept { return !waiting_.empty(); }
   [[nodiscard]] Clock::time_point used() const noexcept { return used_; }
   /// Becomes readable where more could be sent, after flush() has left something waiting.

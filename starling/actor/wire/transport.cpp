@@ -18,6 +18,7 @@
 #include <variant>
 #include <zmq.hpp>
 
+#include "starling/actor/wire/listener.hpp"
 #include "starling/actor/wire/outlet.hpp"
 #include "starling/actor/wire/pack.hpp"
 #include "starling/base/blocks.hpp"
@@ -31,6 +32,8 @@ constexpr const char* zap_domain = "starling";
 constexpr std::size_t shared_bytes_max = std::size_t{2} << 20U;
 /// What comes and is longer keeps the thread that receives from its work for long.
 constexpr std::size_t small_bytes = std::size_t{64} << 10U;
+/// What was sent just before the end has so long to leave.
+constexpr std::chrono::milliseconds last_words{50};
 /// So many frames are received before what is to be sent has its turn.
 constexpr std::size_t receive_burst = 64;
 using Clock = std::chrono::steady_clock;
@@ -80,6 +83,9 @@ class Transport::Thread {
     stopping_ = true;
     wake_.ring();
     if (thread_.joinable()) thread_.join();
+    for (auto& [peer, connection] : connections_)
+      for (auto& lane : connection.lanes)
+        if (lane) lane->linger_for(last_words);
   }
 
   Thread(const Thread&) = delete;
@@ -109,7 +115,7 @@ class Transport::Thread {
         router_.set(curve_secretkey, buffer_of(options_.keys->secret_key));
         router_.set(zmq::sockopt::zap_domain, wire::zap_domain);
       }
-      router_.bind(options_.listen);
+      bind_to_speakers(router_, options_.listen);
       address_ = router_.get(last_endpoint);
     } catch (const zmq::error_t& fault) {
       return Error{"cannot listen at " + options_.listen + ": " + fault.what() +

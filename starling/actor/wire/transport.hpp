@@ -78,7 +78,7 @@ struct TransportCounts {
   std::uint64_t refused = 0;
 };
 
-/// Thread-safe. Its end closes all connections; what was not sent by then is dropped.
+/// Thread-safe. Its end closes all connections; what ZeroMQ has not sent 50 ms later is dropped.
 class Transport {
  public:
   /// Called on the transport's thread; must not throw, and not take long.

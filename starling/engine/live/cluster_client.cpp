@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <random>
+#include <set>
 
 namespace starling::live {
 
@@ -11,6 +12,14 @@ using namespace std::chrono_literals;
 
 class ClusterClient::Inbox {
  public:
+  Inbox() = default;
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+  /// Else whoever was asked would look for this client until it has been silent for long.
+  ~Inbox() {
+    for (const std::string& address : all_asked_) send(address, wire::Farewell{});
+  }
+
   Result<void> open(security::EndpointOptions network) {
     auto endpoint = security::Endpoint::open(
         std::move(network), [this](const wire::FrameView& frame, const security::Sender& sender) {
@@ -21,20 +30,19 @@ class ClusterClient::Inbox {
     return {};
   }
 
-  Result<wire::ReplyBody> ask(const std::string& address, wire::RequestBody body,
+  Result<wire::ReplyBody> ask(const std::string& address, const wire::RequestBody& body,
                               std::chrono::milliseconds within) {
     // What is long in coming is not asked for again before it can be here.
     const std::chrono::milliseconds again_after =
         std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : 500ms;
     const auto give_up = std::chrono::steady_clock::now() + within;
-    const wire::ControlMessage message{0, endpoint_->address(),
-                                       wire::Request{++number_, std::move(body)}};
     std::unique_lock lock{mutex_};
-    awaited_ = number_;
+    awaited_ = ++number_;
     asked_ = address;
+    all_asked_.insert(address);
     reply_.reset();
     while (!reply_ && std::chrono::steady_clock::now() < give_up) {
-      endpoint_->send(address, wire::Lane::control, wire::encode(message));
+      send(address, body);
       const auto until = std::min(std::chrono::steady_clock::now() + again_after, give_up);
       came_.wait_until(lock, until, [&] { return reply_.has_value(); });
     }
@@ -45,6 +53,12 @@ class ClusterClient::Inbox {
   }
 
  private:
+  void send(const std::string& address, const wire::RequestBody& body) {
+    endpoint_->send(
+        address, wire::Lane::control,
+        wire::encode(wire::ControlMessage{0, endpoint_->address(), wire::Request{number_, body}}));
+  }
+
   void take(const wire::FrameView& frame, const security::Sender& sender) {
     if (sender.role != security::Role::node) return;
     auto message = wire::decode_control(frame);
@@ -63,6 +77,7 @@ class ClusterClient::Inbox {
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
   std::uint64_t awaited_ = 0;
   std::string asked_;
+  std::set<std::string> all_asked_;
   std::optional<wire::ReplyBody> reply_;
   std::unique_ptr<security::Endpoint> endpoint_;
 };
@@ -76,9 +91,10 @@ Result<std::unique_ptr<ClusterClient>> ClusterClient::open(security::EndpointOpt
 ClusterClient::ClusterClient(std::unique_ptr<Inbox> inbox) : inbox_(std::move(inbox)) {}
 ClusterClient::~ClusterClient() = default;
 
-Result<wire::ReplyBody> ClusterClient::ask(const std::string& address, wire::RequestBody body,
+Result<wire::ReplyBody> ClusterClient::ask(const std::string& address,
+                                           const wire::RequestBody& body,
                                            std::chrono::milliseconds within) {
-  return inbox_->ask(address, std::move(body), within);
+  return inbox_->ask(address, body, within);
 }
 
 }  // namespace starling::live

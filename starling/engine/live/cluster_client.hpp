@@ -24,13 +24,14 @@ class ClusterClient {
 
   /// Asks the node at `address`, as wire::print has it, again and again until it answers. A refusal
   /// is an Error.
-  [[nodiscard]] Result<wire::ReplyBody> ask(const std::string& address, wire::RequestBody body,
+  [[nodiscard]] Result<wire::ReplyBody> ask(const std::string& address,
+                                            const wire::RequestBody& body,
                                             std::chrono::milliseconds within);
   /// The same, for a reply of kind R.
   template <class R>
-  [[nodiscard]] Result<R> ask_for(const std::string& address, wire::RequestBody body,
+  [[nodiscard]] Result<R> ask_for(const std::string& address, const wire::RequestBody& body,
                                   std::chrono::milliseconds within) {
-    auto reply = ask(address, std::move(body), within);
+    auto reply = ask(address, body, within);
     if (!reply) return std::move(reply).error();
     if (auto* wanted = std::get_if<R>(&*reply)) return std::move(*wanted);
     return Error{"the node at " + wire::place_of(address) + " gave an answer to another question"};

@@ -116,8 +116,6 @@ class ClusterNode::Running {
       std::this_thread::sleep_for(20ms);
     loop_.post([this] { run_membership([](core::Membership& m, const auto& c) { m.leave(c); }); });
     while (EventLoop::Clock::now() < give_up && !has_left_) std::this_thread::sleep_for(10ms);
-    // What was said last is on its way.
-    std::this_thread::sleep_for(50ms);
   }
 
  private:
@@ -489,6 +487,8 @@ class ClusterNode::Running {
       log("asked to leave by " + wire::place_of(asker.address));
     reply(asker, wire::Done{});
   }
+
+  void answer(const Asker& asker, const wire::Farewell&) { endpoint_->forget(asker.address); }
 
   const ClusterOptions options_;
   const NodeId id_;

@@ -104,9 +104,29 @@ class Strangers : public Drill {
     return (made() - before) /
            std::chrono::duration<double>(hosts::Fleet::Clock::now() - began).count();
   }
+
+  /// 5,000 connections without a word to one node, and 20,000 with garbage, each kind at so many a
+  /// second; training goes on at so much of its rate at least in any 5 s.
+  void besiege(double connections_per_s, double share_least);
 };
 
-TEST_F(Strangers, AtEveryDoorHoldNobodyUp) {
+/// Begins none before its time.
+class Pace {
+ public:
+  explicit Pace(double per_second) : per_second_(per_second) {}
+  void wait_for(int number) const {
+    std::this_thread::sleep_until(
+        began_ + std::chrono::duration_cast<Clock::duration>(
+                     std::chrono::duration<double>(static_cast<double>(number) / per_second_)));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double per_second_;
+  Clock::time_point began_ = Clock::now();
+};
+
+void Strangers::besiege(double connections_per_s, double share_least) {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
@@ -120,8 +140,10 @@ TEST_F(Strangers, AtEveryDoorHoldNobodyUp) {
   std::atomic<int> garbage = 0;
   const Elsewhere silent{fleet_->hosts().in(3), [&](const std::atomic<bool>& ends) {
                            std::vector<int> lines;
+                           const Pace pace{connections_per_s};
                            while (!ends) {
                              if (half_open < 5000) {
+                               pace.wait_for(half_open);
                                if (const int line = call(fleet_->address(0)); line >= 0) {
                                  lines.push_back(line);
                                  ++half_open;
@@ -135,7 +157,9 @@ TEST_F(Strangers, AtEveryDoorHoldNobodyUp) {
   const Elsewhere noisy{fleet_->hosts().in(3), [&](const std::atomic<bool>& ends) {
                           std::mt19937 random{7};
                           std::string noise(512, '\0');
+                          const Pace pace{connections_per_s};
                           while (!ends && garbage < 20'000) {
+                            pace.wait_for(garbage);
                             for (char& c : noise) c = static_cast<char>(random());
                             // Some begin as ZeroMQ does.
                             if (garbage % 2 == 0)
@@ -163,11 +187,16 @@ TEST_F(Strangers, AtEveryDoorHoldNobodyUp) {
   tell("kib", std::to_string(before) + " before, at most " + std::to_string(most));
   EXPECT_EQ(half_open, 5000);
   EXPECT_EQ(garbage, 20'000);
+  EXPECT_GT(least, share_least * alone);
   EXPECT_GT(besieged, 0.9 * alone);
   EXPECT_LE(most, before + 64 * std::size_t{1024});
   EXPECT_EQ(fleet_->run("stop" + fleet_->access(0)).code, 0);
   expect_good_model(60s);
 }
+
+TEST_F(Strangers, AtADoorHoldNobodyUp) { besiege(1000, 0.9); }
+/// As fast as they can, which takes a good part of the processors that the nodes have too.
+TEST_F(Strangers, InACrowdAtADoorHoldNobodyUp) { besiege(1e9, 0.85); }
 
 TEST_F(Strangers, OnTheWayReadNothing) {
   for (const Keys keys : {Keys::none, Keys::given}) {
