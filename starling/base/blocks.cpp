@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace starling::blocks {
@@ -18,6 +20,9 @@ constexpr bool are_kept = false;  // it is to see what is used after its end
 constexpr bool are_kept = true;
 #endif
 
+/// New blocks are cut from so much, which takes no memory before it is touched.
+constexpr std::size_t area_bytes = std::size_t{16} << 20U;
+
 /// Quarters of powers of two: tensors of about one size use the same blocks. The pages that are
 /// not touched take no memory.
 std::size_t rounded(std::size_t bytes) {
@@ -28,24 +33,11 @@ std::size_t rounded(std::size_t bytes) {
 class Store {
  public:
   void* take(std::size_t size) {
-    {
-      const std::lock_guard lock{mutex_};
-      used_ += size;
-      // The one given back last lies in the caches still.
-      const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
-                                      [&](const Idle& idle) { return idle.size == size; });
-      if (found != idle_.rend()) {
-        void* block = found->block;
-        idle_bytes_ -= size;
-        idle_.erase(std::next(found).base());
-        return block;
-      }
-    }
-    void* block = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (block != MAP_FAILED) return block;
     const std::lock_guard lock{mutex_};
-    used_ -= size;
-    throw std::bad_alloc{};
+    void* block = take_idle(size);
+    if (block == nullptr) block = take_new(size);
+    used_ += size;
+    return block;
   }
 
   void give(void* block, std::size_t size) noexcept {
@@ -76,6 +68,35 @@ class Store {
     void* block;
     std::size_t size;
   };
+  /// Where the next new block of a size lies.
+  struct Area {
+    std::byte* at = nullptr;
+    std::size_t blocks = 0;
+  };
+
+  void* take_idle(std::size_t size) {
+    // The one given back last lies in the caches still.
+    const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
+                                    [&](const Idle& idle) { return idle.size == size; });
+    if (found == idle_.rend()) return nullptr;
+    void* block = found->block;
+    idle_bytes_ -= size;
+    idle_.erase(std::next(found).base());
+    return block;
+  }
+
+  void* take_new(std::size_t size) {
+    Area& area = areas_[size];
+    if (area.blocks == 0) {
+      const std::size_t blocks = std::max<std::size_t>(1, area_bytes / size);
+      void* at = ::mmap(nullptr, blocks * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                        -1, 0);
+      if (at == MAP_FAILED) throw std::bad_alloc{};
+      area = {static_cast<std::byte*>(at), blocks};
+    }
+    --area.blocks;
+    return std::exchange(area.at, area.at + size);
+  }
 
   std::mutex mutex_;
   /// In the order in which they were given back; at most idle_bytes_max / least.
@@ -85,6 +106,8 @@ class Store {
     return idle;
   }();
   std::size_t idle_bytes_ = 0;
+  /// Of each size that was asked for.
+  std::map<std::size_t, Area> areas_;
   std::size_t used_ = 0;
 };
 

@@ -1,4 +1,5 @@
-/// Memory for tensors. Blocks that are given back are used again, for a fresh page costs more than
+/// Memory for tensors. New blocks of one size lie one behind the other, as ranges do that are sent
+/// together. Blocks that are given back are used again, for a fresh page costs more than
 /// the copy into it; no more than `idle_bytes_max` are kept so, and the rest goes back to the
 /// system at once, so that a burst is not remembered for ever. Any thread.
 #pragma once

@@ -34,6 +34,16 @@ TEST(Blocks, GivenBackAreUsedAgainForTensorsOfAboutTheirSize) {
   give(second, 999'000);
 }
 
+TEST(Blocks, LieOneBehindTheOtherWhereTheyAreNew) {
+  if (!are_kept) GTEST_SKIP();
+  // Of a size that nothing else asks for: nobody has had these before.
+  constexpr std::size_t bytes = std::size_t{7} << 17U;
+  std::vector<std::byte*> all;
+  for (int i = 0; i < 10; ++i) all.push_back(static_cast<std::byte*>(take(bytes)));
+  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_EQ(all[i], all[i - 1] + bytes);
+  for (std::byte* block : all) give(block, bytes);
+}
+
 TEST(Blocks, AreCountedAndNoMoreThanSoManyAreKept) {
   if (!are_kept) GTEST_SKIP();
   const Counts before = counts();
