@@ -1,14 +1,13 @@
 #include "starling/app/model_file.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <thread>
 
 #include "starling/app/built_in.hpp"
+#include "starling/app/memory.hpp"
 #include "starling/app/program_name.hpp"
 #include "starling/app/version.hpp"
 #include "starling/base/text.hpp"
@@ -129,12 +128,6 @@ Result<Weights> take_all(const StoredModel& stored, const AnyModel& model) {
   return Weights{std::move(w)};
 }
 
-/// Bytes of this machine's memory.
-double memory() {
-  return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
-         static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
-
 }  // namespace
 
 Result<void> check_parameters(const AnyModel& model) {
@@ -148,33 +141,11 @@ Result<void> check_parameters(const AnyModel& model) {
                    own_prefix};
   const double count = static_cast<double>(models::total_size(parameters));
   const double bytes = count * (model.element_type() == ElementType::float32 ? 4 : 8);
-  if (bytes > memory())
+  if (bytes > memory_bytes())
     return Error{fmt::format(
         "{} has {:.0f} parameters, {:.1f} GB in {}; this machine has {:.1f} GB of memory",
-        model.print(), count, bytes / 1e9, print(model.element_type()), memory() / 1e9)};
+        model.print(), count, bytes / 1e9, print(model.element_type()), memory_bytes() / 1e9)};
   return {};
-}
-
-Result<void> check_memory(const AnyModel& model, const live::TrainOptions& options) {
-  double all = 0;
-  double dense = 0;
-  for (const models::Parameter& parameter : model.parameters()) {
-    all += static_cast<double>(parameter.size());
-    if (!parameter.row_sparse) dense += static_cast<double>(parameter.size());
-  }
-  const std::size_t wanted = options.job.compute_threads;
-  const std::size_t threads =
-      std::min(options.job.workers,
-               wanted > 0 ? wanted : std::max<std::size_t>(1, std::thread::hardware_concurrency()));
-  const double kept = all * static_cast<double>(1 + models::slots(options.optimizer));
-  const double computed = 2 * dense * static_cast<double>(threads);
-  const double bytes = (kept + computed) * (model.element_type() == ElementType::float32 ? 4 : 8);
-  if (bytes <= memory()) return {};
-  return Error{fmt::format(
-      "model: {} has {:.0f} parameters; with the state of {} and what {} computing threads hold, "
-      "training "
-      "needs {:.1f} GB at least; this machine has {:.1f} GB of memory",
-      model.print(), all, models::print(options.optimizer), threads, bytes / 1e9, memory() / 1e9)};
 }
 
 ModelNotes notes_of(const AnyModel& model, const DataRequest& request, const AnyData& data) {

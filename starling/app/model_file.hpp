@@ -23,10 +23,6 @@ inline constexpr const char* own_prefix = "starling.";
 /// Refuses a model that cannot be laid out, cannot be kept in a file, or that this machine's memory
 /// cannot hold.
 [[nodiscard]] Result<void> check_parameters(const AnyModel& model);
-/// Refuses to train in one process what needs more memory than this machine has: the parameters and
-/// the optimiser's state, and, but for row-sparse parameters, values and a gradient for each thread
-/// that computes.
-[[nodiscard]] Result<void> check_memory(const AnyModel& model, const live::TrainOptions& options);
 
 /// What a file says of its model.
 struct ModelNotes {

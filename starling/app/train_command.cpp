@@ -4,6 +4,7 @@
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/job.hpp"
+#include "starling/app/memory.hpp"
 #include "starling/app/metrics_file.hpp"
 #include "starling/app/model_file.hpp"
 #include "starling/app/prepare.hpp"

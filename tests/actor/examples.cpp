@@ -140,7 +140,7 @@ std::vector<ControlMessage> example_control_messages() {
   tell(Records{{record(MemberState::dead), record(MemberState::left)}});
   const auto ask = [&](RequestBody body) { add(Request{12, std::move(body)}); };
   ask(SubmitJob{1, settings});
-  ask(PrepareJob{1, settings});
+  ask(PrepareJob{1, settings, 3});
   ask(StartJob{1, founding()});
   ask(AskStatus{});
   ask(AskJob{1});

@@ -416,13 +416,9 @@ TEST(Memory, ThatDoesNotSufficeIsAnError) {
 /// The parameters would fit, twice; what training makes of them would not.
 TEST(Memory, ThatTrainingNeedsIsLookedAtBefore) {
   const Folder folder;
-  const double bytes =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  const auto hidden = static_cast<std::uint64_t>(bytes / 2 / 4 / (784 + 1 + 10));
-  const Ran ran = starling(folder,
-                           "train --data digits:n=50 --quiet --optimizer sgd:lr=0.1 --model "
-                           "mlp:784-" +
-                               std::to_string(hidden) + "-10");
+  const Ran ran =
+      starling(folder, "train --data digits:n=50 --quiet --optimizer sgd:lr=0.1 --model " +
+                           model_of_half_the_memory());
   EXPECT_EQ(ran.code, 2);
   EXPECT_TRUE(holds(ran.err, "starling: --model: mlp:784-")) << ran.err;
   EXPECT_TRUE(holds(ran.err, "with the state of sgd:lr=0.1")) << ran.err;

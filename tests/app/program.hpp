@@ -148,4 +148,12 @@ inline constexpr const char* small_job =
     "train --data digits:n=300 --model softmax --mode central --barrier bsp --workers 2 --quiet ";
 #endif
 
+/// As `--model` takes it; in a machine that has room for its parameters, but not for training it.
+inline std::string model_of_half_the_memory() {
+  const double bytes =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const auto hidden = static_cast<std::uint64_t>(bytes / 2 / sizeof(float) / (784 + 1 + 10));
+  return "mlp:784-" + std::to_string(hidden) + "-10";
+}
+
 }  // namespace starling::app

@@ -56,7 +56,7 @@ void serialize(A& archive, SubmitJob& m) {
 }
 template <class A>
 void serialize(A& archive, PrepareJob& m) {
-  archive(m.job, m.settings);
+  archive(m.job, m.settings, m.nodes);
 }
 template <class A>
 void serialize(A& archive, StartJob& m) {

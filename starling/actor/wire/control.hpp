@@ -24,10 +24,11 @@ struct SubmitJob {
   JobId job = 0;
   JobSettings settings;
 };
-/// Make ready for a job: read its data.
+/// Make ready for a job on so many nodes: read its data.
 struct PrepareJob {
   JobId job = 0;
   JobSettings settings;
+  std::uint32_t nodes = 1;
 };
 /// Found a prepared job with these members, some of whom are yours.
 struct StartJob {

@@ -6,6 +6,7 @@
 
 #include "starling/app/checkpoint.hpp"
 #include "starling/app/keys.hpp"
+#include "starling/app/memory.hpp"
 #include "starling/app/prepare.hpp"
 
 namespace starling::app {
@@ -29,6 +30,9 @@ class TrainingPlan final : public live::JobPlan {
   }
   [[nodiscard]] std::size_t ranges() const override {
     return ready_.model->layout(options()).ranges.size();
+  }
+  [[nodiscard]] Result<void> fits_one_of(std::size_t nodes) const override {
+    return check_memory_of_node(*ready_.model, ready_.running.options, nodes);
   }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
   [[nodiscard]] Result<std::unique_ptr<live::JobSite>> make_site(

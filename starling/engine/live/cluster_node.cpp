@@ -388,7 +388,11 @@ class ClusterNode::Running {
     });
     if (!runs || find(job.job) || leaving_ || !considered_.insert(job.job).second) return;
     plans_.prepare(job.job, job.settings, [this, job, address](const auto& plan) {
-      if (!plan) return log("job " + std::to_string(job.job) + ": " + plan.error().message);
+      auto fits = plan ? (*plan)->fits_one_of(live_nodes().size()) : Result<void>{plan.error()};
+      if (!fits) {
+        plans_.forget(job.job);
+        return log("job " + std::to_string(job.job) + ": " + fits.error().message);
+      }
       ask(address, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
         const auto* facts = heard ? std::get_if<wire::JobFacts>(&*heard) : nullptr;
         if (facts == nullptr) return void(considered_.erase(id));
@@ -414,8 +418,10 @@ class ClusterNode::Running {
 
   void answer(const Asker& asker, const wire::PrepareJob& request) {
     settings_[request.job] = request.settings;
-    plans_.prepare(request.job, request.settings, [this, asker](const auto& plan) {
+    plans_.prepare(request.job, request.settings, [this, asker, nodes = request.nodes](auto& plan) {
       if (!plan) return reply(asker, wire::Refused{plan.error().message});
+      if (auto fits = (*plan)->fits_one_of(std::max(1U, nodes)); !fits)
+        return reply(asker, wire::Refused{fits.error().message});
       reply(asker, wire::JobPrepared{(*plan)->fingerprint(),
                                      static_cast<std::uint32_t>((*plan)->ranges())});
     });

@@ -26,6 +26,8 @@ class JobPlan {
 
   [[nodiscard]] virtual const JobOptions& options() const = 0;
   [[nodiscard]] virtual std::size_t ranges() const = 0;
+  /// An Error where this machine cannot hold what falls to one of so many nodes.
+  [[nodiscard]] virtual Result<void> fits_one_of(std::size_t /*nodes*/) const { return {}; }
   /// Equal on two nodes that would compute the same.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<JobSite>> make_site(SiteOptions options) const = 0;

@@ -22,11 +22,6 @@ std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency
 /// processors one control thread took 72-88 us a step where two took 94-106.
 std::size_t control_threads() { return std::max<std::size_t>(1, processors() / 2); }
 
-std::size_t compute_threads(const JobOptions& options) {
-  if (options.conductor != nullptr) return 0;
-  return options.compute_threads > 0 ? options.compute_threads : processors();
-}
-
 /// The outcome, set once by whoever is first.
 class Verdict {
  public:
@@ -302,6 +297,11 @@ std::vector<core::LedgerEntry> first_entries(const std::vector<core::RangeState>
 std::size_t owner_count(const JobOptions& options) {
   if (!core::has_servers(options.mode)) return options.workers;
   return options.shards > 0 ? options.shards : std::clamp<std::size_t>(options.workers / 4, 1, 8);
+}
+
+std::size_t compute_threads(const JobOptions& options) {
+  if (options.conductor != nullptr) return 0;
+  return options.compute_threads > 0 ? options.compute_threads : processors();
 }
 
 template <class T>

@@ -173,6 +173,9 @@ void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options
 
 /// How many owners the parameters have: servers, or peers.
 [[nodiscard]] std::size_t owner_count(const JobOptions& options);
+/// How many threads compute in one process: as many as it has processors, unless options say; none
+/// beside a conductor.
+[[nodiscard]] std::size_t compute_threads(const JobOptions& options);
 
 /// Runs a job to its end; blocks. `start` holds the content of every range of task->layout(), with
 /// ledgers where the job goes on from a saved state. T is the element type of the parameters.

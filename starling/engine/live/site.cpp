@@ -44,9 +44,7 @@ class JobSiteOf final : public JobSite {
         system_(config_) {
     const JobOptions& job = assignment_.job;
     scene_->task = assignment_.task;
-    scene_->pool = std::make_unique<ComputePool>(
-        job.compute_threads > 0 ? job.compute_threads
-                                : std::max(1U, std::thread::hardware_concurrency()));
+    scene_->pool = std::make_unique<ComputePool>(compute_threads(job));
     scene_->delay = job.delay;
     scene_->slowness = slowness(job.stragglers, job.workers).value();
     scene_->seed = job.seed;

@@ -47,8 +47,11 @@ class Submissions {
     submission.missing = submission.nodes.size();
     submission.prepared.resize(submission.nodes.size());
     for (std::size_t i = 0; i < submission.nodes.size(); ++i)
-      ask_(submission.addresses[i], wire::PrepareJob{request.job, request.settings}, prepare_within,
-           [this, id = request.job, i](auto heard) { on_prepared(id, i, std::move(heard)); });
+      ask_(
+          submission.addresses[i],
+          wire::PrepareJob{request.job, request.settings, static_cast<std::uint32_t>(nodes.size())},
+          prepare_within,
+          [this, id = request.job, i](auto heard) { on_prepared(id, i, std::move(heard)); });
     return true;
   }
 

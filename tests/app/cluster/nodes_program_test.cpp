@@ -293,6 +293,17 @@ TEST_F(Nodes, RefuseAJobThatCannotBe) {
       << ran.err;
 }
 
+/// The parameters would fit; what three nodes make of them would not.
+TEST_F(Nodes, RefuseAJobThatTheirMemoryDoesNotHold) {
+  const Ran ran = starling(work_, "submit" + to(1) + "--data digits:n=300 --workers 4 --model " +
+                                      model_of_half_the_memory());
+  EXPECT_EQ(ran.code, 1);
+  for (const char* part : {"node at ", "model: mlp:784-", " parameters; one of 3 nodes needs ",
+                           "of this machine's memory are free"})
+    EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+  EXPECT_EQ(status().find("job "), std::string::npos) << status();
+}
+
 /// The same with a program of a user's.
 class OwnNodes : public Nodes {
  protected:

@@ -1,0 +1,26 @@
+/// What training takes up, and what this machine has.
+#pragma once
+
+#include <cstddef>
+
+#include "starling/app/any_model.hpp"
+#include "starling/base/result.hpp"
+#include "starling/engine/live/train.hpp"
+
+namespace starling::app {
+
+/// Bytes of memory that this process may take: the machine's, or its control group's where that is
+/// less.
+[[nodiscard]] double memory_bytes();
+
+/// Refuses to train in one process what needs more memory than this machine has: the parameters and
+/// the optimiser's state, and, but for row-sparse parameters, values and a gradient for each thread
+/// that computes.
+[[nodiscard]] Result<void> check_memory(const AnyModel& model, const live::TrainOptions& options);
+/// The same for one of `nodes` nodes that train together, and the memory that is free now: the
+/// parameters as they begin, its share of their copies with the optimiser's state, and its workers.
+[[nodiscard]] Result<void> check_memory_of_node(const AnyModel& model,
+                                                const live::TrainOptions& options,
+                                                std::size_t nodes);
+
+}  // namespace starling::app
