@@ -34,6 +34,8 @@ constexpr std::size_t shared_bytes_max = std::size_t{2} << 20U;
 constexpr std::size_t small_bytes = std::size_t{64} << 10U;
 /// What was sent just before the end has so long to leave.
 constexpr std::chrono::milliseconds last_words{50};
+/// What waits for the thread to take it up; more is dropped.
+constexpr std::size_t ordered_bytes_max = std::size_t{256} << 20U;
 /// So many frames are received before what is to be sent has its turn.
 constexpr std::size_t receive_burst = 64;
 using Clock = std::chrono::steady_clock;
@@ -139,7 +141,15 @@ class Transport::Thread {
     Outlet* outlet = is_here || !orders_.empty() ? nullptr : outlet_to(peer, lane);
     if (outlet == nullptr || outlet->is_waiting()) {
       if (!is_here && orders_.empty()) wake_.ring();
-      for (Frame& frame : frames) orders_.push_back(Sending{peer, lane, std::move(frame)});
+      for (Frame& frame : frames) {
+        const std::size_t bytes = frame.head.size() + frame.body_size();
+        if (ordered_bytes_ + bytes > ordered_bytes_max) {
+          ++dropped_;
+          continue;
+        }
+        ordered_bytes_ += bytes;
+        orders_.push_back(Sending{peer, lane, std::move(frame)});
+      }
       return;
     }
     for (Frame& frame : frames) add(*outlet, std::move(frame));
@@ -239,6 +249,7 @@ class Transport::Thread {
   void carry_out_orders() {
     for (Order& order : orders_) std::visit([this](auto& o) { carry_out(o); }, order);
     orders_.clear();
+    ordered_bytes_ = 0;
     flush_filled();
   }
 
@@ -449,6 +460,7 @@ class Transport::Thread {
 
   std::mutex mutex_;
   std::vector<Order> orders_;
+  std::size_t ordered_bytes_ = 0;
   /// Where orders have put something that is not sent yet.
   std::vector<Outlet*> filled_;
   /// Made and ended by the thread.

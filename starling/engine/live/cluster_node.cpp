@@ -32,6 +32,8 @@ constexpr auto believe_after = 400ms;
 /// What is not heard is said no more often.
 constexpr auto refusals_apart = 30s;
 constexpr auto look_for_jobs_every = 1s;
+/// A job that could not be joined is tried again after this; one that has ended is known no more.
+constexpr core::Time considered_for = 10min;
 /// Whoever asks for rest may be gone before it says that workers are to go on.
 constexpr std::chrono::milliseconds rest_max = 10s;
 /// Of control messages that have come and wait for their turn.
@@ -367,8 +369,21 @@ class ClusterNode::Running {
     job.rejoin(anew, random_);
   }
 
+  /// What nobody asks about any more.
+  void forget_old() {
+    std::erase_if(considered_, [&](const auto& c) { return now() > c.second + considered_for; });
+    std::erase_if(died_, [&](const auto& d) { return now() > d.second + believe_after; });
+    submissions_.forget_older_than(considered_for);
+    const std::unique_lock lock{shared_};
+    std::erase_if(nodes_, [&](const auto& node) {
+      return !core::is_live(node.second.state) &&
+             membership_->members().find(node.first) == nullptr;
+    });
+  }
+
   /// Asks a random node for jobs that run without this one.
   void look_for_jobs() {
+    forget_old();
     const auto nodes = live_nodes();
     if (!leaving_ && nodes.size() > 1) {
       const auto& other = nodes[1 + random_.below(nodes.size() - 1)];
@@ -386,7 +401,7 @@ class ClusterNode::Running {
     const bool runs = std::ranges::any_of(job.here, [](const wire::MemberStatus& member) {
       return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
     });
-    if (!runs || find(job.job) || leaving_ || !considered_.insert(job.job).second) return;
+    if (!runs || find(job.job) || leaving_ || !considered_.emplace(job.job, now()).second) return;
     plans_.prepare(job.job, job.settings, [this, job, address](const auto& plan) {
       auto fits = plan ? (*plan)->fits_one_of(live_nodes().size()) : Result<void>{plan.error()};
       if (!fits) {
@@ -396,6 +411,7 @@ class ClusterNode::Running {
       ask(address, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
         const auto* facts = heard ? std::get_if<wire::JobFacts>(&*heard) : nullptr;
         if (facts == nullptr) return void(considered_.erase(id));
+        if (find(id)) return;
         const auto begun = begin(id, facts->settings, facts->configuration, false);
         if (!begun) return log(begun.error().message);
         (*begun)->join(options_.workers, random_);
@@ -428,7 +444,7 @@ class ClusterNode::Running {
   }
 
   void answer(const Asker& asker, const wire::StartJob& request) {
-    considered_.insert(request.job);
+    considered_[request.job] = now();
     const auto begun = begin(request.job, settings_[request.job], request.first, true);
     reply(asker, begun ? wire::ReplyBody{wire::Done{}}
                        : wire::ReplyBody{wire::Refused{begun.error().message}});
@@ -469,6 +485,7 @@ class ClusterNode::Running {
     plans_.forget(request.job);
     settings_.erase(request.job);
     hindrances_.erase(request.job);
+    std::erase_if(excluded_, [&](const auto& e) { return e.first == request.job; });
     job.reset();
     reply(asker, wire::Done{});
   }
@@ -522,8 +539,8 @@ class ClusterNode::Running {
   std::map<JobId, wire::JobSettings> settings_;
   /// When each node that is dead was called so.
   std::map<NodeId, core::Time> died_;
-  /// Jobs that this node takes part in, or has tried to.
-  std::set<JobId> considered_;
+  /// Jobs that this node has been in, or has tried to join, since when.
+  std::map<JobId, core::Time> considered_;
   std::set<std::pair<JobId, core::WorkerId>> excluded_;
   struct Hindrance {
     /// When there was none, last.

@@ -55,6 +55,13 @@ class Submissions {
     return true;
   }
 
+  /// How those of long ago went, whose clients have heard it.
+  void forget_older_than(std::chrono::nanoseconds age) {
+    const auto now = EventLoop::Clock::now();
+    std::erase_if(
+        all_, [&](const auto& s) { return s.second.outcome && now > s.second.concluded + age; });
+  }
+
  private:
   using JobId = wire::JobId;
   struct Submission {
@@ -63,6 +70,7 @@ class Submissions {
     std::vector<std::string> addresses;
     std::size_t missing = 0;
     std::optional<wire::ReplyBody> outcome;
+    EventLoop::Clock::time_point concluded{};
     std::vector<wire::JobPrepared> prepared;
   };
   /// Reading data may take long.
@@ -108,6 +116,7 @@ class Submissions {
   void conclude(JobId id, wire::ReplyBody outcome) {
     auto& submission = all_[id];
     submission.outcome = std::move(outcome);
+    submission.concluded = EventLoop::Clock::now();
     for (const Asker& asker : submission.askers) answer_(asker, *submission.outcome);
     submission.askers.clear();
     // Nobody needs what was read for it.
