@@ -1,6 +1,7 @@
 #include "starling/base/blocks.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -23,10 +24,11 @@ constexpr bool are_kept = true;
 /// New blocks are cut from so much, which takes no memory before it is touched.
 constexpr std::size_t area_bytes = std::size_t{16} << 20U;
 
-/// Quarters of powers of two: tensors of about one size use the same blocks. The pages that are
-/// not touched take no memory.
+/// Quarters of powers of two, and whole pages: tensors of about one size use the same blocks. The
+/// pages that are not touched take no memory.
 std::size_t rounded(std::size_t bytes) {
-  const std::size_t unit = std::bit_floor(bytes) / 4;
+  static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t unit = std::max(std::bit_floor(bytes) / 4, page);
   return (bytes + unit - 1) / unit * unit;
 }
 
@@ -44,14 +46,14 @@ class Store {
     const std::lock_guard lock{mutex_};
     used_ -= size;
     if (size > idle_bytes_max) {
-      ::munmap(block, size);
+      empty(block, size);
       return;
     }
     // Those that nobody wanted for longest make room.
     auto kept = idle_.begin();
     for (; idle_bytes_ + size > idle_bytes_max; ++kept) {
       idle_bytes_ -= kept->size;
-      ::munmap(kept->block, kept->size);
+      empty(kept->block, kept->size);
     }
     idle_.erase(idle_.begin(), kept);
     idle_.push_back({block, size});
@@ -68,11 +70,30 @@ class Store {
     void* block;
     std::size_t size;
   };
-  /// Where the next new block of a size lies.
+  /// Blocks of a size that take no memory: from `at` on those that nobody has had yet, and those
+  /// that were emptied.
   struct Area {
     std::byte* at = nullptr;
     std::size_t blocks = 0;
+    std::vector<void*> emptied{};
   };
+
+  /// Gives its pages back to the system. The addresses stay: were every other block of a large
+  /// model's unmapped, each of the others would be a mapping, of which a process has but so many.
+  void empty(void* block, std::size_t size) noexcept {
+    if (size < area_bytes && note(block, size))
+      ::madvise(block, size, MADV_DONTNEED);
+    else
+      ::munmap(block, size);
+  }
+  bool note(void* emptied, std::size_t size) noexcept {
+    try {
+      areas_[size].emptied.push_back(emptied);
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
 
   void* take_idle(std::size_t size) {
     // The one given back last lies in the caches still.
@@ -87,12 +108,18 @@ class Store {
 
   void* take_new(std::size_t size) {
     Area& area = areas_[size];
+    if (!area.emptied.empty()) {
+      void* block = area.emptied.back();
+      area.emptied.pop_back();
+      return block;
+    }
     if (area.blocks == 0) {
       const std::size_t blocks = std::max<std::size_t>(1, area_bytes / size);
       void* at = ::mmap(nullptr, blocks * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                         -1, 0);
       if (at == MAP_FAILED) throw std::bad_alloc{};
-      area = {static_cast<std::byte*>(at), blocks};
+      area.at = static_cast<std::byte*>(at);
+      area.blocks = blocks;
     }
     --area.blocks;
     return std::exchange(area.at, area.at + size);

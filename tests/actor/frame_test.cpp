@@ -122,6 +122,14 @@ TEST(Frame, OfSomeoneElseIsRefusedByName) {
   EXPECT_EQ(error_of({}), "a frame is not Starling's");
 }
 
+TEST(Frame, WithALetterThatIsNoneIsRefused) {
+  Arrived frame{encode(job, node, envelope_of(nullptr))};
+  ASSERT_EQ(frame.head.back(), std::byte{0});
+  frame.head.back() = std::byte{1};
+  frame.head.push_back(std::byte{0});
+  EXPECT_EQ(error_of(frame.view()), "a frame holds no letter");
+}
+
 TEST(Frame, OfAStandingInNoKnownPhaseIsRefused) {
   const core::Letter standing = core::Standing{3, core::Standing::Phase::ended, 18, 17};
   Arrived frame{encode(job, node, envelope_of(&standing))};

@@ -41,7 +41,11 @@ bool read(Input input) {
   require(kind.ok() && *kind == wire::Kind::envelope, "what is decoded is of that kind");
   require_same(wire::encode(decoded->job, decoded->node, decoded->envelope), frame);
   const auto& letter = decoded->envelope.packet.payload;
-  if (letter && *letter) knock(**letter);
+  if (letter) {
+    require(*letter != nullptr, "a payload is a letter");
+    (void)core::payload_bytes(*letter);
+    knock(**letter);
+  }
   return true;
 }
 

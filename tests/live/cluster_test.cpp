@@ -286,7 +286,33 @@ TEST_F(Cluster, LetsANodeLeaveInOrder) {
   expect_exact_counts(model());
 }
 
-/// Once for all that comes so: there may be much of it.
+/// There is nobody who could hold its copies in its place.
+TEST_F(Cluster, LetsOneOfTwoLeave) {
+  add(2);
+  ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "500", "4")));
+  ASSERT_TRUE(wait_until([&] { return lowest_step() >= 30 && lowest_step() < 1000; }));
+  const auto began = std::chrono::steady_clock::now();
+  nodes_[1]->leave(60s);
+  nodes_[1].reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 40s);
+  ASSERT_TRUE(wait_until([&] { return all_done(); }));
+  for (const auto& member : members()) EXPECT_EQ(member.step, 500U);
+  expect_exact_counts(model());
+}
+
+/// Whoever was cut off when a job was closed hears of it from the others.
+TEST_F(Cluster, ForgetsAJobThatIsClosedElsewhere) {
+  add(2);
+  ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "100000", "4")));
+  ASSERT_TRUE(wait_until([&] { return lowest_step() >= 10; }));
+  ASSERT_TRUE(client_->ask(nodes_[0]->address(), wire::CloseJob{job_}, 10s));
+  EXPECT_TRUE(wait_until([&] { return members().empty(); }));
+  const auto again = client_->ask(
+      nodes_[0]->address(), wire::PrepareJob{job_, counting("peer", "bsp", "2", "9", "0"), 2}, 10s);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().message, "the job is closed");
+}
+
 TEST_F(Cluster, DoesNotWaitForClientsThatHaveGone) {
   const auto descriptors = [] {
     return std::ranges::distance(std::filesystem::directory_iterator{"/proc/self/fd"},
@@ -303,6 +329,7 @@ TEST_F(Cluster, DoesNotWaitForClientsThatHaveGone) {
   EXPECT_TRUE(wait_until([&] { return descriptors() <= before + 10; }));
 }
 
+/// Once for all that comes so: there may be much of it.
 TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
   std::mutex mutex;
   std::vector<std::string> lines;

@@ -211,6 +211,27 @@ TEST(Site, ThreeNodesMakeEachUpdateOnce) {
   nodes.expect_exact();
 }
 
+/// Who cannot go on answers nobody: its site says so in its place.
+TEST(Site, TellsOfAMemberThatBreaks) {
+  Nodes nodes{[] {
+    auto job = counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))();
+    job.applier =
+        core::Merge<float>{[](const auto&, auto, auto) { throw std::runtime_error{"no merge"}; }};
+    return job;
+  }};
+  add_peers(nodes, 3);
+  nodes.found();
+  const auto broken = [&] {
+    for (std::size_t node = 0; node < 3; ++node)
+      for (const auto& report : nodes.site(node).reports())
+        if (report.state == State::failed) return report.why;
+    return std::string{};
+  };
+  ASSERT_TRUE(nodes.wait_until([&] { return !broken().empty(); }));
+  EXPECT_EQ(broken().substr(0, 7), "member ");
+  EXPECT_NE(broken().find("no merge"), std::string::npos) << broken();
+}
+
 /// Says on which thread each step ran. From `long_from` on they take a while.
 class Noting final : public Task {
  public:

@@ -134,6 +134,7 @@ void serialize(A& archive, Configuration& m) {
 template <class A>
 void serialize(A& archive, Install& m) {
   archive(m.view, m.state);
+  if (!m.state) throw wire::DecodeError{"installs nothing"};
 }
 template <class A>
 void serialize(A& archive, Forward& m) {
@@ -202,6 +203,7 @@ void serialize(A& archive, Envelope& m) {
   archive(m.from, m.to, m.epoch, way, m.packet.from, m.packet.to, m.packet.sequence,
           m.packet.acknowledged, m.packet.held, m.packet.payload);
   if (way > static_cast<std::uint8_t>(Way::bulk)) throw wire::DecodeError{"goes no known way"};
+  if (m.packet.payload && !*m.packet.payload) throw wire::DecodeError{"holds no letter"};
   m.way = static_cast<Way>(way);
 }
 

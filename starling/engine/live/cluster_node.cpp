@@ -11,6 +11,7 @@
 #include "starling/engine/core/door.hpp"
 #include "starling/engine/core/membership.hpp"
 #include "starling/engine/live/cluster_job.hpp"
+#include "starling/engine/live/endings.hpp"
 #include "starling/engine/live/event_loop.hpp"
 #include "starling/engine/live/log_book.hpp"
 #include "starling/engine/live/plans.hpp"
@@ -25,6 +26,8 @@ using wire::JobId;
 using wire::NodeId;
 
 constexpr auto sweep_every = 250ms;
+/// Who leaves, and cannot be replaced, lets what is being handed on arrive.
+constexpr std::chrono::milliseconds hopeless_for = 3s;
 /// A job that waits this long for nodes that are not heard says so.
 constexpr auto tell_after = 1s;
 /// A death is believed when it has not been taken back for this long.
@@ -34,6 +37,8 @@ constexpr auto refusals_apart = 30s;
 constexpr auto look_for_jobs_every = 1s;
 /// A job that could not be joined is tried again after this; one that has ended is known no more.
 constexpr core::Time considered_for = 10min;
+/// Who was cut off when a job was closed may come back with it.
+constexpr core::Time closed_for = 24h;
 /// Whoever asks for rest may be gone before it says that workers are to go on.
 constexpr std::chrono::milliseconds rest_max = 10s;
 /// Of control messages that have come and wait for their turn.
@@ -64,6 +69,7 @@ class ClusterNode::Running {
       ending.swap(jobs_);
     }
     ending.clear();
+    endings_.reset();
     endpoint_.reset();
   }
 
@@ -101,19 +107,18 @@ class ClusterNode::Running {
 
   /// Any thread.
   wire::NodeStatus status() {
-    std::promise<wire::NodeStatus> promise;
-    auto future = promise.get_future();
-    loop_.post([&] { promise.set_value(make_status()); });
-    return future.get();
+    return on_loop([this] { return make_status(); });
   }
 
   /// Any thread but the loop's.
   void leave(std::chrono::milliseconds within) {
-    const auto give_up = EventLoop::Clock::now() + within;
-    loop_.post([this] {
+    const bool can_hand_over = on_loop([this] {
       leaving_ = true;
       for (auto& [id, job] : all_jobs()) job->site().leave();
+      return others_suffice();
     });
+    const auto give_up =
+        EventLoop::Clock::now() + (can_hand_over ? within : std::min(within, hopeless_for));
     while (EventLoop::Clock::now() < give_up && !has_handed_over())
       std::this_thread::sleep_for(20ms);
     loop_.post([this] { run_membership([](core::Membership& m, const auto& c) { m.leave(c); }); });
@@ -124,6 +129,31 @@ class ClusterNode::Running {
   using JobPtr = std::shared_ptr<ClusterJob>;
 
   void log(const std::string& line) { log_book_.say(line); }
+
+  /// What `f` gives on the loop's thread. Any other thread.
+  template <class F>
+  std::invoke_result_t<F> on_loop(F f) {
+    std::promise<std::invoke_result_t<F>> promise;
+    auto future = promise.get_future();
+    loop_.post([&] { promise.set_value(f()); });
+    return future.get();
+  }
+
+  /// Whether as many other nodes as copies are there to take over what is owned here. Where not,
+  /// they have copies of all but what is being handed on just now.
+  bool others_suffice() {
+    const std::size_t others = live_nodes().size() - 1;
+    bool suffice = true;
+    for (auto& [id, job] : all_jobs()) {
+      const std::size_t copies = job->plan().options().copies;
+      if (others >= copies) continue;
+      suffice = false;
+      log("job " + std::to_string(id) + ": its ranges have " + std::to_string(copies) +
+          " copies and there are " + std::to_string(others) +
+          " other nodes: leaves them the copies that they have");
+    }
+    return suffice;
+  }
 
   // --- what comes ---
 
@@ -367,11 +397,13 @@ class ClusterNode::Running {
     if (anew.empty()) return;
     log("job " + std::to_string(job.id()) + ": declared dead; joining again");
     job.rejoin(anew, random_);
+    job.site().dismiss(anew);
   }
 
   /// What nobody asks about any more.
   void forget_old() {
     std::erase_if(considered_, [&](const auto& c) { return now() > c.second + considered_for; });
+    std::erase_if(closed_, [&](const auto& c) { return now() > c.second + closed_for; });
     std::erase_if(died_, [&](const auto& d) { return now() > d.second + believe_after; });
     submissions_.forget_older_than(considered_for);
     const std::unique_lock lock{shared_};
@@ -401,19 +433,30 @@ class ClusterNode::Running {
     const bool runs = std::ranges::any_of(job.here, [](const wire::MemberStatus& member) {
       return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
     });
+    if (closed_.contains(job.job)) {
+      // It was cut off, perhaps, when the others were told.
+      return ask(address, wire::CloseJob{job.job}, 2s, [](const auto&) {});
+    }
     if (!runs || find(job.job) || leaving_ || !considered_.emplace(job.job, now()).second) return;
     plans_.prepare(job.job, job.settings, [this, job, address](const auto& plan) {
       auto fits = plan ? (*plan)->fits_one_of(live_nodes().size()) : Result<void>{plan.error()};
-      if (!fits) {
+      if (leaving_ || !fits) {
         plans_.forget(job.job);
-        return log("job " + std::to_string(job.job) + ": " + fits.error().message);
+        if (!fits) log("job " + std::to_string(job.job) + ": " + fits.error().message);
+        return;
       }
       ask(address, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
         const auto* facts = heard ? std::get_if<wire::JobFacts>(&*heard) : nullptr;
-        if (facts == nullptr) return void(considered_.erase(id));
         if (find(id)) return;
+        if (facts == nullptr || leaving_) {
+          considered_.erase(id);
+          return plans_.forget(id);
+        }
         const auto begun = begin(id, facts->settings, facts->configuration, false);
-        if (!begun) return log(begun.error().message);
+        if (!begun) {
+          plans_.forget(id);
+          return log(begun.error().message);
+        }
         (*begun)->join(options_.workers, random_);
       });
     });
@@ -433,6 +476,8 @@ class ClusterNode::Running {
   void answer(const Asker& asker, const wire::AskStatus&) { reply(asker, make_status()); }
 
   void answer(const Asker& asker, const wire::PrepareJob& request) {
+    if (leaving_ || closed_.contains(request.job))
+      return reply(asker, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
     settings_[request.job] = request.settings;
     plans_.prepare(request.job, request.settings, [this, asker, nodes = request.nodes](auto& plan) {
       if (!plan) return reply(asker, wire::Refused{plan.error().message});
@@ -477,16 +522,19 @@ class ClusterNode::Running {
   }
 
   void answer(const Asker& asker, const wire::CloseJob& request) {
-    JobPtr job = find(request.job);
-    {
-      const std::unique_lock lock{shared_};
-      jobs_.erase(request.job);
+    if (JobPtr job = find(request.job)) {
+      {
+        const std::unique_lock lock{shared_};
+        jobs_.erase(request.job);
+      }
+      log("job " + std::to_string(request.job) + ": closed");
+      endings_->end(std::move(job));
     }
+    closed_[request.job] = now();
     plans_.forget(request.job);
     settings_.erase(request.job);
     hindrances_.erase(request.job);
     std::erase_if(excluded_, [&](const auto& e) { return e.first == request.job; });
-    job.reset();
     reply(asker, wire::Done{});
   }
 
@@ -541,6 +589,7 @@ class ClusterNode::Running {
   std::map<NodeId, core::Time> died_;
   /// Jobs that this node has been in, or has tried to join, since when.
   std::map<JobId, core::Time> considered_;
+  std::map<JobId, core::Time> closed_;
   std::set<std::pair<JobId, core::WorkerId>> excluded_;
   struct Hindrance {
     /// When there was none, last.
@@ -556,6 +605,7 @@ class ClusterNode::Running {
   std::unordered_map<NodeId, core::MemberRecord> nodes_;
   std::map<JobId, JobPtr> jobs_;
   std::unique_ptr<security::Endpoint> endpoint_;
+  std::unique_ptr<Endings> endings_ = std::make_unique<Endings>();
   EventLoop loop_;
 };
 

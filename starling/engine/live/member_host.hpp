@@ -20,19 +20,23 @@ using SendEnvelopes = std::function<void(std::vector<core::Envelope>)>;
 template <class T>
 class MemberHost : public actor::MemberActor::base {
  public:
-  /// `shut_out` is called once the member is none any more, and never will be again.
+  /// `shut_out` is called once the member is none any more, and never will be again; `failed` where
+  /// the actor ends by what was thrown, and answers nobody.
   MemberHost(caf::actor_config& config, ScenePtr scene, core::NodeOptions<T> options,
-             SendEnvelopes send, std::function<void()> shut_out)
+             SendEnvelopes send, std::function<void()> shut_out,
+             std::function<void(const std::string&)> failed)
       : actor::MemberActor::base(config),
         scene_(std::move(scene)),
         send_(std::move(send)),
         shut_out_(std::move(shut_out)),
+        failed_(std::move(failed)),
         // Lives of one member draw differently.
         random_(Random::stream(scene_->seed, options.self.id, options.self.life)),
         desk_(scene_, options.self.id, DeskPlace::here_where_brief),
         node_(std::move(options)) {
     set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
-      end_with(fault_of([&] { std::rethrow_exception(thrown); }).value_or(""));
+      failed_("member " + std::to_string(node_.self().id) + ": " +
+              fault_of([&] { std::rethrow_exception(thrown); }).value_or("failed"));
       return caf::exit_reason::user_shutdown;
     });
   }
@@ -215,6 +219,7 @@ class MemberHost : public actor::MemberActor::base {
   /// What an event sends, until its end.
   std::vector<core::Envelope> parting_;
   std::function<void()> shut_out_;
+  std::function<void(const std::string&)> failed_;
   Random random_;
   WorkerDesk<actor::MemberActor> desk_;
   Core node_;

@@ -34,11 +34,11 @@ class Plans {
 
   /// Any thread but the loop's, and before the loop ends: waits until nothing is made any more.
   void close() {
-    std::map<wire::JobId, std::jthread> ending;
+    std::map<wire::JobId, Reader> ending;
     {
       const std::lock_guard lock{mutex_};
       closing_ = true;
-      ending.swap(threads_);
+      ending.swap(readers_);
     }
   }
 
@@ -48,13 +48,8 @@ class Plans {
     auto& waiting = preparing_[id];
     waiting.push_back(std::move(then));
     if (waiting.size() > 1) return;
-    const std::lock_guard lock{mutex_};
-    if (closing_) return;
-    // What failed may be tried again: the thread that has said so is joined here.
-    threads_[id] = std::jthread{[this, id, settings] {
-      auto made = guarded([&] { return make_(settings); });
-      loop_.post([this, id, made = std::move(made)] { take(id, made); });
-    }};
+    const auto begun = guarded([&] { return begin(id, settings); });
+    if (!begun) take(id, begun.error());
   }
 
   /// nullptr where it is not prepared.
@@ -66,12 +61,37 @@ class Plans {
   /// What is being read is dropped when it comes.
   void forget(wire::JobId id) {
     plans_.erase(id);
-    if (preparing_.erase(id) > 0) return;
-    const std::lock_guard lock{mutex_};
-    threads_.erase(id);
+    preparing_.erase(id);
   }
 
  private:
+  struct Reader {
+    /// It has said what it made: to join it takes no time.
+    bool has_ended = false;
+    std::jthread thread{};
+  };
+
+  Result<void> begin(wire::JobId id, const wire::JobSettings& settings) {
+    const std::lock_guard lock{mutex_};
+    std::erase_if(readers_, [](const auto& reader) { return reader.second.has_ended; });
+    // Who reads for a job that was forgotten meanwhile reads for whoever wants it now.
+    if (closing_ || readers_.contains(id)) return {};
+    Reader reader;
+    reader.thread = std::jthread{[this, id, settings] {
+      auto made = guarded([&] { return make_(settings); });
+      loop_.post([this, id, made = std::move(made)] {
+        {
+          const std::lock_guard at_end{mutex_};
+          if (const auto ended = readers_.find(id); ended != readers_.end())
+            ended->second.has_ended = true;
+        }
+        take(id, made);
+      });
+    }};
+    readers_.emplace(id, std::move(reader));
+    return {};
+  }
+
   void take(wire::JobId id, const Result<std::shared_ptr<const JobPlan>>& made) {
     const auto waiting = preparing_.extract(id);
     if (!waiting) return;
@@ -86,7 +106,7 @@ class Plans {
 
   std::mutex mutex_;
   bool closing_ = false;
-  std::map<wire::JobId, std::jthread> threads_;
+  std::map<wire::JobId, Reader> readers_;
 };
 
 }  // namespace starling::live

@@ -23,6 +23,9 @@ std::vector<core::RangeState> of_founders(std::vector<core::RangeState> start) {
   return start;
 }
 
+/// Members answer between two events; whoever asks may have others to answer.
+constexpr std::chrono::milliseconds answer_within{500};
+constexpr std::chrono::milliseconds read_within{2'000};
 /// Of tensors that have come and wait for their turn.
 constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
 /// An owner holds pushes of so many bytes at most that are not acknowledged, and values for so many
@@ -114,21 +117,43 @@ class JobSiteOf final : public JobSite {
     });
   }
 
+  void dismiss(const std::vector<core::WorkerId>& members) override {
+    for (const core::WorkerId id : members) {
+      MemberActor gone;
+      {
+        const std::lock_guard lock{mutex_};
+        const auto member = members_.find(id);
+        if (member == members_.end()) continue;
+        gone = member->second.actor;
+        members_.erase(member);
+      }
+      actor::post(gone, actor::quit_atom_v);
+    }
+  }
+
   std::vector<actor::MemberReport> reports() override {
-    return ask<actor::MemberReport>(actor::report_atom_v);
+    std::vector<actor::MemberReport> all;
+    ask<actor::MemberReport>(actor::report_atom_v, answer_within,
+                             [&](const Resident& member, auto* report) {
+                               if (report != nullptr) member.fate->note(*report);
+                               all.push_back(member.fate->last());
+                             });
+    return all;
   }
 
   std::vector<core::RangeState> ranges(const actor::ReadRanges& wanted) override {
     std::vector<core::RangeState> all;
-    for (auto& some : ask<std::vector<core::RangeState>>(wanted))
-      std::ranges::move(some, std::back_inserter(all));
+    ask<std::vector<core::RangeState>>(wanted, read_within, [&](const Resident&, auto* some) {
+      if (some != nullptr) std::ranges::move(*some, std::back_inserter(all));
+    });
     return all;
   }
 
   core::ConfigurationPtr configuration() override {
     core::ConfigurationPtr latest;
-    for (auto& known : ask<core::ConfigurationPtr>(actor::step_atom_v))
-      if (known && (!latest || known->epoch > latest->epoch)) latest = std::move(known);
+    ask<core::ConfigurationPtr>(actor::step_atom_v, answer_within, [&](const Resident&, auto* own) {
+      if (own != nullptr && *own && (!latest || (*own)->epoch > latest->epoch)) latest = *own;
+    });
     return latest;
   }
 
@@ -159,13 +184,13 @@ class JobSiteOf final : public JobSite {
     node.channel.resend_first = std::chrono::milliseconds{200};
     node.channel.resend_min = std::chrono::milliseconds{50};
     node.channel.acknowledge_within = std::chrono::milliseconds{10};
-    const auto is_out = std::make_shared<std::atomic<bool>>(false);
+    const auto fate = std::make_shared<Fate>(self);
     const MemberActor member = system_.spawn<MemberHost<T>>(
         scene_, std::move(node),
         [this](std::vector<core::Envelope> envelopes) { send(std::move(envelopes)); },
-        [is_out] { *is_out = true; });
+        [fate] { fate->is_out = true; }, [fate](const std::string& why) { fate->fail(why); });
     const std::lock_guard lock{mutex_};
-    members_[self.id] = {member, is_out};
+    members_[self.id] = {member, fate};
   }
 
   void begin(core::WorkerId id) { actor::post(find(id), actor::start_atom_v); }
@@ -174,8 +199,8 @@ class JobSiteOf final : public JobSite {
   MemberActor find(core::WorkerId id) {
     const std::lock_guard lock{mutex_};
     const auto member = members_.find(id);
-    return member == members_.end() || *member->second.is_out ? MemberActor{}
-                                                              : member->second.actor;
+    return member == members_.end() || member->second.fate->is_out ? MemberActor{}
+                                                                   : member->second.actor;
   }
 
   void send(std::vector<core::Envelope> envelopes) {
@@ -188,32 +213,66 @@ class JobSiteOf final : public JobSite {
     if (!away.empty() && options_.send) options_.send(std::move(away));
   }
 
-  template <class F>
-  void for_everyone(F f) {
-    std::vector<MemberActor> everyone;
-    {
-      const std::lock_guard lock{mutex_};
-      for (const auto& [id, member] : members_) everyone.push_back(member.actor);
+  /// What outlives a member's actor.
+  class Fate {
+   public:
+    explicit Fate(const core::Member& self) {
+      last_.member = self.id;
+      last_.life = self.life;
     }
-    for (const MemberActor& member : everyone) f(member);
-  }
 
-  template <class Answer, class Question>
-  std::vector<Answer> ask(const Question& question) {
-    std::vector<Answer> answers;
-    caf::scoped_actor self{system_};
-    for_everyone([&](const MemberActor& member) {
-      self->request(member, std::chrono::seconds{10}, question)
-          .receive([&](Answer& answer) { answers.push_back(std::move(answer)); },
-                   [](const caf::error&) {});
-    });
-    return answers;
-  }
+    void note(const actor::MemberReport& report) {
+      const std::lock_guard lock{mutex_};
+      if (failure_.empty()) last_ = report;
+    }
+    void fail(const std::string& why) {
+      const std::lock_guard lock{mutex_};
+      failure_ = why;
+      last_.state = actor::MemberReport::State::failed;
+      last_.why = why;
+    }
+    [[nodiscard]] actor::MemberReport last() const {
+      const std::lock_guard lock{mutex_};
+      return last_;
+    }
 
+    std::atomic<bool> is_out = false;
+
+   private:
+    mutable std::mutex mutex_;
+    actor::MemberReport last_;
+    std::string failure_;
+  };
   struct Resident {
     MemberActor actor;
-    std::shared_ptr<const std::atomic<bool>> is_out;
+    std::shared_ptr<Fate> fate;
   };
+
+  [[nodiscard]] std::vector<Resident> everyone() {
+    const std::lock_guard lock{mutex_};
+    std::vector<Resident> all;
+    for (const auto& [id, member] : members_) all.push_back(member);
+    return all;
+  }
+
+  template <class F>
+  void for_everyone(F f) {
+    for (const Resident& member : everyone()) f(member.actor);
+  }
+
+  /// Calls `take(member, answer)` for each; without an answer where none came in time. All are
+  /// asked at once.
+  template <class Answer, class Question, class Take>
+  void ask(const Question& question, std::chrono::milliseconds within, Take take) {
+    caf::scoped_actor self{system_};
+    const std::vector<Resident> members = everyone();
+    std::vector<decltype(self->request(MemberActor{}, within, question))> asked;
+    for (const Resident& member : members)
+      asked.push_back(self->request(member.actor, within, question));
+    for (std::size_t i = 0; i < members.size(); ++i)
+      asked[i].receive([&](Answer& answer) { take(members[i], &answer); },
+                       [&](const caf::error&) { take(members[i], static_cast<Answer*>(nullptr)); });
+  }
 
   Assignment<T> assignment_;
   SiteOptions options_;

@@ -49,7 +49,10 @@ class JobSite {
   /// Members here hand over what they own, and go.
   virtual void leave() = 0;
 
-  /// Asks every member here; those that have ended say nothing.
+  /// Ends members that were shut out, and forgets them.
+  virtual void dismiss(const std::vector<core::WorkerId>& members) = 0;
+
+  /// Asks every member here; of one that does not answer within half a second, what it said last.
   [[nodiscard]] virtual std::vector<actor::MemberReport> reports() = 0;
   /// The ranges that members here are primary of, as they are now; each member shows as many as it
   /// is asked for.

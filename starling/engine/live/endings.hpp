@@ -1,0 +1,60 @@
+/// Ends what takes long to end, away from the threads that have other things to do. Internal to the
+/// cluster's node.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace starling::live {
+
+/// Its own end waits for all others.
+class Endings {
+ public:
+  Endings() = default;
+  ~Endings() {
+    {
+      const std::lock_guard lock{mutex_};
+      closing_ = true;
+    }
+    came_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+  Endings(const Endings&) = delete;
+  Endings& operator=(const Endings&) = delete;
+
+  /// Ends it on a thread of this one's, once nobody else uses it. Requires: nobody can begin to.
+  void end(std::shared_ptr<void> last) {
+    const std::lock_guard lock{mutex_};
+    waiting_.push_back(std::move(last));
+    if (!thread_.joinable()) thread_ = std::thread{[this] { run(); }};
+    came_.notify_one();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock{mutex_};
+    while (true) {
+      came_.wait(lock, [&] { return closing_ || !waiting_.empty(); });
+      if (waiting_.empty()) return;
+      std::shared_ptr<void> last = std::move(waiting_.front());
+      waiting_.pop_front();
+      lock.unlock();
+      while (last.use_count() > 1) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+      last.reset();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable came_;
+  bool closing_ = false;
+  std::deque<std::shared_ptr<void>> waiting_;
+  std::thread thread_;
+};
+
+}  // namespace starling::live
