@@ -57,6 +57,12 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+  return text;
+}
+
 std::string shown(std::string_view text) {
   constexpr std::size_t length_max = 60;
   constexpr std::string_view hex = "0123456789abcdef";

@@ -22,6 +22,9 @@ namespace starling {
 template <std::same_as<std::string> Text>
 void split(Text&& text, char separator) = delete;
 
+/// `text` with `?` for what would move a cursor.
+[[nodiscard]] std::string printable(std::string text);
+
 /// 'text' as errors show it: what is no printable ASCII as \xNN, and no more than its beginning.
 [[nodiscard]] std::string shown(std::string_view text);
 

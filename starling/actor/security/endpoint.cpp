@@ -94,6 +94,7 @@ class Endpoint::Core {
     if (!admission_) return;
     const Merged merged = admission_->merge(revocations, options_.utc_now());
     if (merged.added.empty()) return;
+    if (options_.on_revoked) options_.on_revoked(merged);
     std::vector<std::string> in_touch;
     {
       const std::lock_guard lock{mutex_};

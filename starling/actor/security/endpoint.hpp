@@ -28,6 +28,8 @@ struct EndpointOptions {
   /// Where others reach it; empty: where it listens.
   std::string advertise = {};
   std::optional<NodeSecrets> secrets = std::nullopt;
+  /// Called when revocations were learnt, on whichever thread they came by; must not take long.
+  std::function<void(const Merged&)> on_revoked = {};
   /// The time by which certificates are judged. May be empty without secrets.
   std::function<UtcSeconds()> utc_now = {};
 };

@@ -95,6 +95,9 @@ class Transport::Thread {
 
   Result<void> listen() {
     using namespace zmq::sockopt;
+    if (wake_.descriptor() < 0)
+      return Error{std::string{"cannot listen at "} + options_.listen + ": " +
+                   std::strerror(errno)};
     try {
       if (options_.keys) {
         zap_ = zmq::socket_t{context_, zmq::socket_type::rep};

@@ -99,6 +99,23 @@ Result<security::KeyFile> read_key_file(const std::string& path) {
   return file;
 }
 
+std::string heard_revocations_path(const std::string& key_file) {
+  return key_file + ".revocations";
+}
+
+Result<security::RevocationList> read_heard_revocations(const std::string& key_file,
+                                                        const security::ClusterPublic& cluster) {
+  security::RevocationList all;
+  if (auto read = read_list(heard_revocations_path(key_file), cluster, all); !read)
+    return std::move(read).error();
+  return all;
+}
+
+Result<void> put_heard_revocations(const std::string& key_file,
+                                   const security::RevocationList& all) {
+  return replace_file(heard_revocations_path(key_file), security::print(all));
+}
+
 Result<ClusterFolder> ClusterFolder::create(const std::string& folder) {
   ClusterFolder made{folder};
   const bool is_new = ::mkdir(folder.c_str(), 0700) == 0;

@@ -28,6 +28,14 @@ template <class T>
                "; valid here: " + security::kind_of(T{})};
 }
 
+/// What a node has heard of revocations, beside its key file: it knows them when it starts again.
+[[nodiscard]] std::string heard_revocations_path(const std::string& key_file);
+/// Empty where there are none yet. An Error where they are another cluster's.
+[[nodiscard]] Result<security::RevocationList> read_heard_revocations(
+    const std::string& key_file, const security::ClusterPublic& cluster);
+[[nodiscard]] Result<void> put_heard_revocations(const std::string& key_file,
+                                                 const security::RevocationList& all);
+
 /// The folder of a cluster's key. While one lives, other programs that open it wait.
 class ClusterFolder {
  public:

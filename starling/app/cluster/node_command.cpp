@@ -3,6 +3,8 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <functional>
+#include <memory>
 #include <thread>
 
 #include "starling/app/cluster/access.hpp"
@@ -28,6 +30,27 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "node";
 }
 
+/// Keeps revocations that the node hears of beside its key file.
+class RevocationKeeper {
+ public:
+  RevocationKeeper(std::string key_file, security::RevocationList all,
+                   std::function<void(const std::string&)> complain)
+      : key_file_(std::move(key_file)), all_(std::move(all)), complain_(std::move(complain)) {}
+
+  void add(const std::vector<security::Revocation>& added) {
+    all_.revocations.insert(all_.revocations.end(), added.begin(), added.end());
+    if (const auto put = put_heard_revocations(key_file_, all_); !put)
+      complain_(put.error().message +
+                ": when this node starts again, it must be told again who is "
+                "revoked");
+  }
+
+ private:
+  std::string key_file_;
+  security::RevocationList all_;
+  std::function<void(const std::string&)> complain_;
+};
+
 Result<void> take_keys(const Settings& settings, live::ClusterOptions& options) {
   auto secrets = read_keys(settings);
   if (!secrets) return std::move(secrets).error();
@@ -37,10 +60,50 @@ Result<void> take_keys(const Settings& settings, live::ClusterOptions& options) 
                  " is for a client; valid: one for a node, made by `" + program_name() +
                  " keys node NAME`"}
         .within(place_of(settings, "keys"));
+  const std::string path = text_of(settings, "keys");
+  auto heard = read_heard_revocations(path, (*secrets)->cluster);
+  if (!heard) return std::move(heard).error().within(place_of(settings, "keys"));
+  auto& known = (*secrets)->revocations;
+  known.insert(known.end(), heard->revocations.begin(), heard->revocations.end());
   options.name = (*secrets)->certificate.name;
   options.network.secrets = *std::move(secrets);
+  options.on_revoked = [keeper = std::make_shared<RevocationKeeper>(
+                            path, *std::move(heard), [](const std::string& line) {
+                              complain(line);
+                            })](const auto& added) { keeper->add(added); };
   return {};
 }
+
+/// The name that `--name` says; with a key file that file's.
+Result<void> take_name(const Setting& setting, live::ClusterOptions& options) {
+  if (options.network.secrets && setting.text != options.name)
+    return Error{setting.place + ": '" + setting.text + "' is not the name of the key file, '" +
+                 options.name + "'; valid: without it"};
+  if (auto valid = security::check_name(setting.text); !valid)
+    return std::move(valid).error().within(setting.place);
+  options.name = setting.text;
+  return {};
+}
+
+/// Says once when the certificate has ended: nobody hears the node from then on.
+class ExpiryTeller {
+ public:
+  explicit ExpiryTeller(const live::ClusterOptions& options) : options_(options) {}
+
+  void look() {
+    if (told_ || !options_.network.secrets || !options_.log) return;
+    const auto& certificate = options_.network.secrets->certificate;
+    if (utc_now() <= certificate.not_after) return;
+    told_ = true;
+    options_.log("the certificate of " + certificate.name +
+                 " has ended: nobody hears this node any more; `" + program_name() + " keys node " +
+                 certificate.name + "` makes another");
+  }
+
+ private:
+  const live::ClusterOptions& options_;
+  bool told_ = false;
+};
 
 Result<live::ClusterOptions> make_options(const Settings& settings) {
   live::ClusterOptions options;
@@ -65,7 +128,7 @@ Result<live::ClusterOptions> make_options(const Settings& settings) {
       if (!doors) return std::move(doors).error();
       options.doors.insert(options.doors.end(), doors->begin(), doors->end());
     } else if (setting.key == "name") {
-      options.name = setting.text;
+      if (auto taken = take_name(setting, options); !taken) return std::move(taken).error();
     } else if (setting.key == "insecure") {
       insecure = true;
     }
@@ -119,7 +182,11 @@ Result<int> node_command(const Contents& contents, const Settings& settings) {
   if (!node) return std::move(node).error();
   if (options->log)
     options->log("node " + options->name + " at " + wire::place_of((*node)->address()));
-  while (!is_interrupted() && !(*node)->is_asked_to_leave()) std::this_thread::sleep_for(50ms);
+  ExpiryTeller expiry{*options};
+  while (!is_interrupted() && !(*node)->is_asked_to_leave()) {
+    expiry.look();
+    std::this_thread::sleep_for(50ms);
+  }
   (*node)->leave(30s);
   return done;
 }

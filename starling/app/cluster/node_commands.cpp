@@ -10,6 +10,7 @@
 #include "starling/app/cluster/cluster_view.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::app {
 namespace {
@@ -20,13 +21,6 @@ constexpr auto follow_every = 500ms;
 constexpr auto ask_within = 5s;
 /// As long as a node takes for it at most.
 constexpr auto leave_within = 35s;
-
-/// What others wrote moves no cursor here.
-std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return text;
-}
 
 /// What nodes say, and how far it was read.
 class LogReader {

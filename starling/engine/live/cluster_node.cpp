@@ -34,6 +34,9 @@ constexpr auto tell_after = 1s;
 constexpr auto believe_after = 400ms;
 /// What is not heard is said no more often.
 constexpr auto refusals_apart = 30s;
+/// A node that nobody takes in says so.
+constexpr core::Time lonely_first = 3s;
+constexpr core::Time tell_loneliness_every = 30s;
 constexpr auto look_for_jobs_every = 1s;
 /// A job that could not be joined is tried again after this; one that has ended is known no more.
 constexpr core::Time considered_for = 10min;
@@ -42,6 +45,7 @@ constexpr core::Time closed_for = 24h;
 /// Whoever asks for rest may be gone before it says that workers are to go on.
 constexpr std::chrono::milliseconds rest_max = 10s;
 /// Of control messages that have come and wait for their turn.
+constexpr std::size_t message_overhead = 1024;
 constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
 
 std::uint64_t draw_id() {
@@ -77,8 +81,12 @@ class ClusterNode::Running {
   Running& operator=(const Running&) = delete;
 
   Result<void> open() {
+    security::EndpointOptions network = options_.network;
+    network.on_revoked = [this](const security::Merged& merged) {
+      loop_.post([this, merged] { on_revoked(merged); });
+    };
     auto endpoint = security::Endpoint::open(
-        options_.network, [this](const wire::FrameView& frame, const security::Sender& sender) {
+        std::move(network), [this](const wire::FrameView& frame, const security::Sender& sender) {
           hear(frame, sender);
         });
     if (!endpoint) return std::move(endpoint).error();
@@ -173,7 +181,7 @@ class ClusterNode::Running {
     auto decoded = wire::decode_control(frame);
     if (!decoded || !sender.may_be_at(decoded->address)) return;
     if (sender.role != security::Role::node && !is_for_clients(*decoded)) return;
-    const std::size_t bytes = frame.head.size() + frame.body.size();
+    const std::size_t bytes = frame.head.size() + frame.body.size() + message_overhead;
     if (waiting_bytes_ + bytes > waiting_bytes_max) return;  // whoever wants it says it again
     waiting_bytes_ += bytes;
     loop_.post([this, bytes, message = *std::move(decoded), key = sender.key] {
@@ -214,6 +222,26 @@ class ClusterNode::Running {
     } else if (const auto* reply = std::get_if<wire::Reply>(&message.body)) {
       requests_.take(*reply, key);
     }
+  }
+
+  void on_revoked(const security::Merged& merged) {
+    for (const security::Revocation& revocation : merged.added)
+      log("certificate " + security::print_serial(revocation.serial) + " is revoked");
+    for (const auto& [id, node] : nodes_) {
+      const auto peer = wire::parse_peer(node.address);
+      if (peer && peer->key && std::ranges::count(merged.fallen, *peer->key) > 0)
+        log("node " + node.name + " at " + wire::place_of(node.address) + " is not heard any more");
+    }
+    if (options_.on_revoked) options_.on_revoked(merged.added);
+  }
+
+  /// Says where nobody answers at the doors that it was told.
+  void tell_loneliness() {
+    if (membership_->joined() || now() < lonely_told_ + tell_loneliness_every) return;
+    lonely_told_ = now();
+    log("no answer from " + wire::place_of(options_.doors.front()) +
+        (options_.doors.size() > 1 ? " and the other doors" : "") +
+        " yet: on its own; tries again and again");
   }
 
   // --- membership ---
@@ -416,6 +444,7 @@ class ClusterNode::Running {
   /// Asks a random node for jobs that run without this one.
   void look_for_jobs() {
     forget_old();
+    tell_loneliness();
     const auto nodes = live_nodes();
     if (!leaving_ && nodes.size() > 1) {
       const auto& other = nodes[1 + random_.below(nodes.size() - 1)];
@@ -569,6 +598,7 @@ class ClusterNode::Running {
   std::unique_ptr<core::Membership> membership_;
   bool leaving_ = false;
   core::Time refused_at_ = -refusals_apart;
+  core::Time lonely_told_ = lonely_first - tell_loneliness_every;
   std::atomic<bool> has_left_ = false;
   std::atomic<bool> is_asked_to_leave_ = false;
   LogBook log_book_{options_.log};

@@ -45,6 +45,9 @@ struct ClusterOptions {
   /// With which it joins jobs that run.
   std::uint32_t workers = 1;
   PlanMaker make_plan;
+  /// Revocations that others have told, to be known when the node starts again. Called on a thread
+  /// of the node's.
+  std::function<void(const std::vector<security::Revocation>&)> on_revoked = {};
   /// One line for people, about what happens. May be empty.
   std::function<void(const std::string&)> log;
 };

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "starling/actor/wire/control.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::live {
 
@@ -22,7 +23,9 @@ class LogBook {
   /// `show` may be empty.
   explicit LogBook(Show show) : show_(std::move(show)) {}
 
-  void say(const std::string& line) {
+  /// Names of others may stand in it.
+  void say(const std::string& said) {
+    const std::string line = printable(said);
     if (show_) show_(line);
     const std::lock_guard lock{mutex_};
     lines_.push_back(utc_now() + line.substr(0, line_max));

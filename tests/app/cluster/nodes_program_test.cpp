@@ -304,6 +304,14 @@ TEST_F(Nodes, RefuseAJobThatTheirMemoryDoesNotHold) {
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
 }
 
+TEST_F(Nodes, SayThatNobodyAnswersAtTheirDoor) {
+  Process lone{work_, program(), words("node --listen 127.0.0.1:* --name lone --join 127.0.0.1:1")};
+  EXPECT_TRUE(wait_until([&] {
+    return lone.err().find("no answer from tcp://127.0.0.1:1 yet: on its own") != std::string::npos;
+  })) << lone.err();
+  lone.signal(SIGKILL);
+}
+
 /// The same with a program of a user's.
 class OwnNodes : public Nodes {
  protected:
@@ -366,6 +374,20 @@ TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
   const Ran again = starling(work_, "keys revoke laptop --to " + door("b", addresses_[1]));
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(starling(work_, "status" + to(1)).code, 1);
+
+  // Also when all have started again.
+  EXPECT_TRUE(wait_until([&] {
+    std::ifstream file{key("a") + ".revocations"};
+    return std::count(std::istreambuf_iterator<char>{file}, {}, '\n') >= 5;
+  }));
+  for (std::size_t node = 0; node < 2; ++node) {
+    processes_[node]->signal(SIGKILL);
+    processes_[node].reset();
+  }
+  Process first{folders_[0], program(), words("node --listen 127.0.0.1:* --keys " + key("a"))};
+  addresses_[0] = address_of(first, "a");
+  EXPECT_EQ(starling(work_, "status" + to(0)).code, 1);
+  first.signal(SIGKILL);
 }
 
 TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
@@ -378,6 +400,9 @@ TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
   EXPECT_NE(refusal(listen + "--keys " + key("laptop")).find("is for a client"), std::string::npos);
   EXPECT_NE(refusal(listen + "--insecure --keys " + key("a")).find("valid: either"),
             std::string::npos);
+  EXPECT_NE(refusal(listen + "--name b --keys " + key("a")).find("is not the name of the key file"),
+            std::string::npos);
+  EXPECT_NE(refusal(listen + "--name b/c").find("--name: "), std::string::npos);
   EXPECT_NE(refusal(listen + "--keys nothing.key").find("--keys: "), std::string::npos);
   EXPECT_NE(
       refusal(listen + "--keys cluster/cluster.key").find("valid here: the key file of a node"),
