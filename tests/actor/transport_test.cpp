@@ -330,6 +330,32 @@ TEST(Transport, DoesNotTakeFramesBeyondItsBound) {
   EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
 }
 
+/// It sends part after part, each as long as may be, and never the last; as ZeroMQ itself would
+/// not.
+TEST(Transport, BreaksWithWhoNeverEnds) {
+  using namespace std::string_literals;
+  TransportOptions options;
+  options.unfinished_bytes_max = std::size_t{16} << 20U;
+  End to{options};
+  // RFC 37: a greeting without security, READY of a DEALER, then parts with MORE.
+  const std::string greeting = "\xff\0\0\0\0\0\0\0\1\x7f\3\0NULL"s + std::string(48, '\0') +
+                               "\4\x1c\5READY\x0bSocket-Type\0\0\0\6DEALER"s;
+  const std::string part = "\3\0\0\0\0\0\x10\0\0"s + std::string(std::size_t{1} << 20U, 'x');
+  const int endless = stranger_at(to, greeting);
+  const timeval patience{1, 0};
+  ::setsockopt(endless, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  const auto give_up = std::chrono::steady_clock::now() + 30s;
+  while (to.transport->counts().refused == 0 && std::chrono::steady_clock::now() < give_up) {
+    for (int i = 0; i < 10; ++i) (void)::send(endless, part.data(), part.size(), MSG_NOSIGNAL);
+    std::this_thread::sleep_for(100ms);
+  }
+  ::close(endless);
+  EXPECT_EQ(to.transport->counts().refused, 1U);
+  End from;
+  from.transport->send(to.peer(), Lane::control, frame_of(1));
+  EXPECT_TRUE(to.wait_for(1));
+}
+
 /// One who says what is no pack, or half of one, loses that alone.
 TEST(Transport, PassesOverBrokenPacks) {
   const auto packed = [](const std::vector<Frame>& frames, Bodies bodies) {

@@ -18,6 +18,7 @@
 #include <variant>
 #include <zmq.hpp>
 
+#include "starling/actor/wire/intake.hpp"
 #include "starling/actor/wire/listener.hpp"
 #include "starling/actor/wire/outlet.hpp"
 #include "starling/actor/wire/pack.hpp"
@@ -122,6 +123,7 @@ class Transport::Thread {
       }
       bind_to_speakers(router_, options_.listen);
       address_ = router_.get(last_endpoint);
+      intake_.emplace(address_, options_.unfinished_bytes_max);
     } catch (const zmq::error_t& fault) {
       return Error{"cannot listen at " + options_.listen + ": " + fault.what() +
                    "; valid: tcp://HOST:PORT with an address of this machine and a free port"};
@@ -217,10 +219,10 @@ class Transport::Thread {
     for (bool has_more = true; !stopping_;) {
       items.assign({{router, POLLIN, 0}, {wake_.descriptor(), POLLIN, 0}, {zap, POLLIN, 0}});
       waiting.clear();
-      auto patience = options_.idle_max;
+      auto patience = std::min(options_.idle_max, Intake::look_every);
+      refused_ += intake_->look();
       {
         const std::lock_guard lock{mutex_};
-        if (connections_.empty()) patience = std::chrono::milliseconds{-1};
         // Outlets where something waits are this thread's alone, and no others are polled.
         for (auto& [peer, connection] : connections_)
           for (auto& lane : connection.lanes)
@@ -333,6 +335,7 @@ class Transport::Thread {
     if (!router_.recv(sender, zmq::recv_flags::dontwait)) return std::nullopt;
     Received next;
     next.fits = sender.more();
+    if (intake_->is_watching()) intake_->delivered(zmq_msg_get(sender.handle(), ZMQ_SRCFD));
     if (sender.more()) (void)router_.recv(next.head);
     if (next.head.more()) (void)router_.recv(next.body);
     for (bool more = next.body.more(); more;) {
@@ -455,6 +458,8 @@ class Transport::Thread {
   zmq::socket_t router_;
   zmq::socket_t zap_;
   std::string address_;
+  /// From listen() on.
+  std::optional<Intake> intake_;
   Wake wake_;
   std::atomic<bool> stopping_ = false;
 

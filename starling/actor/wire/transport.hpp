@@ -61,6 +61,9 @@ struct TransportOptions {
   std::function<bool(const Key&)> admits = {};
   /// A longer head, body or pack (pack.hpp) is not received; the connection it came by is closed.
   std::size_t part_bytes_max = std::size_t{8} << 20U;
+  /// Of messages that have begun to come, from all together: beyond that the connection is closed
+  /// that has brought most.
+  std::size_t unfinished_bytes_max = std::size_t{256} << 20U;
   /// Of each lane: more than so much that waits to be sent is dropped.
   std::size_t queue_bytes_max = std::size_t{32} << 20U;
   /// Beyond so many peers, the connections to the one used least lately are closed.
