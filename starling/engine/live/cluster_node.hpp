@@ -48,7 +48,8 @@ struct ClusterOptions {
   /// Revocations that others have told, to be known when the node starts again. Called on a thread
   /// of the node's.
   std::function<void(const std::vector<security::Revocation>&)> on_revoked = {};
-  /// One line for people, about what happens. May be empty.
+  /// One line for people, about what happens. Called on threads of the node's, one at a time: it
+  /// must not call the node, nor wait for long. May be empty.
   std::function<void(const std::string&)> log;
 };
 

@@ -26,7 +26,10 @@ class LogBook {
   /// Names of others may stand in it.
   void say(const std::string& said) {
     const std::string line = printable(said);
-    if (show_) show_(line);
+    {
+      const std::lock_guard turn{showing_};
+      if (show_) show_(line);
+    }
     const std::lock_guard lock{mutex_};
     lines_.push_back(utc_now() + line.substr(0, line_max));
     if (lines_.size() <= lines_max) return;
@@ -59,6 +62,7 @@ class LogBook {
   }
 
   const Show show_;
+  std::mutex showing_;
   mutable std::mutex mutex_;
   /// Number of the first that is kept.
   std::uint64_t first_ = 0;
