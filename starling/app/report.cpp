@@ -87,6 +87,13 @@ std::string end_text(const Ended& ended) {
   return {};
 }
 
+/// How far a job was that was stopped; empty elsewhere.
+std::string reached_text(const Ended& ended) {
+  const core::Step steps = ended.job.options.job.steps;
+  if (ended.outcome.end != live::Outcome::End::stopped || steps == barrier::finished) return {};
+  return fmt::format(", at step {} of {}", ended.outcome.last.spread.median, steps);
+}
+
 /// How who waits looks again; empty where the barrier draws no one, so that it does not matter.
 std::string recheck_text(const live::JobOptions& options) {
   if (!barrier::draws(options.barrier)) return {};
@@ -239,8 +246,8 @@ std::string summary_table(const Ended& ended) {
   text += row("straggler", fmt::format("{}", fmt::join(straggler_texts(options.job), ", ")));
   text += row("optimizer",
               fmt::format("{}, batch {}", models::print(options.optimizer), options.batch));
-  text += row("ended",
-              fmt::format("{} after {}", end_text(ended), duration_text(seconds(last.elapsed))));
+  text += row("ended", fmt::format("{} after {}{}", end_text(ended),
+                                   duration_text(seconds(last.elapsed)), reached_text(ended)));
   const std::string before =
       job.updates_before > 0 ? fmt::format(", {} of them before", job.updates_before) : "";
   text += row("updates",

@@ -159,6 +159,19 @@ TEST(Summary, IsValidJsonWhateverTheFigures) {
   EXPECT_EQ(text.find('\n'), std::string::npos);
 }
 
+TEST(Summary, SaysHowFarAJobWasThatWasStopped) {
+  Running job = running();
+  live::Outcome outcome;
+  outcome.last = progress();
+  outcome.end = live::Outcome::End::stopped;
+  EXPECT_NE(summary_table({.job = job, .outcome = outcome})
+                .find("stopped after 2.0 s, at step 50 of 100\n"),
+            std::string::npos);
+  job.options.job.steps = barrier::finished;
+  EXPECT_NE(summary_table({.job = job, .outcome = outcome}).find("stopped after 2.0 s\n"),
+            std::string::npos);
+}
+
 TEST(Summary, TableLeavesOutWhatWasNotMeasured) {
   const Running job = running();
   live::Outcome outcome;

@@ -18,6 +18,8 @@ constexpr auto answer_within = 2s;
 constexpr auto ask_silent_after = 5s;
 /// Without a word from any node.
 constexpr auto give_up_after = 60s;
+/// While nodes answer of which none has the job.
+constexpr auto dropped_after = 3s;
 /// Rest is asked for again before it ends.
 constexpr auto rest_for = 5000ms;
 constexpr auto rest_again_after = 1s;
@@ -32,6 +34,7 @@ bool is_done(const wire::MemberStatus& member) {
 
 Result<JobNews> Follower::look() {
   heard_now_.clear();
+  bool is_known = false;
   const auto asked = addresses_;
   for (const std::string& address : asked) {
     const auto now = Clock::now();
@@ -56,8 +59,16 @@ Result<JobNews> Follower::look() {
     for (const auto& other : status->others)
       if (core::is_live(other.state)) addresses_.insert(other.address);
     for (const auto& job : status->jobs)
-      if (job.job == job_) hear(job);
+      if (job.job == job_) {
+        is_known = true;
+        hear(job);
+      }
   }
+  const bool is_gone = !is_known && std::ranges::any_of(member_nodes(), [&](wire::NodeId node) {
+    return heard_now_.contains(node);
+  });
+  if (!is_gone) had_ = Clock::now();
+  if (Clock::now() > had_ + dropped_after) return Error{"it was dropped: no node has it any more"};
   if (Clock::now() > heard_ + give_up_after)
     return Error{"no node of the job has answered for " +
                  std::to_string(give_up_after / std::chrono::seconds{1}) + " s"};

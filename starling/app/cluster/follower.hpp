@@ -42,7 +42,7 @@ class Follower {
   Follower(live::ClusterClient& client, std::string door, wire::JobId job)
       : client_(client), job_(job), addresses_{std::move(door)} {}
 
-  /// An Error where no node has answered for a minute.
+  /// An Error where no node has answered for a minute, or those that do have dropped the job.
   [[nodiscard]] Result<JobNews> look();
   /// Workers end with the step that they are making.
   void stop();
@@ -88,6 +88,8 @@ class Follower {
   /// Of these those who did not answer, and when.
   std::map<std::string, Clock::time_point> silent_;
   Clock::time_point heard_ = Clock::now();
+  /// When a node had the job, or none of its nodes answered.
+  Clock::time_point had_ = Clock::now();
   /// By node.
   std::map<wire::NodeId, std::string> nodes_;
   /// Who answered at the last look.

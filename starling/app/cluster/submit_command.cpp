@@ -78,7 +78,7 @@ class Watch {
       const auto& time = job().job.time;
       if (!wanted) stop(live::Outcome::End::stopped);
       if (time && outcome_.last.elapsed >= *time) stop(live::Outcome::End::reached);
-      if (news->done) return;
+      if (news->done) return end();
       // Again and again: members join that have not heard it.
       if (stopping_) follower_.stop();
       if (!stopping_ && evaluation_.is_due(news->mean_step)) evaluate(news->mean_step);
@@ -94,6 +94,12 @@ class Watch {
     progress.evaluations = last.evaluations;
     progress.updates += ready_.running.updates_before;
     last = std::move(progress);
+  }
+
+  /// Where steps are missing and nobody here asked for that, somebody else did, or nodes have left.
+  void end() {
+    const bool all_made = outcome_.last.spread.min >= job().job.steps;
+    if (!stopping_ && !all_made) outcome_.end = live::Outcome::End::stopped;
   }
 
   void stop(live::Outcome::End why) {

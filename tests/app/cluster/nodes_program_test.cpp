@@ -144,8 +144,23 @@ TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
       << wrong.err;
   const Ran stopped = starling(work_, "stop" + to(0));
   EXPECT_EQ(stopped.code, 0) << stopped.err;
-  EXPECT_EQ(submit.wait().code, 0);
+  const Ran ended = submit.wait();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(nlohmann::json::parse(ended.out)["end"], "stopped") << ended.out;
   EXPECT_TRUE(std::filesystem::exists(other.path() / "m"));
+}
+
+TEST_F(Nodes, SayThatAJobWasDropped) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 words("submit" + to(2) +
+                       "--data digits:n=1000 --model softmax --workers 3 --steps 100000 "
+                       "--delay exp:10ms --quiet")};
+  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
+  const Ran ran = submit.wait();
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_NE(ran.err.find("dropped"), std::string::npos) << ran.err;
 }
 
 TEST_F(Nodes, TakeInOneWithSeveralWorkers) {
