@@ -36,14 +36,16 @@ bool is_tested(const Running& job, const live::Progress& progress) {
   return !progress.test.empty() && updates > static_cast<double>(job.updates_before) + 0.5;
 }
 
-/// Seconds until the first of the known limits; nothing where none is known.
-std::optional<double> seconds_left(const Running& job, const live::Progress& progress) {
+/// Seconds until the first of the known limits; nothing where none is known. Where it stands nobody
+/// knows when all steps are made.
+std::optional<double> seconds_left(const Running& job, const live::Progress& progress,
+                                   bool stands) {
   std::optional<double> left;
   const auto& options = job.options.job;
   const double elapsed = seconds(progress.elapsed);
   if (options.time) left = std::max(0.0, seconds(*options.time) - elapsed);
   const double rate = updates_per_second(job, progress) / static_cast<double>(options.workers);
-  if (options.steps != barrier::finished && rate > 0) {
+  if (options.steps != barrier::finished && rate > 0 && !stands) {
     const double steps = static_cast<double>(options.steps) - mean_step(job, progress);
     left = std::min(left.value_or(1e18), std::max(0.0, steps) / rate);
   }
@@ -125,7 +127,8 @@ void add_figures(Json& json, const Running& job, const live::Progress& last) {
   json["wall_s"] = seconds(last.elapsed);
   json["waiting_share"] = last.waiting_share;
   json["spread"] = spread_json(last.spread);
-  json["max_lag"] = last.max_lag;
+  // Looks at nodes one after the other tell steps of different moments.
+  if (job.id.empty()) json["max_lag"] = last.max_lag;
   if (job.options.job.barrier.sample) {
     json["draws"] = last.draws;
     json["passes"] = last.passes;
@@ -134,6 +137,7 @@ void add_figures(Json& json, const Running& job, const live::Progress& last) {
 
 void add_settings(Json& json, const Running& job) {
   const auto& options = job.options;
+  if (!job.id.empty()) json["job"] = job.id;
   json["mode"] = core::print(options.job.mode);
   json["barrier"] = barrier::print(options.job.barrier);
   if (const auto recheck = recheck_text(options.job); !recheck.empty()) json["recheck"] = recheck;
@@ -157,6 +161,7 @@ Json summary(const Ended& ended) {
   add_settings(json, ended.job);
   json["end"] = end_text(ended);
   add_figures(json, ended.job, ended.outcome.last);
+  if (!ended.job.id.empty()) json["workers_lost"] = ended.workers_lost;
   add_metrics(json, "train_", ended.outcome.last.train);
   add_metrics(json, "test_", ended.outcome.last.test);
   if (ended.normalised_error) json["normalised_error"] = *ended.normalised_error;
@@ -198,9 +203,10 @@ std::string members_text(const live::JobOptions& options) {
   return text;
 }
 
-std::string spread_text(const live::Progress& last) {
-  return fmt::format("min {}, median {}, max {}; at most {} apart", last.spread.min,
-                     last.spread.median, last.spread.max, last.max_lag);
+std::string spread_text(const Running& job, const live::Progress& last) {
+  const std::string lag = job.id.empty() ? fmt::format("; at most {} apart", last.max_lag) : "";
+  return fmt::format("min {}, median {}, max {}{}", last.spread.min, last.spread.median,
+                     last.spread.max, lag);
 }
 
 std::string draws_text(const live::Progress& last) {
@@ -217,7 +223,8 @@ std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took)
   return text + "; " + duration_text(seconds(took));
 }
 
-std::string progress_line(const Running& job, const live::Progress& progress) {
+std::string progress_line(const Running& job, const live::Progress& progress,
+                          const std::optional<std::string>& stands_for) {
   const auto& spread = progress.spread;
   const bool learned = updates_made(job, progress) > 0;
   std::string text =
@@ -229,7 +236,9 @@ std::string progress_line(const Running& job, const live::Progress& progress) {
     text +=
         fmt::format("  waiting {:.0f} %  loss {:.3g}", 100 * progress.waiting_share, progress.loss);
   if (is_tested(job, progress)) text += "  " + metric_text(progress.test.back());
-  if (const auto left = seconds_left(job, progress)) text += "  ETA " + duration_text(*left);
+  if (stands_for && !stands_for->empty()) text += "  waits for " + *stands_for;
+  if (const auto left = seconds_left(job, progress, stands_for.has_value()))
+    text += "  ETA " + duration_text(*left);
   return text;
 }
 
@@ -238,6 +247,7 @@ std::string summary_table(const Ended& ended) {
   const auto& options = job.options;
   const live::Progress& last = ended.outcome.last;
   std::string text = fmt::format("{} on {} ({})\n", job.model, job.data, job.data_shape);
+  text += row("job", job.id);
   text += row("mode", members_text(options.job));
   const std::string recheck = recheck_text(options.job);
   text += row("barrier", barrier::print(options.job.barrier) +
@@ -253,7 +263,8 @@ std::string summary_table(const Ended& ended) {
   text += row("updates",
               fmt::format("{}{}, {:.0f}/s", last.updates, before, updates_per_second(job, last)));
   text += row("waiting", percent(last.waiting_share) + " of the workers' time");
-  text += row("steps", spread_text(last));
+  text += row("steps", spread_text(job, last));
+  if (ended.workers_lost > 0) text += row("lost", counted(ended.workers_lost, "worker"));
   text += row("draws", draws_text(last));
   text += row("train", metrics_text(last.train));
   text += row("test", metrics_text(last.test));

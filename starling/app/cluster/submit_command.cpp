@@ -59,6 +59,8 @@ class Watch {
     return fetch();
   }
   [[nodiscard]] const live::Outcome& outcome() const { return outcome_; }
+  /// Workers that died or left before the end.
+  [[nodiscard]] std::uint64_t workers_lost() const { return workers_lost_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -68,13 +70,14 @@ class Watch {
   void follow() {
     while (true) {
       auto news = follower_.look();
-      if (news) take(std::move(news->progress));
+      if (news) take(*news);
+      for (const std::string& line : follower_.take_losses()) recorder_.warn(line);
       if (!news || !news->failure.empty()) {
         outcome_.end = live::Outcome::End::failed;
         outcome_.error = news ? news->failure : news.error().message;
         return;
       }
-      const bool wanted = recorder_.on_progress(outcome_.last);
+      const bool wanted = recorder_.on_progress(outcome_.last, news->missing);
       const auto& time = job().job.time;
       if (!wanted) stop(live::Outcome::End::stopped);
       if (time && outcome_.last.elapsed >= *time) stop(live::Outcome::End::reached);
@@ -87,7 +90,9 @@ class Watch {
     }
   }
 
-  void take(live::Progress progress) {
+  void take(const JobNews& news) {
+    workers_lost_ = news.workers_lost;
+    live::Progress progress = news.progress;
     live::Progress& last = outcome_.last;
     progress.test = std::move(last.test);
     progress.evaluated_at = last.evaluated_at;
@@ -184,6 +189,7 @@ class Watch {
   /// The model that reached the target.
   States reached_;
   live::Outcome outcome_;
+  std::uint64_t workers_lost_ = 0;
 };
 
 /// The devices are the nodes': this one computes nothing.
@@ -235,6 +241,8 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
     complain(started.error().message);
     return job_failed;
   }
+  ready->running.id = std::to_string(id);
+  Display{ready->job.quiet}.show("job " + ready->running.id + " begins");
   const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
   Recorder recorder{*ready, *std::move(metrics)};
   Follower follower{*access->client, access->door, id};
@@ -242,9 +250,9 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   if (watch.run())
     follower.close();
   else
-    complain("job " + std::to_string(id) + " stays on its nodes; `" + program_name() +
+    complain("job " + ready->running.id + " stays on its nodes; `" + program_name() +
              " stop --drop` ends it");
-  return report(recorder.end(watch.outcome()), ready->job);
+  return report(recorder.end(watch.outcome(), watch.workers_lost()), ready->job);
 }
 
 }  // namespace starling::app

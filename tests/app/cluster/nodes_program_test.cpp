@@ -100,6 +100,12 @@ TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("\"spread\":{\"min\":300,\"median\":300,\"max\":300"), std::string::npos)
       << ran.out;
+  EXPECT_NE(ran.err.find("node a is gone: 2 of 3 workers go on without it\n"), std::string::npos)
+      << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["workers_lost"], 1) << ran.out;
+  EXPECT_NE(ran.err.find("job " + json["job"].get<std::string>() + " begins\n"), std::string::npos)
+      << ran.err;
   EXPECT_NE(status().find("a  " + addresses_[0] + "  dead"), std::string::npos) << status();
   processes_[2]->signal(SIGTERM);
   EXPECT_EQ(processes_[2]->wait().code, 0);
@@ -148,6 +154,20 @@ TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(nlohmann::json::parse(ended.out)["end"], "stopped") << ended.out;
   EXPECT_TRUE(std::filesystem::exists(other.path() / "m"));
+}
+
+/// With its only copy.
+TEST_F(Nodes, SayWhomAJobWaitsForThatCannotGoOn) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 words("submit" + to(2) +
+                       "--data digits:n=1000 --model softmax --workers 3 --steps 100000 "
+                       "--delay exp:10ms --copies 1")};
+  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  processes_[0]->signal(SIGKILL);
+  EXPECT_TRUE(wait_until([&] { return submit.err().find("waits for a\n") != std::string::npos; }))
+      << submit.err();
+  submit.signal(SIGKILL);
 }
 
 TEST_F(Nodes, SayThatAJobWasDropped) {
