@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "starling/app/version.hpp"
+#include "starling/base/text.hpp"
 #include "starling/engine/core/mode.hpp"
 
 namespace starling::app {
@@ -191,10 +192,6 @@ Json event(const char* name, const live::Progress& progress) {
 
 std::string row(const char* name, const std::string& value) {
   return value.empty() ? std::string{} : fmt::format("  {:<12}{}\n", name, value);
-}
-
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 std::string members_text(const live::JobOptions& options) {

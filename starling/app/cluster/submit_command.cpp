@@ -192,13 +192,27 @@ class Watch {
   std::uint64_t workers_lost_ = 0;
 };
 
-/// The devices are the nodes': this one computes nothing.
-Result<Prepared> prepare_here(const Contents& contents, Settings job, const std::string& job_file) {
+/// Of a job that can be read. The devices are the nodes': this one computes nothing.
+Result<Settings> without_device(const Contents& contents, Settings job) {
   if (const std::string place = place_of(job, "device"); !place.empty())
     if (auto device = models::parse_device(text_of(job, "device")); !device)
       return std::move(device).error().within(place);
   std::erase_if(job, [](const Setting& setting) { return setting.key == "device"; });
-  return prepare(contents, job, job_file);
+  if (auto read = make_job(job, contents); !read) return std::move(read).error();
+  return job;
+}
+
+/// Says what was by default too, so that `status` can; and a net's own words in place of its file,
+/// which nodes need not have.
+wire::JobSettings told_of(Settings job, const Prepared& ready) {
+  const auto& options = ready.running.options.job;
+  std::erase_if(job, [](const Setting& setting) { return setting.key == "model"; });
+  job.push_back({"model", ready.model->print(), "--model"});
+  for (const auto& [key, text] : {std::pair{"data", ready.job.data.data},
+                                  {"mode", core::print(options.mode)},
+                                  {"barrier", barrier::print(options.barrier)}})
+    if (place_of(job, key).empty()) job.push_back({key, text, std::string{"--"} + key});
+  return to_wire(job);
 }
 
 }  // namespace
@@ -221,22 +235,20 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   });
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
-  auto ready = prepare_here(contents, job, job_file);
+  const auto own = without_device(contents, job);
+  if (!own) return own.error();
+  // Data may take long to load; whether a node is there shows soon.
+  if (auto node = access->greet(); !node) {
+    complain(node.error().message);
+    return job_failed;
+  }
+  auto ready = prepare(contents, *own, job_file);
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::open(ready->job.metrics, false);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
-  // Nodes that take a job read its data first, which may take long; whether one is there shows
-  // soon.
-  if (auto door = access->client->ask(access->door, wire::AskStatus{}, 5s); !door) {
-    complain(door.error().message);
-    return job_failed;
-  }
   const wire::JobId id = draw_job();
-  // A net's own words in place of its file, which nodes need not have.
-  for (Setting& setting : job)
-    if (setting.key == "model") setting.text = ready->model->print();
-  const auto started =
-      access->client->ask_for<wire::Done>(access->door, wire::SubmitJob{id, to_wire(job)}, 5min);
+  const auto started = access->client->ask_for<wire::Done>(
+      access->door, wire::SubmitJob{id, told_of(job, *ready)}, 5min);
   if (!started) {
     complain(started.error().message);
     return job_failed;
