@@ -45,9 +45,14 @@ std::optional<double> seconds_left(const Running& job, const live::Progress& pro
   const auto& options = job.options.job;
   const double elapsed = seconds(progress.elapsed);
   if (options.time) left = std::max(0.0, seconds(*options.time) - elapsed);
-  const double rate = updates_per_second(job, progress) / static_cast<double>(options.workers);
+  // Of workers that are lost the mean over all knows nothing.
+  const double at =
+      job.id.empty() ? mean_step(job, progress) : static_cast<double>(progress.spread.median);
+  const double before =
+      static_cast<double>(job.updates_before) / static_cast<double>(options.workers);
+  const double rate = elapsed > 0 ? (at - before) / elapsed : 0;
   if (options.steps != barrier::finished && rate > 0 && !stands) {
-    const double steps = static_cast<double>(options.steps) - mean_step(job, progress);
+    const double steps = static_cast<double>(options.steps) - at;
     left = std::min(left.value_or(1e18), std::max(0.0, steps) / rate);
   }
   return left;

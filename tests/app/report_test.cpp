@@ -59,6 +59,14 @@ TEST(ProgressLine, SaysWhomItWaitsForInsteadOfATimeThatNobodyKnows) {
   EXPECT_TRUE(progress_line(timed, progress(), "b").ends_with("waits for b  ETA 8.0 s"));
 }
 
+TEST(ProgressLine, ExpectsNothingOfWorkersThatAreLost) {
+  Running job = running();
+  job.id = "1";
+  live::Progress half = progress();
+  half.updates = 60;
+  EXPECT_TRUE(progress_line(job, half).ends_with("ETA 2.0 s")) << progress_line(job, half);
+}
+
 TEST(ProgressLine, SaysNoLossBeforeThereIsOneAndNoEndThatIsUnknown) {
   Running job = running();
   job.options.job.steps = barrier::finished;

@@ -70,7 +70,8 @@ Result<JobNews> Follower::look() {
     return heard_now_.contains(node);
   });
   if (!is_gone) had_ = Clock::now();
-  if (Clock::now() > had_ + dropped_after) return Error{"it was dropped: no node has it any more"};
+  if (Clock::now() > had_ + dropped_after)
+    return Error{"the job was dropped: no node has it any more"};
   if (Clock::now() > heard_ + give_up_after)
     return Error{"no node of the job has answered for " +
                  std::to_string(give_up_after / std::chrono::seconds{1}) + " s"};
