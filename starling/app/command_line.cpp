@@ -48,6 +48,10 @@ std::string train_footer(const Contents& contents) {
          "130 interrupted.";
 }
 
+std::string submit_footer(const Contents& contents) {
+  return train_footer(contents) + " A job that\n`" + program_name() + " stop` ends is done.";
+}
+
 std::string bench_footer(const Contents& contents) {
   return "\n" + sources_help(contents) + "\nModels:\n" + models_list(contents);
 }
@@ -330,7 +334,7 @@ class CommandLine {
                       job_keys(), read_job_file, train_footer(contents_)};
   FlagArguments node_{program_, "node", "be one of the nodes of a cluster", node_keys()};
   JobArguments submit_{program_,      "submit",      "train on the nodes of a cluster",
-                       submit_keys(), read_job_file, train_footer(contents_)};
+                       submit_keys(), read_job_file, submit_footer(contents_)};
   FlagArguments stop_{program_, "stop", "end a job at the end of its workers' steps", stop_keys()};
   FlagArguments status_{program_, "status", "show the nodes and the jobs of a cluster",
                         status_keys()};

@@ -15,6 +15,7 @@ namespace {
 static_assert(std::atomic<bool>::is_always_lock_free, "signal handlers may use these");
 std::atomic<bool> orderly = false;
 std::atomic<const char*> announced = nullptr;
+std::atomic<const char*> given_up = "\nstarling: interrupted, nothing was saved\n";
 std::atomic<bool> asked = false;
 
 /// Behind what stands on the terminal: ^C, and an unfinished line.
@@ -30,8 +31,7 @@ void on_signal(int signal) {
   // A terminal that is lost says so more than once: its shell does, and the system.
   if (orderly && signal == SIGHUP) return;
   discard_unfinished();
-  say(asked ? "\nstarling: interrupted twice, ended at once\n"
-            : "\nstarling: interrupted, nothing was saved\n");
+  say(asked ? "\nstarling: interrupted twice, ended at once\n" : given_up.load());
   ::_exit(interrupted_code);
 }
 
@@ -48,6 +48,8 @@ void watch_interrupts() {
   if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
     sigaction(SIGHUP, &action, nullptr);
 }
+
+void saves_nothing() noexcept { given_up = "\nstarling: interrupted\n"; }
 
 bool is_interrupted() noexcept { return asked; }
 

@@ -14,6 +14,9 @@ inline constexpr int interrupted_code = 130;
 /// left behind.
 void watch_interrupts();
 
+/// For commands that have nothing to save: a signal that ends the program says no word of it.
+void saves_nothing() noexcept;
+
 /// True once a signal came during an OrderlyStop. Any thread.
 [[nodiscard]] bool is_interrupted() noexcept;
 

@@ -1,14 +1,19 @@
 #include "starling/app/recorder.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <exception>
 #include <utility>
 
+#include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
 
 namespace starling::app {
 namespace {
+
+/// At least; and as long as three steps take on average.
+constexpr auto stands_after = std::chrono::milliseconds{1500};
 
 bool is_finite(const Weights& weights) {
   return std::visit(
@@ -30,11 +35,17 @@ bool is_fresh(const std::vector<core::RangeState>& states) {
 
 }  // namespace
 
-bool Recorder::on_progress(const live::Progress& progress) {
-  display_.show(progress_line(ready_.running, progress));
+bool Recorder::on_progress(const live::Progress& progress, const std::string& missing) {
+  display_.show(progress_line(ready_.running, progress,
+                              stands(progress) ? std::optional{missing} : std::nullopt));
   note(metrics_.append(progress_json(ready_.running, progress)));
   evaluated(progress);
   return error_.empty() && !is_interrupted();
+}
+
+void Recorder::warn(const std::string& message) {
+  display_.close();
+  complain(message);
 }
 
 void Recorder::on_evaluation(const States& states) {
@@ -52,10 +63,10 @@ void Recorder::on_checkpoint(const States& states) {
   if (written) checkpoint_ = ready_.job.checkpoint;
 }
 
-Ended Recorder::end(const live::Outcome& outcome) {
+Ended Recorder::end(const live::Outcome& outcome, std::uint64_t workers_lost) {
   display_.close();
   evaluated(outcome.last);
-  Ended ended{.job = ready_.running, .outcome = outcome};
+  Ended ended{.job = ready_.running, .outcome = outcome, .workers_lost = workers_lost};
   if (outcome.end == live::Outcome::End::failed) ended.error = outcome.error;
   const bool whole = !outcome.model.empty();
   const bool finite = whole && is_finite(weights_in(outcome.model));
@@ -75,6 +86,15 @@ Ended Recorder::end(const live::Outcome& outcome) {
   note(metrics_.append(end_json(ended)));
   if (ended.error.empty()) ended.error = error_;
   return ended;
+}
+
+bool Recorder::stands(const live::Progress& progress) {
+  if (std::exchange(updates_, progress.updates) != progress.updates) moved_ = progress.elapsed;
+  const Running& running = ready_.running;
+  const std::uint64_t made = updates_ - std::min(updates_, running.updates_before);
+  const core::Time idle = progress.elapsed - moved_;
+  const double steps = static_cast<double>(made) / static_cast<double>(running.options.job.workers);
+  return idle > stands_after && steps * idle > 3.0 * moved_;
 }
 
 bool Recorder::note(const Result<void>& result) {

@@ -38,7 +38,11 @@ class Recorder {
       : ready_(ready), metrics_(std::move(metrics)), display_(ready.job.quiet) {}
 
   /// False where the job is to stop: at Ctrl-C, and where a file cannot be written.
-  [[nodiscard]] bool on_progress(const live::Progress& progress);
+  /// `missing` names nodes that are dead, on a cluster.
+  [[nodiscard]] bool on_progress(const live::Progress& progress, const std::string& missing = {});
+
+  /// What people are to know, quiet or not.
+  void warn(const std::string& message);
 
   /// Keeps the model, for the case that a later one is of no use.
   void on_evaluation(const std::vector<core::RangeState>& states);
@@ -49,11 +53,13 @@ class Recorder {
   void on_checkpoint(const std::vector<core::RangeState>& states);
 
   /// Writes the last good model and the last of the metrics; says how all ended.
-  [[nodiscard]] Ended end(const live::Outcome& outcome);
+  [[nodiscard]] Ended end(const live::Outcome& outcome, std::uint64_t workers_lost = 0);
 
  private:
   using States = std::vector<core::RangeState>;
 
+  /// True where no step was made for much longer than one takes.
+  [[nodiscard]] bool stands(const live::Progress& progress);
   /// Keeps the first error; true where there is none.
   bool note(const Result<void>& result);
   void evaluated(const live::Progress& progress);
@@ -69,6 +75,9 @@ class Recorder {
   MetricsFile metrics_;
   Display display_;
   std::size_t evaluations_ = 0;
+  /// The updates that were made, and when that was first seen.
+  std::uint64_t updates_ = 0;
+  core::Time moved_{};
   std::string error_;
   std::string saved_;
   std::string checkpoint_;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "starling/app/version.hpp"
+#include "starling/base/text.hpp"
 #include "starling/engine/core/mode.hpp"
 
 namespace starling::app {
@@ -36,15 +37,22 @@ bool is_tested(const Running& job, const live::Progress& progress) {
   return !progress.test.empty() && updates > static_cast<double>(job.updates_before) + 0.5;
 }
 
-/// Seconds until the first of the known limits; nothing where none is known.
-std::optional<double> seconds_left(const Running& job, const live::Progress& progress) {
+/// Seconds until the first of the known limits; nothing where none is known. Where it stands nobody
+/// knows when all steps are made.
+std::optional<double> seconds_left(const Running& job, const live::Progress& progress,
+                                   bool stands) {
   std::optional<double> left;
   const auto& options = job.options.job;
   const double elapsed = seconds(progress.elapsed);
   if (options.time) left = std::max(0.0, seconds(*options.time) - elapsed);
-  const double rate = updates_per_second(job, progress) / static_cast<double>(options.workers);
-  if (options.steps != barrier::finished && rate > 0) {
-    const double steps = static_cast<double>(options.steps) - mean_step(job, progress);
+  // Of workers that are lost the mean over all knows nothing.
+  const double at =
+      job.id.empty() ? mean_step(job, progress) : static_cast<double>(progress.spread.median);
+  const double before =
+      static_cast<double>(job.updates_before) / static_cast<double>(options.workers);
+  const double rate = elapsed > 0 ? (at - before) / elapsed : 0;
+  if (options.steps != barrier::finished && rate > 0 && !stands) {
+    const double steps = static_cast<double>(options.steps) - at;
     left = std::min(left.value_or(1e18), std::max(0.0, steps) / rate);
   }
   return left;
@@ -87,6 +95,13 @@ std::string end_text(const Ended& ended) {
   return {};
 }
 
+/// How far a job was that was stopped; empty elsewhere.
+std::string reached_text(const Ended& ended) {
+  const core::Step steps = ended.job.options.job.steps;
+  if (ended.outcome.end != live::Outcome::End::stopped || steps == barrier::finished) return {};
+  return fmt::format(", at step {} of {}", ended.outcome.last.spread.median, steps);
+}
+
 /// How who waits looks again; empty where the barrier draws no one, so that it does not matter.
 std::string recheck_text(const live::JobOptions& options) {
   if (!barrier::draws(options.barrier)) return {};
@@ -118,7 +133,8 @@ void add_figures(Json& json, const Running& job, const live::Progress& last) {
   json["wall_s"] = seconds(last.elapsed);
   json["waiting_share"] = last.waiting_share;
   json["spread"] = spread_json(last.spread);
-  json["max_lag"] = last.max_lag;
+  // Looks at nodes one after the other tell steps of different moments.
+  if (job.id.empty()) json["max_lag"] = last.max_lag;
   if (job.options.job.barrier.sample) {
     json["draws"] = last.draws;
     json["passes"] = last.passes;
@@ -127,6 +143,7 @@ void add_figures(Json& json, const Running& job, const live::Progress& last) {
 
 void add_settings(Json& json, const Running& job) {
   const auto& options = job.options;
+  if (!job.id.empty()) json["job"] = job.id;
   json["mode"] = core::print(options.job.mode);
   json["barrier"] = barrier::print(options.job.barrier);
   if (const auto recheck = recheck_text(options.job); !recheck.empty()) json["recheck"] = recheck;
@@ -150,6 +167,7 @@ Json summary(const Ended& ended) {
   add_settings(json, ended.job);
   json["end"] = end_text(ended);
   add_figures(json, ended.job, ended.outcome.last);
+  if (!ended.job.id.empty()) json["workers_lost"] = ended.workers_lost;
   add_metrics(json, "train_", ended.outcome.last.train);
   add_metrics(json, "test_", ended.outcome.last.test);
   if (ended.normalised_error) json["normalised_error"] = *ended.normalised_error;
@@ -181,19 +199,16 @@ std::string row(const char* name, const std::string& value) {
   return value.empty() ? std::string{} : fmt::format("  {:<12}{}\n", name, value);
 }
 
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-}
-
 std::string members_text(const live::JobOptions& options) {
   std::string text = core::print(options.mode) + ", " + counted(options.workers, "worker");
   if (core::has_servers(options.mode)) text += ", " + counted(live::owner_count(options), "shard");
   return text;
 }
 
-std::string spread_text(const live::Progress& last) {
-  return fmt::format("min {}, median {}, max {}; at most {} apart", last.spread.min,
-                     last.spread.median, last.spread.max, last.max_lag);
+std::string spread_text(const Running& job, const live::Progress& last) {
+  const std::string lag = job.id.empty() ? fmt::format("; at most {} apart", last.max_lag) : "";
+  return fmt::format("min {}, median {}, max {}{}", last.spread.min, last.spread.median,
+                     last.spread.max, lag);
 }
 
 std::string draws_text(const live::Progress& last) {
@@ -210,7 +225,8 @@ std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took)
   return text + "; " + duration_text(seconds(took));
 }
 
-std::string progress_line(const Running& job, const live::Progress& progress) {
+std::string progress_line(const Running& job, const live::Progress& progress,
+                          const std::optional<std::string>& stands_for) {
   const auto& spread = progress.spread;
   const bool learned = updates_made(job, progress) > 0;
   std::string text =
@@ -222,7 +238,9 @@ std::string progress_line(const Running& job, const live::Progress& progress) {
     text +=
         fmt::format("  waiting {:.0f} %  loss {:.3g}", 100 * progress.waiting_share, progress.loss);
   if (is_tested(job, progress)) text += "  " + metric_text(progress.test.back());
-  if (const auto left = seconds_left(job, progress)) text += "  ETA " + duration_text(*left);
+  if (stands_for && !stands_for->empty()) text += "  waits for " + *stands_for;
+  if (const auto left = seconds_left(job, progress, stands_for.has_value()))
+    text += "  ETA " + duration_text(*left);
   return text;
 }
 
@@ -231,6 +249,7 @@ std::string summary_table(const Ended& ended) {
   const auto& options = job.options;
   const live::Progress& last = ended.outcome.last;
   std::string text = fmt::format("{} on {} ({})\n", job.model, job.data, job.data_shape);
+  text += row("job", job.id);
   text += row("mode", members_text(options.job));
   const std::string recheck = recheck_text(options.job);
   text += row("barrier", barrier::print(options.job.barrier) +
@@ -239,14 +258,15 @@ std::string summary_table(const Ended& ended) {
   text += row("straggler", fmt::format("{}", fmt::join(straggler_texts(options.job), ", ")));
   text += row("optimizer",
               fmt::format("{}, batch {}", models::print(options.optimizer), options.batch));
-  text += row("ended",
-              fmt::format("{} after {}", end_text(ended), duration_text(seconds(last.elapsed))));
+  text += row("ended", fmt::format("{} after {}{}", end_text(ended),
+                                   duration_text(seconds(last.elapsed)), reached_text(ended)));
   const std::string before =
       job.updates_before > 0 ? fmt::format(", {} of them before", job.updates_before) : "";
   text += row("updates",
               fmt::format("{}{}, {:.0f}/s", last.updates, before, updates_per_second(job, last)));
   text += row("waiting", percent(last.waiting_share) + " of the workers' time");
-  text += row("steps", spread_text(last));
+  text += row("steps", spread_text(job, last));
+  if (ended.workers_lost > 0) text += row("lost", counted(ended.workers_lost, "worker"));
   text += row("draws", draws_text(last));
   text += row("train", metrics_text(last.train));
   text += row("test", metrics_text(last.test));

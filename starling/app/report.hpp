@@ -27,6 +27,8 @@ struct Running {
   std::uint64_t updates_before = 0;
   /// "cpu" or "cuda:0".
   std::string device = "cpu";
+  /// Its number on a cluster; empty elsewhere.
+  std::string id{};
 };
 
 /// A job that has ended.
@@ -37,6 +39,8 @@ struct Ended {
   bool interrupted = false;
   /// There was a model worth saving.
   bool has_model = false;
+  /// On a cluster: those that died or left before the end.
+  std::uint64_t workers_lost = 0;
   /// Files that were written.
   std::string saved{};
   std::string checkpoint{};
@@ -47,8 +51,10 @@ struct Ended {
 /// "24000 rows, 784 features, 10 classes; 6000 to test on; 0.3 s".
 [[nodiscard]] std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took);
 
-/// One line: elapsed time, speed, spread, waiting share, loss, test figures, time to go.
-[[nodiscard]] std::string progress_line(const Running& job, const live::Progress& progress);
+/// One line: elapsed time, speed, spread, waiting share, loss, test figures, time to go. Where no
+/// step is made any more: whom it waits for, if that is known, and no time to go until the last.
+[[nodiscard]] std::string progress_line(const Running& job, const live::Progress& progress,
+                                        const std::optional<std::string>& stands_for = {});
 
 /// A table for people.
 [[nodiscard]] std::string summary_table(const Ended& ended);

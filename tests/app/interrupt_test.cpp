@@ -1,4 +1,7 @@
 /// Ctrl-C, and the terminal lost.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/app/program.hpp"
@@ -89,6 +92,28 @@ TEST(HangUp, IsIgnoredWhereItWasBefore) {
   process.signal(SIGHUP);
   EXPECT_EQ(process.wait().code, 0);
   EXPECT_TRUE(folder.has("m"));
+}
+
+TEST(InterruptOfAQuestion, EndsAtOnceAndSpeaksOfNothingToSave) {
+  const int silent = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* plain = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(silent, plain, size), 0);
+  ASSERT_EQ(::listen(silent, 4), 0);
+  ASSERT_EQ(::getsockname(silent, plain, &size), 0);
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("status --to 127.0.0.1:" + std::to_string(ntohs(address.sin_port)))};
+  const int taken = ::accept(silent, nullptr, nullptr);
+  process.signal(SIGINT);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_EQ(ran.err, "\nstarling: interrupted\n");
+  ::close(taken);
+  ::close(silent);
 }
 
 TEST(InterruptWhileLoading, EndsAtOnceAndSaysThatNothingWasSaved) {

@@ -50,6 +50,23 @@ TEST(ProgressLine, SaysWhatWasMeasuredAndWhenItEnds) {
   EXPECT_NE(progress_line(running(), tested).find("  accuracy 97.0 %"), std::string::npos);
 }
 
+TEST(ProgressLine, SaysWhomItWaitsForInsteadOfATimeThatNobodyKnows) {
+  const std::string line = progress_line(running(), progress(), "b, c");
+  EXPECT_TRUE(line.ends_with("loss 0.5  waits for b, c")) << line;
+  EXPECT_TRUE(progress_line(running(), progress(), "").ends_with("loss 0.5"));
+  Running timed = running();
+  timed.options.job.time = std::chrono::seconds{10};
+  EXPECT_TRUE(progress_line(timed, progress(), "b").ends_with("waits for b  ETA 8.0 s"));
+}
+
+TEST(ProgressLine, ExpectsNothingOfWorkersThatAreLost) {
+  Running job = running();
+  job.id = "1";
+  live::Progress half = progress();
+  half.updates = 60;
+  EXPECT_TRUE(progress_line(job, half).ends_with("ETA 2.0 s")) << progress_line(job, half);
+}
+
 TEST(ProgressLine, SaysNoLossBeforeThereIsOneAndNoEndThatIsUnknown) {
   Running job = running();
   job.options.job.steps = barrier::finished;
@@ -157,6 +174,33 @@ TEST(Summary, IsValidJsonWhateverTheFigures) {
   EXPECT_TRUE(json["train_loss"].is_null());
   EXPECT_EQ(json["end"], "failed");
   EXPECT_EQ(text.find('\n'), std::string::npos);
+}
+
+TEST(Summary, NamesAJobOfAClusterAndWhatItLost) {
+  Running job = running();
+  EXPECT_FALSE(json_of(job).contains("workers_lost"));
+  EXPECT_TRUE(json_of(job).contains("max_lag"));
+  job.id = "18446744073709551615";
+  const live::Outcome outcome;
+  const Json json = Json::parse(summary_json({.job = job, .outcome = outcome, .workers_lost = 2}));
+  EXPECT_EQ(json["job"], job.id);
+  EXPECT_EQ(json["workers_lost"], 2);
+  EXPECT_FALSE(json.contains("max_lag")) << json;
+  EXPECT_EQ(table_of(job).find("apart"), std::string::npos);
+  EXPECT_FALSE(Json::parse(progress_json(job, progress())).contains("max_lag"));
+}
+
+TEST(Summary, SaysHowFarAJobWasThatWasStopped) {
+  Running job = running();
+  live::Outcome outcome;
+  outcome.last = progress();
+  outcome.end = live::Outcome::End::stopped;
+  EXPECT_NE(summary_table({.job = job, .outcome = outcome})
+                .find("stopped after 2.0 s, at step 50 of 100\n"),
+            std::string::npos);
+  job.options.job.steps = barrier::finished;
+  EXPECT_NE(summary_table({.job = job, .outcome = outcome}).find("stopped after 2.0 s\n"),
+            std::string::npos);
 }
 
 TEST(Summary, TableLeavesOutWhatWasNotMeasured) {

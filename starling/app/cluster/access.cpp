@@ -1,11 +1,15 @@
 #include "starling/app/cluster/access.hpp"
 
+#include <fcntl.h>
 #include <netdb.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 
 #include "starling/app/cluster/address.hpp"
 #include "starling/app/cluster/key_store.hpp"
@@ -14,6 +18,11 @@ namespace starling::app {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr int connect_within_ms = 2000;
+/// A node that is well answers long before.
+constexpr auto doubt_after = 500ms;
+constexpr auto answer_within = 4500ms;
 
 struct FreeAddresses {
   void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
@@ -43,12 +52,38 @@ std::string in_figures(const sockaddr* address, socklen_t size) {
                                         : "tcp://" + std::string{name.data()} + ":";
 }
 
-/// The first of several that answers.
-Result<std::string> find_door(live::ClusterClient& client, const std::vector<std::string>& doors) {
-  if (doors.size() == 1) return doors[0];
+/// 0 where a connection to `to` was made, else what errno would say.
+int connect_to(const addrinfo& to) {
+  const int probe = ::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (probe < 0) return errno;
+  int fault = ::connect(probe, to.ai_addr, to.ai_addrlen) == 0 ? 0 : errno;
+  if (fault == EINPROGRESS) {
+    pollfd waiting{probe, POLLOUT, 0};
+    socklen_t size = sizeof fault;
+    if (::poll(&waiting, 1, connect_within_ms) <= 0)
+      fault = ETIMEDOUT;
+    else if (::getsockopt(probe, SOL_SOCKET, SO_ERROR, &fault, &size) != 0)
+      fault = errno;
+  }
+  ::close(probe);
+  return fault;
+}
+
+/// An Error where nobody takes a connection at tcp://HOST:PORT.
+Result<void> try_connection(const std::string& place) {
+  const Found to = look_up(place);
+  const int fault = to ? connect_to(*to) : EHOSTUNREACH;
+  if (fault == 0) return {};
+  if (fault == ECONNREFUSED) return Error{"nobody listens at " + place};
+  return Error{"no connection to " + place + ": " + std::strerror(fault)};
+}
+
+/// The first of several that answers; they are at one place.
+std::string find_door(live::ClusterClient& client, const std::vector<std::string>& doors) {
+  if (doors.size() == 1 || !try_connection(wire::place_of(doors[0]))) return doors[0];
   for (const std::string& door : doors)
     if (client.ask(door, wire::AskStatus{}, 2s)) return door;
-  return Error{"no answer from " + wire::place_of(doors[0])};
+  return doors[0];
 }
 
 }  // namespace
@@ -121,12 +156,31 @@ Result<Access> open_access(const Settings& settings) {
                  "valid: --keys FILE or --insecure"};
   auto listen = own_address(place);
   if (!listen) return std::move(listen).error().within(to->place);
+  const bool has_keys = secrets->has_value();
   auto client = live::ClusterClient::open(
       {.listen = *std::move(listen), .secrets = *std::move(secrets), .utc_now = utc_now});
   if (!client) return std::move(client).error().within(place_of(settings, "keys"));
-  auto door = find_door(**client, *doors);
-  if (!door) return std::move(door).error();
-  return Access{*std::move(door), *std::move(client)};
+  std::string door = find_door(**client, *doors);
+  return Access{std::move(door), *std::move(client), has_keys};
+}
+
+Result<wire::NodeStatus> Access::greet() const {
+  auto status = client->ask_for<wire::NodeStatus>(door, wire::AskStatus{}, doubt_after);
+  if (status) return status;
+  const std::string place = wire::place_of(door);
+  if (auto taken = try_connection(place); !taken) return std::move(taken).error();
+  status = client->ask_for<wire::NodeStatus>(door, wire::AskStatus{}, answer_within);
+  if (!status) return silence_of(place, has_keys);
+  return status;
+}
+
+Error silence_of(const std::string& place, bool has_keys) {
+  if (auto taken = try_connection(place); !taken) return std::move(taken).error();
+  return Error{"no answer from " + place +
+               ", where something listens: a node with keys hears only " +
+               (has_keys ? "those of its own cluster, asked for by its own name, NAME@HOST:PORT"
+                         : "who has some of its cluster, --keys FILE") +
+               "; and it must reach back to this machine"};
 }
 
 }  // namespace starling::app

@@ -24,7 +24,14 @@ namespace starling::app {
 struct Access {
   std::string door;
   std::unique_ptr<live::ClusterClient> client;
+  bool has_keys = false;
+
+  /// What the node at the door says of itself; an Error that says why where there is no answer.
+  [[nodiscard]] Result<wire::NodeStatus> greet() const;
 };
+
+/// Why whoever is at tcp://HOST:PORT gave no answer, as far as a connection to it tells.
+[[nodiscard]] Error silence_of(const std::string& place, bool has_keys);
 
 /// The keys `to`, `keys` and `insecure`, in a group of the help.
 [[nodiscard]] std::vector<KeyForm> access_keys(const char* group);

@@ -45,7 +45,7 @@ std::vector<core::Step> JobView::steps() const {
 }
 
 Result<ClusterView> look_at(Access& access, bool here) {
-  auto door = access.client->ask_for<wire::NodeStatus>(access.door, wire::AskStatus{}, 5s);
+  auto door = access.greet();
   if (!door) return std::move(door).error();
   ClusterView view;
   view.when = std::chrono::steady_clock::now();

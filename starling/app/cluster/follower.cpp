@@ -18,6 +18,8 @@ constexpr auto answer_within = 2s;
 constexpr auto ask_silent_after = 5s;
 /// Without a word from any node.
 constexpr auto give_up_after = 60s;
+/// While nodes answer of which none has the job.
+constexpr auto dropped_after = 3s;
 /// Rest is asked for again before it ends.
 constexpr auto rest_for = 5000ms;
 constexpr auto rest_again_after = 1s;
@@ -32,6 +34,7 @@ bool is_done(const wire::MemberStatus& member) {
 
 Result<JobNews> Follower::look() {
   heard_now_.clear();
+  bool is_known = false;
   const auto asked = addresses_;
   for (const std::string& address : asked) {
     const auto now = Clock::now();
@@ -49,6 +52,8 @@ Result<JobNews> Follower::look() {
     silent_.erase(address);
     nodes_[status->self.id] = address;
     heard_now_.insert(status->self.id);
+    for (const auto& other : status->others) hear(other);
+    records_[status->self.id] = status->self;
     for (const auto& other : status->others)
       if (!core::is_live(other.state)) addresses_.erase(other.address);
     // Last: where someone died someone else may live now.
@@ -56,19 +61,68 @@ Result<JobNews> Follower::look() {
     for (const auto& other : status->others)
       if (core::is_live(other.state)) addresses_.insert(other.address);
     for (const auto& job : status->jobs)
-      if (job.job == job_) hear(job);
+      if (job.job == job_) {
+        is_known = true;
+        hear(job);
+      }
   }
+  const bool is_gone = !is_known && std::ranges::any_of(member_nodes(), [&](wire::NodeId node) {
+    return heard_now_.contains(node);
+  });
+  if (!is_gone) had_ = Clock::now();
+  if (Clock::now() > had_ + dropped_after)
+    return Error{"the job was dropped: no node has it any more"};
   if (Clock::now() > heard_ + give_up_after)
     return Error{"no node of the job has answered for " +
                  std::to_string(give_up_after / std::chrono::seconds{1}) + " s"};
   return news();
 }
 
+void Follower::hear(const core::MemberRecord& node) {
+  const auto known = records_.find(node.id);
+  if (known == records_.end() || known->second.incarnation < node.incarnation ||
+      (known->second.incarnation == node.incarnation && known->second.state < node.state))
+    records_[node.id] = node;
+}
+
+void Follower::lose(const core::Configuration& next) {
+  const auto workers = [](const std::vector<core::Member>& members) {
+    return std::ranges::count_if(members, &core::Member::works);
+  };
+  std::set<wire::NodeId> nodes;
+  for (const core::Member& member : configuration_->lacking_in(next)) {
+    if (!member.works) continue;
+    ++workers_lost_;
+    nodes.insert(member.node);
+  }
+  for (const wire::NodeId node : nodes) {
+    const core::MemberRecord& record = records_[node];
+    const bool has_left = record.state == core::MemberState::left;
+    losses_said_.push_back("node " + record.name + (has_left ? " has left: " : " is gone: ") +
+                           std::to_string(workers(next.members)) + " of " +
+                           std::to_string(workers(configuration_->members)) +
+                           " workers go on without it");
+  }
+}
+
+std::string Follower::missing() const {
+  std::string names;
+  for (const wire::NodeId node : member_nodes()) {
+    const auto known = records_.find(node);
+    if (heard_now_.contains(node) || known == records_.end() || core::is_live(known->second.state))
+      continue;
+    names += (names.empty() ? "" : ", ") + known->second.name;
+  }
+  return names;
+}
+
 void Follower::hear(const wire::JobStatus& status) {
   const auto members_max = static_cast<core::WorkerId>(live::SiteOptions{}.members_max);
   if (status.configuration && core::is_sound(status.configuration, members_max) &&
-      (!configuration_ || status.configuration->epoch > configuration_->epoch))
+      (!configuration_ || status.configuration->epoch > configuration_->epoch)) {
+    if (configuration_) lose(*status.configuration);
     configuration_ = status.configuration;
+  }
   for (const auto& member : status.here) {
     const auto known = members_.find(member.member);
     if (known == members_.end() || known->second.life <= member.life ||
@@ -118,18 +172,18 @@ JobNews Follower::news() {
       news.mean_step += static_cast<double>(step) / static_cast<double>(steps.size());
     std::ranges::sort(steps);
     progress.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
-    max_lag_ = std::max(max_lag_, steps.back() - steps.front());
     progress.waiting_share = std::chrono::duration<double>(waited).count() /
                              (std::chrono::duration<double>(progress.elapsed).count() *
                               static_cast<double>(steps.size()));
   }
-  progress.max_lag = max_lag_;
   if (losses > losses_) loss_ = (loss_sum - loss_sum_) / static_cast<double>(losses - losses_);
   losses_ = losses;
   loss_sum_ = loss_sum;
   progress.loss = loss_;
   news.done = all_done && !steps.empty();
   news.rests = all_rest && !steps.empty();
+  news.workers_lost = workers_lost_;
+  news.missing = missing();
   return news;
 }
 

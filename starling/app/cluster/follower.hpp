@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "starling/engine/live/cluster_client.hpp"
@@ -22,6 +23,11 @@ struct JobNews {
   bool rests = false;
   /// Why it cannot go on; empty where it can.
   std::string failure;
+  /// Lives of workers that have died or left so far.
+  std::uint64_t workers_lost = 0;
+  /// The names of nodes that are dead or have left and still have members of it; empty where there
+  /// are none.
+  std::string missing;
 };
 
 /// How long a model is waited for.
@@ -42,8 +48,10 @@ class Follower {
   Follower(live::ClusterClient& client, std::string door, wire::JobId job)
       : client_(client), job_(job), addresses_{std::move(door)} {}
 
-  /// An Error where no node has answered for a minute.
+  /// An Error where no node has answered for a minute, or those that do have dropped the job.
   [[nodiscard]] Result<JobNews> look();
+  /// A line for each node that workers were lost with since the last call.
+  [[nodiscard]] std::vector<std::string> take_losses() { return std::exchange(losses_said_, {}); }
   /// Workers end with the step that they are making.
   void stop();
   /// All ranges, by number, each from its primary: others may hold it as it was. An
@@ -62,7 +70,10 @@ class Follower {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void hear(const core::MemberRecord& node);
   void hear(const wire::JobStatus& status);
+  void lose(const core::Configuration& next);
+  [[nodiscard]] std::string missing() const;
   /// True where all nodes with members of the job have heard it.
   bool rest(std::chrono::milliseconds duration);
   [[nodiscard]] Result<void> await_rest();
@@ -88,14 +99,19 @@ class Follower {
   /// Of these those who did not answer, and when.
   std::map<std::string, Clock::time_point> silent_;
   Clock::time_point heard_ = Clock::now();
+  /// When a node had the job, or none of its nodes answered.
+  Clock::time_point had_ = Clock::now();
   /// By node.
   std::map<wire::NodeId, std::string> nodes_;
+  /// The latest that anyone says of each.
+  std::map<wire::NodeId, core::MemberRecord> records_;
   /// Who answered at the last look.
   std::set<wire::NodeId> heard_now_;
   core::ConfigurationPtr configuration_;
   std::map<core::WorkerId, wire::MemberStatus> members_;
   Clock::time_point rested_{};
-  core::Step max_lag_ = 0;
+  std::uint64_t workers_lost_ = 0;
+  std::vector<std::string> losses_said_;
   std::uint64_t losses_ = 0;
   double loss_sum_ = 0;
   double loss_ = 0;

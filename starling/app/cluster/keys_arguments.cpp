@@ -10,31 +10,35 @@ constexpr const char* cluster_help = "the folder of the cluster's key [cluster]"
 KeysArguments::KeysArguments(CLI::App& program)
     : keys_(program, "keys", "make, issue, revoke and show the keys of a cluster"),
       init_(keys_.app(), "init-cluster", "make a new cluster: the key that signs certificates"),
-      node_(keys_.app(), "node", "issue a certificate, in a key file for one machine"),
+      node_(keys_.app(), "node", "issue certificates, each in a key file for one machine"),
       revoke_(keys_.app(), "revoke", "end certificates before their time"),
       show_(keys_.app(), "show", "say what is in a key file or a list, but no secret") {
   keys_.app().require_subcommand(0, 1);
   keys_.app().footer(
       "\nA cluster's key signs certificates; a node hears only those who hold one.\n"
-      "Exit codes: 0 done, 1 done but not printed, 2 not done, nothing was written.");
+      "Exit codes: 0 done, 1 done but not printed or not told to a node, 2 not done, nothing "
+      "was\nwritten.");
 
   init_.app()
       .add_option("DIR", folder_, "where to: a folder, made if need be [cluster]")
       ->type_name("");
 
   CLI::App& node = node_.app();
-  node.add_option("NAME", node_options_.name, "of whom: letters, digits, '.', '-' and '_'")
+  node.add_option("NAME", node_options_.names,
+                  "of whom, one or more: letters, digits, '.', '-' and '_'")
       ->type_name("");
   node.add_option("--role", node_options_.role,
                   "node: holds members of jobs; client: submits jobs [node]")
       ->type_name("ROLE");
   node.add_option("--days", node_options_.days, "how long it is valid [365]")->type_name("N");
   node.add_option("--cluster", node_options_.cluster, cluster_help)->type_name("DIR");
-  node.add_option("--out", node_options_.out, "the key file, a new one [NAME.key]")
+  node.add_option("--out", node_options_.out, "the key file of one name, a new one [NAME.key]")
       ->type_name("FILE");
   node.footer(
-      "\nThe key file is secret: copy it to the machine by a safe way, and keep it nowhere "
-      "else.\nTo renew, issue another of the same name.");
+      "\nA key file is secret: copy it to the machine by a safe way, and keep it nowhere else. It\n"
+      "knows the names that were issued before, and those issued with it: its node joins by "
+      "these.\n"
+      "To renew, issue another of the same name.");
 
   revoke_.app()
       .add_option("WHICH", revoked_, "a name, with all its certificates, or the serial of one")
@@ -67,7 +71,7 @@ Result<int> KeysArguments::run_chosen() const {
   };
   if (init_.is_chosen()) return keys_init_command(folder_);
   if (node_.is_chosen()) {
-    if (node_options_.name.empty()) return missing(node_, "the NAME");
+    if (node_options_.names.empty()) return missing(node_, "the NAME");
     return keys_node_command(node_options_);
   }
   if (revoke_.is_chosen()) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
 #include "starling/actor/security/endpoint.hpp"
@@ -77,23 +78,31 @@ std::vector<Certificate> still_valid(const ClusterFolder& cluster, security::Utc
   return valid;
 }
 
-/// What the administrator speaks with: a certificate that nobody can use for long.
-security::NodeSecrets speak_for(const ClusterFolder& cluster) {
-  const security::UtcSeconds now = utc_now();
+/// The secrets of someone new, who knows nobody yet.
+security::NodeSecrets issue(const ClusterFolder& cluster, const std::string& name, Role role,
+                            security::UtcSeconds now, security::UtcSeconds valid_s) {
   security::NodeSecrets secrets;
   secrets.cluster = cluster.secrets().key.public_key;
   secrets.gate = cluster.secrets().gate;
   secrets.keys = wire::make_keys();
   Certificate own;
-  own.name = "administrator";
-  own.role = Role::client;
+  own.name = name;
+  own.role = role;
   own.key = secrets.keys.public_key;
   own.serial = security::make_serial();
   own.not_before = now - clocks_apart_s;
-  own.not_after = now + clocks_apart_s;
+  own.not_after = now + valid_s;
   secrets.certificate = security::sign(own, cluster.secrets().key);
-  secrets.known = still_valid(cluster, now);
   secrets.revocations = cluster.revoked().revocations;
+  return secrets;
+}
+
+/// What the administrator speaks with: a certificate that nobody can use for long.
+security::NodeSecrets speak_for(const ClusterFolder& cluster) {
+  const security::UtcSeconds now = utc_now();
+  security::NodeSecrets secrets =
+      issue(cluster, "administrator", Role::client, now, clocks_apart_s);
+  secrets.known = still_valid(cluster, now);
   return secrets;
 }
 
@@ -110,9 +119,25 @@ Result<void> tell(const ClusterFolder& cluster, const std::vector<std::string>& 
     std::this_thread::sleep_for(tell_every);
   }
   if ((*endpoint)->agreements() == 0)
-    return Error{"--to: no answer from " + wire::place_of(doors.front()) +
+    return Error{"--to: " + silence_of(wire::place_of(doors.front()), true).message +
                  "; what is revoked is written, and the same command tells it again"};
   return {};
+}
+
+/// Where the key file of each name goes.
+Result<std::vector<std::string>> key_files(const KeysNodeOptions& options) {
+  std::vector<std::string> files;
+  for (const std::string& name : options.names) {
+    if (auto valid = security::check_name(name); !valid)
+      return std::move(valid).error().within("NAME");
+    files.push_back(options.out.empty() ? name + ".key" : options.out);
+    if (std::ranges::count(options.names, name) > 1)
+      return Error{"NAME: '" + name + "' is given twice; valid: each once"};
+  }
+  if (files.size() > 1 && !options.out.empty())
+    return Error{"--out: names one file for " + std::to_string(files.size()) +
+                 " names; valid: without it, where each has its NAME.key"};
+  return files;
 }
 
 }  // namespace
@@ -130,48 +155,47 @@ Result<int> keys_init_command(const std::string& folder) {
 }
 
 Result<int> keys_node_command(const KeysNodeOptions& options) {
-  if (auto valid = security::check_name(options.name); !valid)
-    return std::move(valid).error().within("NAME");
+  const auto files = key_files(options);
+  if (!files) return files.error();
   const auto role = parse_role(options.role);
   if (!role) return role.error();
   const auto valid_s = parse_days(options.days);
   if (!valid_s) return valid_s.error();
-  const std::string out = options.out.empty() ? options.name + ".key" : options.out;
-  if (auto is_new = check_new(out); !is_new) return std::move(is_new).error().within("--out");
+  for (const std::string& file : *files)
+    if (auto is_new = check_new(file); !is_new) return std::move(is_new).error().within("--out");
   auto cluster = ClusterFolder::open(options.cluster);
   if (!cluster) return std::move(cluster).error().within("--cluster");
 
   const security::UtcSeconds now = utc_now();
-  security::NodeSecrets node;
-  node.cluster = cluster->secrets().key.public_key;
-  node.gate = cluster->secrets().gate;
-  node.keys = wire::make_keys();
-  Certificate own;
-  own.name = options.name;
-  own.role = *role;
-  own.key = node.keys.public_key;
-  own.serial = security::make_serial();
-  own.not_before = now - clocks_apart_s;
-  own.not_after = now + *valid_s;
-  node.certificate = security::sign(own, cluster->secrets().key);
-  node.known = still_valid(*cluster, now);
-  node.revocations = cluster->revoked().revocations;
-
+  const std::vector<Certificate> known = still_valid(*cluster, now);
   // Listed first: what is not listed could not be revoked by its name.
   const security::CertificateList before = cluster->issued();
   security::CertificateList after = before;
-  after.certificates.push_back(node.certificate);
-  if (auto listed = cluster->put(after); !listed) return std::move(listed).error();
-  if (auto written = create_secret_file(out, security::print(node)); !written) {
-    (void)cluster->put(before);
-    return std::move(written).error().within("--out");
+  std::vector<security::NodeSecrets> nodes;
+  for (const std::string& name : options.names) {
+    nodes.push_back(issue(*cluster, name, *role, now, *valid_s));
+    after.certificates.push_back(nodes.back().certificate);
   }
-  return put_out(
-      fmt::format("issued {}, valid until {}\n"
-                  "  {} is its key file: copy it to its machine by a safe way, and keep "
-                  "it nowhere else\n",
-                  text_of(node.certificate), security::print_utc(node.certificate.not_after), out),
-      done);
+  for (auto& node : nodes) {
+    node.known = known;
+    for (const auto& other : nodes)
+      if (&other != &node) node.known.push_back(other.certificate);
+  }
+  if (auto listed = cluster->put(after); !listed) return std::move(listed).error();
+  std::string text;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (auto written = create_secret_file((*files)[i], security::print(nodes[i])); !written) {
+      for (std::size_t made = 0; made < i; ++made) std::filesystem::remove((*files)[made]);
+      (void)cluster->put(before);
+      return std::move(written).error().within("--out");
+    }
+    const Certificate& own = nodes[i].certificate;
+    text += fmt::format(
+        "issued {}, valid until {}\n"
+        "  {} is its key file: copy it to its machine by a safe way, and keep it nowhere else\n",
+        text_of(own), security::print_utc(own.not_after), (*files)[i]);
+  }
+  return put_out(text, done);
 }
 
 Result<int> keys_revoke_command(const std::string& which, const std::string& folder,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "starling/base/result.hpp"
 
@@ -12,17 +13,18 @@ namespace starling::app {
 [[nodiscard]] Result<int> keys_init_command(const std::string& folder);
 
 struct KeysNodeOptions {
-  std::string name;
+  /// Of one holder each.
+  std::vector<std::string> names;
   /// node or client.
   std::string role = "node";
   /// How long it is valid, a whole number.
   std::string days = "365";
   /// The folder of the cluster's key.
   std::string cluster;
-  /// Empty: NAME.key.
+  /// Of one name alone. Empty: NAME.key.
   std::string out;
 };
-/// Issues a certificate and writes the key file of its holder.
+/// Issues certificates and writes the key files of their holders, each of whom knows all others.
 [[nodiscard]] Result<int> keys_node_command(const KeysNodeOptions& options);
 
 /// Revokes the certificate of a serial, or all of a name, and tells the node at `to`,

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "starling/app/cluster/key_store.hpp"
@@ -36,7 +37,10 @@ std::string row(const char* name, const std::string& value) {
 /// What there is to say of a file, as text and as JSON.
 class Description {
  public:
-  Description(const std::string& path, const security::KeyFile& file) : now_(utc_now()) {
+  /// `revoked` lies beside a list of certificates.
+  Description(const std::string& path, const security::KeyFile& file,
+              std::vector<Revocation> revoked)
+      : now_(utc_now()), revoked_(std::move(revoked)) {
     text_ = path + ": " + kind_of(file) + "\n";
     json_["file"] = path;
     json_["kind"] = kinds.at(file.index());
@@ -69,12 +73,12 @@ class Description {
   void describe(const security::CertificateList& file) {
     cluster(file.cluster);
     for (const Certificate& c : file.certificates)
-      text_ +=
-          fmt::format("  {}  {:<6}  until {}  {:<13}  {}\n", security::print_serial(c.serial),
-                      role_of(c), security::print_utc(c.not_after), state_of(c, now_, {}), c.name);
-    text_ += row("in all", fmt::format("{} (which of them are revoked stands in `revocations`)",
+      text_ += fmt::format("  {}  {:<6}  until {}  {:<13}  {}\n", security::print_serial(c.serial),
+                           role_of(c), security::print_utc(c.not_after),
+                           state_of(c, now_, revoked_), c.name);
+    text_ += row("in all", fmt::format("{} (those are revoked that `revocations` beside it lists)",
                                        file.certificates.size()));
-    list(file.certificates, {});
+    list(file.certificates, revoked_);
   }
   void describe(const security::RevocationList& file) {
     cluster(file.cluster);
@@ -114,16 +118,34 @@ class Description {
   }
 
   security::UtcSeconds now_;
+  std::vector<Revocation> revoked_;
   std::string text_;
   Json json_;
 };
+
+/// What was revoked of the list of certificates at `path`, where the same folder says so.
+Result<std::vector<Revocation>> revoked_of(const std::string& path,
+                                           const security::CertificateList& list) {
+  const std::string beside = (std::filesystem::path{path}.parent_path() / "revocations").string();
+  if (!std::filesystem::exists(beside)) return std::vector<Revocation>{};
+  auto revoked = read_key_file_as<security::RevocationList>(beside);
+  if (!revoked) return std::move(revoked).error();
+  if (revoked->cluster != list.cluster) return std::vector<Revocation>{};
+  return std::move(revoked->revocations);
+}
 
 }  // namespace
 
 Result<int> keys_show_command(const std::string& file, bool json) {
   const auto read = read_key_file(file);
   if (!read) return read.error();
-  const Description description{file, *read};
+  std::vector<Revocation> revoked;
+  if (const auto* issued = std::get_if<security::CertificateList>(&*read)) {
+    auto known = revoked_of(file, *issued);
+    if (!known) return std::move(known).error();
+    revoked = *std::move(known);
+  }
+  const Description description{file, *read, std::move(revoked)};
   return put_out(json ? description.json() : description.text(), done);
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -103,10 +104,13 @@ const std::vector<KeyForm>& logs_keys() {
 }
 
 Result<int> logs_command(const Settings& settings) {
+  saves_nothing();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   LogReader reader{*access, text_of(settings, "node")};
-  const OrderlyStop orderly{nullptr};
+  const bool follows = !text_of(settings, "follow").empty();
+  std::optional<OrderlyStop> orderly;
+  if (follows) orderly.emplace(nullptr);
   while (true) {
     const auto text = reader.read();
     if (!text) {
@@ -114,7 +118,7 @@ Result<int> logs_command(const Settings& settings) {
       return job_failed;
     }
     auto put = put_out(*text, done);
-    if (!put || *put != done || text_of(settings, "follow").empty()) return put;
+    if (!put || *put != done || !follows) return put;
     if (is_interrupted_before(std::chrono::steady_clock::now() + follow_every)) return done;
   }
 }
@@ -125,10 +129,10 @@ const std::vector<KeyForm>& leave_keys() {
 }
 
 Result<int> leave_command(const Settings& settings) {
+  saves_nothing();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
-  const auto node =
-      access->client->ask_for<wire::NodeStatus>(access->door, wire::AskStatus{}, ask_within);
+  const auto node = access->greet();
   const auto asked = node ? access->client->ask(access->door, wire::LeaveCluster{}, ask_within)
                           : Result<wire::ReplyBody>{node.error()};
   if (!asked) {

@@ -27,6 +27,17 @@ std::string state_of(const wire::MemberStatus& member) {
   return member.state < states.size() ? states.at(member.state) : "unknown";
 }
 
+/// What a job is, as far as it was told: "softmax on digits, peer, pssp:s=4,beta=2".
+std::string text_of(const wire::JobSettings& settings) {
+  std::string text;
+  for (const auto& [key, lead] :
+       {std::pair{"model", ""}, {"data", " on "}, {"mode", ", "}, {"barrier", ", "}}) {
+    const auto told = std::ranges::find(settings, key, &std::pair<std::string, std::string>::first);
+    if (told != settings.end()) text += (text.empty() ? "" : lead) + told->second;
+  }
+  return text;
+}
+
 /// Of a job, since the look before; none at the first.
 std::optional<double> rate_of(wire::JobId id, const ClusterView& now, const ClusterView* before) {
   if (before == nullptr || !before->jobs.contains(id)) return std::nullopt;
@@ -41,11 +52,12 @@ std::string text_of(const ClusterView& view, const ClusterView* before) {
   for (const core::MemberRecord& node : view.nodes)
     text += fmt::format("{}  {}  {}\n", node.name, wire::place_of(node.address), state_of(node));
   for (const auto& [id, job] : view.jobs) {
-    text += fmt::format("job {}, epoch {}\n", id, job.configuration ? job.configuration->epoch : 0);
+    text += fmt::format("job {}: {}\n", id, text_of(job.settings));
     if (job.configuration)
       text +=
-          fmt::format("  {} ranges, {} members{}\n", job.configuration->ranges.size(),
-                      job.configuration->members.size(),
+          fmt::format("  epoch {}, {}, {}{}\n", job.configuration->epoch,
+                      counted(job.configuration->ranges.size(), "range"),
+                      counted(job.configuration->members.size(), "member"),
                       job.configuration->coordinator
                           ? fmt::format(", the coordinator is {}", *job.configuration->coordinator)
                           : "");
@@ -112,7 +124,8 @@ bool is_set(const Settings& settings, const std::string& key) {
 /// The job that is meant: by its number, or the only one.
 Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view) {
   std::string known;
-  for (const auto& [id, job] : view.jobs) known += (known.empty() ? "" : ", ") + std::to_string(id);
+  for (const auto& [id, job] : view.jobs)
+    known += (known.empty() ? "" : ", ") + std::to_string(id) + " (" + text_of(job.settings) + ")";
   if (known.empty()) return Error{"no job runs on these nodes"};
   for (const Setting& setting : settings) {
     if (setting.key != "job") continue;
@@ -139,10 +152,12 @@ const std::vector<KeyForm>& status_keys() {
 }
 
 Result<int> status_command(const Settings& settings) {
+  saves_nothing();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const bool watches = is_set(settings, "watch");
-  const OrderlyStop orderly{nullptr};
+  std::optional<OrderlyStop> orderly;
+  if (watches) orderly.emplace(nullptr);
   std::optional<ClusterView> before;
   while (true) {
     auto view = look_at(*access, is_set(settings, "here"));
@@ -171,6 +186,7 @@ const std::vector<KeyForm>& stop_keys() {
 }
 
 Result<int> stop_command(const Settings& settings) {
+  saves_nothing();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const auto view = look_at(*access, false);
@@ -195,7 +211,8 @@ Result<int> stop_command(const Settings& settings) {
   }
   return put_out("job " + std::to_string(*job) +
                      (drops ? ": dropped\n"
-                            : ": stops at the end of its steps; its `submit` saves the model\n"),
+                            : ": stops at the end of its steps; its `submit` saves the model, or, "
+                              "where that is gone, `stop --drop` does away with it\n"),
                  done);
 }
 

@@ -59,6 +59,8 @@ class Watch {
     return fetch();
   }
   [[nodiscard]] const live::Outcome& outcome() const { return outcome_; }
+  /// Workers that died or left before the end.
+  [[nodiscard]] std::uint64_t workers_lost() const { return workers_lost_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -68,17 +70,18 @@ class Watch {
   void follow() {
     while (true) {
       auto news = follower_.look();
-      if (news) take(std::move(news->progress));
+      if (news) take(*news);
+      for (const std::string& line : follower_.take_losses()) recorder_.warn(line);
       if (!news || !news->failure.empty()) {
         outcome_.end = live::Outcome::End::failed;
         outcome_.error = news ? news->failure : news.error().message;
         return;
       }
-      const bool wanted = recorder_.on_progress(outcome_.last);
+      const bool wanted = recorder_.on_progress(outcome_.last, news->missing);
       const auto& time = job().job.time;
       if (!wanted) stop(live::Outcome::End::stopped);
       if (time && outcome_.last.elapsed >= *time) stop(live::Outcome::End::reached);
-      if (news->done) return;
+      if (news->done) return end();
       // Again and again: members join that have not heard it.
       if (stopping_) follower_.stop();
       if (!stopping_ && evaluation_.is_due(news->mean_step)) evaluate(news->mean_step);
@@ -87,13 +90,21 @@ class Watch {
     }
   }
 
-  void take(live::Progress progress) {
+  void take(const JobNews& news) {
+    workers_lost_ = news.workers_lost;
+    live::Progress progress = news.progress;
     live::Progress& last = outcome_.last;
     progress.test = std::move(last.test);
     progress.evaluated_at = last.evaluated_at;
     progress.evaluations = last.evaluations;
     progress.updates += ready_.running.updates_before;
     last = std::move(progress);
+  }
+
+  /// Where steps are missing and nobody here asked for that, somebody else did, or nodes have left.
+  void end() {
+    const bool all_made = outcome_.last.spread.min >= job().job.steps;
+    if (!stopping_ && !all_made) outcome_.end = live::Outcome::End::stopped;
   }
 
   void stop(live::Outcome::End why) {
@@ -178,15 +189,30 @@ class Watch {
   /// The model that reached the target.
   States reached_;
   live::Outcome outcome_;
+  std::uint64_t workers_lost_ = 0;
 };
 
-/// The devices are the nodes': this one computes nothing.
-Result<Prepared> prepare_here(const Contents& contents, Settings job, const std::string& job_file) {
+/// Of a job that can be read. The devices are the nodes': this one computes nothing.
+Result<Settings> without_device(const Contents& contents, Settings job) {
   if (const std::string place = place_of(job, "device"); !place.empty())
     if (auto device = models::parse_device(text_of(job, "device")); !device)
       return std::move(device).error().within(place);
   std::erase_if(job, [](const Setting& setting) { return setting.key == "device"; });
-  return prepare(contents, job, job_file);
+  if (auto read = make_job(job, contents); !read) return std::move(read).error();
+  return job;
+}
+
+/// Says what was by default too, so that `status` can; and a net's own words in place of its file,
+/// which nodes need not have.
+wire::JobSettings told_of(Settings job, const Prepared& ready) {
+  const auto& options = ready.running.options.job;
+  std::erase_if(job, [](const Setting& setting) { return setting.key == "model"; });
+  job.push_back({"model", ready.model->print(), "--model"});
+  for (const auto& [key, text] : {std::pair{"data", ready.job.data.data},
+                                  {"mode", core::print(options.mode)},
+                                  {"barrier", barrier::print(options.barrier)}})
+    if (place_of(job, key).empty()) job.push_back({key, text, std::string{"--"} + key});
+  return to_wire(job);
 }
 
 }  // namespace
@@ -209,26 +235,26 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   });
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
-  auto ready = prepare_here(contents, job, job_file);
+  const auto own = without_device(contents, job);
+  if (!own) return own.error();
+  // Data may take long to load; whether a node is there shows soon.
+  if (auto node = access->greet(); !node) {
+    complain(node.error().message);
+    return job_failed;
+  }
+  auto ready = prepare(contents, *own, job_file);
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::open(ready->job.metrics, false);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
-  // Nodes that take a job read its data first, which may take long; whether one is there shows
-  // soon.
-  if (auto door = access->client->ask(access->door, wire::AskStatus{}, 5s); !door) {
-    complain(door.error().message);
-    return job_failed;
-  }
   const wire::JobId id = draw_job();
-  // A net's own words in place of its file, which nodes need not have.
-  for (Setting& setting : job)
-    if (setting.key == "model") setting.text = ready->model->print();
-  const auto started =
-      access->client->ask_for<wire::Done>(access->door, wire::SubmitJob{id, to_wire(job)}, 5min);
+  const auto started = access->client->ask_for<wire::Done>(
+      access->door, wire::SubmitJob{id, told_of(job, *ready)}, 5min);
   if (!started) {
     complain(started.error().message);
     return job_failed;
   }
+  ready->running.id = std::to_string(id);
+  Display{ready->job.quiet}.show("job " + ready->running.id + " begins");
   const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
   Recorder recorder{*ready, *std::move(metrics)};
   Follower follower{*access->client, access->door, id};
@@ -236,9 +262,9 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   if (watch.run())
     follower.close();
   else
-    complain("job " + std::to_string(id) + " stays on its nodes; `" + program_name() +
+    complain("job " + ready->running.id + " stays on its nodes; `" + program_name() +
              " stop --drop` ends it");
-  return report(recorder.end(watch.outcome()), ready->job);
+  return report(recorder.end(watch.outcome(), watch.workers_lost()), ready->job);
 }
 
 }  // namespace starling::app

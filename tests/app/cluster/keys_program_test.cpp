@@ -71,6 +71,39 @@ TEST_F(Keys, ANodesFileHasWhatItNeedsToJoin) {
             (std::vector{first.certificate, second.certificate}));
 }
 
+TEST_F(Keys, ThoseIssuedTogetherKnowEachOther) {
+  make_cluster();
+  ASSERT_EQ(keys("node old").code, 0);
+  const Ran ran = keys("node a b c --days 7");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const char* said : {"issued a (", "issued b (", "issued c (", "c.key is its key file"})
+    EXPECT_TRUE(holds(ran.out, said)) << ran.out;
+  const auto names_known = [&](const std::string& file) {
+    std::set<std::string> names;
+    for (const auto& c : parsed<NodeSecrets>(file).known) names.insert(c.name);
+    return names;
+  };
+  EXPECT_EQ(names_known("a.key"), (std::set<std::string>{"b", "c", "old"}));
+  EXPECT_EQ(names_known("c.key"), (std::set<std::string>{"a", "b", "old"}));
+  EXPECT_EQ(parsed<security::CertificateList>("cluster/certificates").certificates.size(), 4U);
+}
+
+TEST_F(Keys, ListsSayWhoIsRevoked) {
+  make_cluster();
+  ASSERT_EQ(keys("node a b").code, 0);
+  EXPECT_FALSE(holds(keys("show cluster/certificates").out, "  revoked  "));
+  ASSERT_EQ(keys("revoke a").code, 0);
+  const Json list = shown("cluster/certificates")["certificates"];
+  EXPECT_EQ(list[0]["state"], "revoked");
+  EXPECT_EQ(list[1]["state"], "valid");
+  const Ran text = keys("show cluster/certificates");
+  EXPECT_TRUE(holds(text.out, "  revoked        a\n")) << text.out;
+  folder.write("cluster/revocations", "nothing of the kind");
+  const Ran damaged = keys("show cluster/certificates");
+  EXPECT_EQ(damaged.code, 2);
+  EXPECT_TRUE(holds(damaged.err, "cluster/revocations:1: ")) << damaged.err;
+}
+
 TEST_F(Keys, SecretsAreForTheirOwnerOnly) {
   const auto before = ::umask(0);
   make_cluster();
@@ -261,7 +294,10 @@ TEST_F(Keys, BadInputIsRefusedWithWhatIsValidAndWritesNothing) {
       {"init-cluster no/such", "no/such: cannot be made: No such file or directory"},
       {"init-cluster a b", "'b' is one argument too many"},
       {"node", "the NAME is missing; valid: starling keys node NAME"},
-      {"node a b", "'b' is one argument too many; `starling keys node --help`"},
+      {"node a b a", "NAME: 'a' is given twice"},
+      {"node a b/c", "NAME: 'b/c' is no name"},
+      {"node a b --out c.key", "--out: names one file for 2 names"},
+      {"node a worker-1", "worker-1.key: is there already"},
       {"node a/b", "NAME: 'a/b' is no name; valid: 1 to 64 letters"},
       {"node 0123456789abcdef", "NAME: '0123456789abcdef' is no name but written like a serial"},
       {"node w --role cleint", "--role: 'cleint' is no role; did you mean 'client'?"},

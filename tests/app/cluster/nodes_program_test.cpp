@@ -100,6 +100,12 @@ TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_NE(ran.out.find("\"spread\":{\"min\":300,\"median\":300,\"max\":300"), std::string::npos)
       << ran.out;
+  EXPECT_NE(ran.err.find("node a is gone: 2 of 3 workers go on without it\n"), std::string::npos)
+      << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["workers_lost"], 1) << ran.out;
+  EXPECT_NE(ran.err.find("job " + json["job"].get<std::string>() + " begins\n"), std::string::npos)
+      << ran.err;
   EXPECT_NE(status().find("a  " + addresses_[0] + "  dead"), std::string::npos) << status();
   processes_[2]->signal(SIGTERM);
   EXPECT_EQ(processes_[2]->wait().code, 0);
@@ -138,14 +144,49 @@ TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
   watch.signal(SIGINT);
   EXPECT_EQ(watch.wait().code, 0);
 
+  const std::string number = job["job"];
+  const std::string what = "softmax on digits:n=1000, peer, pssp:s=4,beta=2";
+  EXPECT_NE(status().find("job " + number + ": " + what + "\n  epoch 1, "), std::string::npos)
+      << status();
   const Ran wrong = starling(work_, "stop --job 1" + to(0));
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_NE(wrong.err.find("--job: '1' is no job that runs here; valid: "), std::string::npos)
+  EXPECT_NE(wrong.err.find("--job: '1' is no job that runs here; valid: " + number + " (" + what),
+            std::string::npos)
       << wrong.err;
   const Ran stopped = starling(work_, "stop" + to(0));
   EXPECT_EQ(stopped.code, 0) << stopped.err;
-  EXPECT_EQ(submit.wait().code, 0);
+  EXPECT_NE(stopped.out.find("or, where that is gone, `stop --drop`"), std::string::npos);
+  const Ran ended = submit.wait();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(nlohmann::json::parse(ended.out)["end"], "stopped") << ended.out;
   EXPECT_TRUE(std::filesystem::exists(other.path() / "m"));
+}
+
+/// With its only copy.
+TEST_F(Nodes, SayWhomAJobWaitsForThatCannotGoOn) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 words("submit" + to(2) +
+                       "--data digits:n=1000 --model softmax --workers 3 --steps 100000 "
+                       "--delay exp:10ms --copies 1")};
+  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  processes_[0]->signal(SIGKILL);
+  EXPECT_TRUE(wait_until([&] { return submit.err().find("waits for a\n") != std::string::npos; }))
+      << submit.err();
+  submit.signal(SIGKILL);
+}
+
+TEST_F(Nodes, SayThatAJobWasDropped) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 words("submit" + to(2) +
+                       "--data digits:n=1000 --model softmax --workers 3 --steps 100000 "
+                       "--delay exp:10ms --quiet")};
+  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
+  const Ran ran = submit.wait();
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_NE(ran.err.find("dropped"), std::string::npos) << ran.err;
 }
 
 TEST_F(Nodes, TakeInOneWithSeveralWorkers) {
@@ -285,12 +326,18 @@ TEST_F(Nodes, DropAJobWhoseSubmitIsGone) {
 }
 
 TEST_F(Nodes, RefuseAJobThatCannotBe) {
-  const Ran ran =
-      starling(work_, "submit" + to(1) + "--data digits:n=300 --mode peer --barrier bsp");
-  EXPECT_EQ(ran.code, 2);
-  EXPECT_NE(ran.err.find("--barrier: barrier bsp needs to see every worker's step"),
-            std::string::npos)
-      << ran.err;
+  work_.write("job.toml", "checkpoint = \"nowhere/c\"\n");
+  for (const auto& [flags, said] : {
+           std::pair{"--mode peer --barrier bsp",
+                     "--barrier: barrier bsp needs to see every worker's step"},
+           {"--until recall=0.9", "until: the model has no figure 'recall'"},
+           {"--resume nothing", "--resume: nothing: no such file"},
+           {"job.toml", "job.toml:1: checkpoint: nowhere/c"},
+       }) {
+    const Ran ran = starling(work_, "submit" + to(1) + "--data digits:n=300 " + flags);
+    EXPECT_EQ(ran.code, 2) << flags;
+    EXPECT_NE(ran.err.find(said), std::string::npos) << ran.err;
+  }
 }
 
 /// The parameters would fit; what three nodes make of them would not.
@@ -339,8 +386,8 @@ TEST_F(OwnNodes, TrainModelsAndBarriersOfTheirOwn) {
 class KeyedNodes : public Nodes {
  protected:
   void SetUp() override {
-    for (const char* line : {"keys init-cluster", "keys node a", "keys node b", "keys node c",
-                             "keys node laptop --role client"})
+    for (const char* line :
+         {"keys init-cluster", "keys node a b c", "keys node laptop --role client"})
       ASSERT_EQ(starling(work_, line).code, 0) << line;
     start();
   }
@@ -364,7 +411,10 @@ TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
 
   const Ran plain = starling(work_, "status --to " + addresses_[1]);
   EXPECT_EQ(plain.code, 1);
-  EXPECT_NE(plain.err.find("no answer from"), std::string::npos) << plain.err;
+  EXPECT_NE(plain.err.find("something listens: a node with keys hears only who has some of its "
+                           "cluster, --keys FILE"),
+            std::string::npos)
+      << plain.err;
 
   const Ran revoked = starling(work_, "keys revoke c --to " + door("a", addresses_[0]));
   EXPECT_EQ(revoked.code, 0) << revoked.err;
@@ -420,7 +470,8 @@ TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
   // Whoever expects another key there than it has hears nothing.
   const Ran other = starling(work_, "status --to b@" + addresses_[0] + " --keys " + key("laptop"));
   EXPECT_EQ(other.code, 1);
-  EXPECT_NE(other.err.find("no answer from"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("asked for by its own name, NAME@HOST:PORT"), std::string::npos)
+      << other.err;
   ASSERT_EQ(::chmod(key("a").c_str(), 0644), 0);
   EXPECT_NE(refusal(listen + "--keys " + key("a")).find("chmod 600"), std::string::npos);
 }
@@ -507,10 +558,12 @@ TEST(Submit, WantsKeysOrAWordToReachAnotherMachine) {
 TEST(Submit, SaysThatNobodyAnswers) {
   const Folder folder;
   for (const char* line :
-       {"status --to 127.0.0.1:1", "submit --to 127.0.0.1:1 --data digits:n=50"}) {
+       {"status --to 127.0.0.1:1", "leave --to 127.0.0.1:1", "stop --to 127.0.0.1:1",
+        "logs --to 127.0.0.1:1", "submit --to 127.0.0.1:1 --data digits:n=50"}) {
     const Ran ran = starling(folder, line);
     EXPECT_EQ(ran.code, 1) << line;
-    EXPECT_NE(ran.err.find("no answer from tcp://127.0.0.1:1"), std::string::npos) << ran.err;
+    // Before it loads data.
+    EXPECT_EQ(ran.err, "starling: nobody listens at tcp://127.0.0.1:1\n") << line;
   }
 }
 
