@@ -103,6 +103,17 @@ void post_and_run(const Handle& to, Ts&&... xs) {
   here.run(messages_max);
 }
 
+/// Around what a thread that is no actor's does to spawn actors or to ask them: CAF 0.17 has such a
+/// thread hold on to the system's logger, for which the system's end waits, as long as the thread
+/// lives.
+class Visit {
+ public:
+  Visit() = default;
+  ~Visit() { caf::logger::set_current_actor_system(nullptr); }
+  Visit(const Visit&) = delete;
+  Visit& operator=(const Visit&) = delete;
+};
+
 /// Calls `callback(reason)` in no actor's name when `child` ends, however it ends.
 template <class Handle, class F>
 void when_ended(const Handle& child, F callback) {

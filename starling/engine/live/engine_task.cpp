@@ -42,6 +42,7 @@ Result<std::vector<core::Value>> Fetcher::read(core::WorkerId worker,
                                                std::span<const core::RangeRows> wanted) const {
   const auto directory = directory_.lock();
   if (!directory) return Error{"the job is over"};
+  const actor::Visit visit;
   caf::scoped_actor self{*system_};
   const auto ask = [&](const core::RangeRows& want) {
     return self->request(directory->owners[owner_of_[want.range]], timeout_, actor::read_atom_v,

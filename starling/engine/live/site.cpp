@@ -185,6 +185,7 @@ class JobSiteOf final : public JobSite {
     node.channel.resend_min = std::chrono::milliseconds{50};
     node.channel.acknowledge_within = std::chrono::milliseconds{10};
     const auto fate = std::make_shared<Fate>(self);
+    const actor::Visit visit;
     const MemberActor member = system_.spawn<MemberHost<T>>(
         scene_, std::move(node),
         [this](std::vector<core::Envelope> envelopes) { send(std::move(envelopes)); },
@@ -264,6 +265,7 @@ class JobSiteOf final : public JobSite {
   /// asked at once.
   template <class Answer, class Question, class Take>
   void ask(const Question& question, std::chrono::milliseconds within, Take take) {
+    const actor::Visit visit;
     caf::scoped_actor self{system_};
     const std::vector<Resident> members = everyone();
     std::vector<decltype(self->request(MemberActor{}, within, question))> asked;

@@ -113,6 +113,18 @@ TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
   EXPECT_NE(status().find("left"), std::string::npos) << status();
 }
 
+TEST_F(Nodes, LeaveAllAtOnce) {
+  Process submit{work_, STARLING_PROGRAM,
+                 words("submit" + to(1) +
+                       "--data digits:n=300 --model softmax --workers 3 --seconds 100 "
+                       "--delay exp:10ms")};
+  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  for (auto& process : processes_) process->signal(SIGTERM);
+  for (auto& process : processes_) EXPECT_EQ(process->wait().code, 0);
+  EXPECT_EQ(submit.wait().code, 0) << submit.err();
+  processes_.clear();
+}
+
 TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
   const Ran none = starling(work_, "stop" + to(0));
   EXPECT_EQ(none.code, 2);
