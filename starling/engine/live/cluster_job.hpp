@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -117,6 +118,20 @@ class ClusterJob {
            " ranges lie with nodes that are not heard";
   }
 
+  /// What is to be said of that: that it waits, once it has for a second, and that it goes on.
+  template <class IsHeard>
+  [[nodiscard]] std::optional<std::string> hindrance_news(IsHeard is_heard, core::Time now) {
+    const std::string why = hindrance(is_heard);
+    if (why.empty()) {
+      free_at_ = now;
+      if (!std::exchange(waiting_told_, false)) return std::nullopt;
+      return "goes on";
+    }
+    if (waiting_told_ || now < free_at_ + tell_after) return std::nullopt;
+    waiting_told_ = true;
+    return "waits: " + why;
+  }
+
   /// The latest configuration that is known here.
   core::ConfigurationPtr refresh() {
     auto latest = site_->configuration();
@@ -224,6 +239,8 @@ class ClusterJob {
     return route->second;
   }
 
+  static constexpr std::chrono::seconds tell_after{1};
+
   const wire::JobId id_;
   const wire::NodeId node_;
   const wire::JobSettings settings_;
@@ -235,6 +252,9 @@ class ClusterJob {
   /// What this node's members are, and were.
   std::map<core::WorkerId, core::Member> roles_;
   core::ConfigurationPtr configuration_;
+  /// When there was no hindrance, last, and whether one was told since.
+  core::Time free_at_{};
+  bool waiting_told_ = false;
   /// Set once, by begin(). Last: its members send until they have ended.
   std::unique_ptr<JobSite> site_;
 };

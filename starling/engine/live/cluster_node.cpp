@@ -4,9 +4,7 @@
 #include <future>
 #include <map>
 #include <random>
-#include <set>
 #include <shared_mutex>
-#include <unordered_map>
 
 #include "starling/engine/core/door.hpp"
 #include "starling/engine/core/membership.hpp"
@@ -14,6 +12,7 @@
 #include "starling/engine/live/endings.hpp"
 #include "starling/engine/live/event_loop.hpp"
 #include "starling/engine/live/log_book.hpp"
+#include "starling/engine/live/node_book.hpp"
 #include "starling/engine/live/plans.hpp"
 #include "starling/engine/live/requests.hpp"
 #include "starling/engine/live/submissions.hpp"
@@ -28,14 +27,9 @@ using wire::NodeId;
 constexpr auto sweep_every = 250ms;
 /// Who leaves, and cannot be replaced, lets what is being handed on arrive.
 constexpr std::chrono::milliseconds hopeless_for = 3s;
-/// A job that waits this long for nodes that are not heard says so.
-constexpr auto tell_after = 1s;
-/// A death is believed when it has not been taken back for this long.
-constexpr auto believe_after = 400ms;
 /// What is not heard is said no more often.
 constexpr auto refusals_apart = 30s;
-/// A node that nobody takes in says so.
-constexpr core::Time lonely_first = 3s;
+/// A node that nobody takes in says so, first after 3 s.
 constexpr core::Time tell_loneliness_every = 30s;
 constexpr auto look_for_jobs_every = 1s;
 /// A job that could not be joined is tried again after this; one that has ended is known no more.
@@ -44,9 +38,9 @@ constexpr core::Time considered_for = 10min;
 constexpr core::Time closed_for = 24h;
 /// Whoever asks for rest may be gone before it says that workers are to go on.
 constexpr std::chrono::milliseconds rest_max = 10s;
-/// Of control messages that have come and wait for their turn.
-constexpr std::size_t message_overhead = 1024;
+/// Of control messages that have come and wait for their turn, each with what it takes beside.
 constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
+constexpr std::size_t message_overhead = 1024;
 
 std::uint64_t draw_id() {
   std::random_device device;
@@ -200,9 +194,9 @@ class ClusterNode::Running {
   /// On the endpoint's thread: whether the sender may be that node.
   bool is_from(NodeId node, const security::Sender& sender) {
     if (!sender.key) return true;
-    const std::shared_lock lock{shared_};
-    const auto known = nodes_.find(node);
-    return known != nodes_.end() && sender.may_be_at(known->second.address);
+    bool may_be = false;
+    nodes_.with(node, [&](const auto& known) { may_be = sender.may_be_at(known.address); });
+    return may_be;
   }
 
   /// Whether it may be asked by those who hold no members of jobs.
@@ -227,7 +221,7 @@ class ClusterNode::Running {
   void on_revoked(const security::Merged& merged) {
     for (const security::Revocation& revocation : merged.added)
       log("certificate " + security::print_serial(revocation.serial) + " is revoked");
-    for (const auto& [id, node] : nodes_) {
+    for (const auto& node : nodes_.all()) {
       const auto peer = wire::parse_peer(node.address);
       if (peer && peer->key && std::ranges::count(merged.fallen, *peer->key) > 0)
         log("node " + node.name + " at " + wire::place_of(node.address) + " is not heard any more");
@@ -263,54 +257,27 @@ class ClusterNode::Running {
   }
   void carry_out(const core::MemberChanged& changed) {
     const core::MemberRecord& record = changed.record;
-    bool news = false;
-    {
-      const std::unique_lock lock{shared_};
-      auto& known = nodes_[record.id];
-      news = core::is_live(known.state) != core::is_live(record.state) || known.id == 0;
-      known = record;
-    }
-    if (!news) return;
+    if (!nodes_.note(record, now())) return;
     const char* what = core::is_live(record.state)               ? " is here"
                        : record.state == core::MemberState::left ? " has left"
                                                                  : " is dead";
     log("node " + record.name + " at " + wire::place_of(record.address) + what);
-    if (!core::is_live(record.state) && !is_in_use(record.address))
+    if (!core::is_live(record.state) && !nodes_.is_in_use(record.address))
       endpoint_->forget(record.address);
-    died_.erase(record.id);
-    if (record.state == core::MemberState::dead) {
-      died_[record.id] = now();
-      loop_.post_after(believe_after, [this] { sweep_jobs(); });
-    }
+    if (record.state == core::MemberState::dead)
+      loop_.post_after(NodeBook::believe_after, [this] { sweep_jobs(); });
     sweep_jobs();
   }
   void carry_out(const core::HasJoined&) { log("joined"); }
   void carry_out(const core::HasLeft&) { has_left_ = true; }
 
-  [[nodiscard]] bool is_in_use(const std::string& address) const {
-    return std::ranges::any_of(nodes_, [&](const auto& node) {
-      return node.second.address == address && core::is_live(node.second.state);
-    });
-  }
-
   [[nodiscard]] core::Time now() const { return EventLoop::Clock::now() - start_; }
 
   /// Live nodes, this one first.
   [[nodiscard]] std::vector<core::MemberRecord> live_nodes() const {
-    std::vector<core::MemberRecord> all{membership_->self()};
-    for (const auto& [id, record] : nodes_)
-      if (core::is_live(record.state)) all.push_back(record);
-    std::ranges::sort(all.begin() + 1, all.end(), {}, &core::MemberRecord::id);
+    std::vector<core::MemberRecord> all = nodes_.live();
+    all.insert(all.begin(), membership_->self());
     return all;
-  }
-  /// Nothing of a node that this one has not met yet, nor of one that has only just been called
-  /// dead: after a cut those that were cut off say so of all others, who take it back at once.
-  [[nodiscard]] std::optional<bool> lives(NodeId node) const {
-    const auto known = nodes_.find(node);
-    if (known == nodes_.end()) return std::nullopt;
-    const auto died = died_.find(node);
-    if (died != died_.end() && now() < died->second + believe_after) return std::nullopt;
-    return core::is_live(known->second.state);
   }
 
   // --- what goes ---
@@ -335,9 +302,8 @@ class ClusterNode::Running {
   /// From members' threads.
   void carry(NodeId node, wire::Lane lane, std::span<wire::Frame> frames) {
     const std::shared_lock lock{shared_};
-    const auto known = nodes_.find(node);
-    if (known == nodes_.end() || !endpoint_) return;
-    endpoint_->send(known->second.address, lane, frames);
+    if (!endpoint_) return;
+    nodes_.with(node, [&](const auto& known) { endpoint_->send(known.address, lane, frames); });
   }
 
   // --- jobs ---
@@ -394,34 +360,26 @@ class ClusterNode::Running {
 
   void sweep_jobs() {
     for (auto& [id, job] : all_jobs()) {
-      job->judge([this](NodeId node) { return lives(node); });
+      job->judge([this](NodeId node) { return nodes_.lives(node, now()); });
       if (!leaving_) rejoin(*job);
-      tell_hindrance(*job);
+      if (const auto news = job->hindrance_news([this](NodeId n) { return is_heard(n); }, now()))
+        log("job " + std::to_string(id) + ": " + *news);
     }
   }
 
-  /// Says when a job waits for nodes that are not heard, and when that is over.
-  void tell_hindrance(ClusterJob& job) {
-    // Whoever hears nobody suspects the others long before it calls them dead.
-    const std::string why = job.hindrance([this](NodeId node) {
-      const auto known = nodes_.find(node);
-      return known == nodes_.end() || known->second.state == core::MemberState::alive;
-    });
-    Hindrance& hindrance = hindrances_[job.id()];
-    if (why.empty() && hindrance.told) log("job " + std::to_string(job.id()) + ": goes on");
-    if (why.empty()) hindrance = {now(), false};
-    if (why.empty() || hindrance.told || now() < hindrance.none_at + tell_after) return;
-    log("job " + std::to_string(job.id()) + ": waits: " + why);
-    hindrance.told = true;
+  /// Whoever hears nobody suspects the others long before it calls them dead.
+  [[nodiscard]] bool is_heard(NodeId node) const {
+    bool is_alive = true;
+    nodes_.with(node,
+                [&](const auto& known) { is_alive = known.state == core::MemberState::alive; });
+    return is_alive;
   }
 
   /// Who was declared dead wrongly begins a new life.
   void rejoin(ClusterJob& job) {
     std::vector<core::WorkerId> anew;
     for (const auto& report : job.site().reports())
-      if (report.state == actor::MemberReport::State::excluded &&
-          excluded_.insert({job.id(), report.member}).second)
-        anew.push_back(report.member);
+      if (report.state == actor::MemberReport::State::excluded) anew.push_back(report.member);
     if (anew.empty()) return;
     log("job " + std::to_string(job.id()) + ": declared dead; joining again");
     job.rejoin(anew, random_);
@@ -432,13 +390,9 @@ class ClusterNode::Running {
   void forget_old() {
     std::erase_if(considered_, [&](const auto& c) { return now() > c.second + considered_for; });
     std::erase_if(closed_, [&](const auto& c) { return now() > c.second + closed_for; });
-    std::erase_if(died_, [&](const auto& d) { return now() > d.second + believe_after; });
     submissions_.forget_older_than(considered_for);
-    const std::unique_lock lock{shared_};
-    std::erase_if(nodes_, [&](const auto& node) {
-      return !core::is_live(node.second.state) &&
-             membership_->members().find(node.first) == nullptr;
-    });
+    nodes_.forget([this](NodeId node) { return membership_->members().find(node) != nullptr; },
+                  now());
   }
 
   /// Asks a random node for jobs that run without this one.
@@ -494,7 +448,7 @@ class ClusterNode::Running {
   wire::NodeStatus make_status() {
     wire::NodeStatus status;
     status.self = membership_->self();
-    for (const auto& [id, record] : nodes_) status.others.push_back(record);
+    status.others = nodes_.all();
     status.counts = membership_->counts();
     for (auto& [id, job] : all_jobs()) status.jobs.push_back(job->status());
     return status;
@@ -562,8 +516,6 @@ class ClusterNode::Running {
     closed_[request.job] = now();
     plans_.forget(request.job);
     settings_.erase(request.job);
-    hindrances_.erase(request.job);
-    std::erase_if(excluded_, [&](const auto& e) { return e.first == request.job; });
     reply(asker, wire::Done{});
   }
 
@@ -598,7 +550,7 @@ class ClusterNode::Running {
   std::unique_ptr<core::Membership> membership_;
   bool leaving_ = false;
   core::Time refused_at_ = -refusals_apart;
-  core::Time lonely_told_ = lonely_first - tell_loneliness_every;
+  core::Time lonely_told_ = 3s - tell_loneliness_every;
   std::atomic<bool> has_left_ = false;
   std::atomic<bool> is_asked_to_leave_ = false;
   LogBook log_book_{options_.log};
@@ -614,25 +566,16 @@ class ClusterNode::Running {
         ask(address, std::move(body), within, std::move(on_reply));
       },
       [this](const Asker& asker, wire::ReplyBody body) { reply(asker, std::move(body)); }};
+  NodeBook nodes_;
   std::map<JobId, wire::JobSettings> settings_;
-  /// When each node that is dead was called so.
-  std::map<NodeId, core::Time> died_;
   /// Jobs that this node has been in, or has tried to join, since when.
   std::map<JobId, core::Time> considered_;
   std::map<JobId, core::Time> closed_;
-  std::set<std::pair<JobId, core::WorkerId>> excluded_;
-  struct Hindrance {
-    /// When there was none, last.
-    core::Time none_at{};
-    bool told = false;
-  };
-  std::map<JobId, Hindrance> hindrances_;
 
   /// What other threads read: written by the loop's.
   mutable std::shared_mutex shared_;
   std::atomic<bool> is_open_ = false;
   std::atomic<std::size_t> waiting_bytes_ = 0;
-  std::unordered_map<NodeId, core::MemberRecord> nodes_;
   std::map<JobId, JobPtr> jobs_;
   std::unique_ptr<security::Endpoint> endpoint_;
   std::unique_ptr<Endings> endings_ = std::make_unique<Endings>();

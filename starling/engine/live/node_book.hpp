@@ -1,0 +1,93 @@
+/// The other nodes that a node knows of, as membership says. Internal to the cluster's node.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "starling/actor/wire/frame.hpp"
+#include "starling/engine/core/membership.hpp"
+
+namespace starling::live {
+
+/// One thread writes, any reads.
+class NodeBook {
+ public:
+  /// A death is believed when it has not been taken back for this long.
+  static constexpr std::chrono::milliseconds believe_after{400};
+
+  /// True where the node is new, or lives now and did not, or the other way round.
+  bool note(const core::MemberRecord& record, core::Time now) {
+    const std::unique_lock lock{mutex_};
+    auto& known = nodes_[record.id];
+    const bool is_news = core::is_live(known.state) != core::is_live(record.state) || known.id == 0;
+    known = record;
+    if (!is_news) return false;
+    died_.erase(record.id);
+    if (record.state == core::MemberState::dead) died_[record.id] = now;
+    return true;
+  }
+
+  /// Those that do not live, and of which `is_known(id)` does not hold.
+  template <class IsKnown>
+  void forget(IsKnown is_known, core::Time now) {
+    const std::unique_lock lock{mutex_};
+    std::erase_if(died_, [&](const auto& death) { return now > death.second + believe_after; });
+    std::erase_if(nodes_, [&](const auto& node) {
+      return !core::is_live(node.second.state) && !is_known(node.first);
+    });
+  }
+
+  /// `use(record)` where that node is known. Requires: it does not call back.
+  template <class Use>
+  bool with(wire::NodeId node, Use use) const {
+    const std::shared_lock lock{mutex_};
+    const auto known = nodes_.find(node);
+    if (known == nodes_.end()) return false;
+    use(known->second);
+    return true;
+  }
+
+  [[nodiscard]] std::vector<core::MemberRecord> all() const {
+    const std::shared_lock lock{mutex_};
+    std::vector<core::MemberRecord> all;
+    for (const auto& [id, record] : nodes_) all.push_back(record);
+    std::ranges::sort(all, {}, &core::MemberRecord::id);
+    return all;
+  }
+  [[nodiscard]] std::vector<core::MemberRecord> live() const {
+    std::vector<core::MemberRecord> some = all();
+    std::erase_if(some, [](const auto& record) { return !core::is_live(record.state); });
+    return some;
+  }
+
+  /// Whether a live node is there.
+  [[nodiscard]] bool is_in_use(const std::string& address) const {
+    const auto some = live();
+    return std::ranges::find(some, address, &core::MemberRecord::address) != some.end();
+  }
+
+  /// Nothing of a node that this one has not met yet, nor of one that has only just been called
+  /// dead: after a cut those that were cut off say so of all others, who take it back at once.
+  [[nodiscard]] std::optional<bool> lives(wire::NodeId node, core::Time now) const {
+    const std::shared_lock lock{mutex_};
+    const auto known = nodes_.find(node);
+    if (known == nodes_.end()) return std::nullopt;
+    const auto died = died_.find(node);
+    if (died != died_.end() && now < died->second + believe_after) return std::nullopt;
+    return core::is_live(known->second.state);
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<wire::NodeId, core::MemberRecord> nodes_;
+  /// When each that is dead was called so.
+  std::map<wire::NodeId, core::Time> died_;
+};
+
+}  // namespace starling::live
