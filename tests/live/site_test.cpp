@@ -213,8 +213,8 @@ TEST(Site, ThreeNodesMakeEachUpdateOnce) {
 
 /// Who cannot go on answers nobody: its site says so in its place.
 TEST(Site, TellsOfAMemberThatBreaks) {
-  Nodes nodes{[] {
-    auto job = counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))();
+  Nodes nodes{[make = counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))] {
+    auto job = make();
     job.applier =
         core::Merge<float>{[](const auto&, auto, auto) { throw std::runtime_error{"no merge"}; }};
     return job;
