@@ -269,6 +269,7 @@ class JobSiteOf final : public JobSite {
     caf::scoped_actor self{system_};
     const std::vector<Resident> members = everyone();
     std::vector<decltype(self->request(MemberActor{}, within, question))> asked;
+    asked.reserve(members.size());
     for (const Resident& member : members)
       asked.push_back(self->request(member.actor, within, question));
     for (std::size_t i = 0; i < members.size(); ++i)
