@@ -68,8 +68,10 @@ class NodeBook {
 
   /// Whether a live node is there.
   [[nodiscard]] bool is_in_use(const std::string& address) const {
-    const auto some = live();
-    return std::ranges::find(some, address, &core::MemberRecord::address) != some.end();
+    const std::shared_lock lock{mutex_};
+    return std::ranges::any_of(nodes_, [&](const auto& node) {
+      return node.second.address == address && core::is_live(node.second.state);
+    });
   }
 
   /// Nothing of a node that this one has not met yet, nor of one that has only just been called

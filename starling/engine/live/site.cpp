@@ -224,11 +224,10 @@ class JobSiteOf final : public JobSite {
 
     void note(const actor::MemberReport& report) {
       const std::lock_guard lock{mutex_};
-      if (failure_.empty()) last_ = report;
+      if (last_.state != actor::MemberReport::State::failed) last_ = report;
     }
     void fail(const std::string& why) {
       const std::lock_guard lock{mutex_};
-      failure_ = why;
       last_.state = actor::MemberReport::State::failed;
       last_.why = why;
     }
@@ -242,7 +241,6 @@ class JobSiteOf final : public JobSite {
    private:
     mutable std::mutex mutex_;
     actor::MemberReport last_;
-    std::string failure_;
   };
   struct Resident {
     MemberActor actor;
