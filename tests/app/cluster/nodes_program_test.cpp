@@ -69,6 +69,13 @@ class Nodes : public testing::Test {
 
   std::string status() { return run(work_, program(), words("status" + to(1))).out; }
 
+  /// What submits a job of three slow workers to that node.
+  std::vector<std::string> job_of_three(std::size_t node, const std::string& more) {
+    return words("submit" + to(node) +
+                 "--data digits:n=1000 --model softmax --workers 3 --delay exp:10ms " + more);
+  }
+  bool is_under_way() { return status().find("step 3") != std::string::npos; }
+
   Folder work_;
   std::array<Folder, 3> folders_;
   std::vector<std::unique_ptr<Process>> processes_;
@@ -90,11 +97,8 @@ TEST_F(Nodes, TrainWhatIsSubmittedInEveryMode) {
 
 TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
   const Folder other;
-  Process submit{other, STARLING_PROGRAM,
-                 words("submit" + to(2) +
-                       "--data digits:n=1000 --model softmax --workers 3 --steps 300 "
-                       "--delay exp:10ms --json")};
-  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --json")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   processes_[0]->signal(SIGKILL);
   const Ran ran = submit.wait();
   EXPECT_EQ(ran.code, 0) << ran.err;
@@ -114,11 +118,8 @@ TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
 }
 
 TEST_F(Nodes, LeaveAllAtOnce) {
-  Process submit{work_, STARLING_PROGRAM,
-                 words("submit" + to(1) +
-                       "--data digits:n=300 --model softmax --workers 3 --seconds 100 "
-                       "--delay exp:10ms")};
-  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  Process submit{work_, STARLING_PROGRAM, job_of_three(1, "--seconds 100")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   for (auto& process : processes_) process->signal(SIGTERM);
   for (auto& process : processes_) EXPECT_EQ(process->wait().code, 0);
   EXPECT_EQ(submit.wait().code, 0) << submit.err();
@@ -132,9 +133,7 @@ TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
 
   const Folder other;
   Process submit{other, STARLING_PROGRAM,
-                 words("submit" + to(2) +
-                       "--data digits:n=1000 --model softmax --workers 3 --steps 100000 "
-                       "--delay exp:10ms --json --quiet --save m")};
+                 job_of_three(2, "--steps 100000 --json --quiet --save m")};
   const auto json = [&] {
     return nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
   };
@@ -177,11 +176,8 @@ TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
 /// With its only copy.
 TEST_F(Nodes, SayWhomAJobWaitsForThatCannotGoOn) {
   const Folder other;
-  Process submit{other, STARLING_PROGRAM,
-                 words("submit" + to(2) +
-                       "--data digits:n=1000 --model softmax --workers 3 --steps 100000 "
-                       "--delay exp:10ms --copies 1")};
-  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --copies 1")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   processes_[0]->signal(SIGKILL);
   EXPECT_TRUE(wait_until([&] { return submit.err().find("waits for a\n") != std::string::npos; }))
       << submit.err();
@@ -190,11 +186,8 @@ TEST_F(Nodes, SayWhomAJobWaitsForThatCannotGoOn) {
 
 TEST_F(Nodes, SayThatAJobWasDropped) {
   const Folder other;
-  Process submit{other, STARLING_PROGRAM,
-                 words("submit" + to(2) +
-                       "--data digits:n=1000 --model softmax --workers 3 --steps 100000 "
-                       "--delay exp:10ms --quiet")};
-  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --quiet")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
   const Ran ran = submit.wait();
   EXPECT_EQ(ran.code, 1) << ran.out;
@@ -203,11 +196,8 @@ TEST_F(Nodes, SayThatAJobWasDropped) {
 
 TEST_F(Nodes, TakeInOneWithSeveralWorkers) {
   const Folder other;
-  Process submit{other, STARLING_PROGRAM,
-                 words("submit" + to(2) +
-                       "--data digits:n=1000 --model softmax --workers 3 --steps 400 "
-                       "--delay exp:10ms --json --quiet")};
-  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 400 --json --quiet")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   const Folder folder;
   Process joiner{folder, STARLING_PROGRAM,
                  words("node --name d --workers 3 --listen 127.0.0.1:* --join " + addresses_[0])};
@@ -327,11 +317,8 @@ TEST_F(Nodes, SayWhatTheyHaveSaidAndLeaveWhenAsked) {
 
 TEST_F(Nodes, DropAJobWhoseSubmitIsGone) {
   const Folder other;
-  Process submit{other, STARLING_PROGRAM,
-                 words("submit" + to(2) +
-                       "--data digits:n=1000 --model softmax --workers 3 --steps 100000 "
-                       "--delay exp:10ms --quiet")};
-  ASSERT_TRUE(wait_until([&] { return status().find("step 3") != std::string::npos; }));
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --quiet")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   submit.signal(SIGKILL);
   EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
