@@ -233,6 +233,10 @@ class CommandLine {
     program_.require_subcommand(0, 1);
     predict_.add_out();
     evaluate_.add_json();
+    attach_.command().app().footer(
+        "\nIn the place of a `submit` that has ended: --detach, or by accident. Ctrl-C ends this "
+        "command, and the\njob goes on. Nodes drop the model of a job that has ended once it is "
+        "saved.\nExit codes: 0 done, 1 the job failed, 2 bad input, 130 interrupted.");
     program_.footer(
         fmt::format("\nTry: {0} train\n"
                     "     {0} train --workers 8 --straggler 1:4x --mode central --barrier bsp\n"
@@ -271,10 +275,10 @@ class CommandLine {
     if (program_.get_subcommands().empty()) return without_command();
     const CLI::App& chosen = *program_.get_subcommands()[0];
     for (const Command* command : std::initializer_list<const Command*>{
-             &train_.command(), &node_.command(), &submit_.command(), &status_.command(),
-             &stop_.command(), &logs_.command(), &leave_.command(), &launch_.command(),
-             &sim_.command(), &twin_.command(), &chaos_.command(), &evaluate_.command(),
-             &predict_.command(), &inspect_.command(), &barriers_, &models_})
+             &train_.command(), &node_.command(), &submit_.command(), &attach_.command(),
+             &status_.command(), &stop_.command(), &logs_.command(), &leave_.command(),
+             &launch_.command(), &sim_.command(), &twin_.command(), &chaos_.command(),
+             &evaluate_.command(), &predict_.command(), &inspect_.command(), &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
@@ -285,6 +289,10 @@ class CommandLine {
     if (name == "node") {
       const auto settings = node_.settings();
       return settings ? node_command(contents_, *settings) : Result<int>{settings.error()};
+    }
+    if (name == "attach") {
+      const auto settings = attach_.settings();
+      return settings ? attach_command(contents_, *settings) : Result<int>{settings.error()};
     }
     if (name == "status") return run_plain(status_, status_command);
     if (name == "stop") return run_plain(stop_, stop_command);
@@ -335,6 +343,8 @@ class CommandLine {
   FlagArguments node_{program_, "node", "be one of the nodes of a cluster", node_keys()};
   JobArguments submit_{program_,      "submit",      "train on the nodes of a cluster",
                        submit_keys(), read_job_file, submit_footer(contents_)};
+  FlagArguments attach_{program_, "attach", "follow a job that runs, and save its model",
+                        attach_keys()};
   FlagArguments stop_{program_, "stop", "end a job at the end of its workers' steps", stop_keys()};
   FlagArguments status_{program_, "status", "show the nodes and the jobs of a cluster",
                         status_keys()};

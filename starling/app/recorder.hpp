@@ -52,6 +52,9 @@ class Recorder {
   /// different rounds.
   void on_checkpoint(const std::vector<core::RangeState>& states);
 
+  /// False where a file could not be written.
+  [[nodiscard]] bool has_written() const { return error_.empty(); }
+
   /// Writes the last good model and the last of the metrics; says how all ended.
   [[nodiscard]] Ended end(const live::Outcome& outcome, std::uint64_t workers_lost = 0);
 

@@ -155,12 +155,12 @@ std::vector<ControlMessage> example_control_messages() {
   answer(Refused{"no"});
   answer(Done{});
   answer(JobPrepared{0xfeed, 3});
-  answer(
-      NodeStatus{record(MemberState::alive),
-                 {record(MemberState::dead)},
-                 {9, 8, 7, 6, 5},
-                 {{1, settings, {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8, 9, true}}, founding()}}});
-  answer(JobFacts{settings, 4, founding()});
+  answer(NodeStatus{
+      record(MemberState::alive),
+      {record(MemberState::dead)},
+      {9, 8, 7, 6, 5},
+      {{1, settings, {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8, 9, true}}, founding(), 1500}}});
+  answer(JobFacts{settings, 4, founding(), 60000});
   answer(Ranges{{state}, 9});
   answer(LogLines{4, {"one", "two"}, 6});
   return all;

@@ -105,7 +105,7 @@ void serialize(A& archive, MemberStatus& m) {
 }
 template <class A>
 void serialize(A& archive, JobStatus& m) {
-  archive(m.job, m.settings, m.here, m.configuration);
+  archive(m.job, m.settings, m.here, m.configuration, m.worked_ms);
 }
 template <class A>
 void serialize(A& archive, NodeStatus& m) {
@@ -115,7 +115,7 @@ void serialize(A& archive, NodeStatus& m) {
 }
 template <class A>
 void serialize(A& archive, JobFacts& m) {
-  archive(m.settings, m.workers, m.configuration);
+  archive(m.settings, m.workers, m.configuration, m.age_ms);
 }
 template <class A>
 void serialize(A& archive, Ranges& m) {

@@ -106,6 +106,8 @@ struct JobStatus {
   JobSettings settings;
   std::vector<MemberStatus> here;
   core::ConfigurationPtr configuration;
+  /// How long the job's workers have worked, as far as those here know; 0 where there are none.
+  std::uint64_t worked_ms = 0;
 };
 struct NodeStatus {
   core::MemberRecord self;
@@ -118,6 +120,8 @@ struct JobFacts {
   /// Of the founders.
   std::uint32_t workers = 0;
   core::ConfigurationPtr configuration;
+  /// Since it was founded.
+  std::uint64_t age_ms = 0;
 };
 struct Ranges {
   std::vector<core::RangeState> states;

@@ -1,12 +1,20 @@
 #include "starling/actor/wire/frame.hpp"
 
 #include <numeric>
+#include <random>
 #include <string>
 
 #include "starling/actor/wire/framing.hpp"
 #include "starling/actor/wire/letters.hpp"
 
 namespace starling::wire {
+
+std::uint64_t draw_id() {
+  std::random_device device;
+  std::uint64_t id = 0;
+  while (id == 0) id = (std::uint64_t{device()} << 32U) | device();
+  return id;
+}
 
 std::size_t Frame::body_size() const noexcept {
   return std::accumulate(body.begin(), body.end(), std::size_t{0},

@@ -17,7 +17,7 @@
 namespace starling::wire {
 
 /// Nodes of another version are not heard; a node that is sent their frames says so in its log.
-inline constexpr std::uint8_t version = 5;
+inline constexpr std::uint8_t version = 6;
 
 /// What a frame holds.
 enum class Kind : std::uint8_t {
@@ -54,6 +54,9 @@ struct FrameView {
 
 /// A process that holds members of jobs; drawn at random when it starts.
 using NodeId = std::uint64_t;
+
+/// A new one of either, from the machine's own randomness; never 0.
+[[nodiscard]] std::uint64_t draw_id();
 
 struct JobEnvelope {
   JobId job = 0;

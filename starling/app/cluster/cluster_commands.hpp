@@ -14,6 +14,7 @@ namespace starling::app {
 [[nodiscard]] const std::vector<KeyForm>& node_keys();
 /// Those of a job, and where it is submitted to.
 [[nodiscard]] const std::vector<KeyForm>& submit_keys();
+[[nodiscard]] const std::vector<KeyForm>& attach_keys();
 [[nodiscard]] const std::vector<KeyForm>& status_keys();
 [[nodiscard]] const std::vector<KeyForm>& stop_keys();
 [[nodiscard]] const std::vector<KeyForm>& logs_keys();
@@ -26,6 +27,10 @@ namespace starling::app {
 /// Has a cluster's nodes train, follows them, and ends with the model, as train does.
 [[nodiscard]] Result<int> submit_command(const Contents& contents, const Settings& settings,
                                          const std::string& job_file);
+
+/// Follows a job that runs, in the place of the submit that began it, and saves its model. A signal
+/// ends this command, not the job.
+[[nodiscard]] Result<int> attach_command(const Contents& contents, const Settings& settings);
 
 /// The nodes and jobs of a cluster.
 [[nodiscard]] Result<int> status_command(const Settings& settings);

@@ -1,6 +1,10 @@
 #include "starling/app/cluster/cluster_view.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "starling/app/commands.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::app {
 namespace {
@@ -22,6 +26,24 @@ void add(ClusterView& view, const wire::NodeStatus& status) {
         job.members[member.member] = {member, status.self.name};
     }
   }
+}
+
+/// The job that `settings` mean.
+Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view) {
+  std::string known;
+  for (const auto& [id, job] : view.jobs)
+    known +=
+        (known.empty() ? "" : ", ") + std::to_string(id) + " (" + summary_of(job.settings) + ")";
+  if (known.empty()) return Error{"no job runs on these nodes"};
+  for (const Setting& setting : settings) {
+    if (setting.key != "job") continue;
+    const auto id = parse_count(setting.text);
+    if (id && view.jobs.contains(*id)) return *id;
+    return Error{"'" + setting.text + "' is no job that runs here; valid: " + known}.within(
+        setting.place);
+  }
+  if (view.jobs.size() == 1) return view.jobs.begin()->first;
+  return Error{"--job: is missing: which of " + known};
 }
 
 }  // namespace
@@ -59,6 +81,33 @@ Result<ClusterView> look_at(Access& access, bool here) {
     if (status) add(view, *status);
   }
   return view;
+}
+
+std::string summary_of(const wire::JobSettings& settings) {
+  std::string text;
+  for (const auto& [key, lead] :
+       {std::pair{"model", ""}, {"data", " on "}, {"mode", ", "}, {"barrier", ", "}}) {
+    const auto told = std::ranges::find(settings, key, &std::pair<std::string, std::string>::first);
+    if (told != settings.end()) text += (text.empty() ? "" : lead) + told->second;
+  }
+  return text;
+}
+
+KeyForm job_key(const char* group) {
+  return {"job", KeyKind::text, "ID", "as `status` shows it [the only one]", group};
+}
+
+Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {
+  auto access = open_access(settings);
+  if (!access) return std::move(access).error();
+  auto view = look_at(*access, false);
+  if (!view) {
+    complain(view.error().message);
+    return std::optional<ChosenJob>{};
+  }
+  const auto job = which_job(settings, *view);
+  if (!job) return job.error();
+  return std::optional{ChosenJob{*std::move(access), *std::move(view), *job}};
 }
 
 }  // namespace starling::app

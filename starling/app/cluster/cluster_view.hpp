@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,22 @@ struct ClusterView {
   std::map<wire::JobId, JobView> jobs;
 };
 
+/// What a job is, as far as it was told: "softmax on digits, peer, pssp:s=4,beta=2".
+[[nodiscard]] std::string summary_of(const wire::JobSettings& settings);
+
+/// The key `job`, in a group of the help.
+[[nodiscard]] KeyForm job_key(const char* group);
 /// Asks the door, and then the others that live unless only what is `here`, at the door, is wanted.
 /// Whoever does not answer within a second is left out; an Error where the door does not.
 [[nodiscard]] Result<ClusterView> look_at(Access& access, bool here);
+
+/// A job that a command is about.
+struct ChosenJob {
+  Access access;
+  ClusterView view;
+  wire::JobId job = 0;
+};
+/// By its number, or the only one. Nothing where the node does not answer, which was said then.
+[[nodiscard]] Result<std::optional<ChosenJob>> choose_job(const Settings& settings);
 
 }  // namespace starling::app

@@ -26,6 +26,9 @@ constexpr auto rest_again_after = 1s;
 /// The longest step of any worker that is waited for.
 constexpr auto rest_within = 30s;
 
+/// In ms; longer than any job has run.
+constexpr std::uint64_t worked_max = std::uint64_t{1} << 40U;
+
 bool is_done(const wire::MemberStatus& member) {
   return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::done);
 }
@@ -117,6 +120,9 @@ std::string Follower::missing() const {
 }
 
 void Follower::hear(const wire::JobStatus& status) {
+  // Whoever follows it may have come late.
+  if (status.worked_ms > 0 && status.worked_ms < worked_max)
+    began_ = std::min(began_, Clock::now() - std::chrono::milliseconds{status.worked_ms});
   const auto members_max = static_cast<core::WorkerId>(live::SiteOptions{}.members_max);
   if (status.configuration && core::is_sound(status.configuration, members_max) &&
       (!configuration_ || status.configuration->epoch > configuration_->epoch)) {

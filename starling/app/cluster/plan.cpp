@@ -12,12 +12,6 @@
 namespace starling::app {
 namespace {
 
-/// Keys of whoever submits a job: nodes write no files, show nothing and evaluate nothing.
-constexpr std::array<std::string_view, 7> own_keys{
-    "save", "metrics", "json", "quiet", "checkpoint", "checkpoint-every", "eval-every"};
-
-bool is_own(std::string_view key) { return std::ranges::count(own_keys, key) > 0; }
-
 class TrainingPlan final : public live::JobPlan {
  public:
   explicit TrainingPlan(Prepared ready)
@@ -47,22 +41,35 @@ class TrainingPlan final : public live::JobPlan {
 
 }  // namespace
 
+bool is_for_follower(std::string_view key) {
+  constexpr std::array<std::string_view, 7> keys{
+      "save", "metrics", "json", "quiet", "checkpoint", "checkpoint-every", "eval-every"};
+  return std::ranges::count(keys, key) > 0;
+}
+
 wire::JobSettings to_wire(const Settings& settings) {
   wire::JobSettings all;
   for (const Setting& setting : settings)
-    if (!is_own(setting.key)) all.emplace_back(setting.key, setting.text);
+    if (!is_for_follower(setting.key)) all.emplace_back(setting.key, setting.text);
   return all;
+}
+
+Result<Settings> from_wire(const wire::JobSettings& told) {
+  Settings settings;
+  for (const auto& [key, text] : told) {
+    if (is_for_follower(key) || find_key(key) == nullptr)
+      return Error{"'" + key + "': is nothing that a node can be told of a job"};
+    settings.push_back({key, text, "--" + key});
+  }
+  return settings;
 }
 
 live::PlanMaker plan_maker(const Contents& contents) {
   return [&contents](
              const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
-    Settings settings;
-    for (const auto& [key, text] : told) {
-      if (is_own(key) || find_key(key) == nullptr)
-        return Error{"'" + key + "': is nothing that a node can be told of a job"};
-      settings.push_back({key, text, "--" + key});
-    }
+    auto read = from_wire(told);
+    if (!read) return std::move(read).error();
+    Settings settings = *std::move(read);
     settings.push_back({"quiet", "true", "--quiet"});
     auto ready = prepare(contents, settings, "");
     if (!ready) return std::move(ready).error();

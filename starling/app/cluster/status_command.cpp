@@ -1,8 +1,12 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/cluster/cluster_view.hpp"
@@ -27,15 +31,19 @@ std::string state_of(const wire::MemberStatus& member) {
   return member.state < states.size() ? states.at(member.state) : "unknown";
 }
 
-/// What a job is, as far as it was told: "softmax on digits, peer, pssp:s=4,beta=2".
-std::string text_of(const wire::JobSettings& settings) {
-  std::string text;
-  for (const auto& [key, lead] :
-       {std::pair{"model", ""}, {"data", " on "}, {"mode", ", "}, {"barrier", ", "}}) {
-    const auto told = std::ranges::find(settings, key, &std::pair<std::string, std::string>::first);
-    if (told != settings.end()) text += (text.empty() ? "" : lead) + told->second;
-  }
-  return text;
+/// A line for each name that more than one live node has.
+std::vector<std::string> doubled_names(const ClusterView& view) {
+  std::map<std::string, std::vector<std::string>> places;
+  for (const core::MemberRecord& node : view.nodes)
+    if (core::is_live(node.state)) places[node.name].push_back(wire::place_of(node.address));
+  std::vector<std::string> lines;
+  for (const auto& [name, at] : places)
+    if (at.size() > 1)
+      lines.push_back(
+          fmt::format("{} nodes are called '{}': {}; each needs a name of its own, and "
+                      "where there are keys a key",
+                      at.size(), name, fmt::join(at, ", ")));
+  return lines;
 }
 
 /// Of a job, since the look before; none at the first.
@@ -52,7 +60,7 @@ std::string text_of(const ClusterView& view, const ClusterView* before) {
   for (const core::MemberRecord& node : view.nodes)
     text += fmt::format("{}  {}  {}\n", node.name, wire::place_of(node.address), state_of(node));
   for (const auto& [id, job] : view.jobs) {
-    text += fmt::format("job {}: {}\n", id, text_of(job.settings));
+    text += fmt::format("job {}: {}\n", id, summary_of(job.settings));
     if (job.configuration)
       text +=
           fmt::format("  epoch {}, {}, {}{}\n", job.configuration->epoch,
@@ -121,23 +129,6 @@ bool is_set(const Settings& settings, const std::string& key) {
   return !place_of(settings, key).empty();
 }
 
-/// The job that is meant: by its number, or the only one.
-Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view) {
-  std::string known;
-  for (const auto& [id, job] : view.jobs)
-    known += (known.empty() ? "" : ", ") + std::to_string(id) + " (" + text_of(job.settings) + ")";
-  if (known.empty()) return Error{"no job runs on these nodes"};
-  for (const Setting& setting : settings) {
-    if (setting.key != "job") continue;
-    const auto id = parse_count(setting.text);
-    if (id && view.jobs.contains(*id)) return *id;
-    return Error{"'" + setting.text + "' is no job that runs here; valid: " + known}.within(
-        setting.place);
-  }
-  if (view.jobs.size() == 1) return view.jobs.begin()->first;
-  return Error{"--job: is missing: which of " + known};
-}
-
 }  // namespace
 
 const std::vector<KeyForm>& status_keys() {
@@ -165,6 +156,7 @@ Result<int> status_command(const Settings& settings) {
       complain(view.error().message);
       return job_failed;
     }
+    for (const std::string& line : doubled_names(*view)) complain(line);
     const auto* last = before ? &*before : nullptr;
     const std::string text = is_set(settings, "json") ? json_of(*view, last) : text_of(*view, last);
     auto put = put_out(last != nullptr && !is_set(settings, "json") ? "\n" + text : text, done);
@@ -177,9 +169,9 @@ Result<int> status_command(const Settings& settings) {
 const std::vector<KeyForm>& stop_keys() {
   static const std::vector<KeyForm> keys = [] {
     std::vector<KeyForm> all = access_keys("Options");
-    all.push_back({"job", KeyKind::text, "ID", "as `status` shows it [the only one]", "Options"});
+    all.push_back(job_key("Options"));
     all.push_back({"drop", KeyKind::flag, "",
-                   "drop its model too: for a job whose `submit` is gone", "Options"});
+                   "drop its model too: for a job that nobody follows any more", "Options"});
     return all;
   }();
   return keys;
@@ -187,32 +179,27 @@ const std::vector<KeyForm>& stop_keys() {
 
 Result<int> stop_command(const Settings& settings) {
   saves_nothing();
-  auto access = open_access(settings);
-  if (!access) return std::move(access).error();
-  const auto view = look_at(*access, false);
-  if (!view) {
-    complain(view.error().message);
-    return job_failed;
-  }
-  const auto job = which_job(settings, *view);
-  if (!job) return job.error();
+  auto chosen = choose_job(settings);
+  if (!chosen) return std::move(chosen).error();
+  if (!*chosen) return job_failed;
+  auto& [access, view, job] = **chosen;
   const bool drops = is_set(settings, "drop");
   std::string silent;
-  for (const core::MemberRecord& node : view->nodes) {
+  for (const core::MemberRecord& node : view.nodes) {
     if (!core::is_live(node.state)) continue;
     const auto request =
-        drops ? wire::RequestBody{wire::CloseJob{*job}} : wire::RequestBody{wire::StopJob{*job}};
-    if (!access->client->ask(node.address, request, 5s))
+        drops ? wire::RequestBody{wire::CloseJob{job}} : wire::RequestBody{wire::StopJob{job}};
+    if (!access.client->ask(node.address, request, 5s))
       silent += (silent.empty() ? "" : ", ") + node.name;
   }
   if (!silent.empty()) {
     complain("no answer from " + silent + "; the same command tells them again");
     return job_failed;
   }
-  return put_out("job " + std::to_string(*job) +
+  return put_out("job " + std::to_string(job) +
                      (drops ? ": dropped\n"
-                            : ": stops at the end of its steps; its `submit` saves the model, or, "
-                              "where that is gone, `stop --drop` does away with it\n"),
+                            : ": stops at the end of its steps; whoever follows it saves the "
+                              "model, or, where nobody does, `attach --save FILE`\n"),
                  done);
 }
 

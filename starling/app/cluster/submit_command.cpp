@@ -1,16 +1,14 @@
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cmath>
-#include <memory>
-#include <random>
-#include <thread>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "starling/app/cluster/access.hpp"
 #include "starling/app/cluster/cluster_commands.hpp"
-#include "starling/app/cluster/follower.hpp"
+#include "starling/app/cluster/cluster_view.hpp"
 #include "starling/app/cluster/plan.hpp"
+#include "starling/app/cluster/watch.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/prepare.hpp"
@@ -21,176 +19,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto look_every = 200ms;
-
-using States = std::vector<core::RangeState>;
-
-wire::JobId draw_job() {
-  std::random_device device;
-  return ((std::uint64_t{device()} << 32U) | device()) | 1U;
+/// What concerns a job, of a command that goes to a node.
+Settings without(const std::vector<KeyForm>& others, Settings settings) {
+  std::erase_if(settings, [&](const Setting& setting) {
+    return std::ranges::count(others, setting.key, &KeyForm::name) > 0;
+  });
+  return settings;
 }
-
-/// Comes whenever the workers have made so many more steps on average; never where `every` is 0.
-class Milestone {
- public:
-  explicit Milestone(core::Step every) : every_(static_cast<double>(every)), next_(every_) {}
-  [[nodiscard]] bool is_due(double step) const { return every_ > 0 && step >= next_; }
-  void pass(double step) { next_ = step + every_; }
-
- private:
-  double every_;
-  double next_;
-};
-
-/// A job that runs, followed to its end from outside.
-class Watch {
- public:
-  Watch(Follower& follower, Recorder& recorder, const Prepared& ready)
-      : follower_(follower),
-        recorder_(recorder),
-        ready_(ready),
-        layout_(ready.model->layout(job().job)),
-        evaluation_(ready.test() != nullptr ? job().job.evaluate_every : 0),
-        checkpoint_(job().job.checkpoint_every) {}
-
-  /// True where the model is here, or nodes have it no more.
-  [[nodiscard]] bool run() {
-    follow();
-    return fetch();
-  }
-  [[nodiscard]] const live::Outcome& outcome() const { return outcome_; }
-  /// Workers that died or left before the end.
-  [[nodiscard]] std::uint64_t workers_lost() const { return workers_lost_; }
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  [[nodiscard]] const live::TrainOptions& job() const { return ready_.running.options; }
-
-  void follow() {
-    while (true) {
-      auto news = follower_.look();
-      if (news) take(*news);
-      for (const std::string& line : follower_.take_losses()) recorder_.warn(line);
-      if (!news || !news->failure.empty()) {
-        outcome_.end = live::Outcome::End::failed;
-        outcome_.error = news ? news->failure : news.error().message;
-        return;
-      }
-      const bool wanted = recorder_.on_progress(outcome_.last, news->missing);
-      const auto& time = job().job.time;
-      if (!wanted) stop(live::Outcome::End::stopped);
-      if (time && outcome_.last.elapsed >= *time) stop(live::Outcome::End::reached);
-      if (news->done) return end();
-      // Again and again: members join that have not heard it.
-      if (stopping_) follower_.stop();
-      if (!stopping_ && evaluation_.is_due(news->mean_step)) evaluate(news->mean_step);
-      if (!stopping_ && checkpoint_.is_due(news->mean_step)) save(news->mean_step);
-      std::this_thread::sleep_for(look_every);
-    }
-  }
-
-  void take(const JobNews& news) {
-    workers_lost_ = news.workers_lost;
-    live::Progress progress = news.progress;
-    live::Progress& last = outcome_.last;
-    progress.test = std::move(last.test);
-    progress.evaluated_at = last.evaluated_at;
-    progress.evaluations = last.evaluations;
-    progress.updates += ready_.running.updates_before;
-    last = std::move(progress);
-  }
-
-  /// Where steps are missing and nobody here asked for that, somebody else did, or nodes have left.
-  void end() {
-    const bool all_made = outcome_.last.spread.min >= job().job.steps;
-    if (!stopping_ && !all_made) outcome_.end = live::Outcome::End::stopped;
-  }
-
-  void stop(live::Outcome::End why) {
-    if (!stopping_) outcome_.end = why;
-    stopping_ = true;
-  }
-
-  /// Of the model as it is on its way; where nodes come and go, next time.
-  void evaluate(double step) {
-    evaluation_.pass(step);
-    auto model = job().job.until ? states(little) : follower_.fetch(layout_, little);
-    if (!model) return;
-    outcome_.last.test = ready_.model->evaluate(weights_of(*model), *ready_.test());
-    outcome_.last.evaluated_at = step;
-    ++outcome_.last.evaluations;
-    recorder_.on_evaluation(*model);
-    if (!job().job.until || !live::reached(*job().job.until, outcome_.last.test)) return;
-    reached_ = *std::move(model);
-    stop(live::Outcome::End::reached);
-  }
-
-  void save(double step) {
-    const auto began = Clock::now();
-    if (began < save_again_) return;
-    auto states = follower_.fetch_cut(layout_, job(), little);
-    if (states) {
-      checkpoint_.pass(step);
-      return recorder_.on_checkpoint(*states);
-    }
-    // Else the job would do nothing but rest.
-    save_again_ = Clock::now() + std::max<Clock::duration>(5s, 10 * (Clock::now() - began));
-    if (std::exchange(complaint_, states.error().message) != complaint_)
-      complain("no checkpoint at step " + std::to_string(std::llround(step)) + ": " + complaint_ +
-               "; it is tried again");
-  }
-
-  /// What a job can go on from where that is to be saved and can be had, else the values alone.
-  [[nodiscard]] Result<States> states(Patience patience) {
-    if (ready_.job.checkpoint.empty()) return follower_.fetch(layout_, patience);
-    auto cut = follower_.fetch_cut(layout_, job(), patience);
-    if (cut) return cut;
-    complain("no checkpoint of the last model: " + cut.error().message);
-    return follower_.fetch(layout_, patience);
-  }
-
-  bool fetch() {
-    const bool has_failed = outcome_.end == live::Outcome::End::failed;
-    // Of a job that has failed there is no cut, and perhaps no whole model.
-    auto model = !reached_.empty() ? Result<States>{std::move(reached_)}
-                 : has_failed      ? follower_.fetch(layout_, little)
-                                   : states(much);
-    if (!model) {
-      outcome_.end = live::Outcome::End::failed;
-      if (!has_failed) outcome_.error = model.error().message;
-      return has_failed;
-    }
-    outcome_.model = *std::move(model);
-    if (has_failed) return true;
-    const Weights weights = weights_of(outcome_.model);
-    outcome_.last.train = ready_.model->evaluate(weights, ready_.data.train);
-    if (ready_.test() != nullptr)
-      outcome_.last.test = ready_.model->evaluate(weights, *ready_.test());
-    ++outcome_.last.evaluations;
-    return true;
-  }
-
-  [[nodiscard]] Weights weights_of(const States& states) const {
-    return ready_.model->collect(job().job, states);
-  }
-
-  Follower& follower_;
-  Recorder& recorder_;
-  const Prepared& ready_;
-  const core::Layout layout_;
-  Milestone evaluation_;
-  Milestone checkpoint_;
-  bool stopping_ = false;
-  /// Not before, where a checkpoint could not be had.
-  Clock::time_point save_again_{};
-  /// The last that kept a checkpoint from being written.
-  std::string complaint_;
-  /// The model that reached the target.
-  States reached_;
-  live::Outcome outcome_;
-  std::uint64_t workers_lost_ = 0;
-};
 
 /// Of a job that can be read. The devices are the nodes': this one computes nothing.
 Result<Settings> without_device(const Contents& contents, Settings job) {
@@ -215,11 +50,62 @@ wire::JobSettings told_of(Settings job, const Prepared& ready) {
   return to_wire(job);
 }
 
+KeyForm detach_key() {
+  return {"detach", KeyKind::flag, "", "end once the job has begun; `attach` follows it", "Where"};
+}
+
+/// Says what a job goes without that nobody follows. An Error where it would have no end.
+Result<void> check_detached(const Settings& settings, const Prepared& ready) {
+  const auto& options = ready.running.options.job;
+  if (options.steps == barrier::finished && !options.time)
+    return Error{"nobody sees when " + place_of(settings, "until") +
+                 " is reached; valid beside it: epochs, steps or seconds"}
+        .within("--detach");
+  for (const Setting& setting : settings)
+    if ((is_for_follower(setting.key) && setting.key != "json" && setting.key != "quiet") ||
+        setting.key == "until")
+      complain(setting.place + ": has no effect with --detach; `" + program_name() +
+               " attach` takes it");
+  return {};
+}
+
+/// How a command follows a job.
+struct Following {
+  Watch::Unwanted unwanted = Watch::Unwanted::stops;
+  /// Nodes drop the model at the end even where it was saved nowhere.
+  bool drops_unsaved = true;
+};
+
+/// To its end, which it reports as train does; what nobody has saved stays with the nodes.
+Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, MetricsFile metrics,
+                   const Following& how) {
+  const std::string name = "job " + ready.running.id;
+  Recorder recorder{ready, std::move(metrics)};
+  Follower follower{*access.client, access.door, id};
+  Watch watch{follower, recorder, ready, how.unwanted};
+  const auto end = watch.run();
+  if (end == Watch::End::left) {
+    recorder.warn(name + " goes on; `" + program_name() + " attach` follows it again");
+    if (is_interrupted()) return interrupted_code;
+  }
+  const auto& outcome = watch.outcome();
+  const Ended ended = recorder.end(outcome, watch.workers_lost());
+  const bool is_saved = how.drops_unsaved || !ended.saved.empty() || !ended.checkpoint.empty();
+  if (end == Watch::End::whole &&
+      (outcome.end == live::Outcome::End::failed || (is_saved && recorder.has_written())))
+    follower.close();
+  else if (end != Watch::End::left)
+    complain(name + " stays on its nodes: `" + program_name() +
+             " attach --save FILE` saves its model, `" + program_name() + " stop --drop` drops it");
+  return report(ended, ready.job);
+}
+
 }  // namespace
 
 const std::vector<KeyForm>& submit_keys() {
   static const std::vector<KeyForm> all = [] {
     std::vector<KeyForm> keys = access_keys("Where");
+    keys.push_back(detach_key());
     keys.insert(keys.end(), job_keys().begin(), job_keys().end());
     return keys;
   }();
@@ -228,11 +114,10 @@ const std::vector<KeyForm>& submit_keys() {
 
 Result<int> submit_command(const Contents& contents, const Settings& settings,
                            const std::string& job_file) {
-  Settings job = settings;
-  std::erase_if(job, [](const Setting& setting) {
-    const auto access = access_keys("");
-    return std::ranges::count(access, setting.key, &KeyForm::name) > 0;
-  });
+  auto others = access_keys("");
+  others.push_back(detach_key());
+  const Settings job = without(others, settings);
+  const bool detaches = !place_of(settings, "detach").empty();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const auto own = without_device(contents, job);
@@ -244,27 +129,65 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   }
   auto ready = prepare(contents, *own, job_file);
   if (!ready) return std::move(ready).error();
-  auto metrics = MetricsFile::open(ready->job.metrics, false);
+  if (detaches)
+    if (auto checked = check_detached(job, *ready); !checked) return std::move(checked).error();
+  auto metrics = MetricsFile::open(detaches ? std::string{} : ready->job.metrics, false);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
-  const wire::JobId id = draw_job();
+  const wire::JobId id = wire::draw_id();
+  ready->running.id = std::to_string(id);
+  // From here on there may be a job, which a signal is to stop.
+  const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
   const auto started = access->client->ask_for<wire::Done>(
       access->door, wire::SubmitJob{id, told_of(job, *ready)}, 5min);
   if (!started) {
     complain(started.error().message);
     return job_failed;
   }
-  ready->running.id = std::to_string(id);
+  if (detaches)
+    return put_out(ready->job.json
+                       ? nlohmann::ordered_json{{"job", ready->running.id}}.dump() + "\n"
+                       : "job " + ready->running.id + " begins\n",
+                   done);
   Display{ready->job.quiet}.show("job " + ready->running.id + " begins");
-  const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
-  Recorder recorder{*ready, *std::move(metrics)};
-  Follower follower{*access->client, access->door, id};
-  Watch watch{follower, recorder, *ready};
-  if (watch.run())
-    follower.close();
-  else
-    complain("job " + ready->running.id + " stays on its nodes; `" + program_name() +
-             " stop --drop` ends it");
-  return report(recorder.end(watch.outcome(), watch.workers_lost()), ready->job);
+  return follow(*access, id, *ready, *std::move(metrics), {});
+}
+
+const std::vector<KeyForm>& attach_keys() {
+  static const std::vector<KeyForm> all = [] {
+    std::vector<KeyForm> keys = access_keys("Where");
+    keys.push_back(job_key("Where"));
+    for (KeyForm key : job_keys()) {
+      if (!is_for_follower(key.name) && key.name != "until") continue;
+      if (key.name == "metrics") key.help = "figures from now on, one JSON object a line; added to";
+      key.group = "What comes out";
+      keys.push_back(std::move(key));
+    }
+    return keys;
+  }();
+  return all;
+}
+
+Result<int> attach_command(const Contents& contents, const Settings& settings) {
+  auto chosen = choose_job(settings);
+  if (!chosen) return std::move(chosen).error();
+  if (!*chosen) return job_failed;
+  auto& [access, view, id] = **chosen;
+  auto told = from_wire(view.jobs.at(id).settings);
+  if (!told) return std::move(told).error();
+  auto others = access_keys("");
+  others.push_back(job_key(""));
+  const auto job =
+      without_device(contents, overridden(*std::move(told), without(others, settings)));
+  if (!job) return job.error();
+  auto ready = prepare(contents, *job, "");
+  if (!ready) return std::move(ready).error();
+  auto metrics = MetricsFile::open(ready->job.metrics, true);
+  if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
+  ready->running.id = std::to_string(id);
+  Display{ready->job.quiet}.show("follows job " + ready->running.id);
+  const OrderlyStop orderly{nullptr};
+  return follow(access, id, *ready, *std::move(metrics),
+                {.unwanted = Watch::Unwanted::goes_on, .drops_unsaved = false});
 }
 
 }  // namespace starling::app

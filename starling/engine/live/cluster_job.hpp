@@ -25,13 +25,15 @@ class ClusterJob {
   using Carry =
       std::function<void(wire::NodeId node, wire::Lane lane, std::span<wire::Frame> frames)>;
 
+  /// The job was founded `age` ago.
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings,
-             std::shared_ptr<const JobPlan> plan, Carry carry)
+             std::shared_ptr<const JobPlan> plan, std::chrono::milliseconds age, Carry carry)
       : id_(id),
         node_(node),
         settings_(std::move(settings)),
         plan_(std::move(plan)),
-        carry_(std::move(carry)) {}
+        carry_(std::move(carry)),
+        founded_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
   /// Requires: called once, before anything else. `now`: the first configuration where the job is
   /// `founded`, else one of it.
@@ -132,6 +134,14 @@ class ClusterJob {
     return "waits: " + why;
   }
 
+  /// To be called several times a second: once the job's time is up it stops, whether or not anyone
+  /// follows it.
+  void keep_time() {
+    const auto limit = plan_->options().time;
+    if (limit && age() > *limit + stop_after) site_->stop();
+    if (is_at_work()) worked_ = age();
+  }
+
   /// The latest configuration that is known here.
   core::ConfigurationPtr refresh() {
     auto latest = site_->configuration();
@@ -149,7 +159,8 @@ class ClusterJob {
   }
 
   [[nodiscard]] wire::JobStatus status() {
-    wire::JobStatus status{id_, settings_, {}, refresh()};
+    wire::JobStatus status{
+        id_, settings_, {}, refresh(), static_cast<std::uint64_t>(worked_.count())};
     for (const auto& report : site_->reports())
       status.here.push_back({report.member, report.life, static_cast<std::uint8_t>(report.state),
                              report.why, report.worker.step, report.worker.samples,
@@ -157,6 +168,12 @@ class ClusterJob {
                              report.worker.losses, report.worker.draws, report.worker.passes,
                              report.worker.drawn, report.rests});
     return status;
+  }
+
+  /// What is needed to join it.
+  [[nodiscard]] wire::JobFacts facts() {
+    return {settings_, static_cast<std::uint32_t>(plan_->options().workers), refresh(),
+            static_cast<std::uint64_t>(age().count())};
   }
 
   /// Ranges that members here are primary of, from number `from` on, up to some MiB; with
@@ -188,6 +205,24 @@ class ClusterJob {
   [[nodiscard]] wire::JobId id() const noexcept { return id_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  [[nodiscard]] std::chrono::milliseconds age() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - founded_);
+  }
+
+  /// Whether a worker here has steps to make.
+  [[nodiscard]] bool is_at_work() {
+    using State = actor::MemberReport::State;
+    const auto reports = site_->reports();
+    const std::lock_guard lock{mutex_};
+    return std::ranges::any_of(reports, [&](const auto& report) {
+      const auto role = roles_.find(report.member);
+      return role != roles_.end() && role->second.works &&
+             (report.state == State::joining || report.state == State::running);
+    });
+  }
+
   void join(std::vector<core::Member> roles, Random& random) {
     const auto now = configuration();
     std::vector<core::WorkerId> doors;
@@ -240,12 +275,19 @@ class ClusterJob {
   }
 
   static constexpr std::chrono::seconds tell_after{1};
+  /// Longer than any job has run; others say how old one is.
+  static constexpr std::chrono::milliseconds age_max{std::chrono::hours{24 * 365 * 10}};
+  /// Whoever follows the job stops it first, and knows why it ended.
+  static constexpr std::chrono::seconds stop_after{2};
 
   const wire::JobId id_;
   const wire::NodeId node_;
   const wire::JobSettings settings_;
   const std::shared_ptr<const JobPlan> plan_;
   const Carry carry_;
+  const Clock::time_point founded_;
+  /// The loop's thread's: its age when a worker here was last seen at work.
+  std::chrono::milliseconds worked_{};
 
   std::mutex mutex_;
   std::map<core::WorkerId, wire::NodeId> routes_;

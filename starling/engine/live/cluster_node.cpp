@@ -3,7 +3,6 @@
 #include <atomic>
 #include <future>
 #include <map>
-#include <random>
 #include <shared_mutex>
 
 #include "starling/engine/core/door.hpp"
@@ -42,20 +41,13 @@ constexpr std::chrono::milliseconds rest_max = 10s;
 constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
 constexpr std::size_t message_overhead = 1024;
 
-std::uint64_t draw_id() {
-  std::random_device device;
-  std::uint64_t id = 0;
-  while (id == 0) id = (std::uint64_t{device()} << 32U) | device();
-  return id;
-}
-
 }  // namespace
 
 /// All but what is said below runs on the loop's thread.
 class ClusterNode::Running {
  public:
   explicit Running(ClusterOptions options)
-      : options_(std::move(options)), id_(draw_id()), random_(draw_id()) {}
+      : options_(std::move(options)), id_(wire::draw_id()), random_(wire::draw_id()) {}
 
   ~Running() {
     plans_.close();
@@ -89,7 +81,7 @@ class ClusterNode::Running {
     membership.self = {
         .id = id_, .address = address_, .name = options_.name, .workers = options_.workers};
     membership.doors = options_.doors;
-    membership_ = std::make_unique<core::Membership>(std::move(membership), draw_id());
+    membership_ = std::make_unique<core::Membership>(std::move(membership), wire::draw_id());
     {
       const std::unique_lock lock{shared_};
       endpoint_ = *std::move(endpoint);
@@ -328,9 +320,11 @@ class ClusterNode::Running {
     return true;
   }
 
-  /// Begins a job that is prepared. Any that is known already is left as it is.
+  /// Begins a job that is prepared: anew, or one that runs elsewhere, and is of this `age`. Any
+  /// that is known already is left as it is.
   Result<JobPtr> begin(JobId id, const wire::JobSettings& settings,
-                       const core::ConfigurationPtr& now, bool founded) {
+                       const core::ConfigurationPtr& now,
+                       std::optional<std::chrono::milliseconds> age) {
     if (JobPtr known = find(id)) return known;
     const auto plan = plans_.find(id);
     if (!plan) return Error{"the job was not prepared here"};
@@ -339,17 +333,17 @@ class ClusterNode::Running {
         now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
       return Error{"the job's configuration does not fit its model"};
     auto job = std::make_shared<ClusterJob>(
-        id, id_, settings, plan,
+        id, id_, settings, plan, age.value_or(0ms),
         [this](NodeId node, wire::Lane lane, std::span<wire::Frame> frames) {
           carry(node, lane, frames);
         });
-    auto begun = guarded([&] { return job->begin(now, founded); });
+    auto begun = guarded([&] { return job->begin(now, !age); });
     if (!begun) return std::move(begun).error();
     {
       const std::unique_lock lock{shared_};
       jobs_[id] = job;
     }
-    log("job " + std::to_string(id) + (founded ? ": begins" : ": joining"));
+    log("job " + std::to_string(id) + (age ? ": joining" : ": begins"));
     return job;
   }
 
@@ -361,6 +355,7 @@ class ClusterNode::Running {
   void sweep_jobs() {
     for (auto& [id, job] : all_jobs()) {
       job->judge([this](NodeId node) { return nodes_.lives(node, now()); });
+      job->keep_time();
       if (!leaving_) rejoin(*job);
       if (const auto news = job->hindrance_news([this](NodeId n) { return is_heard(n); }, now()))
         log("job " + std::to_string(id) + ": " + *news);
@@ -435,7 +430,8 @@ class ClusterNode::Running {
           considered_.erase(id);
           return plans_.forget(id);
         }
-        const auto begun = begin(id, facts->settings, facts->configuration, false);
+        const auto begun = begin(id, facts->settings, facts->configuration,
+                                 std::chrono::milliseconds{facts->age_ms});
         if (!begun) {
           plans_.forget(id);
           return log(begun.error().message);
@@ -473,7 +469,7 @@ class ClusterNode::Running {
 
   void answer(const Asker& asker, const wire::StartJob& request) {
     considered_[request.job] = now();
-    const auto begun = begin(request.job, settings_[request.job], request.first, true);
+    const auto begun = begin(request.job, settings_[request.job], request.first, std::nullopt);
     reply(asker, begun ? wire::ReplyBody{wire::Done{}}
                        : wire::ReplyBody{wire::Refused{begun.error().message}});
   }
@@ -481,9 +477,7 @@ class ClusterNode::Running {
   void answer(const Asker& asker, const wire::AskJob& request) {
     const JobPtr job = find(request.job);
     if (!job) return reply(asker, unknown(request.job));
-    reply(asker,
-          wire::JobFacts{job->settings(), static_cast<std::uint32_t>(job->plan().options().workers),
-                         job->refresh()});
+    reply(asker, job->facts());
   }
 
   void answer(const Asker& asker, const wire::ReadRanges& request) {
@@ -555,7 +549,8 @@ class ClusterNode::Running {
   std::atomic<bool> is_asked_to_leave_ = false;
   LogBook log_book_{options_.log};
 
-  Requests requests_{loop_, draw_id(), [this](const std::string& address, wire::Request request) {
+  Requests requests_{loop_, wire::draw_id(),
+                     [this](const std::string& address, wire::Request request) {
                        say(address, std::move(request), wire::Lane::control);
                      }};
   Plans plans_{loop_, options_.make_plan};

@@ -87,9 +87,14 @@ class Submissions {
     if (answer == nullptr) return conclude(id, wire::Refused{place + "answered another question"});
     submission.prepared[i] = *answer;
     if (--submission.missing > 0) return;
-    for (const auto& prepared : submission.prepared)
-      if (prepared.fingerprint != submission.prepared.front().fingerprint)
-        return conclude(id, wire::Refused{"the nodes' data differ: each must read the same"});
+    std::string others;
+    for (std::size_t node = 0; node < submission.prepared.size(); ++node)
+      if (submission.prepared[node].fingerprint != submission.prepared.front().fingerprint)
+        others += (others.empty() ? "" : ", ") + wire::place_of(submission.addresses[node]);
+    if (!others.empty())
+      return conclude(id, wire::Refused{"the nodes' data differ: each must read what " +
+                                        wire::place_of(submission.addresses.front()) +
+                                        " does; not so: " + others});
     start(id);
   }
 

@@ -22,7 +22,7 @@ TEST_P(Deaths, OfAnyNodeAreMadeUpForRoundAfterRound) {
   const unsigned seed = draw_seed();
   tell("seed", std::to_string(seed));
   std::mt19937 random{seed};
-  ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1500));
+  ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 2000));
   std::vector<std::size_t> on_host{0, 1, 2, 3, 4};
   for (int round = 0; round < 4; ++round) {
     fleet_->watch(Time{500 + random() % 2000});

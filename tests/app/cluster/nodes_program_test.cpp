@@ -3,84 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
-#include <functional>
-#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "tests/app/program.hpp"
+#include "tests/app/cluster/nodes.hpp"
 
 namespace starling::app {
 namespace {
-
-/// Nodes that have found each other.
-class Nodes : public testing::Test {
- protected:
-  void SetUp() override { start(); }
-
-  void start() {
-    for (const std::string name : {"a", "b", "c"}) {
-      std::string line = "node --listen 127.0.0.1:*" + own_flags(name);
-      if (!addresses_.empty()) line += " --join " + door("a", addresses_.front());
-      processes_.emplace_back(
-          std::make_unique<Process>(folders_[processes_.size()], program(), words(line)));
-      addresses_.push_back(address_of(*processes_.back(), name));
-      ASSERT_FALSE(addresses_.back().empty());
-    }
-    ASSERT_TRUE(wait_until([&] { return status().find("c  tcp") != std::string::npos; }));
-  }
-
-  void TearDown() override {
-    for (auto& process : processes_)
-      if (process) process->signal(SIGKILL);
-  }
-
-  static bool wait_until(const std::function<bool()>& holds) {
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds{30};
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > give_up) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds{20});
-    }
-    return true;
-  }
-
-  /// What it says where it listens.
-  static std::string address_of(const Process& process, const std::string& name) {
-    const std::string start = "node " + name + " at ";
-    std::string address;
-    (void)wait_until([&] {
-      const std::string said = process.err();
-      const auto from = said.find(start);
-      const auto end = said.find('\n', from);
-      if (from == std::string::npos || end == std::string::npos) return false;
-      address = said.substr(from + start.size(), end - from - start.size());
-      return true;
-    });
-    return address;
-  }
-
-  virtual const char* program() { return STARLING_PROGRAM; }
-  /// What tells a node who it is.
-  virtual std::string own_flags(const std::string& name) { return " --name " + name; }
-  virtual std::string door(const std::string&, const std::string& address) { return address; }
-  /// Flags that reach a node from outside.
-  virtual std::string to(std::size_t node) { return " --to " + addresses_.at(node) + " "; }
-
-  std::string status() { return run(work_, program(), words("status" + to(1))).out; }
-
-  /// What submits a job of three slow workers to that node.
-  std::vector<std::string> job_of_three(std::size_t node, const std::string& more) {
-    return words("submit" + to(node) +
-                 "--data digits:n=1000 --model softmax --workers 3 --delay exp:10ms " + more);
-  }
-  bool is_under_way() { return status().find("step 3") != std::string::npos; }
-
-  Folder work_;
-  std::array<Folder, 3> folders_;
-  std::vector<std::unique_ptr<Process>> processes_;
-  std::vector<std::string> addresses_;
-};
 
 TEST_F(Nodes, TrainWhatIsSubmittedInEveryMode) {
   for (const char* how : {"--mode peer --barrier pssp:s=4,beta=2", "--mode hybrid --barrier asp",
@@ -166,7 +95,7 @@ TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
       << wrong.err;
   const Ran stopped = starling(work_, "stop" + to(0));
   EXPECT_EQ(stopped.code, 0) << stopped.err;
-  EXPECT_NE(stopped.out.find("or, where that is gone, `stop --drop`"), std::string::npos);
+  EXPECT_NE(stopped.out.find("where nobody does, `attach --save FILE`"), std::string::npos);
   const Ran ended = submit.wait();
   EXPECT_EQ(ended.code, 0) << ended.err;
   EXPECT_EQ(nlohmann::json::parse(ended.out)["end"], "stopped") << ended.out;
@@ -315,15 +244,6 @@ TEST_F(Nodes, SayWhatTheyHaveSaidAndLeaveWhenAsked) {
   EXPECT_EQ(starling(work_, "leave" + to(2)).code, 1);
 }
 
-TEST_F(Nodes, DropAJobWhoseSubmitIsGone) {
-  const Folder other;
-  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --quiet")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
-  submit.signal(SIGKILL);
-  EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
-  EXPECT_EQ(status().find("job "), std::string::npos) << status();
-}
-
 TEST_F(Nodes, RefuseAJobThatCannotBe) {
   work_.write("job.toml", "checkpoint = \"nowhere/c\"\n");
   for (const auto& [flags, said] : {
@@ -356,6 +276,34 @@ TEST_F(Nodes, SayThatNobodyAnswersAtTheirDoor) {
     return lone.err().find("no answer from tcp://127.0.0.1:1 yet: on its own") != std::string::npos;
   })) << lone.err();
   lone.signal(SIGKILL);
+}
+
+TEST_F(Nodes, AreToldApartByTheirNames) {
+  const Folder other;
+  Process again{other, program(),
+                words("node --listen 127.0.0.1:* --name a --join " + addresses_[1])};
+  const std::string address = address_of(again, "a");
+  Ran ran;
+  EXPECT_TRUE(wait_until([&] {
+    ran = starling(work_, "status" + to(1));
+    return ran.err.find("2 nodes are called 'a': ") != std::string::npos;
+  })) << ran.err;
+  EXPECT_NE(ran.err.find(address), std::string::npos) << ran.err;
+  again.signal(SIGKILL);
+}
+
+/// Each reads a file of its own.
+TEST_F(Nodes, SayWhoseDataIsAnother) {
+  for (std::size_t node = 0; node < 3; ++node)
+    folders_[node].write("x.csv", node == 1 ? "1,3,0\n2,1,1\n3,1,0\n" : "1,2,0\n2,1,1\n3,1,0\n");
+  work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n");
+  const Ran ran = starling(
+      work_, "submit" + to(0) + "--data csv:x.csv,label=last,task=class --model softmax --split 2");
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_NE(ran.err.find("each must read what " + addresses_[0] +
+                         " does; not so: " + addresses_[1] + "\n"),
+            std::string::npos)
+      << ran.err;
 }
 
 /// The same with a program of a user's.

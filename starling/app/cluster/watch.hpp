@@ -1,0 +1,82 @@
+/// A job that nodes run, followed to its end from outside, as whoever trains at home sees it.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "starling/app/cluster/follower.hpp"
+#include "starling/app/recorder.hpp"
+
+namespace starling::app {
+
+/// Comes whenever the workers have made so many more steps on average; never where `every` is 0.
+class Milestone {
+ public:
+  explicit Milestone(core::Step every) : every_(static_cast<double>(every)), next_(every_) {}
+  [[nodiscard]] bool is_due(double step) const { return every_ > 0 && step >= next_; }
+  void pass(double step) { next_ = step + every_; }
+
+ private:
+  double every_;
+  double next_;
+};
+
+class Watch {
+ public:
+  /// What becomes of the job where its follower is interrupted or cannot write its files.
+  enum class Unwanted { stops, goes_on };
+  enum class End {
+    /// The model is here, or nodes have it no more.
+    whole,
+    /// The job has ended; its model is still with its nodes.
+    without_model,
+    /// The job goes on.
+    left,
+  };
+
+  /// All outlive it.
+  Watch(Follower& follower, Recorder& recorder, const Prepared& ready, Unwanted unwanted);
+
+  [[nodiscard]] End run();
+  [[nodiscard]] const live::Outcome& outcome() const { return outcome_; }
+  /// Workers that died or left before the end.
+  [[nodiscard]] std::uint64_t workers_lost() const { return workers_lost_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using States = std::vector<core::RangeState>;
+
+  [[nodiscard]] const live::TrainOptions& job() const { return ready_.running.options; }
+  /// False where the job goes on without being followed.
+  bool follow();
+  void take(const JobNews& news);
+  void end();
+  void stop(live::Outcome::End why);
+  void evaluate(double step);
+  void save(double step);
+  [[nodiscard]] Result<States> states(Patience patience);
+  bool fetch();
+  [[nodiscard]] Weights weights_of(const States& states) const {
+    return ready_.model->collect(job().job, states);
+  }
+
+  Follower& follower_;
+  Recorder& recorder_;
+  const Prepared& ready_;
+  const Unwanted unwanted_;
+  const core::Layout layout_;
+  Milestone evaluation_;
+  Milestone checkpoint_;
+  bool stopping_ = false;
+  /// Not before, where a checkpoint could not be had.
+  Clock::time_point save_again_{};
+  /// The last that kept a checkpoint from being written.
+  std::string complaint_;
+  /// The model that reached the target.
+  States reached_;
+  live::Outcome outcome_;
+  std::uint64_t workers_lost_ = 0;
+};
+
+}  // namespace starling::app
