@@ -54,13 +54,14 @@ void Recorder::on_evaluation(const States& states) {
   kept_[0] = std::exchange(kept_[1], states);
 }
 
-void Recorder::on_checkpoint(const States& states) {
-  if (ready_.job.checkpoint.empty() || is_fresh(states) || is_bare(states)) return;
+bool Recorder::on_checkpoint(const States& states) {
+  if (ready_.job.checkpoint.empty() || is_fresh(states) || is_bare(states)) return false;
   if (!live::check_start(ready_.running.options.job, states) || !is_finite(weights_in(states)))
-    return;
+    return false;
   const bool written = note(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model,
                                              ready_.running, ready_.agreement, states));
   if (written) checkpoint_ = ready_.job.checkpoint;
+  return written;
 }
 
 Ended Recorder::end(const live::Outcome& outcome, std::uint64_t workers_lost) {
@@ -72,7 +73,7 @@ Ended Recorder::end(const live::Outcome& outcome, std::uint64_t workers_lost) {
   const bool finite = whole && is_finite(weights_in(outcome.model));
   if (whole && !finite && ended.error.empty())
     ended.error = "the model holds values that are not finite";
-  if (finite) on_checkpoint(outcome.model);
+  const bool checkpointed = finite && on_checkpoint(outcome.model);
   if (ended.error.empty() && whole)
     ended.normalised_error = ready_.model->normalised_error(
         weights_in(outcome.model), ready_.data.train, ready_.running.options.job.seed);
@@ -80,6 +81,9 @@ Ended Recorder::end(const live::Outcome& outcome, std::uint64_t workers_lost) {
   ended.has_model = !good.empty();
   save(good);
   ended.interrupted = is_interrupted();
+  const bool is_written = (ready_.job.save.empty() || !saved_.empty()) &&
+                          (ready_.job.checkpoint.empty() || checkpointed);
+  ended.is_kept = whole && (is_written || !finite || is_fresh(outcome.model));
   ended.saved = saved_;
   ended.checkpoint = checkpoint_;
   if (ended.error.empty()) ended.error = error_;

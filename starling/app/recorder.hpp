@@ -49,11 +49,8 @@ class Recorder {
 
   /// Replaces the checkpoint, but not by one that nobody can go on from: where no update was made,
   /// values are not finite or stand alone, or the ranges of a bulk-synchronous job stand at
-  /// different rounds.
-  void on_checkpoint(const std::vector<core::RangeState>& states);
-
-  /// False where a file could not be written.
-  [[nodiscard]] bool has_written() const { return error_.empty(); }
+  /// different rounds. False where it did not.
+  bool on_checkpoint(const std::vector<core::RangeState>& states);
 
   /// Writes the last good model and the last of the metrics; says how all ended.
   [[nodiscard]] Ended end(const live::Outcome& outcome, std::uint64_t workers_lost = 0);

@@ -39,6 +39,8 @@ struct Ended {
   bool interrupted = false;
   /// There was a model worth saving.
   bool has_model = false;
+  /// Its last model is in all files that were asked for, or is worth none.
+  bool is_kept = false;
   /// On a cluster: those that died or left before the end.
   std::uint64_t workers_lost = 0;
   /// Files that were written.

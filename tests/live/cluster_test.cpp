@@ -175,6 +175,20 @@ TEST_F(Cluster, RunsAJobOnAllNodes) {
   expect_exact_counts(states);
 }
 
+TEST_F(Cluster, TellsNewcomersHowOldAJobIs) {
+  add(2);
+  ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "100000", "5")));
+  const auto age = [&](std::size_t node) -> std::uint64_t {
+    const auto facts =
+        client_->ask_for<wire::JobFacts>(nodes_[node]->address(), wire::AskJob{job_}, 5s);
+    return facts ? facts->age_ms : 0;
+  };
+  ASSERT_TRUE(wait_until([&] { return age(0) >= 1000; }));
+  const std::size_t newcomer = add();
+  ASSERT_TRUE(wait_until([&] { return age(newcomer) > 0; }));
+  EXPECT_GE(age(newcomer), 1000U);
+}
+
 TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
   const security::ClusterKey cluster = security::make_cluster_key();
   const wire::KeyPair gate = wire::make_keys();

@@ -69,12 +69,13 @@ Result<JobNews> Follower::look() {
         hear(job);
       }
   }
-  const bool is_gone = !is_known && std::ranges::any_of(member_nodes(), [&](wire::NodeId node) {
+  const auto members = configuration_ ? member_nodes() : heard_now_;
+  const bool is_gone = !is_known && std::ranges::any_of(members, [&](wire::NodeId node) {
     return heard_now_.contains(node);
   });
   if (!is_gone) had_ = Clock::now();
-  if (Clock::now() > had_ + dropped_after)
-    return Error{"the job was dropped: no node has it any more"};
+  is_dropped_ = Clock::now() > had_ + dropped_after;
+  if (is_dropped_) return Error{"the job was dropped: no node has it any more"};
   if (Clock::now() > heard_ + give_up_after)
     return Error{"no node of the job has answered for " +
                  std::to_string(give_up_after / std::chrono::seconds{1}) + " s"};

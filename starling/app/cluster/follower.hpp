@@ -50,6 +50,8 @@ class Follower {
 
   /// An Error where no node has answered for a minute, or those that do have dropped the job.
   [[nodiscard]] Result<JobNews> look();
+  /// True once they have.
+  [[nodiscard]] bool is_dropped() const { return is_dropped_; }
   /// A line for each node that workers were lost with since the last call.
   [[nodiscard]] std::vector<std::string> take_losses() { return std::exchange(losses_said_, {}); }
   /// Workers end with the step that they are making.
@@ -101,6 +103,7 @@ class Follower {
   Clock::time_point heard_ = Clock::now();
   /// When a node had the job, or none of its nodes answered.
   Clock::time_point had_ = Clock::now();
+  bool is_dropped_ = false;
   /// By node.
   std::map<wire::NodeId, std::string> nodes_;
   /// The latest that anyone says of each.

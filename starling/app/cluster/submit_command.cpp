@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -47,6 +49,8 @@ wire::JobSettings told_of(Settings job, const Prepared& ready) {
                                   {"mode", core::print(options.mode)},
                                   {"barrier", barrier::print(options.barrier)}})
     if (place_of(job, key).empty()) job.push_back({key, text, std::string{"--"} + key});
+  if (ready.job.epochs && place_of(job, "epochs").empty())
+    job.push_back({"epochs", fmt::format("{:g}", *ready.job.epochs), "--epochs"});
   return to_wire(job);
 }
 
@@ -72,31 +76,32 @@ Result<void> check_detached(const Settings& settings, const Prepared& ready) {
 /// How a command follows a job.
 struct Following {
   Watch::Unwanted unwanted = Watch::Unwanted::stops;
-  /// Nodes drop the model at the end even where it was saved nowhere.
-  bool drops_unsaved = true;
+  /// Nodes drop the model at the end where no file for it was asked for.
+  bool drops_unasked = true;
 };
 
-/// To its end, which it reports as train does; what nobody has saved stays with the nodes.
+/// To its end, which it reports as train does. What was asked for and could not be written stays
+/// with the nodes.
 Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, MetricsFile metrics,
                    const Following& how) {
   const std::string name = "job " + ready.running.id;
+  const std::string attach = "`" + program_name() + " attach";
   Recorder recorder{ready, std::move(metrics)};
   Follower follower{*access.client, access.door, id};
   Watch watch{follower, recorder, ready, how.unwanted};
   const auto end = watch.run();
-  if (end == Watch::End::left) {
-    recorder.warn(name + " goes on; `" + program_name() + " attach` follows it again");
-    if (is_interrupted()) return interrupted_code;
-  }
-  const auto& outcome = watch.outcome();
-  const Ended ended = recorder.end(outcome, watch.workers_lost());
-  const bool is_saved = how.drops_unsaved || !ended.saved.empty() || !ended.checkpoint.empty();
-  if (end == Watch::End::whole &&
-      (outcome.end == live::Outcome::End::failed || (is_saved && recorder.has_written())))
+  if (end == Watch::End::left || end == Watch::End::lost)
+    recorder.warn(name + (end == Watch::End::left ? " goes on; " : " may go on; ") + attach +
+                  "` follows it again");
+  if (end == Watch::End::left && is_interrupted()) return interrupted_code;
+  const Ended ended = recorder.end(watch.outcome(), watch.workers_lost());
+  const bool is_asked = !ready.job.save.empty() || !ready.job.checkpoint.empty();
+  const bool drops = is_asked ? ended.is_kept : how.drops_unasked;
+  if (end == Watch::End::ended && drops)
     follower.close();
-  else if (end != Watch::End::left)
-    complain(name + " stays on its nodes: `" + program_name() +
-             " attach --save FILE` saves its model, `" + program_name() + " stop --drop` drops it");
+  else if (end == Watch::End::ended)
+    complain(name + " stays on its nodes: " + attach + " --save FILE` saves its model, `" +
+             program_name() + " stop --drop` drops it");
   return report(ended, ready.job);
 }
 
@@ -143,6 +148,13 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
     complain(started.error().message);
     return job_failed;
   }
+  if (detaches && is_interrupted()) {
+    Follower follower{*access->client, access->door, id};
+    (void)follower.look();
+    follower.close();
+    complain("job " + ready->running.id + " is dropped");
+    return interrupted_code;
+  }
   if (detaches)
     return put_out(ready->job.json
                        ? nlohmann::ordered_json{{"job", ready->running.id}}.dump() + "\n"
@@ -174,6 +186,8 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   auto& [access, view, id] = **chosen;
   auto told = from_wire(view.jobs.at(id).settings);
   if (!told) return std::move(told).error();
+  // Where it began from is for its nodes, and may be a file that was replaced since.
+  std::erase_if(*told, [](const Setting& setting) { return setting.key == "resume"; });
   auto others = access_keys("");
   others.push_back(job_key(""));
   const auto job =
@@ -187,7 +201,7 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   Display{ready->job.quiet}.show("follows job " + ready->running.id);
   const OrderlyStop orderly{nullptr};
   return follow(access, id, *ready, *std::move(metrics),
-                {.unwanted = Watch::Unwanted::goes_on, .drops_unsaved = false});
+                {.unwanted = Watch::Unwanted::goes_on, .drops_unasked = false});
 }
 
 }  // namespace starling::app

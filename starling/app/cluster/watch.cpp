@@ -26,11 +26,12 @@ Watch::Watch(Follower& follower, Recorder& recorder, const Prepared& ready, Unwa
       checkpoint_(job().job.checkpoint_every) {}
 
 Watch::End Watch::run() {
-  if (!follow()) return End::left;
-  return fetch() ? End::whole : End::without_model;
+  const End end = follow();
+  if (end == End::ended) fetch();
+  return end;
 }
 
-bool Watch::follow() {
+Watch::End Watch::follow() {
   while (true) {
     auto news = follower_.look();
     if (news) take(*news);
@@ -38,17 +39,16 @@ bool Watch::follow() {
     if (!news || !news->failure.empty()) {
       outcome_.end = live::Outcome::End::failed;
       outcome_.error = news ? news->failure : news.error().message;
-      return true;
+      return news ? End::ended : follower_.is_dropped() ? End::dropped : End::lost;
     }
     const bool wanted = recorder_.on_progress(outcome_.last, news->missing);
-    const auto& time = job().job.time;
-    if (!wanted && unwanted_ == Unwanted::goes_on) return false;
-    if (!wanted) stop(live::Outcome::End::stopped);
-    if (time && outcome_.last.elapsed >= *time) stop(live::Outcome::End::reached);
     if (news->done) {
       end();
-      return true;
+      return End::ended;
     }
+    if (!wanted && !stopping_ && unwanted_ == Unwanted::goes_on) return End::left;
+    if (!wanted) stop(live::Outcome::End::stopped);
+    if (is_time_up()) stop(live::Outcome::End::reached);
     // Again and again: members join that have not heard it.
     if (stopping_) follower_.stop();
     if (!stopping_ && evaluation_.is_due(news->mean_step)) evaluate(news->mean_step);
@@ -68,10 +68,15 @@ void Watch::take(const JobNews& news) {
   last = std::move(progress);
 }
 
-/// Where steps are missing and nobody here asked for that, somebody else did, or nodes have left.
+bool Watch::is_time_up() const {
+  return job().job.time && outcome_.last.elapsed >= *job().job.time;
+}
+
+/// Where steps are missing and nobody here asked for that, the time was up, or somebody else did,
+/// or nodes have left.
 void Watch::end() {
-  const bool all_made = outcome_.last.spread.min >= job().job.steps;
-  if (!stopping_ && !all_made) outcome_.end = live::Outcome::End::stopped;
+  if (stopping_ || outcome_.last.spread.min >= job().job.steps) return;
+  stop(is_time_up() ? live::Outcome::End::reached : live::Outcome::End::stopped);
 }
 
 void Watch::stop(live::Outcome::End why) {
@@ -82,7 +87,7 @@ void Watch::stop(live::Outcome::End why) {
 /// Of the model as it is on its way; where nodes come and go, next time.
 void Watch::evaluate(double step) {
   evaluation_.pass(step);
-  auto model = job().job.until ? states(little) : follower_.fetch(layout_, little);
+  auto model = job().job.until ? states(little, 1) : follower_.fetch(layout_, little);
   if (!model) return;
   outcome_.last.test = ready_.model->evaluate(weights_of(*model), *ready_.test());
   outcome_.last.evaluated_at = step;
@@ -99,7 +104,8 @@ void Watch::save(double step) {
   auto states = follower_.fetch_cut(layout_, job(), little);
   if (states) {
     checkpoint_.pass(step);
-    return recorder_.on_checkpoint(*states);
+    recorder_.on_checkpoint(*states);
+    return;
   }
   // Else the job would do nothing but rest.
   save_again_ = Clock::now() + std::max<Clock::duration>(5s, 10 * (Clock::now() - began));
@@ -109,33 +115,36 @@ void Watch::save(double step) {
 }
 
 /// What a job can go on from where that is to be saved and can be had, else the values alone.
-Result<Watch::States> Watch::states(Patience patience) {
+Result<Watch::States> Watch::states(Patience patience, int tries) {
   if (ready_.job.checkpoint.empty()) return follower_.fetch(layout_, patience);
   auto cut = follower_.fetch_cut(layout_, job(), patience);
+  while (!cut && --tries > 0) {
+    std::this_thread::sleep_for(1s);
+    cut = follower_.fetch_cut(layout_, job(), patience);
+  }
   if (cut) return cut;
   complain("no checkpoint of the last model: " + cut.error().message);
   return follower_.fetch(layout_, patience);
 }
 
-bool Watch::fetch() {
+void Watch::fetch() {
   const bool has_failed = outcome_.end == live::Outcome::End::failed;
   // Of a job that has failed there is no cut, and perhaps no whole model.
   auto model = !reached_.empty() ? Result<States>{std::move(reached_)}
                : has_failed      ? follower_.fetch(layout_, little)
-                                 : states(much);
+                                 : states(much, 3);
   if (!model) {
     outcome_.end = live::Outcome::End::failed;
     if (!has_failed) outcome_.error = model.error().message;
-    return has_failed;
+    return;
   }
   outcome_.model = *std::move(model);
-  if (has_failed) return true;
+  if (has_failed) return;
   const Weights weights = weights_of(outcome_.model);
   outcome_.last.train = ready_.model->evaluate(weights, ready_.data.train);
   if (ready_.test() != nullptr)
     outcome_.last.test = ready_.model->evaluate(weights, *ready_.test());
   ++outcome_.last.evaluations;
-  return true;
 }
 
 }  // namespace starling::app

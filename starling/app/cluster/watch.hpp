@@ -27,17 +27,20 @@ class Watch {
   /// What becomes of the job where its follower is interrupted or cannot write its files.
   enum class Unwanted { stops, goes_on };
   enum class End {
-    /// The model is here, or nodes have it no more.
-    whole,
-    /// The job has ended; its model is still with its nodes.
-    without_model,
-    /// The job goes on.
+    /// Its nodes hold the job as it ended.
+    ended,
+    /// They hold it no more.
+    dropped,
+    /// Nobody follows it any more, and it goes on.
     left,
+    /// None of its nodes answers; it may go on.
+    lost,
   };
 
   /// All outlive it.
   Watch(Follower& follower, Recorder& recorder, const Prepared& ready, Unwanted unwanted);
 
+  /// The outcome has the model where the job has ended and all of it could be had.
   [[nodiscard]] End run();
   [[nodiscard]] const live::Outcome& outcome() const { return outcome_; }
   /// Workers that died or left before the end.
@@ -48,15 +51,15 @@ class Watch {
   using States = std::vector<core::RangeState>;
 
   [[nodiscard]] const live::TrainOptions& job() const { return ready_.running.options; }
-  /// False where the job goes on without being followed.
-  bool follow();
+  [[nodiscard]] End follow();
   void take(const JobNews& news);
+  [[nodiscard]] bool is_time_up() const;
   void end();
   void stop(live::Outcome::End why);
   void evaluate(double step);
   void save(double step);
-  [[nodiscard]] Result<States> states(Patience patience);
-  bool fetch();
+  [[nodiscard]] Result<States> states(Patience patience, int tries);
+  void fetch();
   [[nodiscard]] Weights weights_of(const States& states) const {
     return ready_.model->collect(job().job, states);
   }

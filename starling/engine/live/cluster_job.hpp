@@ -134,12 +134,14 @@ class ClusterJob {
     return "waits: " + why;
   }
 
-  /// To be called several times a second: once the job's time is up it stops, whether or not anyone
-  /// follows it.
-  void keep_time() {
+  /// To be called several times a second, with what members here say: once the job's time is up it
+  /// stops, whether or not anyone follows it.
+  void keep_time(const std::vector<actor::MemberReport>& reports) {
     const auto limit = plan_->options().time;
     if (limit && age() > *limit + stop_after) site_->stop();
-    if (is_at_work()) worked_ = age();
+    std::uint64_t steps = 0;
+    for (const auto& report : reports) steps += report.worker.losses;
+    if (std::exchange(steps_, steps) < steps) worked_ = age();
   }
 
   /// The latest configuration that is known here.
@@ -211,18 +213,6 @@ class ClusterJob {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - founded_);
   }
 
-  /// Whether a worker here has steps to make.
-  [[nodiscard]] bool is_at_work() {
-    using State = actor::MemberReport::State;
-    const auto reports = site_->reports();
-    const std::lock_guard lock{mutex_};
-    return std::ranges::any_of(reports, [&](const auto& report) {
-      const auto role = roles_.find(report.member);
-      return role != roles_.end() && role->second.works &&
-             (report.state == State::joining || report.state == State::running);
-    });
-  }
-
   void join(std::vector<core::Member> roles, Random& random) {
     const auto now = configuration();
     std::vector<core::WorkerId> doors;
@@ -286,7 +276,9 @@ class ClusterJob {
   const std::shared_ptr<const JobPlan> plan_;
   const Carry carry_;
   const Clock::time_point founded_;
-  /// The loop's thread's: its age when a worker here was last seen at work.
+  /// The loop's thread's: the steps that workers here have made, and the job's age when they were
+  /// last seen to make one.
+  std::uint64_t steps_ = 0;
   std::chrono::milliseconds worked_{};
 
   std::mutex mutex_;

@@ -355,8 +355,9 @@ class ClusterNode::Running {
   void sweep_jobs() {
     for (auto& [id, job] : all_jobs()) {
       job->judge([this](NodeId node) { return nodes_.lives(node, now()); });
-      job->keep_time();
-      if (!leaving_) rejoin(*job);
+      const auto reports = job->site().reports();
+      job->keep_time(reports);
+      if (!leaving_) rejoin(*job, reports);
       if (const auto news = job->hindrance_news([this](NodeId n) { return is_heard(n); }, now()))
         log("job " + std::to_string(id) + ": " + *news);
     }
@@ -371,9 +372,9 @@ class ClusterNode::Running {
   }
 
   /// Who was declared dead wrongly begins a new life.
-  void rejoin(ClusterJob& job) {
+  void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports) {
     std::vector<core::WorkerId> anew;
-    for (const auto& report : job.site().reports())
+    for (const auto& report : reports)
       if (report.state == actor::MemberReport::State::excluded) anew.push_back(report.member);
     if (anew.empty()) return;
     log("job " + std::to_string(job.id()) + ": declared dead; joining again");

@@ -85,7 +85,7 @@ TEST_F(Nodes, EndAJobThatNobodyFollowsWhenItsTimeIsUp) {
 TEST_F(Nodes, KeepAModelThatCouldNotBeSaved) {
   const Folder other;
   std::filesystem::create_directory(other.path() / "gone");
-  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100 --save gone/m")};
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --save gone/m")};
   ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   std::filesystem::remove_all(other.path() / "gone");
   const Ran ran = submit.wait();

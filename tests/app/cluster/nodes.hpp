@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
@@ -73,7 +74,11 @@ class Nodes : public testing::Test {
     return words("submit" + to(node) +
                  "--data digits:n=1000 --model softmax --workers 3 --delay exp:10ms " + more);
   }
-  bool is_under_way() { return status().find("step 3") != std::string::npos; }
+  bool is_under_way() {
+    const auto seen =
+        nlohmann::json::parse(run(work_, program(), words("status --json" + to(1))).out);
+    return !seen["jobs"].empty() && seen["jobs"][0].value("updates", 0) >= 9;
+  }
 
   Folder work_;
   std::array<Folder, 3> folders_;
