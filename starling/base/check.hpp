@@ -25,7 +25,8 @@ inline thread_local CheckHandler check_handler = nullptr;
 }  // namespace detail
 
 /// As long as it lives, broken conditions of this thread go to `handler`, which may throw. For
-/// tests and simulations that want to say how they came there; what was broken stays broken.
+/// tests and simulations that want to say how they came there, and for who can end what was broken
+/// alone: it stays broken.
 class CheckScope {
  public:
   explicit CheckScope(CheckHandler handler)

@@ -119,11 +119,17 @@ TEST(Node, AnswersOnlyWhoAsksForItself) {
   EXPECT_EQ(lone.said<StepAnswer>()[0].first, 1U);
 }
 
+/// Of a job with one range.
+Door at_door(const Configuration& now, WorkerId from) {
+  static const Layout layout = cut({{.name = "w", .shape = {4}}}, sizeof(float), 1);
+  return {now, from, members_max, layout, sizeof(float)};
+}
+
 TEST(Door, LetsNobodySpeakForAnother) {
   Configuration now = founding();
   now.coordinator = 2;
   const auto may = [&](WorkerId from, const Letter& letter) {
-    return may_say({now, from, members_max}, letter);
+    return may_say(at_door(now, from), letter);
   };
   for (const WorkerId named : {0U, 1U}) {
     const bool own = named == 1;
@@ -160,7 +166,7 @@ TEST(Door, LetsNobodySpeakForAnother) {
 
 TEST(Door, LetsNothingInThatCannotBe) {
   const Configuration now = founding();
-  const auto may = [&](const Letter& letter) { return may_say({now, 1, members_max}, letter); };
+  const auto may = [&](const Letter& letter) { return may_say(at_door(now, 1), letter); };
   EXPECT_FALSE(may(Pull{1, 1, 0, nullptr})) << "there is one range";
   EXPECT_FALSE(may(Value{1, 0, {}}));
   EXPECT_FALSE(may(Ack{1, 1, 1, 1}));
@@ -197,7 +203,7 @@ TEST(Door, TakesConfigurationsWhoseCoordinatorIsAMember) {
     auto next = std::make_shared<Configuration>(now);
     next->epoch = 2;
     next->coordinator = coordinator;
-    return may_say({now, 1, members_max}, ConfigurationPtr{std::move(next)});
+    return may_say(at_door(now, 1), ConfigurationPtr{std::move(next)});
   };
   EXPECT_TRUE(may_be_next(2));
   EXPECT_TRUE(may_be_next(0));

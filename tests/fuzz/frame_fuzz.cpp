@@ -1,6 +1,8 @@
 /// Packets of a job's members, as a node receives them, and the door that their letters come to.
 #include "starling/actor/wire/frame.hpp"
 
+#include <algorithm>
+#include <variant>
 #include <vector>
 
 #include "starling/engine/core/door.hpp"
@@ -24,11 +26,35 @@ const std::vector<core::Configuration>& configurations() {
   return all;
 }
 
-/// Whatever is said may be judged.
+/// Of small ranges, the last of them with rows.
+const core::Layout& layout() {
+  static const auto made = [] {
+    core::Layout all;
+    for (core::RangeId range = 0; range < 12; ++range)
+      all.ranges.push_back({0, std::size_t{2} + range, range < 6 ? 0U : 1U, {}});
+    return all;
+  }();
+  return made;
+}
+
+/// Reads all elements, in each row that they say they are of.
+void walk(core::RangeId range, const core::Slice& slice) {
+  std::vector<float> into(layout().ranges.at(range).count);
+  const auto from = slice.as<float>();
+  if (!slice.rows) {
+    std::ranges::copy(from, into.begin());
+    return;
+  }
+  std::size_t at = 0;
+  for (const std::uint32_t row : *slice.rows) into.at(row) = from[at++];
+}
+
+/// Whatever is said may be judged, and tensors that are let in may be used.
 void knock(const core::Letter& letter) {
   for (const core::Configuration& now : configurations())
     for (const core::Member& member : now.members)
-      (void)core::may_say({now, member.id, members_max}, letter);
+      if (core::may_say({now, member.id, members_max, layout(), sizeof(float)}, letter))
+        if (const auto* value = std::get_if<core::Value>(&letter)) walk(value->range, value->value);
 }
 
 }  // namespace

@@ -175,6 +175,26 @@ TEST_F(Cluster, RunsAJobOnAllNodes) {
   expect_exact_counts(states);
 }
 
+TEST_F(Cluster, RefusesWhatNoClientMeans) {
+  add(1);
+  auto settings = counting("peer", "asp", "1", "10", "0");
+  settings.emplace_back("note", std::string(70'000, 'x'));
+  const auto long_one = submit(0, settings);
+  ASSERT_FALSE(long_one);
+  EXPECT_NE(long_one.error().message.find(" bytes; valid: up to 65536"), std::string::npos)
+      << long_one.error().message;
+
+  settings.pop_back();
+  const std::string& node = nodes_[0]->address();
+  ASSERT_TRUE(client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{7, settings, 1}, 5s));
+  auto later = std::make_shared<core::Configuration>(core::first_configuration(
+      {{0, 1, true, true, nodes_[0]->id()}}, make_plan(settings).value()->ranges(), 1, false));
+  later->epoch = 2;
+  const auto founded = client_->ask_for<wire::Done>(node, wire::StartJob{7, later}, 5s);
+  ASSERT_FALSE(founded);
+  EXPECT_NE(founded.error().message.find("does not fit"), std::string::npos);
+}
+
 TEST_F(Cluster, TellsNewcomersHowOldAJobIs) {
   add(2);
   ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "100000", "5")));

@@ -90,6 +90,10 @@ class Endpoint::Core {
     peers_.erase(address);
   }
 
+  bool is_member(const Key& key) const {
+    return admission_->standing_of(key, options_.utc_now()) == Standing::member;
+  }
+
   void revoke(std::span<const Revocation> revocations) {
     if (!admission_) return;
     const Merged merged = admission_->merge(revocations, options_.utc_now());
@@ -132,9 +136,6 @@ class Endpoint::Core {
     }
   };
 
-  bool is_member(const Key& key) const {
-    return admission_->standing_of(key, options_.utc_now()) == Standing::member;
-  }
   /// Requires: the lock is held.
   bool knows_us(const Key& key) const {
     const auto heard = heard_.find(key);
@@ -268,6 +269,7 @@ void Endpoint::send(const std::string& address, wire::Lane lane, std::span<wire:
   core_->send(address, lane, frames);
 }
 void Endpoint::forget(const std::string& address) { core_->forget(address); }
+bool Endpoint::admits(const Key& key) const { return core_->is_member(key); }
 void Endpoint::revoke(std::span<const Revocation> revocations) { core_->revoke(revocations); }
 void Endpoint::compare_revocations(const std::string& address) { core_->compare(address); }
 std::uint64_t Endpoint::agreements() const noexcept { return core_->agreements(); }

@@ -67,6 +67,8 @@ class Endpoint {
   /// Closes the connections to it; sending opens them again.
   void forget(const std::string& address);
 
+  /// Whether what holders of that key say is heard now. Requires: there are keys.
+  [[nodiscard]] bool admits(const Key& key) const;
   /// Makes revocations count here, and tells those in touch.
   void revoke(std::span<const Revocation> revocations);
   /// Has the peer and this one tell each other the revocations that only one of them knows.

@@ -1,6 +1,7 @@
 #include "starling/app/cluster/cluster_view.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "starling/app/commands.hpp"
@@ -11,19 +12,30 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// As it may be shown: others wrote it.
+core::MemberRecord showable(core::MemberRecord node) {
+  node.name = printable(std::move(node.name));
+  return node;
+}
+
 void add(ClusterView& view, const wire::NodeStatus& status) {
   view.counts[status.self.id] = status.counts;
   for (const wire::JobStatus& told : status.jobs) {
     JobView& job = view.jobs[told.job];
     job.settings = told.settings;
+    for (auto& [key, text] : job.settings) {
+      key = printable(std::move(key));
+      text = printable(std::move(text));
+    }
     if (told.configuration &&
         (!job.configuration || told.configuration->epoch > job.configuration->epoch))
       job.configuration = told.configuration;
-    for (const wire::MemberStatus& member : told.here) {
+    for (wire::MemberStatus member : told.here) {
+      member.why = printable(std::move(member.why));
       const auto known = job.members.find(member.member);
       // Of two lives the later; the former may not know yet that it is over.
       if (known == job.members.end() || known->second.status.life < member.life)
-        job.members[member.member] = {member, status.self.name};
+        job.members[member.member] = {std::move(member), printable(status.self.name)};
     }
   }
 }
@@ -71,8 +83,8 @@ Result<ClusterView> look_at(Access& access, bool here) {
   if (!door) return std::move(door).error();
   ClusterView view;
   view.when = std::chrono::steady_clock::now();
-  view.nodes.push_back(door->self);
-  view.nodes.insert(view.nodes.end(), door->others.begin(), door->others.end());
+  view.nodes.push_back(showable(door->self));
+  std::ranges::transform(door->others, std::back_inserter(view.nodes), showable);
   add(view, *door);
   for (const core::MemberRecord& other : door->others) {
     if (here || !core::is_live(other.state)) continue;

@@ -8,6 +8,7 @@
 #include "starling/app/keys.hpp"
 #include "starling/app/memory.hpp"
 #include "starling/app/prepare.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::app {
 namespace {
@@ -59,6 +60,9 @@ Result<Settings> from_wire(const wire::JobSettings& told) {
   for (const auto& [key, text] : told) {
     if (is_for_follower(key) || find_key(key) == nullptr)
       return Error{"'" + key + "': is nothing that a node can be told of a job"};
+    if (printable(text) != text)
+      return Error{"'" + printable(text) + "' holds characters that nobody sees"}.within("--" +
+                                                                                         key);
     settings.push_back({key, text, "--" + key});
   }
   return settings;

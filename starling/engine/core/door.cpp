@@ -10,7 +10,15 @@ namespace {
 struct Judge {
   const Door& door;
 
-  [[nodiscard]] bool is_range(RangeId range) const { return range < door.now.ranges.size(); }
+  [[nodiscard]] bool is_range(RangeId range) const {
+    return range < door.now.ranges.size() && range < door.layout.ranges.size();
+  }
+  [[nodiscard]] bool is_of(RangeId range, const Slice& slice) const {
+    return is_range(range) && fits(door.layout.ranges[range], slice, door.element_bytes);
+  }
+  [[nodiscard]] bool is_update(const Push& push) const {
+    return push.update.empty() ? is_range(push.range) : is_of(push.range, push.update);
+  }
   [[nodiscard]] bool is_primary(RangeId range) const {
     return is_range(range) && !door.now.ranges[range].owners.empty() &&
            door.now.ranges[range].owners.front().id == door.from;
@@ -26,9 +34,9 @@ struct Judge {
 
   bool operator()(const ConfigurationPtr& m) const { return is_configuration(m); }
   bool operator()(const Pull& m) const { return m.worker == door.from && is_range(m.range); }
-  bool operator()(const Value& m) const { return is_range(m.range); }
+  bool operator()(const Value& m) const { return is_of(m.range, m.value); }
   bool operator()(const Push& m) const {
-    return door.now.contains(m.worker, m.incarnation) && m.worker == door.from && is_range(m.range);
+    return door.now.contains(m.worker, m.incarnation) && m.worker == door.from && is_update(m);
   }
   bool operator()(const Ack& m) const { return is_primary(m.range); }
   bool operator()(const Ended& m) const {
@@ -51,7 +59,8 @@ struct Judge {
   bool operator()(const Install& m) const { return m.state && is_range(m.state->range); }
   bool operator()(const Forward& m) const {
     const WorkerId worker = m.push ? m.push->worker : m.ended;
-    return is_range(m.range) && worker < door.members_max && (!m.push || m.push->range == m.range);
+    return is_range(m.range) && worker < door.members_max &&
+           (!m.push || (m.push->range == m.range && is_update(*m.push)));
   }
   bool operator()(const Held& m) const { return is_range(m.range); }
   bool operator()(const CouncilMessage& m) const { return std::visit(*this, m); }

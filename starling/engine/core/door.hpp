@@ -1,5 +1,6 @@
 /// What is checked of a letter before any core hears it: nobody speaks for another, and nothing
-/// names a member or a range that there cannot be. Pure functions; any thread.
+/// names a member or a range that there cannot be, nor brings tensors that are not of its range.
+/// Pure functions; any thread.
 #pragma once
 
 #include "starling/engine/core/letter.hpp"
@@ -13,6 +14,9 @@ struct Door {
   WorkerId from;
   /// Members are numbered below this.
   WorkerId members_max;
+  /// Of the job's parameters.
+  const Layout& layout;
+  std::size_t element_bytes;
 };
 
 /// True where a member may say this.

@@ -101,6 +101,17 @@ Layout cut(std::vector<models::Parameter> parameters, std::size_t element_bytes,
   return layout;
 }
 
+bool fits(const Range& range, const Slice& slice, std::size_t element_bytes) {
+  const auto& [buffer, offset, count, rows] = slice;
+  if (rows && !rows->empty() &&
+      (range.row_size == 0 || std::ranges::max(*rows) >= range.count / range.row_size))
+    return false;
+  if (count != (rows ? rows->size() * range.row_size : range.count)) return false;
+  if (count == 0) return true;
+  return buffer && buffer->element_bytes() == element_bytes && offset <= buffer->size() &&
+         count <= buffer->size() - offset;
+}
+
 std::vector<OwnerId> assign(std::size_t ranges, std::size_t owners) {
   STARLING_CHECK(owners > 0);
   std::vector<std::vector<RangeId>> held(owners);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "starling/engine/core/ids.hpp"
+#include "starling/engine/core/slice.hpp"
 #include "starling/models/parameter.hpp"
 
 namespace starling::core {
@@ -32,6 +33,10 @@ struct Range {
   std::size_t row_size;
   std::vector<Segment> segments;
 };
+
+/// True where `slice` can be of `range`: all of its elements, or those of rows that it has, and in
+/// memory what it says. What others send is not trusted before.
+[[nodiscard]] bool fits(const Range& range, const Slice& slice, std::size_t element_bytes);
 
 /// What lies where. Immutable and shared by all members of a job.
 struct Layout {

@@ -288,15 +288,14 @@ bool Node<T>::is_news(const ConfigurationPtr& next) const {
     return may_follow(*configuration_, next, options_.members_max) &&
            next->epoch > configuration_->epoch;
   return is_sound(next, options_.members_max) &&
+         next->ranges.size() == options_.shard.layout->ranges.size() &&
          next->coordinator.has_value() == keeps_steps_centrally(options_.mode);
 }
 
 template <class T>
 void Node<T>::settle(const NodeContext& context) {
-  for (std::size_t i = 0; i < inbox_.size(); ++i) {
-    if (state_ != State::member) break;
+  for (std::size_t i = 0; state_ == State::member && i < inbox_.size(); ++i)
     deliver(context, options_.self.id, LetterPtr{inbox_[i]});
-  }
   inbox_.clear();
   if (state_ != State::member || !replica_ || told_changes_ == replica_->changes()) return;
   told_changes_ = replica_->changes();
@@ -308,7 +307,8 @@ void Node<T>::settle(const NodeContext& context) {
 
 template <class T>
 void Node<T>::deliver(const NodeContext& context, WorkerId from, const LetterPtr& letter) {
-  if (!may_say({*configuration_, from, options_.members_max}, *letter)) return;
+  const Door door{*configuration_, from, options_.members_max, *options_.shard.layout, sizeof(T)};
+  if (!may_say(door, *letter)) return;
   std::visit([&](const auto& message) { take(context, from, letter, message); }, *letter);
 }
 

@@ -117,7 +117,7 @@ bool Replica<T>::on(const ReplicaContext& context, WorkerId from, const Install&
   const RangeId range = install.state->range;
   Part& part = parts_.at(range);
   if (part.view != install.view || part.leader != from || part.primary) return false;
-  if (part.installed) return true;
+  if (part.installed || !shard_.fits(*install.state)) return true;
   shard_.take_in(*install.state);
   part.installed = true;
   changes_ += part.full ? 0 : 1;

@@ -80,7 +80,7 @@ void Shard<T>::take_in(const RangeState& state) {
   const auto* descend = std::get_if<Descend>(&options_.applier);
   const std::size_t slots = descend ? models::slots(descend->optimizer) : 0;
   const std::size_t count = options_.layout->ranges.at(state.range).count;
-  STARLING_CHECK(state.value.count == count);
+  STARLING_CHECK(fits(state));
   Held held{.value = Buffer::copy_of<T>(state.value.as<T>()),
             .slots = state.slots.empty() ? zeros<T>(slots * count)
                                          : Buffer::copy_of<T>(state.slots.as<T>()),
@@ -145,12 +145,30 @@ bool Shard<T>::takes(const Pull& pull) const {
 
 template <class T>
 bool Shard<T>::takes(const Push& push) const {
-  if (push.worker >= options_.workers_max || !has(push.range, push.update.rows)) return false;
-  const Range& range = options_.layout->ranges[push.range];
-  const auto& [buffer, offset, count, rows] = push.update;
-  if (count == 0) return true;
-  if (!buffer || offset > buffer->size() || count > buffer->size() - offset) return false;
-  return count == (rows ? rows->size() * range.row_size : range.count);
+  if (push.worker >= options_.workers_max || !has(push.range, nullptr)) return false;
+  return push.update.empty() ||
+         core::fits(options_.layout->ranges[push.range], push.update, sizeof(T));
+}
+
+template <class T>
+bool Shard<T>::fits(const RangeState& state) const {
+  const auto& ranges = options_.layout->ranges;
+  if (state.range >= ranges.size() || state.value.rows || state.slots.rows ||
+      !core::fits(ranges[state.range], state.value, sizeof(T)))
+    return false;
+  const auto* descend = std::get_if<Descend>(&options_.applier);
+  Range slots = ranges[state.range];
+  slots.count *= descend ? models::slots(descend->optimizer) : 0;
+  const auto is_worker = [&](const auto& of) { return of.worker < options_.workers_max; };
+  return (state.slots.empty() || core::fits(slots, state.slots, sizeof(T))) &&
+         state.ledger.size() <= options_.workers_max &&
+         std::ranges::all_of(state.gathered,
+                             [&](const Push& push) {
+                               return is_worker(push) && push.range == state.range &&
+                                      (push.update.empty() ||
+                                       core::fits(ranges[state.range], push.update, sizeof(T)));
+                             }) &&
+         (!state.awaited || std::ranges::all_of(*state.awaited, is_worker));
 }
 
 template <class T>

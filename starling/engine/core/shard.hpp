@@ -107,6 +107,7 @@ class Shard {
   /// All there is of a range, for another owner: what waits for its round too. Requires: holds it.
   [[nodiscard]] RangeState hand_over(RangeId range) const;
   /// Takes a range in, in place of what was held of it; reads that were put off are dropped.
+  /// Requires: fits(state).
   void take_in(const RangeState& state);
   void release(RangeId range);
   [[nodiscard]] bool holds(RangeId range) const {
@@ -124,6 +125,8 @@ class Shard {
   /// rows or elements that are not there. Such messages are dropped.
   [[nodiscard]] bool takes(const Pull& pull) const;
   [[nodiscard]] bool takes(const Push& push) const;
+  /// The same of a range that another owner hands over.
+  [[nodiscard]] bool fits(const RangeState& state) const;
 
   /// What a Pull asks for as it is now, for readers who are no workers. Requires: takes(pull).
   [[nodiscard]] Value read(const Pull& pull) { return value_of(pull, held(pull.range)); }

@@ -6,6 +6,8 @@
 #include <random>
 #include <set>
 
+#include "starling/base/text.hpp"
+
 namespace starling::live {
 
 using namespace std::chrono_literals;
@@ -48,7 +50,8 @@ class ClusterClient::Inbox {
     }
     awaited_ = 0;
     if (!reply_) return Error{"no answer from " + wire::place_of(address)};
-    if (const auto* refused = std::get_if<wire::Refused>(&*reply_)) return Error{refused->why};
+    if (const auto* refused = std::get_if<wire::Refused>(&*reply_))
+      return Error{printable(refused->why)};
     return *std::move(reply_);
   }
 

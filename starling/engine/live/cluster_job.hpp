@@ -80,9 +80,12 @@ class ClusterJob {
     {
       const std::lock_guard lock{mutex_};
       // Who joins is known by what it sends; of two with one number the one that was taken in
-      // counts.
-      if (!configuration_ || configuration_->find(envelope.from) == nullptr)
+      // counts, and no other node speaks for it.
+      const core::Member* sender = configuration_ ? configuration_->find(envelope.from) : nullptr;
+      if (sender == nullptr)
         routes_[envelope.from] = node;
+      else if (sender->life == envelope.packet.from && sender->node != node)
+        return;
       site = site_.get();
     }
     if (site != nullptr) site->deliver(std::move(envelope), at_once);

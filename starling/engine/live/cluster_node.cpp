@@ -199,6 +199,7 @@ class ClusterNode::Running {
   }
 
   void take(const wire::ControlMessage& message, const std::optional<security::Key>& key) {
+    if (key && !endpoint_->admits(*key)) return;  // it was revoked while this waited
     if (const auto* news = std::get_if<core::MembershipMessage>(&message.body)) {
       if (news->from.address != message.address) return;
       run_membership([&](core::Membership& m, const auto& c) { m.on(c, *news); });
@@ -328,7 +329,8 @@ class ClusterNode::Running {
     if (JobPtr known = find(id)) return known;
     const auto plan = plans_.find(id);
     if (!plan) return Error{"the job was not prepared here"};
-    if (!now || !core::is_sound(now, static_cast<core::WorkerId>(SiteOptions{}.members_max)) ||
+    if (!now || (!age && now->epoch != 1) ||
+        !core::is_sound(now, static_cast<core::WorkerId>(SiteOptions{}.members_max)) ||
         now->ranges.size() != plan->ranges() ||
         now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
       return Error{"the job's configuration does not fit its model"};
@@ -412,11 +414,10 @@ class ClusterNode::Running {
     const bool runs = std::ranges::any_of(job.here, [](const wire::MemberStatus& member) {
       return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
     });
-    if (closed_.contains(job.job)) {
-      // It was cut off, perhaps, when the others were told.
+    if (closed_.contains(job.job))  // it was cut off, perhaps, when the others were told
       return ask(address, wire::CloseJob{job.job}, 2s, [](const auto&) {});
-    }
-    if (!runs || find(job.job) || leaving_ || !considered_.emplace(job.job, now()).second) return;
+    if (!runs || find(job.job) || leaving_ || plans_.is_busy()) return;
+    if (!considered_.emplace(job.job, now()).second) return;
     plans_.prepare(job.job, job.settings, [this, job, address](const auto& plan) {
       auto fits = plan ? (*plan)->fits_one_of(live_nodes().size()) : Result<void>{plan.error()};
       if (leaving_ || !fits) {
@@ -458,11 +459,11 @@ class ClusterNode::Running {
   void answer(const Asker& asker, const wire::PrepareJob& request) {
     if (leaving_ || closed_.contains(request.job))
       return reply(asker, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
-    settings_[request.job] = request.settings;
-    plans_.prepare(request.job, request.settings, [this, asker, nodes = request.nodes](auto& plan) {
+    plans_.prepare(request.job, request.settings, [this, asker, request](auto& plan) {
       if (!plan) return reply(asker, wire::Refused{plan.error().message});
-      if (auto fits = (*plan)->fits_one_of(std::max(1U, nodes)); !fits)
+      if (auto fits = (*plan)->fits_one_of(std::max(1U, request.nodes)); !fits)
         return reply(asker, wire::Refused{fits.error().message});
+      settings_[request.job] = request.settings;
       reply(asker, wire::JobPrepared{(*plan)->fingerprint(),
                                      static_cast<std::uint32_t>((*plan)->ranges())});
     });
@@ -500,7 +501,11 @@ class ClusterNode::Running {
   }
 
   void answer(const Asker& asker, const wire::CloseJob& request) {
-    if (JobPtr job = find(request.job)) {
+    JobPtr job = find(request.job);
+    // Of what it never knew it need not know that it is closed.
+    if (job || plans_.knows(request.job) || considered_.contains(request.job))
+      closed_[request.job] = now();
+    if (job) {
       {
         const std::unique_lock lock{shared_};
         jobs_.erase(request.job);
@@ -508,7 +513,6 @@ class ClusterNode::Running {
       log("job " + std::to_string(request.job) + ": closed");
       endings_->end(std::move(job));
     }
-    closed_[request.job] = now();
     plans_.forget(request.job);
     settings_.erase(request.job);
     reply(asker, wire::Done{});

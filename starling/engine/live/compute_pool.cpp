@@ -27,9 +27,14 @@ void keep_freed_memory() {
 }
 
 ComputePool::ComputePool(std::size_t threads) : has_threads_(threads > 0) {
-  for (std::size_t i = 0; i < threads; ++i) {
-    Thread& one = threads_.emplace_back();
-    one.thread = std::thread{[this, &one] { work(one); }};
+  try {
+    for (std::size_t i = 0; i < threads; ++i) {
+      Thread& one = threads_.emplace_back();
+      one.thread = std::thread{[this, &one] { work(one); }};
+    }
+  } catch (...) {
+    close();  // those that run already
+    throw;
   }
 }
 

@@ -22,7 +22,7 @@ class Endings {
       closing_ = true;
     }
     came_.notify_one();
-    if (thread_.joinable()) thread_.join();
+    thread_.join();
   }
   Endings(const Endings&) = delete;
   Endings& operator=(const Endings&) = delete;
@@ -31,7 +31,6 @@ class Endings {
   void end(std::shared_ptr<void> last) {
     const std::lock_guard lock{mutex_};
     waiting_.push_back(std::move(last));
-    if (!thread_.joinable()) thread_ = std::thread{[this] { run(); }};
     came_.notify_one();
   }
 
@@ -54,7 +53,8 @@ class Endings {
   std::condition_variable came_;
   bool closing_ = false;
   std::deque<std::shared_ptr<void>> waiting_;
-  std::thread thread_;
+  /// There from the start: whoever ends something must not find that there is none to be had.
+  std::thread thread_{[this] { run(); }};
 };
 
 }  // namespace starling::live

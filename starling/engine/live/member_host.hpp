@@ -4,10 +4,12 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "starling/base/check.hpp"
 #include "starling/engine/core/node.hpp"
 #include "starling/engine/live/worker_desk.hpp"
 
@@ -90,11 +92,18 @@ class MemberHost : public actor::MemberActor::base {
   using Core = core::Node<T>;
   using Context = core::NodeContext;
 
+  [[noreturn]] static void throw_broken(const char* condition, const char* file, int line) {
+    throw std::logic_error{std::string{"broken invariant: "} + condition + ", " + file + ":" +
+                           std::to_string(line)};
+  }
+
   actor::MemberActor self() { return this; }
 
   /// Runs one event of the core, then its effects.
   template <class Event>
   void run(Event event) {
+    // What others say may break a member, and never the node.
+    const CheckScope scope{throw_broken};
     core::NodeEffects effects;
     event(node_, Context{scene_->now(), random_, effects});
     for (core::NodeEffect& effect : effects) std::visit([&](auto& e) { carry_out(e); }, effect);

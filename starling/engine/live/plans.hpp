@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -45,6 +46,15 @@ class Plans {
   /// Calls `then` with what the job's settings make. Data is read once, on a thread of its own.
   void prepare(wire::JobId id, const wire::JobSettings& settings, OnPrepared then) {
     if (const auto plan = find(id)) return then(plan);
+    std::size_t bytes = 0;
+    for (const auto& [key, text] : settings) bytes += key.size() + text.size();
+    if (bytes > settings_bytes_max)
+      return then(Error{"its settings take " + std::to_string(bytes) + " bytes; valid: up to " +
+                        std::to_string(settings_bytes_max)});
+    if (is_busy() && !preparing_.contains(id))
+      return then(
+          Error{std::to_string(preparing_.size()) +
+                " jobs are being prepared; valid: to try again when one of them has begun"});
     auto& waiting = preparing_[id];
     waiting.push_back(std::move(then));
     if (waiting.size() > 1) return;
@@ -52,6 +62,12 @@ class Plans {
     if (!begun) take(id, begun.error());
   }
 
+  /// Each job that is being prepared may fill much memory.
+  [[nodiscard]] bool is_busy() const { return preparing_.size() >= preparing_max; }
+  /// Whether it is prepared, or is being prepared.
+  [[nodiscard]] bool knows(wire::JobId id) const {
+    return plans_.contains(id) || preparing_.contains(id);
+  }
   /// nullptr where it is not prepared.
   [[nodiscard]] std::shared_ptr<const JobPlan> find(wire::JobId id) const {
     const auto plan = plans_.find(id);
@@ -65,6 +81,10 @@ class Plans {
   }
 
  private:
+  /// All nodes say them whenever they are asked what they run.
+  static constexpr std::size_t settings_bytes_max = std::size_t{64} << 10U;
+  static constexpr std::size_t preparing_max = 4;
+
   struct Reader {
     /// It has said what it made: to join it takes no time.
     bool has_ended = false;
