@@ -76,8 +76,10 @@ class Capture {
     const int room = 64 << 20;
     ::setsockopt(tap, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
     std::string frame(65536, '\0');
-    while (!ends) {
-      const auto bytes = ::recv(tap, frame.data(), frame.size(), 0);
+    while (true) {
+      const bool is_last = ends;  // what has come by then is read still
+      const auto bytes = ::recv(tap, frame.data(), frame.size(), is_last ? MSG_DONTWAIT : 0);
+      if (bytes <= 0 && is_last) break;
       if (bytes > 0 && seen_.size() < (std::size_t{256} << 20U))
         seen_.append(frame, 0, static_cast<std::size_t>(bytes));
     }
