@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <future>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -193,6 +194,38 @@ TEST_F(Cluster, RefusesWhatNoClientMeans) {
   const auto founded = client_->ask_for<wire::Done>(node, wire::StartJob{7, later}, 5s);
   ASSERT_FALSE(founded);
   EXPECT_NE(founded.error().message.find("does not fit"), std::string::npos);
+}
+
+/// Whoever submits and forgets jobs does not have data read for all of them at once.
+TEST_F(Cluster, ReadsForAFewJobsAtATime) {
+  std::promise<void> promise;
+  const std::shared_future<void> enough = promise.get_future().share();
+  std::atomic<int> reading = 0;
+  ClusterOptions options;
+  options.name = "n0";
+  options.make_plan = [&](const auto& settings) {
+    ++reading;
+    enough.wait();
+    return make_plan(settings);
+  };
+  nodes_.push_back(ClusterNode::open(options).value());
+  const std::string& node = nodes_[0]->address();
+  const auto settings = counting("peer", "asp", "1", "10", "0");
+  for (wire::JobId job = 1; job <= 4; ++job) {
+    EXPECT_FALSE(
+        client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{job, settings, 1}, 50ms));
+    EXPECT_TRUE(client_->ask_for<wire::Done>(node, wire::CloseJob{job}, 5s));
+  }
+  const auto fifth =
+      client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{5, settings, 1}, 5s);
+  promise.set_value();
+  ASSERT_FALSE(fifth);
+  EXPECT_NE(fifth.error().message.find("4 jobs are being prepared"), std::string::npos)
+      << fifth.error().message;
+  EXPECT_EQ(reading, 4);
+  EXPECT_TRUE(wait_until([&] {
+    return client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{6, settings, 1}, 5s).ok();
+  }));
 }
 
 TEST_F(Cluster, TellsNewcomersHowOldAJobIs) {

@@ -1,6 +1,8 @@
 /// Jobs made from their settings, with their data read. Internal to the cluster's node.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <map>
@@ -51,9 +53,9 @@ class Plans {
     if (bytes > settings_bytes_max)
       return then(Error{"its settings take " + std::to_string(bytes) + " bytes; valid: up to " +
                         std::to_string(settings_bytes_max)});
-    if (is_busy() && !preparing_.contains(id))
+    if (is_busy() && !is_reading(id))
       return then(
-          Error{std::to_string(preparing_.size()) +
+          Error{std::to_string(readers_max) +
                 " jobs are being prepared; valid: to try again when one of them has begun"});
     auto& waiting = preparing_[id];
     waiting.push_back(std::move(then));
@@ -62,8 +64,13 @@ class Plans {
     if (!begun) take(id, begun.error());
   }
 
-  /// Each job that is being prepared may fill much memory.
-  [[nodiscard]] bool is_busy() const { return preparing_.size() >= preparing_max; }
+  /// Each job whose data is being read may fill much memory, whether or not it was forgotten since.
+  [[nodiscard]] bool is_busy() const {
+    const std::lock_guard lock{mutex_};
+    return std::ranges::count_if(readers_, [](const auto& reader) {
+             return !reader.second.has_ended;
+           }) >= readers_max;
+  }
   /// Whether it is prepared, or is being prepared.
   [[nodiscard]] bool knows(wire::JobId id) const {
     return plans_.contains(id) || preparing_.contains(id);
@@ -83,13 +90,18 @@ class Plans {
  private:
   /// All nodes say them whenever they are asked what they run.
   static constexpr std::size_t settings_bytes_max = std::size_t{64} << 10U;
-  static constexpr std::size_t preparing_max = 4;
+  static constexpr std::ptrdiff_t readers_max = 4;
 
   struct Reader {
     /// It has said what it made: to join it takes no time.
     bool has_ended = false;
     std::jthread thread{};
   };
+
+  [[nodiscard]] bool is_reading(wire::JobId id) const {
+    const std::lock_guard lock{mutex_};
+    return readers_.contains(id);
+  }
 
   Result<void> begin(wire::JobId id, const wire::JobSettings& settings) {
     const std::lock_guard lock{mutex_};
@@ -124,7 +136,7 @@ class Plans {
   std::map<wire::JobId, std::shared_ptr<const JobPlan>> plans_;
   std::map<wire::JobId, std::vector<OnPrepared>> preparing_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   bool closing_ = false;
   std::map<wire::JobId, Reader> readers_;
 };
