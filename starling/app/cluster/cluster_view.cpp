@@ -35,7 +35,7 @@ void add(ClusterView& view, const wire::NodeStatus& status) {
       const auto known = job.members.find(member.member);
       // Of two lives the later; the former may not know yet that it is over.
       if (known == job.members.end() || known->second.status.life < member.life)
-        job.members[member.member] = {std::move(member), printable(status.self.name)};
+        job.members[member.member] = {member, printable(status.self.name)};
     }
   }
 }
