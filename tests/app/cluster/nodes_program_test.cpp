@@ -444,8 +444,9 @@ TEST_F(Launch, StartsNodesThatFindEachOther) {
   for (const char* line :
        {"keys init-cluster", "keys node one", "keys node two", "keys node laptop --role client"})
     ASSERT_EQ(starling(work_, line).code, 0) << line;
-  const std::string port = std::to_string(20000 + ::getpid() % 10000);
-  const std::string next = std::to_string(30000 + ::getpid() % 10000);
+  // Below those that the system gives to connections.
+  const std::string port = std::to_string(20000 + ::getpid() % 5000);
+  const std::string next = std::to_string(25000 + ::getpid() % 5000);
   write("hosts",
         "# two on one machine\nme@127.0.0.1:" + port + " one\n\n127.0.0.1:" + next + "\ttwo\n");
   const Ran ran = launch("--keys NAME.key --program " STARLING_PROGRAM);
