@@ -98,8 +98,7 @@ TEST_P(Deaths, ThatWereNoneAreTakenBack) {
   // Its members come back in new lives, and work.
   EXPECT_TRUE(fleet_->watch(10s, [&] {
     const auto seen = fleet_->ask(2);
-    return seen && seen->text.find(", running") != std::string::npos &&
-           seen->text.find(", shut out") != std::string::npos;
+    return seen && seen->text.find(", running, on n2") != std::string::npos;
   }));
   EXPECT_TRUE(fleet_->is_training());
   expect_good_model_without_long_pause();
