@@ -271,6 +271,12 @@ class CommandLine {
     return settings ? command(*settings) : Result<int>{settings.error()};
   }
 
+  Result<int> run_with_contents(const FlagArguments& arguments,
+                                Result<int> (*command)(const Contents&, const Settings&)) const {
+    const auto settings = arguments.settings();
+    return settings ? command(contents_, *settings) : Result<int>{settings.error()};
+  }
+
   Result<int> dispatch() {
     if (program_.get_subcommands().empty()) return without_command();
     const CLI::App& chosen = *program_.get_subcommands()[0];
@@ -286,14 +292,8 @@ class CommandLine {
     if (name == "predict") return predict_.run(predict_command, contents_);
     if (name == "inspect") return inspect_.run(contents_);
     if (name == "submit") return run_job(submit_, submit_command);
-    if (name == "node") {
-      const auto settings = node_.settings();
-      return settings ? node_command(contents_, *settings) : Result<int>{settings.error()};
-    }
-    if (name == "attach") {
-      const auto settings = attach_.settings();
-      return settings ? attach_command(contents_, *settings) : Result<int>{settings.error()};
-    }
+    if (name == "node") return run_with_contents(node_, node_command);
+    if (name == "attach") return run_with_contents(attach_, attach_command);
     if (name == "status") return run_plain(status_, status_command);
     if (name == "stop") return run_plain(stop_, stop_command);
     if (name == "logs") return run_plain(logs_, logs_command);

@@ -211,6 +211,14 @@ TEST(Site, ThreeNodesMakeEachUpdateOnce) {
   nodes.expect_exact();
 }
 
+/// Why a member cannot go on, where one cannot.
+std::string broken(Nodes& nodes, std::size_t count) {
+  for (std::size_t node = 0; node < count; ++node)
+    for (const auto& report : nodes.site(node).reports())
+      if (report.state == State::failed) return report.why;
+  return {};
+}
+
 /// Who cannot go on answers nobody: its site says so in its place.
 TEST(Site, TellsOfAMemberThatBreaks) {
   Nodes nodes{[make = counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))] {
@@ -221,15 +229,32 @@ TEST(Site, TellsOfAMemberThatBreaks) {
   }};
   add_peers(nodes, 3);
   nodes.found();
-  const auto broken = [&] {
-    for (std::size_t node = 0; node < 3; ++node)
-      for (const auto& report : nodes.site(node).reports())
-        if (report.state == State::failed) return report.why;
-    return std::string{};
-  };
-  ASSERT_TRUE(nodes.wait_until([&] { return !broken().empty(); }));
-  EXPECT_EQ(broken().substr(0, 7), "member ");
-  EXPECT_NE(broken().find("no merge"), std::string::npos) << broken();
+  ASSERT_TRUE(nodes.wait_until([&] { return !broken(nodes, 3).empty(); }));
+  EXPECT_EQ(broken(nodes, 3).substr(0, 7), "member ");
+  EXPECT_NE(broken(nodes, 3).find("no merge"), std::string::npos) << broken(nodes, 3);
+}
+
+/// Somebody says that a member alone owns a range that it never had.
+TEST(Site, OutlivesAMemberThatIsToldWhatCannotBe) {
+  Nodes nodes{counting(options_of(3, 100'000, sampled, core::Mode::peer, 1ms))};
+  add_peers(nodes, 3);
+  nodes.found();
+  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(0) > 3; }));
+  auto next = std::make_shared<core::Configuration>(*nodes.site(0).configuration());
+  next->epoch = 2;
+  core::WorkerId other = 0;
+  while (next->ranges[0].find(other) != nullptr) ++other;
+  next->ranges[0] = {2, {{other, 2}}};
+  core::Envelope lie;
+  lie.from = (other + 1) % 3;
+  lie.to = other;
+  lie.epoch = 2;
+  lie.packet.from = 1;
+  lie.packet.payload = core::letter_of(core::ConfigurationPtr{std::move(next)});
+  nodes.site(other).deliver(std::move(lie), false);
+  ASSERT_TRUE(nodes.wait_until([&] { return !broken(nodes, 3).empty(); }));
+  EXPECT_NE(broken(nodes, 3).find("broken invariant: part.full"), std::string::npos)
+      << broken(nodes, 3);
 }
 
 /// Says on which thread each step ran. From `long_from` on they take a while.

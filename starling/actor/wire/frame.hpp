@@ -55,7 +55,7 @@ struct FrameView {
 /// A process that holds members of jobs; drawn at random when it starts.
 using NodeId = std::uint64_t;
 
-/// A new one of either, from the machine's own randomness; never 0.
+/// A new JobId or NodeId, from the machine's own randomness; never 0.
 [[nodiscard]] std::uint64_t draw_id();
 
 struct JobEnvelope {

@@ -43,6 +43,7 @@ struct ClusterView {
 
 /// The key `job`, in a group of the help.
 [[nodiscard]] KeyForm job_key(const char* group);
+
 /// Asks the door, and then the others that live unless only what is `here`, at the door, is wanted.
 /// Whoever does not answer within a second is left out; an Error where the door does not.
 [[nodiscard]] Result<ClusterView> look_at(Access& access, bool here);

@@ -73,22 +73,15 @@ Result<void> check_detached(const Settings& settings, const Prepared& ready) {
   return {};
 }
 
-/// How a command follows a job.
-struct Following {
-  Watch::Unwanted unwanted = Watch::Unwanted::stops;
-  /// Nodes drop the model at the end where no file for it was asked for.
-  bool drops_unasked = true;
-};
-
 /// To its end, which it reports as train does. What was asked for and could not be written stays
-/// with the nodes.
+/// with the nodes; where nothing was, they drop the model if the job is the follower's to stop.
 Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, MetricsFile metrics,
-                   const Following& how) {
+                   Watch::Unwanted unwanted) {
   const std::string name = "job " + ready.running.id;
   const std::string attach = "`" + program_name() + " attach";
   Recorder recorder{ready, std::move(metrics)};
   Follower follower{*access.client, access.door, id};
-  Watch watch{follower, recorder, ready, how.unwanted};
+  Watch watch{follower, recorder, ready, unwanted};
   const auto end = watch.run();
   if (end == Watch::End::left || end == Watch::End::lost)
     recorder.warn(name + (end == Watch::End::left ? " goes on; " : " may go on; ") + attach +
@@ -96,7 +89,7 @@ Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, Metric
   if (end == Watch::End::left && is_interrupted()) return interrupted_code;
   const Ended ended = recorder.end(watch.outcome(), watch.workers_lost());
   const bool is_asked = !ready.job.save.empty() || !ready.job.checkpoint.empty();
-  const bool drops = is_asked ? ended.is_kept : how.drops_unasked;
+  const bool drops = is_asked ? ended.is_kept : unwanted == Watch::Unwanted::stops;
   if (end == Watch::End::ended && drops)
     follower.close();
   else if (end == Watch::End::ended)
@@ -161,7 +154,7 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
                        : "job " + ready->running.id + " begins\n",
                    done);
   Display{ready->job.quiet}.show("job " + ready->running.id + " begins");
-  return follow(*access, id, *ready, *std::move(metrics), {});
+  return follow(*access, id, *ready, *std::move(metrics), Watch::Unwanted::stops);
 }
 
 const std::vector<KeyForm>& attach_keys() {
@@ -200,8 +193,7 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   ready->running.id = std::to_string(id);
   Display{ready->job.quiet}.show("follows job " + ready->running.id);
   const OrderlyStop orderly{nullptr};
-  return follow(access, id, *ready, *std::move(metrics),
-                {.unwanted = Watch::Unwanted::goes_on, .drops_unasked = false});
+  return follow(access, id, *ready, *std::move(metrics), Watch::Unwanted::goes_on);
 }
 
 }  // namespace starling::app

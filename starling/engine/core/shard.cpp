@@ -157,8 +157,8 @@ bool Shard<T>::fits(const RangeState& state) const {
       !core::fits(ranges[state.range], state.value, sizeof(T)))
     return false;
   const auto* descend = std::get_if<Descend>(&options_.applier);
-  Range slots = ranges[state.range];
-  slots.count *= descend ? models::slots(descend->optimizer) : 0;
+  const std::size_t slot_count = descend ? models::slots(descend->optimizer) : 0;
+  const Range slots{0, slot_count * ranges[state.range].count, 0, {}};
   const auto is_worker = [&](const auto& of) { return of.worker < options_.workers_max; };
   return (state.slots.empty() || core::fits(slots, state.slots, sizeof(T))) &&
          state.ledger.size() <= options_.workers_max &&
