@@ -19,7 +19,7 @@ set(finding
   ZeroMQ::cpp "find_dependency(ZeroMQ 4.3)"
   Sodium::sodium "find_dependency(Sodium 1.0.18)"
   CLI11::CLI11 "find_dependency(CLI11)"
-  toml11::toml11 "find_dependency(toml11)"
+  tomlplusplus::tomlplusplus "find_dependency(tomlplusplus 3.3)"
   fmt::fmt "find_dependency(fmt)"
   nlohmann_json::nlohmann_json "find_dependency(nlohmann_json)")
 set(STARLING_FIND_DEPENDENCIES "")

@@ -32,20 +32,23 @@ std::string valid_for(KeyKind kind) {
 }
 
 /// The value as a flag would be given it; nothing where it is of the wrong type.
-std::vector<std::string> texts_of(const toml::value& value, KeyKind kind) {
-  const auto text = [](const toml::value& v) { return std::string{v.as_string().str}; };
-  if (kind == KeyKind::flag)
-    return value.is_boolean() ? std::vector<std::string>{value.as_boolean() ? "true" : "false"}
-                              : std::vector<std::string>{};
+std::vector<std::string> texts_of(const toml::node& value, KeyKind kind) {
+  const auto text = [](const toml::node& v) { return v.as_string()->get(); };
+  if (kind == KeyKind::flag) {
+    const auto* flag = value.as_boolean();
+    return flag ? std::vector<std::string>{flag->get() ? "true" : "false"}
+                : std::vector<std::string>{};
+  }
   const bool is_number = kind == KeyKind::number || kind == KeyKind::duration;
   const bool is_text = kind == KeyKind::text || kind == KeyKind::texts || kind == KeyKind::duration;
   if (value.is_integer() && (kind == KeyKind::count || is_number))
-    return {std::to_string(value.as_integer())};
-  if (value.is_floating() && is_number) return {print_number(value.as_floating())};
+    return {std::to_string(value.as_integer()->get())};
+  if (value.is_floating_point() && is_number)
+    return {print_number(value.as_floating_point()->get())};
   if (value.is_string() && is_text) return {text(value)};
   std::vector<std::string> all;
   if (value.is_array() && kind == KeyKind::texts)
-    for (const toml::value& element : value.as_array()) {
+    for (const toml::node& element : *value.as_array()) {
       if (!element.is_string()) return {};
       all.push_back(text(element));
     }
@@ -60,14 +63,14 @@ struct Reader {
   const std::string skipped;
   std::vector<std::pair<std::size_t, Setting>> found{};
 
-  Result<void> take(const std::string& name, const toml::value& value) {
+  Result<void> take(const std::string& name, const toml::node& value) {
     if (!skipped.empty() && name == skipped && value.is_table()) return {};
-    const std::size_t line = value.location().line();
+    const std::size_t line = line_of(value);
     const std::string place = path + ":" + std::to_string(line) + ": ";
     const auto key = std::ranges::find(keys, name, &KeyForm::name);
     if (key == keys.end()) return Error{place + unknown(name)};
     const KeyKind kind = (*key)->kind;
-    const bool is_empty = value.is_array() && value.as_array().empty();
+    const bool is_empty = value.is_array() && value.as_array()->empty();
     if (is_empty && name == "barrier") return Error{place + name + ": is an empty list"};
     if (is_empty && kind == KeyKind::texts) return {};
     const auto texts = texts_of(value, kind);
@@ -84,10 +87,10 @@ struct Reader {
 
   Result<Settings> read(const toml::table& table) && {
     std::vector<std::pair<std::size_t, std::string>> order;
-    for (const auto& [name, value] : table) order.emplace_back(value.location().line(), name);
+    for (const auto& [name, value] : table) order.emplace_back(line_of(value), name.str());
     std::ranges::sort(order);
     for (const auto& [line, name] : order)
-      if (auto taken = take(name, table.at(name)); !taken) return std::move(taken).error();
+      if (auto taken = take(name, *table.get(name)); !taken) return std::move(taken).error();
     Settings settings;
     for (auto& [line, setting] : found) settings.push_back(std::move(setting));
     return settings;
@@ -109,13 +112,13 @@ struct JobFile {
   Settings sim;
 };
 
-Result<JobFile> parts_of(const std::string& path, const toml::value& file) {
+Result<JobFile> parts_of(const std::string& path, const toml::table& file) {
   const std::string sim = "sim";
-  auto job = Reader{path, forms_of(job_keys()), sim}.read(file.as_table());
+  auto job = Reader{path, forms_of(job_keys()), sim}.read(file);
   if (!job) return std::move(job).error();
-  const auto at = file.as_table().find(sim);
-  if (at == file.as_table().end()) return JobFile{*std::move(job), {}};
-  auto own = Reader{path, forms_of(sim_keys()), {}}.read(at->second.as_table());
+  const toml::table* table = file[sim].as_table();
+  if (table == nullptr) return JobFile{*std::move(job), {}};
+  auto own = Reader{path, forms_of(sim_keys()), {}}.read(*table);
   if (!own) return std::move(own).error();
   return JobFile{*std::move(job), *std::move(own)};
 }

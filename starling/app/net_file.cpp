@@ -13,18 +13,18 @@ namespace {
 const std::string valid_file = "a net's file of the keys input, loss and layers";
 
 /// A text, or a list of texts joined by ';'; nothing where it is neither.
-std::optional<std::string> text_of(const toml::value& value) {
-  if (value.is_string()) return std::string{value.as_string().str};
+std::optional<std::string> text_of(const toml::node& value) {
+  if (value.is_string()) return value.as_string()->get();
   if (!value.is_array()) return std::nullopt;
   std::string all;
-  for (const toml::value& part : value.as_array()) {
+  for (const toml::node& part : *value.as_array()) {
     if (!part.is_string()) return std::nullopt;
-    all += (all.empty() ? "" : "; ") + std::string{part.as_string().str};
+    all += (all.empty() ? "" : "; ") + part.as_string()->get();
   }
   return all;
 }
 
-Result<void> take(const std::string& key, const toml::value& value,
+Result<void> take(const std::string& key, const toml::node& value,
                   models::NetDescription& description) {
   static const std::array<std::string, 3> keys{"input", "loss", "layers"};
   if (std::ranges::find(keys, key) == keys.end())
@@ -58,9 +58,9 @@ Result<models::NetDescription> parse_net_file(std::string_view content, const st
   const auto file = parse_toml(content, path, valid_file);
   if (!file) return file.error();
   models::NetDescription description;
-  for (const auto& [key, value] : file->as_table())
-    if (auto taken = take(key, value, description); !taken)
-      return std::move(taken).error().within(path + ":" + std::to_string(value.location().line()));
+  for (const auto& [key, value] : *file)
+    if (auto taken = take(std::string{key.str()}, value, description); !taken)
+      return std::move(taken).error().within(path + ":" + std::to_string(line_of(value)));
   return description;
 }
 

@@ -1,17 +1,24 @@
-/// TOML as people write it, read by toml11, whose dangers stay in here. Any thread.
+/// TOML as people write it, read by toml++. Any thread.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <toml.hpp>
+
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
 
 #include "starling/base/result.hpp"
 
 namespace starling::app {
 
-/// The content of the file `path` as TOML. Errors name the file and the line, and call a file that
-/// is too much for toml11 no `what`, such as "a job file of `key = value` lines".
-[[nodiscard]] Result<toml::value> parse_toml(std::string_view content, const std::string& path,
+/// The content of the file `path` as TOML. Errors name the file and the line; `what` says what the
+/// file should be, such as "a job file of `key = value` lines".
+[[nodiscard]] Result<toml::table> parse_toml(std::string_view content, const std::string& path,
                                              const std::string& what);
+
+/// The line in which a value of a file begins; lines count from 1.
+[[nodiscard]] inline std::size_t line_of(const toml::node& value) {
+  return value.source().begin.line;
+}
 
 }  // namespace starling::app

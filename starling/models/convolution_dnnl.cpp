@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <mutex>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -61,27 +62,39 @@ dnnl::primitive_attr own_scratchpad() {
   return attributes;
 }
 
+/// Plans a primitive. `arguments` are those that versions 2 and 3 of oneDNN share, in their order;
+/// `hint` is the plan of the forward primitive where the planned one is backward.
+template <class Primitive, class... Arguments, class... Hint>
+typename Primitive::primitive_desc plan_of(const std::tuple<Arguments...>& arguments,
+                                           const Hint&... hint) {
+#if DNNL_VERSION_MAJOR < 3
+  return {std::make_from_tuple<typename Primitive::desc>(arguments), own_scratchpad(), processor(),
+          hint...};
+#else
+  return std::make_from_tuple<typename Primitive::primitive_desc>(std::tuple_cat(
+      std::tie(processor()), arguments, std::tie(hint...), std::tuple{own_scratchpad()}));
+#endif
+}
+
+constexpr auto direct = dnnl::algorithm::convolution_direct;
+
 dnnl::convolution_forward::primitive_desc plan_forward(const Geometry& g) {
-  return {{dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, g.image(),
-           g.free_weights(), g.bias(), g.result(), g.strides, g.padding, g.padding},
-          own_scratchpad(),
-          processor()};
+  return plan_of<dnnl::convolution_forward>(
+      std::tuple{dnnl::prop_kind::forward_training, direct, g.image(), g.free_weights(), g.bias(),
+                 g.result(), g.strides, g.padding, g.padding});
 }
 
 dnnl::convolution_backward_weights::primitive_desc plan_weights(const Geometry& g) {
-  return {{dnnl::algorithm::convolution_direct, g.image(), g.free_weights(), g.bias(), g.result(),
-           g.strides, g.padding, g.padding},
-          own_scratchpad(),
-          processor(),
-          plan_forward(g)};
+  return plan_of<dnnl::convolution_backward_weights>(
+      std::tuple{direct, g.image(), g.free_weights(), g.bias(), g.result(), g.strides, g.padding,
+                 g.padding},
+      plan_forward(g));
 }
 
 dnnl::convolution_backward_data::primitive_desc plan_input(const Geometry& g) {
-  return {{dnnl::algorithm::convolution_direct, g.image(), g.free_weights(), g.result(), g.strides,
-           g.padding, g.padding},
-          own_scratchpad(),
-          processor(),
-          plan_forward(g)};
+  return plan_of<dnnl::convolution_backward_data>(
+      std::tuple{direct, g.image(), g.free_weights(), g.result(), g.strides, g.padding, g.padding},
+      plan_forward(g));
 }
 
 dnnl::reorder::primitive_desc plan_reorder(const memory::desc& from, const memory::desc& to) {

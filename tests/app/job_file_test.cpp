@@ -44,8 +44,7 @@ TEST(JobFile, OfWhatIsNoUtf8IsRefusedWithItsLine) {
       const auto refused =
           read("seed = 1\ndata = " + std::string{quote} + "digits" + bytes + quote + "\n");
       ASSERT_FALSE(refused);
-      EXPECT_TRUE(refused.error().message.ends_with(
-          "job.toml:2: is no TOML: holds a byte that is no UTF-8"))
+      EXPECT_NE(refused.error().message.find("job.toml:2: is no TOML: "), std::string::npos)
           << refused.error().message;
     }
 }
@@ -56,9 +55,24 @@ TEST(JobFile, NestedWithoutEndIsRefused) {
     for (int i = 0; i < 100'000; ++i) deep += open;
     const auto refused = read(deep);
     ASSERT_FALSE(refused);
-    EXPECT_NE(refused.error().message.find("brackets"), std::string::npos);
+    EXPECT_NE(refused.error().message.find("depth"), std::string::npos) << refused.error().message;
   }
   EXPECT_FALSE(read("barrier = " + std::string(256, '[') + std::string(256, ']')));
+}
+
+TEST(JobFile, OfKeysOfVeryManyPartsIsRefused) {
+  std::string deep;
+  for (int i = 0; i < 50'000; ++i) deep += "a.";
+  const auto refused = read("seed = 1\n" + deep + "a = 1\n");
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("job.toml:2: holds more than 200 dots"), std::string::npos)
+      << refused.error().message;
+  // The most that the bounds allow is freed without harm.
+  const std::string key = "{" + deep.substr(0, 2 * 200) + "a=[\n";
+  std::string nested = "barrier = [\n";
+  for (int i = 0; i < 127; ++i) nested += key;
+  for (int i = 0; i < 127; ++i) nested += "]}\n";
+  EXPECT_FALSE(read(nested + "]\n"));
 }
 
 TEST(JobFile, TakesWholeNumbersWhereNumbersAreAsked) {

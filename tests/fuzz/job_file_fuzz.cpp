@@ -7,7 +7,7 @@
 namespace starling::fuzz {
 namespace {
 
-/// toml11 keeps a copy of the text for each of its values' errors to show, and much beside.
+/// Each value is a node on the heap, and has its place and the name of its file.
 constexpr std::size_t heap_factor = 2048;
 
 /// Values that name files of durations would be read.

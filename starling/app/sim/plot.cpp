@@ -20,7 +20,7 @@ namespace {
 constexpr std::array<const char*, 8> colours{"#c0392b", "#e08e0b", "#1f77b4", "#2e8b57",
                                              "#7d3c98", "#16a3a3", "#8c564b", "#555555"};
 
-std::string quoted(const std::string& text) {
+std::string in_quotes(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -48,7 +48,7 @@ std::string settings(const Plot& plot) {
       "name {}\n"
       "set title {}\nset xlabel {}\nset ylabel {}\nset grid lc rgb \"#dddddd\"\n"
       "set key {}\n",
-      quoted(identifier(plot.name)), quoted(plot.title), quoted(plot.x), quoted(plot.y),
+      in_quotes(identifier(plot.name)), in_quotes(plot.title), in_quotes(plot.x), in_quotes(plot.y),
       has_long_names(plot) ? "below" : "outside right top vertical");
   text += plot.log_x ? "set logscale x\n" : "set xrange [0:*]\n";
   text += plot.log_y ? "set logscale y\n" : "set yrange [0:*]\n";
@@ -57,7 +57,7 @@ std::string settings(const Plot& plot) {
       "set style data histograms\nset style histogram rowstacked\nset style fill solid 0.8\n"
       "set boxwidth 0.7\nset xrange [*:*]\nset xtics (";
   for (std::size_t i = 0; i < plot.labels.size(); ++i)
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(plot.labels[i]), i);
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", in_quotes(plot.labels[i]), i);
   return text + ") rotate by -25\n";
 }
 
@@ -86,7 +86,7 @@ std::string command(const Plot& plot, const std::string& source) {
     text += fmt::format(
         "{}{} index {} {} lc rgb \"{}\" title {}", i == 0 ? "" : ", \\\n  ", source, i,
         plot.series[i].is_marked ? "using 1:2 with points pt 7 ps 1.2" : style_text(plot.style),
-        colours[i % colours.size()], quoted(plot.series[i].name));
+        colours[i % colours.size()], in_quotes(plot.series[i].name));
   return text + "\n";
 }
 
@@ -128,8 +128,8 @@ std::string plot_data(const Plot& plot) {
 }
 
 std::string plot_script(const Plot& plot) {
-  return settings(plot) + "set output " + quoted(plot.name + ".svg") + "\n" +
-         command(plot, quoted(plot.name + ".dat"));
+  return settings(plot) + "set output " + in_quotes(plot.name + ".svg") + "\n" +
+         command(plot, in_quotes(plot.name + ".dat"));
 }
 
 bool has_gnuplot() {

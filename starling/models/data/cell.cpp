@@ -17,7 +17,7 @@ Cell read_cell(std::string_view cell, float& value) {
   return Cell::number;
 }
 
-std::string quoted(std::string_view cell) {
+std::string in_quotes(std::string_view cell) {
   constexpr std::size_t shown_max = 40;
   std::string text{cell.substr(0, shown_max)};
   for (char& c : text)

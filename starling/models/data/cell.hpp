@@ -13,6 +13,6 @@ enum class Cell { number, not_finite, text };
 Cell read_cell(std::string_view cell, float& value);
 
 /// `cell` in quotes for a message: cut behind 40 bytes, unprintable bytes shown as `?`.
-[[nodiscard]] std::string quoted(std::string_view cell);
+[[nodiscard]] std::string in_quotes(std::string_view cell);
 
 }  // namespace starling::models

@@ -61,11 +61,11 @@ Result<std::string_view> CellSplitter::quoted_cell(std::string_view& rest) {
       rest.remove_prefix(i + 1);
       rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
       if (!rest.empty() && rest[0] != ',')
-        return Error{column() + quoted(rest) + " follows a closing quote; valid: a comma"};
+        return Error{column() + in_quotes(rest) + " follows a closing quote; valid: a comma"};
       return trimmed(std::string_view{rewritten_}.substr(from));
     }
   }
-  return Error{column() + "the quote before " + quoted(rest.substr(1)) +
+  return Error{column() + "the quote before " + in_quotes(rest.substr(1)) +
                " is not closed in its line"};
 }
 
@@ -124,7 +124,7 @@ Result<void> CsvReader::take(std::string_view line) {
 
 Result<void> CsvReader::take_first(const Cells& cells) {
   if (cells.size() < 2)
-    return error("has one column only, " + quoted(cells[0]) +
+    return error("has one column only, " + in_quotes(cells[0]) +
                  "; a row needs a feature and a label, separated by a comma");
   columns_ = cells.size();
   float ignored = 0;
@@ -150,7 +150,7 @@ Result<std::size_t> CsvReader::label_column(const std::vector<std::string>& head
   if (count > 1)
     return error("label=" + source_.label + " names " + std::to_string(count) +
                  " columns; valid: a name that stands once");
-  return error("no column is named " + quoted(source_.label) + "; " +
+  return error("no column is named " + in_quotes(source_.label) + "; " +
                suggest(source_.label, header));
 }
 
@@ -168,7 +168,7 @@ Result<void> CsvReader::take_row(const Cells& cells) {
 }
 
 Error CsvReader::bad_cell(Cell kind, std::string_view cell, std::size_t column) const {
-  const std::string place = "column " + std::to_string(column + 1) + ": " + quoted(cell);
+  const std::string place = "column " + std::to_string(column + 1) + ": " + in_quotes(cell);
   if (kind == Cell::not_finite) return error(place + " is not a finite number that a float holds");
   const bool first = !has_header_ && values_.size() + labels_.size() < columns_;
   return error(place + " is not a number" + (first ? " (a header holds no numbers at all)" : ""));

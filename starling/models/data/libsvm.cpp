@@ -69,7 +69,7 @@ Result<void> LibsvmReader::take_row(std::string_view line) {
   const auto word = take_word(line);
   float label = 0;
   if (read_cell(word, label) != Cell::number)
-    return error(quoted(word) + " is not a label; valid: a finite number, then index:value ...");
+    return error(in_quotes(word) + " is not a label; valid: a finite number, then index:value ...");
   last_ = 0;
   while (true) {
     const auto entry = take_word(line);
@@ -84,12 +84,12 @@ Result<void> LibsvmReader::take_row(std::string_view line) {
 Result<void> LibsvmReader::take_entry(std::string_view word) {
   const auto colon = word.find(':');
   if (colon == std::string_view::npos)
-    return error(quoted(word) + " has no colon; valid: index:value");
+    return error(in_quotes(word) + " has no colon; valid: index:value");
   const auto index = read_index(word, word.substr(0, colon));
   if (!index) return index.error();
   float value = 0;
   if (read_cell(word.substr(colon + 1), value) != Cell::number)
-    return error("the value of " + quoted(word) + " is not a finite number that a float holds");
+    return error("the value of " + in_quotes(word) + " is not a finite number that a float holds");
   x_.columns.push_back(static_cast<std::uint32_t>(*index - 1));
   x_.values.push_back(value);
   last_ = *index;
@@ -102,7 +102,7 @@ Result<std::uint64_t> LibsvmReader::read_index(std::string_view word,
   const auto number = parse_count(index);
   const std::uint64_t most = source_.features != 0 ? source_.features : index_max;
   if (!number || *number == 0 || *number > most)
-    return error("the index of " + quoted(word) + " is not valid; valid: whole numbers 1 to " +
+    return error("the index of " + in_quotes(word) + " is not valid; valid: whole numbers 1 to " +
                  std::to_string(most) + (source_.features != 0 ? " (features=N)" : ""));
   if (*number == last_) return error("index " + std::to_string(last_) + " stands twice in its row");
   if (*number < last_)
