@@ -118,6 +118,8 @@ struct MemberReport {
   /// Why it failed.
   std::string why;
   core::Epoch epoch = 0;
+  /// Ranges of which it holds all that was acknowledged.
+  std::uint32_t held = 0;
   /// Of its worker; zero where it has none.
   Report worker;
   /// No update of its worker is under way.

@@ -84,8 +84,9 @@ Result<void> check_memory_of_node(const AnyModel& model, const live::TrainOption
   const Size size = bytes_of(model);
   const std::size_t workers = (options.job.workers + nodes - 1) / nodes;
   const std::size_t threads = std::min(workers, live::compute_threads(options.job));
+  const std::size_t owners = std::min(nodes, live::owners_wanted(options.job));
   const double share =
-      std::min(1.0, static_cast<double>(options.job.copies) / static_cast<double>(nodes));
+      std::min(1.0, static_cast<double>(options.job.copies) / static_cast<double>(owners));
   const double bytes = size.all + share * states(size, options) + computed(size, threads);
   const double room = free_bytes();
   if (bytes <= room) return {};

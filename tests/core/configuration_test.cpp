@@ -237,6 +237,54 @@ TEST(Configuration, ServersOwnAndWorkersDoNot) {
     for (const RangeOwner& owner : range.owners) EXPECT_TRUE(owner.id == 8 || owner.id == 10);
 }
 
+/// The owners of some ranges.
+std::set<WorkerId> owners_in(const Configuration& now) {
+  std::set<WorkerId> all;
+  for (const Ownership& range : now.ranges)
+    for (const RangeOwner& owner : range.owners) all.insert(owner.id);
+  return all;
+}
+
+/// Workers 0 to 4 on nodes 1 to 5, servers 5 and 6 on nodes 5 and 4, the coordinator 7 on node 1.
+Configuration five_nodes(std::size_t copies) {
+  std::vector<Member> members;
+  for (WorkerId id = 0; id < 5; ++id) members.push_back({id, 1, true, false, 1 + id});
+  members.push_back({5, 1, false, true, 5});
+  members.push_back({6, 1, false, true, 4});
+  members.push_back({7, 1, false, false, 1});
+  return first_configuration(std::move(members), 6, copies, true);
+}
+
+TEST(Configuration, OwnersThatDieAreReplacedAsLongAsThereAreNodes) {
+  const auto first = five_nodes(2);
+  ASSERT_EQ(owners_in(first), (std::set<WorkerId>{5, 6}));
+  const auto second = settle(first, {.dead = {4, 5}});
+  EXPECT_EQ(owners_in(second), (std::set<WorkerId>{1, 6})) << "not on node 4, which has an owner";
+  EXPECT_EQ(second.copies_min(), 2U);
+  const auto third = settle(second, {.dead = {3, 6}});
+  EXPECT_EQ(owners_in(third), (std::set<WorkerId>{1, 2}));
+  const auto fourth = settle(third, {.dead = {1}});
+  EXPECT_EQ(owners_in(fourth), (std::set<WorkerId>{2, 7})) << "on the coordinator's node last";
+  const auto last = settle(fourth, {.dead = {2}});
+  EXPECT_EQ(owners_in(last), std::set<WorkerId>{7}) << "one of a node";
+  EXPECT_EQ(last.copies_min(), 1U);
+}
+
+TEST(Configuration, OwnersAreNoFewerThanCopiesAndThanTheyWereToBe) {
+  EXPECT_EQ(owners_in(settle(five_nodes(2), {.copies = 3})).size(), 3U);
+  const auto four = settle(five_nodes(2), {.copies = 2, .owners = 4});
+  EXPECT_EQ(owners_in(four).size(), 4U);
+  EXPECT_EQ(four.copies_min(), 2U);
+  EXPECT_EQ(owners_in(settle(five_nodes(2), {.copies = 2, .owners = 9})).size(), 5U);
+}
+
+TEST(Configuration, OwnersMayAllLeaveWhereOthersCanOwn) {
+  const auto after = settle(five_nodes(2), {.leaves = {3, 4, 5, 6}});
+  EXPECT_EQ(owners_in(after), (std::set<WorkerId>{1, 2}));
+  EXPECT_EQ(after.find(5), nullptr);
+  EXPECT_EQ(after.find(6), nullptr);
+}
+
 /// Workers 0 to 3 on nodes 1 and 2, servers 4 and 5, and 6, which does nothing else, on node 1.
 Configuration coordinated() {
   std::vector<Member> members;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 #include <ranges>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -38,6 +39,14 @@ Seen read(const std::string& text) {
       std::uint64_t step = 0;
       words >> step;
       seen.steps[std::stoull(second)] = step;
+      const std::string_view holds = ", holds ";
+      if (const auto at = line.find(holds); at != std::string::npos)
+        seen.held += std::stoull(line.substr(at + holds.size()));
+    } else if (first == "copies") {
+      // copies 1 of 2 wanted, 3 on their way
+      seen.copies = std::stoull(second);
+      if (const auto comma = line.find(','); comma != std::string::npos)
+        seen.incomplete = std::stoull(line.substr(comma + 1));
     } else if (!line.starts_with(' ')) {
       seen.states[first] = third;
     }
@@ -144,6 +153,24 @@ bool Fleet::agree(Time within) {
     std::this_thread::sleep_for(50ms);
   }
   return false;
+}
+
+std::vector<std::size_t> Fleet::owners() {
+  std::vector<std::size_t> all;
+  for (const std::size_t node : awake())
+    if (const auto seen = ask(node); seen && seen->held > 0) all.push_back(node);
+  return all;
+}
+
+bool Fleet::holds_copies(std::size_t wanted) {
+  std::set<std::uint64_t> epochs;
+  return std::ranges::all_of(awake(), [&](std::size_t node) {
+    const auto seen = ask(node);
+    if (!seen || seen->copies < wanted || seen->incomplete > 0) return false;
+    // Of an older epoch some owners may be dead, and nobody asks the dead what they hold.
+    epochs.insert(seen->epoch);
+    return epochs.size() == 1;
+  });
 }
 
 void Fleet::kill(std::size_t node) {

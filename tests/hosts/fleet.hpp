@@ -21,6 +21,12 @@ struct Seen {
   std::map<std::string, std::string> states;
   /// Of the job's members there.
   std::map<std::uint64_t, std::uint64_t> steps;
+  /// Ranges that its members hold, in all.
+  std::size_t held = 0;
+  /// As it knows the configuration: the owners of the range that has the fewest, and how many of
+  /// the copies here are not whole yet.
+  std::size_t copies = 0;
+  std::size_t incomplete = 0;
   /// The member that keeps the steps, where one does.
   std::optional<std::uint64_t> coordinator;
   /// 0 where it knows no job.
@@ -50,6 +56,11 @@ class Fleet {
   /// Nodes have the names n0, n1, ... in the order of their starts. `more` are further flags;
   /// without --listen among them it listens where there is room.
   std::size_t start(std::size_t host, const std::string& more = "");
+  /// Nodes that hold ranges.
+  [[nodiscard]] std::vector<std::size_t> owners();
+  /// True where all nodes know of `wanted` owners of each range, on nodes that run, and these hold
+  /// what they own.
+  [[nodiscard]] bool holds_copies(std::size_t wanted);
   /// Until all that run see each other alive, and nobody else.
   [[nodiscard]] bool agree(Time within);
 

@@ -61,5 +61,42 @@ TEST(Roles, WhereAllIdsHaveBeenUsedNewcomersOutliveTheFormer) {
   EXPECT_EQ(ids, (std::set<core::WorkerId>{1, 3}));
 }
 
+const std::vector<std::uint64_t> five{11, 12, 13, 14, 15};
+
+/// The nodes of those who own, each once for each owner there.
+std::multiset<std::uint64_t> nodes_that_own(const std::vector<core::Member>& all) {
+  std::multiset<std::uint64_t> nodes;
+  for (const core::Member& member : all)
+    if (member.owns) nodes.insert(member.node);
+  return nodes;
+}
+
+TEST(Roles, FoundersOwnOnAsManyNodesAsIsWanted) {
+  for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central})
+    for (std::size_t workers = 1; workers <= 7; ++workers)
+      for (std::size_t owners = 1; owners <= 7; ++owners) {
+        const auto nodes = nodes_that_own(founders(mode, workers, owners, five));
+        const bool peers = mode == core::Mode::peer;
+        EXPECT_EQ(nodes.size(),
+                  std::min<std::size_t>(5, peers ? std::max(workers, owners) : owners));
+        for (const std::uint64_t node : nodes) EXPECT_EQ(nodes.count(node), 1U);
+      }
+}
+
+TEST(Roles, EachNodeHasAFounder) {
+  for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central})
+    for (std::size_t workers = 1; workers <= 7; ++workers) {
+      const auto all = founders(mode, workers, 2, five);
+      std::set<std::uint64_t> nodes;
+      for (core::WorkerId id = 0; id < all.size(); ++id) {
+        EXPECT_EQ(all[id].id, id);
+        nodes.insert(all[id].node);
+      }
+      EXPECT_EQ(nodes.size(), 5U);
+      EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(all, true, &core::Member::works)),
+                workers);
+    }
+}
+
 }  // namespace
 }  // namespace starling::live

@@ -48,8 +48,8 @@ class NoLedger : public Sabotage {
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* push = letter<core::Push>(envelope);
     auto* node = world.node(envelope.to);
-    if (push == nullptr || node == nullptr || node->replica() == nullptr) return true;
-    auto& shard = node->replica()->shard();
+    if (push == nullptr || node == nullptr) return true;
+    auto& shard = node->replica().shard();
     if (!shard.holds(push->range)) return true;
     core::RangeState state = shard.hand_over(push->range);
     for (core::LedgerEntry& entry : state.ledger) entry = {};
@@ -68,8 +68,8 @@ class HastyPrimary : public Sabotage {
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* push = letter<core::Push>(envelope);
     auto* node = world.node(envelope.to);
-    if (push == nullptr || node == nullptr || node->replica() == nullptr) return true;
-    if (!node->replica()->is_primary(push->range)) return true;
+    if (push == nullptr || node == nullptr) return true;
+    if (!node->replica().is_primary(push->range)) return true;
     const Time soon = world.now() + std::chrono::milliseconds{1};
     world.say(soon, envelope.to, envelope.from,
               core::Ack{push->range, push->step, push->incarnation, push->view});

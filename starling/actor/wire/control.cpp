@@ -101,7 +101,7 @@ void serialize(A& archive, JobPrepared& m) {
 template <class A>
 void serialize(A& archive, MemberStatus& m) {
   archive(m.member, m.life, m.state, m.why, m.step, m.samples, m.waited_ns, m.loss_sum, m.losses,
-          m.draws, m.passes, m.drawn, m.rests);
+          m.draws, m.passes, m.drawn, m.rests, m.held);
 }
 template <class A>
 void serialize(A& archive, JobStatus& m) {

@@ -100,6 +100,8 @@ struct MemberStatus {
   std::uint64_t drawn = 0;
   /// No update of its worker is under way.
   bool rests = false;
+  /// Ranges of which it holds all that was acknowledged.
+  std::uint32_t held = 0;
 };
 struct JobStatus {
   JobId job = 0;

@@ -102,10 +102,9 @@ void Follower::lose(const core::Configuration& next) {
   for (const wire::NodeId node : nodes) {
     const core::MemberRecord& record = records_[node];
     const bool has_left = record.state == core::MemberState::left;
-    losses_said_.push_back("node " + record.name + (has_left ? " has left: " : " is gone: ") +
-                           std::to_string(workers(next.members)) + " of " +
-                           std::to_string(workers(configuration_->members)) +
-                           " workers go on without it");
+    news_.push_back("node " + record.name + (has_left ? " has left: " : " is gone: ") +
+                    std::to_string(workers(next.members)) + " of " +
+                    std::to_string(workers(configuration_->members)) + " workers go on without it");
   }
 }
 
@@ -129,6 +128,8 @@ void Follower::hear(const wire::JobStatus& status) {
       (!configuration_ || status.configuration->epoch > configuration_->epoch)) {
     if (configuration_) lose(*status.configuration);
     configuration_ = status.configuration;
+    if (auto line = copies_.news(*configuration_, copies_wanted(status.settings)); !line.empty())
+      news_.push_back(std::move(line));
   }
   for (const auto& member : status.here) {
     const auto known = members_.find(member.member);

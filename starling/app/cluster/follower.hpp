@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "starling/app/cluster/copies.hpp"
 #include "starling/engine/live/cluster_client.hpp"
 #include "starling/engine/live/train.hpp"
 
@@ -52,8 +53,9 @@ class Follower {
   [[nodiscard]] Result<JobNews> look();
   /// True once they have.
   [[nodiscard]] bool is_dropped() const { return is_dropped_; }
-  /// A line for each node that workers were lost with since the last call.
-  [[nodiscard]] std::vector<std::string> take_losses() { return std::exchange(losses_said_, {}); }
+  /// What has happened since the last call, a line each: nodes that workers were lost with, and
+  /// changes in the number of copies.
+  [[nodiscard]] std::vector<std::string> take_news() { return std::exchange(news_, {}); }
   /// Workers end with the step that they are making.
   void stop();
   /// All ranges, by number, each from its primary: others may hold it as it was. An
@@ -114,7 +116,8 @@ class Follower {
   std::map<core::WorkerId, wire::MemberStatus> members_;
   Clock::time_point rested_{};
   std::uint64_t workers_lost_ = 0;
-  std::vector<std::string> losses_said_;
+  CopyWatch copies_;
+  std::vector<std::string> news_;
   std::uint64_t losses_ = 0;
   double loss_sum_ = 0;
   double loss_ = 0;

@@ -10,6 +10,7 @@
 
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/cluster/cluster_view.hpp"
+#include "starling/app/cluster/copies.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/base/text.hpp"
@@ -55,6 +56,15 @@ std::optional<double> rate_of(wire::JobId id, const ClusterView& now, const Clus
   return made > had ? static_cast<double>(made - had) / time.count() : 0.0;
 }
 
+/// "  copies 1 of 2 wanted, 3 on their way"; empty where nobody has told the configuration.
+std::string copies_of(const JobView& job) {
+  if (!job.configuration) return {};
+  const std::size_t incomplete = copies_incomplete(job);
+  return fmt::format("  copies {} of {} wanted{}\n", job.configuration->copies_min(),
+                     copies_wanted(job.settings),
+                     incomplete > 0 ? fmt::format(", {} on their way", incomplete) : "");
+}
+
 std::string text_of(const ClusterView& view, const ClusterView* before) {
   std::string text;
   for (const core::MemberRecord& node : view.nodes)
@@ -69,14 +79,16 @@ std::string text_of(const ClusterView& view, const ClusterView* before) {
                       job.configuration->coordinator
                           ? fmt::format(", the coordinator is {}", *job.configuration->coordinator)
                           : "");
+    text += copies_of(job);
     if (const auto steps = job.steps(); !steps.empty())
       text += fmt::format("  steps {}-{}-{}", steps.front(), steps[steps.size() / 2], steps.back());
     const auto rate = rate_of(id, view, before);
     text += rate ? fmt::format(", {:.0f} updates/s\n", *rate) : "\n";
     for (const auto& [member, seen] : job.members)
-      text += fmt::format("  member {}: step {}, {}, on {}{}\n", member, seen.status.step,
-                          state_of(seen.status), seen.node,
-                          seen.status.why.empty() ? "" : ": " + seen.status.why);
+      text += fmt::format(
+          "  member {}: step {}, {}, on {}{}{}\n", member, seen.status.step, state_of(seen.status),
+          seen.node, seen.status.held > 0 ? ", holds " + counted(seen.status.held, "range") : "",
+          seen.status.why.empty() ? "" : ": " + seen.status.why);
   }
   return text;
 }
@@ -101,6 +113,10 @@ std::string json_of(const ClusterView& view, const ClusterView* before) {
     for (const auto& [key, text] : job.settings) all["settings"][key] = text;
     all["epoch"] = job.configuration ? job.configuration->epoch : 0;
     all["ranges"] = job.configuration ? job.configuration->ranges.size() : 0;
+    if (job.configuration)
+      all["copies"] = {{"wanted", copies_wanted(job.settings)},
+                       {"least", job.configuration->copies_min()},
+                       {"on_their_way", copies_incomplete(job)}};
     if (job.configuration && job.configuration->coordinator)
       all["coordinator"] = *job.configuration->coordinator;
     if (const auto steps = job.steps(); !steps.empty())
@@ -115,6 +131,7 @@ std::string json_of(const ClusterView& view, const ClusterView* before) {
                                 {"state", state_of(seen.status)},
                                 {"why", seen.status.why},
                                 {"step", seen.status.step},
+                                {"ranges_held", seen.status.held},
                                 {"samples", seen.status.samples},
                                 {"waited_s", static_cast<double>(seen.status.waited_ns) / 1e9},
                                 {"draws", seen.status.draws},

@@ -35,7 +35,7 @@ Watch::End Watch::follow() {
   while (true) {
     auto news = follower_.look();
     if (news) take(*news);
-    for (const std::string& line : follower_.take_losses()) recorder_.warn(line);
+    for (const std::string& line : follower_.take_news()) recorder_.warn(line);
     if (!news || !news->failure.empty()) {
       outcome_.end = live::Outcome::End::failed;
       outcome_.error = news ? news->failure : news.error().message;

@@ -128,11 +128,34 @@ class Planner {
     }
     for (const Member& member : members_)
       if (member.owns && !has(wishes_.leaves, member.id)) eligible_.push_back(member.id);
+    make_owners();
     // Nobody may go as long as fewer others than copies are there.
     for (const Member& member : members_)
       if (member.owns && eligible_.size() < wishes_.copies && !has(eligible_, member.id))
         eligible_.push_back(member.id);
     std::ranges::sort(eligible_);
+  }
+
+  /// Lets members own that did not, on nodes without an owner that stays: rather one that is not on
+  /// the coordinator's node, then one that does not work; of those the lowest.
+  void make_owners() {
+    std::vector<WorkerId> keeper;
+    if (now_.coordinator) keeper.push_back(*now_.coordinator);
+    const std::size_t wanted = std::max(wishes_.owners, wishes_.copies);
+    while (eligible_.size() < wanted) {
+      std::vector<Member*> others;
+      for (Member& member : members_)
+        if (!member.owns && !has(wishes_.leaves, member.id) &&
+            !shares_node(member, eligible_, members_))
+          others.push_back(&member);
+      if (others.empty()) return;
+      Member& chosen = **std::ranges::min_element(others, {}, [&](const Member* member) {
+        return std::tuple{has(keeper, member->id) || shares_node(*member, keeper, now_.members),
+                          member->works, member->id};
+      });
+      chosen.owns = true;
+      eligible_.push_back(chosen.id);
+    }
   }
 
   /// True for a member that goes on in the life that it has now.
@@ -385,6 +408,12 @@ bool Configuration::keeps_coordinator_of(const Configuration& former) const {
 
 bool Configuration::lost() const {
   return std::ranges::any_of(ranges, [](const Ownership& range) { return range.owners.empty(); });
+}
+
+std::size_t Configuration::copies_min() const {
+  if (ranges.empty()) return 0;
+  return std::ranges::min(ranges, {}, [](const Ownership& range) { return range.owners.size(); })
+      .owners.size();
 }
 
 bool is_quorum(std::span<const WorkerId> council, std::span<const WorkerId> voters) {

@@ -21,7 +21,7 @@ struct Member {
   Incarnation life = 0;
   /// Computes updates.
   bool works = true;
-  /// Owns ranges, where there are enough.
+  /// May own ranges. A member that may not is made to where too few others do.
   bool owns = true;
   /// Where it runs: members of one node die together. At most one of a node's members owns ranges,
   /// and at most one is in the council, so that no death takes two copies or two votes. 0: nowhere
@@ -86,6 +86,8 @@ struct Configuration {
   [[nodiscard]] bool keeps_coordinator_of(const Configuration& former) const;
   /// True where a range has no owner left.
   [[nodiscard]] bool lost() const;
+  /// The number of owners of the range that has the fewest; 0 where there are no ranges.
+  [[nodiscard]] std::size_t copies_min() const;
 };
 using ConfigurationPtr = std::shared_ptr<const Configuration>;
 
@@ -103,6 +105,9 @@ using ConfigurationPtr = std::shared_ptr<const Configuration>;
 struct Wishes {
   /// Owners asked for a range.
   std::size_t copies = 2;
+  /// Members that may own, on as many nodes. Where there are fewer than this, or than `copies`,
+  /// members on nodes without one are made to, as long as there are such.
+  std::size_t owners = 0;
   /// Bulk-synchronous jobs: who computes decides when a round is complete, so that every change of
   /// that starts a new view of every range.
   bool bulk = false;

@@ -320,7 +320,7 @@ std::vector<WorkerId> Council::at_odds() const {
 }
 
 Wishes Council::wishes(Time now) const {
-  Wishes all{.copies = options_.copies, .bulk = options_.bulk};
+  Wishes all{.copies = options_.copies, .owners = options_.owners, .bulk = options_.bulk};
   for (const Wish& wish : wishes_) {
     if (wish.until < now) continue;
     if (wish.leave)

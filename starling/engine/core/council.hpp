@@ -97,6 +97,8 @@ struct CouncilContext {
 struct CouncilOptions {
   Member self;
   std::size_t copies = 2;
+  /// See Wishes.
+  std::size_t owners = 0;
   bool bulk = false;
   /// A proposer waits this long for those whom it asked and does not suspect.
   Time ask_within = std::chrono::milliseconds{500};

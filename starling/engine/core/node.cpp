@@ -42,8 +42,7 @@ Node<T>::Node(NodeOptions<T> options)
   }
   options_.worker.bulk = options_.shard.bulk = is_bulk(options_);
   options_.shard.workers_max = options_.members_max;
-  if (options_.self.owns)
-    replica_.emplace(ReplicaOptions<T>{options_.self.id, options_.shard, options_.start});
+  replica_.emplace(ReplicaOptions<T>{options_.self.id, options_.shard, options_.start});
 }
 
 // --- events -------------------------------------------------------------------------------------
@@ -297,7 +296,7 @@ void Node<T>::settle(const NodeContext& context) {
   for (std::size_t i = 0; state_ == State::member && i < inbox_.size(); ++i)
     deliver(context, options_.self.id, LetterPtr{inbox_[i]});
   inbox_.clear();
-  if (state_ != State::member || !replica_ || told_changes_ == replica_->changes()) return;
+  if (state_ != State::member || told_changes_ == replica_->changes()) return;
   told_changes_ = replica_->changes();
   run_council(context, [&](Council& council, const auto& c) { council.hold(c, replica_->full()); });
   settle(context);
@@ -388,7 +387,7 @@ void Node<T>::adopt(const NodeContext& context, const ConfigurationPtr& next) {
   inform_worker(context, former.get());
   tell_standing(context, former.get());
   run_council(context, [&](Council& council, const CouncilContext& c) {
-    if (replica_) council.hold(c, replica_->full());
+    council.hold(c, replica_->full());
     council.on_configuration(c, configuration_);
   });
 }
@@ -453,7 +452,7 @@ void Node<T>::tell_standing(const NodeContext& context, const Configuration* for
   if (!now.coordinator || now.epoch == 1) return;
   if (former != nullptr && now.keeps_coordinator_of(*former)) return;
   Standing standing = worker_ ? worker_->standing() : Standing{.member = options_.self.id};
-  if (replica_) standing.held = replica_->shard().highest_step();
+  standing.held = replica_->shard().highest_step();
   post(context, *now.coordinator, letter_of(standing));
 }
 
@@ -533,7 +532,6 @@ void Node<T>::run_coordinator(const NodeContext& context, Event event) {
 template <class T>
 template <class Event>
 bool Node<T>::run_replica(const NodeContext& context, Event event) {
-  if (!replica_) return false;
   Effects effects;
   std::vector<std::pair<WorkerId, ReplicaMessage>> out;
   const Context core{context.now, context.random, effects};

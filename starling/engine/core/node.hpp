@@ -55,7 +55,8 @@ struct NodeOptions {
   /// Members are numbered below this, and whoever is not is never taken in: every owner keeps count
   /// of each of them in each of its ranges. The same for all members.
   WorkerId members_max = 1024;
-  /// As a shard's, where this member owns ranges, but for the ranges and how many may push.
+  /// As a shard's, for ranges that this member comes to own, but for the ranges and how many may
+  /// push.
   ShardOptions<T> shard;
   std::shared_ptr<const std::vector<RangeState>> start;
   /// Epoch 1, for the members that it names; absent for those that join.
@@ -112,10 +113,9 @@ class Node {
   [[nodiscard]] const Coordinator* coordinator() const noexcept {
     return coordinator_ ? &*coordinator_ : nullptr;
   }
-  [[nodiscard]] Replica<T>* replica() noexcept { return replica_ ? &*replica_ : nullptr; }
-  [[nodiscard]] const Replica<T>* replica() const noexcept {
-    return replica_ ? &*replica_ : nullptr;
-  }
+  /// The ranges that it owns, if any.
+  [[nodiscard]] Replica<T>& replica() noexcept { return *replica_; }
+  [[nodiscard]] const Replica<T>& replica() const noexcept { return *replica_; }
 
  private:
   struct Link {
@@ -192,6 +192,7 @@ class Node {
   std::vector<std::unique_ptr<Link>> links_;
   TimerKey links_made_ = 0;
   std::optional<Worker> worker_;
+  /// Set by the constructor.
   std::optional<Replica<T>> replica_;
   std::optional<Coordinator> coordinator_;
   Council council_;

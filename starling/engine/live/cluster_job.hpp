@@ -171,7 +171,7 @@ class ClusterJob {
                              report.why, report.worker.step, report.worker.samples,
                              report.worker.waited.count(), report.worker.loss_sum,
                              report.worker.losses, report.worker.draws, report.worker.passes,
-                             report.worker.drawn, report.rests});
+                             report.worker.drawn, report.rests, report.held});
     return status;
   }
 

@@ -299,6 +299,10 @@ std::size_t owner_count(const JobOptions& options) {
   return options.shards > 0 ? options.shards : std::clamp<std::size_t>(options.workers / 4, 1, 8);
 }
 
+std::size_t owners_wanted(const JobOptions& options) {
+  return std::max(owner_count(options), options.copies);
+}
+
 std::size_t compute_threads(const JobOptions& options) {
   if (options.conductor != nullptr) return 0;
   return options.compute_threads > 0 ? options.compute_threads : processors();

@@ -173,6 +173,8 @@ void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options
 
 /// How many owners the parameters have: servers, or peers.
 [[nodiscard]] std::size_t owner_count(const JobOptions& options);
+/// On several nodes: how many of them are to own ranges, as long as there are so many.
+[[nodiscard]] std::size_t owners_wanted(const JobOptions& options);
 /// How many threads compute in one process: as many as it has processors, unless options say; none
 /// beside a conductor.
 [[nodiscard]] std::size_t compute_threads(const JobOptions& options);

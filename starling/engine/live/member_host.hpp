@@ -184,6 +184,8 @@ class MemberHost : public actor::MemberActor::base {
     all.life = node_.self().life;
     all.why = failure_;
     all.epoch = node_.configuration() ? node_.configuration()->epoch : 0;
+    if (node_.state() == Core::State::member)
+      all.held = static_cast<std::uint32_t>(node_.replica().full().size());
     const core::Worker* worker = node_.worker();
     if (!failure_.empty() || node_.state() == Core::State::failed)
       all.state = State::failed;
@@ -211,13 +213,13 @@ class MemberHost : public actor::MemberActor::base {
   std::vector<core::RangeState> primaries(const actor::ReadRanges& wanted) {
     std::vector<core::RangeState> states;
     std::size_t bytes = 0;
-    auto* replica = node_.replica();
+    auto& replica = node_.replica();
     // Before it is taken in it has none; what it held when it was shut out is of the past.
-    if (replica != nullptr && node_.state() == Core::State::member)
+    if (node_.state() == Core::State::member)
       for (core::RangeId range = wanted.from;
            range < node_.configuration()->ranges.size() && bytes < wanted.bytes_max; ++range)
-        if (replica->is_primary(range)) {
-          states.push_back(replica->shard().hand_over(range));
+        if (replica.is_primary(range)) {
+          states.push_back(replica.shard().hand_over(range));
           bytes += states.back().value.bytes().size();
         }
     return states;

@@ -9,20 +9,21 @@ namespace starling::live {
 using core::Member;
 using core::WorkerId;
 
-std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t shards,
+std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t owners,
                              std::span<const std::uint64_t> nodes) {
-  STARLING_CHECK(workers > 0 && shards > 0 && !nodes.empty());
+  STARLING_CHECK(workers > 0 && owners > 0 && !nodes.empty());
   std::vector<Member> all;
   const bool peers = !core::has_servers(mode);
   const auto add = [&](bool works, bool owns, std::size_t node) {
     all.push_back({static_cast<WorkerId>(all.size()), 1, works, owns, nodes[node % nodes.size()]});
   };
   for (std::size_t i = 0; i < workers; ++i) add(true, peers && i < nodes.size(), i);
-  if (peers) return all;
+  // From the last node on: the first has the coordinator, and in peer mode the first workers own.
+  const std::size_t peers_owning = peers ? std::min(workers, nodes.size()) : 0;
   const std::size_t servers =
-      std::clamp(shards, std::min<std::size_t>(2, nodes.size()), nodes.size());
-  // From the last node on: the first has the coordinator.
+      std::min(owners, nodes.size()) - std::min({owners, nodes.size(), peers_owning});
   for (std::size_t i = 0; i < servers; ++i) add(false, true, nodes.size() - 1 - i);
+  for (std::size_t i = workers; i + servers < nodes.size(); ++i) add(false, false, i);
   if (core::keeps_steps_centrally(mode)) add(false, false, 0);
   return all;
 }

@@ -14,12 +14,13 @@ namespace starling::live {
 /// The founders of a job of `workers` workers on `nodes`, by id, in life 1.
 ///
 /// Workers are dealt to the nodes in turn and have the ids 0, 1, ... In peer mode the first worker
-/// of each node owns ranges too. Else servers follow, each on a node of its own: `shards` of them,
-/// but as many as there are nodes at most and two at least where there are two nodes; and in
-/// central mode a member comes last, on the first node, that neither works nor owns: the first
-/// coordinator. Requires: workers, nodes and shards > 0.
+/// of each node owns ranges too. Servers follow, each on a node without an owner, until `owners`
+/// members own or each node has one that does. Then a member that neither works nor owns comes to
+/// each node that has none yet, to vote and to become an owner when one is missing. In central mode
+/// such a member comes last, on the first node: the first coordinator.
+/// Requires: workers, nodes and owners > 0.
 [[nodiscard]] std::vector<core::Member> founders(core::Mode mode, std::size_t workers,
-                                                 std::size_t shards,
+                                                 std::size_t owners,
                                                  std::span<const std::uint64_t> nodes);
 
 /// What `node` brings into a running job: `workers`, of which in peer mode the first owns ranges

@@ -179,6 +179,7 @@ class JobSiteOf final : public JobSite {
     node.first = first;
     node.doors = doors;
     node.council.copies = job.copies;
+    node.council.owners = owners_wanted(job);
     // Real clocks and real threads: wider than in a simulation, so that nothing is sent twice that
     // is only late.
     node.channel.resend_first = std::chrono::milliseconds{200};

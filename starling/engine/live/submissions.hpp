@@ -104,7 +104,7 @@ class Submissions {
     if (!plan) return conclude(id, wire::Refused{"the job was closed meanwhile"});
     const JobOptions& job = plan->options();
     const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
-        founders(job.mode, job.workers, owner_count(job), submission.nodes),
+        founders(job.mode, job.workers, owners_wanted(job), submission.nodes),
         submission.prepared.front().ranges, job.copies, core::keeps_steps_centrally(job.mode)));
     submission.missing = submission.nodes.size();
     for (const std::string& address : submission.addresses)

@@ -266,9 +266,15 @@ std::string ChaosRun::unrest() const {
   return moves.empty() ? catching_up() : moves;
 }
 
-/// A range that not all of its owners hold, or are to keep; empty where there is none.
+/// A range that not all of its owners hold, or are to keep, or that has too few of them while there
+/// are members; empty where there is none.
 std::string ChaosRun::travelling() const {
   const core::Configuration& latest = *witness_.latest();
+  const auto staying = std::ranges::count_if(latest.members, [&](const core::Member& member) {
+    return !machines_[member.id].wants_to_leave;
+  });
+  if (latest.copies_min() < std::min<std::size_t>(scenario_.copies, staying))
+    return "a range has too few owners";
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
     for (const core::RangeOwner& owner : latest.ranges[r].owners)
       if (owner.retiring || witness_.full_owner(r, owner) == nullptr)
@@ -279,9 +285,9 @@ std::string ChaosRun::travelling() const {
 /// A range whose owners have not all that its primary has; empty where there is none.
 std::string ChaosRun::catching_up() const {
   const auto has_all = [&](const core::RangeOwner& owner, NodeId primary, core::RangeId range) {
-    const auto* own = machines_[owner.id].node->replica();
-    return own->is_installed(range) &&
-           own->number(range) == machines_[primary].node->replica()->number(range);
+    const auto& own = machines_[owner.id].node->replica();
+    return own.is_installed(range) &&
+           own.number(range) == machines_[primary].node->replica().number(range);
   };
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
     const auto& owners = witness_.latest()->ranges[r].owners;

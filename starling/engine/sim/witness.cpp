@@ -87,15 +87,14 @@ void Witness::on_event(NodeId id) {
   if (place.node->configuration()->epoch != place.epoch) on_configuration(place);
   if (place.node->state() != Node::State::member) return;
   follow_worker(id, place);
-  const auto* replica = place.node->replica();
-  if (replica == nullptr) return;
+  const auto& replica = place.node->replica();
   for (core::RangeId r = 0; r < place.seen.size(); ++r) {
     Seen& seen = place.seen[r];
-    if (!replica->shard().holds(r)) {
+    if (!replica.shard().holds(r)) {
       seen = {};
       continue;
     }
-    const Seen now{replica->view(r), replica->shard().updates(r), replica->is_full(r)};
+    const Seen now{replica.view(r), replica.shard().updates(r), replica.is_full(r)};
     if (now.view == seen.view && now.updates == seen.updates && now.full == seen.full) continue;
     seen = now;
     const auto* owner = latest()->ranges[r].find(id);
@@ -138,17 +137,16 @@ void Witness::follow_worker(NodeId id, Place& place) {
 
 const Witness::Node* Witness::full_owner(core::RangeId range, const core::RangeOwner& owner) const {
   const Node* node = places_[owner.id].node;
-  if (node == nullptr || node->state() != Node::State::member || node->replica() == nullptr)
-    return nullptr;
+  if (node == nullptr || node->state() != Node::State::member) return nullptr;
   if (!latest()->contains(owner.id, node->self().life)) return nullptr;
   const auto* self = node->configuration()->ranges[range].find(owner.id);
   if (self == nullptr || self->since != owner.since) return nullptr;
-  return node->replica()->is_full(range) ? node : nullptr;
+  return node->replica().is_full(range) ? node : nullptr;
 }
 
 /// Steps of a life that are in a range, or wait for their round there.
 Step Witness::count_held(const Node& node, std::size_t slot, core::RangeId range) const {
-  const auto& shard = node.replica()->shard();
+  const auto& shard = node.replica().shard();
   auto count = static_cast<Step>(shard.value(range)[2 * slot]);
   if (shard.gathered(range).empty()) return count;
   const core::Member& member = lives_[slot].member;
@@ -178,7 +176,7 @@ void Witness::expect_held(std::size_t slot, core::RangeId range, Step step) {
 
 /// All that is in a range at a node: each step once, and where it `must_hold` them, none missing.
 void Witness::inspect(NodeId id, core::RangeId range, bool must_hold) {
-  const auto value = places_[id].node->replica()->shard().value(range);
+  const auto value = places_[id].node->replica().shard().value(range);
   for (std::size_t slot = 0; slot < lives_.size(); ++slot) {
     const auto count = static_cast<Step>(value[2 * slot]);
     const Life& life = lives_[slot];
@@ -478,7 +476,7 @@ void Witness::expect_equal_copies() {
                 std::to_string(owner.id));
         continue;
       }
-      auto state = node->replica()->shard().hand_over(r);
+      auto state = node->replica().shard().hand_over(r);
       if (const char* what = first ? difference(*first, state) : nullptr)
         violate("copies of range " + std::to_string(r) + " differ in " + what);
       first = std::move(state);

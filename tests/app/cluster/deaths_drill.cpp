@@ -40,6 +40,62 @@ TEST_P(Deaths, OfAnyNodeAreMadeUpForRoundAfterRound) {
   EXPECT_LE(updates_apart(), 4U * 2U);
 }
 
+/// Of those who hold the model, until 3 of 5 nodes are left; nobody comes instead.
+class OwnerDeaths : public Deaths {
+ protected:
+  /// Kills so many of the nodes that hold ranges, and waits until the others hold as many copies as
+  /// before.
+  void kill_owners(std::size_t count, std::size_t copies) {
+    auto owners = fleet_->owners();
+    ASSERT_GE(owners.size(), copies);
+    std::ranges::shuffle(owners, random_);
+    const auto lived = fleet_->awake().size();
+    const auto killed = Clock::now();
+    for (std::size_t i = 0; i < count; ++i) fleet_->kill(owners[i]);
+    const bool restored = fleet_->watch(20s, [&] {
+      return fleet_->ask(fleet_->awake().front())->live() == lived - count &&
+             fleet_->holds_copies(copies);
+    });
+    const auto took = std::chrono::duration_cast<Time>(Clock::now() - killed);
+    EXPECT_TRUE(restored && fleet_->is_training());
+    EXPECT_LE(took, 10s);
+    tell("restored_ms_" + std::to_string(owners.front()), std::to_string(took.count()));
+  }
+  void expect_all_whole() {
+    expect_good_model_without_long_pause();
+    // At most two workers a node.
+    EXPECT_LE(updates_apart(), 2U * 2U);
+  }
+
+  const unsigned seed_ = draw_seed();
+  std::mt19937 random_{seed_};
+  using Clock = hosts::Fleet::Clock;
+};
+
+INSTANTIATE_TEST_SUITE_P(In, OwnerDeaths, testing::ValuesIn(ways), name_of);
+
+TEST_P(OwnerDeaths, OneAfterAnotherAreMadeUpForByTheOthers) {
+  ASSERT_NO_FATAL_FAILURE(begin(5));
+  if (IsSkipped()) return;
+  tell("seed", std::to_string(seed_));
+  ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 900));
+  for (int death = 0; death < 2; ++death) {
+    fleet_->watch(Time{random_() % 2000});
+    ASSERT_NO_FATAL_FAILURE(kill_owners(1, 2));
+  }
+  expect_all_whole();
+}
+
+TEST_P(OwnerDeaths, TwoAtOnceAreMadeUpForWhereThereAreThreeCopies) {
+  ASSERT_NO_FATAL_FAILURE(begin(5));
+  if (IsSkipped()) return;
+  tell("seed", std::to_string(seed_));
+  ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 700, "--copies 3"));
+  fleet_->watch(Time{random_() % 2000});
+  ASSERT_NO_FATAL_FAILURE(kill_owners(2, 3));
+  expect_all_whole();
+}
+
 /// Those with a coordinator.
 class CoordinatorDeaths : public Drill {
  protected:

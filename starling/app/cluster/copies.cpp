@@ -1,0 +1,48 @@
+#include "starling/app/cluster/copies.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "starling/base/text.hpp"
+#include "starling/engine/live/job.hpp"
+
+namespace starling::app {
+
+std::size_t copies_wanted(const wire::JobSettings& settings) {
+  const auto key =
+      std::ranges::find(settings, "copies", &std::pair<std::string, std::string>::first);
+  if (key != settings.end())
+    if (const auto told = parse_count(key->second)) return *told;
+  return live::JobOptions{}.copies;
+}
+
+std::size_t copies_incomplete(const JobView& job) {
+  if (!job.configuration) return 0;
+  std::map<core::WorkerId, std::size_t> owned;
+  for (const core::Ownership& range : job.configuration->ranges)
+    for (const core::RangeOwner& owner : range.owners) ++owned[owner.id];
+  std::size_t incomplete = 0;
+  for (const auto& [id, count] : owned) {
+    const core::Member* member = job.configuration->find(id);
+    const auto told = job.members.find(id);
+    if (member == nullptr || told == job.members.end() || told->second.status.life != member->life)
+      continue;
+    incomplete += count - std::min<std::size_t>(count, told->second.status.held);
+  }
+  return incomplete;
+}
+
+std::string CopyWatch::news(const core::Configuration& now, std::size_t wanted) {
+  const std::size_t least = now.copies_min();
+  const std::size_t missing = wanted - std::min(least, wanted);
+  if (missing == std::exchange(missing_, missing)) return {};
+  if (missing == 0)
+    return "nodes hold " + std::to_string(wanted) + " copies of every range of the model again";
+  std::set<std::uint64_t> nodes;
+  for (const core::Member& member : now.members) nodes.insert(member.node);
+  return "nodes hold only " + std::to_string(least) + " of the " + std::to_string(wanted) +
+         " wanted copies of each range of the model: the job has " + counted(nodes.size(), "node");
+}
+
+}  // namespace starling::app
