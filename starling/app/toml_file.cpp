@@ -25,6 +25,15 @@ std::optional<std::size_t> line_of_key(const toml::table& file, std::string_view
   return line;
 }
 
+/// Where `content` has `key`; nothing where it has not, or is no TOML.
+std::optional<std::size_t> line_of_key_in(std::string_view content, std::string_view key) {
+  try {
+    return line_of_key(toml::parse(content), key);
+  } catch (const toml::parse_error&) {
+    return std::nullopt;
+  }
+}
+
 /// Where a key is given twice, says so with the line of the first; empty for other errors. The
 /// parser's own message names the key in quotes at its end.
 std::string repetition(std::string_view content, const toml::parse_error& error) {
@@ -33,8 +42,7 @@ std::string repetition(std::string_view content, const toml::parse_error& error)
   const auto from = words.find('\'');
   if (words.find(sign) == std::string_view::npos || from == std::string_view::npos) return {};
   const std::string key{words.substr(from + 1, words.rfind('\'') - from - 1)};
-  const auto before = toml::parse(before_line(content, error.source().begin.line));
-  const auto first = before ? line_of_key(before.table(), key) : std::nullopt;
+  const auto first = line_of_key_in(before_line(content, error.source().begin.line), key);
   return key + ": is given twice" + (first ? ", first in line " + std::to_string(*first) : "");
 }
 
@@ -70,9 +78,11 @@ Result<void> check_dots(std::string_view content, const std::string& path,
 Result<toml::table> parse_toml(std::string_view content, const std::string& path,
                                const std::string& what) {
   if (auto dots = check_dots(content, path, what); !dots) return std::move(dots).error();
-  auto parsed = toml::parse(content);
-  if (!parsed) return syntax_error(content, path, parsed.error());
-  return std::move(parsed).table();
+  try {
+    return toml::parse(content);
+  } catch (const toml::parse_error& error) {
+    return syntax_error(content, path, error);
+  }
 }
 
 }  // namespace starling::app

@@ -3,8 +3,6 @@
 
 #include <string>
 #include <string_view>
-
-#define TOML_EXCEPTIONS 0
 #include <toml++/toml.h>
 
 #include "starling/base/result.hpp"
