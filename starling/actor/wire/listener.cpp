@@ -1,30 +1,105 @@
 #include "starling/actor/wire/listener.hpp"
 
+#include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
 
 namespace starling::wire {
 namespace {
 
-class HoldingBack final : public zmq::monitor_t {
-  void on_event_listening(const zmq_event_t& event, const char* /*address*/) override {
-    // The system asks again after 1, 3 and 7 seconds, and then no more; a longer wait than that
-    // keeps it from handing over who has still said nothing.
-    const int seconds = 15;
-    const int askings = 3;
-    (void)::setsockopt(event.value, IPPROTO_TCP, TCP_DEFER_ACCEPT, &seconds, sizeof seconds);
-    (void)::setsockopt(event.value, IPPROTO_TCP, TCP_SYNCNT, &askings, sizeof askings);
-  }
+constexpr int backlog = 4096;
+
+struct FreeAddresses {
+  void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
 };
+using Addresses = std::unique_ptr<addrinfo, FreeAddresses>;
+
+/// `host` is empty for every interface.
+Result<Addresses> look_up(const std::string& host, const std::string& port, int family) {
+  addrinfo hints{};
+  hints.ai_family = family;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int fault =
+      ::getaddrinfo(host.empty() ? nullptr : host.c_str(), port.c_str(), &hints, &found);
+  if (fault != 0) return Error{::gai_strerror(fault)};
+  return Addresses{found};
+}
+
+Result<int> listen_on(const addrinfo& at) {
+  const int descriptor = ::socket(at.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return Error{std::strerror(errno)};
+  const int on = 1;
+  const int off = 0;
+  (void)::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  // Every interface is those of both families.
+  if (at.ai_family == AF_INET6)
+    (void)::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  if (::bind(descriptor, at.ai_addr, at.ai_addrlen) == 0 && ::listen(descriptor, backlog) == 0)
+    return descriptor;
+  const int fault = errno;
+  ::close(descriptor);
+  return Error{std::strerror(fault)};
+}
+
+std::string address_of(int descriptor) {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  auto* const name = reinterpret_cast<sockaddr*>(&own);
+  if (::getsockname(descriptor, name, &size) != 0 ||
+      ::getnameinfo(name, size, host.data(), host.size(), port.data(), port.size(),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+    return {};
+  const std::string figures{host.data()};
+  const bool is_v6 = own.ss_family == AF_INET6;
+  return "tcp://" + (is_v6 ? "[" + figures + "]" : figures) + ":" + port.data();
+}
 
 }  // namespace
 
-void bind_to_speakers(zmq::socket_t& socket, const std::string& address) {
-  HoldingBack monitor;
-  monitor.init(socket, "inproc://listening", ZMQ_EVENT_LISTENING);
-  socket.bind(address);
-  monitor.check_event();
+Result<Listening> listen_at(const std::string& address) {
+  constexpr std::string_view scheme = "tcp://";
+  const auto colon = address.rfind(':');
+  if (!address.starts_with(scheme) || colon < scheme.size()) return Error{"it is no address"};
+  std::string host = address.substr(scheme.size(), colon - scheme.size());
+  std::string port = address.substr(colon + 1);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const bool is_any = host == "*";
+  if (is_any) host.clear();
+  if (port == "*") port = "0";
+  Error fault{"it is no address"};
+  // Every interface: by IPv6, which takes IPv4 in, where the system has it.
+  for (const int family : {is_any ? AF_INET6 : AF_UNSPEC, AF_INET}) {
+    auto found = look_up(host, port, family);
+    if (!found) {
+      fault = std::move(found).error();
+      continue;
+    }
+    for (const addrinfo* at = found->get(); at != nullptr; at = at->ai_next) {
+      const auto descriptor = listen_on(*at);
+      if (descriptor) return Listening{*descriptor, address_of(*descriptor)};
+      fault = descriptor.error();
+    }
+  }
+  return fault;
+}
+
+std::size_t descriptors_max() {
+  rlimit limit{};
+  constexpr std::size_t enough = std::size_t{1} << 20U;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > enough) return enough;
+  return static_cast<std::size_t>(limit.rlim_cur);
 }
 
 }  // namespace starling::wire

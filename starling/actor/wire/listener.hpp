@@ -1,15 +1,24 @@
-/// Internal to Transport: the socket that others connect to.
+/// Internal to the wire: the socket that others connect to, and how many connections fit.
 #pragma once
 
+#include <cstddef>
 #include <string>
-#include <zmq.hpp>
+
+#include "starling/base/result.hpp"
 
 namespace starling::wire {
 
-/// Binds, and has the system hold back those who connect until they say something, which ZeroMQ
-/// does at once. Who stays silent costs nothing here, and is dropped after some seconds: for each
-/// connection that ZeroMQ has accepted it holds a timer, and looks through all timers to end one.
-/// Throws zmq::error_t where the address cannot be had.
-void bind_to_speakers(zmq::socket_t& socket, const std::string& address);
+struct Listening {
+  int descriptor = -1;
+  /// tcp://HOST:PORT with the host in figures and the port that it has.
+  std::string address;
+};
+
+/// Listens at tcp://HOST:PORT, without waiting on accept. Host `*` is every interface, port `*` a
+/// free one. An Error says what the system says.
+[[nodiscard]] Result<Listening> listen_at(const std::string& address);
+
+/// How many descriptors this process may have.
+[[nodiscard]] std::size_t descriptors_max();
 
 }  // namespace starling::wire

@@ -25,6 +25,8 @@ inline constexpr int control_waiting_max = 32;
 inline constexpr int data_waiting_max = 16;
 /// The same where frames are joined, and so up to four times as long.
 inline constexpr int joint_waiting_max = 4;
+/// Of a command of a handshake's.
+inline constexpr std::int64_t answer_bytes_max = 1024;
 /// ZeroMQ gives a connection up for good after bytes that are none of its protocol. So where
 /// nothing could be sent for this long, the connection is made anew.
 inline constexpr auto stuck_after = std::chrono::seconds{5};
@@ -205,6 +207,9 @@ class Outlet {
     socket_.set(linger, 0);
     // Frames wait here rather than on a connection that may never come about.
     socket_.set(immediate, true);
+    // Nobody answers by this way: no message, and nothing longer than a handshake.
+    socket_.set(rcvhwm, 1);
+    socket_.set(maxmsgsize, answer_bytes_max);
     const int data_max = options_.keys ? data_waiting_max : joint_waiting_max;
     socket_.set(sndhwm, lane_ == Lane::data ? data_max : control_waiting_max);
     socket_.set(reconnect_ivl, 100);

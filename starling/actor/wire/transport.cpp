@@ -18,8 +18,9 @@
 #include <variant>
 #include <zmq.hpp>
 
-#include "starling/actor/wire/intake.hpp"
+#include "starling/actor/wire/inbox.hpp"
 #include "starling/actor/wire/listener.hpp"
+#include "starling/actor/wire/outbound_guard.hpp"
 #include "starling/actor/wire/outlet.hpp"
 #include "starling/actor/wire/pack.hpp"
 #include "starling/base/blocks.hpp"
@@ -27,9 +28,8 @@
 namespace starling::wire {
 namespace {
 
-constexpr const char* zap_domain = "starling";
-/// Of what has come and is kept where ZeroMQ put it, which spares a copy. More than that is better
-/// in blocks that are used again.
+/// Of what has come and is kept where it was received, which spares a copy. More than that is
+/// better in blocks that are used again.
 constexpr std::size_t shared_bytes_max = std::size_t{2} << 20U;
 /// What comes and is longer keeps the thread that receives from its work for long.
 constexpr std::size_t small_bytes = std::size_t{64} << 10U;
@@ -37,6 +37,8 @@ constexpr std::size_t small_bytes = std::size_t{64} << 10U;
 constexpr std::chrono::milliseconds last_words{50};
 /// What waits for the thread to take it up; more is dropped.
 constexpr std::size_t ordered_bytes_max = std::size_t{256} << 20U;
+/// Connections that others have made and whose handshake is not complete.
+constexpr std::size_t handshakes_max = 1024;
 /// So many frames are received before what is to be sent has its turn.
 constexpr std::size_t receive_burst = 64;
 using Clock = std::chrono::steady_clock;
@@ -99,35 +101,11 @@ class Transport::Thread {
     if (wake_.descriptor() < 0)
       return Error{std::string{"cannot listen at "} + options_.listen + ": " +
                    std::strerror(errno)};
-    try {
-      if (options_.keys) {
-        zap_ = zmq::socket_t{context_, zmq::socket_type::rep};
-        zap_.set(linger, 0);
-        zap_.bind("inproc://zeromq.zap.01");
-      }
-      router_ = zmq::socket_t{context_, zmq::socket_type::router};
-      // Else an address of IPv4 would be told as one of IPv6.
-      router_.set(ipv6, options_.listen.find_first_of("[*") < options_.listen.rfind(':'));
-      router_.set(linger, 0);
-      router_.set(backlog, 4096);
-      router_.set(handshake_ivl, 3000);
-      router_.set(rcvhwm, data_waiting_max);
-      // Else the connections of hosts that have vanished would stay for ever.
-      router_.set(heartbeat_ivl, 10'000);
-      router_.set(heartbeat_timeout, 30'000);
-      router_.set(maxmsgsize, static_cast<std::int64_t>(options_.part_bytes_max));
-      if (options_.keys) {
-        router_.set(curve_server, true);
-        router_.set(curve_secretkey, buffer_of(options_.keys->secret_key));
-        router_.set(zmq::sockopt::zap_domain, wire::zap_domain);
-      }
-      bind_to_speakers(router_, options_.listen);
-      address_ = router_.get(last_endpoint);
-      intake_.emplace(address_, options_.unfinished_bytes_max);
-    } catch (const zmq::error_t& fault) {
-      return Error{"cannot listen at " + options_.listen + ": " + fault.what() +
+    auto inbox = Inbox::open(inbox_options(options_));
+    if (!inbox)
+      return Error{"cannot listen at " + options_.listen + ": " + inbox.error().message +
                    "; valid: tcp://HOST:PORT with an address of this machine and a free port"};
-    }
+    inbox_ = *std::move(inbox);
     // Signals are for the program's own threads: here one would end a wait with an error.
     sigset_t all;
     sigset_t before;
@@ -167,10 +145,23 @@ class Transport::Thread {
     orders_.push_back(Forgetting{std::move(peer)});
   }
 
-  [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  [[nodiscard]] const std::string& address() const noexcept { return inbox_->address(); }
   [[nodiscard]] TransportCounts counts() const { return {sent_, received_, dropped_, refused_}; }
 
  private:
+  static InboxOptions inbox_options(const TransportOptions& options) {
+    const std::size_t descriptors = descriptors_max();
+    InboxOptions inbox;
+    inbox.listen = options.listen;
+    if (options.keys) inbox.rules.secret_key = options.keys->secret_key;
+    inbox.rules.admits = options.admits;
+    inbox.rules.part_bytes_max = options.part_bytes_max;
+    inbox.unfinished_bytes_max = options.unfinished_bytes_max;
+    inbox.open_max = std::min(options.inbound_max, descriptors / 2);
+    inbox.handshakes_max = std::clamp<std::size_t>(descriptors / 4, 1, handshakes_max);
+    return inbox;
+  }
+
   struct Sending {
     Peer peer;
     Lane lane;
@@ -191,8 +182,8 @@ class Transport::Thread {
     }
   };
 
-  /// Null where there is none yet. Requires: the lock is held, as for all that follows but run(),
-  /// receive() and judge().
+  /// Null where there is none yet. Requires: the lock is held, as for all that follows but run()
+  /// and receive().
   Outlet* outlet_to(const Peer& peer, Lane lane) {
     const auto found = connections_.find(peer);
     if (found == connections_.end()) return nullptr;
@@ -211,18 +202,16 @@ class Transport::Thread {
   void run() {
     receives_here = this;
     // The descriptors of ZeroMQ's sockets say that there may be something new since all there was
-    // was taken. zmq_poll() would make more calls of the system for each message.
-    const int router = router_.get(zmq::sockopt::fd);
-    const int zap = options_.keys ? zap_.get(zmq::sockopt::fd) : -1;
+    // was taken. zmq_poll() would make more calls of the system.
     std::vector<pollfd> items;
     std::vector<Outlet*> waiting;
     for (bool has_more = true; !stopping_;) {
-      items.assign({{router, POLLIN, 0}, {wake_.descriptor(), POLLIN, 0}, {zap, POLLIN, 0}});
+      items.assign({{inbox_->descriptor(), POLLIN, 0}, {wake_.descriptor(), POLLIN, 0}});
       waiting.clear();
-      auto patience = std::min(options_.idle_max, Intake::look_every);
-      refused_ += intake_->look();
+      auto patience = std::min(options_.idle_max, inbox_->end_late());
       {
         const std::lock_guard lock{mutex_};
+        if (!connections_.empty()) patience = std::min(patience, watch_answers());
         // Outlets where something waits are this thread's alone, and no others are polled.
         for (auto& [peer, connection] : connections_)
           for (auto& lane : connection.lanes)
@@ -234,8 +223,6 @@ class Transport::Thread {
       if (has_more) patience = {};
       (void)::poll(items.data(), items.size(), static_cast<int>(patience.count()));
       if (items[1].revents != 0) wake_.hush();
-      if (items[2].revents != 0)
-        while (judge()) continue;
       {
         const std::lock_guard lock{mutex_};
         for (Outlet* outlet : waiting) flush(*outlet);
@@ -243,7 +230,18 @@ class Transport::Thread {
         close_idle();
       }
       if (has_more || items[0].revents != 0) has_more = receive();
+      refused_ = frames_refused_ + outbound_refused_ + inbox_->refused();
     }
+  }
+
+  /// What those send who were connected to. Returns when to look again.
+  std::chrono::milliseconds watch_answers() {
+    outbound_refused_ += guard_.look([this](const std::string& address) {
+      return std::ranges::any_of(connections_, [&](const auto& connection) {
+        return connection.first.address == address;
+      });
+    });
+    return OutboundGuard::look_every;
   }
 
   void answer() {
@@ -323,41 +321,14 @@ class Transport::Thread {
     });
   }
 
-  struct Received {
-    zmq::message_t head;
-    zmq::message_t body;
-    bool fits = false;
-  };
-
-  /// Nothing where nothing has come.
-  std::optional<Received> take_next() {
-    zmq::message_t sender;
-    if (!router_.recv(sender, zmq::recv_flags::dontwait)) return std::nullopt;
-    Received next;
-    next.fits = sender.more();
-    if (intake_->is_watching()) intake_->delivered(zmq_msg_get(sender.handle(), ZMQ_SRCFD));
-    if (sender.more()) (void)router_.recv(next.head);
-    if (next.head.more()) (void)router_.recv(next.body);
-    for (bool more = next.body.more(); more;) {
-      zmq::message_t rest;
-      (void)router_.recv(rest);
-      more = rest.more();
-      next.fits = false;
-    }
-    return next;
-  }
-
   /// False where all that has come was taken.
   bool receive() {
     std::size_t taken = 0;
-    for (std::optional<Received> next = take_next(); next;) {
-      Received current = *std::move(next);
-      const bool is_small = current.body.size() < small_bytes;
-      // Whether another connection has begun to speak, ZeroMQ looks every hundred parts only, or
-      // when asked for events: control would wait behind as many long messages.
-      if (!is_small) (void)router_.get(zmq::sockopt::events);
+    for (auto next = inbox_->next(); next;) {
+      InboundMessage current = *std::move(next);
+      const bool is_small = current.body.filled().size() < small_bytes;
       // What is taken must be handed on.
-      next = taken < receive_burst ? take_next() : std::nullopt;
+      next = taken < receive_burst ? inbox_->next() : std::nullopt;
       taken += current.fits ? hand_on(current, is_small || !next) : 1;
       // Answers to what is small go together, which spares ZeroMQ's thread most of its calls.
       if (!next || !is_small) answer();
@@ -366,16 +337,12 @@ class Transport::Thread {
   }
 
   /// Frames in it, or one where there is none: a message has its price.
-  std::size_t hand_on(Received& received, bool at_once) {
-    Incoming incoming{{bytes_of(received.head), bytes_of(received.body), at_once}, std::nullopt};
-    if (options_.keys) {
-      incoming.key = parse_hex(user_of(received.head));
-      if (!incoming.key) return 1;
-      // ZeroMQ asks once for each connection; what was admitted then need not be so now.
-      if (!admits(*incoming.key)) {
-        ++refused_;
-        return 1;
-      }
+  std::size_t hand_on(InboundMessage& received, bool at_once) {
+    Incoming incoming{{received.head.filled(), received.body.filled(), at_once}, received.key};
+    // It was asked when the connection was made; what was admitted then need not be so now.
+    if (incoming.key && !(options_.admits && options_.admits(*incoming.key))) {
+      ++frames_refused_;
+      return 1;
     }
     share(received.body, incoming.frame);
     auto pack = PackReader::open(incoming.frame.head, incoming.frame.body);
@@ -395,71 +362,27 @@ class Transport::Thread {
   }
 
   /// Lets a long body outlive the call, as far as there is room for it.
-  void share(zmq::message_t& message, FrameView& frame) {
-    const std::size_t bytes = message.size();
+  void share(PartBuffer& part, FrameView& frame) {
+    const std::size_t bytes = part.filled().size();
     if (bytes < blocks::least || *shared_bytes_ + bytes > shared_bytes_max) return;
     *shared_bytes_ += bytes;
-    const std::shared_ptr<const zmq::message_t> body{
-        new zmq::message_t{std::move(message)},
-        [sum = shared_bytes_, bytes](const zmq::message_t* taken) {
-          *sum -= bytes;
-          delete taken;
-        }};
-    frame.body = bytes_of(*body);
+    const std::shared_ptr<const PartBuffer> body{new PartBuffer{std::move(part)},
+                                                 [sum = shared_bytes_, bytes](const auto* taken) {
+                                                   *sum -= bytes;
+                                                   delete taken;
+                                                 }};
+    frame.body = body->filled();
     frame.body_owner = body;
-  }
-
-  bool admits(const Key& key) const { return options_.admits && options_.admits(key); }
-
-  static std::span<const std::byte> bytes_of(const zmq::message_t& message) {
-    return {static_cast<const std::byte*>(message.data()), message.size()};
-  }
-
-  static std::string_view user_of(const zmq::message_t& message) {
-    const char* user = zmq_msg_gets(const_cast<zmq::message_t&>(message).handle(), "User-Id");
-    return user == nullptr ? "" : user;
-  }
-
-  /// Answers ZeroMQ's question whether a client may connect (RFC 27). False where there is none.
-  bool judge() {
-    std::vector<zmq::message_t> request;
-    zmq::message_t part;
-    while (zap_.recv(part, zmq::recv_flags::dontwait)) {
-      const bool more = part.more();
-      request.push_back(std::move(part));
-      part = zmq::message_t{};
-      if (!more) break;
-    }
-    if (request.size() < 2) return false;
-    std::string user;
-    if (request.size() == 7 && request[5].to_string_view() == "CURVE" &&
-        request[6].size() == Key{}.size()) {
-      Key key{};
-      std::memcpy(key.data(), request[6].data(), key.size());
-      if (admits(key)) user = print_hex(key);
-    }
-    if (user.empty()) ++refused_;
-    const auto say = [&](std::string_view text, bool more = true) {
-      zap_.send(zmq::buffer(text), more ? zmq::send_flags::sndmore : zmq::send_flags::none);
-    };
-    say("1.0");
-    say(request[1].to_string_view());
-    // After 400, ZeroMQ's clients would not try again; and who is unknown may be introduced.
-    say(user.empty() ? "300" : "200");
-    say(user.empty() ? "not a key of this cluster" : "");
-    say(user);
-    say("", false);
-    return true;
   }
 
   const TransportOptions options_;
   const Receiver receiver_;
   zmq::context_t context_;
-  zmq::socket_t router_;
-  zmq::socket_t zap_;
-  std::string address_;
-  /// From listen() on.
-  std::optional<Intake> intake_;
+  /// From listen() on; the thread's.
+  std::unique_ptr<Inbox> inbox_;
+  std::uint64_t frames_refused_ = 0;
+  OutboundGuard guard_;
+  std::uint64_t outbound_refused_ = 0;
   Wake wake_;
   std::atomic<bool> stopping_ = false;
 

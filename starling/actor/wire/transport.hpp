@@ -1,8 +1,8 @@
-/// Carries frames between nodes over TCP, by ZeroMQ: encrypted and authenticated by CURVE where it
-/// has keys. A ROUTER receives, in a thread of the transport's; for each peer two DEALERs send,
-/// opened on demand: one for control and one for data, so that a burst of tensors keeps no probe
-/// waiting. Whoever sends where nothing waits does it on the spot; what waits is the
-/// transport's.
+/// Carries frames between nodes over TCP, in ZeroMQ's protocol: encrypted and authenticated by
+/// CURVE where it has keys. For each peer two DEALERs of ZeroMQ's send, opened on demand: one for
+/// control and one for data, so that a burst of tensors keeps no probe waiting. An Inbox receives,
+/// in a thread of the transport's: what strangers send takes bounded memory there (inbox.hpp).
+/// Whoever sends where nothing waits does it on the spot; what waits is the transport's.
 ///
 /// Frames of one lane to one peer arrive in order, each at most once; they may get lost, with a
 /// broken connection or where more is sent than the network takes. What comes is what was sent.
@@ -62,8 +62,12 @@ struct TransportOptions {
   /// A longer head, body or pack (pack.hpp) is not received; the connection it came by is closed.
   std::size_t part_bytes_max = std::size_t{8} << 20U;
   /// Of messages that have begun to come, from all together: beyond that the connection is closed
-  /// that has brought most.
-  std::size_t unfinished_bytes_max = std::size_t{256} << 20U;
+  /// whose message began first.
+  std::size_t unfinished_bytes_max = std::size_t{32} << 20U;
+  /// Of connections that others make: beyond that the one is closed that was not heard for longest,
+  /// before all others those that have never brought a message. Never more than half of the
+  /// descriptors that the process may have.
+  std::size_t inbound_max = 32'768;
   /// Of each lane: more than so much that waits to be sent is dropped.
   std::size_t queue_bytes_max = std::size_t{32} << 20U;
   /// Beyond so many peers, the connections to the one used least lately are closed.
@@ -77,7 +81,8 @@ struct TransportCounts {
   std::uint64_t received = 0;
   /// Frames dropped for want of room to wait in.
   std::uint64_t dropped = 0;
-  /// Clients turned away for their keys, and frames of such as were let in before.
+  /// Clients turned away for their keys, frames of such as were let in before, and connections that
+  /// were closed for want of room or for what came by them.
   std::uint64_t refused = 0;
 };
 

@@ -1,0 +1,104 @@
+/// Internal to Transport: the connections that others make, and the messages that come by them. It
+/// decides who may stay where there are too many, and which connection ends where what they hold
+/// together is too much memory. One thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "starling/actor/wire/zmtp.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::wire {
+
+struct InboxOptions {
+  /// `tcp://HOST:PORT`, where * is any.
+  std::string listen;
+  ZmtpRules rules;
+  /// Of messages that have begun to come, from all connections together.
+  std::size_t unfinished_bytes_max = 0;
+  /// Connections whose handshake is complete.
+  std::size_t open_max = 0;
+  /// Connections whose handshake is not, and how long it may take.
+  std::size_t handshakes_max = 0;
+  std::chrono::milliseconds handshake_max = std::chrono::seconds{3};
+};
+
+class Inbox {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// An Error says what the system says.
+  static Result<std::unique_ptr<Inbox>> open(InboxOptions options);
+  ~Inbox();
+  Inbox(const Inbox&) = delete;
+  Inbox& operator=(const Inbox&) = delete;
+
+  [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  /// Is readable where something has come.
+  [[nodiscard]] int descriptor() const noexcept { return epoll_; }
+
+  /// The next message, by turns from all connections; nothing where none has come.
+  [[nodiscard]] std::optional<InboundMessage> next();
+  /// Ends handshakes that take too long. Returns how long it has time before it is to be called
+  /// again.
+  std::chrono::milliseconds end_late();
+
+  /// Clients that were turned away for their keys, and connections that were ended for what they
+  /// sent or held.
+  [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
+
+ private:
+  using Id = std::uint64_t;
+  struct Connection;
+
+  explicit Inbox(InboxOptions options);
+
+  std::optional<InboundMessage> decode();
+  bool read_more();
+  bool read_current();
+  bool find_ready();
+  void accept_some();
+  void add(int descriptor);
+  void watch_listener();
+  bool make_room();
+
+  void after(Connection& connection, std::optional<ZmtpReceiver::Fault> fault);
+  void answer(Connection& connection);
+  void count_held(Connection& connection);
+  void end(Id id);
+  void refuse(Id id);
+  void end_oldest_message();
+  void end_a_handshake();
+  void end_an_open_one();
+
+  const InboxOptions options_;
+  std::string address_;
+  int epoll_ = -1;
+  int listener_ = -1;
+  bool is_listener_watched_ = false;
+
+  Id last_id_ = 0;
+  std::unordered_map<Id, std::unique_ptr<Connection>> connections_;
+  /// In the order in which they were accepted; some of them have ended, or are open, since.
+  std::deque<Id> handshakes_;
+  std::size_t open_count_ = 0;
+  std::size_t held_bytes_ = 0;
+  std::uint64_t refused_ = 0;
+
+  /// Which have something to read, as the system said last.
+  std::deque<Id> ready_;
+  /// Whose turn it is; null: nobody's. What was read of it and is not decoded.
+  Connection* current_ = nullptr;
+  std::span<const std::byte> read_;
+  std::size_t turn_bytes_ = 0;
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace starling::wire

@@ -1,0 +1,244 @@
+#include "starling/actor/wire/zmtp.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "starling/base/blocks.hpp"
+
+namespace starling::wire {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::size_t greeting_size = 64;
+constexpr std::size_t signature_size = 10;
+constexpr std::size_t mechanism_at = 12;
+constexpr std::size_t mechanism_size = 20;
+/// Of a command: the longest that a client sends is INITIATE.
+constexpr std::size_t command_bytes_max = 1024;
+/// A part gets no more memory than so much before as much has come.
+constexpr std::size_t first_bytes_max = (std::size_t{1} << 20U) + 4096;
+/// What is missing of a part and is longer is worth being received where it belongs.
+constexpr std::size_t placed_bytes_min = 4096;
+
+constexpr unsigned more_flag = 1;
+constexpr unsigned long_flag = 2;
+constexpr unsigned command_flag = 4;
+
+constexpr std::string_view null_ready = "\5READY"sv;
+constexpr std::string_view metadata =
+    "\13Socket-Type\0\0\0\6ROUTER"
+    "\10Identity\0\0\0\0"sv;
+
+std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span{text});
+}
+
+std::string_view mechanism_of(const ZmtpRules& rules) {
+  return rules.secret_key ? "CURVE" : "NULL";
+}
+
+}  // namespace
+
+PartBuffer::PartBuffer(std::size_t size, std::size_t offset)
+    : size_(size), lead_((64 - offset % 64) % 64) {
+  if (size == 0) return;
+  capacity_ = lead_ + std::min(size, first_bytes_max);
+  block_ = static_cast<std::byte*>(blocks::take(capacity_));
+}
+
+PartBuffer::PartBuffer(PartBuffer&& other) noexcept { *this = std::move(other); }
+
+PartBuffer& PartBuffer::operator=(PartBuffer&& other) noexcept {
+  std::swap(block_, other.block_);
+  std::swap(capacity_, other.capacity_);
+  std::swap(size_, other.size_);
+  std::swap(lead_, other.lead_);
+  std::swap(filled_, other.filled_);
+  std::swap(dropped_, other.dropped_);
+  return *this;
+}
+
+PartBuffer::~PartBuffer() {
+  if (block_ != nullptr) blocks::give(block_, capacity_);
+}
+
+std::span<std::byte> PartBuffer::room() {
+  if (missing() > 0 && lead_ + filled_ == capacity_) grow();
+  return {at() + filled_, std::min(missing(), capacity_ - lead_ - filled_)};
+}
+
+void PartBuffer::grow() {
+  PartBuffer larger;
+  larger.lead_ = lead_;
+  larger.capacity_ = lead_ + std::min(size_, 2 * filled_);
+  larger.block_ = static_cast<std::byte*>(blocks::take(larger.capacity_));
+  std::memcpy(larger.at(), at(), filled_);
+  std::swap(block_, larger.block_);
+  std::swap(capacity_, larger.capacity_);
+}
+
+std::size_t ZmtpReceiver::unfinished_bytes() const {
+  return next_.head.received() + next_.body.received() + (frame_ ? frame_->received() : 0);
+}
+
+std::optional<ZmtpReceiver::Fault> ZmtpReceiver::take(std::span<const std::byte>& bytes) {
+  while (!bytes.empty() && !is_whole_) {
+    if (frame_) {
+      const auto room = frame_->room();
+      const std::size_t taken = std::min(room.size(), bytes.size());
+      std::memcpy(room.data(), bytes.data(), taken);
+      bytes = bytes.subspan(taken);
+      if (const Step fault = take_placed(taken)) return fault;
+      continue;
+    }
+    prefix_.at(prefix_size_++) = bytes.front();
+    bytes = bytes.subspan(1);
+    const bool greets = stage_ == Stage::silent || stage_ == Stage::greeting;
+    if (const Step fault = greets ? greet() : begin_frame()) return fault;
+  }
+  return std::nullopt;
+}
+
+std::span<std::byte> ZmtpReceiver::place() {
+  if (!frame_ || frame_->missing() < placed_bytes_min) return {};
+  return frame_->room();
+}
+
+std::optional<ZmtpReceiver::Fault> ZmtpReceiver::take_placed(std::size_t bytes) {
+  frame_->fill(bytes);
+  return frame_->missing() == 0 ? end_frame() : std::nullopt;
+}
+
+std::optional<InboundMessage> ZmtpReceiver::take_message() {
+  if (!is_whole_) return std::nullopt;
+  is_whole_ = false;
+  next_.key = key_;
+  return std::exchange(next_, {});
+}
+
+/// After each byte of it: ZeroMQ's clients wait for an answer to the first ten.
+std::optional<ZmtpReceiver::Fault> ZmtpReceiver::greet() {
+  const std::size_t size = prefix_size_;
+  stage_ = Stage::greeting;
+  if (size == 1 && prefix_[0] != std::byte{0xff}) return Fault::protocol;
+  if (size == signature_size) {
+    if ((prefix_[signature_size - 1] & std::byte{1}) == std::byte{0}) return Fault::protocol;
+    std::array<char, greeting_size> own{};
+    std::ranges::copy("\xff\0\0\0\0\0\0\0\1\x7f\3\0"sv, own.begin());
+    std::ranges::copy(mechanism_of(rules_), own.begin() + mechanism_at);
+    own[mechanism_at + mechanism_size] = rules_.secret_key ? '\1' : '\0';
+    const auto bytes = std::as_bytes(std::span{own});
+    answer_.insert(answer_.end(), bytes.begin(), bytes.end());
+  }
+  if (size == signature_size + 1 && prefix_[signature_size] < std::byte{3}) return Fault::protocol;
+  if (size < greeting_size) return std::nullopt;
+  std::array<char, mechanism_size> ours{};
+  std::ranges::copy(mechanism_of(rules_), ours.begin());
+  if (std::memcmp(prefix_.data() + mechanism_at, ours.data(), mechanism_size) != 0)
+    return Fault::protocol;
+  if (rules_.secret_key)
+    curve_ = std::make_unique<CurveServer>(*rules_.secret_key);
+  else
+    answer_command([] {
+      Bytes ready{bytes_of(null_ready).begin(), bytes_of(null_ready).end()};
+      ready.insert(ready.end(), bytes_of(metadata).begin(), bytes_of(metadata).end());
+      return ready;
+    }());
+  stage_ = Stage::handshake;
+  prefix_size_ = 0;
+  return std::nullopt;
+}
+
+std::optional<ZmtpReceiver::Fault> ZmtpReceiver::begin_frame() {
+  flags_ = static_cast<unsigned>(prefix_[0]);
+  if ((flags_ & ~(more_flag | long_flag | command_flag)) != 0) return Fault::protocol;
+  const std::size_t size_bytes = (flags_ & long_flag) != 0 ? 8 : 1;
+  if (prefix_size_ < 1 + size_bytes) return std::nullopt;
+  std::uint64_t size = 0;
+  for (std::size_t i = 1; i <= size_bytes; ++i)
+    size = size << 8U | static_cast<std::uint64_t>(prefix_.at(i));
+  if (size > frame_bytes_max()) return Fault::protocol;
+  prefix_size_ = 0;
+  frame_.emplace(static_cast<std::size_t>(size), curve_ ? CurveServer::overhead : 0);
+  return size == 0 ? end_frame() : std::nullopt;
+}
+
+std::size_t ZmtpReceiver::frame_bytes_max() const {
+  const bool is_command = (flags_ & command_flag) != 0;
+  if (stage_ != Stage::open || (is_command && !curve_)) return command_bytes_max;
+  return rules_.part_bytes_max;
+}
+
+std::optional<ZmtpReceiver::Fault> ZmtpReceiver::end_frame() {
+  if (stage_ != Stage::open) return handshake();
+  PartBuffer part = *std::move(frame_);
+  frame_.reset();
+  bool has_more = (flags_ & more_flag) != 0;
+  bool is_command = (flags_ & command_flag) != 0;
+  if (curve_) {
+    const auto opened = curve_->open(part.filled());
+    if (!opened) return Fault::protocol;
+    has_more = opened->has_more;
+    is_command = opened->is_command;
+    part.drop_first(CurveServer::overhead);
+  }
+  // Heartbeats; clients of ours send none.
+  if (is_command) return std::nullopt;
+  return end_part(std::move(part), has_more);
+}
+
+std::optional<ZmtpReceiver::Fault> ZmtpReceiver::handshake() {
+  const PartBuffer command = *std::move(frame_);
+  frame_.reset();
+  const auto body = command.filled();
+  if ((flags_ & command_flag) == 0) return Fault::protocol;
+  if (!curve_) {
+    const auto ready = bytes_of(null_ready);
+    if (body.size() < ready.size() || !std::ranges::equal(body.first(ready.size()), ready))
+      return Fault::protocol;
+    stage_ = Stage::open;
+    return std::nullopt;
+  }
+  if (!is_welcomed_) {
+    const auto welcome = curve_->welcome(body);
+    if (!welcome) return Fault::protocol;
+    answer_command(*welcome);
+    is_welcomed_ = true;
+    return std::nullopt;
+  }
+  key_ = curve_->client_of(body);
+  if (!key_) return Fault::protocol;
+  if (!rules_.admits || !rules_.admits(*key_)) return Fault::not_admitted;
+  answer_command(curve_->ready(bytes_of(metadata)));
+  stage_ = Stage::open;
+  return std::nullopt;
+}
+
+void ZmtpReceiver::answer_command(std::span<const std::byte> body) {
+  answer_.push_back(std::byte{command_flag});
+  answer_.push_back(static_cast<std::byte>(body.size()));
+  answer_.insert(answer_.end(), body.begin(), body.end());
+}
+
+std::optional<ZmtpReceiver::Fault> ZmtpReceiver::end_part(PartBuffer part, bool has_more) {
+  ++parts_;
+  if (parts_ == 1) {
+    next_.head = std::move(part);
+  } else if (parts_ == 2) {
+    next_.body = std::move(part);
+  } else {
+    next_ = {};
+    next_.fits = false;
+    if (parts_ > 2 + excess_parts_max) return Fault::protocol;
+  }
+  if (!has_more) {
+    is_whole_ = true;
+    parts_ = 0;
+  }
+  return std::nullopt;
+}
+
+}  // namespace starling::wire
