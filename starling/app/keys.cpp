@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "starling/app/cluster/patience.hpp"
 #include "starling/app/device.hpp"
 #include "starling/app/target.hpp"
 #include "starling/base/distribution.hpp"
@@ -65,6 +66,11 @@ Result<void> put_seconds(Job& job, Text text) {
     return Error{"'" + text + "' must be seconds, or a time like 200ms, 1.5s or 2min, above 0"};
   job.train.job.time = *time;
   return {};
+}
+
+/// Of what those read who have the job run on a cluster.
+Result<void> check(const Result<std::chrono::nanoseconds>& parsed) {
+  return parsed ? Result<void>{} : Result<void>{parsed.error()};
 }
 
 Result<void> put_holdout(Job& job, Text text) {
@@ -169,6 +175,11 @@ std::vector<Key> psp_keys() {
       {{"copies", KeyKind::count, "N", "on a cluster: nodes that hold each part of the model [2]",
         group},
        [](In in) { return put(in.job.train.job.copies, count_in(in.text, 1, 16)); }},
+      {{"patience", KeyKind::duration, "T",
+        "on a cluster: how long the job waits for nodes that it cannot go on without, seconds or "
+        "with a unit [30s]",
+        group},
+       [](In in) { return check(parse_patience(in.text)); }},
       {{"barrier", KeyKind::text, "BARRIER",
         "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 [the last; with fewer than 3 workers, "
         "beta = workers - 1]; see below",

@@ -138,10 +138,11 @@ std::vector<ControlMessage> example_control_messages() {
   tell(Gossip{});
   tell(Digest{{1, 2, 3, 4}, true});
   tell(Records{{record(MemberState::dead), record(MemberState::left)}});
+  tell(NameTaken{77, record(MemberState::alive)});
   const auto ask = [&](RequestBody body) { add(Request{12, std::move(body)}); };
   ask(SubmitJob{1, settings});
-  ask(PrepareJob{1, settings, 3});
-  ask(StartJob{1, founding()});
+  ask(PrepareJob{1, settings, 3, "alice"});
+  ask(StartJob{1, founding(), {2, 3}});
   ask(AskStatus{});
   ask(AskJob{1});
   ask(ReadRanges{1, 7, true});
@@ -155,14 +156,21 @@ std::vector<ControlMessage> example_control_messages() {
   answer(Refused{"no"});
   answer(Done{});
   answer(JobPrepared{0xfeed, 3});
-  answer(NodeStatus{
-      record(MemberState::alive),
-      {record(MemberState::dead)},
-      {9, 8, 7, 6, 5},
-      {{1, settings, {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8, 9, true}}, founding(), 1500}}});
-  answer(JobFacts{settings, 4, founding(), 60000});
+  answer(NodeStatus{record(MemberState::alive),
+                    {record(MemberState::dead)},
+                    {9, 8, 7, 6, 5},
+                    {{1,
+                      settings,
+                      {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8, 9, true}},
+                      founding(),
+                      1500,
+                      "alice",
+                      "waits",
+                      "failed"}}});
+  answer(JobFacts{settings, 4, founding(), 60000, "alice"});
   answer(Ranges{{state}, 9});
   answer(LogLines{4, {"one", "two"}, 6});
+  answer(JobBegun{7, {"a", "b"}});
   return all;
 }
 

@@ -54,7 +54,7 @@ TEST(ClusterJob, HearsOfAMemberFromNoOtherNodeThanItsOwn) {
   const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
       {{0, 1, true, true, own}, {1, 1, true, true, theirs}}, 1, 2, false));
   std::vector<core::WorkerId> heard;
-  ClusterJob job{1, own, {}, std::make_shared<ListeningPlan>(heard, first), {}, {}};
+  ClusterJob job{1, own, {}, {}, std::make_shared<ListeningPlan>(heard, first), {}, {}};
   ASSERT_TRUE(job.begin(first, true));
   const auto say = [&](wire::NodeId node, core::WorkerId from, core::Incarnation life) {
     core::Envelope envelope;

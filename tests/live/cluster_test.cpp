@@ -52,6 +52,25 @@ class CountingPlan final : public JobPlan {
   TrainOptions options_;
 };
 
+/// Its members are not founded before `enough` is there.
+class StandingPlan final : public JobPlan {
+ public:
+  StandingPlan(const wire::JobSettings& settings, std::shared_future<void> enough)
+      : plan_(settings), enough_(std::move(enough)) {}
+
+  [[nodiscard]] const JobOptions& options() const override { return plan_.options(); }
+  [[nodiscard]] std::size_t ranges() const override { return plan_.ranges(); }
+  [[nodiscard]] std::uint64_t fingerprint() const override { return plan_.fingerprint(); }
+  [[nodiscard]] Result<std::unique_ptr<JobSite>> make_site(SiteOptions options) const override {
+    enough_.wait();
+    return plan_.make_site(std::move(options));
+  }
+
+ private:
+  CountingPlan plan_;
+  std::shared_future<void> enough_;
+};
+
 Result<std::shared_ptr<const JobPlan>> make_plan(const wire::JobSettings& settings) {
   if (settings.empty()) return Error{"there is nothing to count"};
   return std::shared_ptr<const JobPlan>{std::make_shared<CountingPlan>(settings)};
@@ -94,9 +113,9 @@ class Cluster : public testing::Test {
     return true;
   }
 
-  Result<wire::Done> submit(std::size_t door, const wire::JobSettings& settings) {
-    return client_->ask_for<wire::Done>(nodes_[door]->address(), wire::SubmitJob{job_, settings},
-                                        30s);
+  Result<wire::JobBegun> submit(std::size_t door, const wire::JobSettings& settings) {
+    return client_->ask_for<wire::JobBegun>(nodes_[door]->address(),
+                                            wire::SubmitJob{job_, settings}, 30s);
   }
 
   static wire::JobSettings counting(const char* mode, const char* barrier, const char* workers,
@@ -226,6 +245,111 @@ TEST_F(Cluster, ReadsForAFewJobsAtATime) {
   EXPECT_TRUE(wait_until([&] {
     return client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{6, settings, 1}, 5s).ok();
   }));
+}
+
+/// A node's loop stands while it founds the job's members: it is dead to the others.
+TEST_F(Cluster, StartsAJobAnewWithoutANodeThatDiesWhileItBegins) {
+  add(2);
+  std::promise<void> promise;
+  const std::shared_future<void> enough = promise.get_future().share();
+  ClusterOptions options;
+  options.doors = {nodes_[0]->address()};
+  options.name = "slow";
+  options.make_plan = [&](const auto& settings) -> Result<std::shared_ptr<const JobPlan>> {
+    return std::shared_ptr<const JobPlan>{std::make_shared<StandingPlan>(settings, enough)};
+  };
+  nodes_.push_back(ClusterNode::open(options).value());
+  ASSERT_TRUE(wait_until([&] { return live_others(*nodes_[0]) == 2; }));
+  ASSERT_TRUE(wait_until([&] { return live_others(*nodes_[1]) == 2; }));
+  const auto began = std::chrono::steady_clock::now();
+  const auto started = submit(0, counting("peer", "asp", "3", "100", "1"));
+  const auto took = std::chrono::steady_clock::now() - began;
+  ASSERT_TRUE(started) << started.error().message;
+  EXPECT_LT(took, 15s);
+  EXPECT_EQ(started->lost, std::vector<std::string>{"slow"});
+  EXPECT_NE(started->job, job_) << "what members of the first start say is not the second's";
+  job_ = started->job;
+  promise.set_value();
+  const auto slow = std::move(nodes_.back());
+  nodes_.pop_back();
+  ASSERT_TRUE(wait_until([&] { return all_done(); }));
+  EXPECT_GE(members().size(), 3U);
+  expect_exact_counts(model());
+}
+
+TEST_F(Cluster, DropsAJobThatIsClosedWhileItIsPrepared) {
+  std::promise<void> promise;
+  const std::shared_future<void> enough = promise.get_future().share();
+  ClusterOptions options;
+  options.name = "n0";
+  options.make_plan = [&](const auto& settings) {
+    enough.wait();
+    return make_plan(settings);
+  };
+  nodes_.push_back(ClusterNode::open(options).value());
+  const std::string& node = nodes_[0]->address();
+  const wire::SubmitJob job{job_, counting("peer", "asp", "1", "10", "0")};
+  EXPECT_FALSE(client_->ask_for<wire::JobBegun>(node, job, 200ms));
+  EXPECT_TRUE(client_->ask_for<wire::Done>(node, wire::CloseJob{job_}, 5s));
+  const auto outcome = client_->ask_for<wire::JobBegun>(node, job, 5s);
+  promise.set_value();
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().message.find("was closed meanwhile"), std::string::npos)
+      << outcome.error().message;
+}
+
+TEST_F(Cluster, RefusesMoreJobsThanAClientMayHave) {
+  ClusterOptions options;
+  options.name = "n0";
+  options.make_plan = make_plan;
+  options.limits.jobs_per_client = 2;
+  nodes_.push_back(ClusterNode::open(options).value());
+  const auto settings = counting("peer", "asp", "1", "10", "0");
+  for (job_ = 1; job_ <= 2; ++job_) ASSERT_TRUE(submit(0, settings));
+  const auto third = submit(0, settings);
+  ASSERT_FALSE(third);
+  EXPECT_NE(third.error().message.find("holds 2 jobs of 127.0.0.1"), std::string::npos)
+      << third.error().message;
+  ASSERT_TRUE(client_->ask_for<wire::Done>(nodes_[0]->address(), wire::CloseJob{1}, 5s));
+  EXPECT_TRUE(submit(0, settings)) << "one was dropped";
+}
+
+TEST_F(Cluster, TellsHowNodesOfOneNameCame) {
+  add(1);
+  const auto twin = [&](std::vector<std::string> doors) {
+    ClusterOptions options;
+    options.doors = std::move(doors);
+    options.name = "n0";
+    options.make_plan = make_plan;
+    return ClusterNode::open(options).value();
+  };
+  const auto second = twin({nodes_[0]->address()});
+  EXPECT_TRUE(wait_until([&] { return !second->refusal().empty(); }));
+  EXPECT_NE(second->refusal().find("a node called n0 is there already, at " +
+                                   wire::place_of(nodes_[0]->address())),
+            std::string::npos)
+      << second->refusal();
+  EXPECT_TRUE(nodes_[0]->refusal().empty());
+  EXPECT_EQ(live_others(*nodes_[0]), 0U);
+}
+
+/// Each is a cluster of its own until it hears of the other.
+TEST_F(Cluster, LeavesOneOfEachNameWhereTwoBecomeOne) {
+  for (int i = 0; i < 2; ++i) {
+    ClusterOptions options;
+    options.name = "twin";
+    options.make_plan = make_plan;
+    nodes_.push_back(ClusterNode::open(options).value());
+  }
+  const auto bridge =
+      security::Endpoint::open({}, [](const wire::FrameView&, const security::Sender&) {}).value();
+  const core::MemberRecord self{.id = 7, .address = bridge->address(), .name = "bridge"};
+  const core::MembershipMessage news{self, core::Gossip{}, {{nodes_[0]->status().self, 7}}};
+  bridge->send(nodes_[1]->address(), wire::Lane::control,
+               wire::encode(wire::ControlMessage{7, bridge->address(), news}));
+  const std::size_t lower = nodes_[0]->id() < nodes_[1]->id() ? 0 : 1;
+  EXPECT_TRUE(wait_until([&] { return !nodes_[1 - lower]->refusal().empty(); }));
+  EXPECT_TRUE(nodes_[lower]->refusal().empty());
 }
 
 TEST_F(Cluster, TellsNewcomersHowOldAJobIs) {

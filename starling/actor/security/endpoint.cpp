@@ -94,6 +94,11 @@ class Endpoint::Core {
     return admission_->standing_of(key, options_.utc_now()) == Standing::member;
   }
 
+  std::string name_of(const Key& key) const {
+    const auto certificate = admission_->certificate_of(key, options_.utc_now());
+    return certificate ? certificate->name : std::string{};
+  }
+
   void revoke(std::span<const Revocation> revocations) {
     if (!admission_) return;
     const Merged merged = admission_->merge(revocations, options_.utc_now());
@@ -270,6 +275,7 @@ void Endpoint::send(const std::string& address, wire::Lane lane, std::span<wire:
 }
 void Endpoint::forget(const std::string& address) { core_->forget(address); }
 bool Endpoint::admits(const Key& key) const { return core_->is_member(key); }
+std::string Endpoint::name_of(const Key& key) const { return core_->name_of(key); }
 void Endpoint::revoke(std::span<const Revocation> revocations) { core_->revoke(revocations); }
 void Endpoint::compare_revocations(const std::string& address) { core_->compare(address); }
 std::uint64_t Endpoint::agreements() const noexcept { return core_->agreements(); }

@@ -69,6 +69,9 @@ class Endpoint {
 
   /// Whether what holders of that key say is heard now. Requires: there are keys.
   [[nodiscard]] bool admits(const Key& key) const;
+  /// The name in the certificate of that key; empty where none lets it in now. Requires: there are
+  /// keys.
+  [[nodiscard]] std::string name_of(const Key& key) const;
   /// Makes revocations count here, and tells those in touch.
   void revoke(std::span<const Revocation> revocations);
   /// Has the peer and this one tell each other the revocations that only one of them knows.

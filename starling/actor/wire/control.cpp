@@ -42,6 +42,10 @@ void serialize(A& archive, Records& m) {
   archive(m.records);
 }
 template <class A>
+void serialize(A& archive, NameTaken& m) {
+  archive(m.to, m.holder);
+}
+template <class A>
 void serialize(A& archive, MembershipMessage& m) {
   archive(m.from, m.body, m.updates);
 }
@@ -56,11 +60,11 @@ void serialize(A& archive, SubmitJob& m) {
 }
 template <class A>
 void serialize(A& archive, PrepareJob& m) {
-  archive(m.job, m.settings, m.nodes);
+  archive(m.job, m.settings, m.nodes, m.client);
 }
 template <class A>
 void serialize(A& archive, StartJob& m) {
-  archive(m.job, m.first);
+  archive(m.job, m.first, m.former);
 }
 template <class A>
 void serialize(A& archive, AskJob& m) {
@@ -99,13 +103,18 @@ void serialize(A& archive, JobPrepared& m) {
   archive(m.fingerprint, m.ranges);
 }
 template <class A>
+void serialize(A& archive, JobBegun& m) {
+  archive(m.job, m.lost);
+}
+template <class A>
 void serialize(A& archive, MemberStatus& m) {
   archive(m.member, m.life, m.state, m.why, m.step, m.samples, m.waited_ns, m.loss_sum, m.losses,
           m.draws, m.passes, m.drawn, m.rests, m.held);
 }
 template <class A>
 void serialize(A& archive, JobStatus& m) {
-  archive(m.job, m.settings, m.here, m.configuration, m.worked_ms);
+  archive(m.job, m.settings, m.here, m.configuration, m.worked_ms, m.client, m.hindrance,
+          m.failure);
 }
 template <class A>
 void serialize(A& archive, NodeStatus& m) {
@@ -115,7 +124,7 @@ void serialize(A& archive, NodeStatus& m) {
 }
 template <class A>
 void serialize(A& archive, JobFacts& m) {
-  archive(m.settings, m.workers, m.configuration, m.age_ms);
+  archive(m.settings, m.workers, m.configuration, m.age_ms, m.client);
 }
 template <class A>
 void serialize(A& archive, Ranges& m) {

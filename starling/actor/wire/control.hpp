@@ -29,11 +29,16 @@ struct PrepareJob {
   JobId job = 0;
   JobSettings settings;
   std::uint32_t nodes = 1;
+  /// Who has submitted it, as the node that was asked knows it.
+  std::string client = {};
 };
 /// Found a prepared job with these members, some of whom are yours.
 struct StartJob {
   JobId job = 0;
   core::ConfigurationPtr first;
+  /// Numbers under which it was prepared, or started with members that have died since: those jobs
+  /// end, and what was read for them is this one's.
+  std::vector<JobId> former = {};
 };
 /// What do you know, run, and how far is it?
 struct AskStatus {};
@@ -84,6 +89,13 @@ struct JobPrepared {
   std::uint64_t fingerprint = 0;
   std::uint32_t ranges = 0;
 };
+/// A job that was submitted has begun.
+struct JobBegun {
+  /// Its number, which is another than the client's where it had to be started anew.
+  JobId job = 0;
+  /// Names of nodes that have died or left since it was submitted: it begins without them.
+  std::vector<std::string> lost;
+};
 /// How one member of a job stands; see actor::MemberReport.
 struct MemberStatus {
   core::WorkerId member = 0;
@@ -110,6 +122,12 @@ struct JobStatus {
   core::ConfigurationPtr configuration;
   /// How long the job's workers have worked, as far as those here know; 0 where there are none.
   std::uint64_t worked_ms = 0;
+  /// Who has submitted it.
+  std::string client = {};
+  /// Why it cannot go on now, and whom it waits for; empty where it can.
+  std::string hindrance = {};
+  /// Why it was given up; empty where it was not.
+  std::string failure = {};
 };
 struct NodeStatus {
   core::MemberRecord self;
@@ -124,6 +142,8 @@ struct JobFacts {
   core::ConfigurationPtr configuration;
   /// Since it was founded.
   std::uint64_t age_ms = 0;
+  /// Who has submitted it.
+  std::string client = {};
 };
 struct Ranges {
   std::vector<core::RangeState> states;
@@ -137,7 +157,8 @@ struct LogLines {
   /// Ask again from here.
   std::uint64_t next = 0;
 };
-using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges, LogLines>;
+using ReplyBody =
+    std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges, LogLines, JobBegun>;
 
 /// `number` is the asker's, and comes back with the reply.
 struct Request {

@@ -18,6 +18,14 @@ core::MemberRecord showable(core::MemberRecord node) {
   return node;
 }
 
+void add_hindrance(JobView& job, const wire::JobStatus& told) {
+  const core::Epoch epoch = told.configuration ? told.configuration->epoch : 0;
+  if (epoch < job.told_epoch) return;
+  if (epoch > job.told_epoch || job.hindrance.empty()) job.hindrance = printable(told.hindrance);
+  if (epoch > job.told_epoch || job.failure.empty()) job.failure = printable(told.failure);
+  job.told_epoch = epoch;
+}
+
 void add(ClusterView& view, const wire::NodeStatus& status) {
   view.counts[status.self.id] = status.counts;
   for (const wire::JobStatus& told : status.jobs) {
@@ -30,6 +38,8 @@ void add(ClusterView& view, const wire::NodeStatus& status) {
     if (told.configuration &&
         (!job.configuration || told.configuration->epoch > job.configuration->epoch))
       job.configuration = told.configuration;
+    job.client = printable(told.client);
+    add_hindrance(job, told);
     for (wire::MemberStatus member : told.here) {
       member.why = printable(std::move(member.why));
       const auto known = job.members.find(member.member);
@@ -86,12 +96,12 @@ Result<ClusterView> look_at(Access& access, bool here) {
   view.nodes.push_back(showable(door->self));
   std::ranges::transform(door->others, std::back_inserter(view.nodes), showable);
   add(view, *door);
-  for (const core::MemberRecord& other : door->others) {
-    if (here || !core::is_live(other.state)) continue;
-    const auto status =
-        access.client->ask_for<wire::NodeStatus>(other.address, wire::AskStatus{}, 1s);
-    if (status) add(view, *status);
-  }
+  std::vector<std::string> others;
+  for (const core::MemberRecord& other : door->others)
+    if (!here && core::is_live(other.state)) others.push_back(other.address);
+  for (const auto& reply : access.client->ask_all(others, wire::AskStatus{}, 1s))
+    if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
+      add(view, *status);
   return view;
 }
 

@@ -22,6 +22,12 @@ struct JobView {
   /// The latest that any node knows.
   core::ConfigurationPtr configuration;
   std::map<core::WorkerId, MemberView> members;
+  /// Who has submitted it.
+  std::string client;
+  /// Why it waits, and why it was given up, as nodes of the latest epoch say; empty where not.
+  core::Epoch told_epoch = 0;
+  std::string hindrance;
+  std::string failure;
 
   /// Updates that its workers have made, as far as they are known.
   [[nodiscard]] std::uint64_t updates() const;

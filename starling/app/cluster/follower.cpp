@@ -6,6 +6,7 @@
 
 #include "starling/actor/types.hpp"
 #include "starling/app/interrupt.hpp"
+#include "starling/base/text.hpp"
 #include "starling/engine/core/door.hpp"
 #include "starling/engine/live/site.hpp"
 
@@ -16,8 +17,8 @@ using namespace std::chrono_literals;
 
 constexpr auto answer_within = 2s;
 constexpr auto ask_silent_after = 5s;
-/// Without a word from any node.
-constexpr auto give_up_after = 60s;
+/// All are silent for longer than one is that is busy.
+constexpr auto silence_told_after = 3s;
 /// While nodes answer of which none has the job.
 constexpr auto dropped_after = 3s;
 /// Rest is asked for again before it ends.
@@ -37,49 +38,62 @@ bool is_done(const wire::MemberStatus& member) {
 
 Result<JobNews> Follower::look() {
   heard_now_.clear();
-  bool is_known = false;
-  const auto asked = addresses_;
-  for (const std::string& address : asked) {
-    const auto now = Clock::now();
-    // One that is silent keeps nobody waiting at each look.
-    if (const auto silent = silent_.find(address);
-        silent != silent_.end() && asked.size() > 1 && now < silent->second + ask_silent_after)
-      continue;
-    const auto status =
-        client_.ask_for<wire::NodeStatus>(address, wire::AskStatus{}, answer_within);
-    if (!status) {
-      silent_[address] = Clock::now();
-      continue;
-    }
-    heard_ = Clock::now();
-    silent_.erase(address);
-    nodes_[status->self.id] = address;
-    heard_now_.insert(status->self.id);
-    for (const auto& other : status->others) hear(other);
-    records_[status->self.id] = status->self;
-    for (const auto& other : status->others)
-      if (!core::is_live(other.state)) addresses_.erase(other.address);
-    // Last: where someone died someone else may live now.
-    addresses_.insert(address);
-    for (const auto& other : status->others)
-      if (core::is_live(other.state)) addresses_.insert(other.address);
-    for (const auto& job : status->jobs)
-      if (job.job == job_) {
-        is_known = true;
-        hear(job);
-      }
+  is_known_ = false;
+  told_epoch_ = 0;
+  hindrance_.clear();
+  failure_.clear();
+  const auto asked = addresses_to_ask();
+  const auto replies = client_.ask_all(asked, wire::AskStatus{}, answer_within);
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
+    if (status != nullptr)
+      hear(asked[i], *status);
+    else
+      silent_[asked[i]] = Clock::now();
   }
   const auto members = configuration_ ? member_nodes() : heard_now_;
-  const bool is_gone = !is_known && std::ranges::any_of(members, [&](wire::NodeId node) {
+  const bool is_gone = !is_known_ && std::ranges::any_of(members, [&](wire::NodeId node) {
     return heard_now_.contains(node);
   });
   if (!is_gone) had_ = Clock::now();
   is_dropped_ = Clock::now() > had_ + dropped_after;
   if (is_dropped_) return Error{"the job was dropped: no node has it any more"};
-  if (Clock::now() > heard_ + give_up_after)
+  if (Clock::now() > heard_ + patience_)
     return Error{"no node of the job has answered for " +
-                 std::to_string(give_up_after / std::chrono::seconds{1}) + " s"};
+                 std::to_string(patience_ / std::chrono::seconds{1}) + " s (--patience)"};
   return news();
+}
+
+std::vector<std::string> Follower::addresses_to_ask() const {
+  std::vector<std::string> all;
+  for (const std::string& address : addresses_) {
+    const auto silent = silent_.find(address);
+    // One that is silent keeps nobody waiting at each look.
+    if (silent == silent_.end() || addresses_.size() == 1 ||
+        Clock::now() >= silent->second + ask_silent_after)
+      all.push_back(address);
+  }
+  return all;
+}
+
+void Follower::hear(const std::string& address, const wire::NodeStatus& status) {
+  heard_ = Clock::now();
+  silent_.erase(address);
+  nodes_[status.self.id] = address;
+  heard_now_.insert(status.self.id);
+  for (const auto& other : status.others) hear(other);
+  records_[status.self.id] = status.self;
+  for (const auto& other : status.others)
+    if (!core::is_live(other.state)) addresses_.erase(other.address);
+  // Last: where someone died someone else may live now.
+  addresses_.insert(address);
+  for (const auto& other : status.others)
+    if (core::is_live(other.state)) addresses_.insert(other.address);
+  for (const auto& job : status.jobs)
+    if (job.job == job_) {
+      is_known_ = true;
+      hear(job);
+    }
 }
 
 void Follower::hear(const core::MemberRecord& node) {
@@ -130,6 +144,16 @@ void Follower::hear(const wire::JobStatus& status) {
     configuration_ = status.configuration;
     if (auto line = copies_.news(*configuration_, copies_wanted(status.settings)); !line.empty())
       news_.push_back(std::move(line));
+  }
+  // Those that were left behind may wait, and give up, while the others go on.
+  if (status.configuration && status.configuration->epoch > told_epoch_) {
+    told_epoch_ = status.configuration->epoch;
+    hindrance_.clear();
+    failure_.clear();
+  }
+  if (status.configuration && status.configuration->epoch == told_epoch_) {
+    if (hindrance_.empty()) hindrance_ = printable(status.hindrance);
+    if (failure_.empty()) failure_ = printable(status.failure);
   }
   for (const auto& member : status.here) {
     const auto known = members_.find(member.member);
@@ -192,6 +216,13 @@ JobNews Follower::news() {
   news.rests = all_rest && !steps.empty();
   news.workers_lost = workers_lost_;
   news.missing = missing();
+  news.hindrance = hindrance_;
+  if (heard_now_.empty() && Clock::now() > heard_ + silence_told_after)
+    news.hindrance = "none of its nodes answers";
+  // What those say who were left behind is no end of the job.
+  if (!failure_.empty() && configuration_ && told_epoch_ == configuration_->epoch &&
+      news.failure.empty() && !news.done)
+    news.failure = failure_;
   return news;
 }
 
@@ -208,8 +239,7 @@ std::string Follower::primary_of(std::size_t range) const {
 }
 
 void Follower::stop() {
-  for (const std::string& address : addresses_)
-    (void)client_.ask(address, wire::StopJob{job_}, answer_within);
+  (void)client_.ask_all({addresses_.begin(), addresses_.end()}, wire::StopJob{job_}, answer_within);
 }
 
 Result<std::vector<core::RangeState>> Follower::fetch(const core::Layout& layout,
@@ -233,15 +263,17 @@ bool Follower::all_answer() const {
 
 bool Follower::rest(std::chrono::milliseconds duration) {
   rested_ = Clock::now();
-  const auto asked = member_nodes();
+  const auto members = member_nodes();
+  std::vector<std::string> asked;
+  for (const wire::NodeId node : members)
+    if (const auto address = nodes_.find(node); address != nodes_.end())
+      asked.push_back(address->second);
   const wire::RestJob request{job_, static_cast<std::uint32_t>(duration.count())};
-  bool all_heard = !asked.empty();
-  for (const wire::NodeId node : asked) {
-    const auto address = nodes_.find(node);
-    all_heard = address != nodes_.end() && client_.ask(address->second, request, answer_within) &&
-                all_heard;
-  }
-  return all_heard;
+  const auto replies = client_.ask_all(asked, request, answer_within);
+  return !members.empty() && asked.size() == members.size() &&
+         std::ranges::all_of(replies, [](const auto& reply) {
+           return reply && std::holds_alternative<wire::Done>(*reply);
+         });
 }
 
 Result<void> Follower::await_rest() {
@@ -372,8 +404,8 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
 }
 
 void Follower::close() {
-  for (const std::string& address : addresses_)
-    (void)client_.ask(address, wire::CloseJob{job_}, answer_within);
+  (void)client_.ask_all({addresses_.begin(), addresses_.end()}, wire::CloseJob{job_},
+                        answer_within);
 }
 
 }  // namespace starling::app

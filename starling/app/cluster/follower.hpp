@@ -29,6 +29,8 @@ struct JobNews {
   /// The names of nodes that are dead or have left and still have members of it; empty where there
   /// are none.
   std::string missing;
+  /// Why it cannot go on now, and whom it waits for; empty where it can.
+  std::string hindrance;
 };
 
 /// How long a model is waited for.
@@ -45,11 +47,13 @@ inline constexpr Patience much{std::chrono::seconds{60}, std::chrono::seconds{30
 /// One thread at a time; blocking.
 class Follower {
  public:
-  /// Asks the node at `door` first, and whomever it knows. `client` outlives it.
-  Follower(live::ClusterClient& client, std::string door, wire::JobId job)
-      : client_(client), job_(job), addresses_{std::move(door)} {}
+  /// Asks the node at `door` first, and whomever it knows. Waits for `patience` where none answers.
+  /// `client` outlives it.
+  Follower(live::ClusterClient& client, std::string door, wire::JobId job,
+           std::chrono::nanoseconds patience = std::chrono::seconds{30})
+      : client_(client), job_(job), patience_(patience), addresses_{std::move(door)} {}
 
-  /// An Error where no node has answered for a minute, or those that do have dropped the job.
+  /// An Error where no node has answered for that long, or those that do have dropped the job.
   [[nodiscard]] Result<JobNews> look();
   /// True once they have.
   [[nodiscard]] bool is_dropped() const { return is_dropped_; }
@@ -74,8 +78,11 @@ class Follower {
  private:
   using Clock = std::chrono::steady_clock;
 
+  void hear(const std::string& address, const wire::NodeStatus& status);
   void hear(const core::MemberRecord& node);
   void hear(const wire::JobStatus& status);
+  /// Those that are worth a question now.
+  [[nodiscard]] std::vector<std::string> addresses_to_ask() const;
   void lose(const core::Configuration& next);
   [[nodiscard]] std::string missing() const;
   /// True where all nodes with members of the job have heard it.
@@ -99,6 +106,7 @@ class Follower {
 
   live::ClusterClient& client_;
   wire::JobId job_;
+  std::chrono::nanoseconds patience_;
   std::set<std::string> addresses_;
   /// Of these those who did not answer, and when.
   std::map<std::string, Clock::time_point> silent_;
@@ -106,6 +114,12 @@ class Follower {
   /// When a node had the job, or none of its nodes answered.
   Clock::time_point had_ = Clock::now();
   bool is_dropped_ = false;
+  /// Whether one of those that answered at this look has the job.
+  bool is_known_ = false;
+  /// What the nodes of the latest epoch say at this look.
+  core::Epoch told_epoch_ = 0;
+  std::string hindrance_;
+  std::string failure_;
   /// By node.
   std::map<wire::NodeId, std::string> nodes_;
   /// The latest that anyone says of each.

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -15,6 +16,7 @@
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/program_name.hpp"
+#include "starling/base/text.hpp"
 #include "starling/engine/live/cluster_node.hpp"
 
 namespace starling::app {
@@ -24,6 +26,33 @@ using namespace std::chrono_literals;
 
 /// Of one node, in one job.
 constexpr std::uint64_t workers_max = 64;
+constexpr std::uint64_t jobs_max = 1000;
+constexpr std::uint64_t threads_max = 65'536;
+/// Compute threads by default, for each processor and at least.
+constexpr std::size_t threads_for_each = 16;
+constexpr std::size_t threads_least = 128;
+
+constexpr std::chrono::milliseconds handover_default = 2s;
+/// By `starling leave`, which waits for it.
+constexpr auto asked_leaves_within = 30s;
+constexpr auto refused_leaves_within = 2s;
+
+/// Beyond the time for handing over: to end what computes, and what reads data.
+constexpr auto end_within = 700ms;
+
+/// A step, or data that are read, may take long, and nothing of theirs is kept: the process ends
+/// without them.
+void end_after(std::chrono::milliseconds time, int code) {
+  std::thread{[time, code] {
+    std::this_thread::sleep_for(time);
+    ::_exit(code);
+  }}.detach();
+}
+
+void leave(live::ClusterNode& node, std::chrono::milliseconds within, int code) {
+  end_after(within + end_within, code);
+  node.leave(within);
+}
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -66,6 +95,7 @@ Result<void> take_keys(const Settings& settings, live::ClusterOptions& options) 
   auto& known = (*secrets)->revocations;
   known.insert(known.end(), heard->revocations.begin(), heard->revocations.end());
   options.name = (*secrets)->certificate.name;
+  options.names_port = false;
   options.network.secrets = *std::move(secrets);
   options.on_revoked = [keeper = std::make_shared<RevocationKeeper>(
                             path, *std::move(heard), [](const std::string& line) {
@@ -82,6 +112,7 @@ Result<void> take_name(const Setting& setting, live::ClusterOptions& options) {
   if (auto valid = security::check_name(setting.text); !valid)
     return std::move(valid).error().within(setting.place);
   options.name = setting.text;
+  options.names_port = false;
   return {};
 }
 
@@ -105,17 +136,47 @@ class ExpiryTeller {
   bool told_ = false;
 };
 
+Result<void> take_limits(const Settings& settings, live::JobLimits& limits) {
+  limits.threads =
+      std::max<std::size_t>(threads_least, threads_for_each * std::thread::hardware_concurrency());
+  struct Limit {
+    const char* key;
+    const char* of_one;
+    std::size_t& all;
+    std::size_t& one;
+    std::uint64_t most;
+  };
+  for (const Limit& limit :
+       {Limit{"jobs", "jobs-per-client", limits.jobs, limits.jobs_per_client, jobs_max},
+        Limit{"threads", "threads-per-client", limits.threads, limits.threads_per_client,
+              threads_max}}) {
+    std::uint64_t all = limit.all;
+    if (auto put = put_count(all, settings, limit.key, 1, limit.most); !put) return put;
+    std::uint64_t one = std::max<std::uint64_t>(1, all / 2);
+    if (auto put = put_count(one, settings, limit.of_one, 1, limit.most); !put) return put;
+    if (one > all)
+      return Error{place_of(settings, limit.of_one) + ": " + std::to_string(one) +
+                   " is more than all clients may have together; valid: up to " +
+                   std::to_string(all) + ", or more --" + limit.key};
+    limit.all = all;
+    limit.one = one;
+  }
+  return {};
+}
+
 Result<live::ClusterOptions> make_options(const Settings& settings) {
   live::ClusterOptions options;
   options.network.listen = "tcp://127.0.0.1:7400";
   options.network.utc_now = utc_now;
   options.name = host_name();
+  options.names_port = true;
   if (auto taken = take_keys(settings, options); !taken) return std::move(taken).error();
   bool insecure = false;
   std::uint64_t workers = 1;
   if (auto put = put_count(workers, settings, "workers", 1, workers_max); !put)
     return std::move(put).error();
   options.workers = static_cast<std::uint32_t>(workers);
+  if (auto taken = take_limits(settings, options.limits); !taken) return std::move(taken).error();
   for (const Setting& setting : settings) {
     if (setting.key == "listen" || setting.key == "advertise") {
       const bool is_listen = setting.key == "listen";
@@ -149,6 +210,17 @@ Result<live::ClusterOptions> make_options(const Settings& settings) {
   return options;
 }
 
+Result<std::chrono::milliseconds> take_handover(const Settings& settings) {
+  const std::string place = place_of(settings, "handover");
+  if (place.empty()) return handover_default;
+  const std::string text = text_of(settings, "handover");
+  const auto time = parse_duration(parse_number(text) ? text + "s" : text);
+  if (!time || *time < 0s || *time > 24h)
+    return Error{place + ": '" + text +
+                 "' must be seconds, or a time like 500ms, 2s or 1min, up to a day"};
+  return std::chrono::duration_cast<std::chrono::milliseconds>(*time);
+}
+
 }  // namespace
 
 const std::vector<KeyForm>& node_keys() {
@@ -163,7 +235,21 @@ const std::vector<KeyForm>& node_keys() {
        "key file made by `keys node`: only nodes and clients of its cluster are heard", "Options"},
       {"workers", KeyKind::count, "N", "with which it joins each job that runs already [1]",
        "Options"},
-      {"name", KeyKind::text, "NAME", "for people [the key file's, or the machine's]", "Options"},
+      {"name", KeyKind::text, "NAME",
+       "its own: no other node of the cluster has it [the key file's, or the machine's and the "
+       "port]",
+       "Options"},
+      {"jobs", KeyKind::count, "N", "jobs that it takes, of all clients together [16]", "Limits"},
+      {"jobs-per-client", KeyKind::count, "N", "of them those of one client [half of --jobs]",
+       "Limits"},
+      {"threads", KeyKind::count, "N",
+       "compute threads of all jobs together [16 for each processor, 128 at least]", "Limits"},
+      {"threads-per-client", KeyKind::count, "N",
+       "of them those of one client's jobs [half of --threads]", "Limits"},
+      {"handover", KeyKind::duration, "T",
+       "how long a node that is stopped hands over what it owns at most, seconds or with a unit; "
+       "it ends then as one that dies [2s]",
+       "Options"},
       {"insecure", KeyKind::flag, "",
        "listen where others can reach it, without encryption: whoever can connect is heard",
        "Options"},
@@ -174,20 +260,27 @@ const std::vector<KeyForm>& node_keys() {
 Result<int> node_command(const Contents& contents, const Settings& settings) {
   auto options = make_options(settings);
   if (!options) return std::move(options).error();
+  const auto handover = take_handover(settings);
+  if (!handover) return handover.error();
   options->make_plan = plan_maker(contents);
   if (place_of(settings, "quiet").empty())
     options->log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
   const OrderlyStop orderly{"\nstarling: handing over and leaving; again to end at once\n"};
   auto node = live::ClusterNode::open(*options);
   if (!node) return std::move(node).error();
-  if (options->log)
-    options->log("node " + options->name + " at " + wire::place_of((*node)->address()));
+  const std::string name = (*node)->status().self.name;
+  if (options->log) options->log("node " + name + " at " + wire::place_of((*node)->address()));
   ExpiryTeller expiry{*options};
-  while (!is_interrupted() && !(*node)->is_asked_to_leave()) {
+  while (!is_interrupted() && !(*node)->is_asked_to_leave() && (*node)->refusal().empty()) {
     expiry.look();
     std::this_thread::sleep_for(50ms);
   }
-  (*node)->leave(30s);
+  if (const std::string why = (*node)->refusal(); !why.empty()) {
+    complain("node " + name + " is " + why);
+    leave(**node, refused_leaves_within, job_failed);
+    return job_failed;
+  }
+  leave(**node, is_interrupted() ? *handover : asked_leaves_within, done);
   return done;
 }
 

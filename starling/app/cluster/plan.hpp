@@ -13,6 +13,10 @@ namespace starling::app {
 /// nothing.
 [[nodiscard]] bool is_for_follower(std::string_view key);
 
+/// How long the job waits for nodes that it cannot go on without. Requires: settings that were
+/// read.
+[[nodiscard]] std::chrono::nanoseconds patience_of(const Settings& settings);
+
 /// What nodes are told of a job: all but those.
 [[nodiscard]] wire::JobSettings to_wire(const Settings& settings);
 /// An Error names a key that is none of them.

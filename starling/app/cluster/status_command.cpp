@@ -84,6 +84,8 @@ std::string text_of(const ClusterView& view, const ClusterView* before) {
       text += fmt::format("  steps {}-{}-{}", steps.front(), steps[steps.size() / 2], steps.back());
     const auto rate = rate_of(id, view, before);
     text += rate ? fmt::format(", {:.0f} updates/s\n", *rate) : "\n";
+    if (!job.hindrance.empty()) text += fmt::format("  waits: {}\n", job.hindrance);
+    if (!job.failure.empty()) text += fmt::format("  failed: {}\n", job.failure);
     for (const auto& [member, seen] : job.members)
       text += fmt::format(
           "  member {}: step {}, {}, on {}{}{}\n", member, seen.status.step, state_of(seen.status),
@@ -124,6 +126,9 @@ std::string json_of(const ClusterView& view, const ClusterView* before) {
           {"min", steps.front()}, {"median", steps[steps.size() / 2]}, {"max", steps.back()}};
     all["updates"] = job.updates();
     if (const auto rate = rate_of(id, view, before)) all["updates_per_s"] = *rate;
+    all["client"] = job.client;
+    all["waits"] = job.hindrance;
+    all["failure"] = job.failure;
     all["members"] = nlohmann::json::array();
     for (const auto& [member, seen] : job.members)
       all["members"].push_back({{"member", member},

@@ -10,6 +10,7 @@
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/cluster/cluster_view.hpp"
 #include "starling/app/cluster/plan.hpp"
+#include "starling/app/cluster/submitter.hpp"
 #include "starling/app/cluster/watch.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
@@ -76,11 +77,11 @@ Result<void> check_detached(const Settings& settings, const Prepared& ready) {
 /// To its end, which it reports as train does. What was asked for and could not be written stays
 /// with the nodes; where nothing was, they drop the model if the job is the follower's to stop.
 Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, MetricsFile metrics,
-                   Watch::Unwanted unwanted) {
+                   std::chrono::nanoseconds patience, Watch::Unwanted unwanted) {
   const std::string name = "job " + ready.running.id;
   const std::string attach = "`" + program_name() + " attach";
   Recorder recorder{ready, std::move(metrics)};
-  Follower follower{*access.client, access.door, id};
+  Follower follower{*access.client, access.door, id, patience};
   Watch watch{follower, recorder, ready, unwanted};
   const auto end = watch.run();
   if (end == Watch::End::left || end == Watch::End::lost)
@@ -121,7 +122,8 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   const auto own = without_device(contents, job);
   if (!own) return own.error();
   // Data may take long to load; whether a node is there shows soon.
-  if (auto node = access->greet(); !node) {
+  const auto node = access->greet();
+  if (!node) {
     complain(node.error().message);
     return job_failed;
   }
@@ -131,16 +133,20 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
     if (auto checked = check_detached(job, *ready); !checked) return std::move(checked).error();
   auto metrics = MetricsFile::open(detaches ? std::string{} : ready->job.metrics, false);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
-  const wire::JobId id = wire::draw_id();
-  ready->running.id = std::to_string(id);
   // From here on there may be a job, which a signal is to stop.
   const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
-  const auto started = access->client->ask_for<wire::Done>(
-      access->door, wire::SubmitJob{id, told_of(job, *ready)}, 5min);
-  if (!started) {
-    complain(started.error().message);
+  const auto submitted = submit_job(*access, *node, told_of(job, *ready));
+  if (!submitted) {
+    complain(submitted.error().message);
     return job_failed;
   }
+  if (!*submitted) {
+    complain("the job is dropped before it has begun");
+    return interrupted_code;
+  }
+  const wire::JobId id = (*submitted)->job;
+  access->door = (*submitted)->door;
+  ready->running.id = std::to_string(id);
   if (detaches && is_interrupted()) {
     Follower follower{*access->client, access->door, id};
     (void)follower.look();
@@ -154,7 +160,7 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
                        : "job " + ready->running.id + " begins\n",
                    done);
   Display{ready->job.quiet}.show("job " + ready->running.id + " begins");
-  return follow(*access, id, *ready, *std::move(metrics), Watch::Unwanted::stops);
+  return follow(*access, id, *ready, *std::move(metrics), patience_of(job), Watch::Unwanted::stops);
 }
 
 const std::vector<KeyForm>& attach_keys() {
@@ -193,7 +199,8 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   ready->running.id = std::to_string(id);
   Display{ready->job.quiet}.show("follows job " + ready->running.id);
   const OrderlyStop orderly{nullptr};
-  return follow(access, id, *ready, *std::move(metrics), Watch::Unwanted::goes_on);
+  return follow(access, id, *ready, *std::move(metrics), patience_of(*job),
+                Watch::Unwanted::goes_on);
 }
 
 }  // namespace starling::app

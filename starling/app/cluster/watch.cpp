@@ -36,6 +36,7 @@ Watch::End Watch::follow() {
     auto news = follower_.look();
     if (news) take(*news);
     for (const std::string& line : follower_.take_news()) recorder_.warn(line);
+    if (news) tell_hindrance(news->hindrance);
     if (!news || !news->failure.empty()) {
       outcome_.end = live::Outcome::End::failed;
       outcome_.error = news ? news->failure : news.error().message;
@@ -55,6 +56,15 @@ Watch::End Watch::follow() {
     if (!stopping_ && checkpoint_.is_due(news->mean_step)) save(news->mean_step);
     std::this_thread::sleep_for(look_every);
   }
+}
+
+void Watch::tell_hindrance(const std::string& hindrance) {
+  if (hindrance == hindrance_) return;
+  if (!hindrance.empty())
+    recorder_.warn("waits: " + hindrance);
+  else
+    recorder_.warn("goes on");
+  hindrance_ = hindrance;
 }
 
 void Watch::take(const JobNews& news) {

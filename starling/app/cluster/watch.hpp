@@ -53,6 +53,8 @@ class Watch {
   [[nodiscard]] const live::TrainOptions& job() const { return ready_.running.options; }
   [[nodiscard]] End follow();
   void take(const JobNews& news);
+  /// Once, until it changes.
+  void tell_hindrance(const std::string& hindrance);
   [[nodiscard]] bool is_time_up() const;
   void end();
   void stop(live::Outcome::End why);
@@ -76,6 +78,7 @@ class Watch {
   Clock::time_point save_again_{};
   /// The last that kept a checkpoint from being written.
   std::string complaint_;
+  std::string hindrance_;
   /// The model that reached the target.
   States reached_;
   live::Outcome outcome_;

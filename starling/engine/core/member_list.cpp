@@ -37,7 +37,9 @@ void MemberList::update(MemberEntry& entry, MemberRecord record) {
     enlist(entry);
   } else {
     digest_.toggle(entry.record);
+    remove_name(entry.record);
     entry.record = std::move(record);
+    add_name(entry.record);
     digest_.toggle(entry.record);
   }
 }
@@ -50,8 +52,26 @@ void MemberList::erase(MemberId id) {
   entries_.erase(id);
 }
 
+const MemberEntry* MemberList::find_named(const std::string& name, MemberId but) const {
+  const auto [begin, end] = names_.equal_range(name);
+  const auto found = std::find_if(begin, end, [&](const auto& one) { return one.second != but; });
+  return found == end ? nullptr : find(found->second);
+}
+
+void MemberList::add_name(const MemberRecord& record) {
+  if (is_live(record.state) && !record.name.empty()) names_.emplace(record.name, record.id);
+}
+
+void MemberList::remove_name(const MemberRecord& record) {
+  const auto [begin, end] = names_.equal_range(record.name);
+  const auto found =
+      std::find_if(begin, end, [&](const auto& one) { return one.second == record.id; });
+  if (found != end) names_.erase(found);
+}
+
 void MemberList::enlist(MemberEntry& entry) {
   digest_.toggle(entry.record);
+  add_name(entry.record);
   if (entry.record.state == MemberState::left) return;
   auto& list = is_live(entry.record.state) ? live_ : dead_;
   entry.place = list.size();
@@ -60,6 +80,7 @@ void MemberList::enlist(MemberEntry& entry) {
 
 void MemberList::strike(const MemberEntry& entry) {
   digest_.toggle(entry.record);
+  remove_name(entry.record);
   if (entry.record.state == MemberState::left) return;
   const bool live = is_live(entry.record.state);
   auto& list = live ? live_ : dead_;

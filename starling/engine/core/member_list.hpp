@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct MemberEntry {
   Time deadline{};
   /// Who suspects it, each once; only so many as make a difference.
   std::vector<MemberId> accusers = {};
+  /// When it said something itself, last.
+  Time heard{};
   /// Whose word the state is.
   MemberId by = 0;
   /// Its place among the live or the dead.
@@ -75,6 +78,8 @@ class MemberList {
   /// The next live member in turn, nullptr where there is none: each once in a round, in a new
   /// random order each round, so that at most 2 n - 2 others come between.
   MemberEntry* next(Random& random);
+  /// A live member of this name other than `but`; nullptr where there is none, or no name.
+  [[nodiscard]] const MemberEntry* find_named(const std::string& name, MemberId but) const;
   /// Up to `count` different live ones that `fit` accepts. Where few of many fit it may miss some.
   [[nodiscard]] std::vector<const MemberEntry*> draw_live(
       Random& random, std::size_t count,
@@ -96,8 +101,12 @@ class MemberList {
 
   void enlist(MemberEntry& entry);
   void strike(const MemberEntry& entry);
+  void add_name(const MemberRecord& record);
+  void remove_name(const MemberRecord& record);
 
   std::unordered_map<MemberId, MemberEntry, Hash> entries_;
+  /// Of the live ones that have one.
+  std::unordered_multimap<std::string, MemberId> names_;
   /// The first `probed_` have had their turn in this round.
   std::vector<MemberId> live_;
   std::size_t probed_ = 0;

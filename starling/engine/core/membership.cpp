@@ -39,17 +39,19 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
   if (!is_sane(from) || from.id == self_.id) return;
   if (from.state != MemberState::alive && from.state != MemberState::left) return;
   begin(context);
-  if (self_.state != MemberState::left) {
+  if (self_.state != MemberState::left && may_knock(context, from)) {
     const MemberEntry* was = members_.find(from.id);
     const bool was_dead = was != nullptr && was->record.state == MemberState::dead;
     learn(context, {from, from.id}, Source::gossip);
+    settle_name(context, from);
     const std::size_t count = std::min(message.updates.size(), updates_max);
     for (std::size_t i = 0; i < count; ++i) learn(context, message.updates[i], Source::gossip);
     std::visit([&](const auto& body) { hear(context, from, body); }, message.body);
     // Perhaps a cut has healed: much may be news on either side.
     const MemberEntry* is = members_.find(from.id);
     if (was_dead && is != nullptr && is_live(is->record.state)) sync_with(context, from);
-  } else if (const auto* ping = std::get_if<Ping>(&message.body)) {
+  } else if (const auto* ping = std::get_if<Ping>(&message.body);
+             ping != nullptr && self_.state == MemberState::left) {
     hear(context, from, *ping);  // the answer says that it has left
   }
   finish(context);

@@ -12,6 +12,12 @@
 ///       ^                       |                                  |
 ///       +---- the member itself says so, with a higher incarnation-+        leave() --> left
 ///
+/// A name is one live member's. Who knocks under the name of another is let in once that one is
+/// dead, at once where it comes from that one's address, and is refused as soon as that one says
+/// that it lives. Of two that are members already (they joined at the same time through different
+/// doors, or two clusters became one) the one with the lower id stays, and the other is told to go
+/// by whoever hears the first and knows the second.
+///
 /// What it costs: messages and work a second do not depend on the number of members, but for joins,
 /// healed cuts and anti-entropy, which send what differs. docs/concepts/membership.md says what is
 /// noticed when.
@@ -51,8 +57,18 @@ struct MemberChanged {
 struct HasJoined {};
 /// That this member leaves has been told often enough: it may go.
 struct HasLeft {};
+/// Another member has this one's name, and stays: this one has to go.
+struct NameRefused {
+  MemberRecord holder;
+};
+/// Another member was told so.
+struct MemberRefused {
+  MemberRecord record;
+  MemberRecord holder;
+};
 
-using MembershipEffect = std::variant<MembershipSend, SetTimer, MemberChanged, HasJoined, HasLeft>;
+using MembershipEffect = std::variant<MembershipSend, SetTimer, MemberChanged, HasJoined, HasLeft,
+                                      NameRefused, MemberRefused>;
 
 struct MembershipContext {
   Time now;
@@ -159,12 +175,21 @@ class Membership {
     std::uint64_t sequence;
     Time since;
   };
+  /// Of one that knocks under another's name.
+  struct Knock {
+    Time since;
+    bool is_refused = false;
+  };
   enum class Source { gossip, sync };
   static constexpr Time never = Time::max();
   /// Of members that are probed for others at a time; more requests are refused by a nack.
   static constexpr std::size_t relays_max = 1024;
   /// Suspects passed over in one interval.
   static constexpr std::size_t told_max = 3;
+  /// Of those who knock under another's name; beyond, the one that came first is forgotten.
+  static constexpr std::size_t knocks_max = 64;
+  /// What was said before may come this much later.
+  static constexpr Time name_doubt = std::chrono::milliseconds{250};
   /// In one message; others are passed over.
   static constexpr std::size_t updates_max = 1024;
   static constexpr std::size_t records_max = 65'536;
@@ -182,7 +207,17 @@ class Membership {
   void hear(const MembershipContext& context, const MemberRecord& from, const PingNack& nack);
   void hear(const MembershipContext& context, const MemberRecord& from, const Digest& digest);
   void hear(const MembershipContext& context, const MemberRecord& from, const Records& page);
+  void hear(const MembershipContext& context, const MemberRecord& from, const NameTaken& taken);
   void hear(const MembershipContext&, const MemberRecord&, const Gossip&) {}
+
+  // Whose a name is (membership_names.cpp).
+  /// False where `from` is not heard, for it comes under another's name.
+  [[nodiscard]] bool may_knock(const MembershipContext& context, const MemberRecord& from);
+  /// `from` lives, and is a member.
+  void settle_name(const MembershipContext& context, const MemberRecord& from);
+  void refuse(const MembershipContext& context, const MemberRecord& member,
+              const MemberRecord& holder);
+  void bury(const MembershipContext& context, MemberId id);
 
   // What is known of others (membership_view.cpp).
   [[nodiscard]] bool is_sane(const MemberRecord& record) const;
@@ -256,6 +291,7 @@ class Membership {
   Time join_at_ = never;
   std::size_t door_ = 0;
   Time retry_at_ = never;
+  std::map<MemberId, Knock> knocks_;
 };
 
 }  // namespace starling::core

@@ -26,7 +26,7 @@ struct MemberRecord {
   MemberId id = 0;
   /// How others reach it.
   std::string address;
-  /// For people.
+  /// For people, and its own: of two live members with one name one has to go. May be empty.
   std::string name;
   /// How many workers it offers.
   std::uint32_t workers = 0;
@@ -77,8 +77,15 @@ struct Records {
   std::vector<MemberRecord> records;
 };
 
+/// Two members have one name: you must go, for this one stays. Ignored by all but `to`.
+struct NameTaken {
+  MemberId to;
+  MemberRecord holder;
+};
+
 struct MembershipMessage {
-  using Body = std::variant<Ping, PingAck, PingRequest, PingNack, Gossip, Digest, Records>;
+  using Body =
+      std::variant<Ping, PingAck, PingRequest, PingNack, Gossip, Digest, Records, NameTaken>;
 
   /// The sender as it is now: alive, or left.
   MemberRecord from;
@@ -104,6 +111,8 @@ struct MembershipMessage {
     for (const MemberRecord& record : page->records) bytes += wire_bytes(record);
     return bytes + 4;
   }
+  if (const auto* taken = std::get_if<NameTaken>(&message.body))
+    return bytes + 8 + wire_bytes(taken->holder);
   return std::holds_alternative<Gossip>(message.body) ? bytes : bytes + 16;
 }
 

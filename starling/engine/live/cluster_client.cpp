@@ -19,7 +19,7 @@ class ClusterClient::Inbox {
   Inbox& operator=(const Inbox&) = delete;
   /// Else whoever was asked would look for this client until it has been silent for long.
   ~Inbox() {
-    for (const std::string& address : all_asked_) send(address, wire::Farewell{});
+    for (const std::string& address : all_asked_) send(address, ++number_, wire::Farewell{});
   }
 
   Result<void> open(security::EndpointOptions network) {
@@ -32,34 +32,41 @@ class ClusterClient::Inbox {
     return {};
   }
 
-  Result<wire::ReplyBody> ask(const std::string& address, const wire::RequestBody& body,
-                              std::chrono::milliseconds within) {
+  std::vector<std::optional<wire::ReplyBody>> ask_all(const std::vector<std::string>& addresses,
+                                                      const wire::RequestBody& body,
+                                                      std::chrono::milliseconds within) {
     // What is long in coming is not asked for again before it can be here.
     const std::chrono::milliseconds again_after =
         std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : 500ms;
     const auto give_up = std::chrono::steady_clock::now() + within;
     std::unique_lock lock{mutex_};
-    awaited_ = ++number_;
-    asked_ = address;
-    all_asked_.insert(address);
-    reply_.reset();
-    while (!reply_ && std::chrono::steady_clock::now() < give_up) {
-      send(address, body);
+    for (const std::string& address : addresses) questions_.push_back({++number_, address, {}});
+    all_asked_.insert(addresses.begin(), addresses.end());
+    const auto is_answered = [](const Question& question) { return question.reply.has_value(); };
+    const auto all_are = [&] { return std::ranges::all_of(questions_, is_answered); };
+    while (!all_are() && std::chrono::steady_clock::now() < give_up) {
+      for (const Question& question : questions_)
+        if (!question.reply) send(question.address, question.number, body);
       const auto until = std::min(std::chrono::steady_clock::now() + again_after, give_up);
-      came_.wait_until(lock, until, [&] { return reply_.has_value(); });
+      came_.wait_until(lock, until, all_are);
     }
-    awaited_ = 0;
-    if (!reply_) return Error{"no answer from " + wire::place_of(address)};
-    if (const auto* refused = std::get_if<wire::Refused>(&*reply_))
-      return Error{printable(refused->why)};
-    return *std::move(reply_);
+    std::vector<std::optional<wire::ReplyBody>> replies;
+    for (Question& question : questions_) replies.push_back(std::move(question.reply));
+    questions_.clear();
+    return replies;
   }
 
  private:
-  void send(const std::string& address, const wire::RequestBody& body) {
+  struct Question {
+    std::uint64_t number = 0;
+    std::string address;
+    std::optional<wire::ReplyBody> reply;
+  };
+
+  void send(const std::string& address, std::uint64_t number, const wire::RequestBody& body) {
     endpoint_->send(
         address, wire::Lane::control,
-        wire::encode(wire::ControlMessage{0, endpoint_->address(), wire::Request{number_, body}}));
+        wire::encode(wire::ControlMessage{0, endpoint_->address(), wire::Request{number, body}}));
   }
 
   void take(const wire::FrameView& frame, const security::Sender& sender) {
@@ -69,8 +76,9 @@ class ClusterClient::Inbox {
     auto* reply = std::get_if<wire::Reply>(&message->body);
     if (reply == nullptr) return;
     const std::lock_guard lock{mutex_};
-    if (reply->number != awaited_ || !sender.may_be_at(asked_)) return;
-    reply_ = std::move(reply->body);
+    const auto asked = std::ranges::find(questions_, reply->number, &Question::number);
+    if (asked == questions_.end() || !sender.may_be_at(asked->address)) return;
+    asked->reply = std::move(reply->body);
     came_.notify_one();
   }
 
@@ -78,10 +86,9 @@ class ClusterClient::Inbox {
   std::condition_variable came_;
   /// Others may listen at an address that was this client's.
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
-  std::uint64_t awaited_ = 0;
-  std::string asked_;
+  /// Those that wait for their replies.
+  std::vector<Question> questions_;
   std::set<std::string> all_asked_;
-  std::optional<wire::ReplyBody> reply_;
   std::unique_ptr<security::Endpoint> endpoint_;
 };
 
@@ -94,10 +101,20 @@ Result<std::unique_ptr<ClusterClient>> ClusterClient::open(security::EndpointOpt
 ClusterClient::ClusterClient(std::unique_ptr<Inbox> inbox) : inbox_(std::move(inbox)) {}
 ClusterClient::~ClusterClient() = default;
 
+std::vector<std::optional<wire::ReplyBody>> ClusterClient::ask_all(
+    const std::vector<std::string>& addresses, const wire::RequestBody& body,
+    std::chrono::milliseconds within) {
+  return inbox_->ask_all(addresses, body, within);
+}
+
 Result<wire::ReplyBody> ClusterClient::ask(const std::string& address,
                                            const wire::RequestBody& body,
                                            std::chrono::milliseconds within) {
-  return inbox_->ask(address, body, within);
+  auto reply = std::move(inbox_->ask_all({address}, body, within).front());
+  if (!reply) return Error{"no answer from " + wire::place_of(address)};
+  if (const auto* refused = std::get_if<wire::Refused>(&*reply))
+    return Error{printable(refused->why)};
+  return *std::move(reply);
 }
 
 }  // namespace starling::live

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,11 @@ class ClusterClient {
   [[nodiscard]] Result<wire::ReplyBody> ask(const std::string& address,
                                             const wire::RequestBody& body,
                                             std::chrono::milliseconds within);
-  /// The same, for a reply of kind R.
+  /// Asks all of them at once what each answers, refusals too; nothing of those that do not.
+  [[nodiscard]] std::vector<std::optional<wire::ReplyBody>> ask_all(
+      const std::vector<std::string>& addresses, const wire::RequestBody& body,
+      std::chrono::milliseconds within);
+  /// As ask() does, for a reply of kind R.
   template <class R>
   [[nodiscard]] Result<R> ask_for(const std::string& address, const wire::RequestBody& body,
                                   std::chrono::milliseconds within) {

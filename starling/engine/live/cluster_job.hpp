@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,11 +27,12 @@ class ClusterJob {
       std::function<void(wire::NodeId node, wire::Lane lane, std::span<wire::Frame> frames)>;
 
   /// The job was founded `age` ago.
-  ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings,
+  ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings, std::string client,
              std::shared_ptr<const JobPlan> plan, std::chrono::milliseconds age, Carry carry)
       : id_(id),
         node_(node),
         settings_(std::move(settings)),
+        client_(std::move(client)),
         plan_(std::move(plan)),
         carry_(std::move(carry)),
         founded_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
@@ -101,40 +103,38 @@ class ClusterJob {
     }
   }
 
-  /// Why the job cannot change its members now, where only nodes of which `is_heard(node)` holds
-  /// can have a say; empty where it can.
-  template <class IsHeard>
-  [[nodiscard]] std::string hindrance(IsHeard is_heard) {
-    const auto now = configuration();
-    const auto heard = [&](core::WorkerId id) {
-      const core::Member* member = now->find(id);
-      return member != nullptr && (member->node == node_ || is_heard(member->node));
-    };
-    std::vector<core::WorkerId> voters;
-    std::ranges::copy_if(now->council, std::back_inserter(voters), heard);
-    if (!core::is_quorum(now->council, voters))
-      return std::to_string(voters.size()) + " of the " + std::to_string(now->council.size()) +
-             " that decide are heard, which is no majority";
-    const auto lost = std::ranges::count_if(now->ranges, [&](const core::Ownership& range) {
-      return std::ranges::none_of(range.owners, heard, &core::RangeOwner::id);
-    });
-    if (lost == 0) return {};
-    return std::to_string(lost) + " of the model's " + std::to_string(now->ranges.size()) +
-           " ranges lie with nodes that are not heard";
-  }
-
-  /// What is to be said of that: that it waits, once it has for a second, and that it goes on.
-  template <class IsHeard>
-  [[nodiscard]] std::optional<std::string> hindrance_news(IsHeard is_heard, core::Time now) {
-    const std::string why = hindrance(is_heard);
-    if (why.empty()) {
+  /// To be called several times a second, where only nodes of which `is_heard(node)` holds can have
+  /// a say. Says what is to be told: that the job waits and for whom, that it goes on, and that it
+  /// is given up, which it is once it has waited for as long as it has patience.
+  template <class IsHeard, class NameOf>
+  [[nodiscard]] std::vector<std::string> look_for_hindrance(
+      const std::vector<actor::MemberReport>& reports, IsHeard is_heard, NameOf name_of) {
+    const auto now = Clock::now();
+    std::vector<std::string> news;
+    if (given_up_ && *given_up_ < configuration()->epoch) given_up_.reset();  // others went on
+    const bool is_over = !given_up_ && have_ended(reports);
+    hindrance_ = is_over ? std::string{} : hindrance(is_heard, name_of);
+    if (hindrance_.empty()) {
       free_at_ = now;
-      if (!std::exchange(waiting_told_, false)) return std::nullopt;
-      return "goes on";
+      if (std::exchange(waiting_told_, false)) news.emplace_back("goes on");
+      return news;
     }
-    if (waiting_told_ || now < free_at_ + tell_after) return std::nullopt;
-    waiting_told_ = true;
-    return "waits: " + why;
+    if (now < free_at_ + tell_after) {
+      hindrance_.clear();
+      return news;
+    }
+    if (!std::exchange(waiting_told_, true)) news.push_back("waits: " + hindrance_);
+    const auto patience = plan_->patience();
+    const core::ConfigurationPtr known = configuration();
+    // A majority ends the job itself where ranges are lost, and says so everywhere.
+    const auto grace = is_majority_heard_ ? majority_ends_within : std::chrono::seconds{};
+    if (now < free_at_ + patience + grace || given_up_ == known->epoch) return news;
+    given_up_ = known->epoch;
+    failure_ = "given up after " + std::to_string(patience / std::chrono::seconds{1}) +
+               " s (--patience): " + hindrance_;
+    news.push_back(failure_);
+    site_->stop();
+    return news;
   }
 
   /// To be called several times a second, with what members here say: once the job's time is up it
@@ -165,7 +165,10 @@ class ClusterJob {
 
   [[nodiscard]] wire::JobStatus status() {
     wire::JobStatus status{
-        id_, settings_, {}, refresh(), static_cast<std::uint64_t>(worked_.count())};
+        id_,     settings_, {}, refresh(), static_cast<std::uint64_t>(worked_.count()),
+        client_, hindrance_};
+    // Others may have gone on, and have this node's members come in again.
+    if (given_up_ == status.configuration->epoch) status.failure = failure_;
     for (const auto& report : site_->reports())
       status.here.push_back({report.member, report.life, static_cast<std::uint8_t>(report.state),
                              report.why, report.worker.step, report.worker.samples,
@@ -178,7 +181,7 @@ class ClusterJob {
   /// What is needed to join it.
   [[nodiscard]] wire::JobFacts facts() {
     return {settings_, static_cast<std::uint32_t>(plan_->options().workers), refresh(),
-            static_cast<std::uint64_t>(age().count())};
+            static_cast<std::uint64_t>(age().count()), client_};
   }
 
   /// Ranges that members here are primary of, from number `from` on, up to some MiB; with
@@ -214,6 +217,56 @@ class ClusterJob {
 
   [[nodiscard]] std::chrono::milliseconds age() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - founded_);
+  }
+
+  /// Whether workers are here, and all have made their last step: they wait for nobody.
+  [[nodiscard]] bool have_ended(const std::vector<actor::MemberReport>& reports) {
+    const std::lock_guard lock{mutex_};
+    bool works = false;
+    for (const auto& report : reports) {
+      const auto role = roles_.find(report.member);
+      if (role == roles_.end() || !role->second.works) continue;
+      works = true;
+      if (report.state != actor::MemberReport::State::done) return false;
+    }
+    return works;
+  }
+
+  /// Why the job cannot change its members now; empty where it can.
+  template <class IsHeard, class NameOf>
+  [[nodiscard]] std::string hindrance(IsHeard is_heard, NameOf name_of) {
+    const auto now = configuration();
+    const auto heard = [&](core::WorkerId id) {
+      const core::Member* member = now->find(id);
+      return member != nullptr && (member->node == node_ || is_heard(member->node));
+    };
+    std::vector<core::WorkerId> voters;
+    std::ranges::copy_if(now->council, std::back_inserter(voters), heard);
+    is_majority_heard_ = core::is_quorum(now->council, voters);
+    if (!is_majority_heard_)
+      return "no majority: of the " + std::to_string(now->council.size()) +
+             " members that decide only " + std::to_string(voters.size()) +
+             (voters.size() == 1 ? " is" : " are") + " heard; waits for " +
+             names_of(*now, is_heard, name_of);
+    const auto lost = std::ranges::count_if(now->ranges, [&](const core::Ownership& range) {
+      return std::ranges::none_of(range.owners, heard, &core::RangeOwner::id);
+    });
+    if (lost == 0) return {};
+    return std::to_string(lost) + " of the model's " + std::to_string(now->ranges.size()) +
+           " ranges lie with nodes that are not heard; waits for " +
+           names_of(*now, is_heard, name_of);
+  }
+
+  /// The nodes with members of the job that are not heard.
+  template <class IsHeard, class NameOf>
+  [[nodiscard]] std::string names_of(const core::Configuration& now, IsHeard is_heard,
+                                     NameOf name_of) const {
+    std::set<std::string> names;
+    for (const core::Member& member : now.members)
+      if (member.node != node_ && !is_heard(member.node)) names.insert(name_of(member.node));
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    return all;
   }
 
   void join(std::vector<core::Member> roles, Random& random) {
@@ -267,7 +320,9 @@ class ClusterJob {
     return route->second;
   }
 
-  static constexpr std::chrono::seconds tell_after{1};
+  /// A node that is not heard for a moment is nothing to tell of.
+  static constexpr std::chrono::milliseconds tell_after{500};
+  static constexpr std::chrono::seconds majority_ends_within{5};
   /// Longer than any job has run; others say how old one is.
   static constexpr std::chrono::milliseconds age_max{std::chrono::hours{24 * 365 * 10}};
   /// Whoever follows the job stops it first, and knows why it ended.
@@ -276,6 +331,8 @@ class ClusterJob {
   const wire::JobId id_;
   const wire::NodeId node_;
   const wire::JobSettings settings_;
+  /// Who has submitted it.
+  const std::string client_;
   const std::shared_ptr<const JobPlan> plan_;
   const Carry carry_;
   const Clock::time_point founded_;
@@ -289,9 +346,14 @@ class ClusterJob {
   /// What this node's members are, and were.
   std::map<core::WorkerId, core::Member> roles_;
   core::ConfigurationPtr configuration_;
-  /// When there was no hindrance, last, and whether one was told since.
-  core::Time free_at_{};
+  /// The loop's thread's: what hinders the job, when nothing did last, and whether that was told.
+  std::string hindrance_;
+  Clock::time_point free_at_ = Clock::now();
   bool waiting_told_ = false;
+  bool is_majority_heard_ = true;
+  /// The epoch in which it was given up, and why.
+  std::optional<core::Epoch> given_up_;
+  std::string failure_;
   /// Set once, by begin(). Last: its members send until they have ended.
   std::unique_ptr<JobSite> site_;
 };

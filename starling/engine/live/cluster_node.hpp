@@ -2,6 +2,7 @@
 /// and answers whoever asks. Any node takes jobs; none is special.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -30,6 +31,10 @@ class JobPlan {
   [[nodiscard]] virtual Result<void> fits_one_of(std::size_t /*nodes*/) const { return {}; }
   /// Equal on two nodes that would compute the same.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
+  /// How long the job waits for nodes that it cannot go on without, and is given up then.
+  [[nodiscard]] virtual std::chrono::nanoseconds patience() const {
+    return std::chrono::seconds{30};
+  }
   [[nodiscard]] virtual Result<std::unique_ptr<JobSite>> make_site(SiteOptions options) const = 0;
 };
 
@@ -37,13 +42,27 @@ class JobPlan {
 using PlanMaker =
     std::function<Result<std::shared_ptr<const JobPlan>>(const wire::JobSettings& settings)>;
 
+/// What a node takes at most: of all clients, and of one. A client is who its certificate names, or
+/// where there are no keys its host.
+struct JobLimits {
+  std::size_t jobs = 16;
+  std::size_t jobs_per_client = 8;
+  /// That compute, of all jobs together.
+  std::size_t threads = 128;
+  std::size_t threads_per_client = 64;
+};
+
 struct ClusterOptions {
   security::EndpointOptions network;
   /// Nodes to join through, as wire::print has them; none: the first of a cluster.
   std::vector<std::string> doors;
+  /// Its own: a node whose name another one has is refused. Empty: it has none.
   std::string name;
+  /// Adds the port where it listens to the name.
+  bool names_port = false;
   /// With which it joins jobs that run.
   std::uint32_t workers = 1;
+  JobLimits limits = {};
   PlanMaker make_plan;
   /// Revocations that others have told, to be known when the node starts again. Called on a thread
   /// of the node's.
@@ -69,6 +88,8 @@ class ClusterNode {
   [[nodiscard]] wire::NodeStatus status();
   /// Someone who may has said so; whoever runs the node calls leave() then.
   [[nodiscard]] bool is_asked_to_leave() const;
+  /// Why the node cannot stay in its cluster; empty where it can. Whoever runs it ends it then.
+  [[nodiscard]] std::string refusal() const;
 
   /// Hands over what its members own, says goodbye, and returns; after `within` at the latest.
   void leave(std::chrono::milliseconds within);

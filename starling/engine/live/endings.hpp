@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -33,6 +34,11 @@ class Endings {
     waiting_.push_back(std::move(last));
     came_.notify_one();
   }
+  /// How many have not ended yet.
+  [[nodiscard]] std::size_t count() const {
+    const std::lock_guard lock{mutex_};
+    return waiting_.size() + (ending_ ? 1 : 0);
+  }
 
  private:
   void run() {
@@ -42,16 +48,19 @@ class Endings {
       if (waiting_.empty()) return;
       std::shared_ptr<void> last = std::move(waiting_.front());
       waiting_.pop_front();
+      ending_ = true;
       lock.unlock();
       while (last.use_count() > 1) std::this_thread::sleep_for(std::chrono::milliseconds{1});
       last.reset();
       lock.lock();
+      ending_ = false;
     }
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable came_;
   bool closing_ = false;
+  bool ending_ = false;
   std::deque<std::shared_ptr<void>> waiting_;
   /// There from the start: whoever ends something must not find that there is none to be had.
   std::thread thread_{[this] { run(); }};

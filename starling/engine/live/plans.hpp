@@ -81,6 +81,12 @@ class Plans {
     return plan == plans_.end() ? nullptr : plan->second;
   }
 
+  /// What was made for job `from` is job `to`'s from now on.
+  void hand_on(wire::JobId from, wire::JobId to) {
+    const auto plan = plans_.extract(from);
+    if (plan) plans_[to] = plan.mapped();
+  }
+
   /// What is being read is dropped when it comes.
   void forget(wire::JobId id) {
     plans_.erase(id);

@@ -20,7 +20,14 @@ namespace starling::live {
 struct Asker {
   std::string address;
   std::uint64_t number = 0;
-  bool operator==(const Asker&) const = default;
+  /// Whom limits count it under.
+  std::string client = {};
+};
+
+/// Whom to ask. Node 0: whoever is at the address.
+struct NodeAddress {
+  wire::NodeId node = 0;
+  std::string address;
 };
 
 /// On the loop's thread alone.
@@ -34,28 +41,37 @@ class Requests {
       : loop_(loop), random_(seed), say_(std::move(say)) {}
 
   /// Says it again and again until it is answered, or gives up with an Error.
-  void ask(const std::string& address, wire::RequestBody body, std::chrono::milliseconds within,
+  void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
            OnReply on_reply) {
     const std::uint64_t number = random_();
-    pending_.emplace(number, Pending{address, std::move(body), std::move(on_reply),
+    pending_.emplace(number, Pending{target, std::move(body), std::move(on_reply),
                                      EventLoop::Clock::now() + within});
     say(number);
+  }
+
+  /// Ends the requests to nodes of which `is_gone(node)` holds, each with an Error.
+  template <class IsGone>
+  void end_those_to(IsGone is_gone) {
+    std::vector<std::uint64_t> ending;
+    for (const auto& [number, pending] : pending_)
+      if (pending.target.node != 0 && is_gone(pending.target.node)) ending.push_back(number);
+    for (const std::uint64_t number : ending)
+      end(number,
+          Error{"the node at " + wire::place_of(pending_.at(number).target.address) + " is gone"});
   }
 
   /// `key`: whose the reply is; absent where nothing is encrypted.
   void take(const wire::Reply& reply, const std::optional<wire::Key>& key) {
     const auto pending = pending_.find(reply.number);
     if (pending == pending_.end()) return;
-    const auto asked = wire::parse_peer(pending->second.address);
+    const auto asked = wire::parse_peer(pending->second.target.address);
     if (!asked || asked->key != key) return;
-    const OnReply on_reply = std::move(pending->second.on_reply);
-    pending_.erase(pending);
-    on_reply(reply.body);
+    end(reply.number, reply.body);
   }
 
  private:
   struct Pending {
-    std::string address;
+    NodeAddress target;
     wire::RequestBody body;
     OnReply on_reply;
     EventLoop::Clock::time_point give_up;
@@ -66,14 +82,15 @@ class Requests {
     const auto found = pending_.find(number);
     if (found == pending_.end()) return;
     Pending& pending = found->second;
-    if (EventLoop::Clock::now() > pending.give_up) {
-      const OnReply on_reply = std::move(pending.on_reply);
-      const std::string address = std::move(pending.address);
-      pending_.erase(found);
-      return on_reply(Error{"no answer from " + wire::place_of(address)});
-    }
-    say_(pending.address, wire::Request{number, pending.body});
+    if (EventLoop::Clock::now() > pending.give_up)
+      return end(number, Error{"no answer from " + wire::place_of(pending.target.address)});
+    say_(pending.target.address, wire::Request{number, pending.body});
     loop_.post_after(again_after, [this, number] { say(number); });
+  }
+
+  void end(std::uint64_t number, Result<wire::ReplyBody> how) {
+    const auto ended = pending_.extract(number);
+    if (ended) ended.mapped().on_reply(std::move(how));
   }
 
   EventLoop& loop_;

@@ -1,4 +1,8 @@
 /// Jobs that a node was asked to start on all nodes. Internal to the cluster's node.
+///
+/// A node that dies or leaves before a job has begun is left out: the others prepare on, and where
+/// the job's start was sent already it is started anew, under another number, so that nothing that
+/// members of the former start say is taken for the later one's.
 #pragma once
 
 #include <algorithm>
@@ -22,117 +26,220 @@ namespace starling::live {
 /// On the loop's thread alone.
 class Submissions {
  public:
-  using Ask = std::function<void(const std::string& address, wire::RequestBody body,
+  using Ask = std::function<void(const NodeAddress& target, wire::RequestBody body,
                                  std::chrono::milliseconds within, Requests::OnReply on_reply)>;
   using Answer = std::function<void(const Asker& asker, wire::ReplyBody body)>;
+  using Log = std::function<void(const std::string& line)>;
+  /// Whether a node is known to be dead, or to have left.
+  using IsGone = std::function<bool(wire::NodeId node)>;
 
-  Submissions(const Plans& plans, Ask ask, Answer answer)
-      : plans_(plans), ask_(std::move(ask)), answer_(std::move(answer)) {}
+  Submissions(const Plans& plans, IsGone is_gone, Ask ask, Answer answer, Log log)
+      : plans_(plans),
+        is_gone_(std::move(is_gone)),
+        ask_(std::move(ask)),
+        answer_(std::move(answer)),
+        log_(std::move(log)) {}
 
-  /// `nodes` are live, and this one is among them. True where it begins now.
-  bool submit(const Asker& asker, const wire::SubmitJob& request,
-              const std::vector<core::MemberRecord>& nodes) {
-    auto& submission = all_[request.job];
-    if (submission.outcome) {
-      answer_(asker, *submission.outcome);
-      return false;
-    }
-    if (std::ranges::find(submission.askers, asker) == submission.askers.end())
-      submission.askers.push_back(asker);
-    if (!submission.nodes.empty()) return false;
-    for (const auto& node : nodes) {
-      submission.nodes.push_back(node.id);
-      submission.addresses.push_back(node.address);
-    }
-    submission.missing = submission.nodes.size();
-    submission.prepared.resize(submission.nodes.size());
-    for (std::size_t i = 0; i < submission.nodes.size(); ++i)
-      ask_(
-          submission.addresses[i],
-          wire::PrepareJob{request.job, request.settings, static_cast<std::uint32_t>(nodes.size())},
-          prepare_within,
-          [this, id = request.job, i](auto heard) { on_prepared(id, i, std::move(heard)); });
+  /// True where the job was submitted before: its asker is answered once it has begun, or at once.
+  bool ask_again(const Asker& asker, wire::JobId job) {
+    const auto known = all_.find(job);
+    if (known == all_.end()) return false;
+    if (known->second.outcome)
+      answer_(asker, *known->second.outcome);
+    else
+      known->second.note(asker);
     return true;
   }
 
-  /// How those of long ago went, whose clients have heard it.
+  /// `nodes` are live, and this one is the first of them. Requires: not submitted before.
+  void submit(const Asker& asker, const wire::SubmitJob& request, const std::string& client,
+              const std::vector<core::MemberRecord>& nodes) {
+    Submission& submission = all_[request.job];
+    submission.run = request.job;
+    submission.note(asker);
+    for (const auto& node : nodes)
+      submission.nodes.push_back({{node.id, node.address}, node.name, std::nullopt, false});
+    const auto count = static_cast<std::uint32_t>(nodes.size());
+    for (const auto& node : nodes)
+      ask_({node.id, node.address}, wire::PrepareJob{request.job, request.settings, count, client},
+           prepare_within, [this, id = request.job, at = node.id](auto heard) {
+             on_prepared(id, at, std::move(heard));
+           });
+  }
+
+  /// To be called several times a second.
+  void look_for_losses() {
+    std::vector<JobId> open;
+    for (const auto& [id, submission] : all_)
+      if (!submission.outcome) open.push_back(id);
+    for (const JobId id : open) leave_out_the_gone(id);
+  }
+
+  /// The job is not wanted any more.
+  void close(wire::JobId job) {
+    const auto known = all_.find(job);
+    if (known != all_.end() && !known->second.outcome)
+      conclude(job, wire::Refused{"the job was closed meanwhile"});
+  }
+
+  /// How those of long ago went, whose clients have heard it; and of many the oldest.
   void forget_older_than(std::chrono::nanoseconds age) {
     const auto now = EventLoop::Clock::now();
     std::erase_if(
         all_, [&](const auto& s) { return s.second.outcome && now > s.second.concluded + age; });
+    if (all_.size() > outcomes_max)
+      std::erase_if(all_, [](const auto& s) { return s.second.outcome.has_value(); });
   }
 
  private:
   using JobId = wire::JobId;
+  struct Participant {
+    NodeAddress target;
+    std::string name;
+    std::optional<wire::JobPrepared> prepared;
+    bool has_begun = false;
+  };
   struct Submission {
-    std::vector<Asker> askers;
-    std::vector<wire::NodeId> nodes;
-    std::vector<std::string> addresses;
-    std::size_t missing = 0;
+    /// Where each is asked from, and under which number last.
+    std::map<std::string, std::uint64_t> askers;
+    std::vector<Participant> nodes;
+    std::vector<std::string> lost;
+    /// Set from the first start on.
+    std::shared_ptr<const JobPlan> plan;
+    /// The number of the latest start, and those before.
+    JobId run = 0;
+    std::vector<JobId> former;
     std::optional<wire::ReplyBody> outcome;
     EventLoop::Clock::time_point concluded{};
-    std::vector<wire::JobPrepared> prepared;
+
+    void note(const Asker& asker) { askers[asker.address] = asker.number; }
+    Participant* find(wire::NodeId node) {
+      const auto found =
+          std::ranges::find(nodes, node, [](const auto& n) { return n.target.node; });
+      return found == nodes.end() ? nullptr : &*found;
+    }
   };
+  /// Beyond, all are forgotten: whoever asks again is refused like any other.
+  static constexpr std::size_t outcomes_max = 4096;
   /// Reading data may take long.
   static constexpr std::chrono::minutes prepare_within{5};
+  static constexpr std::chrono::seconds start_within{30};
+  static constexpr std::chrono::seconds close_within{10};
 
-  void on_prepared(JobId id, std::size_t i, Result<wire::ReplyBody> heard) {
-    auto& submission = all_[id];
-    if (submission.outcome) return;
-    const std::string place = "node at " + wire::place_of(submission.addresses[i]) + ": ";
+  /// nullptr where it is open no more.
+  Submission* open_one(JobId id) {
+    const auto found = all_.find(id);
+    return found == all_.end() || found->second.outcome ? nullptr : &found->second;
+  }
+
+  void on_prepared(JobId id, wire::NodeId node, Result<wire::ReplyBody> heard) {
+    Submission* submission = open_one(id);
+    Participant* at = submission == nullptr ? nullptr : submission->find(node);
+    if (at == nullptr) return;
+    if (!heard && is_gone_(node)) return leave_out_the_gone(id);
+    const std::string place = "node at " + wire::place_of(at->target.address) + ": ";
     if (!heard) return conclude(id, wire::Refused{place + heard.error().message});
     if (const auto* refused = std::get_if<wire::Refused>(&*heard))
       return conclude(id, wire::Refused{place + refused->why});
     const auto* answer = std::get_if<wire::JobPrepared>(&*heard);
     if (answer == nullptr) return conclude(id, wire::Refused{place + "answered another question"});
-    submission.prepared[i] = *answer;
-    if (--submission.missing > 0) return;
+    at->prepared = *answer;
+    start_where_prepared(id);
+  }
+
+  void leave_out_the_gone(JobId id) {
+    Submission* submission = open_one(id);
+    if (submission == nullptr) return;
+    std::vector<std::string> lost;
+    std::erase_if(submission->nodes, [&](const Participant& node) {
+      if (!is_gone_(node.target.node)) return false;
+      lost.push_back(node.name);
+      return true;
+    });
+    if (lost.empty()) return;
+    for (const std::string& name : lost) {
+      log_("job " + std::to_string(id) + ": node " + name +
+           " is gone before the job has begun; the others go on without it");
+      submission->lost.push_back(name);
+    }
+    start_where_prepared(id);
+  }
+
+  void start_where_prepared(JobId id) {
+    const Submission& submission = all_.at(id);
+    const auto is_prepared = [](const Participant& node) { return node.prepared.has_value(); };
+    if (submission.nodes.empty() || !std::ranges::all_of(submission.nodes, is_prepared)) return;
+    const Participant& first = submission.nodes.front();
     std::string others;
-    for (std::size_t node = 0; node < submission.prepared.size(); ++node)
-      if (submission.prepared[node].fingerprint != submission.prepared.front().fingerprint)
-        others += (others.empty() ? "" : ", ") + wire::place_of(submission.addresses[node]);
+    for (const Participant& node : submission.nodes)
+      if (node.prepared->fingerprint != first.prepared->fingerprint)
+        others += (others.empty() ? "" : ", ") + wire::place_of(node.target.address);
     if (!others.empty())
-      return conclude(id, wire::Refused{"the nodes' data differ: each must read what " +
-                                        wire::place_of(submission.addresses.front()) +
-                                        " does; not so: " + others});
+      return conclude(
+          id, wire::Refused{"the nodes' data differ: each must read what " +
+                            wire::place_of(first.target.address) + " does; not so: " + others});
     start(id);
   }
 
   void start(JobId id) {
-    auto& submission = all_[id];
-    const auto plan = plans_.find(id);
-    if (!plan) return conclude(id, wire::Refused{"the job was closed meanwhile"});
-    const JobOptions& job = plan->options();
-    const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
-        founders(job.mode, job.workers, owners_wanted(job), submission.nodes),
-        submission.prepared.front().ranges, job.copies, core::keeps_steps_centrally(job.mode)));
-    submission.missing = submission.nodes.size();
-    for (const std::string& address : submission.addresses)
-      ask_(address, wire::StartJob{id, first}, std::chrono::seconds{30}, [this, id](auto heard) {
-        auto& begun = all_[id];
-        if (begun.outcome) return;
-        // Who does not answer is dead, and the others go on without it.
-        if (const auto* refused = heard ? std::get_if<wire::Refused>(&*heard) : nullptr)
-          return conclude(id, *refused);
-        if (--begun.missing == 0) conclude(id, wire::Done{});
-      });
+    Submission& submission = all_.at(id);
+    if (submission.plan) {
+      submission.former.push_back(submission.run);
+      submission.run = wire::draw_id();
+    } else {
+      submission.plan = plans_.find(id);
+    }
+    if (!submission.plan) return conclude(id, wire::Refused{"the job was closed meanwhile"});
+    const JobOptions& job = submission.plan->options();
+    std::vector<wire::NodeId> nodes;
+    for (Participant& node : submission.nodes) {
+      node.has_begun = false;
+      nodes.push_back(node.target.node);
+    }
+    const auto first = std::make_shared<const core::Configuration>(
+        core::first_configuration(founders(job.mode, job.workers, owners_wanted(job), nodes),
+                                  submission.nodes.front().prepared->ranges, job.copies,
+                                  core::keeps_steps_centrally(job.mode)));
+    const JobId run = submission.run;
+    const wire::StartJob request{run, first, submission.former};
+    for (const Participant& node : std::vector<Participant>{submission.nodes})
+      ask_(node.target, request, start_within,
+           [this, id, run, at = node.target.node](auto heard) { on_begun(id, run, at, heard); });
+  }
+
+  void on_begun(JobId id, JobId run, wire::NodeId node, const Result<wire::ReplyBody>& heard) {
+    Submission* submission = open_one(id);
+    Participant* at = submission == nullptr ? nullptr : submission->find(node);
+    if (at == nullptr || submission->run != run) return;
+    if (!heard && is_gone_(node)) return leave_out_the_gone(id);
+    if (const auto* refused = heard ? std::get_if<wire::Refused>(&*heard) : nullptr)
+      return conclude(id, *refused);
+    at->has_begun = true;
+    if (std::ranges::all_of(submission->nodes, &Participant::has_begun))
+      conclude(id, wire::JobBegun{run, submission->lost});
   }
 
   void conclude(JobId id, wire::ReplyBody outcome) {
-    auto& submission = all_[id];
+    Submission& submission = all_.at(id);
     submission.outcome = std::move(outcome);
     submission.concluded = EventLoop::Clock::now();
-    for (const Asker& asker : submission.askers) answer_(asker, *submission.outcome);
+    for (const auto& [address, number] : submission.askers)
+      answer_({address, number}, *submission.outcome);
+    const auto nodes = std::exchange(submission.nodes, {});
     submission.askers.clear();
+    submission.plan = nullptr;
     // Nobody needs what was read for it.
     if (std::holds_alternative<wire::Refused>(*submission.outcome))
-      for (const std::string& address : submission.addresses)
-        ask_(address, wire::CloseJob{id}, std::chrono::seconds{10}, [](const auto&) {});
+      for (const Participant& node : nodes)
+        for (const JobId closing : {id, submission.run})
+          ask_(node.target, wire::CloseJob{closing}, close_within, [](const auto&) {});
   }
 
   const Plans& plans_;
+  const IsGone is_gone_;
   const Ask ask_;
   const Answer answer_;
+  const Log log_;
   std::map<JobId, Submission> all_;
 };
 

@@ -1,0 +1,123 @@
+#include "starling/app/cluster/submitter.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "starling/app/commands.hpp"
+#include "starling/app/interrupt.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What was asked is asked again after this; meanwhile its node may be seen to be gone.
+constexpr auto answer_within = 1s;
+constexpr auto close_within = 2s;
+/// Nodes answer at once, but for one that is very busy.
+constexpr auto silence_max = 4s;
+
+class Submitter {
+ public:
+  Submitter(Access& access, const wire::NodeStatus& node, const wire::JobSettings& settings)
+      : client_(*access.client), settings_(settings), door_(access.door), name_(node.self.name) {
+    learn(node);
+  }
+
+  Result<std::optional<Submitted>> run() {
+    while (true) {
+      const auto reply = ask(wire::SubmitJob{job_, settings_});
+      if (reply) {
+        if (const auto* refused = std::get_if<wire::Refused>(&*reply))
+          return Error{printable(refused->why)};
+        if (const auto* begun = std::get_if<wire::JobBegun>(&*reply)) return take(*begun);
+        return Error{"the node at " + wire::place_of(door_) +
+                     " gave an answer to another question"};
+      }
+      if (is_interrupted()) {
+        drop();
+        return std::optional<Submitted>{};
+      }
+      if (is_door_there()) continue;
+      if (auto moved = move_on(); !moved) return std::move(moved).error();
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::optional<wire::ReplyBody> ask(const wire::RequestBody& body) {
+    auto replies = client_.ask_all({door_}, body, answer_within);
+    if (replies.front()) heard_ = Clock::now();
+    return std::move(replies.front());
+  }
+
+  std::optional<Submitted> take(const wire::JobBegun& begun) {
+    for (const std::string& name : begun.lost)
+      complain("node " + printable(name) + " is gone: the job begins without it");
+    return Submitted{begun.job, door_};
+  }
+
+  bool is_door_there() {
+    const auto reply = ask(wire::AskStatus{});
+    if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
+      learn(*status);
+    return Clock::now() < heard_ + silence_max;
+  }
+
+  /// Whom it knows.
+  void learn(const wire::NodeStatus& status) {
+    name_ = printable(status.self.name);
+    others_.clear();
+    for (const core::MemberRecord& other : status.others)
+      if (core::is_live(other.state)) others_.insert(other.address);
+  }
+
+  /// To another node. The job gets another number: the former one may live, and start it yet.
+  Result<void> move_on() {
+    const std::string silent = "node " + name_ + " at " + wire::place_of(door_);
+    drop();
+    others_.erase(door_);
+    const std::vector<std::string> asked{others_.begin(), others_.end()};
+    const auto replies = client_.ask_all(asked, wire::AskStatus{}, close_within);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
+      if (status == nullptr) continue;
+      door_ = asked[i];
+      job_ = wire::draw_id();
+      heard_ = Clock::now();
+      learn(*status);
+      complain(silent + " answers no more: the job is submitted to " + name_);
+      return {};
+    }
+    return Error{silent + " answers no more" +
+                 (asked.empty() ? ", and no other node is known" : ", nor does any other node")};
+  }
+
+  /// Nobody needs what the nodes have read.
+  void drop() {
+    std::vector<std::string> all{others_.begin(), others_.end()};
+    all.push_back(door_);
+    (void)client_.ask_all(all, wire::CloseJob{job_}, close_within);
+  }
+
+  live::ClusterClient& client_;
+  const wire::JobSettings& settings_;
+  std::string door_;
+  std::string name_;
+  wire::JobId job_ = wire::draw_id();
+  Clock::time_point heard_ = Clock::now();
+  std::set<std::string> others_;
+};
+
+}  // namespace
+
+Result<std::optional<Submitted>> submit_job(Access& access, const wire::NodeStatus& node,
+                                            const wire::JobSettings& settings) {
+  return Submitter{access, node, settings}.run();
+}
+
+}  // namespace starling::app

@@ -1,0 +1,81 @@
+// Which of several members with one name stays.
+#include <algorithm>
+
+#include "starling/engine/core/membership.hpp"
+
+namespace starling::core {
+namespace {
+
+/// Of two that are members already. Ids are drawn at random, so that everyone judges alike.
+bool stays(const MemberRecord& one, const MemberRecord& other) { return one.id < other.id; }
+
+}  // namespace
+
+bool Membership::may_knock(const MembershipContext& context, const MemberRecord& from) {
+  if (from.name.empty() || from.state == MemberState::left || members_.find(from.id) != nullptr)
+    return true;
+  const bool is_own = from.name == self_.name && from.address != self_.address && joined_;
+  const MemberEntry* rival = is_own ? nullptr : members_.find_named(from.name, from.id);
+  if (!is_own && (rival == nullptr || rival->record.address == from.address)) {
+    knocks_.erase(from.id);
+    return true;
+  }
+  if (knocks_.size() >= knocks_max && !knocks_.contains(from.id))
+    knocks_.erase(std::ranges::min_element(knocks_, {},
+                                           [](const auto& knock) { return knock.second.since; }));
+  Knock& knock = knocks_.try_emplace(from.id, Knock{now_}).first->second;
+  if (!is_own && rival->heard < knock.since + name_doubt) {
+    tell(context, *rival);  // so that it says that it lives
+    return false;
+  }
+  const MemberRecord holder = is_own ? self_ : rival->record;
+  if (!std::exchange(knock.is_refused, true)) context.out.push_back(MemberRefused{from, holder});
+  send(context, from.address, from.id, NameTaken{from.id, holder});
+  return false;
+}
+
+void Membership::settle_name(const MembershipContext& context, const MemberRecord& from) {
+  MemberEntry* known = members_.find(from.id);
+  if (known == nullptr || !is_live(known->record.state) || from.name.empty()) return;
+  known->heard = now_;
+  if (joined_ && from.name == self_.name && from.address != self_.address && stays(self_, from))
+    return refuse(context, from, self_);
+  const MemberEntry* rival = members_.find_named(from.name, from.id);
+  if (rival == nullptr) return;
+  const MemberRecord other = rival->record;
+  if (other.address == from.address)
+    bury(context, other.id);  // it was there before
+  else if (stays(from, other))
+    refuse(context, other, from);
+  else if (rival->heard + name_doubt < now_)
+    tell(context, *rival);
+}
+
+/// Two members that were let in have one name.
+void Membership::refuse(const MembershipContext& context, const MemberRecord& member,
+                        const MemberRecord& holder) {
+  context.out.push_back(MemberRefused{member, holder});
+  send(context, member.address, member.id, NameTaken{member.id, holder});
+  bury(context, member.id);
+}
+
+void Membership::bury(const MembershipContext& context, MemberId id) {
+  MemberEntry& entry = *members_.find(id);
+  MemberRecord dead = entry.record;
+  dead.state = MemberState::dead;
+  adopt(context, entry, std::move(dead), self_.id);
+}
+
+void Membership::hear(const MembershipContext& context, const MemberRecord&,
+                      const NameTaken& taken) {
+  const MemberRecord& holder = taken.holder;
+  if (taken.to != self_.id || !is_sane(holder) || holder.name != self_.name ||
+      holder.id == self_.id)
+    return;
+  if (!joined_ || stays(holder, self_))
+    context.out.push_back(NameRefused{holder});
+  else
+    send(context, holder.address, holder.id, NameTaken{holder.id, self_});
+}
+
+}  // namespace starling::core

@@ -1,0 +1,552 @@
+/// What a ClusterNode is made of: its loop, and all that runs on it. Internal to the cluster's
+/// node.
+#pragma once
+
+#include <atomic>
+#include <future>
+#include <map>
+#include <set>
+#include <shared_mutex>
+
+#include "starling/engine/core/door.hpp"
+#include "starling/engine/core/membership.hpp"
+#include "starling/engine/live/cluster_job.hpp"
+#include "starling/engine/live/cluster_node.hpp"
+#include "starling/engine/live/endings.hpp"
+#include "starling/engine/live/event_loop.hpp"
+#include "starling/engine/live/log_book.hpp"
+#include "starling/engine/live/node_book.hpp"
+#include "starling/engine/live/places.hpp"
+#include "starling/engine/live/plans.hpp"
+#include "starling/engine/live/requests.hpp"
+#include "starling/engine/live/submissions.hpp"
+
+namespace starling::live {
+
+/// All but what is said below runs on the loop's thread.
+class ClusterNode::Running {
+ public:
+  using JobId = wire::JobId;
+  using NodeId = wire::NodeId;
+
+  explicit Running(ClusterOptions options)
+      : options_(std::move(options)), id_(wire::draw_id()), random_(wire::draw_id()) {}
+
+  ~Running() {
+    plans_.close();
+    loop_.close();
+    // Members send until they have ended; nobody hears what comes meanwhile.
+    std::map<JobId, JobPtr> ending;
+    {
+      const std::unique_lock lock{shared_};
+      ending.swap(jobs_);
+    }
+    ending.clear();
+    endings_.reset();
+    endpoint_.reset();
+  }
+
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  Result<void> open() {
+    security::EndpointOptions network = options_.network;
+    network.on_revoked = [this](const security::Merged& merged) {
+      loop_.post([this, merged] { on_revoked(merged); });
+    };
+    auto endpoint = security::Endpoint::open(
+        std::move(network), [this](const wire::FrameView& frame, const security::Sender& sender) {
+          hear(frame, sender);
+        });
+    if (!endpoint) return std::move(endpoint).error();
+    address_ = (*endpoint)->address();
+    const std::string place = wire::place_of(address_);
+    name_ = options_.name + (options_.names_port ? "-" + place.substr(place.rfind(':') + 1) : "");
+    core::MembershipOptions membership;
+    membership.self = {.id = id_, .address = address_, .name = name_, .workers = options_.workers};
+    membership.doors = options_.doors;
+    membership_ = std::make_unique<core::Membership>(std::move(membership), wire::draw_id());
+    {
+      const std::unique_lock lock{shared_};
+      endpoint_ = *std::move(endpoint);
+    }
+    is_open_ = true;
+    loop_.post([this] {
+      run_membership([](core::Membership& m, const auto& c) { m.start(c); });
+      sweep();
+      look_for_jobs();
+    });
+    return {};
+  }
+
+  [[nodiscard]] const std::string& address() const { return address_; }
+  [[nodiscard]] NodeId id() const { return id_; }
+  [[nodiscard]] bool is_asked_to_leave() const { return is_asked_to_leave_; }
+  [[nodiscard]] std::string refusal() const {
+    const std::shared_lock lock{shared_};
+    return refusal_;
+  }
+
+  /// Any thread.
+  wire::NodeStatus status() {
+    return on_loop([this] { return make_status(); });
+  }
+
+  /// Any thread but the loop's.
+  void leave(std::chrono::milliseconds within) {
+    const bool can_hand_over = on_loop([this] {
+      leaving_ = true;
+      for (auto& [id, job] : all_jobs()) job->site().leave();
+      return others_suffice();
+    });
+    const auto give_up =
+        EventLoop::Clock::now() + (can_hand_over ? within : std::min(within, hopeless_for));
+    while (EventLoop::Clock::now() < give_up && !has_handed_over())
+      std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    loop_.post([this] { run_membership([](core::Membership& m, const auto& c) { m.leave(c); }); });
+    while (EventLoop::Clock::now() < give_up && !has_left_)
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+
+ private:
+  using JobPtr = std::shared_ptr<ClusterJob>;
+
+  void log(const std::string& line) { log_book_.say(line); }
+
+  /// What `f` gives on the loop's thread. Any other thread.
+  template <class F>
+  std::invoke_result_t<F> on_loop(F f) {
+    std::promise<std::invoke_result_t<F>> promise;
+    auto future = promise.get_future();
+    loop_.post([&] { promise.set_value(f()); });
+    return future.get();
+  }
+
+  /// Whether as many other nodes as copies are there to take over what is owned here. Where not,
+  /// they have copies of all but what is being handed on just now.
+  bool others_suffice() {
+    const std::size_t others = live_nodes().size() - 1;
+    bool suffice = true;
+    for (auto& [id, job] : all_jobs()) {
+      const std::size_t copies = job->plan().options().copies;
+      if (others >= copies) continue;
+      suffice = false;
+      log("job " + std::to_string(id) + ": its ranges have " + std::to_string(copies) +
+          " copies and there are " + std::to_string(others) +
+          " other nodes: leaves them the copies that they have");
+    }
+    return suffice;
+  }
+
+  // --- what comes ---
+
+  /// On the endpoint's thread.
+  void hear(const wire::FrameView& frame, const security::Sender& sender) {
+    if (!is_open_) return;
+    const auto kind = wire::kind_of(frame);
+    if (!kind) return refuse(kind.error().message);
+    if (*kind == wire::Kind::envelope) {
+      if (sender.role != security::Role::node) return;
+      auto decoded = wire::decode_envelope(frame);
+      if (!decoded || !is_from(decoded->node, sender)) return;
+      if (const JobPtr job = find(decoded->job))
+        job->deliver(decoded->node, std::move(decoded->envelope), frame.at_once);
+      return;
+    }
+    auto decoded = wire::decode_control(frame);
+    if (!decoded || !sender.may_be_at(decoded->address)) return;
+    if (sender.role != security::Role::node && !is_for_clients(*decoded)) return;
+    const std::size_t bytes = frame.head.size() + frame.body.size() + message_overhead;
+    if (waiting_bytes_ + bytes > waiting_bytes_max) return;  // whoever wants it says it again
+    waiting_bytes_ += bytes;
+    loop_.post([this, bytes, message = *std::move(decoded), key = sender.key] {
+      waiting_bytes_ -= bytes;
+      take(message, key);
+    });
+  }
+
+  /// On the endpoint's thread. Such frames may come in floods.
+  void refuse(const std::string& why) {
+    if (now() < refused_at_ + refusals_apart) return;
+    refused_at_ = now();
+    log("does not hear all that comes: " + why);
+  }
+
+  /// On the endpoint's thread: whether the sender may be that node.
+  bool is_from(NodeId node, const security::Sender& sender) {
+    if (!sender.key) return true;
+    bool may_be = false;
+    nodes_.with(node, [&](const auto& known) { may_be = sender.may_be_at(known.address); });
+    return may_be;
+  }
+
+  /// Whether it may be asked by those who hold no members of jobs.
+  static bool is_for_clients(const wire::ControlMessage& message) {
+    const auto* request = std::get_if<wire::Request>(&message.body);
+    return request != nullptr && !std::holds_alternative<wire::PrepareJob>(request->body) &&
+           !std::holds_alternative<wire::StartJob>(request->body);
+  }
+
+  void take(const wire::ControlMessage& message, const std::optional<security::Key>& key) {
+    if (key && !endpoint_->admits(*key)) return;  // it was revoked while this waited
+    if (const auto* news = std::get_if<core::MembershipMessage>(&message.body)) {
+      if (news->from.address != message.address) return;
+      run_membership([&](core::Membership& m, const auto& c) { m.on(c, *news); });
+    } else if (const auto* request = std::get_if<wire::Request>(&message.body)) {
+      const Asker asker{message.address, request->number, client_of(message.address, key)};
+      std::visit([&](const auto& body) { answer(asker, body); }, request->body);
+    } else if (const auto* reply = std::get_if<wire::Reply>(&message.body)) {
+      requests_.take(*reply, key);
+    }
+  }
+
+  /// Whom limits count under.
+  [[nodiscard]] std::string client_of(const std::string& address,
+                                      const std::optional<security::Key>& key) const {
+    if (key) return endpoint_->name_of(*key);
+    const std::string place = wire::place_of(address);
+    const auto host = place.find("//");
+    return place.substr(host == std::string::npos ? 0 : host + 2,
+                        place.rfind(':') - (host == std::string::npos ? 0 : host + 2));
+  }
+
+  void on_revoked(const security::Merged& merged) {
+    for (const security::Revocation& revocation : merged.added)
+      log("certificate " + security::print_serial(revocation.serial) + " is revoked");
+    for (const auto& node : nodes_.all()) {
+      const auto peer = wire::parse_peer(node.address);
+      if (peer && peer->key && std::ranges::count(merged.fallen, *peer->key) > 0)
+        log("node " + node.name + " at " + wire::place_of(node.address) + " is not heard any more");
+    }
+    if (options_.on_revoked) options_.on_revoked(merged.added);
+  }
+
+  /// Says where nobody answers at the doors that it was told.
+  void tell_loneliness() {
+    if (membership_->joined() || now() < lonely_told_ + tell_loneliness_every) return;
+    lonely_told_ = now();
+    log("no answer from " + wire::place_of(options_.doors.front()) +
+        (options_.doors.size() > 1 ? " and the other doors" : "") +
+        " yet: on its own; tries again and again");
+  }
+
+  // --- membership ---
+
+  template <class Event>
+  void run_membership(Event event) {
+    std::vector<core::MembershipEffect> effects;
+    event(*membership_, core::MembershipContext{now(), random_, effects});
+    for (auto& effect : effects) std::visit([this](auto& e) { this->carry_out(e); }, effect);
+  }
+
+  void carry_out(core::MembershipSend& send) {
+    say(send.address, std::move(send.message), wire::Lane::control);
+  }
+  void carry_out(const core::SetTimer& timer) {
+    loop_.post_after(timer.at - now(), [this] {
+      run_membership([](core::Membership& m, const auto& c) { m.on_timer(c); });
+    });
+  }
+  void carry_out(const core::MemberChanged& changed) {
+    const core::MemberRecord& record = changed.record;
+    if (!nodes_.note(record, now())) return;
+    const char* what = core::is_live(record.state)               ? " is here"
+                       : record.state == core::MemberState::left ? " has left"
+                                                                 : " is dead";
+    log("node " + record.name + " at " + wire::place_of(record.address) + what);
+    if (!core::is_live(record.state) && !nodes_.is_in_use(record.address))
+      endpoint_->forget(record.address);
+    if (record.state == core::MemberState::dead)
+      loop_.post_after(NodeBook::believe_after, [this] { sweep_jobs(); });
+    sweep_jobs();
+  }
+  void carry_out(const core::HasJoined&) { log("joined"); }
+  void carry_out(const core::HasLeft&) { has_left_ = true; }
+  void carry_out(const core::NameRefused& refused) {
+    const std::unique_lock lock{shared_};
+    if (!refusal_.empty()) return;
+    refusal_ = "refused: a node called " + name_ + " is there already, at " +
+               wire::place_of(refused.holder.address) +
+               "; each needs a name of its own, and where there are keys a key file of its own";
+  }
+  void carry_out(const core::MemberRefused& refused) {
+    if (!refused_.insert(refused.record.id).second) return;
+    if (refused_.size() > refused_max) refused_.erase(refused_.begin());
+    log("node " + refused.record.name + " at " + wire::place_of(refused.record.address) +
+        " is refused: a node of that name is there already, at " +
+        wire::place_of(refused.holder.address));
+  }
+
+  [[nodiscard]] core::Time now() const { return EventLoop::Clock::now() - start_; }
+
+  /// Live nodes, this one first.
+  [[nodiscard]] std::vector<core::MemberRecord> live_nodes() const {
+    std::vector<core::MemberRecord> all = nodes_.live();
+    all.insert(all.begin(), membership_->self());
+    return all;
+  }
+
+  // --- what goes ---
+
+  template <class Body>
+  void say(const std::string& address, Body body, wire::Lane lane) {
+    endpoint_->send(address, lane,
+                    wire::encode(wire::ControlMessage{id_, address_, std::move(body)}));
+  }
+
+  void reply(const Asker& asker, wire::ReplyBody body) {
+    const auto lane =
+        std::holds_alternative<wire::Ranges>(body) ? wire::Lane::data : wire::Lane::control;
+    say(asker.address, wire::Reply{asker.number, std::move(body)}, lane);
+  }
+
+  void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
+           Requests::OnReply on_reply) {
+    requests_.ask(target, std::move(body), within, std::move(on_reply));
+  }
+
+  /// From members' threads.
+  void carry(NodeId node, wire::Lane lane, std::span<wire::Frame> frames) {
+    const std::shared_lock lock{shared_};
+    if (!endpoint_) return;
+    nodes_.with(node, [&](const auto& known) { endpoint_->send(known.address, lane, frames); });
+  }
+
+  // --- jobs ---
+
+  /// Any thread.
+  JobPtr find(JobId id) const {
+    const std::shared_lock lock{shared_};
+    const auto job = jobs_.find(id);
+    return job == jobs_.end() ? nullptr : job->second;
+  }
+  std::map<JobId, JobPtr> all_jobs() const {
+    const std::shared_lock lock{shared_};
+    return jobs_;
+  }
+
+  bool has_handed_over() {
+    for (auto& [id, job] : all_jobs())
+      for (const auto& report : job->site().reports())
+        if (report.state != actor::MemberReport::State::excluded &&
+            report.state != actor::MemberReport::State::failed)
+          return false;
+    return true;
+  }
+
+  /// Begins a job that is prepared: anew, or one that runs elsewhere, and is of this `age`. Any
+  /// that is known already is left as it is.
+  Result<JobPtr> begin(JobId id, const core::ConfigurationPtr& now,
+                       std::optional<std::chrono::milliseconds> age) {
+    if (JobPtr known = find(id)) return known;
+    const auto plan = plans_.find(id);
+    const auto* place = places_.find(id);
+    if (!plan || place == nullptr) return Error{"the job was not prepared here"};
+    if (!now || (!age && now->epoch != 1) ||
+        !core::is_sound(now, static_cast<core::WorkerId>(SiteOptions{}.members_max)) ||
+        now->ranges.size() != plan->ranges() ||
+        now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
+      return Error{"the job's configuration does not fit its model"};
+    auto job = std::make_shared<ClusterJob>(
+        id, id_, place->settings, place->client, plan, age.value_or(std::chrono::milliseconds{}),
+        [this](NodeId node, wire::Lane lane, std::span<wire::Frame> frames) {
+          carry(node, lane, frames);
+        });
+    auto begun = guarded([&] { return job->begin(now, !age); });
+    if (!begun) return std::move(begun).error();
+    {
+      const std::unique_lock lock{shared_};
+      jobs_[id] = job;
+    }
+    log("job " + std::to_string(id) + (age ? ": joining" : ": begins"));
+    return job;
+  }
+
+  void sweep() {
+    sweep_jobs();
+    loop_.post_after(sweep_every, [this] { sweep(); });
+  }
+
+  /// Dead, as far as that is believed, or left.
+  [[nodiscard]] bool is_gone(NodeId node) const { return nodes_.lives(node, now()) == false; }
+
+  void sweep_jobs() {
+    requests_.end_those_to([this](NodeId node) { return is_gone(node); });
+    submissions_.look_for_losses();
+    for (auto& [id, job] : all_jobs()) {
+      job->judge([this](NodeId node) { return nodes_.lives(node, now()); });
+      const auto reports = job->site().reports();
+      job->keep_time(reports);
+      if (!leaving_) rejoin(*job, reports);
+      for (const std::string& news : job->look_for_hindrance(
+               reports, [this](NodeId node) { return is_heard(node); },
+               [this](NodeId node) { return name_of(node); }))
+        log("job " + std::to_string(id) + ": " + news);
+    }
+  }
+
+  /// Whoever hears nobody suspects the others long before it calls them dead.
+  [[nodiscard]] bool is_heard(NodeId node) const {
+    bool is_alive = true;
+    nodes_.with(node,
+                [&](const auto& known) { is_alive = known.state == core::MemberState::alive; });
+    return is_alive;
+  }
+
+  [[nodiscard]] std::string name_of(NodeId node) const {
+    std::string name = "a node that is not known here any more";
+    nodes_.with(node, [&](const auto& known) { name = known.name; });
+    return name;
+  }
+
+  /// Who was declared dead wrongly begins a new life.
+  void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports) {
+    std::vector<core::WorkerId> anew;
+    for (const auto& report : reports)
+      if (report.state == actor::MemberReport::State::excluded) anew.push_back(report.member);
+    if (anew.empty()) return;
+    log("job " + std::to_string(job.id()) + ": declared dead; joining again");
+    job.rejoin(anew, random_);
+    job.site().dismiss(anew);
+  }
+
+  /// What nobody asks about any more.
+  void forget_old() {
+    std::erase_if(considered_, [&](const auto& c) { return now() > c.second + considered_for; });
+    std::erase_if(closed_, [&](const auto& c) { return now() > c.second + closed_for; });
+    while (closed_.size() > closed_max)
+      closed_.erase(
+          std::ranges::min_element(closed_, {}, [](const auto& closed) { return closed.second; }));
+    submissions_.forget_older_than(considered_for);
+    const auto runs = [this](JobId id) { return find(id) != nullptr; };
+    for (const JobId id : places_.unused(runs, now() - prepared_for)) drop_preparations(id);
+    nodes_.forget([this](NodeId node) { return membership_->members().find(node) != nullptr; },
+                  now());
+  }
+
+  /// Asks a random node for jobs that run without this one.
+  void look_for_jobs() {
+    forget_old();
+    tell_loneliness();
+    const auto nodes = live_nodes();
+    if (!leaving_ && nodes.size() > 1) {
+      const auto& other = nodes[1 + random_.below(nodes.size() - 1)];
+      endpoint_->compare_revocations(other.address);
+      const NodeAddress target{other.id, other.address};
+      ask(target, wire::AskStatus{}, std::chrono::seconds{2}, [this, target](auto heard) {
+        if (!heard) return;
+        if (const auto* status = std::get_if<wire::NodeStatus>(&*heard))
+          for (const auto& job : status->jobs) consider(job, target);
+      });
+    }
+    loop_.post_after(look_for_jobs_every, [this] { look_for_jobs(); });
+  }
+
+  /// Nobody needs what was read for it.
+  void drop_preparations(JobId id) {
+    plans_.forget(id);
+    places_.give_up(id);
+  }
+
+  /// Joins it, where it runs without this node.
+  void consider(const wire::JobStatus& job, const NodeAddress& target);
+
+  wire::NodeStatus make_status() {
+    wire::NodeStatus status;
+    status.self = membership_->self();
+    status.others = nodes_.all();
+    status.counts = membership_->counts();
+    for (auto& [id, job] : all_jobs()) status.jobs.push_back(job->status());
+    return status;
+  }
+
+  // --- requests (cluster_requests.cpp) ---
+
+  void answer(const Asker& asker, const wire::AskStatus&);
+  void answer(const Asker& asker, const wire::PrepareJob& request);
+  Result<void> take_place(const wire::PrepareJob& request);
+  /// An Error where this node has no room for it, as one of so many.
+  Result<void> fit(JobId id, const JobPlan& plan, std::size_t nodes);
+  void answer(const Asker& asker, const wire::StartJob& request);
+  /// Job `former` ends; what was read for it is `job`'s.
+  void replace(JobId former, JobId job);
+  /// The job is known here no more.
+  void end(JobId id);
+  void answer(const Asker& asker, const wire::AskJob& request);
+  void answer(const Asker& asker, const wire::ReadRanges& request);
+  void answer(const Asker& asker, const wire::RestJob& request);
+  void answer(const Asker& asker, const wire::StopJob& request);
+  void answer(const Asker& asker, const wire::CloseJob& request);
+  void answer(const Asker& asker, const wire::SubmitJob& request);
+  void answer(const Asker& asker, const wire::AskLog& request);
+  void answer(const Asker& asker, const wire::LeaveCluster&);
+  void answer(const Asker& asker, const wire::Farewell&);
+
+  static constexpr auto sweep_every = std::chrono::milliseconds{250};
+  /// Who leaves, and cannot be replaced, lets what is being handed on arrive.
+  static constexpr std::chrono::milliseconds hopeless_for = std::chrono::seconds{3};
+  /// What is not heard is said no more often.
+  static constexpr auto refusals_apart = std::chrono::seconds{30};
+  /// A node that nobody takes in says so, first after 3 s.
+  static constexpr core::Time tell_loneliness_every = std::chrono::seconds{30};
+  static constexpr auto look_for_jobs_every = std::chrono::seconds{1};
+  /// A job that could not be joined is tried again after this; one that has ended is known no more.
+  static constexpr core::Time considered_for = std::chrono::minutes{10};
+  /// Whoever prepared a job and did not start it has died, or has left this node out.
+  static constexpr core::Time prepared_for = std::chrono::minutes{10};
+  /// Of nodes under another's name, each of which is told of once.
+  static constexpr std::size_t refused_max = 1000;
+  /// Who was cut off when a job was closed may come back with it.
+  static constexpr std::size_t closed_max = 65'536;
+  static constexpr core::Time closed_for = std::chrono::hours{24};
+  /// Of control messages that have come and wait for their turn, each with what it takes beside.
+  static constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
+  static constexpr std::size_t message_overhead = 1024;
+
+  const ClusterOptions options_;
+  const NodeId id_;
+  Random random_;
+  const EventLoop::Clock::time_point start_ = EventLoop::Clock::now();
+  std::string address_;
+  std::string name_;
+  std::unique_ptr<core::Membership> membership_;
+  bool leaving_ = false;
+  core::Time refused_at_ = -refusals_apart;
+  core::Time lonely_told_ = std::chrono::seconds{3} - tell_loneliness_every;
+  std::atomic<bool> has_left_ = false;
+  std::atomic<bool> is_asked_to_leave_ = false;
+  LogBook log_book_{options_.log};
+
+  Requests requests_{loop_, wire::draw_id(),
+                     [this](const std::string& address, wire::Request request) {
+                       say(address, std::move(request), wire::Lane::control);
+                     }};
+  Plans plans_{loop_, options_.make_plan};
+  Places places_{options_.limits};
+  Submissions submissions_{
+      plans_, [this](NodeId node) { return is_gone(node); },
+      [this](const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
+             Requests::OnReply on_reply) {
+        ask(target, std::move(body), within, std::move(on_reply));
+      },
+      [this](const Asker& asker, wire::ReplyBody body) { reply(asker, std::move(body)); },
+      [this](const std::string& line) { log(line); }};
+  NodeBook nodes_;
+  /// Nodes that were refused, for their names.
+  std::set<NodeId> refused_;
+  /// Jobs that this node has been in, or has tried to join, since when.
+  std::map<JobId, core::Time> considered_;
+  std::map<JobId, core::Time> closed_;
+
+  /// What other threads read: written by the loop's.
+  mutable std::shared_mutex shared_;
+  std::atomic<bool> is_open_ = false;
+  std::atomic<std::size_t> waiting_bytes_ = 0;
+  std::map<JobId, JobPtr> jobs_;
+  std::string refusal_;
+  std::unique_ptr<security::Endpoint> endpoint_;
+  std::unique_ptr<Endings> endings_ = std::make_unique<Endings>();
+  EventLoop loop_;
+};
+
+}  // namespace starling::live

@@ -1,0 +1,173 @@
+// What a node answers to whoever asks it, and how it finds jobs to join.
+#include "starling/engine/live/cluster_node_running.hpp"
+
+namespace starling::live {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Whoever asks for rest may be gone before it says that workers are to go on.
+constexpr std::chrono::milliseconds rest_max = 10s;
+/// Jobs that were dropped and have not ended yet, beyond which none is taken.
+constexpr std::size_t ending_max = 4;
+
+wire::Refused unknown(wire::JobId id) {
+  return {"job " + std::to_string(id) + ": is not known here"};
+}
+
+}  // namespace
+
+void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddress& target) {
+  const bool runs = std::ranges::any_of(job.here, [](const wire::MemberStatus& member) {
+    return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
+  });
+  if (closed_.contains(job.job))  // it was cut off, perhaps, when the others were told
+    return ask(target, wire::CloseJob{job.job}, 2s, [](const auto&) {});
+  if (!runs || !job.failure.empty() || find(job.job) || leaving_ || plans_.is_busy()) return;
+  if (!considered_.emplace(job.job, now()).second) return;
+  if (auto place = places_.take(job.job, job.settings, job.client, now()); !place)
+    return log("does not join job " + std::to_string(job.job) + ": " + place.error().message);
+  plans_.prepare(job.job, job.settings, [this, job, target](const auto& plan) {
+    auto fits = plan ? fit(job.job, **plan, live_nodes().size()) : Result<void>{plan.error()};
+    if (leaving_ || !fits) {
+      drop_preparations(job.job);
+      if (!fits) log("job " + std::to_string(job.job) + ": " + fits.error().message);
+      return;
+    }
+    ask(target, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
+      const auto* facts = heard ? std::get_if<wire::JobFacts>(&*heard) : nullptr;
+      if (find(id)) return;
+      if (facts == nullptr || leaving_) {
+        considered_.erase(id);
+        return drop_preparations(id);
+      }
+      const auto begun = begin(id, facts->configuration, std::chrono::milliseconds{facts->age_ms});
+      if (!begun) {
+        drop_preparations(id);
+        return log(begun.error().message);
+      }
+      (*begun)->join(options_.workers, random_);
+    });
+  });
+}
+
+// --- requests ---
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::AskStatus&) {
+  reply(asker, make_status());
+}
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::PrepareJob& request) {
+  if (leaving_ || closed_.contains(request.job))
+    return reply(asker, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
+  if (auto place = take_place(request); !place)
+    return reply(asker, wire::Refused{place.error().message});
+  plans_.prepare(request.job, request.settings, [this, asker, request](auto& plan) {
+    auto fits = plan ? fit(request.job, **plan, request.nodes) : Result<void>{plan.error()};
+    if (!fits) {
+      drop_preparations(request.job);
+      return reply(asker, wire::Refused{fits.error().message});
+    }
+    reply(asker,
+          wire::JobPrepared{(*plan)->fingerprint(), static_cast<std::uint32_t>((*plan)->ranges())});
+  });
+}
+
+Result<void> ClusterNode::Running::take_place(const wire::PrepareJob& request) {
+  // Those that end have memory and threads still.
+  if (const std::size_t ending = endings_->count(); ending >= ending_max)
+    return Error{"ends " + std::to_string(ending) + " jobs that were dropped; valid: to try again"};
+  return places_.take(request.job, request.settings, request.client, now());
+}
+
+Result<void> ClusterNode::Running::fit(JobId id, const JobPlan& plan, std::size_t nodes) {
+  if (auto fits = plan.fits_one_of(std::max<std::size_t>(1, nodes)); !fits) return fits;
+  return places_.take_threads(id, compute_threads(plan.options()));
+}
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::StartJob& request) {
+  if (closed_.contains(request.job)) return reply(asker, wire::Refused{"the job is closed"});
+  if (!find(request.job))
+    for (const JobId former : request.former) replace(former, request.job);
+  considered_[request.job] = now();
+  const auto begun = begin(request.job, request.first, std::nullopt);
+  reply(asker, begun ? wire::ReplyBody{wire::Done{}}
+                     : wire::ReplyBody{wire::Refused{begun.error().message}});
+}
+
+void ClusterNode::Running::replace(JobId former, JobId job) {
+  plans_.hand_on(former, job);
+  places_.hand_on(former, job);
+  end(former);
+}
+
+void ClusterNode::Running::end(JobId id) {
+  closed_[id] = now();
+  JobPtr job = find(id);
+  if (!job) return;
+  {
+    const std::unique_lock lock{shared_};
+    jobs_.erase(id);
+  }
+  log("job " + std::to_string(id) + ": closed");
+  endings_->end(std::move(job));
+}
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::AskJob& request) {
+  const JobPtr job = find(request.job);
+  if (!job) return reply(asker, unknown(request.job));
+  reply(asker, job->facts());
+}
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::ReadRanges& request) {
+  const JobPtr job = find(request.job);
+  if (!job) return reply(asker, unknown(request.job));
+  reply(asker, job->read(request.from, request.whole));
+}
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::RestJob& request) {
+  const JobPtr job = find(request.job);
+  if (!job) return reply(asker, unknown(request.job));
+  job->site().rest(std::min(std::chrono::milliseconds{request.milliseconds}, rest_max));
+  reply(asker, wire::Done{});
+}
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::StopJob& request) {
+  if (const JobPtr job = find(request.job)) job->site().stop();
+  reply(asker, wire::Done{});
+}
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::CloseJob& request) {
+  submissions_.close(request.job);
+  // Of what it never knew it need not know that it is closed.
+  if (find(request.job) || plans_.knows(request.job) || considered_.contains(request.job))
+    end(request.job);
+  drop_preparations(request.job);
+  reply(asker, wire::Done{});
+}
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::SubmitJob& request) {
+  if (submissions_.ask_again(asker, request.job)) return;
+  if (leaving_) return reply(asker, wire::Refused{"this node is leaving"});
+  if (auto free = places_.check(asker.client); !free)
+    return reply(asker, wire::Refused{"node " + name_ + " " + free.error().message});
+  const auto nodes = live_nodes();
+  submissions_.submit(asker, request, asker.client, nodes);
+  log("job " + std::to_string(request.job) + ": submitted by " + asker.client + "; " +
+      std::to_string(nodes.size()) + " nodes");
+}
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::AskLog& request) {
+  reply(asker, log_book_.read(request.from));
+}
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::LeaveCluster&) {
+  if (!is_asked_to_leave_.exchange(true)) log("asked to leave by " + wire::place_of(asker.address));
+  reply(asker, wire::Done{});
+}
+
+void ClusterNode::Running::answer(const Asker& asker, const wire::Farewell&) {
+  endpoint_->forget(asker.address);
+}
+
+}  // namespace starling::live

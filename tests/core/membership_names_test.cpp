@@ -1,0 +1,134 @@
+/// Two members with one name: who stays, and who goes.
+#include <gtest/gtest.h>
+
+#include "tests/core/one_member.hpp"
+
+namespace starling::core {
+namespace {
+
+class Names : public OneMember {
+ protected:
+  /// A node with the name of `of`, somewhere else unless `at` says where.
+  static MemberRecord twin(MemberId id, MemberId of, const std::string& at = {}) {
+    MemberRecord one = record(id);
+    one.name = record(of).name;
+    if (!at.empty()) one.address = at;
+    return one;
+  }
+  void knock(const MemberRecord& who) { hear({who, Digest{std::vector<std::uint64_t>(1), false}}); }
+};
+
+TEST_F(Names, WhoComesUnderAnothersNameIsRefusedOnceThatOneSpeaks) {
+  hear(1);
+  knock(twin(2, 1));
+  EXPECT_FALSE(state(2)) << "it is not let in";
+  EXPECT_TRUE(sent<NameTaken>().empty()) << "the other may be dead";
+  EXPECT_FALSE(sent_to<Ping>(1).empty()) << "so it is asked";
+  for (int i = 0; i < 10; ++i) {
+    forget();
+    pass(50ms);
+    answer_as(1);
+  }
+  knock(twin(2, 1));
+  ASSERT_EQ(sent_to<NameTaken>(2).size(), 1U);
+  const auto taken = std::get<NameTaken>(sent_to<NameTaken>(2)[0].message.body);
+  EXPECT_EQ(taken.to, 2U);
+  EXPECT_EQ(taken.holder, record(1));
+  EXPECT_TRUE(says<MemberRefused>());
+  EXPECT_FALSE(state(2));
+  EXPECT_EQ(state(1), MemberState::alive);
+}
+
+TEST_F(Names, WhoComesBackAfterACrashIsLetInOnceItsFormerLifeIsDead) {
+  hear(1);
+  knock(twin(2, 1));
+  pass(500ms);
+  knock(twin(2, 1));
+  EXPECT_TRUE(sent<NameTaken>().empty()) << "the former life does not answer";
+  hear(5, Gossip{}, {{record(1, 0, MemberState::dead), 5}});
+  knock(twin(2, 1));
+  EXPECT_EQ(state(2), MemberState::alive);
+  EXPECT_FALSE(sent_to<Digest>(2).empty());
+}
+
+TEST_F(Names, WhoComesBackAtItsOldAddressIsLetInAtOnce) {
+  hear(1);
+  knock(twin(2, 1, record(1).address));
+  EXPECT_EQ(state(2), MemberState::alive);
+  EXPECT_EQ(state(1), MemberState::dead);
+}
+
+TEST_F(Names, WhoComesUnderTheNameOfThisOneIsRefusedAtOnce) {
+  knock(twin(2, self_id));
+  EXPECT_EQ(sent_to<NameTaken>(2).size(), 1U);
+  EXPECT_FALSE(state(2));
+}
+
+/// They came in at the same time through different doors, or two clusters became one.
+TEST_F(Names, OfTwoMembersTheOneWithTheLowerIdStays) {
+  for (const bool lower_speaks_first : {true, false}) {
+    make({});
+    hear(9, Gossip{}, {{twin(3, 8), 9}, {twin(4, 8), 9}});
+    EXPECT_EQ(state(3), MemberState::alive);
+    EXPECT_EQ(state(4), MemberState::alive) << "hearsay refuses nobody";
+    pass(300ms);
+    forget();
+    if (!lower_speaks_first) {
+      hear({twin(4, 8), Gossip{}});
+      EXPECT_TRUE(sent<NameTaken>().empty()) << "the other may be dead";
+      EXPECT_FALSE(sent_to<Ping>(3).empty());
+    }
+    hear({twin(3, 8), Gossip{}});
+    ASSERT_EQ(sent_to<NameTaken>(4).size(), 1U);
+    EXPECT_EQ(state(4), MemberState::dead);
+    EXPECT_EQ(state(3), MemberState::alive);
+  }
+}
+
+TEST_F(Names, OneThatIsToldToGoByOneWithALowerIdGoes) {
+  hear({record(1), NameTaken{self_id, twin(2, self_id)}});
+  EXPECT_TRUE(says<NameRefused>());
+}
+
+TEST_F(Names, OneThatIsTheOlderTellsTheOther) {
+  const MemberRecord higher = twin(self_id + 1, self_id);
+  hear({record(1), NameTaken{self_id, higher}});
+  EXPECT_FALSE(says<NameRefused>());
+  ASSERT_EQ(sent_to<NameTaken>(higher.id).size(), 1U);
+  EXPECT_EQ(std::get<NameTaken>(sent_to<NameTaken>(higher.id)[0].message.body).to, higher.id);
+}
+
+TEST_F(Names, OneThatHasNotJoinedGoesWhoeverHasItsName) {
+  make({.self = {}, .doors = {"door"}});
+  hear({record(1), NameTaken{self_id, twin(self_id + 1, self_id)}});
+  EXPECT_TRUE(says<NameRefused>());
+}
+
+TEST_F(Names, NobodyGoesForWordsThatAreMeantForOthersOrForAnotherName) {
+  hear({record(1), NameTaken{self_id + 5, twin(2, self_id)}});
+  hear({record(1), NameTaken{self_id, record(2)}});
+  hear({record(1), NameTaken{self_id, record(self_id)}});
+  EXPECT_FALSE(says<NameRefused>());
+}
+
+TEST_F(Names, KnocksOfManyTakeBoundedMemoryAndLetTheRightOneIn) {
+  hear(1);
+  for (MemberId id = 100; id < 1100; ++id) knock(twin(id, 1));
+  EXPECT_EQ(member_->members().size(), 1U);
+  hear(1);
+  hear({record(1, 0, MemberState::left), Gossip{}});
+  knock(twin(2, 1));
+  EXPECT_EQ(state(2), MemberState::alive);
+}
+
+TEST_F(Names, MembersWithoutANameAreNobodysTwins) {
+  for (MemberId id = 1; id <= 3; ++id) {
+    MemberRecord nameless = record(id);
+    nameless.name.clear();
+    hear({nameless, Gossip{}});
+  }
+  EXPECT_EQ(member_->members().live().size(), 3U);
+}
+
+}  // namespace
+}  // namespace starling::core
