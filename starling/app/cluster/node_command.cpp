@@ -3,7 +3,9 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -15,6 +17,7 @@
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/program_name.hpp"
+#include "starling/base/text.hpp"
 #include "starling/engine/live/cluster_node.hpp"
 
 namespace starling::app {
@@ -22,6 +25,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// So long it waits for its threads once it has left.
+constexpr auto ends_within = 700ms;
 /// Of one node, in one job.
 constexpr std::uint64_t workers_max = 64;
 
@@ -149,6 +154,23 @@ Result<live::ClusterOptions> make_options(const Settings& settings) {
   return options;
 }
 
+/// Leaves, and ends the process where code of a job does not come to an end: a reader that hangs, a
+/// step of minutes, a model that is being laid out. Nobody waits for what these would give.
+void end(std::unique_ptr<live::ClusterNode> node) {
+  node->leave(30s);
+  const std::size_t hanging = node->end_readers();
+  std::promise<void> over;
+  auto is_over = over.get_future();
+  std::thread ending{[&over, node = std::move(node)]() mutable {
+    node.reset();
+    over.set_value();
+  }};
+  if (is_over.wait_for(ends_within) == std::future_status::ready && hanging == 0)
+    return ending.join();
+  complain("code of a job did not come to its end: left behind");
+  std::_Exit(done);
+}
+
 }  // namespace
 
 const std::vector<KeyForm>& node_keys() {
@@ -176,7 +198,9 @@ Result<int> node_command(const Contents& contents, const Settings& settings) {
   if (!options) return std::move(options).error();
   options->make_plan = plan_maker(contents);
   if (place_of(settings, "quiet").empty())
-    options->log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+    options->log = [](const std::string& line) {
+      std::fprintf(stderr, "%s\n", printable(line).c_str());
+    };
   const OrderlyStop orderly{"\nstarling: handing over and leaving; again to end at once\n"};
   auto node = live::ClusterNode::open(*options);
   if (!node) return std::move(node).error();
@@ -187,7 +211,7 @@ Result<int> node_command(const Contents& contents, const Settings& settings) {
     expiry.look();
     std::this_thread::sleep_for(50ms);
   }
-  (*node)->leave(30s);
+  end(*std::move(node));
   return done;
 }
 
