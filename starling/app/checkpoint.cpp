@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 
@@ -93,6 +94,10 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
   auto slots =
       values_in<T>(stored, slots_name, {models::slots(job.options.optimizer), layout.size});
   if (!slots) return std::move(slots).error();
+  if (const auto at = std::ranges::find_if_not(*slots, [](T x) { return std::isfinite(x); });
+      at != slots->end())
+    return Error{fmt::format("{}: tensor '{}' holds {} at element {}; valid: finite numbers",
+                             stored.path, slots_name, *at, at - slots->begin())};
   const auto counters = values_in<std::uint64_t>(stored, ranges_name, {ranges, 3});
   if (!counters) return counters.error();
   const auto ledger = values_in<std::uint64_t>(stored, ledger_name, {ranges, workers, 3});
@@ -107,10 +112,50 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
     state.round = (*counters)[3 * r + 2];
     for (std::size_t w = 0; w < workers; ++w) {
       const auto entry = std::span{*ledger}.subspan(3 * (r * workers + w), 3);
-      state.ledger.push_back({static_cast<core::Incarnation>(entry[0]), entry[1], entry[2]});
+      if (entry[0] != 0)
+        return Error{fmt::format(
+            "{}: holds incarnation {} of worker {} in range {}; valid: 0, for all begin anew",
+            stored.path, entry[0], w, r)};
+      state.ledger.push_back({0, entry[1], entry[2]});
     }
   }
   return states;
+}
+
+/// No more than `each` a time, however large.
+bool is_within(std::uint64_t count, std::uint64_t times, std::uint64_t each) {
+  std::uint64_t most = 0;
+  return __builtin_mul_overflow(times, each, &most) || count <= most;
+}
+
+bool is_dense(const AnyModel& model) {
+  return std::ranges::none_of(model.parameters(), &models::Parameter::row_sparse);
+}
+
+/// What a range says of its workers against what it says of itself. Where every step changes every
+/// range, no worker is further there than the range has updates.
+Result<void> check_counts(const AnyModel& model, const Running& job, const States& states) {
+  const auto& options = job.options;
+  const bool is_bulk = barrier::is_bulk_synchronous(options.job.barrier);
+  const bool has_all = is_dense(model) && job.train_samples >= options.job.workers;
+  for (const core::RangeState& state : states) {
+    const std::string range = "range " + std::to_string(state.range);
+    // A round is one update of all workers, and there may have been more of them.
+    if (has_all && !is_bulk && !is_within(state.samples, state.updates, options.batch))
+      return Error{fmt::format("{} counts {} samples in {} updates; valid: up to {} in each", range,
+                               state.samples, state.updates, options.batch)};
+    for (std::size_t worker = 0; worker < state.ledger.size(); ++worker) {
+      const core::LedgerEntry& entry = state.ledger[worker];
+      if (!is_within(entry.samples, entry.step, options.batch))
+        return Error{
+            fmt::format("holds worker {} with {} samples at step {} of {}; valid: up to {} a step",
+                        worker, entry.samples, entry.step, range, options.batch)};
+      if (has_all && entry.step > state.updates)
+        return Error{fmt::format("holds worker {} at step {} of {}, which has had {} updates",
+                                 worker, entry.step, range, state.updates)};
+    }
+  }
+  return {};
 }
 
 Result<void> check_agreement(const StoredModel& stored, const Agreement& agreement) {
@@ -202,8 +247,8 @@ Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
 }
 
 Result<States> read_checkpoint(const std::string& path, const AnyModel& model, const Running& job,
-                               const Agreement& agreement) {
-  const auto stored = read_model(path);
+                               const Agreement& agreement, Trust trust) {
+  const auto stored = read_model(path, trust);
   if (!stored) return stored.error();
   if (auto same = check_agreement(*stored, agreement); !same) return std::move(same).error();
   auto states = model.element_type() == ElementType::float32
@@ -211,6 +256,8 @@ Result<States> read_checkpoint(const std::string& path, const AnyModel& model, c
                     : states_in<double>(*stored, model, job);
   if (!states) return states;
   if (auto valid = live::check_start(job.options.job, *states); !valid)
+    return std::move(valid).error().within(path);
+  if (auto valid = check_counts(model, job, *states); !valid)
     return std::move(valid).error().within(path);
   return states;
 }

@@ -35,10 +35,12 @@ using Agreement = std::vector<std::pair<std::string, std::string>>;
                                             const std::vector<core::RangeState>& states);
 
 /// The ranges' states. Refuses the checkpoint of another job, naming the key, and states that no
-/// job of this kind can have.
+/// job of this kind can have: values that are not finite, and ledgers that contradict one another,
+/// the counters of their range or the batches that the steps were made of.
 [[nodiscard]] Result<std::vector<core::RangeState>> read_checkpoint(const std::string& path,
                                                                     const AnyModel& model,
                                                                     const Running& job,
-                                                                    const Agreement& agreement);
+                                                                    const Agreement& agreement,
+                                                                    Trust trust = Trust::checked);
 
 }  // namespace starling::app

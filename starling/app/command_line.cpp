@@ -89,6 +89,8 @@ class EvaluateArguments {
     CLI::App& app = command_.app();
     app.add_option("FILE", file_, "what train --save wrote")->type_name("");
     app.add_option("--model-file", flag_, "the same, as a flag")->type_name("FILE");
+    app.add_flag("--trust-file", trusted_,
+                 "take a file without a checksum, which another program wrote");
     app.add_option("--data", options_.data, "what it is used on [what it was tested on]")
         ->type_name("SOURCE");
     app.add_option("--seed", seed_, "of --data where it is generated [the model's own]")
@@ -115,6 +117,7 @@ class EvaluateArguments {
                    " exclude each other; valid: one of them, as in " + call};
     EvaluateOptions options = options_;
     options.model_file = file_.empty() ? flag_ : file_;
+    options.trusts_file = trusted_;
     auto device = models::parse_device(device_);
     if (!device) return std::move(device).error().within("--device");
     options.device = *device;
@@ -135,6 +138,7 @@ class EvaluateArguments {
   /// The model's file, as an argument and as a flag.
   std::string file_;
   std::string flag_;
+  bool trusted_ = false;
   std::string seed_;
   std::string device_ = "cpu";
 };

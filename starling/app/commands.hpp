@@ -23,6 +23,8 @@ inline constexpr int bad_input = 2;
 
 struct EvaluateOptions {
   std::string model_file;
+  /// Whether it may be without a checksum.
+  bool trusts_file = false;
   /// Empty: the data that the model was tested on.
   std::string data;
   /// Of generated data; absent: the one that the model was trained with.

@@ -64,7 +64,7 @@ Result<PlacedModel> place(std::shared_ptr<const AnyModel> model, const models::D
 
 Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
   if (auto free = check_out(contents, options, options.data); !free) return std::move(free).error();
-  auto stored = read_model(options.model_file);
+  auto stored = read_model(options.model_file, options.trusts_file ? Trust::any : Trust::checked);
   if (!stored) return std::move(stored).error();
   for (const auto& source : {stored->notes.data.data, stored->notes.data.test.value_or("")})
     if (options.data.empty())
@@ -99,8 +99,8 @@ std::string json_of(const Use& use, const EvaluateOptions& options,
 }
 
 std::string table_of(const Use& use, const models::Metrics& metrics) {
-  std::string text =
-      fmt::format("{} on {} ({})\n", use.model->print(), use.source, describe(use.data));
+  std::string text = fmt::format("{} on {} ({})\n", printable(use.model->print()),
+                                 printable(use.source), describe(use.data));
   for (const auto& metric : metrics)
     text += fmt::format("  {:<12}{:.6g}\n", metric.name, metric.value);
   return text;

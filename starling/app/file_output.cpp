@@ -1,6 +1,7 @@
 #include "starling/app/file_output.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -79,8 +80,51 @@ std::string temporary_beside(const std::string& path) {
   return path + ".starling-" + std::to_string(::getpid()) + ".tmp";
 }
 
+/// Whether `name` is a temporary file's beside the file `target`, of any process.
+bool is_temporary_of(std::string_view name, std::string_view target) {
+  constexpr std::string_view before = ".starling-";
+  constexpr std::string_view after = ".tmp";
+  if (!name.starts_with(target)) return false;
+  name.remove_prefix(target.size());
+  if (!name.starts_with(before) || !name.ends_with(after)) return false;
+  name.remove_prefix(before.size());
+  if (name.size() <= after.size()) return false;
+  name.remove_suffix(after.size());
+  return name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// A lock says that the process lives: it ends with the process, however that ends, and is seen
+/// from other machines and containers, too, where numbers of processes mean nothing.
+bool lock(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
+
+/// Removes what is at `path` if it is a regular file that nobody is writing.
+void remove_if_left(const std::string& path) {
+  const Descriptor fd{::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW)};
+  struct stat info {};
+  if (fd.get() < 0 || ::fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return;
+  if (info.st_uid == ::geteuid() && lock(fd.get())) ::unlink(path.c_str());
+}
+
+/// Removes what processes that were killed have left of earlier writing to `target`.
+void remove_left_temporaries(const std::string& target) {
+  const std::filesystem::path path{target};
+  const std::string name = path.filename().string();
+  std::error_code fault;
+  for (std::filesystem::directory_iterator entry{path.parent_path(), fault}, end;
+       !fault && entry != end; entry.increment(fault))
+    if (is_temporary_of(entry->path().filename().string(), name))
+      remove_if_left(entry->path().string());
+}
+
+/// Locked, and still there: who removes what others left may have been quicker than the lock.
 int create(const std::string& path) {
-  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+  for (;;) {
+    const int fd =
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+    struct stat info {};
+    if (fd < 0 || !lock(fd) || ::fstat(fd, &info) != 0 || info.st_nlink > 0) return fd;
+    ::close(fd);
+  }
 }
 
 /// Whoever put something there before shall not read what is written.
@@ -159,8 +203,11 @@ Result<void> replace_file(const std::string& path,
                           std::span<const std::span<const std::byte>> pieces) {
   if (auto valid = check_target(path); !valid) return valid;
   const std::string target = resolved(path);
+  remove_left_temporaries(target);
   Temporary temporary{temporary_beside(target)};
-  if (auto written = write_file(path, create(temporary.path()), pieces); !written) return written;
+  const int created = create(temporary.path());
+  const Descriptor locked{created < 0 ? -1 : ::fcntl(created, F_DUPFD_CLOEXEC, 0)};
+  if (auto written = write_file(path, created, pieces); !written) return written;
   if (::rename(temporary.path().c_str(), target.c_str()) != 0)
     return failed(path, "cannot be replaced");
   temporary.keep();

@@ -17,7 +17,8 @@ namespace starling::app {
 [[nodiscard]] Result<void> check_writable(const std::string& path);
 
 /// Makes `pieces`, one after the other, the content of `path`: written to a temporary file beside
-/// it, brought to the disk, then renamed. On any error the old file stays and no other is left.
+/// it, brought to the disk, then renamed. On any error the old file stays and no other is left; a
+/// temporary file that a killed process left is removed when the same path is written again.
 [[nodiscard]] Result<void> replace_file(const std::string& path,
                                         std::span<const std::span<const std::byte>> pieces);
 [[nodiscard]] Result<void> replace_file(const std::string& path, const std::string& content);

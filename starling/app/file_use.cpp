@@ -1,9 +1,9 @@
 #include "starling/app/file_use.hpp"
 
 #include <filesystem>
-#include <fstream>
 
 #include "starling/app/file_output.hpp"
+#include "starling/base/input.hpp"
 
 namespace starling::app {
 namespace {
@@ -29,17 +29,7 @@ Result<void> check_free(const FileUse& output, std::span<const FileUse> taken) {
 
 Result<std::string> small_file(const std::string& path, const std::string& valid) {
   constexpr std::size_t bytes_max = 1U << 20U;
-  std::error_code fault;
-  const auto status = std::filesystem::status(path, fault);
-  if (!std::filesystem::exists(status)) return Error{path + ": no such file"};
-  if (std::filesystem::is_directory(status)) return Error{path + ": is a directory"};
-  std::ifstream stream{path, std::ios::binary};
-  std::string text(bytes_max + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!stream.eof() && stream.fail()) return Error{path + ": cannot be read"};
-  text.resize(static_cast<std::size_t>(stream.gcount()));
-  if (text.size() > bytes_max) return Error{path + ": is larger than 1 MiB; valid: " + valid};
-  return text;
+  return read_text(path, bytes_max, valid);
 }
 
 }  // namespace starling::app

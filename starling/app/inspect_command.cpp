@@ -5,6 +5,7 @@
 #include "starling/app/commands.hpp"
 #include "starling/app/data.hpp"
 #include "starling/app/safetensors.hpp"
+#include "starling/base/text.hpp"
 #include "starling/models/data/describe.hpp"
 
 namespace starling::app {
@@ -53,11 +54,13 @@ Result<int> inspect_model(const std::string& path) {
   std::string text = path + "\n";
   std::size_t bytes = 0;
   for (const auto& tensor : file->tensors) {
-    text += fmt::format("  {:<24} {}\n", tensor.name, tensor.describe());
+    text += fmt::format("  {:<24} {}\n", printable(tensor.name), tensor.describe());
     bytes += tensor.bytes.size();
   }
-  text += fmt::format("  {} tensors, {}\n", file->tensors.size(), bytes_text(bytes));
-  for (const auto& [key, value] : file->metadata) text += fmt::format("  {} = {}\n", key, value);
+  text += fmt::format("  {} tensors, {}, {}\n", file->tensors.size(), bytes_text(bytes),
+                      file->is_checked ? "checksum right" : "no checksum");
+  for (const auto& [key, value] : file->metadata)
+    text += fmt::format("  {} = {}\n", printable(key), printable(value));
   return put_out(text, done);
 }
 

@@ -32,6 +32,8 @@ Result<void> refuse_clashes(const Job& job, const Settings& settings) {
   const auto& options = job.train.job;
   if (options.checkpoint_every > 0 && job.checkpoint.empty())
     return Error{place("checkpoint-every") + ": needs the name of a file: --checkpoint FILE"};
+  if (job.trusts_resume && job.resume.empty())
+    return Error{place("trust-file") + ": needs the name of a file: --resume FILE"};
   return check_shards(options.shards, options.mode, settings);
 }
 

@@ -31,6 +31,7 @@ struct Job {
   std::string save;
   std::string checkpoint;
   std::string resume;
+  bool trusts_resume = false;
   std::string metrics;
 
   bool json = false;

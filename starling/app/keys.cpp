@@ -222,6 +222,8 @@ std::vector<Key> output_keys() {
        }},
       {{"resume", KeyKind::text, "FILE", "go on from a checkpoint of the same job", group},
        [](In in) { return put_file(in.job.resume, in.text); }},
+      {{"trust-file", KeyKind::flag, "", "--resume takes a file without a checksum, too", group},
+       [](In in) { return put_flag(in.job.trusts_resume, in.text); }},
       {{"eval-every", KeyKind::count, "STEPS",
         "tests whenever so many steps were made, 0: at the end only [an epoch]", group},
        [](In in) { return put(in.job.evaluate_every, count_in(in.text, 0, 1'000'000'000'000)); }},

@@ -7,6 +7,7 @@
 
 #include "starling/app/commands.hpp"
 #include "starling/app/program_name.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::app {
 
@@ -18,7 +19,7 @@ Result<int> put_out(const std::string& text, int code) {
 }
 
 void complain(const std::string& message) {
-  std::fprintf(stderr, "%s: %s\n", program_name().c_str(), message.c_str());
+  std::fprintf(stderr, "%s: %s\n", program_name().c_str(), printable(message).c_str());
 }
 
 std::string barriers_list(const Contents& contents) {

@@ -1,33 +1,14 @@
 #include "starling/app/memory.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <optional>
 #include <string>
+
+#include "starling/base/memory.hpp"
 
 namespace starling::app {
 namespace {
-
-/// Of the control group that this process sees as its own, as in a container.
-std::optional<double> group_limit() {
-  std::ifstream file{"/sys/fs/cgroup/memory.max"};
-  double bytes = 0;
-  if (!(file >> bytes)) return std::nullopt;  // "max", or no such file
-  return bytes;
-}
-
-/// What may be taken without anything else being pushed out.
-double free_bytes() {
-  std::ifstream file{"/proc/meminfo"};
-  std::string line;
-  while (std::getline(file, line))
-    if (line.starts_with("MemAvailable:"))
-      return std::min(std::stod(line.substr(line.find(':') + 1)) * 1024, memory_bytes());
-  return memory_bytes();
-}
 
 struct Size {
   double all = 0;
@@ -61,12 +42,6 @@ std::string parameters_of(const AnyModel& model) {
 
 }  // namespace
 
-double memory_bytes() {
-  const double machine =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  return std::min(machine, group_limit().value_or(machine));
-}
-
 Result<void> check_memory(const AnyModel& model, const live::TrainOptions& options) {
   const Size size = bytes_of(model);
   const std::size_t threads = std::min(options.job.workers, live::compute_threads(options.job));
@@ -88,7 +63,7 @@ Result<void> check_memory_of_node(const AnyModel& model, const live::TrainOption
   const double share =
       std::min(1.0, static_cast<double>(options.job.copies) / static_cast<double>(owners));
   const double bytes = size.all + share * states(size, options) + computed(size, threads);
-  const double room = free_bytes();
+  const double room = free_memory_bytes();
   if (bytes <= room) return {};
   return Error{fmt::format(
       "{}; one of {} nodes needs {:.1f} GB at least, with {} copies of each range and {} computing "

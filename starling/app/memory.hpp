@@ -9,10 +9,6 @@
 
 namespace starling::app {
 
-/// Bytes of memory that this process may take: the machine's, or its control group's where that is
-/// less.
-[[nodiscard]] double memory_bytes();
-
 /// Refuses to train in one process what needs more memory than this machine has: the parameters and
 /// the optimiser's state, and, but for row-sparse parameters, values and a gradient for each thread
 /// that computes.

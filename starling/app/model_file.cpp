@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "starling/app/built_in.hpp"
-#include "starling/app/memory.hpp"
 #include "starling/app/program_name.hpp"
 #include "starling/app/version.hpp"
+#include "starling/base/memory.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::app {
@@ -188,9 +188,12 @@ Result<void> save_model(const std::string& path, const ModelNotes& notes, const 
   return safetensors::write(path, to_metadata(notes), to_tensors(model, w));
 }
 
-Result<StoredModel> read_model(const std::string& path) {
+Result<StoredModel> read_model(const std::string& path, Trust trust) {
   auto file = safetensors::read(path);
   if (!file) return std::move(file).error();
+  if (trust == Trust::checked && !file->is_checked)
+    return Error{path + ": has no checksum ('crc32' in its metadata), so nobody can tell whether " +
+                 "it is damaged; valid: a file that " + program_name() + " wrote, or --trust-file"};
   NotesReader read{path, file->metadata};
   StoredModel stored{.path = path, .notes = {}, .file = {}};
   ModelNotes& notes = stored.notes;

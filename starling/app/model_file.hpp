@@ -53,7 +53,10 @@ struct StoredModel {
   safetensors::File file;
 };
 
-[[nodiscard]] Result<StoredModel> read_model(const std::string& path);
+/// Whether a file must have a checksum, so that damage cannot pass for content.
+enum class Trust { checked, any };
+
+[[nodiscard]] Result<StoredModel> read_model(const std::string& path, Trust trust);
 
 /// Every parameter of `model` from the file; refuses tensors that are missing, of another shape or
 /// type, or not finite.

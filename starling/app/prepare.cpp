@@ -117,7 +117,8 @@ Result<void> check_goal(const Prepared& ready) {
 
 Result<void> go_on(Prepared& ready, const Settings& settings) {
   auto& running = ready.running;
-  auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.agreement);
+  auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.agreement,
+                                ready.job.trusts_resume ? Trust::any : Trust::checked);
   if (!states) return within_place(std::move(states).error(), settings, "resume");
   const auto first = live::first_entries(*states, running.options.job.workers);
   const core::Step limit = running.options.job.steps;

@@ -7,8 +7,6 @@
 #include <bit>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
@@ -16,6 +14,7 @@
 #include <utility>
 
 #include "starling/app/file_output.hpp"
+#include "starling/base/input.hpp"
 
 namespace starling::app::safetensors {
 namespace {
@@ -92,6 +91,10 @@ struct Entry {
 
 /// Thrown inside this file only.
 struct Malformed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+/// The same; its message names the file already.
+struct Unreadable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
@@ -198,32 +201,55 @@ std::vector<Entry> entries_in(const Json& header, std::uint64_t body) {
   return entries;
 }
 
+/// An open file whose size is known.
 class Input {
  public:
-  explicit Input(const std::string& path) : stream_(path, std::ios::binary) {}
-  [[nodiscard]] bool ok() const { return stream_.good(); }
-  void take(void* out, std::uint64_t bytes) {
-    stream_.read(static_cast<char*>(out), static_cast<std::streamsize>(bytes));
-    if (static_cast<std::uint64_t>(stream_.gcount()) != bytes) throw Malformed{"ends too early"};
+  /// Refuses pipes: the size of all is needed first.
+  static Result<Input> open(const std::string& path) {
+    ReadLimits limits = ReadScope::limits();
+    limits.regular_only = true;
+    const ReadScope scope{std::move(limits)};
+    auto file = InputDescriptor::open(path);
+    if (!file) return std::move(file).error();
+    return Input{*std::move(file)};
+  }
+
+  [[nodiscard]] std::uint64_t size() const { return file_.size().value_or(0); }
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
+  void take(std::span<std::byte> out) {
+    while (!out.empty()) {
+      const auto got = file_.read(out);
+      if (!got) throw Unreadable{got.error().message};
+      if (*got == 0) throw Malformed{"ends too early"};
+      out = out.subspan(*got);
+    }
   }
 
  private:
-  std::ifstream stream_;
+  explicit Input(InputDescriptor file) : file_(std::move(file)) {}
+
+  InputDescriptor file_;
 };
+
+/// A JSON value takes many times its text: an object of the shortest members so many times.
+constexpr std::uint64_t bytes_of_json = 128;
 
 std::string take_header(Input& input, std::uint64_t size) {
   if (size < length_bytes)
     throw Malformed{"is not a safetensors file: it has " + std::to_string(size) + " bytes"};
   std::uint64_t length = 0;
-  input.take(&length, length_bytes);
+  input.take(std::as_writable_bytes(std::span{&length, 1}));
   if (length > header_max)
     throw Malformed{"is not a safetensors file: its header would have " + std::to_string(length) +
                     " bytes, at most " + std::to_string(header_max) + " are valid"};
   if (length > size - length_bytes)
     throw Malformed{"ends too early: its header has " + std::to_string(length) +
                     " bytes, the file " + std::to_string(size)};
+  const std::uint64_t bytes = size - length + bytes_of_json * length;
+  if (auto fits = ReadBudget{input.path()}.expect(bytes); !fits)
+    throw Unreadable{fits.error().message};
   std::string text(length, '\0');
-  input.take(text.data(), length);
+  input.take(std::as_writable_bytes(std::span{text}));
   if (text.empty() || text[0] != '{')
     throw Malformed{"is not a safetensors file: its header does not start with '{'"};
   return text;
@@ -236,15 +262,15 @@ File read_file(Input& input, std::uint64_t size) {
   for (Entry& entry : entries_in(header, size - length_bytes - text.size())) {
     Tensor tensor{std::move(entry.name), entry.dtype, std::move(entry.shape),
                   std::vector<std::byte>(entry.end - entry.begin)};
-    input.take(tensor.bytes.data(), tensor.bytes.size());
+    input.take(tensor.bytes);
     file.tensors.push_back(std::move(tensor));
   }
   const auto stored = file.metadata.extract(checksum_key);
   if (const std::string sum = checksum_of(file.metadata, file.tensors);
       stored && stored.mapped() != sum)
     throw Malformed{"is damaged: its content has the CRC-32 " + sum + ", but it says " +
-                    stored.mapped() + "; valid: the file as it was written, or no '" +
-                    checksum_key + "' in its metadata"};
+                    stored.mapped() + "; valid: the file as it was written"};
+  file.is_checked = !stored.empty();
   return file;
 }
 
@@ -290,28 +316,26 @@ bool can_name(std::string_view name) {
 }
 
 bool begins_well(const std::string& path) {
-  Input input{path};
+  auto input = Input::open(path);
+  if (!input) return false;
   std::uint64_t length = 0;
-  char first = 0;
+  std::array<std::byte, 1> first{};
   try {
-    input.take(&length, length_bytes);
-    input.take(&first, 1);
-  } catch (const Malformed&) {
+    input->take(std::as_writable_bytes(std::span{&length, 1}));
+    input->take(first);
+  } catch (const std::runtime_error&) {
     return false;
   }
-  return length <= header_max && first == '{';
+  return length <= header_max && first[0] == std::byte{'{'};
 }
 
 Result<File> read(const std::string& path) {
-  std::error_code fault;
-  const auto status = std::filesystem::status(path, fault);
-  if (!std::filesystem::exists(status)) return Error{path + ": no such file"};
-  if (!std::filesystem::is_regular_file(status)) return Error{path + ": is not a regular file"};
-  const std::uint64_t size = std::filesystem::file_size(path, fault);
-  Input input{path};
-  if (fault || !input.ok()) return Error{path + ": cannot be read"};
+  auto input = Input::open(path);
+  if (!input) return std::move(input).error();
   try {
-    return read_file(input, size);
+    return read_file(*input, input->size());
+  } catch (const Unreadable& unreadable) {
+    return Error{unreadable.what()};
   } catch (const Malformed& malformed) {
     return Error{path + ": " + malformed.what()};
   } catch (const std::exception& fault_in_json) {

@@ -59,6 +59,8 @@ struct File {
   Metadata metadata;
   /// By their place in the file.
   std::vector<Tensor> tensors;
+  /// Whether the file had a `crc32`, which was right.
+  bool is_checked = false;
 
   /// Null where there is none of that name.
   [[nodiscard]] const Tensor* find(std::string_view name) const;

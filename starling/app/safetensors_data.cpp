@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "starling/app/safetensors.hpp"
+#include "starling/base/input.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/raw.hpp"
 
@@ -85,6 +86,8 @@ double number_at(const Tensor& tensor, std::size_t i) {
 }
 
 Result<std::vector<float>> floats_of(const std::string& path, const Tensor& tensor, float divisor) {
+  if (auto fits = ReadBudget{path}.expect(tensor.size() * sizeof(float)); !fits)
+    return std::move(fits).error();
   std::vector<float> values(tensor.size());
   const std::size_t row = tensor.shape[0] == 0 ? 1 : values.size() / tensor.shape[0];
   for (std::size_t i = 0; i < values.size(); ++i) {

@@ -1,9 +1,9 @@
 /// TOML as people write it, read by toml++. Any thread.
 #pragma once
 
+#include <toml++/toml.h>
 #include <string>
 #include <string_view>
-#include <toml++/toml.h>
 
 #include "starling/base/result.hpp"
 

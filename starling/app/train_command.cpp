@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "starling/app/commands.hpp"
@@ -50,9 +51,14 @@ Result<int> train_command(const Contents& contents, const Settings& settings,
     return placed(std::move(fits).error(), settings);
   auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
-  const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
   Recorder recorder{*ready, *std::move(metrics)};
   auto options = ready->running.options;
+  // Until the members begin there is nothing to save: a signal ends the program at once, however
+  // long it takes to lay out and fill a large model.
+  std::optional<OrderlyStop> orderly;
+  options.job.on_start = [&](const auto&, auto&) {
+    orderly.emplace(ready->job.quiet ? nullptr : stops_without_saving);
+  };
   options.job.on_progress = [&](const live::Progress& p) { return recorder.on_progress(p); };
   options.job.stop_when = [&](const live::Progress&, const std::vector<core::RangeState>& states) {
     recorder.on_evaluation(states);

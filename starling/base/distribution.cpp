@@ -1,13 +1,14 @@
 #include "starling/base/distribution.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <numeric>
 #include <optional>
 
 #include "starling/base/check.hpp"
+#include "starling/base/input.hpp"
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
 
@@ -81,19 +82,13 @@ Result<Duration> parse_line(std::string_view line) {
 
 Result<Distribution> read_trace(const std::string& file) {
   constexpr std::size_t bytes_max = std::size_t{1} << 26U;
-  std::ifstream in{file, std::ios::binary};
-  if (!in) return Error{file + ": cannot be opened"};
-  // Read by a bounded amount: what has no end, as some devices, must not fill the memory.
-  std::string text;
-  for (std::array<char, 65536> part{}; in && text.size() <= bytes_max;) {
-    in.read(part.data(), part.size());
-    text.append(part.data(), static_cast<std::size_t>(in.gcount()));
-  }
-  if (in.bad() || (!in.eof() && in.fail())) return Error{file + ": cannot be read"};
-  if (text.size() > bytes_max) return Error{file + ": is longer than 64 MiB"};
+  const auto text = read_text(file, bytes_max);
+  if (!text) return text.error();
   std::vector<Duration> durations;
   std::size_t number = 0;
-  for (const std::string_view line : split(text, '\n')) {
+  for (std::string_view rest = *text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     ++number;
     const auto written = trimmed(line.substr(0, line.find('#')));
     if (written.empty()) continue;

@@ -36,6 +36,29 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+void append_hex(std::string& out, char c) {
+  constexpr std::string_view hex = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(c);
+  (out += "\\x") += {hex[byte / 16], hex[byte % 16]};
+}
+
+/// Bytes of the character that `text` begins with; 0 where it is a control character or no UTF-8
+/// (RFC 3629; surrogates are let through). Requires: `text` is not empty.
+std::size_t shown_size(std::string_view text) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return first < 0x20 || first == 0x7f ? 0 : 1;
+  const std::size_t size = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  if (first > 0xf4) return 0;
+  for (std::size_t i = 1; i < size; ++i)
+    if ((byte(i) & 0xc0U) != 0x80) return 0;
+  const bool is_overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool is_control = first == 0xc2 && byte(1) < 0xa0;  // U+0080 to U+009F
+  return is_overlong || is_control ? 0 : size;
+}
+
 }  // namespace
 
 std::string_view trimmed(std::string_view text) {
@@ -58,21 +81,28 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 }
 
 std::string printable(std::string text) {
-  std::ranges::replace_if(
-      text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return text;
+  std::string out;
+  out.reserve(text.size());
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t size = shown_size(rest);
+    if (size > 0)
+      out += rest.substr(0, size);
+    else
+      append_hex(out, rest[0]);
+    rest.remove_prefix(std::max<std::size_t>(size, 1));
+  }
+  return out;
 }
 
 std::string shown(std::string_view text) {
   constexpr std::size_t length_max = 60;
-  constexpr std::string_view hex = "0123456789abcdef";
   std::string out = "'";
   for (const char c : text.substr(0, length_max)) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte >= 0x20 && byte < 0x7f)
       out += c;
     else
-      (out += "\\x") += {hex[byte / 16], hex[byte % 16]};
+      append_hex(out, c);
   }
   return out + (text.size() > length_max ? "...'" : "'");
 }

@@ -22,7 +22,7 @@ namespace starling {
 template <std::same_as<std::string> Text>
 void split(Text&& text, char separator) = delete;
 
-/// `text` with `?` for what would move a cursor.
+/// `text` with \xNN for all that a terminal would not show: controls, and what is no UTF-8.
 [[nodiscard]] std::string printable(std::string text);
 
 /// 'text' as errors show it: what is no printable ASCII as \xNN, and no more than its beginning.

@@ -367,7 +367,7 @@ TEST(Evaluate, RefusesAModelThatIsNotFinite) {
   const Folder folder;
   ASSERT_EQ(starling(folder, std::string{small_job} + "--epochs 1 --save m").code, 0);
   folder.write("m", with_nan(folder.read("m"), "weights", 27));
-  for (const char* command : {"evaluate m", "predict m"}) {
+  for (const char* command : {"evaluate m --trust-file", "predict m --trust-file"}) {
     const Ran ran = starling(folder, command);
     EXPECT_EQ(ran.code, 2);
     EXPECT_EQ(ran.out, "");

@@ -1,6 +1,9 @@
 #include "starling/app/file_output.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/app/program.hpp"
 
@@ -115,6 +118,30 @@ TEST(CreateSecretFile, IsMadeByOneOfManyAtOnce) {
   EXPECT_EQ(made, 1);
   EXPECT_EQ(folder.read("f").size(), 1U);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
+}
+
+/// Who was killed could not remove what it was writing; who lives is writing it.
+TEST(FileOutput, RemovesWhatKilledProcessesLeft) {
+  const Folder folder;
+  for (const char* name : {"m.starling-1.tmp", "m.starling-999999999.tmp"}) folder.write(name, "x");
+  for (const char* other : {"m.starling-.tmp", "m.starling-1x.tmp", "m.starling-1.tmp2",
+                            "n.starling-1.tmp", "am.starling-1.tmp", "m.tmp"})
+    folder.write(other, "x");
+  std::filesystem::create_symlink("m.tmp", folder.path() / "m.starling-2.tmp");
+  folder.write("m.starling-7.tmp", "y");
+  const int fd = ::open((folder.path() / "m.starling-7.tmp").c_str(), O_WRONLY);
+  ASSERT_EQ(::flock(fd, LOCK_EX), 0);
+  ASSERT_TRUE(replace_file((folder.path() / "m").string(), "new"));
+  EXPECT_EQ(folder.read("m"), "new");
+  EXPECT_FALSE(folder.has("m.starling-1.tmp"));
+  EXPECT_FALSE(folder.has("m.starling-999999999.tmp"));
+  for (const char* other : {"m.starling-.tmp", "m.starling-1x.tmp", "m.starling-1.tmp2",
+                            "n.starling-1.tmp", "am.starling-1.tmp", "m.tmp", "m.starling-2.tmp"})
+    EXPECT_TRUE(folder.has(other)) << other;
+  EXPECT_TRUE(folder.has("m.starling-7.tmp")) << "of a process that lives";
+  ::close(fd);
+  ASSERT_TRUE(replace_file((folder.path() / "m").string(), "newer"));
+  EXPECT_FALSE(folder.has("m.starling-7.tmp"));
 }
 
 }  // namespace

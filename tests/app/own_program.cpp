@@ -1,12 +1,16 @@
-/// A user's program: a model over data of its own, a model over tables, a data source, a barrier,
-/// and two models that fail. own_program_test.cpp runs it.
+/// A user's program: a model over data of its own, a model over tables, two data sources, a
+/// barrier, and two models that fail. own_program_test.cpp runs it.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "starling/starling.hpp"
@@ -83,6 +87,15 @@ struct Circle {
   }
 };
 
+/// Data whose reader does not come back where there is a file `stick`, and says so by another.
+Table make_stuck(SpecReader&, std::uint64_t) {
+  if (std::filesystem::exists("stick")) {
+    std::ofstream{"stuck"} << "now";
+    for (;;) std::this_thread::sleep_for(std::chrono::hours{1});
+  }
+  return Table{1, 0, Table::Dense{{1, 2, 3, 4}}, {1, 2, 3, 4}};
+}
+
 /// The mean of a table's labels.
 struct Mean {
   using Scalar = float;
@@ -121,6 +134,16 @@ struct Throwing : Mean {
   }
 };
 
+/// A model that takes long to lay out, and says so by a file.
+struct Slow : Mean {
+  static void initialise(std::span<float> w, Random& random) {
+    Mean::initialise(w, random);
+    if (!std::filesystem::exists("stick")) return;
+    std::ofstream{"stuck"} << "now";
+    std::this_thread::sleep_for(std::chrono::hours{1});
+  }
+};
+
 /// A model whose parameters have names that a user chose.
 struct Named : Mean {
   std::string first;
@@ -152,6 +175,7 @@ int main(int argc, char** argv) {
                             return model;
                           })
           .model<Throwing>("throwing", "throws")
+          .model<Slow>("slow", "hangs where a file `stick` is")
           .model<Named>("named", "has names: named[:first=a,second=b]",
                         [](SpecReader& options, const Table&) {
                           Named model;
@@ -159,6 +183,7 @@ int main(int argc, char** argv) {
                           model.second = options.text("second", "b");
                           return model;
                         })
+          .data("stuck", "never comes where a file `stick` is: stuck", make_stuck)
           .data("ring", "points on a circle: ring[:n=400,radius=2]", make_ring)
           .barrier(starling::barrier::Predicate::make("half", half),
                    "half of those seen are not behind"));

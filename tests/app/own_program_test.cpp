@@ -163,5 +163,20 @@ TEST_F(OwnProgram, SavesNothingWhereNoModelWasGood) {
   EXPECT_FALSE(folder_.has("m"));
 }
 
+/// There is nothing to save before the first step.
+TEST_F(OwnProgram, IsInterruptedWhileItsModelIsLaidOut) {
+  folder_.write("stick", "");
+  Process process{folder_, STARLING_OWN_PROGRAM,
+                  words("train --data linear:d=2,n=100,noise=0 --model slow --save m")};
+  while (!folder_.has("stuck")) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  const auto start = std::chrono::steady_clock::now();
+  process.signal(SIGTERM);
+  const Ran ran = process.wait();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds{1});
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_TRUE(holds(ran.err, "interrupted, nothing was saved")) << ran.err;
+  EXPECT_FALSE(folder_.has("m"));
+}
+
 }  // namespace
 }  // namespace starling::app

@@ -123,7 +123,7 @@ TEST_F(Resume, RefusesADamagedCheckpoint) {
   EXPECT_NE(ran.err.find("--resume: c: is damaged"), std::string::npos) << ran.err;
   EXPECT_EQ(folder_.read("c"), damaged);
   folder_.write("c", with_nan(whole, "bias", 3));
-  const Ran nan = train("--steps 20 --resume c");
+  const Ran nan = train("--steps 20 --resume c --trust-file");
   EXPECT_EQ(nan.code, 2);
   EXPECT_NE(nan.err.find("--resume: c: tensor 'bias' holds nan at [3]"), std::string::npos)
       << nan.err;
@@ -139,6 +139,98 @@ TEST_F(Resume, NoticesChangedData) {
   const Ran ran = starling(folder_, job + "--steps 6 --resume c");
   EXPECT_EQ(ran.code, 2);
   EXPECT_NE(ran.err.find("its content is "), std::string::npos) << ran.err;
+}
+
+/// A file without a checksum in which the number at `place` of a tensor of u64 is another.
+std::string with_number(std::string file, const std::string& tensor, std::size_t place,
+                        std::uint64_t number) {
+  file.replace(file.find("crc32"), 5, "other");
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), 8);
+  const auto offsets = file.find("\"data_offsets\":[", file.find("\"" + tensor + "\":{"));
+  const std::size_t begin = 8 + length + std::stoull(file.substr(offsets + 16));
+  std::memcpy(file.data() + begin + 8 * place, &number, 8);
+  return file;
+}
+
+TEST_F(Resume, AFileWithoutAChecksumIsToBeTrusted) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c").code, 0);
+  std::string bare = folder_.read("c");
+  bare.replace(bare.find("crc32"), 5, "other");
+  folder_.write("bare", bare);
+  for (const Ran& refused :
+       {train("--steps 20 --resume bare"), starling(folder_, "evaluate --model-file bare"),
+        starling(folder_, "predict bare")}) {
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.err.find("bare: has no checksum ('crc32' in its metadata)"),
+              std::string::npos)
+        << refused.err;
+    EXPECT_NE(refused.err.find(" wrote, or --trust-file"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(train("--steps 20 --resume bare --trust-file").code, 0);
+  EXPECT_EQ(starling(folder_, "evaluate --model-file bare --trust-file").code, 0);
+  EXPECT_EQ(starling(folder_, "predict bare --trust-file").code, 0);
+  EXPECT_NE(starling(folder_, "inspect bare").out.find(", no checksum\n"), std::string::npos);
+  EXPECT_NE(starling(folder_, "inspect c").out.find(", checksum right\n"), std::string::npos);
+  const Ran vain = train("--steps 20 --trust-file");
+  EXPECT_EQ(vain.code, 2);
+  EXPECT_NE(vain.err.find("--trust-file: needs the name of a file: --resume FILE"),
+            std::string::npos)
+      << vain.err;
+}
+
+/// Jobs that slept for ever, or left steps out, where they began from such a file.
+TEST_F(Resume, RefusesLedgersThatContradictThemselves) {
+  struct Wrong {
+    const char* tensor;
+    std::size_t place;
+    std::uint64_t number;
+    const char* said;
+  };
+  constexpr std::uint64_t wraps = std::uint64_t{1} << 32U;
+  const std::vector<Wrong> wrong{
+      {"starling.ledger", 0, 64, "holds incarnation 64 of worker 0 in range 0; valid: 0"},
+      {"starling.ledger", 3, wraps, "holds incarnation 4294967296 of worker 1 in range 0; valid"},
+      {"starling.ledger", 7, 64, "holds worker 0 at step 64 of range 1, which has had 20 updates"},
+      {"starling.ledger", 1, UINT64_MAX, "holds step 18446744073709551615 of worker 0"},
+      {"starling.ledger", 2, 1'000'000, "holds worker 0 with 1000000 samples at step 10"},
+      {"starling.ranges", 0, 0, "range 0 counts "},
+      {"starling.ranges", 1, UINT64_MAX, "range 0 counts 18446744073709551615 samples in 20"}};
+  for (const std::string mode : {"peer --barrier asp", "central --barrier ssp:s=4"}) {
+    const std::string job =
+        "train --data digits:n=300 --model mlp:784-128-10 --workers 2 --quiet " +
+        ("--trust-file --mode " + mode) + " ";
+    const std::string first = "train --data digits:n=300 --model mlp:784-128-10 --workers 2 " +
+                              ("--quiet --mode " + mode) + " ";
+    ASSERT_EQ(starling(folder_, first + "--steps 10 --checkpoint c").code, 0);
+    const std::string whole = folder_.read("c");
+    for (const auto& [tensor, place, number, said] : wrong) {
+      folder_.write("d", with_number(whole, tensor, place, number));
+      const Ran ran = starling(folder_, job + "--steps 20 --resume d");
+      EXPECT_EQ(ran.code, 2) << said;
+      EXPECT_NE(ran.err.find(std::string{"--resume: d: "} + said), std::string::npos)
+          << ran.err << said;
+    }
+  }
+}
+
+TEST_F(Resume, ShowsNoControlCharacterOfAFile) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c").code, 0);
+  std::string evil = folder_.read("c");
+  evil.replace(evil.find("crc32"), 5, "other");
+  const std::string data = "digits:n=300";
+  for (auto at = evil.find(data); at != std::string::npos; at = evil.find(data))
+    evil.replace(at, data.size(), "\\u001b\\u009b");
+  folder_.write("evil", evil);
+  const Ran seen = starling(folder_, "inspect evil");
+  const Ran refused = train("--steps 20 --resume evil --trust-file");
+  EXPECT_EQ(seen.code, 0) << seen.err;
+  EXPECT_EQ(refused.code, 2);
+  for (const std::string& text : {seen.out, refused.err}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos);
+    EXPECT_NE(text.find("\\x1b\\xc2\\x9b"), std::string::npos) << text;
+  }
 }
 
 }  // namespace

@@ -59,5 +59,19 @@ TEST(Text, SuggestsOnlyWhatIsNear) {
   EXPECT_EQ(nearest("elephant", names), "");
 }
 
+TEST(Text, PrintableIsShownAndDoesNothingElse) {
+  EXPECT_EQ(printable("plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x90\xa6"),
+            "plain \xc3\xa4 \xe2\x82\xac \xf0\x9f\x90\xa6");
+  EXPECT_EQ(printable("\x1b[2J\r\n\x7f"), "\\x1b[2J\\x0d\\x0a\\x7f");
+  EXPECT_EQ(printable("a\xc2\x9b"
+                      "31mb"),
+            "a\\xc2\\x9b"
+            "31mb")
+      << "a control sequence in Unicode";
+  EXPECT_EQ(printable("\x9b \xc3 \xe2\x82"), "\\x9b \\xc3 \\xe2\\x82") << "no UTF-8";
+  EXPECT_EQ(printable(std::string(1, '\0')), "\\x00");
+  EXPECT_EQ(printable("\xc0\x8a\xe0\x80\x8a"), "\\xc0\\x8a\\xe0\\x80\\x8a") << "overlong";
+}
+
 }  // namespace
 }  // namespace starling

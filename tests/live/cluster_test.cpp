@@ -1,6 +1,8 @@
 /// Clusters of nodes that find each other, in this process, over real sockets.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <future>
@@ -9,6 +11,7 @@
 #include <thread>
 
 #include "starling/actor/wire/transport.hpp"
+#include "starling/base/input.hpp"
 #include "starling/engine/live/cluster_client.hpp"
 #include "starling/engine/live/cluster_node.hpp"
 #include "tests/actor/certificates.hpp"
@@ -350,6 +353,63 @@ TEST_F(Cluster, LeavesOneOfEachNameWhereTwoBecomeOne) {
   const std::size_t lower = nodes_[0]->id() < nodes_[1]->id() ? 0 : 1;
   EXPECT_TRUE(wait_until([&] { return !nodes_[1 - lower]->refusal().empty(); }));
   EXPECT_TRUE(nodes_[lower]->refusal().empty());
+}
+
+/// As one does whose file system does not answer.
+TEST_F(Cluster, EndsWhateverItsReadersDo) {
+  const auto begun = std::make_shared<std::atomic<int>>(0);
+  const auto released = std::make_shared<std::atomic<bool>>(false);
+  const auto ended = std::make_shared<std::atomic<int>>(0);
+  ClusterOptions options;
+  options.name = "n0";
+  options.make_plan = [=](const auto&) -> Result<std::shared_ptr<const JobPlan>> {
+    ++*begun;
+    while (!*released) std::this_thread::sleep_for(5ms);
+    ++*ended;
+    return Error{"too late"};
+  };
+  auto node = ClusterNode::open(options).value();
+  const auto settings = counting("peer", "asp", "1", "10", "0");
+  for (wire::JobId job = 1; job <= 4; ++job)
+    EXPECT_FALSE(client_->ask(node->address(), wire::PrepareJob{job, settings, 1}, 50ms));
+  ASSERT_TRUE(wait_until([&] { return *begun == 4; }));
+  const auto start = std::chrono::steady_clock::now();
+  node->leave(30s);
+  EXPECT_EQ(node->end_readers(), 4U);
+  node.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 3s);
+  *released = true;
+  EXPECT_TRUE(wait_until([&] { return *ended == 4; })) << "readers outlive their node";
+}
+
+/// Through a pipe, which the reader allows itself here.
+TEST_F(Cluster, StopsReadingForAJobThatIsClosed) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  const std::string path = "/proc/self/fd/" + std::to_string(pipe[0]);
+  std::atomic<bool> has_begun = false;
+  std::promise<std::string> said;
+  ClusterOptions options;
+  options.name = "n0";
+  options.make_plan = [&](const auto&) -> Result<std::shared_ptr<const JobPlan>> {
+    ReadLimits limits = ReadScope::limits();
+    EXPECT_TRUE(std::exchange(limits.regular_only, false)) << "a node reads no pipes";
+    const ReadScope scope{limits};
+    has_begun = true;
+    auto text = read_text(path, 1U << 20U);
+    said.set_value(text ? "all is read" : text.error().message);
+    return Error{"nothing"};
+  };
+  nodes_.push_back(ClusterNode::open(options).value());
+  const std::string& node = nodes_[0]->address();
+  EXPECT_FALSE(
+      client_->ask(node, wire::PrepareJob{1, counting("peer", "asp", "1", "9", "0"), 1}, 50ms));
+  ASSERT_TRUE(wait_until([&] { return has_begun.load(); }));
+  ASSERT_TRUE(client_->ask_for<wire::Done>(node, wire::CloseJob{1}, 5s));
+  auto end = said.get_future();
+  ASSERT_EQ(end.wait_for(5s), std::future_status::ready);
+  EXPECT_EQ(end.get(), path + ": is read no further: nobody wants it");
+  for (const int fd : pipe) ::close(fd);
 }
 
 TEST_F(Cluster, TellsNewcomersHowOldAJobIs) {

@@ -38,7 +38,7 @@ OUTSIDE = {
     r"CLI/|toml|fmt/|nlohmann/": r"(starling/app|tools|examples)/.*",
     # The operating system's and the processor's: never in what users include.
     r"(sys|netinet|arpa|linux)/|(malloc|netdb|unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|\w+intrin)\.h$":
-        r"(starling/(base/blocks|(models|actor|engine/live|app)/.*)\.cpp|(tools|examples)/.*)",
+        r"(starling/(base/(blocks|input|memory)|(models|actor|engine/live|app)/.*)\.cpp|(tools|examples)/.*)",
 }
 
 # Time arrives as an event, randomness is passed in, output is a value (<chrono>'s durations are fine).

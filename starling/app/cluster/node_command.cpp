@@ -4,7 +4,9 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -49,9 +51,16 @@ void end_after(std::chrono::milliseconds time, int code) {
   }}.detach();
 }
 
-void leave(live::ClusterNode& node, std::chrono::milliseconds within, int code) {
+/// Leaves, and ends the process where code of a job does not come to an end: a reader that hangs, a
+/// step of minutes, a model that is being laid out.
+int leave(std::unique_ptr<live::ClusterNode> node, std::chrono::milliseconds within, int code) {
   end_after(within + end_within, code);
-  node.leave(within);
+  node->leave(within);
+  const std::size_t hanging = node->end_readers();
+  node.reset();
+  if (hanging == 0) return code;
+  complain("data are still being read: left behind");
+  std::_Exit(code);
 }
 
 std::string host_name() {
@@ -264,7 +273,9 @@ Result<int> node_command(const Contents& contents, const Settings& settings) {
   if (!handover) return handover.error();
   options->make_plan = plan_maker(contents);
   if (place_of(settings, "quiet").empty())
-    options->log = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+    options->log = [](const std::string& line) {
+      std::fprintf(stderr, "%s\n", printable(line).c_str());
+    };
   const OrderlyStop orderly{"\nstarling: handing over and leaving; again to end at once\n"};
   auto node = live::ClusterNode::open(*options);
   if (!node) return std::move(node).error();
@@ -277,11 +288,9 @@ Result<int> node_command(const Contents& contents, const Settings& settings) {
   }
   if (const std::string why = (*node)->refusal(); !why.empty()) {
     complain("node " + name + " is " + why);
-    leave(**node, refused_leaves_within, job_failed);
-    return job_failed;
+    return leave(*std::move(node), refused_leaves_within, job_failed);
   }
-  leave(**node, is_interrupted() ? *handover : asked_leaves_within, done);
-  return done;
+  return leave(*std::move(node), is_interrupted() ? *handover : asked_leaves_within, done);
 }
 
 }  // namespace starling::app

@@ -16,6 +16,7 @@
 #include "starling/app/interrupt.hpp"
 #include "starling/app/prepare.hpp"
 #include "starling/app/program_name.hpp"
+#include "starling/base/input.hpp"
 
 namespace starling::app {
 namespace {
@@ -53,6 +54,15 @@ wire::JobSettings told_of(Settings job, const Prepared& ready) {
   if (ready.job.epochs && place_of(job, "epochs").empty())
     job.push_back({"epochs", fmt::format("{:g}", *ready.job.epochs), "--epochs"});
   return to_wire(job);
+}
+
+/// A pipe that nodes cannot read either is refused before they are asked.
+Result<Prepared> prepare_as_nodes_do(const Contents& contents, const Settings& job,
+                                     const std::string& job_file) {
+  ReadLimits limits;
+  limits.regular_only = true;
+  const ReadScope scope{std::move(limits)};
+  return prepare(contents, job, job_file);
 }
 
 KeyForm detach_key() {
@@ -127,7 +137,7 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
     complain(node.error().message);
     return job_failed;
   }
-  auto ready = prepare(contents, *own, job_file);
+  auto ready = prepare_as_nodes_do(contents, *own, job_file);
   if (!ready) return std::move(ready).error();
   if (detaches)
     if (auto checked = check_detached(job, *ready); !checked) return std::move(checked).error();
@@ -186,13 +196,15 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   auto told = from_wire(view.jobs.at(id).settings);
   if (!told) return std::move(told).error();
   // Where it began from is for its nodes, and may be a file that was replaced since.
-  std::erase_if(*told, [](const Setting& setting) { return setting.key == "resume"; });
+  std::erase_if(*told, [](const Setting& setting) {
+    return setting.key == "resume" || setting.key == "trust-file";
+  });
   auto others = access_keys("");
   others.push_back(job_key(""));
   const auto job =
       without_device(contents, overridden(*std::move(told), without(others, settings)));
   if (!job) return job.error();
-  auto ready = prepare(contents, *job, "");
+  auto ready = prepare_as_nodes_do(contents, *job, "");
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::open(ready->job.metrics, true);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));

@@ -20,7 +20,8 @@ const std::vector<KeyForm>& twin_keys() {
   static const std::vector<KeyForm> all = [] {
     std::vector<KeyForm> keys;
     for (const Key& key : job_keys())
-      if (!is_output(key.name) && key.name != "resume") keys.push_back(key);
+      if (!is_output(key.name) && key.name != "resume" && key.name != "trust-file")
+        keys.push_back(key);
     keys.push_back({"seeds", KeyKind::count, "N",
                     "simulations, 100 or more, under the job's seed and those that follow [200]",
                     "What is simulated"});

@@ -19,5 +19,6 @@ wire::NodeStatus ClusterNode::status() { return running_->status(); }
 bool ClusterNode::is_asked_to_leave() const { return running_->is_asked_to_leave(); }
 std::string ClusterNode::refusal() const { return running_->refusal(); }
 void ClusterNode::leave(std::chrono::milliseconds within) { running_->leave(within); }
+std::size_t ClusterNode::end_readers() { return running_->end_readers(); }
 
 }  // namespace starling::live

@@ -38,7 +38,9 @@ class JobPlan {
   [[nodiscard]] virtual Result<std::unique_ptr<JobSite>> make_site(SiteOptions options) const = 0;
 };
 
-/// Reads a job's data; may take long, and is called from a thread of its own.
+/// Reads a job's data; may take long, and is called from a thread of its own, under a ReadScope:
+/// what is read through InputDescriptor ends when the node does. A copy of it lives as long as such
+/// a thread, which may be longer than the node.
 using PlanMaker =
     std::function<Result<std::shared_ptr<const JobPlan>>(const wire::JobSettings& settings)>;
 
@@ -91,8 +93,15 @@ class ClusterNode {
   /// Why the node cannot stay in its cluster; empty where it can. Whoever runs it ends it then.
   [[nodiscard]] std::string refusal() const;
 
-  /// Hands over what its members own, says goodbye, and returns; after `within` at the latest.
+  /// Hands over what its members own, says goodbye, and returns; after `within` at the latest, and
+  /// sooner where it cannot, as while a large model is laid out. What runs may go on until its end,
+  /// which waits for steps that are being computed.
   void leave(std::chrono::milliseconds within);
+
+  /// Ends all reading of data; no job is prepared afterwards. Returns how many threads hang in a
+  /// read, half a second later: they run on, maybe without end, but touch nothing of the node. A
+  /// process that has any ends by std::_Exit, which does not wait for them.
+  std::size_t end_readers();
 
  private:
   class Running;

@@ -33,7 +33,7 @@ class ClusterNode::Running {
       : options_(std::move(options)), id_(wire::draw_id()), random_(wire::draw_id()) {}
 
   ~Running() {
-    plans_.close();
+    end_readers();
     loop_.close();
     // Members send until they have ended; nobody hears what comes meanwhile.
     std::map<JobId, JobPtr> ending;
@@ -48,6 +48,9 @@ class ClusterNode::Running {
 
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
+
+  /// Any thread but the loop's.
+  std::size_t end_readers() { return hanging_ += plans_.close(); }
 
   Result<void> open() {
     security::EndpointOptions network = options_.network;
@@ -94,13 +97,14 @@ class ClusterNode::Running {
 
   /// Any thread but the loop's.
   void leave(std::chrono::milliseconds within) {
-    const bool can_hand_over = on_loop([this] {
+    const auto can_hand_over = on_loop(std::min(within, busy_for), [this] {
       leaving_ = true;
       for (auto& [id, job] : all_jobs()) job->site().leave();
       return others_suffice();
     });
+    if (!can_hand_over) return log("lays a job out and does not come to an end: leaves at once");
     const auto give_up =
-        EventLoop::Clock::now() + (can_hand_over ? within : std::min(within, hopeless_for));
+        EventLoop::Clock::now() + (*can_hand_over ? within : std::min(within, hopeless_for));
     while (EventLoop::Clock::now() < give_up && !has_handed_over())
       std::this_thread::sleep_for(std::chrono::milliseconds{20});
     loop_.post([this] { run_membership([](core::Membership& m, const auto& c) { m.leave(c); }); });
@@ -119,6 +123,16 @@ class ClusterNode::Running {
     std::promise<std::invoke_result_t<F>> promise;
     auto future = promise.get_future();
     loop_.post([&] { promise.set_value(f()); });
+    return future.get();
+  }
+
+  /// The same, or nothing where the loop is busy for so long.
+  template <class F>
+  std::optional<std::invoke_result_t<F>> on_loop(std::chrono::milliseconds within, F f) {
+    const auto promise = std::make_shared<std::promise<std::invoke_result_t<F>>>();
+    auto future = promise->get_future();
+    loop_.post([promise, f] { promise->set_value(f()); });
+    if (future.wait_for(within) != std::future_status::ready) return std::nullopt;
     return future.get();
   }
 
@@ -485,6 +499,8 @@ class ClusterNode::Running {
   static constexpr auto sweep_every = std::chrono::milliseconds{250};
   /// Who leaves, and cannot be replaced, lets what is being handed on arrive.
   static constexpr std::chrono::milliseconds hopeless_for = std::chrono::seconds{3};
+  /// Who leaves waits no longer for a job that is being laid out.
+  static constexpr std::chrono::milliseconds busy_for{1500};
   /// What is not heard is said no more often.
   static constexpr auto refusals_apart = std::chrono::seconds{30};
   /// A node that nobody takes in says so, first after 3 s.
@@ -522,6 +538,7 @@ class ClusterNode::Running {
                        say(address, std::move(request), wire::Lane::control);
                      }};
   Plans plans_{loop_, options_.make_plan};
+  std::size_t hanging_ = 0;
   Places places_{options_.limits};
   Submissions submissions_{
       plans_, [this](NodeId node) { return is_gone(node); },

@@ -251,10 +251,19 @@ Result<void> check(const JobOptions& options) {
 Result<void> check_start(const JobOptions& options, const std::vector<core::RangeState>& start) {
   constexpr core::Step step_max = core::Step{1} << 60U;
   const auto first = first_entries(start, options.workers);
-  for (WorkerId worker = 0; worker < first.size(); ++worker)
-    if (first[worker].step > step_max)
-      return Error{"holds step " + std::to_string(first[worker].step) + " of worker " +
-                   std::to_string(worker) + ", which no job reaches"};
+  for (const auto& state : start) {
+    for (WorkerId worker = 0; worker < state.ledger.size(); ++worker) {
+      const core::LedgerEntry& entry = state.ledger[worker];
+      if (entry.step > step_max)
+        return Error{"holds step " + std::to_string(entry.step) + " of worker " +
+                     std::to_string(worker) + ", which no job reaches"};
+      // Owners would take nothing of workers that begin anew, and these would wait for ever.
+      if (entry.incarnation != 0)
+        return Error{"holds incarnation " + std::to_string(entry.incarnation) + " of worker " +
+                     std::to_string(worker) + " in range " + std::to_string(state.range) +
+                     "; valid: 0, for all begin anew"};
+    }
+  }
   if (!barrier::is_bulk_synchronous(options.barrier)) return {};
   for (const auto& state : start) {
     for (WorkerId worker = 0; worker < options.workers; ++worker) {

@@ -2,17 +2,21 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "starling/base/input.hpp"
 #include "starling/engine/live/cluster_node.hpp"
 #include "starling/engine/live/event_loop.hpp"
 
@@ -33,16 +37,28 @@ class Plans {
  public:
   using OnPrepared = std::function<void(const Result<std::shared_ptr<const JobPlan>>&)>;
 
-  Plans(EventLoop& loop, PlanMaker make) : loop_(loop), make_(std::move(make)) {}
+  Plans(EventLoop& loop, PlanMaker make)
+      : loop_(loop), make_(std::move(make)), readers_(std::make_shared<Readers>(&loop)) {}
 
-  /// Any thread but the loop's, and before the loop ends: waits until nothing is made any more.
-  void close() {
-    std::map<wire::JobId, Reader> ending;
-    {
-      const std::lock_guard lock{mutex_};
-      closing_ = true;
-      ending.swap(readers_);
-    }
+  /// Any thread but the loop's, and before the loop ends. Asks those who read to end, and waits for
+  /// them, but not for long: a read that a file system hangs in cannot be ended. Returns how many
+  /// did not end; they touch nothing of this any more, but run code of the program.
+  std::size_t close() {
+    std::unique_lock lock{readers_->mutex};
+    readers_->loop = nullptr;
+    for (auto& [id, reader] : readers_->all) reader.thread.request_stop();
+    readers_->ended.wait_for(lock, ends_within, [this] {
+      return std::ranges::all_of(readers_->all, [](const auto& r) { return r.second.has_ended; });
+    });
+    std::size_t left = 0;
+    for (auto& [id, reader] : readers_->all)
+      if (!reader.has_ended) {
+        reader.thread.detach();
+        ++left;
+      }
+    // Who has ended needs the lock no more: to join takes no time.
+    readers_->all.clear();
+    return left;
   }
 
   /// Calls `then` with what the job's settings make. Data is read once, on a thread of its own.
@@ -53,7 +69,10 @@ class Plans {
     if (bytes > settings_bytes_max)
       return then(Error{"its settings take " + std::to_string(bytes) + " bytes; valid: up to " +
                         std::to_string(settings_bytes_max)});
-    if (is_busy() && !is_reading(id))
+    const bool is_read = is_reading(id);
+    if (is_read && !preparing_.contains(id))
+      return then(Error{"what was read for it is being dropped; valid: to submit it anew"});
+    if (is_busy() && !is_read)
       return then(
           Error{std::to_string(readers_max) +
                 " jobs are being prepared; valid: to try again when one of them has begun"});
@@ -61,15 +80,20 @@ class Plans {
     waiting.push_back(std::move(then));
     if (waiting.size() > 1) return;
     const auto begun = guarded([&] { return begin(id, settings); });
-    if (!begun) take(id, begun.error());
+    if (!begun) return take(id, begun.error());
+    loop_.post_after(read_within + late_after, [this, id] { give_up_on(id); });
   }
 
   /// Each job whose data is being read may fill much memory, whether or not it was forgotten since.
+  /// Who hangs long after its time is up fills no more, but there may not be many of them.
   [[nodiscard]] bool is_busy() const {
-    const std::lock_guard lock{mutex_};
-    return std::ranges::count_if(readers_, [](const auto& reader) {
-             return !reader.second.has_ended;
-           }) >= readers_max;
+    const std::lock_guard lock{readers_->mutex};
+    const auto late = EventLoop::Clock::now() - read_within - late_after;
+    std::ptrdiff_t reading = 0;
+    std::ptrdiff_t hanging = 0;
+    for (const auto& [id, reader] : readers_->all)
+      if (!reader.has_ended) ++(reader.begun < late ? hanging : reading);
+    return reading >= readers_max || hanging >= hanging_max;
   }
   /// Whether it is prepared, or is being prepared.
   [[nodiscard]] bool knows(wire::JobId id) const {
@@ -87,47 +111,92 @@ class Plans {
     if (plan) plans_[to] = plan.mapped();
   }
 
-  /// What is being read is dropped when it comes.
+  /// What is being read for it is read no further, and dropped.
   void forget(wire::JobId id) {
     plans_.erase(id);
     preparing_.erase(id);
+    const std::lock_guard lock{readers_->mutex};
+    if (const auto reader = readers_->all.find(id); reader != readers_->all.end())
+      reader->second.thread.request_stop();
   }
 
  private:
   /// All nodes say them whenever they are asked what they run.
   static constexpr std::size_t settings_bytes_max = std::size_t{64} << 10U;
   static constexpr std::ptrdiff_t readers_max = 4;
+  static constexpr std::ptrdiff_t hanging_max = 32;
+  /// Whoever submitted the job waits no longer.
+  static constexpr std::chrono::minutes read_within{5};
+  static constexpr std::chrono::seconds late_after{5};
+  /// Those who can be ended look at least this often whether they are to.
+  static constexpr std::chrono::milliseconds ends_within{500};
 
   struct Reader {
-    /// It has said what it made: to join it takes no time.
+    EventLoop::Clock::time_point begun = EventLoop::Clock::now();
+    /// It has said what it made, and ends without waiting for anybody.
     bool has_ended = false;
     std::jthread thread{};
   };
+  /// What readers share with this: outlives it where one of them hangs.
+  struct Readers {
+    explicit Readers(EventLoop* l) : loop(l) {}
+    std::mutex mutex;
+    std::condition_variable ended;
+    /// Null once nobody listens any more.
+    EventLoop* loop;
+    std::map<wire::JobId, Reader> all;
+  };
 
   [[nodiscard]] bool is_reading(wire::JobId id) const {
-    const std::lock_guard lock{mutex_};
-    return readers_.contains(id);
+    const std::lock_guard lock{readers_->mutex};
+    const auto reader = readers_->all.find(id);
+    return reader != readers_->all.end() && !reader->second.has_ended;
   }
 
   Result<void> begin(wire::JobId id, const wire::JobSettings& settings) {
-    const std::lock_guard lock{mutex_};
-    std::erase_if(readers_, [](const auto& reader) { return reader.second.has_ended; });
-    // Who reads for a job that was forgotten meanwhile reads for whoever wants it now.
-    if (closing_ || readers_.contains(id)) return {};
-    Reader reader;
-    reader.thread = std::jthread{[this, id, settings] {
-      auto made = guarded([&] { return make_(settings); });
-      loop_.post([this, id, made = std::move(made)] {
-        {
-          const std::lock_guard at_end{mutex_};
-          if (const auto ended = readers_.find(id); ended != readers_.end())
-            ended->second.has_ended = true;
-        }
-        take(id, made);
-      });
-    }};
-    readers_.emplace(id, std::move(reader));
+    const std::lock_guard lock{readers_->mutex};
+    std::erase_if(readers_->all, [](const auto& reader) { return reader.second.has_ended; });
+    if (readers_->loop == nullptr) return {};
+    Reader& reader = readers_->all[id];
+    try {
+      reader.thread = std::jthread{
+          [this, id, settings, make = make_, shared = readers_](const std::stop_token& stop) {
+            read(this, id, settings, make, shared, stop);
+          }};
+    } catch (...) {
+      readers_->all.erase(id);
+      throw;
+    }
     return {};
+  }
+
+  /// On a reader's thread. `plans` may be gone, unless there is a loop.
+  static void read(Plans* plans, wire::JobId id, const wire::JobSettings& settings,
+                   const PlanMaker& make, const std::shared_ptr<Readers>& shared,
+                   const std::stop_token& stop) {
+    const ReadScope scope{{.regular_only = true,
+                           .memory_max = 0,
+                           .stop = stop,
+                           .deadline = EventLoop::Clock::now() + read_within}};
+    auto made = guarded([&] { return make(settings); });
+    const std::lock_guard lock{shared->mutex};
+    if (shared->loop != nullptr)
+      shared->loop->post([plans, id, made = std::move(made)] { plans->take(id, made); });
+    if (const auto own = shared->all.find(id); own != shared->all.end())
+      own->second.has_ended = true;
+    shared->ended.notify_all();
+  }
+
+  /// Whoever waits for what a reader that hangs should have read is told.
+  void give_up_on(wire::JobId id) {
+    {
+      const std::lock_guard lock{readers_->mutex};
+      const auto reader = readers_->all.find(id);
+      const bool hangs = reader != readers_->all.end() && !reader->second.has_ended &&
+                         EventLoop::Clock::now() >= reader->second.begun + read_within;
+      if (!hangs) return;
+    }
+    take(id, Error{"its data were not read within 5 minutes"});
   }
 
   void take(wire::JobId id, const Result<std::shared_ptr<const JobPlan>>& made) {
@@ -141,10 +210,7 @@ class Plans {
   const PlanMaker make_;
   std::map<wire::JobId, std::shared_ptr<const JobPlan>> plans_;
   std::map<wire::JobId, std::vector<OnPrepared>> preparing_;
-
-  mutable std::mutex mutex_;
-  bool closing_ = false;
-  std::map<wire::JobId, Reader> readers_;
+  const std::shared_ptr<Readers> readers_;
 };
 
 }  // namespace starling::live

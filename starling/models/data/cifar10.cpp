@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "starling/base/input.hpp"
 #include "starling/models/data/file.hpp"
 #include "starling/models/data/readers.hpp"
 
@@ -31,7 +32,7 @@ void append_image(const Record& record, std::vector<float>& values) {
     }
 }
 
-Result<void> append_file(const std::string& path, std::vector<float>& values,
+Result<void> append_file(const std::string& path, ReadBudget& budget, std::vector<float>& values,
                          std::vector<float>& labels) {
   auto file = InputFile::open(path);
   if (!file) return std::move(file).error();
@@ -48,6 +49,8 @@ Result<void> append_file(const std::string& path, std::vector<float>& values,
     const auto label = std::to_integer<unsigned>(record[0]);
     if (label >= classes)
       return error_at(*file, number, "has the label " + std::to_string(label) + "; valid: 0 to 9");
+    const std::uint64_t held = (values.size() + labels.size()) * sizeof(float);
+    if (auto fits = budget.hold(held); !fits) return fits;
     append_image(record, values);
     labels.push_back(static_cast<float>(label));
   }
@@ -69,9 +72,13 @@ std::size_t least_records(const std::vector<std::string>& files) {
 Result<RawTable> read_cifar10(const Cifar10Source& source) {
   RawTable raw{.place = source.files.front(), .features = channels * pixels};
   std::vector<float> values;
-  values.reserve(least_records(source.files) * raw.features);
+  ReadBudget budget{source.files.front()};
+  const std::size_t least = least_records(source.files) * raw.features;
+  if (auto fits = budget.expect(least * sizeof(float)); !fits) return std::move(fits).error();
+  values.reserve(least);
   for (const std::string& path : source.files)
-    if (auto read = append_file(path, values, raw.labels); !read) return std::move(read).error();
+    if (auto read = append_file(path, budget, values, raw.labels); !read)
+      return std::move(read).error();
   values.shrink_to_fit();
   raw.x = Table::Dense{std::move(values)};
   raw.labelling = Labelling{.classes = classes, .first = 0, .signs = false};

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "starling/base/input.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/cell.hpp"
 #include "starling/models/data/file.hpp"
@@ -71,7 +72,8 @@ Result<std::string_view> CellSplitter::quoted_cell(std::string_view& rest) {
 
 class CsvReader {
  public:
-  CsvReader(const CsvSource& source, InputFile file) : source_(source), lines_(std::move(file)) {}
+  CsvReader(const CsvSource& source, InputFile file)
+      : source_(source), lines_(std::move(file)), budget_(source.file) {}
 
   Result<RawTable> read();
 
@@ -79,6 +81,8 @@ class CsvReader {
   using Cells = std::vector<std::string_view>;
 
   Result<void> take(std::string_view line);
+  /// A long line of nothing but commas makes cells that take many times its bytes.
+  Result<void> expect_cells(std::string_view line) const;
   Result<void> take_first(const Cells& cells);
   Result<void> take_row(const Cells& cells);
   Result<std::size_t> label_column(const std::vector<std::string>& header) const;
@@ -89,6 +93,7 @@ class CsvReader {
 
   const CsvSource& source_;
   LineReader lines_;
+  ReadBudget budget_;
   CellSplitter split_;
   std::size_t columns_ = 0;
   std::size_t label_ = 0;
@@ -117,9 +122,17 @@ Result<RawTable> CsvReader::read() {
 }
 
 Result<void> CsvReader::take(std::string_view line) {
+  if (auto fits = expect_cells(line); !fits) return fits;
   auto cells = split_(line);
   if (!cells) return std::move(cells).error().within(lines_.place());
   return columns_ == 0 ? take_first(**cells) : take_row(**cells);
+}
+
+Result<void> CsvReader::expect_cells(std::string_view line) const {
+  constexpr std::size_t short_line = std::size_t{1} << 20U;
+  if (line.size() <= short_line) return {};
+  const auto cells = static_cast<std::uint64_t>(std::ranges::count(line, ','));
+  return budget_.expect(cells * sizeof(std::string_view));
 }
 
 Result<void> CsvReader::take_first(const Cells& cells) {
@@ -164,7 +177,7 @@ Result<void> CsvReader::take_row(const Cells& cells) {
       return bad_cell(kind, cells[i], i);
     (i == label_ ? labels_ : values_).push_back(value);
   }
-  return {};
+  return budget_.hold((values_.size() + labels_.size()) * sizeof(float));
 }
 
 Error CsvReader::bad_cell(Cell kind, std::string_view cell, std::size_t column) const {

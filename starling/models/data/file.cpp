@@ -1,13 +1,9 @@
 #include "starling/models/data/file.hpp"
 
-#include <sys/stat.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 
 namespace starling::models {
 namespace {
@@ -18,23 +14,18 @@ constexpr std::uint64_t deflate_ratio_max = 1032;
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 constexpr int gzip_window_bits = 16 + MAX_WBITS;
 
-struct Close {
-  void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-};
-
-std::string system_message() { return std::strerror(errno); }
-
 }  // namespace
 
 struct InputFile::State {
-  explicit State(std::string name) : path(std::move(name)) {}
+  explicit State(InputDescriptor opened) : path(opened.path()), file(std::move(opened)) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
     if (gzip) inflateEnd(&stream);
   }
 
-  Result<void> open();
+  /// Looks at how the content begins.
+  Result<void> begin();
   /// Makes input available where there is none; false at the end of the file.
   Result<bool> fill();
   /// One stretch of content into `out`; 0 at the end.
@@ -52,26 +43,18 @@ struct InputFile::State {
   }
 
   std::string path;
-  std::unique_ptr<std::FILE, Close> file;
+  InputDescriptor file;
   std::array<std::byte, chunk_bytes> input{};
   std::size_t position = 0;
   std::size_t filled = 0;
   std::uint64_t consumed = 0;
   std::uint64_t offset = 0;
-  std::uint64_t file_bytes = UINT64_MAX;
   bool gzip = false;
   bool ended = false;
   z_stream stream{};
 };
 
-Result<void> InputFile::State::open() {
-  file.reset(std::fopen(path.c_str(), "rb"));
-  if (!file) return Error{"cannot open '" + path + "': " + system_message()};
-  struct stat about {};
-  if (fstat(fileno(file.get()), &about) != 0) return error(system_message());
-  if (S_ISDIR(about.st_mode)) return error("is a folder, not a file");
-  if (S_ISREG(about.st_mode)) file_bytes = static_cast<std::uint64_t>(about.st_size);
-  std::setvbuf(file.get(), nullptr, _IONBF, 0);
+Result<void> InputFile::State::begin() {
   if (auto some = fill(); !some) return std::move(some).error();
   const auto head = available();
   if (head.size() < 2 || head[0] != std::byte{0x1f} || head[1] != std::byte{0x8b}) return {};
@@ -83,9 +66,11 @@ Result<void> InputFile::State::open() {
 Result<bool> InputFile::State::fill() {
   if (position < filled) return true;
   position = 0;
-  filled = std::fread(input.data(), 1, input.size(), file.get());
+  filled = 0;
+  const auto got = file.read(input);
+  if (!got) return got.error();
+  filled = *got;
   consumed += filled;
-  if (filled == 0 && std::ferror(file.get())) return error("cannot be read: " + system_message());
   return filled > 0;
 }
 
@@ -130,12 +115,16 @@ InputFile& InputFile::operator=(InputFile&&) noexcept = default;
 InputFile::~InputFile() = default;
 
 Result<InputFile> InputFile::open(const std::string& path) {
-  auto state = std::make_unique<State>(path);
-  if (auto opened = state->open(); !opened) return std::move(opened).error();
+  auto file = InputDescriptor::open(path);
+  if (!file) return std::move(file).error();
+  auto state = std::make_unique<State>(*std::move(file));
+  if (auto begun = state->begin(); !begun) return std::move(begun).error();
   return InputFile{std::move(state)};
 }
 
 Result<std::size_t> InputFile::read(std::span<std::byte> out) {
+  // What is compressed may have next to no bytes and no end of content.
+  if (auto go_on = check_reading(path()); !go_on) return std::move(go_on).error();
   std::size_t got = 0;
   while (got < out.size() && !state_->ended) {
     const auto more = state_->fill();
@@ -157,7 +146,7 @@ const std::string& InputFile::path() const noexcept { return state_->path; }
 std::uint64_t InputFile::offset() const noexcept { return state_->offset; }
 
 std::uint64_t InputFile::content_max() const noexcept {
-  const std::uint64_t size = state_->file_bytes;
+  const std::uint64_t size = state_->file.size().value_or(UINT64_MAX);
   if (!state_->gzip) return size;
   return size > UINT64_MAX / deflate_ratio_max ? UINT64_MAX : size * deflate_ratio_max;
 }
@@ -170,6 +159,7 @@ Result<bool> LineReader::refill() {
     return Error{path() + ":" + std::to_string(line_ + 1) + ": the line is longer than " +
                  std::to_string(line_bytes_max) + " bytes; is this a text file?"};
   const std::size_t wanted = std::max(chunk_bytes, end_);
+  if (auto fits = budget_.hold(end_ + wanted); !fits) return std::move(fits).error();
   buffer_.resize(end_ + wanted);
   auto got = file_.read(std::as_writable_bytes(std::span{buffer_}.subspan(end_)));
   if (!got) return std::move(got).error();

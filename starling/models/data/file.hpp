@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "starling/base/input.hpp"
 #include "starling/base/result.hpp"
 
 namespace starling::models {
@@ -40,10 +41,11 @@ class InputFile {
   std::unique_ptr<State> state_;
 };
 
-/// The lines of a text file, without UTF-8's byte order mark. A line is at most 256 MiB.
+/// The lines of a text file, without UTF-8's byte order mark. A line is at most 256 MiB, and less
+/// where a ReadBudget says so.
 class LineReader {
  public:
-  explicit LineReader(InputFile file) : file_(std::move(file)) {}
+  explicit LineReader(InputFile file) : file_(std::move(file)), budget_(file_.path()) {}
 
   /// The next line without its LF or CR LF, nullopt behind the last. Valid until the next call.
   Result<std::optional<std::string_view>> next();
@@ -57,6 +59,7 @@ class LineReader {
   Result<bool> refill();
 
   InputFile file_;
+  ReadBudget budget_;
   std::string buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "starling/base/input.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/file.hpp"
 #include "starling/models/data/readers.hpp"
@@ -149,6 +150,10 @@ Result<void> expect_end(InputFile& file) {
 Result<std::vector<float>> read_content(InputFile& file, const Header& header) {
   const auto count = count_values(file, header);
   if (!count) return count.error();
+  if (*count > UINT64_MAX / sizeof(float))
+    return error(file, "its header promises " + header.shape() + " values, more than can be held");
+  if (auto fits = ReadBudget{file.path()}.expect(*count * sizeof(float)); !fits)
+    return std::move(fits).error();
   auto values = read_values(file, header.type, *count);
   if (!values) return values;
   if (auto end = expect_end(file); !end) return std::move(end).error();

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "starling/base/input.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/cell.hpp"
 #include "starling/models/data/file.hpp"
@@ -9,6 +10,10 @@ namespace starling::models {
 namespace {
 
 constexpr std::uint64_t index_max = std::uint64_t{1} << 31U;
+/// Indices up to here need nobody's word, nor do those of files that hold a value for each 4 of
+/// them.
+constexpr std::uint64_t width_max = std::uint64_t{1} << 20U;
+constexpr std::uint64_t entries_apart = 4;
 
 /// Takes the next word off the front of `rest`; empty at its end.
 std::string_view take_word(std::string_view& rest) {
@@ -21,11 +26,13 @@ std::string_view take_word(std::string_view& rest) {
 class LibsvmReader {
  public:
   LibsvmReader(const LibsvmSource& source, InputFile file)
-      : source_(source), lines_(std::move(file)) {}
+      : source_(source), lines_(std::move(file)), budget_(source.file) {}
 
   Result<RawTable> read();
 
  private:
+  /// Models hold a parameter for each feature, whether or not any sample has it.
+  [[nodiscard]] Result<void> check_width() const;
   Result<void> take_row(std::string_view line);
   Result<void> take_entry(std::string_view word);
   Result<std::uint64_t> read_index(std::string_view word, std::string_view index) const;
@@ -35,11 +42,14 @@ class LibsvmReader {
 
   const LibsvmSource& source_;
   LineReader lines_;
+  ReadBudget budget_;
   Table::Sparse x_;
   std::vector<float> labels_;
   /// The last index of the row, and the largest of all.
   std::uint64_t last_ = 0;
   std::uint64_t most_ = 0;
+  /// "FILE:LINE" of the largest.
+  std::string most_at_;
 };
 
 Result<RawTable> LibsvmReader::read() {
@@ -54,6 +64,7 @@ Result<RawTable> LibsvmReader::read() {
   if (labels_.empty()) return Error{lines_.path() + ": holds no rows"};
   const std::uint64_t features = source_.features != 0 ? source_.features : most_;
   if (features == 0) return Error{lines_.path() + ": holds labels, but not one feature"};
+  if (auto meant = check_width(); !meant) return std::move(meant).error();
   x_.starts.shrink_to_fit();
   x_.columns.shrink_to_fit();
   x_.values.shrink_to_fit();
@@ -63,6 +74,14 @@ Result<RawTable> LibsvmReader::read() {
   raw.x = std::move(x_);
   raw.labels = std::move(labels_);
   return raw;
+}
+
+Result<void> LibsvmReader::check_width() const {
+  const std::uint64_t entries = x_.columns.size();
+  if (source_.features != 0 || most_ <= width_max || most_ / entries_apart <= entries) return {};
+  return Error{most_at_ + ": the index " + std::to_string(most_) + " makes as many features, but " +
+               "all rows together hold " + counted(entries, "value") + "; valid: libsvm:" +
+               lines_.path() + ",features=" + std::to_string(most_) + " where that is meant"};
 }
 
 Result<void> LibsvmReader::take_row(std::string_view line) {
@@ -78,7 +97,9 @@ Result<void> LibsvmReader::take_row(std::string_view line) {
   }
   labels_.push_back(label);
   x_.starts.push_back(x_.columns.size());
-  return {};
+  constexpr std::uint64_t entry_bytes = sizeof(std::uint32_t) + sizeof(float);
+  constexpr std::uint64_t row_bytes = sizeof(std::uint64_t) + sizeof(float);
+  return budget_.hold(entry_bytes * x_.columns.size() + row_bytes * labels_.size());
 }
 
 Result<void> LibsvmReader::take_entry(std::string_view word) {
@@ -93,7 +114,10 @@ Result<void> LibsvmReader::take_entry(std::string_view word) {
   x_.columns.push_back(static_cast<std::uint32_t>(*index - 1));
   x_.values.push_back(value);
   last_ = *index;
-  most_ = std::max(most_, last_);
+  if (last_ > most_) {
+    most_ = last_;
+    if (most_ > width_max) most_at_ = lines_.place();
+  }
   return {};
 }
 

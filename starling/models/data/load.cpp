@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "starling/base/input.hpp"
 #include "starling/base/random.hpp"
 #include "starling/models/data/generators.hpp"
 #include "starling/models/data/raw.hpp"
@@ -13,7 +14,25 @@ namespace {
 /// Keeps generated data apart from all else that a job's seed decides.
 constexpr std::uint64_t data_stream = 0x64617461;
 
+/// What a generator makes; 0 for files, whose readers see for themselves.
+std::uint64_t generated_bytes(const Source& source) {
+  struct Bytes {
+    std::uint64_t operator()(const DigitsSource& s) const { return 4 * s.n * (28 * 28 + 1); }
+    std::uint64_t operator()(const LinearSource& s) const { return 4 * (s.n + 1) * (s.d + 1); }
+    std::uint64_t operator()(const RatingsSource& s) const {
+      return 4 * (3 * s.n + (s.users + s.items) * s.rank);
+    }
+    std::uint64_t operator()(const IdxSource& /*file*/) const { return 0; }
+    std::uint64_t operator()(const Cifar10Source& /*files*/) const { return 0; }
+    std::uint64_t operator()(const CsvSource& /*file*/) const { return 0; }
+    std::uint64_t operator()(const LibsvmSource& /*file*/) const { return 0; }
+  };
+  return std::visit(Bytes{}, source.kind);
+}
+
 Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
+  if (const auto bytes = generated_bytes(source))
+    if (auto fits = ReadBudget{source.print()}.expect(bytes); !fits) return std::move(fits).error();
   struct Reader {
     std::uint64_t seed;
     Part part;

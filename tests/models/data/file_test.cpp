@@ -19,12 +19,9 @@ std::string read_lines(const std::string& path) {
 TEST(InputFile, RefusesWhatCannotBeOpened) {
   const TemporaryFolder folder;
   const std::string absent = folder.path("absent");
-  EXPECT_EQ(message_of(load_text("csv:" + absent)),
-            "cannot open '" + absent + "': No such file or directory");
-  EXPECT_EQ(message_of(load_text("libsvm:" + absent)),
-            "cannot open '" + absent + "': No such file or directory");
-  EXPECT_EQ(message_of(load_text("idx:" + absent + ",b")),
-            "cannot open '" + absent + "': No such file or directory");
+  EXPECT_EQ(message_of(load_text("csv:" + absent)), absent + ": no such file");
+  EXPECT_EQ(message_of(load_text("libsvm:" + absent)), absent + ": no such file");
+  EXPECT_EQ(message_of(load_text("idx:" + absent + ",b")), absent + ": no such file");
   EXPECT_EQ(message_of(load_text("csv:" + folder.path(""))),
             folder.path("") + ": is a folder, not a file");
 }
@@ -66,6 +63,67 @@ TEST(LineReader, ReportsDamageBehindGoodLines) {
   const std::string path = folder.write("a", zipped.substr(0, zipped.size() - 3));
   EXPECT_EQ(read_lines(path), path + ": its gzip data ends too early, at byte " +
                                   std::to_string(zipped.size() - 3) + " of the file");
+}
+
+/// A mebibyte for the values of each source.
+class Bounded : public testing::Test {
+ protected:
+  static ReadLimits limits() {
+    ReadLimits limits;
+    limits.memory_max = 1U << 20U;
+    return limits;
+  }
+
+  const TemporaryFolder folder_;
+  const ReadScope scope_{limits()};
+};
+
+std::string repeated(const std::string& line, std::size_t times) {
+  std::string text;
+  for (std::size_t i = 0; i < times; ++i) text += line;
+  return text;
+}
+
+void expect_refused(const std::string& source, const std::string& place, const std::string& what) {
+  const std::string message = message_of(load_text(source));
+  EXPECT_TRUE(message.starts_with(place + ": " + what)) << message;
+  EXPECT_TRUE(message.ends_with(" GB of memory; valid: up to 0.001 GB")) << message;
+}
+
+TEST_F(Bounded, RefusesMoreThanMemoryHolds) {
+  const auto csv = folder_.write("csv", gzip(repeated("1,2,3,0\n4,5,6,1\n", 200'000)));
+  expect_refused("csv:" + csv, csv, "takes more than 0.001");
+  const auto libsvm = folder_.write("libsvm", gzip(repeated("1 1:1 2:1\n0\n", 100'000)));
+  expect_refused("libsvm:" + libsvm, libsvm, "takes more than 0.001");
+  const auto cifar10 = folder_.write("cifar10", gzip(std::string(3073 * 1000, '\0')));
+  expect_refused("cifar10:" + cifar10, cifar10, "takes more than 0.001");
+  const auto plain = folder_.write("plain", std::string(3073 * 1000, '\0'));
+  expect_refused("cifar10:" + plain, plain, "would take 0.012");
+  const std::string header{"\0\0\x08\x02\0\0\x03\xe8\0\0\x03\xe8", 12};
+  const auto idx = folder_.write("idx", gzip(header + std::string(1'000'000, '\0')));
+  expect_refused("idx:" + idx + "," + idx, idx, "would take 0.004");
+  const auto line = folder_.write("line", gzip(std::string(20'000'000, ' ')));
+  expect_refused("csv:" + line, line, "takes more than 0.00");
+  for (const std::string made : {"digits:n=1000", "linear:d=1000,n=1000,noise=0.1",
+                                 "ratings:users=500,items=400,rank=8,n=1000000,noise=0.1"})
+    expect_refused(made, made, "would take 0.0");
+}
+
+TEST_F(Bounded, TakesWhatMemoryHolds) {
+  EXPECT_TRUE(load_text("digits:n=100"));
+  const auto csv = folder_.write("csv", repeated("1,2,3,0\n4,5,6,1\n", 1000));
+  EXPECT_TRUE(load_text("csv:" + csv));
+}
+
+TEST(InputFile, IsReadNoFurtherThanItsTime) {
+  const TemporaryFolder folder;
+  // Nothing in it takes memory, and nothing ends it.
+  const auto blank = folder.write("blank", gzip(repeated("\n", 30'000'000)));
+  ReadLimits limits;
+  limits.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds{20};
+  const ReadScope scope{limits};
+  EXPECT_EQ(message_of(load_text("libsvm:" + blank)),
+            blank + ": is read no further: reading took too long");
 }
 
 }  // namespace

@@ -29,7 +29,9 @@ TEST(Libsvm, TakesFeaturesAsSaidAndReadsGzip) {
 
 TEST(Libsvm, AllowsTheLargestIndex) {
   const TemporaryFolder folder;
-  const Table table = load_text("libsvm:" + folder.write("x", "0 1:1\n1 2147483648:1\n")).value();
+  const Table table =
+      load_text("libsvm:" + folder.write("x", "0 1:1\n1 2147483648:1\n") + ",features=2147483648")
+          .value();
   EXPECT_EQ(table.features(), 2147483648U);
   EXPECT_EQ(table.sparse_row(1).columns[0], 2147483647U);
   EXPECT_LT(table.bytes(), 1000U);
@@ -87,6 +89,29 @@ TEST(Libsvm, RefusesWithPlaceAndWhatWouldBeValid) {
     source += options;
     EXPECT_EQ(message_of(load_text(source)), with_path(message, path)) << content;
   }
+}
+
+/// A slip of the keyboard must not make a model of gigabytes.
+TEST(Libsvm, AWideFileOfFewValuesIsToSayItsFeatures) {
+  const TemporaryFolder folder;
+  const auto file = folder.write("x", "1 1:1\n0 7:1 1000000000:1\n1 2:1\n");
+  EXPECT_EQ(message_of(load_text("libsvm:" + file)),
+            file +
+                ":2: the index 1000000000 makes as many features, but all rows together hold 4 "
+                "values; valid: libsvm:" +
+                file + ",features=1000000000 where that is meant");
+  EXPECT_EQ(load_text("libsvm:" + file + ",features=1000000000").value().features(),
+            1'000'000'000U);
+  const auto narrow = folder.write("y", "1 1:1\n0 1048576:1\n");
+  EXPECT_EQ(load_text("libsvm:" + narrow).value().features(), 1'048'576U);
+}
+
+TEST(Libsvm, AWideFileOfManyValuesNeedNotSayItsFeatures) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (std::size_t row = 0; row < 300'000; ++row)
+    text += "1 " + std::to_string(4 * row + 1) + ":1\n";
+  EXPECT_EQ(load_text("libsvm:" + folder.write("x", text)).value().features(), 1'199'997U);
 }
 
 }  // namespace

@@ -1,0 +1,57 @@
+#include "starling/base/memory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace starling {
+namespace {
+
+/// Of the control group that this process sees as its own, as in a container.
+std::optional<double> group_figure(const char* name) {
+  std::ifstream file{std::string{"/sys/fs/cgroup/"} + name};
+  double bytes = 0;
+  if (!(file >> bytes)) return std::nullopt;  // "max", or no such file
+  return bytes;
+}
+
+/// The number behind `key` in a file of lines `key number`; 0 where there is none.
+double figure_in(const char* path, const std::string& key) {
+  std::ifstream file{path};
+  std::string word;
+  while (file >> word) {
+    double number = 0;
+    if (word == key && file >> number) return number;
+    std::getline(file, word);
+  }
+  return 0;
+}
+
+/// What the control group leaves: pages of files count as taken there, but are given back.
+std::optional<double> group_free() {
+  const auto limit = group_figure("memory.max");
+  const auto taken = group_figure("memory.current");
+  if (!limit || !taken) return limit;
+  constexpr const char* path = "/sys/fs/cgroup/memory.stat";
+  const double files = figure_in(path, "inactive_file") + figure_in(path, "active_file");
+  return std::max(0.0, *limit - *taken + files);
+}
+
+}  // namespace
+
+double memory_bytes() {
+  const double machine =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  return std::min(machine, group_figure("memory.max").value_or(machine));
+}
+
+double free_memory_bytes() {
+  const double machine = figure_in("/proc/meminfo", "MemAvailable:") * 1024;
+  const double all = memory_bytes();
+  return std::min({machine > 0 ? machine : all, group_free().value_or(all), all});
+}
+
+}  // namespace starling

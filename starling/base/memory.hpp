@@ -1,0 +1,14 @@
+/// How much memory this machine has, and how much of it is free. Any thread.
+#pragma once
+
+namespace starling {
+
+/// Bytes of memory that this process may take: the machine's, or its control group's where that is
+/// less.
+[[nodiscard]] double memory_bytes();
+
+/// Bytes that this process can still take without anything being pushed out: the machine's
+/// available memory, or what its control group leaves where that is less.
+[[nodiscard]] double free_memory_bytes();
+
+}  // namespace starling

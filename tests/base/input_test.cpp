@@ -1,0 +1,171 @@
+#include "starling/base/input.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "starling/base/memory.hpp"
+
+namespace starling {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+class Input : public testing::Test {
+ protected:
+  Input() {
+    std::string name = (std::filesystem::temp_directory_path() / "starling-input-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) std::abort();
+    folder_ = name;
+  }
+  ~Input() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const char* name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string write(const char* name, const std::string& content) const {
+    std::ofstream{path(name), std::ios::binary} << content;
+    return path(name);
+  }
+  [[nodiscard]] std::string pipe() const {
+    EXPECT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+    return path("pipe");
+  }
+
+  std::filesystem::path folder_;
+};
+
+std::string refusal(const std::string& path) {
+  const auto text = read_text(path, 100);
+  return text ? "no error" : text.error().message;
+}
+
+ReadScope regular_only() {
+  ReadLimits limits;
+  limits.regular_only = true;
+  return ReadScope{std::move(limits)};
+}
+
+TEST_F(Input, ReadsARegularFile) {
+  EXPECT_EQ(read_text(write("a", "some text"), 9).value(), "some text");
+  EXPECT_EQ(read_text(write("b", ""), 9).value(), "");
+  EXPECT_EQ(InputDescriptor::open(path("a"))->size(), 9U);
+  EXPECT_EQ(read_text(path("a"), 8, "less").error().message,
+            path("a") + ": is larger than 8 bytes; valid: less");
+}
+
+TEST_F(Input, RefusesWhatIsNoFileWithoutWaiting) {
+  const auto start = Clock::now();
+  EXPECT_EQ(refusal(path("none")), path("none") + ": no such file");
+  EXPECT_EQ(refusal(folder_.string()), folder_.string() + ": is a folder, not a file");
+  EXPECT_EQ(refusal("/dev/zero"),
+            "/dev/zero: is a character device; valid: a regular file or a pipe");
+  EXPECT_EQ(refusal("/dev/ptmx"),
+            "/dev/ptmx: is a character device; valid: a regular file or a pipe");
+  const std::string place = pipe();
+  const auto scope = regular_only();
+  EXPECT_EQ(refusal(place), place + ": is a pipe; valid: a regular file");
+  EXPECT_EQ(refusal("/dev/null"), "/dev/null: is a character device; valid: a regular file");
+  EXPECT_LT(Clock::now() - start, 1s);
+}
+
+TEST_F(Input, RefusesASocket) {
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string place = path("s");
+  std::strncpy(address.sun_path, place.c_str(), sizeof address.sun_path - 1);
+  ASSERT_EQ(::bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(refusal(place), "cannot open '" + place + "': No such device or address");
+  ::close(socket);
+}
+
+TEST_F(Input, WaitsForTheWriterOfAPipe) {
+  const std::string place = pipe();
+  std::jthread writer{[&] {
+    const int fd = ::open(place.c_str(), O_WRONLY);
+    for (const char* part : {"one ", "two"}) {
+      std::this_thread::sleep_for(30ms);
+      EXPECT_GT(::write(fd, part, std::strlen(part)), 0);
+    }
+    ::close(fd);
+  }};
+  EXPECT_EQ(read_text(place, 100).value(), "one two");
+}
+
+TEST_F(Input, WaitsForAWriterNoLongerThanItMay) {
+  const std::string place = pipe();
+  ReadLimits limits;
+  limits.deadline = Clock::now() + 50ms;
+  {
+    const ReadScope scope{limits};
+    EXPECT_EQ(refusal(place), place + ": is read no further: reading took too long");
+  }
+  std::stop_source stop;
+  limits = {};
+  limits.stop = stop.get_token();
+  const ReadScope scope{limits};
+  std::jthread stopper{[&] {
+    std::this_thread::sleep_for(50ms);
+    stop.request_stop();
+  }};
+  const auto start = Clock::now();
+  EXPECT_EQ(refusal(place), place + ": is read no further: nobody wants it");
+  EXPECT_LT(Clock::now() - start, 1s);
+}
+
+TEST_F(Input, HasTheLimitsOfTheInnermostScope) {
+  EXPECT_FALSE(ReadScope::limits().regular_only);
+  {
+    const auto outer = regular_only();
+    {
+      const ReadScope inner{{}};
+      EXPECT_FALSE(ReadScope::limits().regular_only);
+    }
+    EXPECT_TRUE(ReadScope::limits().regular_only);
+    std::jthread{[] {
+      EXPECT_FALSE(ReadScope::limits().regular_only) << "on another thread";
+    }}.join();
+  }
+  EXPECT_FALSE(ReadScope::limits().regular_only);
+}
+
+TEST(ReadBudget, IsAThirdOfTheFreeMemory) {
+  const ReadBudget budget{"x.csv"};
+  EXPECT_TRUE(budget.expect(1U << 20U));
+  const auto refused = budget.expect(static_cast<std::uint64_t>(free_memory_bytes()));
+  ASSERT_FALSE(refused);
+  for (const char* part :
+       {"x.csv: would take ", " GB of memory; valid: up to ", ", a third of the "})
+    EXPECT_NE(refused.error().message.find(part), std::string::npos) << refused.error().message;
+}
+
+TEST(ReadBudget, IsWhatItsScopeSays) {
+  ReadLimits limits;
+  limits.memory_max = 8'000'000;
+  const ReadScope scope{limits};
+  ReadBudget budget{"x.csv"};
+  EXPECT_TRUE(budget.expect(8'000'000));
+  EXPECT_EQ(budget.expect(9'000'000).error().message,
+            "x.csv: would take 0.009 GB of memory; valid: up to 0.008 GB");
+  std::uint64_t held = 0;
+  while (held < 100'000'000 && budget.hold(held)) held += 1000;
+  EXPECT_GE(held, 8'000'000U);
+  EXPECT_LE(held, 8'500'000U + 1000) << "it is looked at again soon enough";
+}
+
+TEST(Memory, IsNoMoreFreeThanThereIs) {
+  EXPECT_GT(free_memory_bytes(), 1e6);
+  EXPECT_LE(free_memory_bytes(), memory_bytes());
+}
+
+}  // namespace
+}  // namespace starling
