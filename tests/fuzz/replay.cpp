@@ -1,10 +1,17 @@
 /// Runs a fuzzer without libFuzzer:
 ///
 ///     NAME_replay CORPUS COUNT   its seeds, the files of the folder CORPUS, and COUNT of these
-///                                damaged at random, the same ones each time
+///                                damaged at random, the same ones each time; ends with an error,
+///                                and the input in the file NAME_replay.input, where one takes
+///                                longer than 5 s or ends the program, and where it takes 1 GiB
 ///     NAME_replay --seeds FOLDER writes its seeds there, for libFuzzer to begin with
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -86,6 +93,64 @@ class Damage {
   Random random_{1};
 };
 
+/// Looks after one input at a time: whoever hangs or breaks leaves it behind.
+class Guard {
+ public:
+  static void begin(const std::string& program) {
+    path() = program + ".input";
+    for (const int signal : {SIGALRM, SIGABRT}) std::signal(signal, on_signal);
+  }
+
+  explicit Guard(const Bytes& input) {
+    current() = &input;
+    ::alarm(seconds_max);
+  }
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+  ~Guard() {
+    ::alarm(0);
+    current() = nullptr;
+  }
+
+  static constexpr unsigned seconds_max = 5;
+
+ private:
+  static std::string& path() {
+    static std::string one;
+    return one;
+  }
+  static const Bytes*& current() {
+    static const Bytes* one = nullptr;
+    return one;
+  }
+  static void on_signal(int signal) {
+    if (signal == SIGALRM) std::fputs("fuzz: broken: an input takes longer than 5 s\n", stderr);
+    if (const Bytes* input = std::exchange(current(), nullptr)) {
+      std::ofstream{path(), std::ios::binary} << text_of(*input);
+      std::fprintf(stderr, "fuzz: the input is in %s\n", path().c_str());
+    }
+    std::_Exit(1);
+  }
+};
+
+/// Peak memory of the process in MiB.
+long peak_mebibytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss / 1024;
+}
+
+void check_memory() {
+#ifndef __SANITIZE_ADDRESS__
+  require(peak_mebibytes() < 1024, "no input takes a gibibyte");
+#endif
+}
+
+bool read_guarded(const Bytes& input) {
+  const Guard guard{input};
+  return read(input);
+}
+
 std::vector<Bytes> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> paths;
   if (std::filesystem::exists(folder))
@@ -113,19 +178,24 @@ void write_seeds(const std::filesystem::path& folder) {
 
 void replay(const std::filesystem::path& corpus, std::size_t count) {
   std::vector<Bytes> all = seeds();
+  const auto start = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < all.size(); ++i)
-    require(read(all[i]), ("seed " + std::to_string(i) + " is taken").c_str());
+    require(read_guarded(all[i]), ("seed " + std::to_string(i) + " is taken").c_str());
   const std::size_t seed_count = all.size();
   for (Bytes& file : files_in(corpus)) all.push_back(std::move(file));
-  for (const Bytes& input : all) (void)read(input);
+  for (const Bytes& input : all) (void)read_guarded(input);
   Damage damage{all};
   std::size_t taken = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const Bytes input = damage.next();
-    if (read(input)) ++taken;
+    if (read_guarded(input)) ++taken;
+    if (i % 1024 == 0) check_memory();
   }
-  std::printf("%zu seeds, %zu files, %zu damaged inputs of which %zu were taken\n", seed_count,
-              all.size() - seed_count, count, taken);
+  check_memory();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  std::printf(
+      "%zu seeds, %zu files, %zu damaged inputs of which %zu were taken; %.1f s, %ld MiB at most\n",
+      seed_count, all.size() - seed_count, count, taken, took.count(), peak_mebibytes());
   require(count == 0 || (taken > 0 && taken < count), "some damage is noticed, some is none");
 }
 
@@ -143,6 +213,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: NAME_replay CORPUS COUNT | --seeds FOLDER\n");
     return 2;
   }
+  starling::fuzz::Guard::begin(argv[0]);
   starling::fuzz::replay(words[0], *count);
   return 0;
 }

@@ -92,12 +92,12 @@ class ClusterNode::Running {
 
   /// Any thread.
   wire::NodeStatus status() {
-    return on_loop([this] { return make_status(); });
+    return loop_.call([this] { return make_status(); });
   }
 
   /// Any thread but the loop's.
   void leave(std::chrono::milliseconds within) {
-    const auto can_hand_over = on_loop(std::min(within, busy_for), [this] {
+    const auto can_hand_over = loop_.call_within(std::min(within, busy_for), [this] {
       leaving_ = true;
       for (auto& [id, job] : all_jobs()) job->site().leave();
       return others_suffice();
@@ -116,25 +116,6 @@ class ClusterNode::Running {
   using JobPtr = std::shared_ptr<ClusterJob>;
 
   void log(const std::string& line) { log_book_.say(line); }
-
-  /// What `f` gives on the loop's thread. Any other thread.
-  template <class F>
-  std::invoke_result_t<F> on_loop(F f) {
-    std::promise<std::invoke_result_t<F>> promise;
-    auto future = promise.get_future();
-    loop_.post([&] { promise.set_value(f()); });
-    return future.get();
-  }
-
-  /// The same, or nothing where the loop is busy for so long.
-  template <class F>
-  std::optional<std::invoke_result_t<F>> on_loop(std::chrono::milliseconds within, F f) {
-    const auto promise = std::make_shared<std::promise<std::invoke_result_t<F>>>();
-    auto future = promise->get_future();
-    loop_.post([promise, f] { promise->set_value(f()); });
-    if (future.wait_for(within) != std::future_status::ready) return std::nullopt;
-    return future.get();
-  }
 
   /// Whether as many other nodes as copies are there to take over what is owned here. Where not,
   /// they have copies of all but what is being handed on just now.

@@ -4,9 +4,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -26,6 +30,24 @@ class EventLoop {
   void post(Work work) { post_at(Clock::now(), std::move(work)); }
   void post_after(Clock::duration delay, Work work) {
     post_at(Clock::now() + delay, std::move(work));
+  }
+
+  /// What `f` gives on the loop's thread. Any other thread, while the loop runs.
+  template <class F>
+  std::invoke_result_t<F> call(F f) {
+    std::promise<std::invoke_result_t<F>> promise;
+    auto future = promise.get_future();
+    post([&] { promise.set_value(f()); });
+    return future.get();
+  }
+  /// The same, or nothing where the loop is busy for so long; `f` may run later.
+  template <class F>
+  std::optional<std::invoke_result_t<F>> call_within(Clock::duration time, F f) {
+    const auto promise = std::make_shared<std::promise<std::invoke_result_t<F>>>();
+    auto future = promise->get_future();
+    post([promise, f] { promise->set_value(f()); });
+    if (future.wait_for(time) != std::future_status::ready) return std::nullopt;
+    return future.get();
   }
 
   /// Drops what has not begun, and waits for what has. From another thread; idempotent.

@@ -1,0 +1,156 @@
+/// Files of data, traces of times and files of nets, plain and compressed. The first byte says
+/// which: its lowest bits the format, its highest bit that the rest is compressed before it is
+/// read, so that damage is inside. Of two files, the first is led by its size.
+#include <zlib.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "starling/app/net_file.hpp"
+#include "starling/base/distribution.hpp"
+#include "starling/base/input.hpp"
+#include "starling/models/data/load.hpp"
+#include "tests/fuzz/fuzz.hpp"
+#include "tests/fuzz/memory_file.hpp"
+
+namespace starling::fuzz {
+namespace {
+
+constexpr std::uint64_t values_max = std::uint64_t{16} << 20U;
+/// Values while their vector grows, copies of a line and its cells, and what a reader needs itself.
+constexpr std::size_t heap_max = std::size_t{128} << 20U;
+
+std::string gzip(std::string_view content) {
+  z_stream stream{};
+  require(deflateInit2(&stream, 1, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK,
+          "something can be compressed");
+  std::string out(deflateBound(&stream, content.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
+  stream.avail_in = static_cast<uInt>(content.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  deflate(&stream, Z_FINISH);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+void look_at(const models::Table& table) {
+  require(table.size() > 0 && table.features() > 0, "data have samples");
+  const auto is_number = [](float x) { return std::isfinite(x); };
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    const float label = table.label(row);
+    require(is_number(label), "labels are numbers");
+    require(table.classes() == 0 || (label >= 0 && label < static_cast<float>(table.classes())),
+            "labels are classes");
+    if (!table.is_sparse()) {
+      require(std::ranges::all_of(table.dense_row(row), is_number), "features are numbers");
+      continue;
+    }
+    const auto [columns, values] = table.sparse_row(row);
+    require(std::ranges::all_of(values, is_number), "features are numbers");
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      require(columns[i] < table.features() && (i == 0 || columns[i - 1] < columns[i]),
+              "columns ascend");
+  }
+}
+
+bool take_table(const std::string& source) {
+  ReadLimits limits;
+  limits.memory_max = values_max;
+  const ReadScope scope{std::move(limits)};
+  const auto table =
+      bounded(heap_max, [&] { return models::load(models::Source::parse(source).value(), 1); });
+  if (table) look_at(*table);
+  return table.ok();
+}
+
+enum class Format : std::uint8_t { csv, named_csv, libsvm, wide_libsvm, idx, cifar10, trace, net };
+constexpr std::size_t formats = 8;
+constexpr std::size_t compressed = 0x80;
+
+bool take(Format format, const std::string& first, const std::string& second) {
+  switch (format) {
+    case Format::csv:
+      return take_table("csv:" + first);
+    case Format::named_csv:
+      return take_table("csv:" + first + ",label=y,task=class");
+    case Format::libsvm:
+      return take_table("libsvm:" + first);
+    case Format::wide_libsvm:
+      return take_table("libsvm:" + first + ",features=2147483648,task=value");
+    case Format::idx:
+      return take_table("idx:" + first + "," + second);
+    case Format::cifar10:
+      return take_table("cifar10:" + first);
+    case Format::trace:
+      return bounded(heap_max, [&] { return parse_distribution("trace:" + first); }).ok();
+    case Format::net:
+      return bounded(heap_max, [&] { return app::read_net_file(first); }).ok();
+  }
+  return false;
+}
+
+Bytes seed(Format format, std::string_view content, bool is_compressed = false) {
+  Bytes all{
+      static_cast<std::byte>(static_cast<std::size_t>(format) | (is_compressed ? compressed : 0))};
+  const Bytes rest = bytes_of(content);
+  all.insert(all.end(), rest.begin(), rest.end());
+  return all;
+}
+
+std::string_view literal(const char* bytes, std::size_t size) { return {bytes, size}; }
+
+}  // namespace
+
+bool read(Input input) {
+  static const MemoryFile first;
+  static const MemoryFile second;
+  Feed feed{input};
+  const std::size_t which = feed.byte();
+  const auto format = static_cast<Format>(which % formats);
+  const auto hold = [&](const MemoryFile& file, Input content) {
+    if ((which & compressed) == 0) return file.hold(content);
+    const std::string zipped = gzip(text_of(content));
+    file.hold(std::as_bytes(std::span{zipped}));
+  };
+  if (format == Format::idx) hold(second, feed.part());
+  hold(first, feed.rest());
+  return take(format, first.path(), second.path());
+}
+
+std::vector<Bytes> seeds() {
+  std::vector<Bytes> all;
+  const std::string images{
+      literal("\0\0\x08\x03\0\0\0\x02\0\0\0\x02\0\0\0\x01\x01\x02\x03\xff", 20)};
+  const std::string floats{literal("\0\0\x0d\x02\0\0\0\x02\0\0\0\x01\x3f\x80\0\0\xbf\x80\0\0", 20)};
+  Bytes labels;
+  put_part(labels, bytes_of(literal("\0\0\x08\x01\0\0\0\x02\x01\0", 10)));
+  std::string records;
+  for (const char label : {'\3', '\7'}) records += label + std::string(3072, 'p');
+  for (const bool zipped : {false, true}) {
+    all.push_back(seed(Format::csv, "a,b,y\n1,2,0\n \"3\" ,-4e-2,1\r\n\n5,6,0\n", zipped));
+    all.push_back(seed(Format::csv, "0.5,1\n1.5,2.25\n", zipped));
+    all.push_back(seed(Format::named_csv, "y,\"b\"\"c\"\n1,2\n2,2.5\n", zipped));
+    all.push_back(seed(Format::libsvm, "+1 1:1 3:0.5 # note\n-1 2:1e-3\n", zipped));
+    all.push_back(seed(Format::wide_libsvm, "1.5 7:1 2147483648:1\n0\n", zipped));
+    all.push_back(seed(Format::idx, std::string{text_of(labels)} + images, zipped));
+    all.push_back(seed(Format::idx, std::string{text_of(labels)} + floats, zipped));
+    all.push_back(seed(Format::cifar10, records, zipped));
+  }
+  all.push_back(seed(Format::csv, gzip("1,0\n2,1\n") + gzip("3,0\n")));
+  all.push_back(seed(Format::cifar10, gzip(records)));
+  all.push_back(seed(Format::trace, "# measured\n20ms\n0.5 # half\n2e-1\r\n"));
+  all.push_back(
+      seed(Format::net,
+           "input = \"8x8x3\"\nloss = \"cross-entropy\"\nlayers = [\"conv2d 4 kernel=3\", "
+           "\"relu\", \"flatten; dense 10\"]\n"));
+  return all;
+}
+
+}  // namespace starling::fuzz
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  return starling::fuzz::read(data, size);
+}

@@ -1,0 +1,34 @@
+/// For fuzzers of what reads files.
+#pragma once
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "tests/fuzz/fuzz.hpp"
+
+namespace starling::fuzz {
+
+/// A file that is on no disk.
+class MemoryFile {
+ public:
+  MemoryFile()
+      : descriptor_(::memfd_create("fuzz", 0)),
+        path_("/proc/self/fd/" + std::to_string(descriptor_)) {
+    require(descriptor_ >= 0, "there is a file in memory");
+  }
+  void hold(Input input) const {
+    const auto size = static_cast<::ssize_t>(input.size());
+    require(::ftruncate(descriptor_, 0) == 0 &&
+                ::pwrite(descriptor_, input.data(), input.size(), 0) == size,
+            "a file in memory is written");
+  }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  int descriptor_;
+  std::string path_;
+};
+
+}  // namespace starling::fuzz
