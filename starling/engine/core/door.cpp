@@ -108,8 +108,10 @@ bool is_sound(const ConfigurationPtr& next, WorkerId members_max) {
 }
 
 bool may_follow(const Configuration& now, const ConfigurationPtr& next, WorkerId members_max) {
-  const bool is_near = next->epoch <= now.epoch || next->epoch - now.epoch <= epoch_jump_max;
-  return is_near && is_sound(next, members_max) && next->ranges.size() == now.ranges.size() &&
+  const auto is_near = [&] {
+    return next->epoch <= now.epoch || next->epoch - now.epoch <= epoch_jump_max;
+  };
+  return is_sound(next, members_max) && is_near() && next->ranges.size() == now.ranges.size() &&
          next->coordinator.has_value() == now.coordinator.has_value();
 }
 
