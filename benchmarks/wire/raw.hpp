@@ -31,7 +31,8 @@ inline std::uint32_t number_in(const zmq::message_t& message) {
   return number;
 }
 
-inline zmq::const_buffer buffer_of(const wire::Key& key) {
+template <class Bytes>
+zmq::const_buffer buffer_of(const Bytes& key) {
   return zmq::buffer(key.data(), key.size());
 }
 

@@ -232,6 +232,31 @@ TEST_F(EndpointTest, LearnsRevocationsOfWhenItWasAway) {
   EXPECT_TRUE(second.is_deaf_to(third));
 }
 
+/// The list is long, and a digest that is wrong is short.
+TEST_F(EndpointTest, SaysItsRevocationsToNobodyAsOftenAsTheyAsk) {
+  Party first{issue("first")};
+  Party second{issue("second")};
+  issue("third");
+  ASSERT_TRUE(second.reaches(first));
+  ASSERT_TRUE(first.reaches(second));
+  first.endpoint->revoke(std::vector{revocation_of(issued[2].serial, cluster)});
+  const auto began = std::chrono::steady_clock::now();
+  const auto before = first.endpoint->counts();
+  constexpr std::uint64_t asked = 300;
+  for (std::uint64_t i = 0; i < asked; ++i) {
+    second.endpoint->send(
+        first.endpoint->address(), Lane::control,
+        encode({second.endpoint->address(), RevocationsDigest{.digest = i, .answers = true}}));
+    std::this_thread::sleep_for(1ms);
+  }
+  ASSERT_TRUE(
+      wait_until([&] { return first.endpoint->counts().received >= before.received + asked; }));
+  const auto time = std::chrono::steady_clock::now() - began;
+  // And introductions, if it took long.
+  EXPECT_LE(first.endpoint->counts().sent - before.sent,
+            static_cast<std::uint64_t>(time / 500ms) + 4);
+}
+
 TEST_F(EndpointTest, NeedsACertificateThatIsValidNow) {
   auto secrets = issue("late");
   const auto opened = Endpoint::open({.secrets = secrets, .utc_now = [] { return now + 601; }},

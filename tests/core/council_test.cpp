@@ -166,6 +166,47 @@ TEST(Council, LowestDecidesWithoutTheDead) {
   EXPECT_TRUE(chamber.failures().empty());
 }
 
+/// The last round there is would leave none for others.
+TEST(Council, DecidesThoughOneNamesRoundsThatNobodyHasReached) {
+  for (const std::uint64_t round :
+       {~std::uint64_t{0}, ~std::uint64_t{0} - 1, std::uint64_t{1} << 63U}) {
+    Chamber chamber{5, 6, 1};
+    const Ballot ballot{round, 4};
+    const auto value = std::make_shared<const Configuration>(chamber.of(0));
+    for (const WorkerId id : {0U, 1U, 2U})
+      for (const CouncilMessage& message :
+           {CouncilMessage{Prepare{2, ballot}}, CouncilMessage{Accept{2, ballot, value}},
+            CouncilMessage{Refuse{2, ballot}}})
+        chamber.happen(id, [&](Council& council, const auto& context) {
+          EXPECT_TRUE(council.on(context, 4, message));
+        });
+    chamber.crash(3);
+    chamber.crash(4);
+    for (const WorkerId id : {0U, 1U, 2U})
+      for (const WorkerId dead : {3U, 4U}) chamber.suspect(id, dead);
+    chamber.settle();
+    for (const WorkerId id : {0U, 1U, 2U}) {
+      EXPECT_EQ(chamber.of(id).find(3), nullptr) << round;
+      EXPECT_EQ(chamber.epoch(id), chamber.last());
+    }
+    EXPECT_GT(chamber.last(), 1U);
+    EXPECT_TRUE(chamber.failures().empty());
+  }
+}
+
+/// Who has heard less of them catches up: one is told of later rounds at each loss.
+TEST(Council, DecidesThoughOnlyOneHasHeardOfLateRounds) {
+  Chamber chamber{3, 6, 1};
+  for (std::uint64_t i = 1; i <= 10; ++i)
+    chamber.happen(0, [&](Council& council, const auto& context) {
+      EXPECT_TRUE(council.on(context, 2, Prepare{2, {i * round_jump_max, 2}}));
+    });
+  chamber.crash(2);
+  for (const WorkerId id : {0U, 1U}) chamber.suspect(id, 2);
+  chamber.settle();
+  for (const WorkerId id : {0U, 1U}) EXPECT_EQ(chamber.of(id).find(2), nullptr);
+}
+
 TEST(Council, NextLowestStepsInForTheLowest) {
   Chamber chamber{4, 6, 1};
   chamber.crash(0);

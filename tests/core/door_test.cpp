@@ -79,5 +79,34 @@ TEST_F(TensorsAtTheDoor, NeedNotBeThereInAnUpdate) {
   EXPECT_EQ(may_bring(0, {}), (std::vector<bool>{false, true, true}));
 }
 
+/// A majority decides each epoch, so nobody is many of them ahead; the last would leave none.
+TEST_F(TensorsAtTheDoor, AreOfAnEpochThatThereMayBe) {
+  const auto at = [&](Epoch epoch) {
+    Configuration next = now_;
+    next.epoch = epoch;
+    return std::make_shared<const Configuration>(next);
+  };
+  const Epoch last = ~Epoch{0};
+  EXPECT_TRUE(may_say(Letter{at(now_.epoch + 1)}));
+  EXPECT_TRUE(may_say(Letter{at(now_.epoch + epoch_jump_max)}));
+  EXPECT_FALSE(may_say(Letter{at(now_.epoch + epoch_jump_max + 1)}));
+  EXPECT_FALSE(may_say(Letter{at(last)}));
+  EXPECT_TRUE(is_sound(at(epoch_max), 16));
+  EXPECT_FALSE(is_sound(at(epoch_max + 1), 16));
+  EXPECT_FALSE(is_sound(at(last), 16));
+}
+
+TEST_F(TensorsAtTheDoor, AreAcceptedBeforeWhatIsPromised) {
+  Configuration next = now_;
+  next.epoch = now_.epoch + 1;
+  const auto value = std::make_shared<const Configuration>(next);
+  const auto promise = [&](Ballot accepted) {
+    return Letter{CouncilMessage{Promise{next.epoch, {5, 0}, accepted, value}}};
+  };
+  EXPECT_TRUE(may_say(promise({4, 1})));
+  EXPECT_FALSE(may_say(promise({6, 1})));
+  EXPECT_FALSE(may_say(promise({~std::uint64_t{0}, 1})));
+}
+
 }  // namespace
 }  // namespace starling::core

@@ -14,7 +14,7 @@ namespace starling::security {
 namespace {
 
 static_assert(std::tuple_size_v<ClusterPublic> == crypto_sign_PUBLICKEYBYTES);
-static_assert(sizeof(ClusterKey::secret_key) == crypto_sign_SECRETKEYBYTES);
+static_assert(decltype(ClusterKey::secret_key)::size() == crypto_sign_SECRETKEYBYTES);
 static_assert(std::tuple_size_v<Signature> == crypto_sign_BYTES);
 static_assert(std::tuple_size_v<Key> == crypto_scalarmult_BYTES);
 
@@ -188,7 +188,7 @@ std::string print_utc(UtcSeconds time) {
   return text.data();
 }
 
-Proof prove(std::string_view what, const Key& own_secret, const Key& other_public) {
+Proof prove(std::string_view what, const wire::SecretKey& own_secret, const Key& other_public) {
   Proof proof{};
   std::array<std::uint8_t, crypto_box_BEFORENMBYTES> shared{};
   if (crypto_box_beforenm(shared.data(), other_public.data(), own_secret.data()) == 0)

@@ -35,7 +35,7 @@ using ClusterId = std::array<std::uint8_t, 32>;
 /// Whoever holds it decides who belongs to the cluster.
 struct ClusterKey {
   ClusterPublic public_key;
-  std::array<std::uint8_t, 64> secret_key;
+  wire::SecretBytes<64> secret_key;
 };
 
 enum class Role : std::uint8_t {
@@ -118,7 +118,8 @@ struct Revocation {
 /// Says something so that the holder of `to` alone can tell that the holder of `from` says it: a
 /// hash (BLAKE2b) under the key that the two share (X25519). Zeros where one of the keys is none.
 using Proof = std::array<std::uint8_t, 32>;
-[[nodiscard]] Proof prove(std::string_view what, const Key& own_secret, const Key& other_public);
+[[nodiscard]] Proof prove(std::string_view what, const wire::SecretKey& own_secret,
+                          const Key& other_public);
 
 /// The one encoding of each; what is decoded is well-formed but not yet verified.
 [[nodiscard]] wire::Bytes encode(const Certificate& certificate);

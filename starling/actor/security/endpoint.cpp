@@ -21,6 +21,10 @@ constexpr auto introduce_again_after = 200ms;
 constexpr std::size_t held_bytes_max = std::size_t{1} << 20U;
 /// Revocations in one frame.
 constexpr std::size_t part_max = 1000;
+/// Nodes compare every second; whoever asks for all revocations sooner gets them then.
+constexpr auto lists_apart = 900ms;
+/// Lists of revocations that are sent to everyone together within that time.
+constexpr std::size_t lists_max = 64;
 /// Peers that are remembered. Beyond that all are forgotten, and introduced again.
 constexpr std::size_t peers_max = 8192;
 
@@ -130,6 +134,8 @@ class Endpoint::Core {
   struct Acquaintance {
     wire::Peer peer;
     Clock::time_point introduced{};
+    /// All revocations.
+    Clock::time_point list_sent{};
     std::vector<std::pair<wire::Lane, wire::Frame>> held{};
     std::size_t held_bytes = 0;
 
@@ -241,10 +247,26 @@ class Endpoint::Core {
     const std::uint64_t own = admission_->revocations_digest();
     if (digest.digest == own) {
       ++agreements_;
-    } else {
+    } else if (may_send_list(address)) {
       say_all(address, admission_->revocations_since(0, SIZE_MAX).revocations);
     }
     if (!digest.answers) say(address, RevocationsDigest{own, true});
+  }
+
+  /// A list is much longer than a digest that is wrong: nobody is sent it as often as they like.
+  bool may_send_list(const std::string& address) {
+    const std::lock_guard lock{mutex_};
+    const auto now = Clock::now();
+    if (now - lists_since_ >= lists_apart) {
+      lists_since_ = now;
+      lists_sent_ = 0;
+    }
+    Acquaintance* peer = acquaintance(address);
+    if (peer == nullptr || lists_sent_ >= lists_max || now - peer->list_sent < lists_apart)
+      return false;
+    peer->list_sent = now;
+    ++lists_sent_;
+    return true;
   }
 
   const EndpointOptions options_;
@@ -254,6 +276,9 @@ class Endpoint::Core {
   std::atomic<std::uint64_t> agreements_ = 0;
 
   std::mutex mutex_;
+  /// In the time that began then.
+  Clock::time_point lists_since_{};
+  std::size_t lists_sent_ = 0;
   std::unordered_map<std::string, Acquaintance> peers_;
   std::unordered_map<Key, Clock::time_point, wire::KeyHash> heard_;
   std::atomic<bool> is_open_ = false;

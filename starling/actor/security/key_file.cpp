@@ -84,15 +84,17 @@ class Reader {
     const Line line = one(key);
     return line.value;
   }
-  template <std::size_t N>
-  void bytes(std::string_view key, std::array<std::uint8_t, N>& into) {
+  /// `into` is an array, or the like of one that is secret.
+  template <class Array>
+  void bytes(std::string_view key, Array& into) {
     const Line line = one(key);
     if (fault_) return;
-    const auto found = bytes_of(line.value);
-    if (!found || found->size() != N)
-      return fail(line.number, std::string{key} + ": is not " + std::to_string(N) +
+    auto found = bytes_of(line.value);
+    if (!found || found->size() != into.size())
+      return fail(line.number, std::string{key} + ": is not " + std::to_string(into.size()) +
                                    " bytes in base64: the file is damaged");
-    std::memcpy(into.data(), found->data(), N);
+    std::memcpy(into.data(), found->data(), into.size());
+    wire::wipe(found->data(), found->size());
   }
   void pair(const std::string& key, KeyPair& keys) {
     bytes(key + "-public", keys.public_key);

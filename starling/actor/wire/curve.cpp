@@ -3,7 +3,6 @@
 #include <sodium.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
@@ -71,10 +70,7 @@ void append(Bytes& out, std::span<const std::uint8_t> numbers) {
 
 }  // namespace
 
-CurveServer::CurveServer(const Key& secret_key) : secret_(secret_key) {
-  // Once in a process; again it does nothing.
-  if (sodium_init() < 0) std::abort();
-}
+CurveServer::CurveServer(const SecretKey& secret_key) : secret_(secret_key) {}
 
 CurveServer::~CurveServer() {
   sodium_memzero(short_secret_.data(), short_secret_.size());

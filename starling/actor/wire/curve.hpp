@@ -10,6 +10,7 @@
 
 #include "starling/actor/wire/archive.hpp"
 #include "starling/actor/wire/peer.hpp"
+#include "starling/actor/wire/secret.hpp"
 
 namespace starling::wire {
 
@@ -19,7 +20,7 @@ class CurveServer {
   static constexpr std::size_t overhead = 8 + 8 + 16 + 1;
 
   /// `secret_key`, the server's, outlives it.
-  explicit CurveServer(const Key& secret_key);
+  explicit CurveServer(const SecretKey& secret_key);
   ~CurveServer();
   CurveServer(const CurveServer&) = delete;
   CurveServer& operator=(const CurveServer&) = delete;
@@ -42,7 +43,7 @@ class CurveServer {
  private:
   [[nodiscard]] bool is_vouched(std::span<const std::byte> vouch, const Key& client) const;
 
-  const Key& secret_;
+  const SecretKey& secret_;
   Key client_short_{};
   /// Those of this connection alone.
   Key short_public_{};

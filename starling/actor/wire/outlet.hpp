@@ -31,7 +31,11 @@ inline constexpr std::int64_t answer_bytes_max = 1024;
 /// nothing could be sent for this long, the connection is made anew.
 inline constexpr auto stuck_after = std::chrono::seconds{5};
 
-inline zmq::const_buffer buffer_of(const Key& key) { return zmq::buffer(key.data(), key.size()); }
+/// Of a key, public or secret.
+template <class Bytes>
+zmq::const_buffer buffer_of(const Bytes& key) {
+  return zmq::buffer(key.data(), key.size());
+}
 
 /// The same bytes in one piece: a copy, unless they lie so, whoever owns them. Requires: some.
 inline Attachment joined(std::vector<Attachment> parts) {

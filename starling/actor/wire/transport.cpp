@@ -74,6 +74,7 @@ KeyPair make_keys() {
   zmq_curve_keypair(public_text.data(), secret_text.data());
   zmq_z85_decode(keys.public_key.data(), public_text.data());
   zmq_z85_decode(keys.secret_key.data(), secret_text.data());
+  wipe(secret_text.data(), secret_text.size());
   return keys;
 }
 

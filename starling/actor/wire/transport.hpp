@@ -17,13 +17,14 @@
 
 #include "starling/actor/wire/frame.hpp"
 #include "starling/actor/wire/peer.hpp"
+#include "starling/actor/wire/secret.hpp"
 #include "starling/base/result.hpp"
 
 namespace starling::wire {
 
 struct KeyPair {
   Key public_key;
-  Key secret_key;
+  SecretKey secret_key;
 };
 
 /// A new CURVE key pair, from the system's randomness.

@@ -64,7 +64,7 @@ struct InboundMessage {
 
 struct ZmtpRules {
   /// Absent: nothing is encrypted.
-  std::optional<Key> secret_key;
+  std::optional<SecretKey> secret_key;
   /// Whether a client of that key may connect.
   std::function<bool(const Key&)> admits;
   std::size_t part_bytes_max = 0;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "starling/app/cluster/process.hpp"
 #include "starling/app/file_output.hpp"
 #include "starling/app/program_name.hpp"
 
@@ -89,9 +90,11 @@ security::UtcSeconds utc_now() {
 }
 
 Result<security::KeyFile> read_key_file(const std::string& path) {
-  const auto content = read_content(path);
-  if (!content) return content.error();
+  keep_to_itself();
+  auto content = read_content(path);
+  if (!content) return std::move(content).error();
   auto file = security::parse_key_file(content->text, path);
+  wire::wipe(content->text);
   if (file && security::is_secret(*file) && (content->mode & 0077U) != 0)
     return Error{
         fmt::format("{0}: is secret, but its mode {1:04o} lets others at it; valid: chmod 600 {0}",
@@ -117,6 +120,7 @@ Result<void> put_heard_revocations(const std::string& key_file,
 }
 
 Result<ClusterFolder> ClusterFolder::create(const std::string& folder) {
+  keep_to_itself();
   ClusterFolder made{folder};
   const bool is_new = ::mkdir(folder.c_str(), 0700) == 0;
   if (!is_new && errno != EEXIST) return failed(folder, "cannot be made");

@@ -15,6 +15,7 @@
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/cluster/key_store.hpp"
 #include "starling/app/cluster/plan.hpp"
+#include "starling/app/cluster/process.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/program_name.hpp"
@@ -276,6 +277,11 @@ Result<int> node_command(const Contents& contents, const Settings& settings) {
     options->log = [](const std::string& line) {
       std::fprintf(stderr, "%s\n", printable(line).c_str());
     };
+  allow_descriptors();
+  if (options->log && !wire::secrets_are_locked())
+    options->log(
+        "the system does not let this process lock memory (ulimit -l): its secret keys may be "
+        "written to swap");
   const OrderlyStop orderly{"\nstarling: handing over and leaving; again to end at once\n"};
   auto node = live::ClusterNode::open(*options);
   if (!node) return std::move(node).error();

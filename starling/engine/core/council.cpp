@@ -146,9 +146,18 @@ void Council::hear(const CouncilContext& context, WorkerId from, const Ask&) {
   context.out.push_back(CouncilSend{from, Holdings{configuration_->epoch, held_}});
 }
 
+/// False where the round is too far ahead. Who says so again and again is believed in the end: it
+/// may have heard of rounds that this member has not.
+bool Council::note(const Ballot& ballot) {
+  const bool is_near =
+      ballot.round <= highest_.round || ballot.round - highest_.round <= round_jump_max;
+  highest_ = std::max(highest_, is_near ? ballot : Ballot{highest_.round + round_jump_max, 0});
+  return is_near;
+}
+
 void Council::hear(const CouncilContext& context, WorkerId from, const Prepare& prepare) {
   if (!configuration_->in_council(options_.self.id)) return;
-  highest_ = std::max(highest_, prepare.ballot);
+  if (!note(prepare.ballot)) return;
   if (prepare.ballot < promised_) {
     context.out.push_back(CouncilSend{from, Refuse{prepare.epoch, promised_}});
     return;
@@ -160,7 +169,7 @@ void Council::hear(const CouncilContext& context, WorkerId from, const Prepare& 
 
 void Council::hear(const CouncilContext& context, WorkerId from, const Accept& accept) {
   if (!configuration_->in_council(options_.self.id)) return;
-  highest_ = std::max(highest_, accept.ballot);
+  if (!note(accept.ballot)) return;
   if (accept.ballot < promised_) {
     context.out.push_back(CouncilSend{from, Refuse{accept.epoch, promised_}});
     return;
@@ -210,7 +219,7 @@ void Council::hear(const CouncilContext& context, WorkerId from, const Accepted&
 }
 
 void Council::hear(const CouncilContext& context, WorkerId, const Refuse& refuse) {
-  highest_ = std::max(highest_, refuse.promised);
+  (void)note(refuse.promised);
   if (phase_ == Phase::idle || refuse.promised <= ballot_) return;
   phase_ = Phase::idle;
   Time wait = options_.back_off;

@@ -23,6 +23,10 @@
 
 namespace starling::core {
 
+/// A message may name a round so far beyond all that were heard of; each ballot is one round. What
+/// names a later one counts as if it were not said, so that nobody can use the rounds up.
+inline constexpr std::uint64_t round_jump_max = std::uint64_t{1} << 20U;
+
 /// Proposals are tried in this order.
 struct Ballot {
   std::uint64_t round = 0;
@@ -191,6 +195,8 @@ class Council {
   std::vector<RangeId> held_;
   /// What this member has complained of to the council of this epoch.
   std::vector<Life> complained_;
+
+  [[nodiscard]] bool note(const Ballot& ballot);
 
   // As one of the council, on the next epoch.
   Ballot promised_;

@@ -68,7 +68,10 @@ struct Judge {
   bool operator()(const Holdings&) const { return true; }
   bool operator()(const Complaint&) const { return true; }
   bool operator()(const Prepare& m) const { return m.ballot.by == door.from; }
-  bool operator()(const Promise& m) const { return !m.value || is_next(m.value, m.epoch); }
+  /// What was accepted was so before the ballot that is promised.
+  bool operator()(const Promise& m) const {
+    return m.accepted <= m.ballot && (!m.value || is_next(m.value, m.epoch));
+  }
   bool operator()(const Refuse&) const { return true; }
   bool operator()(const Accept& m) const {
     return m.ballot.by == door.from && is_next(m.value, m.epoch);
@@ -91,7 +94,7 @@ struct Judge {
 bool may_say(const Door& door, const Letter& letter) { return std::visit(Judge{door}, letter); }
 
 bool is_sound(const ConfigurationPtr& next, WorkerId members_max) {
-  if (!next) return false;
+  if (!next || next->epoch > epoch_max) return false;
   const auto& members = next->members;
   const auto is_member = [&](WorkerId id) { return next->find(id) != nullptr; };
   return std::ranges::adjacent_find(members, std::greater_equal<>{}, &Member::id) ==
@@ -105,7 +108,10 @@ bool is_sound(const ConfigurationPtr& next, WorkerId members_max) {
 }
 
 bool may_follow(const Configuration& now, const ConfigurationPtr& next, WorkerId members_max) {
-  return is_sound(next, members_max) && next->ranges.size() == now.ranges.size() &&
+  const auto is_near = [&] {
+    return next->epoch <= now.epoch || next->epoch - now.epoch <= epoch_jump_max;
+  };
+  return is_sound(next, members_max) && is_near() && next->ranges.size() == now.ranges.size() &&
          next->coordinator.has_value() == now.coordinator.has_value();
 }
 

@@ -7,6 +7,12 @@
 
 namespace starling::core {
 
+/// No job has had so many configurations.
+inline constexpr Epoch epoch_max = Epoch{1} << 60U;
+/// A configuration may be so many epochs later than the one that is known. Each is decided by a
+/// majority, so whoever says more makes them up, and could use all epochs up.
+inline constexpr Epoch epoch_jump_max = Epoch{1} << 20U;
+
 /// Who says something, and to whom.
 struct Door {
   /// The configuration of who is told. Requires: it names the sender.
@@ -22,11 +28,12 @@ struct Door {
 /// True where a member may say this.
 [[nodiscard]] bool may_say(const Door& door, const Letter& letter);
 
-/// True where `next` may be a configuration: members ascend below the maximum, and council, owners
-/// and coordinator are among them.
+/// True where `next` may be a configuration: members ascend below the maximum, council, owners and
+/// coordinator are among them, and its epoch is one that a job can have.
 [[nodiscard]] bool is_sound(const ConfigurationPtr& next, WorkerId members_max);
 
-/// The same, and of the job of `now`: of as many ranges, and with a coordinator where that has one.
+/// The same, and of the job of `now`: of as many ranges, with a coordinator where that has one, and
+/// not too many epochs later.
 [[nodiscard]] bool may_follow(const Configuration& now, const ConfigurationPtr& next,
                               WorkerId members_max);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/app/cluster/nodes.hpp"
 
@@ -385,6 +386,33 @@ TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
   addresses_[0] = address_of(first, "a");
   EXPECT_EQ(starling(work_, "status" + to(0)).code, 1);
   first.signal(SIGKILL);
+}
+
+/// What stands behind `name` in a file of /proc about that process, as it lies there.
+std::string said_of(const Process& process, const char* file, const std::string& name) {
+  std::ifstream in{"/proc/" + std::to_string(process.id()) + "/" + file};
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(name)) return line.substr(name.size());
+  return {};
+}
+
+TEST_F(KeyedNodes, KeepTheirSecretsInLockedMemoryAndLeaveNoDump) {
+  for (const auto& process : processes_) {
+    std::istringstream core{said_of(*process, "limits", "Max core file size")};
+    std::string soft;
+    std::string hard;
+    core >> soft >> hard;
+    EXPECT_EQ(soft, "0");
+    EXPECT_EQ(hard, "0");
+    std::istringstream files{said_of(*process, "limits", "Max open files")};
+    files >> soft >> hard;
+    EXPECT_EQ(soft, hard);
+    // Where the system lets nothing be locked, the node says so.
+    std::istringstream locked{said_of(*process, "status", "VmLck:")};
+    int kib = 0;
+    locked >> kib;
+    EXPECT_NE(kib > 0, process->err().find("lock memory") != std::string::npos) << process->err();
+  }
 }
 
 TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {

@@ -1,0 +1,35 @@
+#include "starling/actor/wire/secret.hpp"
+
+#include <sodium.h>
+
+#include <atomic>
+#include <new>
+
+namespace starling::wire {
+namespace {
+
+std::atomic<bool> all_locked = true;
+
+}  // namespace
+
+namespace detail {
+
+std::uint8_t* take_secret(std::size_t size) {
+  static const bool works = sodium_init() >= 0;
+  void* secret = works ? sodium_malloc(size) : nullptr;
+  if (secret == nullptr) throw std::bad_alloc{};
+  // It has tried to, and does not say whether it could.
+  if (sodium_mlock(secret, size) != 0) all_locked = false;
+  std::memset(secret, 0, size);
+  return static_cast<std::uint8_t*>(secret);
+}
+
+void give_secret(std::uint8_t* secret) noexcept { sodium_free(secret); }
+
+}  // namespace detail
+
+bool secrets_are_locked() { return all_locked; }
+void wipe(std::string& text) { sodium_memzero(text.data(), text.size()); }
+void wipe(void* bytes, std::size_t size) { sodium_memzero(bytes, size); }
+
+}  // namespace starling::wire

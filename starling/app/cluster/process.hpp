@@ -1,0 +1,14 @@
+/// What this process asks of the system for itself. Any thread.
+#pragma once
+
+namespace starling::app {
+
+/// From here on the process leaves no core dump, and other processes of its user may not look into
+/// its memory. For whoever is about to read or make a secret key.
+void keep_to_itself();
+
+/// Lets the process have as many descriptors as it may (`ulimit -Hn`): a node needs some for each
+/// connection, and shells and service managers allow 1024 at first.
+void allow_descriptors();
+
+}  // namespace starling::app
