@@ -91,7 +91,8 @@ TEST_F(FleetProgram, WhoIsCutOffSaysThatItWaitsAndComesBack) {
   const auto says = [&](const char* what) {
     return [this, what] { return fleet_->log(2).find(what) != std::string::npos; };
   };
-  EXPECT_TRUE(fleet_->watch(10s, says(": waits: 1 of the 3 that decide are heard")));
+  EXPECT_TRUE(fleet_->watch(
+      10s, says(": waits: no majority: of the 3 members that decide only 1 is heard")));
   fleet_->hosts().heal();
   EXPECT_TRUE(fleet_->watch(10s, says("declared dead; joining again")));
   EXPECT_TRUE(fleet_->agree(10s));

@@ -279,20 +279,6 @@ TEST_F(Nodes, SayThatNobodyAnswersAtTheirDoor) {
   lone.signal(SIGKILL);
 }
 
-TEST_F(Nodes, AreToldApartByTheirNames) {
-  const Folder other;
-  Process again{other, program(),
-                words("node --listen 127.0.0.1:* --name a --join " + addresses_[1])};
-  const std::string address = address_of(again, "a");
-  Ran ran;
-  EXPECT_TRUE(wait_until([&] {
-    ran = starling(work_, "status" + to(1));
-    return ran.err.find("2 nodes are called 'a': ") != std::string::npos;
-  })) << ran.err;
-  EXPECT_NE(ran.err.find(address), std::string::npos) << ran.err;
-  again.signal(SIGKILL);
-}
-
 /// Each reads a file of its own.
 TEST_F(Nodes, SayWhoseDataIsAnother) {
   for (std::size_t node = 0; node < 3; ++node)
