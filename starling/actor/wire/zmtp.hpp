@@ -40,7 +40,8 @@ class PartBuffer {
   void drop_first(std::size_t bytes) { dropped_ = bytes; }
 
  private:
-  [[nodiscard]] std::byte* at() const { return block_ + lead_; }
+  /// Null where it is for no bytes.
+  [[nodiscard]] std::byte* at() const { return block_ == nullptr ? nullptr : block_ + lead_; }
   void grow();
 
   std::byte* block_ = nullptr;
