@@ -55,7 +55,7 @@ std::vector<core::RangeState> states() {
     state.round = 4;
     state.updates = 8;
     state.samples = 64;
-    state.ledger = {{1, 4, 32}, {1, 4, 32}};
+    state.ledger = {{0, 4, 32}, {0, 4, 32}};
   }
   return all;
 }

@@ -57,12 +57,10 @@ wire::JobSettings told_of(Settings job, const Prepared& ready) {
 }
 
 /// A pipe that nodes cannot read either is refused before they are asked.
-Result<Prepared> prepare_as_nodes_do(const Contents& contents, const Settings& job,
-                                     const std::string& job_file) {
+ReadLimits limits_of_nodes() {
   ReadLimits limits;
   limits.regular_only = true;
-  const ReadScope scope{std::move(limits)};
-  return prepare(contents, job, job_file);
+  return limits;
 }
 
 KeyForm detach_key() {
@@ -123,6 +121,7 @@ const std::vector<KeyForm>& submit_keys() {
 
 Result<int> submit_command(const Contents& contents, const Settings& settings,
                            const std::string& job_file) {
+  const ReadScope as_nodes{limits_of_nodes()};
   auto others = access_keys("");
   others.push_back(detach_key());
   const Settings job = without(others, settings);
@@ -137,7 +136,7 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
     complain(node.error().message);
     return job_failed;
   }
-  auto ready = prepare_as_nodes_do(contents, *own, job_file);
+  auto ready = prepare(contents, *own, job_file);
   if (!ready) return std::move(ready).error();
   if (detaches)
     if (auto checked = check_detached(job, *ready); !checked) return std::move(checked).error();
@@ -189,6 +188,7 @@ const std::vector<KeyForm>& attach_keys() {
 }
 
 Result<int> attach_command(const Contents& contents, const Settings& settings) {
+  const ReadScope as_nodes{limits_of_nodes()};
   auto chosen = choose_job(settings);
   if (!chosen) return std::move(chosen).error();
   if (!*chosen) return job_failed;
@@ -204,7 +204,7 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   const auto job =
       without_device(contents, overridden(*std::move(told), without(others, settings)));
   if (!job) return job.error();
-  auto ready = prepare_as_nodes_do(contents, *job, "");
+  auto ready = prepare(contents, *job, "");
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::open(ready->job.metrics, true);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));

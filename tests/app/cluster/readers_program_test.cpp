@@ -27,7 +27,7 @@ class Readers : public Nodes {
 TEST_F(Readers, RefusePipesAndGoOn) {
   const std::string rows = "1,2,0\n2,1,1\n3,1,0\n4,2,1\n";
   work_.write("pipe", rows);
-  work_.write("libsvm", "0 1:1\n1 2:1\n");
+  work_.write("libsvm", "0 1:1\n1 2:1\n0 1:2\n1 2:2\n");
   for (Folder* folder : {&work_, &folders_[0], &folders_[1], &folders_[2]})
     folder->write("x.csv", rows);
   for (const char* name : {"pipe", "libsvm"})
