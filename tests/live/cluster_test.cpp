@@ -15,69 +15,13 @@
 #include "starling/engine/live/cluster_client.hpp"
 #include "starling/engine/live/cluster_node.hpp"
 #include "tests/actor/certificates.hpp"
-#include "tests/live/counters.hpp"
+#include "tests/live/counting_plan.hpp"
 
 namespace starling::live {
 namespace {
 
 using namespace std::chrono_literals;
 using State = actor::MemberReport::State;
-
-/// Counts updates; `settings` say how.
-class CountingPlan final : public JobPlan {
- public:
-  explicit CountingPlan(const wire::JobSettings& settings)
-      : data_(load("linear:d=2,n=1200")), settings_(settings) {
-    const auto text = [&](const std::string& key) {
-      for (const auto& [name, value] : settings)
-        if (name == key) return value;
-      throw std::runtime_error{"no " + key};
-    };
-    options_ = counting_options(core::parse_mode(text("mode")).value(), std::stoul(text("workers")),
-                                std::stoul(text("steps")), text("barrier"),
-                                std::chrono::milliseconds{std::stoul(text("delay"))});
-  }
-
-  [[nodiscard]] const JobOptions& options() const override { return options_.job; }
-  [[nodiscard]] std::size_t ranges() const override { return job().task->layout().ranges.size(); }
-  [[nodiscard]] std::uint64_t fingerprint() const override { return 1; }
-  [[nodiscard]] Result<std::unique_ptr<JobSite>> make_site(SiteOptions options) const override {
-    return live::make_site<float>(job(), std::move(options));
-  }
-
- private:
-  [[nodiscard]] Assignment<float> job() const {
-    return assign_training(Counters{}, data_, nullptr, options_).value();
-  }
-
-  models::Table data_;
-  wire::JobSettings settings_;
-  TrainOptions options_;
-};
-
-/// Its members are not founded before `enough` is there.
-class StandingPlan final : public JobPlan {
- public:
-  StandingPlan(const wire::JobSettings& settings, std::shared_future<void> enough)
-      : plan_(settings), enough_(std::move(enough)) {}
-
-  [[nodiscard]] const JobOptions& options() const override { return plan_.options(); }
-  [[nodiscard]] std::size_t ranges() const override { return plan_.ranges(); }
-  [[nodiscard]] std::uint64_t fingerprint() const override { return plan_.fingerprint(); }
-  [[nodiscard]] Result<std::unique_ptr<JobSite>> make_site(SiteOptions options) const override {
-    enough_.wait();
-    return plan_.make_site(std::move(options));
-  }
-
- private:
-  CountingPlan plan_;
-  std::shared_future<void> enough_;
-};
-
-Result<std::shared_ptr<const JobPlan>> make_plan(const wire::JobSettings& settings) {
-  if (settings.empty()) return Error{"there is nothing to count"};
-  return std::shared_ptr<const JobPlan>{std::make_shared<CountingPlan>(settings)};
-}
 
 class Cluster : public testing::Test {
  protected:
