@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "starling/base/text.hpp"
+
 namespace starling::app {
 namespace {
 
@@ -34,15 +36,27 @@ std::optional<std::size_t> line_of_key_in(std::string_view content, std::string_
   }
 }
 
+/// The key that line `line` begins with, without quotes.
+std::string_view key_of_line(std::string_view content, std::size_t line) {
+  std::string_view text = content.substr(before_line(content, line).size());
+  text = trimmed(text.substr(0, text.find_first_of("=\n")));
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\''))
+    text = text.substr(1, text.size() - 2);
+  return text;
+}
+
 /// Where a key is given twice, says so with the line of the first; empty for other errors. The
-/// parser's own message names the key in quotes at its end.
+/// parser's own message names the key in quotes at its end, but garbles one that has quotes itself.
 std::string repetition(std::string_view content, const toml::parse_error& error) {
   constexpr std::string_view sign = "cannot redefine existing ";
   const std::string_view words = error.description();
   const auto from = words.find('\'');
   if (words.find(sign) == std::string_view::npos || from == std::string_view::npos) return {};
-  const std::string key{words.substr(from + 1, words.rfind('\'') - from - 1)};
-  const auto first = line_of_key_in(before_line(content, error.source().begin.line), key);
+  const std::size_t line = error.source().begin.line;
+  const std::string_view named = words.substr(from + 1, words.rfind('\'') - from - 1);
+  const std::string key{named.find('"') == std::string_view::npos ? named
+                                                                  : key_of_line(content, line)};
+  const auto first = line_of_key_in(before_line(content, line), key);
   return key + ": is given twice" + (first ? ", first in line " + std::to_string(*first) : "");
 }
 

@@ -39,7 +39,9 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
   if (!is_sane(from) || from.id == self_.id) return;
   if (from.state != MemberState::alive && from.state != MemberState::left) return;
   begin(context);
-  if (self_.state != MemberState::left && may_knock(context, from)) {
+  const bool has_left = self_.state == MemberState::left;
+  const auto* taken = std::get_if<NameTaken>(&message.body);
+  if (!has_left && may_knock(context, from)) {
     const MemberEntry* was = members_.find(from.id);
     const bool was_dead = was != nullptr && was->record.state == MemberState::dead;
     learn(context, {from, from.id}, Source::gossip);
@@ -50,9 +52,10 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
     // Perhaps a cut has healed: much may be news on either side.
     const MemberEntry* is = members_.find(from.id);
     if (was_dead && is != nullptr && is_live(is->record.state)) sync_with(context, from);
-  } else if (const auto* ping = std::get_if<Ping>(&message.body);
-             ping != nullptr && self_.state == MemberState::left) {
+  } else if (const auto* ping = std::get_if<Ping>(&message.body); ping != nullptr && has_left) {
     hear(context, from, *ping);  // the answer says that it has left
+  } else if (!has_left && taken != nullptr && taken->holder.id == from.id) {
+    hear(context, from, *taken);  // it has this one's name, and stays
   }
   finish(context);
 }

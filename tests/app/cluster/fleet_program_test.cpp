@@ -93,6 +93,10 @@ TEST_F(FleetProgram, WhoIsCutOffSaysThatItWaitsAndComesBack) {
   };
   EXPECT_TRUE(fleet_->watch(
       10s, says(": waits: no majority: of the 3 members that decide only 1 is heard")));
+  EXPECT_TRUE(fleet_->watch(10s, [&] {
+    const auto seen = fleet_->ask(0);
+    return seen && seen->states.at("n2") == "dead";
+  }));
   fleet_->hosts().heal();
   EXPECT_TRUE(fleet_->watch(10s, says("declared dead; joining again")));
   EXPECT_TRUE(fleet_->agree(10s));
