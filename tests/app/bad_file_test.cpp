@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
             "train --data digits:n=300 --batch 1 --model net:n.toml",
             {{"n.toml", "layers = \"dense 4; batch-norm; dense 10\"\n"}},
             {"--batch: layer2.batch-norm: one sample has no variance; valid: 2 or more samples"}},
-        Bad{"CsvMissing", "train --data csv:x.csv", {}, {"--data: ", "x.csv", "No such file"}},
+        Bad{"CsvMissing", "train --data csv:x.csv", {}, {"--data: ", "x.csv", "no such file"}},
         Bad{"CsvWithoutFormat",
             "train --data x.csv",
             {{"x.csv", "1,2\n"}},
@@ -214,7 +214,7 @@ INSTANTIATE_TEST_SUITE_P(
             {{"x", "1\n"}},
             {"csv:x, libsvm:x, cifar10:x or idx:x,LABELS"}},
         Bad{"HugeHeader",
-            "evaluate m",
+            "evaluate m --trust-file",
             {{"m", std::string(8, '\xff') + "{}"}},
             {"its header would have 18446744073709551615 bytes"}},
         Bad{"CutHeader",
@@ -273,11 +273,11 @@ INSTANTIATE_TEST_SUITE_P(
             {{"m", safetensors(R"({"__metadata__":{"a":1}})", 0)}},
             {"__metadata__ 'a' is no string"}},
         Bad{"NoNotes",
-            "evaluate m",
+            "evaluate m --trust-file",
             {{"m", safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"), 4)}},
             {"has no 'model' in its metadata", "starling train --save"}},
         Bad{"HugeShape",
-            "evaluate m --data digits:n=10",
+            "evaluate m --trust-file --data digits:n=10",
             {{"m", safetensors(R"({"__metadata__":{"model":"softmax","dtype":"float32",)"
                                R"("data":"digits","seed":"1","features":"2147483648",)"
                                R"("classes":"2147483648","sparse":"false","first_label":"0",)"
@@ -285,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(
                                0)}},
             {"m: parameter 'weights': shape [2147483648, 2147483648] has more elements than any"}},
         Bad{"HugeLayers",
-            "evaluate m --data digits:n=10",
+            "evaluate m --trust-file --data digits:n=10",
             {{"m", safetensors(R"({"__metadata__":{"model":"mlp:784-9000000-9000000-10",)"
                                R"("dtype":"float32","data":"digits","seed":"1",)"
                                R"("features":"784","classes":"10","sparse":"false",)"
@@ -293,14 +293,14 @@ INSTANTIATE_TEST_SUITE_P(
                                0)}},
             {"m: mlp:784-9000000-9000000-10 has 81007164000010 parameters", "GB of memory"}},
         Bad{"NoTensor",
-            "evaluate m --data digits:n=10",
+            "evaluate m --trust-file --data digits:n=10",
             {{"m", safetensors(R"({"__metadata__":{"model":"softmax","dtype":"float32",)"
                                R"("data":"digits","seed":"1","features":"784","classes":"10",)"
                                R"("sparse":"false","first_label":"0","signed_labels":"false"}})",
                                0)}},
             {"tensor 'weights' is missing"}},
         Bad{"WrongShape",
-            "evaluate m --data digits:n=10",
+            "evaluate m --trust-file --data digits:n=10",
             {{"m", safetensors(R"({"__metadata__":{"model":"softmax:bias=0","dtype":"float32",)"
                                R"("data":"digits","seed":"1","features":"784","classes":"10",)"
                                R"("sparse":"false","first_label":"0","signed_labels":"false"},)"

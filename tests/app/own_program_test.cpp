@@ -76,7 +76,7 @@ TEST_F(OwnProgram, RefusesParametersThatNoFileCanHold) {
            {"first=w,second=w", "--model: parameter 'w' is given twice"},
            {"first=__metadata__", "--model: parameter '__metadata__': no tensor of a file"},
            {"second=starling.slots", "--model: parameter 'starling.slots': no tensor of a file"},
-           {"second=\xff", "--model: parameter '\xff': no tensor of a file"}}) {
+           {"second=\xff", "--model: parameter '\\xff': no tensor of a file"}}) {
     const Ran ran = own(
         "train --data linear:d=3,n=100 --save m --checkpoint c --metrics x --model named:" + names);
     EXPECT_EQ(ran.code, 2) << names;
