@@ -169,7 +169,7 @@ TEST_F(Cluster, ReadsForAFewJobsAtATime) {
   std::atomic<int> reading = 0;
   ClusterOptions options;
   options.name = "n0";
-  options.make_plan = [&](const auto& settings) {
+  options.make_plan = [&reading, enough](const auto& settings) {
     ++reading;
     enough.wait();
     return make_plan(settings);
@@ -202,7 +202,7 @@ TEST_F(Cluster, StartsAJobAnewWithoutANodeThatDiesWhileItBegins) {
   ClusterOptions options;
   options.doors = {nodes_[0]->address()};
   options.name = "slow";
-  options.make_plan = [&](const auto& settings) -> Result<std::shared_ptr<const JobPlan>> {
+  options.make_plan = [enough](const auto& settings) -> Result<std::shared_ptr<const JobPlan>> {
     return std::shared_ptr<const JobPlan>{std::make_shared<StandingPlan>(settings, enough)};
   };
   nodes_.push_back(ClusterNode::open(options).value());
@@ -229,7 +229,7 @@ TEST_F(Cluster, DropsAJobThatIsClosedWhileItIsPrepared) {
   const std::shared_future<void> enough = promise.get_future().share();
   ClusterOptions options;
   options.name = "n0";
-  options.make_plan = [&](const auto& settings) {
+  options.make_plan = [enough](const auto& settings) {
     enough.wait();
     return make_plan(settings);
   };
