@@ -15,7 +15,7 @@
 
 namespace starling {
 
-/// What holds for the files that one thread reads.
+/// Limits on the files that one thread reads.
 struct ReadLimits {
   /// Whether pipes are refused. Devices always are.
   bool regular_only = false;

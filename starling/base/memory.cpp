@@ -10,7 +10,7 @@
 namespace starling {
 namespace {
 
-/// Of the control group that this process sees as its own, as in a container.
+/// A figure of the control group that this process sees as its own, as in a container.
 std::optional<double> group_figure(const char* name) {
   std::ifstream file{std::string{"/sys/fs/cgroup/"} + name};
   double bytes = 0;
@@ -30,7 +30,8 @@ double figure_in(const char* path, const std::string& key) {
   return 0;
 }
 
-/// What the control group leaves: pages of files count as taken there, but are given back.
+/// The bytes that the control group leaves: pages of files count as taken there, but are given
+/// back.
 std::optional<double> group_free() {
   const auto limit = group_figure("memory.max");
   const auto taken = group_figure("memory.current");

@@ -30,7 +30,7 @@ using namespace std::string_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t mib = std::size_t{1} << 20U;
-/// What any flood may make a process grow by, at any moment.
+/// Bytes that any flood may make a process grow by, at any moment.
 constexpr std::size_t growth_max = 128 * mib;
 
 std::size_t resident_bytes() {
@@ -253,7 +253,7 @@ class FewDescriptors {
   rlimit before_{};
 };
 
-/// Those who connect have descriptors of their own.
+/// Clients have descriptors of their own.
 TEST_P(Flood, OfConnectionsLeavesDescriptorsForOthers) {
   transport_.reset();
   {

@@ -167,7 +167,7 @@ bool Fleet::holds_copies(std::size_t wanted) {
   return std::ranges::all_of(awake(), [&](std::size_t node) {
     const auto seen = ask(node);
     if (!seen || seen->copies < wanted || seen->incomplete > 0) return false;
-    // Of an older epoch some owners may be dead, and nobody asks the dead what they hold.
+    // Owners of an older epoch may be dead, and nobody asks the dead what they hold.
     epochs.insert(seen->epoch);
     return epochs.size() == 1;
   });

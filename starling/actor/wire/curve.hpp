@@ -45,10 +45,10 @@ class CurveServer {
 
   const SecretKey& secret_;
   Key client_short_{};
-  /// Those of this connection alone.
+  /// The keys of this connection alone.
   Key short_public_{};
   Key short_secret_{};
-  /// Of both short keys.
+  /// The secret that both short keys share.
   Key shared_{};
   std::array<std::uint8_t, 96> cookie_{};
   std::uint64_t last_nonce_ = 0;

@@ -22,9 +22,9 @@ using namespace std::chrono_literals;
 
 /// The listener's, where connections have theirs from 1 on.
 constexpr std::uint64_t listener_id = 0;
-/// What is read at once and does not belong to a long part.
+/// Bytes that are read at once where they do not belong to a long part.
 constexpr std::size_t scratch_bytes = std::size_t{16} << 10U;
-/// What a connection may bring before others have their turn.
+/// Bytes that a connection may bring before others have their turn.
 constexpr std::size_t turn_bytes_max = std::size_t{1} << 20U;
 /// Who was connected is heard before more are accepted.
 constexpr int accepted_at_once = 32;
@@ -72,7 +72,7 @@ struct Inbox::Connection {
   bool was_open = false;
   /// It has brought a whole message.
   bool has_delivered = false;
-  /// Of a message that is not whole, and since when it is not.
+  /// Bytes held of a message that is not whole, and since when it is not.
   std::size_t held_bytes = 0;
   Clock::time_point held_since{};
 };
@@ -104,7 +104,7 @@ std::optional<InboundMessage> Inbox::next() {
   return std::nullopt;
 }
 
-/// What was read of the current connection, until a message is whole or all is taken.
+/// Decodes the bytes read of the current connection, until a message is whole or all is taken.
 std::optional<InboundMessage> Inbox::decode() {
   while (current_ != nullptr) {
     Connection& connection = *current_;
@@ -273,7 +273,7 @@ void Inbox::refuse(Id id) {
   end(id);
 }
 
-/// Those first that have never brought a whole one.
+/// Ends connections first that have never brought a whole message.
 void Inbox::end_oldest_message() {
   const Connection* oldest = nullptr;
   const auto is_older = [](const Connection& a, const Connection& b) {

@@ -21,7 +21,7 @@ struct InboxOptions {
   /// `tcp://HOST:PORT`, where * is any.
   std::string listen;
   ZmtpRules rules;
-  /// Of messages that have begun to come, from all connections together.
+  /// Bytes of messages that have begun to come, from all connections together.
   std::size_t unfinished_bytes_max = 0;
   /// Connections whose handshake is complete.
   std::size_t open_max = 0;

@@ -26,7 +26,7 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Of the other end, as tcp://HOST:PORT; empty where it is no connection.
+/// The address of the other end, as tcp://HOST:PORT; empty where there is no connection.
 std::string other_end(int descriptor) {
   sockaddr_storage other{};
   socklen_t size = sizeof other;

@@ -25,13 +25,13 @@ inline constexpr int control_waiting_max = 32;
 inline constexpr int data_waiting_max = 16;
 /// The same where frames are joined, and so up to four times as long.
 inline constexpr int joint_waiting_max = 4;
-/// Of a command of a handshake's.
+/// The longest command of a handshake, in bytes.
 inline constexpr std::int64_t answer_bytes_max = 1024;
 /// ZeroMQ gives a connection up for good after bytes that are none of its protocol. So where
 /// nothing could be sent for this long, the connection is made anew.
 inline constexpr auto stuck_after = std::chrono::seconds{5};
 
-/// Of a key, public or secret.
+/// The bytes of a key, public or secret.
 template <class Bytes>
 zmq::const_buffer buffer_of(const Bytes& key) {
   return zmq::buffer(key.data(), key.size());

@@ -235,7 +235,7 @@ class Transport::Thread {
     }
   }
 
-  /// What those send who were connected to. Returns when to look again.
+  /// Looks at the bytes that peers send back by our connections. Returns when to look again.
   std::chrono::milliseconds watch_answers() {
     outbound_refused_ += guard_.look([this](const std::string& address) {
       return std::ranges::any_of(connections_, [&](const auto& connection) {

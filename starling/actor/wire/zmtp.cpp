@@ -16,11 +16,11 @@ constexpr std::size_t greeting_size = 64;
 constexpr std::size_t signature_size = 10;
 constexpr std::size_t mechanism_at = 12;
 constexpr std::size_t mechanism_size = 20;
-/// Of a command: the longest that a client sends is INITIATE.
+/// The bytes of a command: the longest that a client sends is INITIATE.
 constexpr std::size_t command_bytes_max = 1024;
 /// A part gets no more memory than so much before as much has come.
 constexpr std::size_t first_bytes_max = (std::size_t{1} << 20U) + 4096;
-/// What is missing of a part and is longer is worth being received where it belongs.
+/// A missing rest of a part that is longer is received where it belongs.
 constexpr std::size_t placed_bytes_min = 4096;
 
 constexpr unsigned more_flag = 1;

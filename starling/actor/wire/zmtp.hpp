@@ -27,7 +27,7 @@ class PartBuffer {
   PartBuffer& operator=(PartBuffer&& other) noexcept;
   ~PartBuffer();
 
-  /// What is filled of it, without what drop_first() took away.
+  /// Its filled bytes, without those that drop_first() took away.
   [[nodiscard]] std::span<std::byte> filled() { return {at() + dropped_, filled_ - dropped_}; }
   [[nodiscard]] std::span<const std::byte> filled() const {
     return {at() + dropped_, filled_ - dropped_};
@@ -92,9 +92,9 @@ class ZmtpReceiver {
   [[nodiscard]] std::span<std::byte> place();
   [[nodiscard]] std::optional<Fault> take_placed(std::size_t bytes);
 
-  /// What take() has made whole.
+  /// The message that take() has made whole.
   [[nodiscard]] std::optional<InboundMessage> take_message();
-  /// What is to be sent to the other end.
+  /// Bytes to send to the other end.
   [[nodiscard]] Bytes take_answer() { return std::exchange(answer_, {}); }
 
   [[nodiscard]] Stage stage() const noexcept { return stage_; }
@@ -117,7 +117,7 @@ class ZmtpReceiver {
   /// The greeting, or the prefix of a frame.
   std::array<std::byte, 64> prefix_{};
   std::size_t prefix_size_ = 0;
-  /// Of the frame that comes; absent between frames.
+  /// The frame that comes; absent between frames.
   std::optional<PartBuffer> frame_;
   unsigned flags_ = 0;
   std::unique_ptr<CurveServer> curve_;

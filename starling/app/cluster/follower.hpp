@@ -81,7 +81,7 @@ class Follower {
   void hear(const std::string& address, const wire::NodeStatus& status);
   void hear(const core::MemberRecord& node);
   void hear(const wire::JobStatus& status);
-  /// Those that are worth a question now.
+  /// The addresses that are worth a question now.
   [[nodiscard]] std::vector<std::string> addresses_to_ask() const;
   void lose(const core::Configuration& next);
   [[nodiscard]] std::string missing() const;
@@ -116,7 +116,7 @@ class Follower {
   bool is_dropped_ = false;
   /// Whether one of those that answered at this look has the job.
   bool is_known_ = false;
-  /// What the nodes of the latest epoch say at this look.
+  /// The hindrance that nodes of the latest epoch tell at this look.
   core::Epoch told_epoch_ = 0;
   std::string hindrance_;
   std::string failure_;

@@ -1,4 +1,4 @@
-/// What this process asks of the system for itself. Any thread.
+/// Limits that this process asks of the system for itself. Any thread.
 #pragma once
 
 namespace starling::app {

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What was asked is asked again after this; meanwhile its node may be seen to be gone.
+/// A question is asked again after this; meanwhile its node may be seen to be gone.
 constexpr auto answer_within = 1s;
 constexpr auto close_within = 2s;
 /// Nodes answer at once, but for one that is very busy.
@@ -68,7 +68,7 @@ class Submitter {
     return Clock::now() < heard_ + silence_max;
   }
 
-  /// Whom it knows.
+  /// The nodes that it knows.
   void learn(const wire::NodeStatus& status) {
     name_ = printable(status.self.name);
     others_.clear();

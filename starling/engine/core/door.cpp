@@ -68,7 +68,7 @@ struct Judge {
   bool operator()(const Holdings&) const { return true; }
   bool operator()(const Complaint&) const { return true; }
   bool operator()(const Prepare& m) const { return m.ballot.by == door.from; }
-  /// What was accepted was so before the ballot that is promised.
+  /// An accepted ballot is no later than the promised one.
   bool operator()(const Promise& m) const {
     return m.accepted <= m.ballot && (!m.value || is_next(m.value, m.epoch));
   }

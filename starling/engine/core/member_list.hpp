@@ -105,7 +105,7 @@ class MemberList {
   void remove_name(const MemberRecord& record);
 
   std::unordered_map<MemberId, MemberEntry, Hash> entries_;
-  /// Of the live ones that have one.
+  /// The names of live members that have one.
   std::unordered_multimap<std::string, MemberId> names_;
   /// The first `probed_` have had their turn in this round.
   std::vector<MemberId> live_;

@@ -175,7 +175,7 @@ class Membership {
     std::uint64_t sequence;
     Time since;
   };
-  /// Of one that knocks under another's name.
+  /// One that asks to join under another's name.
   struct Knock {
     Time since;
     bool is_refused = false;
@@ -186,9 +186,9 @@ class Membership {
   static constexpr std::size_t relays_max = 1024;
   /// Suspects passed over in one interval.
   static constexpr std::size_t told_max = 3;
-  /// Of those who knock under another's name; beyond, the one that came first is forgotten.
+  /// The most of these that are kept; beyond, the one that came first is forgotten.
   static constexpr std::size_t knocks_max = 64;
-  /// What was said before may come this much later.
+  /// A message may come this much later than it was sent.
   static constexpr Time name_doubt = std::chrono::milliseconds{250};
   /// In one message; others are passed over.
   static constexpr std::size_t updates_max = 1024;

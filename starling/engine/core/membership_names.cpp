@@ -6,7 +6,7 @@
 namespace starling::core {
 namespace {
 
-/// Of two that are members already. Ids are drawn at random, so that everyone judges alike.
+/// Whether `one` stays, of two members with one name. Ids are random, and everyone judges alike.
 bool stays(const MemberRecord& one, const MemberRecord& other) { return one.id < other.id; }
 
 }  // namespace

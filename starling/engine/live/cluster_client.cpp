@@ -86,7 +86,7 @@ class ClusterClient::Inbox {
   std::condition_variable came_;
   /// Others may listen at an address that was this client's.
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
-  /// Those that wait for their replies.
+  /// Requests that wait for their replies.
   std::vector<Question> questions_;
   std::set<std::string> all_asked_;
   std::unique_ptr<security::Endpoint> endpoint_;

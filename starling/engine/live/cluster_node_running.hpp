@@ -195,7 +195,7 @@ class ClusterNode::Running {
     }
   }
 
-  /// Whom limits count under.
+  /// The name that limits count a client under.
   [[nodiscard]] std::string client_of(const std::string& address,
                                       const std::optional<security::Key>& key) const {
     if (key) return endpoint_->name_of(*key);
@@ -405,7 +405,7 @@ class ClusterNode::Running {
     job.site().dismiss(anew);
   }
 
-  /// What nobody asks about any more.
+  /// Forgets records that nobody asks about any more.
   void forget_old() {
     std::erase_if(considered_, [&](const auto& c) { return now() > c.second + considered_for; });
     std::erase_if(closed_, [&](const auto& c) { return now() > c.second + closed_for; });
@@ -482,7 +482,7 @@ class ClusterNode::Running {
   static constexpr std::chrono::milliseconds hopeless_for = std::chrono::seconds{3};
   /// Who leaves waits no longer for a job that is being laid out.
   static constexpr std::chrono::milliseconds busy_for{1500};
-  /// What is not heard is said no more often.
+  /// Messages that are refused are logged no more often.
   static constexpr auto refusals_apart = std::chrono::seconds{30};
   /// A node that nobody takes in says so, first after 3 s.
   static constexpr core::Time tell_loneliness_every = std::chrono::seconds{30};
@@ -491,12 +491,12 @@ class ClusterNode::Running {
   static constexpr core::Time considered_for = std::chrono::minutes{10};
   /// Whoever prepared a job and did not start it has died, or has left this node out.
   static constexpr core::Time prepared_for = std::chrono::minutes{10};
-  /// Of nodes under another's name, each of which is told of once.
+  /// Nodes under another's name, each of which is logged once.
   static constexpr std::size_t refused_max = 1000;
   /// Who was cut off when a job was closed may come back with it.
   static constexpr std::size_t closed_max = 65'536;
   static constexpr core::Time closed_for = std::chrono::hours{24};
-  /// Of control messages that have come and wait for their turn, each with what it takes beside.
+  /// Bytes of control messages that wait for their turn, each with its overhead.
   static constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
   static constexpr std::size_t message_overhead = 1024;
 
@@ -536,7 +536,7 @@ class ClusterNode::Running {
   std::map<JobId, core::Time> considered_;
   std::map<JobId, core::Time> closed_;
 
-  /// What other threads read: written by the loop's.
+  /// Other threads read these; the loop's thread writes them.
   mutable std::shared_mutex shared_;
   std::atomic<bool> is_open_ = false;
   std::atomic<std::size_t> waiting_bytes_ = 0;

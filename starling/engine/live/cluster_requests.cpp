@@ -1,4 +1,4 @@
-// What a node answers to whoever asks it, and how it finds jobs to join.
+// How a node answers requests, and how it finds jobs to join.
 #include "starling/engine/live/cluster_node_running.hpp"
 
 namespace starling::live {
@@ -74,7 +74,7 @@ void ClusterNode::Running::answer(const Asker& asker, const wire::PrepareJob& re
 }
 
 Result<void> ClusterNode::Running::take_place(const wire::PrepareJob& request) {
-  // Those that end have memory and threads still.
+  // Jobs that end have memory and threads still.
   if (const std::size_t ending = endings_->count(); ending >= ending_max)
     return Error{"ends " + std::to_string(ending) + " jobs that were dropped; valid: to try again"};
   return places_.take(request.job, request.settings, request.client, now());
@@ -139,7 +139,7 @@ void ClusterNode::Running::answer(const Asker& asker, const wire::StopJob& reque
 
 void ClusterNode::Running::answer(const Asker& asker, const wire::CloseJob& request) {
   submissions_.close(request.job);
-  // Of what it never knew it need not know that it is closed.
+  // A node need not know that a job is closed which it never knew.
   if (find(request.job) || plans_.knows(request.job) || considered_.contains(request.job))
     end(request.job);
   drop_preparations(request.job);

@@ -32,7 +32,7 @@ class EventLoop {
     post_at(Clock::now() + delay, std::move(work));
   }
 
-  /// What `f` gives on the loop's thread. Any other thread, while the loop runs.
+  /// Returns what `f` gives on the loop's thread. Any other thread, while the loop runs.
   template <class F>
   std::invoke_result_t<F> call(F f) {
     std::promise<std::invoke_result_t<F>> promise;

@@ -23,7 +23,7 @@ class Places {
     wire::JobSettings settings;
     std::string client;
     core::Time since{};
-    /// Of its computing; 0 while it is not prepared.
+    /// Threads that compute for it; 0 while it is not prepared.
     std::size_t threads = 0;
   };
 
@@ -55,7 +55,7 @@ class Places {
                  ", and takes no more of one client (--jobs-per-client): " + own + "; " + remedy};
   }
 
-  /// Of a job that has a place, once it is known how many threads compute for it.
+  /// Takes threads for a job that has a place, once their number is known.
   [[nodiscard]] Result<void> take_threads(wire::JobId id, std::size_t threads) {
     const auto place = all_.find(id);
     if (place == all_.end()) return Error{"the job was closed meanwhile"};
@@ -82,14 +82,14 @@ class Places {
     const auto place = all_.find(id);
     return place == all_.end() ? nullptr : &place->second;
   }
-  /// What job `from` has is job `to`'s from now on.
+  /// Gives the place of job `from` to job `to`.
   void hand_on(wire::JobId from, wire::JobId to) {
     auto place = all_.extract(from);
     if (place) all_[to] = std::move(place.mapped());
   }
   void give_up(wire::JobId id) { all_.erase(id); }
 
-  /// Those that were prepared before `then`, and of which `runs(id)` does not hold.
+  /// Jobs that were prepared before `then`, and of which `runs(id)` does not hold.
   template <class Runs>
   [[nodiscard]] std::vector<wire::JobId> unused(Runs runs, core::Time then) const {
     std::vector<wire::JobId> some;

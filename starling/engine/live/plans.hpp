@@ -105,13 +105,13 @@ class Plans {
     return plan == plans_.end() ? nullptr : plan->second;
   }
 
-  /// What was made for job `from` is job `to`'s from now on.
+  /// Gives the plan of job `from` to job `to`.
   void hand_on(wire::JobId from, wire::JobId to) {
     const auto plan = plans_.extract(from);
     if (plan) plans_[to] = plan.mapped();
   }
 
-  /// What is being read for it is read no further, and dropped.
+  /// Ends the reading for the job, and drops its plan.
   void forget(wire::JobId id) {
     plans_.erase(id);
     preparing_.erase(id);
@@ -125,10 +125,10 @@ class Plans {
   static constexpr std::size_t settings_bytes_max = std::size_t{64} << 10U;
   static constexpr std::ptrdiff_t readers_max = 4;
   static constexpr std::ptrdiff_t hanging_max = 32;
-  /// Whoever submitted the job waits no longer.
+  /// The client that submitted the job waits no longer.
   static constexpr std::chrono::minutes read_within{5};
   static constexpr std::chrono::seconds late_after{5};
-  /// Those who can be ended look at least this often whether they are to.
+  /// Readers that can be ended look at least this often whether they are to.
   static constexpr std::chrono::milliseconds ends_within{500};
 
   struct Reader {
@@ -137,7 +137,7 @@ class Plans {
     bool has_ended = false;
     std::jthread thread{};
   };
-  /// What readers share with this: outlives it where one of them hangs.
+  /// State that readers share with this: it outlives this where a reader hangs.
   struct Readers {
     explicit Readers(EventLoop* l) : loop(l) {}
     std::mutex mutex;
@@ -187,7 +187,7 @@ class Plans {
     shared->ended.notify_all();
   }
 
-  /// Whoever waits for what a reader that hangs should have read is told.
+  /// Tells those who wait for a reader that hangs.
   void give_up_on(wire::JobId id) {
     {
       const std::lock_guard lock{readers_->mutex};

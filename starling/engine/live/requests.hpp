@@ -20,11 +20,11 @@ namespace starling::live {
 struct Asker {
   std::string address;
   std::uint64_t number = 0;
-  /// Whom limits count it under.
+  /// The name that limits count it under.
   std::string client = {};
 };
 
-/// Whom to ask. Node 0: whoever is at the address.
+/// A node to ask. Node 0: whoever is at the address.
 struct NodeAddress {
   wire::NodeId node = 0;
   std::string address;

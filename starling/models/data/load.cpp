@@ -14,7 +14,7 @@ namespace {
 /// Keeps generated data apart from all else that a job's seed decides.
 constexpr std::uint64_t data_stream = 0x64617461;
 
-/// What a generator makes; 0 for files, whose readers see for themselves.
+/// The bytes that a generator makes; 0 for files, whose readers bound themselves.
 std::uint64_t generated_bytes(const Source& source) {
   struct Bytes {
     std::uint64_t operator()(const DigitsSource& s) const { return 4 * s.n * (28 * 28 + 1); }

@@ -40,7 +40,7 @@ TEST_P(Deaths, OfAnyNodeAreMadeUpForRoundAfterRound) {
   EXPECT_LE(updates_apart(), 4U * 2U);
 }
 
-/// Of those who hold the model, until 3 of 5 nodes are left; nobody comes instead.
+/// Kills nodes that hold ranges, until 3 of 5 nodes are left; none comes instead.
 class OwnerDeaths : public Deaths {
  protected:
   /// Kills so many of the nodes that hold ranges, and waits until the others hold as many copies as
