@@ -74,6 +74,40 @@ TEST_F(OneMember, SuspectsTheLessLongTheMoreOthersDo) {
   EXPECT_NEAR(static_cast<double>((until_dead(1) - 7 * least / 2).count()), 0, 2e7);
 }
 
+TEST_F(OneMember, DoesNotWaitForOtherSuspectsToConfirm) {
+  // Of five members 3 and 4 die at once, and all others suspect them.
+  for (MemberId id = 1; id <= 4; ++id) hear(id);
+  const Time start = now_;
+  const auto suspect_by = [&](MemberId by) {
+    for (MemberId id = 3; id <= 4; ++id)
+      hear(1, Gossip{}, {{record(id, 0, MemberState::suspect), by}});
+  };
+  suspect_by(self_id);
+  suspect_by(1);
+  suspect_by(2);
+  while (state(3) != MemberState::dead || state(4) != MemberState::dead) {
+    ASSERT_LT(now_, start + 2s);
+    pass(10ms);
+    for (MemberId id = 1; id <= 2; ++id) answer_as(id);
+    forget();
+  }
+  EXPECT_NEAR(static_cast<double>((now_ - start - 6 * 200ms).count()), 0, 2e7);
+}
+
+TEST_F(OneMember, WaitsLongerWhereItSuspectsNearlyAll) {
+  for (MemberId id = 1; id <= 4; ++id) hear(id);
+  const Time start = now_;
+  for (MemberId id = 2; id <= 4; ++id)
+    hear(1, Gossip{}, {{record(id, 0, MemberState::suspect), 1}});
+  while (state(4) != MemberState::dead) {
+    ASSERT_LT(now_, start + 10s);
+    pass(10ms);
+    answer_as(1);
+    forget();
+  }
+  EXPECT_GT(now_ - start, 3s) << "of half of the others nobody has confirmed it";
+}
+
 TEST_F(OneMember, DoubtsItselfWhereNobodyAnswersAndThenTakesMoreTime) {
   for (MemberId id = 1; id <= 4; ++id) hear(id);
   while (member_->counts().probes_failed == 0) pass(1ms);

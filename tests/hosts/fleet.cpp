@@ -164,13 +164,16 @@ std::vector<std::size_t> Fleet::owners() {
 
 bool Fleet::holds_copies(std::size_t wanted) {
   std::set<std::uint64_t> epochs;
-  return std::ranges::all_of(awake(), [&](std::size_t node) {
+  std::size_t owners = 0;
+  const bool complete = std::ranges::all_of(awake(), [&](std::size_t node) {
     const auto seen = ask(node);
     if (!seen || seen->copies < wanted || seen->incomplete > 0) return false;
+    if (seen->held > 0) ++owners;
     // Owners of an older epoch may be dead, and nobody asks the dead what they hold.
     epochs.insert(seen->epoch);
     return epochs.size() == 1;
   });
+  return complete && owners >= wanted;
 }
 
 void Fleet::kill(std::size_t node) {

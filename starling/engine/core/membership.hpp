@@ -98,8 +98,8 @@ struct MembershipOptions {
   Time late = std::chrono::milliseconds{40};
 
   /// A suspect is declared dead after this many probe intervals, times log10 of the members where
-  /// that is more than 1, when as many others as `confirmations` suspect it too; where none does,
-  /// after `suspicion_max` times that.
+  /// that is more than 1, when as many others as `confirmations` suspect it too, or all that are
+  /// not suspected themselves; where none does, after `suspicion_max` times that.
   double suspicion_intervals = 6;
   double suspicion_max = 6;
   std::size_t confirmations = 3;
@@ -232,7 +232,9 @@ class Membership {
   void judge(const MembershipContext& context);
   /// True where this member suspects it itself.
   [[nodiscard]] bool accused(const MemberEntry& entry) const;
+  [[nodiscard]] std::size_t confirmers() const;
   [[nodiscard]] Time patience(const MemberEntry& entry) const;
+  void set_deadline(MemberEntry& suspect);
   void forget(MemberId id);
   void forget_old();
   void spread(MemberId id);

@@ -78,6 +78,7 @@ void Membership::renew(std::uint64_t above) {
 void Membership::adopt(const MembershipContext& context, MemberEntry& entry, MemberRecord record,
                        MemberId by) {
   const MemberRecord before = entry.record;
+  const std::size_t could_confirm = confirmers();
   if (record.incarnation == before.incarnation) {
     // Only the member itself says what it is, and with a new incarnation.
     const MemberState state = record.state;
@@ -92,11 +93,13 @@ void Membership::adopt(const MembershipContext& context, MemberEntry& entry, Mem
   members_.update(entry, std::move(record));
   if (entry.record.state == MemberState::suspect) {
     entry.accusers.push_back(by);
-    entry.deadline = now_ + patience(entry);
     suspicions_.insert({entry.deadline, before.id});
+    set_deadline(entry);
   } else if (!is_live(entry.record.state)) {
     graves_.insert({entry.since, before.id});
   }
+  if (confirmers() != could_confirm)
+    for (const auto& [deadline, id] : std::set{suspicions_}) set_deadline(*members_.find(id));
   spread(before.id);
   // An incarnation alone is of no interest to anyone else.
   MemberRecord same = entry.record;
@@ -110,14 +113,27 @@ void Membership::confirm(MemberEntry& entry, MemberId by) {
     return;
   entry.accusers.push_back(by);
   entry.by = by;
-  suspicions_.erase({entry.deadline, entry.record.id});
-  entry.deadline = std::max(now_, entry.since + patience(entry));
-  suspicions_.insert({entry.deadline, entry.record.id});
+  set_deadline(entry);
   spread(entry.record.id);
+}
+
+void Membership::set_deadline(MemberEntry& suspect) {
+  const Time deadline = std::max(now_, suspect.since + patience(suspect));
+  suspicions_.erase({suspect.deadline, suspect.record.id});
+  suspect.deadline = deadline;
+  suspicions_.insert({suspect.deadline, suspect.record.id});
 }
 
 bool Membership::accused(const MemberEntry& entry) const {
   return std::ranges::find(entry.accusers, self_.id) != entry.accusers.end();
+}
+
+/// How many others could confirm a suspicion: those that are not suspected themselves, for of two
+/// that die at once neither confirms the death of the other. A member that suspects more than half
+/// of all may be the one that is cut off, so half of them are waited for.
+std::size_t Membership::confirmers() const {
+  const std::size_t others = members_.live().size();
+  return std::max(others - suspicions_.size(), others / 2);
 }
 
 /// How long a suspicion lasts: Lifeguard's logarithm between the longest time, where nobody else
@@ -127,8 +143,7 @@ Time Membership::patience(const MemberEntry& entry) const {
   const double least = options_.suspicion_intervals * std::max(1.0, std::log10(members)) *
                        static_cast<double>(options_.probe_every.count()) * (1 + health_);
   const double most = options_.suspicion_max * least;
-  // Those that could confirm: neither this member nor the suspect.
-  const double could = std::min(static_cast<double>(options_.confirmations), members - 2);
+  const auto could = static_cast<double>(std::min(options_.confirmations, confirmers()));
   double wait = least;
   if (could >= 1) {
     const auto have = static_cast<double>(entry.accusers.size() - 1);
@@ -146,15 +161,10 @@ void Membership::suspect(const MembershipContext& context, MemberId id) {
 
 void Membership::judge(const MembershipContext& context) {
   while (!suspicions_.empty() && suspicions_.begin()->first <= now_) {
-    const MemberId id = suspicions_.begin()->second;
-    suspicions_.erase(suspicions_.begin());
-    MemberEntry& entry = *members_.find(id);
+    MemberEntry& entry = *members_.find(suspicions_.begin()->second);
     // Meanwhile this member may have come to doubt itself.
-    entry.deadline = entry.since + patience(entry);
-    if (entry.deadline > now_) {
-      suspicions_.insert({entry.deadline, id});
-      continue;
-    }
+    set_deadline(entry);
+    if (entry.deadline > now_) continue;
     ++counts_.deaths;
     MemberRecord record = entry.record;
     record.state = MemberState::dead;
