@@ -4,7 +4,6 @@
 #include <array>
 #include <limits>
 
-#include "starling/app/cluster/patience.hpp"
 #include "starling/app/device.hpp"
 #include "starling/app/target.hpp"
 #include "starling/base/distribution.hpp"
@@ -68,9 +67,13 @@ Result<void> put_seconds(Job& job, Text text) {
   return {};
 }
 
-/// Of what those read who have the job run on a cluster.
-Result<void> check(const Result<std::chrono::nanoseconds>& parsed) {
-  return parsed ? Result<void>{} : Result<void>{parsed.error()};
+Result<std::chrono::nanoseconds> wait_in(Text text) {
+  using namespace std::chrono_literals;
+  const auto time = parse_duration(parse_number(text) ? text + "s" : text);
+  // It takes nodes some seconds to tell a death from a delay.
+  if (!time || *time < 5s || *time > 24h * 365)
+    return Error{"'" + text + "' must be seconds, or a time like 30s or 2min, from 5s to a year"};
+  return *time;
 }
 
 Result<void> put_holdout(Job& job, Text text) {
@@ -175,11 +178,11 @@ std::vector<Key> psp_keys() {
       {{"copies", KeyKind::count, "N", "on a cluster: nodes that hold each part of the model [2]",
         group},
        [](In in) { return put(in.job.train.job.copies, count_in(in.text, 1, 16)); }},
-      {{"patience", KeyKind::duration, "T",
+      {{"wait-for-nodes", KeyKind::duration, "T",
         "on a cluster: how long the job waits for nodes that it cannot go on without, seconds or "
         "with a unit [30s]",
         group},
-       [](In in) { return check(parse_patience(in.text)); }},
+       [](In in) { return put(in.job.train.job.wait_for_nodes, wait_in(in.text)); }},
       {{"barrier", KeyKind::text, "BARRIER",
         "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 [the last; with fewer than 3 workers, "
         "beta = workers - 1]; see below",

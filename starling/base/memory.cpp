@@ -55,4 +55,12 @@ double free_memory_bytes() {
   return std::min({machine > 0 ? machine : all, group_free().value_or(all), all});
 }
 
+std::size_t resident_bytes() {
+  std::ifstream file{"/proc/self/statm"};
+  std::size_t all = 0;
+  std::size_t resident = 0;
+  file >> all >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace starling

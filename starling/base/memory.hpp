@@ -1,6 +1,8 @@
 /// How much memory this machine has, and how much of it is free. Any thread.
 #pragma once
 
+#include <cstddef>
+
 namespace starling {
 
 /// Bytes of memory that this process may take: the machine's, or its control group's where that is
@@ -10,5 +12,8 @@ namespace starling {
 /// Bytes that this process can still take without anything being pushed out: the machine's
 /// available memory, or what its control group leaves where that is less.
 [[nodiscard]] double free_memory_bytes();
+
+/// Bytes of memory that this process holds now.
+[[nodiscard]] std::size_t resident_bytes();
 
 }  // namespace starling

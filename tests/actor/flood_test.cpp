@@ -13,13 +13,13 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "starling/actor/wire/transport.hpp"
+#include "starling/base/memory.hpp"
 #include "tests/actor/examples.hpp"
 
 namespace starling::wire {
@@ -32,14 +32,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t mib = std::size_t{1} << 20U;
 /// Bytes that any flood may make a process grow by, at any moment.
 constexpr std::size_t growth_max = 128 * mib;
-
-std::size_t resident_bytes() {
-  std::ifstream file{"/proc/self/statm"};
-  std::size_t all = 0;
-  std::size_t resident = 0;
-  file >> all >> resident;
-  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
 
 /// The most that this process has grown since it was made, looked at every 2 ms.
 class Growth {

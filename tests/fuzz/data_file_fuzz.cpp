@@ -1,8 +1,6 @@
 /// Files of data, traces of times and files of nets, plain and compressed. The first byte says
 /// which: its lowest bits the format, its highest bit that the rest is compressed before it is
 /// read, so that damage is inside. Of two files, the first is led by its size.
-#include <zlib.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -13,6 +11,7 @@
 #include "starling/models/data/load.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/memory_file.hpp"
+#include "tests/models/data/gzip.hpp"
 
 namespace starling::fuzz {
 namespace {
@@ -20,21 +19,6 @@ namespace {
 constexpr std::uint64_t values_max = std::uint64_t{16} << 20U;
 /// Values while their vector grows, copies of a line and its cells, and what a reader needs itself.
 constexpr std::size_t heap_max = std::size_t{128} << 20U;
-
-std::string gzip(std::string_view content) {
-  z_stream stream{};
-  require(deflateInit2(&stream, 1, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK,
-          "something can be compressed");
-  std::string out(deflateBound(&stream, content.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 void look_at(const models::Table& table) {
   require(table.size() > 0 && table.features() > 0, "data have samples");
@@ -112,7 +96,7 @@ bool read(Input input) {
   const auto format = static_cast<Format>(which % formats);
   const auto hold = [&](const MemoryFile& file, Input content) {
     if ((which & compressed) == 0) return file.hold(content);
-    const std::string zipped = gzip(text_of(content));
+    const std::string zipped = models::gzip(text_of(content));
     file.hold(std::as_bytes(std::span{zipped}));
   };
   if (format == Format::idx) hold(second, feed.part());
@@ -139,8 +123,8 @@ std::vector<Bytes> seeds() {
     all.push_back(seed(Format::idx, std::string{text_of(labels)} + floats, zipped));
     all.push_back(seed(Format::cifar10, records, zipped));
   }
-  all.push_back(seed(Format::csv, gzip("1,0\n2,1\n") + gzip("3,0\n")));
-  all.push_back(seed(Format::cifar10, gzip(records)));
+  all.push_back(seed(Format::csv, models::gzip("1,0\n2,1\n") + models::gzip("3,0\n")));
+  all.push_back(seed(Format::cifar10, models::gzip(records)));
   all.push_back(seed(Format::trace, "# measured\n20ms\n0.5 # half\n2e-1\r\n"));
   all.push_back(
       seed(Format::net,

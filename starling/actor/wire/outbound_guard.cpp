@@ -4,27 +4,19 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
+
+#include "starling/base/memory.hpp"
 
 namespace starling::wire {
 namespace {
 
 /// Growth that makes it look. Parts without content take 32 times their bytes.
 constexpr std::size_t growth_bytes = std::size_t{16} << 20U;
-
-std::size_t resident_bytes() {
-  std::ifstream file{"/proc/self/statm"};
-  std::size_t all = 0;
-  std::size_t resident = 0;
-  file >> all >> resident;
-  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
 
 /// The address of the other end, as tcp://HOST:PORT; empty where there is no connection.
 std::string other_end(int descriptor) {

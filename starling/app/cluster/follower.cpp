@@ -60,7 +60,7 @@ Result<JobNews> Follower::look() {
   if (is_dropped_) return Error{"the job was dropped: no node has it any more"};
   if (Clock::now() > heard_ + patience_)
     return Error{"no node of the job has answered for " +
-                 std::to_string(patience_ / std::chrono::seconds{1}) + " s (--patience)"};
+                 std::to_string(patience_ / std::chrono::seconds{1}) + " s (--wait-for-nodes)"};
   return news();
 }
 

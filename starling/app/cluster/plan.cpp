@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "starling/app/checkpoint.hpp"
-#include "starling/app/cluster/patience.hpp"
 #include "starling/app/keys.hpp"
 #include "starling/app/memory.hpp"
 #include "starling/app/prepare.hpp"
@@ -16,9 +15,8 @@ namespace {
 
 class TrainingPlan final : public live::JobPlan {
  public:
-  TrainingPlan(Prepared ready, std::chrono::nanoseconds patience)
+  explicit TrainingPlan(Prepared ready)
       : ready_(std::move(ready)),
-        patience_(patience),
         fingerprint_(app::fingerprint(ready_.data.train) ^
                      app::fingerprint(ready_.running.options.resume)) {}
 
@@ -32,7 +30,6 @@ class TrainingPlan final : public live::JobPlan {
     return check_memory_of_node(*ready_.model, ready_.running.options, nodes);
   }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
-  [[nodiscard]] std::chrono::nanoseconds patience() const override { return patience_; }
   [[nodiscard]] Result<std::unique_ptr<live::JobSite>> make_site(
       live::SiteOptions site) const override {
     return ready_.model->make_site(ready_.data.train, ready_.running.options, std::move(site));
@@ -40,7 +37,6 @@ class TrainingPlan final : public live::JobPlan {
 
  private:
   Prepared ready_;
-  std::chrono::nanoseconds patience_;
   std::uint64_t fingerprint_;
 };
 
@@ -50,11 +46,6 @@ bool is_for_follower(std::string_view key) {
   constexpr std::array<std::string_view, 7> keys{
       "save", "metrics", "json", "quiet", "checkpoint", "checkpoint-every", "eval-every"};
   return std::ranges::count(keys, key) > 0;
-}
-
-std::chrono::nanoseconds patience_of(const Settings& settings) {
-  const auto parsed = parse_patience(text_of(settings, "patience"));
-  return parsed ? *parsed : patience_default;
 }
 
 wire::JobSettings to_wire(const Settings& settings) {
@@ -78,18 +69,16 @@ Result<Settings> from_wire(const wire::JobSettings& told) {
 }
 
 live::PlanMaker plan_maker(const Contents& contents) {
-  return
-      [&contents](const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
-        auto read = from_wire(told);
-        if (!read) return std::move(read).error();
-        Settings settings = *std::move(read);
-        const auto patience = patience_of(settings);
-        settings.push_back({"quiet", "true", "--quiet"});
-        auto ready = prepare(contents, settings, "");
-        if (!ready) return std::move(ready).error();
-        return std::shared_ptr<const live::JobPlan>{
-            std::make_shared<TrainingPlan>(*std::move(ready), patience)};
-      };
+  return [&contents](
+             const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
+    auto read = from_wire(told);
+    if (!read) return std::move(read).error();
+    Settings settings = *std::move(read);
+    settings.push_back({"quiet", "true", "--quiet"});
+    auto ready = prepare(contents, settings, "");
+    if (!ready) return std::move(ready).error();
+    return std::shared_ptr<const live::JobPlan>{std::make_shared<TrainingPlan>(*std::move(ready))};
+  };
 }
 
 }  // namespace starling::app

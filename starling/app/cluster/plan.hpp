@@ -15,7 +15,6 @@ namespace starling::app {
 
 /// How long the job waits for nodes that it cannot go on without. Requires: settings that were
 /// read.
-[[nodiscard]] std::chrono::nanoseconds patience_of(const Settings& settings);
 
 /// What nodes are told of a job: all but those.
 [[nodiscard]] wire::JobSettings to_wire(const Settings& settings);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -20,8 +19,6 @@
 
 namespace starling::app {
 namespace {
-
-using namespace std::chrono_literals;
 
 /// What concerns a job, of a command that goes to a node.
 Settings without(const std::vector<KeyForm>& others, Settings settings) {
@@ -85,11 +82,11 @@ Result<void> check_detached(const Settings& settings, const Prepared& ready) {
 /// To its end, which it reports as train does. What was asked for and could not be written stays
 /// with the nodes; where nothing was, they drop the model if the job is the follower's to stop.
 Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, MetricsFile metrics,
-                   std::chrono::nanoseconds patience, Watch::Unwanted unwanted) {
+                   Watch::Unwanted unwanted) {
   const std::string name = "job " + ready.running.id;
   const std::string attach = "`" + program_name() + " attach";
   Recorder recorder{ready, std::move(metrics)};
-  Follower follower{*access.client, access.door, id, patience};
+  Follower follower{*access.client, access.door, id, ready.running.options.job.wait_for_nodes};
   Watch watch{follower, recorder, ready, unwanted};
   const auto end = watch.run();
   if (end == Watch::End::left || end == Watch::End::lost)
@@ -169,7 +166,7 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
                        : "job " + ready->running.id + " begins\n",
                    done);
   Display{ready->job.quiet}.show("job " + ready->running.id + " begins");
-  return follow(*access, id, *ready, *std::move(metrics), patience_of(job), Watch::Unwanted::stops);
+  return follow(*access, id, *ready, *std::move(metrics), Watch::Unwanted::stops);
 }
 
 const std::vector<KeyForm>& attach_keys() {
@@ -211,8 +208,7 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   ready->running.id = std::to_string(id);
   Display{ready->job.quiet}.show("follows job " + ready->running.id);
   const OrderlyStop orderly{nullptr};
-  return follow(access, id, *ready, *std::move(metrics), patience_of(*job),
-                Watch::Unwanted::goes_on);
+  return follow(access, id, *ready, *std::move(metrics), Watch::Unwanted::goes_on);
 }
 
 }  // namespace starling::app

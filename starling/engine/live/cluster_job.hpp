@@ -124,14 +124,14 @@ class ClusterJob {
       return news;
     }
     if (!std::exchange(waiting_told_, true)) news.push_back("waits: " + hindrance_);
-    const auto patience = plan_->patience();
+    const auto patience = plan_->options().wait_for_nodes;
     const core::ConfigurationPtr known = configuration();
     // A majority ends the job itself where ranges are lost, and says so everywhere.
     const auto grace = is_majority_heard_ ? majority_ends_within : std::chrono::seconds{};
     if (now < free_at_ + patience + grace || given_up_ == known->epoch) return news;
     given_up_ = known->epoch;
     failure_ = "given up after " + std::to_string(patience / std::chrono::seconds{1}) +
-               " s (--patience): " + hindrance_;
+               " s (--wait-for-nodes): " + hindrance_;
     news.push_back(failure_);
     site_->stop();
     return news;

@@ -31,10 +31,6 @@ class JobPlan {
   [[nodiscard]] virtual Result<void> fits_one_of(std::size_t /*nodes*/) const { return {}; }
   /// Equal on two nodes that would compute the same.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
-  /// How long the job waits for nodes that it cannot go on without, and is given up then.
-  [[nodiscard]] virtual std::chrono::nanoseconds patience() const {
-    return std::chrono::seconds{30};
-  }
   [[nodiscard]] virtual Result<std::unique_ptr<JobSite>> make_site(SiteOptions options) const = 0;
 };
 

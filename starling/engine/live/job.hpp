@@ -108,6 +108,9 @@ struct JobOptions {
   /// On several nodes: owners of each range, or as many as there are. So many deaths at once, less
   /// one, cost nothing.
   std::size_t copies = 2;
+  /// On several nodes: how long the job waits for nodes that it cannot go on without, before it is
+  /// given up: a range's owners, or those without whom there is no majority.
+  std::chrono::nanoseconds wait_for_nodes = std::chrono::seconds{30};
 
   /// Evaluates whenever the workers have made this many more steps on average; 0: at the end only.
   core::Step evaluate_every = 0;

@@ -180,6 +180,9 @@ class JobSiteOf final : public JobSite {
     node.doors = doors;
     node.council.copies = job.copies;
     node.council.owners = owners_wanted(job);
+    node.council.give_up_after = job.wait_for_nodes;
+    // The node gives the job up before where it sees no majority, and says for whom it waited.
+    node.council.patience = 2 * job.wait_for_nodes;
     // Real clocks and real threads: wider than in a simulation, so that nothing is sent twice that
     // is only late.
     node.channel.resend_first = std::chrono::milliseconds{200};

@@ -80,7 +80,7 @@ TEST_F(Losses, CtrlCDropsAJobThatIsPrepared) {
 
 TEST_F(Losses, OfTheMajorityEndAJobThatHasNoMorePatience) {
   const Folder other;
-  Process submit{other, STARLING_PROGRAM, endless_job("--patience 5s --copies 3")};
+  Process submit{other, STARLING_PROGRAM, endless_job("--wait-for-nodes 5s --copies 3")};
   ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   processes_[1]->signal(SIGKILL);
   processes_[2]->signal(SIGKILL);
@@ -94,14 +94,14 @@ TEST_F(Losses, OfTheMajorityEndAJobThatHasNoMorePatience) {
   const Ran ran = submit.wait();
   EXPECT_LT(Clock::now() - killed, 40s);
   EXPECT_EQ(ran.code, 1);
-  EXPECT_TRUE(holds(ran.err, "given up after 5 s (--patience): no majority: ")) << ran.err;
-  EXPECT_TRUE(holds(log(0), "given up after 5 s (--patience): no majority: ")) << log(0);
+  EXPECT_TRUE(holds(ran.err, "given up after 5 s (--wait-for-nodes): no majority: ")) << ran.err;
+  EXPECT_TRUE(holds(log(0), "given up after 5 s (--wait-for-nodes): no majority: ")) << log(0);
 }
 
 TEST_F(Losses, OfAMajorityForLessThanThePatienceAreWaitedFor) {
   const Folder other;
   Process submit{other, STARLING_PROGRAM,
-                 job_of_three(0, "--steps 800 --patience 60s --copies 3 --json")};
+                 job_of_three(0, "--steps 800 --wait-for-nodes 60s --copies 3 --json")};
   ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   for (const std::size_t node : {1, 2}) processes_[node]->signal(SIGSTOP);
   ASSERT_TRUE(wait_until([&] { return holds(submit.err(), "waits: no majority"); }));

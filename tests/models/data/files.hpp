@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include <string_view>
 
 #include "starling/models/data/load.hpp"
+#include "tests/models/data/gzip.hpp"
 
 namespace starling::models {
 
@@ -38,21 +38,6 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
-
-/// `content` as one gzip member.
-inline std::string gzip(std::string_view content) {
-  z_stream stream{};
-  deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
-  std::string out(deflateBound(&stream, content.size()) + 64, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
-  stream.avail_in = static_cast<uInt>(content.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  deflateEnd(&stream);
-  return out;
-}
 
 /// `text` with every `FILE` replaced by `path`.
 inline std::string with_path(std::string text, const std::string& path) {
