@@ -29,6 +29,8 @@ constexpr std::size_t turn_bytes_max = std::size_t{1} << 20U;
 /// Who was connected is heard before more are accepted.
 constexpr int accepted_at_once = 32;
 constexpr int ready_at_once = 64;
+/// Connections that one call reads from, so that input that makes no message keeps nobody waiting.
+constexpr int turns_at_once = 64;
 /// After the system had no descriptor for a connection.
 constexpr auto accept_again_after = 100ms;
 constexpr auto look_again_after = 1s;
@@ -98,6 +100,7 @@ Inbox::~Inbox() {
 }
 
 std::optional<InboundMessage> Inbox::next() {
+  turns_left_ = turns_at_once;
   do {
     if (auto message = decode()) return message;
   } while (read_more());
@@ -166,6 +169,7 @@ bool Inbox::read_current() {
 bool Inbox::find_ready() {
   for (bool asked = false;;) {
     while (!ready_.empty()) {
+      if (turns_left_-- == 0) return false;
       const Id id = ready_.front();
       ready_.pop_front();
       if (id == listener_id) {
@@ -190,7 +194,12 @@ void Inbox::accept_some() {
   for (int i = 0; i < accepted_at_once; ++i) {
     const int descriptor = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor >= 0) {
-      add(descriptor);
+      try {
+        add(descriptor);
+      } catch (const std::bad_alloc&) {
+        ++refused_;
+        return;
+      }
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       if (make_room()) continue;
       // It would be readable all the time.
@@ -207,7 +216,13 @@ void Inbox::add(int descriptor) {
   if (connections_.size() - open_count_ >= options_.handshakes_max) end_a_handshake();
   set_options(descriptor);
   const Id id = ++last_id_;
-  auto connection = std::make_unique<Connection>(id, descriptor, options_.rules, Clock::now());
+  std::unique_ptr<Connection> connection;
+  try {
+    connection = std::make_unique<Connection>(id, descriptor, options_.rules, Clock::now());
+  } catch (const std::bad_alloc&) {
+    ::close(descriptor);
+    throw;
+  }
   if (!watch(epoll_, descriptor, id)) return;
   connections_.emplace(id, std::move(connection));
   handshakes_.push_back(id);
@@ -285,12 +300,14 @@ void Inbox::end_oldest_message() {
   if (oldest != nullptr) refuse(oldest->id);
 }
 
-/// The oldest: whoever means it is through in three round trips.
+/// Any: were it the oldest, whoever opens connections fast enough would end every other's.
 void Inbox::end_a_handshake() {
-  for (bool has_ended = false; !has_ended && !handshakes_.empty(); handshakes_.pop_front()) {
-    const auto found = connections_.find(handshakes_.front());
-    has_ended = found != connections_.end() && !found->second->is_open();
-    if (has_ended) refuse(found->first);
+  while (!handshakes_.empty()) {
+    const auto at = static_cast<std::ptrdiff_t>(random_() % handshakes_.size());
+    const Id id = handshakes_[static_cast<std::size_t>(at)];
+    handshakes_.erase(handshakes_.begin() + at);
+    const auto found = connections_.find(id);
+    if (found != connections_.end() && !found->second->is_open()) return refuse(id);
   }
 }
 

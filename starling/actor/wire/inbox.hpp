@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <random>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -88,6 +89,7 @@ class Inbox {
   std::unordered_map<Id, std::unique_ptr<Connection>> connections_;
   /// In the order in which they were accepted; some of them have ended, or are open, since.
   std::deque<Id> handshakes_;
+  std::minstd_rand random_{std::random_device{}()};
   std::size_t open_count_ = 0;
   std::size_t held_bytes_ = 0;
   std::uint64_t refused_ = 0;
@@ -98,6 +100,7 @@ class Inbox {
   Connection* current_ = nullptr;
   std::span<const std::byte> read_;
   std::size_t turn_bytes_ = 0;
+  int turns_left_ = 0;
   std::vector<std::byte> scratch_;
 };
 

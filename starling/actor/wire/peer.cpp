@@ -2,6 +2,8 @@
 
 #include <arpa/inet.h>
 
+#include <algorithm>
+
 #include "starling/base/text.hpp"
 
 namespace starling::wire {
@@ -22,8 +24,13 @@ bool is_place(std::string_view text) {
   std::array<unsigned char, sizeof(in6_addr)> address{};
   if (::inet_pton(is_v6 ? AF_INET6 : AF_INET, std::string{host}.c_str(), address.data()) != 1)
     return false;
+  // One spelling each, that of the system: who is at the other end of a connection is compared.
+  std::array<char, INET6_ADDRSTRLEN> printed{};
+  ::inet_ntop(is_v6 ? AF_INET6 : AF_INET, address.data(), printed.data(), printed.size());
+  if (host != printed.data() || host.starts_with("::ffff:")) return false;
+  if (std::ranges::all_of(address, [](unsigned char byte) { return byte == 0; })) return false;
   const auto port = parse_count(text.substr(colon + 1));
-  return port && *port >= 1 && *port <= 65535;
+  return port && text[colon + 1] != '0' && *port >= 1 && *port <= 65535;
 }
 
 }  // namespace
@@ -35,8 +42,10 @@ std::string print(const Peer& peer) {
 Result<Peer> parse_peer(std::string_view text) {
   const auto mark = text.find(key_mark);
   if (!is_place(text.substr(0, mark)))
-    return Error{"'" + std::string{text.substr(0, mark)} +
-                 "' is no place; valid: tcp://ADDRESS:PORT with an address in figures"};
+    return Error{
+        "'" + std::string{text.substr(0, mark)} +
+        "' is no place; valid: tcp://ADDRESS:PORT with an address in figures, as the system "
+        "prints it"};
   Peer peer{std::string{text.substr(0, mark)}, std::nullopt};
   if (mark == std::string_view::npos) return peer;
   peer.key = parse_hex(text.substr(mark + key_mark.size()));

@@ -19,6 +19,8 @@ constexpr std::size_t mechanism_size = 20;
 /// The bytes of a command: the longest that a client sends is INITIATE.
 constexpr std::size_t command_bytes_max = 1024;
 /// A part gets no more memory than so much before as much has come.
+/// Taken for a part that was announced and has not begun to come.
+constexpr std::size_t announced_bytes_max = std::size_t{64} << 10U;
 constexpr std::size_t first_bytes_max = (std::size_t{1} << 20U) + 4096;
 /// A missing rest of a part that is longer is received where it belongs.
 constexpr std::size_t placed_bytes_min = 4096;
@@ -45,7 +47,7 @@ std::string_view mechanism_of(const ZmtpRules& rules) {
 PartBuffer::PartBuffer(std::size_t size, std::size_t offset)
     : size_(size), lead_((64 - offset % 64) % 64) {
   if (size == 0) return;
-  capacity_ = lead_ + std::min(size, first_bytes_max);
+  capacity_ = lead_ + std::min(size, announced_bytes_max);
   block_ = static_cast<std::byte*>(blocks::take(capacity_));
 }
 
@@ -73,7 +75,7 @@ std::span<std::byte> PartBuffer::room() {
 void PartBuffer::grow() {
   PartBuffer larger;
   larger.lead_ = lead_;
-  larger.capacity_ = lead_ + std::min(size_, 2 * filled_);
+  larger.capacity_ = lead_ + std::min(size_, std::max(2 * filled_, first_bytes_max));
   larger.block_ = static_cast<std::byte*>(blocks::take(larger.capacity_));
   std::memcpy(larger.at(), at(), filled_);
   std::swap(block_, larger.block_);

@@ -78,7 +78,8 @@ void Membership::renew(std::uint64_t above) {
 void Membership::adopt(const MembershipContext& context, MemberEntry& entry, MemberRecord record,
                        MemberId by) {
   const MemberRecord before = entry.record;
-  const std::size_t could_confirm = confirmers();
+  const auto needed = [&] { return std::min(options_.confirmations, confirmers()); };
+  const std::size_t needed_before = needed();
   if (record.incarnation == before.incarnation) {
     // Only the member itself says what it is, and with a new incarnation.
     const MemberState state = record.state;
@@ -98,7 +99,7 @@ void Membership::adopt(const MembershipContext& context, MemberEntry& entry, Mem
   } else if (!is_live(entry.record.state)) {
     graves_.insert({entry.since, before.id});
   }
-  if (confirmers() != could_confirm)
+  if (needed() != needed_before)
     for (const auto& [deadline, id] : std::set{suspicions_}) set_deadline(*members_.find(id));
   spread(before.id);
   // An incarnation alone is of no interest to anyone else.

@@ -60,6 +60,8 @@ void ClusterNode::Running::answer(const Asker& asker, const wire::AskStatus&) {
 void ClusterNode::Running::answer(const Asker& asker, const wire::PrepareJob& request) {
   if (leaving_ || closed_.contains(request.job))
     return reply(asker, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
+  if (auto fits = Plans::check(request.settings); !fits)
+    return reply(asker, wire::Refused{fits.error().message});
   if (auto place = take_place(request); !place)
     return reply(asker, wire::Refused{place.error().message});
   plans_.prepare(request.job, request.settings, [this, asker, request](auto& plan) {
@@ -151,6 +153,13 @@ void ClusterNode::Running::answer(const Asker& asker, const wire::SubmitJob& req
   if (leaving_) return reply(asker, wire::Refused{"this node is leaving"});
   if (auto free = places_.check(asker.client); !free)
     return reply(asker, wire::Refused{"node " + name_ + " " + free.error().message});
+  // It is copied for each node.
+  if (auto fits = Plans::check(request.settings); !fits)
+    return reply(asker, wire::Refused{fits.error().message});
+  if (submissions_.open_count() >= options_.limits.jobs)
+    return reply(asker, wire::Refused{"node " + name_ + " is starting " +
+                                      std::to_string(options_.limits.jobs) +
+                                      " jobs; valid: to try again when one of them has begun"});
   const auto nodes = live_nodes();
   submissions_.submit(asker, request, asker.client, nodes);
   log("job " + std::to_string(request.job) + ": submitted by " + asker.client + "; " +

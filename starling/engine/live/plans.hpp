@@ -61,14 +61,19 @@ class Plans {
     return left;
   }
 
+  /// Refuses settings that are longer than all nodes can be asked to say.
+  [[nodiscard]] static Result<void> check(const wire::JobSettings& settings) {
+    std::size_t bytes = 0;
+    for (const auto& [key, text] : settings) bytes += key.size() + text.size();
+    if (bytes <= settings_bytes_max) return {};
+    return Error{"its settings take " + std::to_string(bytes) + " bytes; valid: up to " +
+                 std::to_string(settings_bytes_max)};
+  }
+
   /// Calls `then` with what the job's settings make. Data is read once, on a thread of its own.
   void prepare(wire::JobId id, const wire::JobSettings& settings, OnPrepared then) {
     if (const auto plan = find(id)) return then(plan);
-    std::size_t bytes = 0;
-    for (const auto& [key, text] : settings) bytes += key.size() + text.size();
-    if (bytes > settings_bytes_max)
-      return then(Error{"its settings take " + std::to_string(bytes) + " bytes; valid: up to " +
-                        std::to_string(settings_bytes_max)});
+    if (auto fits = check(settings); !fits) return then(std::move(fits).error());
     const bool is_read = is_reading(id);
     if (is_read && !preparing_.contains(id))
       return then(Error{"what was read for it is being dropped; valid: to submit it anew"});

@@ -62,9 +62,16 @@ class Submissions {
     const auto count = static_cast<std::uint32_t>(nodes.size());
     for (const auto& node : nodes)
       ask_({node.id, node.address}, wire::PrepareJob{request.job, request.settings, count, client},
-           prepare_within, [this, id = request.job, at = node.id](auto heard) {
-             on_prepared(id, at, std::move(heard));
+           prepare_within,
+           [this, id = request.job, target = NodeAddress{node.id, node.address}](auto heard) {
+             on_prepared(id, target, std::move(heard));
            });
+  }
+
+  /// Those that have neither begun nor been refused.
+  [[nodiscard]] std::size_t open_count() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(all_, [](const auto& one) { return !one.second.outcome; }));
   }
 
   /// To be called several times a second.
@@ -132,8 +139,13 @@ class Submissions {
     return found == all_.end() || found->second.outcome ? nullptr : &found->second;
   }
 
-  void on_prepared(JobId id, wire::NodeId node, Result<wire::ReplyBody> heard) {
+  void on_prepared(JobId id, const NodeAddress& target, Result<wire::ReplyBody> heard) {
     Submission* submission = open_one(id);
+    if (submission == nullptr && was_refused(id) && heard &&
+        std::holds_alternative<wire::JobPrepared>(*heard))
+      // It heard of the end before it heard of the job.
+      ask_(target, wire::CloseJob{id}, close_within, [](const auto&) {});
+    const wire::NodeId node = target.node;
     Participant* at = submission == nullptr ? nullptr : submission->find(node);
     if (at == nullptr) return;
     if (!heard && is_gone_(node)) return leave_out_the_gone(id);
@@ -217,6 +229,12 @@ class Submissions {
     at->has_begun = true;
     if (std::ranges::all_of(submission->nodes, &Participant::has_begun))
       conclude(id, wire::JobBegun{run, submission->lost});
+  }
+
+  [[nodiscard]] bool was_refused(JobId id) const {
+    const auto found = all_.find(id);
+    return found != all_.end() && found->second.outcome &&
+           std::holds_alternative<wire::Refused>(*found->second.outcome);
   }
 
   void conclude(JobId id, wire::ReplyBody outcome) {
