@@ -76,6 +76,8 @@ class AnyData {
       STARLING_CHECK(false && "data that cannot be divided");
     }
     [[nodiscard]] std::optional<double> label(std::size_t row) const override {
+      if constexpr (std::is_same_v<D, models::Table>)
+        if (!data.has_labels) return std::nullopt;
       if constexpr (LabelledData<D>) return static_cast<double>(data.label(row));
       (void)row;
       return std::nullopt;

@@ -21,12 +21,22 @@
 #include "starling/engine/live/train.hpp"
 #include "starling/engine/sim/learn.hpp"
 #include "starling/models/evaluate.hpp"
+#include "starling/models/loss.hpp"
 #include "starling/models/model.hpp"
+#include "starling/models/recipe.hpp"
 #include "starling/models/training_loop.hpp"
 
 namespace starling::app {
 
 class AnyModel;
+
+/// What a model says of each sample before it decides.
+struct Scores {
+  std::size_t columns = 0;
+  models::Link link = models::Link::none;
+  /// Samples x columns.
+  std::vector<float> values;
+};
 
 /// Where a model is computed; see PlacedNet.
 struct PlacedModel {
@@ -44,6 +54,7 @@ class AnyModel {
   [[nodiscard]] virtual std::string print() const = 0;
   [[nodiscard]] virtual ElementType element_type() const = 0;
   [[nodiscard]] virtual std::vector<models::Parameter> parameters() const = 0;
+  [[nodiscard]] virtual models::Recipe recipe() const = 0;
   [[nodiscard]] virtual core::Layout layout(const live::JobOptions& job) const = 0;
 
   /// Refuses data of another type or shape, with the reason. What follows requires that it was
@@ -74,6 +85,9 @@ class AnyModel {
   /// One value a sample; nothing where the model cannot predict.
   [[nodiscard]] virtual std::optional<std::vector<float>> predict(const Weights& w,
                                                                   const AnyData& data) const = 0;
+  /// What it decides by; nothing where the model does not tell.
+  [[nodiscard]] virtual std::optional<Scores> scores(const Weights& w,
+                                                     const AnyData& data) const = 0;
   /// ||w - w*|| / ||w0 - w*|| where the data knows the parameters w* that it was made from; w0 is
   /// the fresh model of `seed`.
   [[nodiscard]] virtual std::optional<double> normalised_error(const Weights& w,
@@ -92,6 +106,16 @@ concept PredictingModel = models::Model<M, D> &&
   model.predict(w, data, batch, pass, out);
 };
 
+/// A model that tells the scores that it decides by, outputs() a sample.
+template <class M, class D>
+concept ScoringModel = models::Model<M, D> &&
+    requires(const M model, std::span<const typename M::Scalar> w, const D data,
+             models::Batch batch, models::Pass pass, std::span<typename M::Scalar> out) {
+  model.scores(w, data, batch, pass, out);
+  { model.outputs() } -> std::convertible_to<std::size_t>;
+  { model.link() } -> std::same_as<models::Link>;
+};
+
 /// The one AnyModel: a model M over data of type D.
 template <class M, class D>
 requires models::Model<M, D>
@@ -105,6 +129,10 @@ class ModelOf final : public AnyModel {
   [[nodiscard]] ElementType element_type() const override { return app::element_type<T>; }
   [[nodiscard]] std::vector<models::Parameter> parameters() const override {
     return model_.parameters();
+  }
+  [[nodiscard]] models::Recipe recipe() const override {
+    if constexpr (requires { model_.recipe(); }) return model_.recipe();
+    return {};
   }
   [[nodiscard]] core::Layout layout(const live::JobOptions& job) const override {
     return live::layout_of<T>(model_.parameters(), job);
@@ -194,6 +222,22 @@ class ModelOf final : public AnyModel {
     return std::nullopt;
   }
 
+  [[nodiscard]] std::optional<Scores> scores(const Weights& w, const AnyData& data) const override {
+    if constexpr (ScoringModel<M, D>) {
+      Scores all{model_.outputs(), model_.link(), {}};
+      all.values.reserve(data.size() * all.columns);
+      std::vector<T> some;
+      for_chunks(*data.as<D>(), [&](models::Batch rows, models::Pass& pass) {
+        some.assign(rows.size() * all.columns, T{});
+        model_.scores(values(w), *data.as<D>(), rows, pass, some);
+        for (const T score : some) all.values.push_back(static_cast<float>(score));
+      });
+      return all;
+    }
+    (void)w, (void)data;
+    return std::nullopt;
+  }
+
   [[nodiscard]] std::optional<double> normalised_error(const Weights& w, const AnyData& data,
                                                        std::uint64_t seed) const override {
     if constexpr (requires(std::span<const T> v) { model_.weights(v); }) {
@@ -225,18 +269,27 @@ class ModelOf final : public AnyModel {
     return w;
   }
 
-  [[nodiscard]] std::vector<float> predictions(std::span<const T> w, const D& data) const {
-    std::vector<float> out(data.size());
+  /// Calls `visit(rows, pass)` for all samples, some at a time.
+  template <class Visit>
+  static void for_chunks(const D& data, Visit visit) {
     std::vector<std::uint32_t> rows;
     models::Arena arena;
-    for (std::size_t first = 0; first < out.size(); first += models::evaluated_at_once) {
-      rows.resize(std::min(models::evaluated_at_once, out.size() - first));
+    const std::size_t size = data.size();
+    for (std::size_t first = 0; first < size; first += models::evaluated_at_once) {
+      rows.resize(std::min(models::evaluated_at_once, size - first));
       std::iota(rows.begin(), rows.end(), static_cast<std::uint32_t>(first));
       arena.reset();
       Random random{0};
       models::Pass pass{.random = random, .arena = arena, .training = false};
-      model_.predict(w, data, rows, pass, std::span{out}.subspan(first, rows.size()));
+      visit(models::Batch{rows}, pass);
     }
+  }
+
+  [[nodiscard]] std::vector<float> predictions(std::span<const T> w, const D& data) const {
+    std::vector<float> out(data.size());
+    for_chunks(data, [&](models::Batch rows, models::Pass& pass) {
+      model_.predict(w, data, rows, pass, std::span{out}.subspan(rows.front(), rows.size()));
+    });
     return out;
   }
 

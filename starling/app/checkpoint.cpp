@@ -165,6 +165,8 @@ Result<void> check_agreement(const StoredModel& stored, const Agreement& agreeme
   };
   for (const auto& [key, value] : agreement) {
     const auto at = metadata.find(metadata_key(key));
+    // Checkpoints of before there was a scale have none.
+    if (at == metadata.end() && key == "scale" && value == "none") continue;
     if (at == metadata.end())
       return refuse(fmt::format("no checkpoint: it does not say its job's {}", key));
     if (at->second != value)
@@ -189,12 +191,13 @@ Agreement agreement_of(const Running& job, const DataRequest& request, const Any
           {"optimizer", models::print(options.optimizer)},
           {"l2", print_number(options.l2)},
           {"clip", models::print(options.clip)},
-          {"schedule", models::print(options.schedule)},
+          {"schedule", job.has_default_schedule ? "the default" : models::print(options.schedule)},
           {"batch", std::to_string(options.batch)},
           {"workers", std::to_string(options.job.workers)},
           {"mode", core::print(options.job.mode)},
           {"shards", std::to_string(live::owner_count(options.job))},
           {"barrier", barrier::print(options.job.barrier)},
+          {"scale", request.scale ? print(*request.scale) : "none"},
           {"content", std::to_string(fingerprint(train))}};
 }
 
@@ -232,7 +235,7 @@ Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
       w);
   const Numbers counters = counters_of(states);
   const Numbers ledger = ledger_of(states);
-  auto tensors = to_tensors(model, w);
+  auto tensors = to_tensors(notes, model, w);
   std::visit(
       [&]<class T>(const std::vector<T>& values) {
         tensors.push_back(safetensors::view<T>(slots_name, {slot_count, layout.size}, values));

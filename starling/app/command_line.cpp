@@ -102,8 +102,14 @@ class EvaluateArguments {
   void add_json() { command_.app().add_flag("--json", options_.json, "one JSON object"); }
   void add_out() {
     command_.app()
-        .add_option("--out", options_.out, "CSV: index,prediction,label; one row a sample [stdout]")
+        .add_option("--out", options_.out,
+                    "CSV: index or id, prediction, label where there is one; one row a sample "
+                    "[stdout]")
         ->type_name("FILE.csv");
+    command_.app().add_flag("--probabilities", options_.probabilities,
+                            "and a column probability_LABEL for each class");
+    command_.app().add_flag("--scores", options_.scores,
+                            "and what the model decides by, a column score_N for each output");
   }
 
   [[nodiscard]] const Command& command() const { return command_; }

@@ -31,6 +31,9 @@ struct EvaluateOptions {
   std::optional<std::uint64_t> seed = std::nullopt;
   /// predict only: where to; empty for stdout.
   std::string out;
+  /// predict only: what is written beside the prediction.
+  bool probabilities = false;
+  bool scores = false;
   bool json = false;
   /// Where the model is computed.
   models::Device device = {};

@@ -109,9 +109,10 @@ Result<void> check_numbering(const AnyData& test, const std::optional<models::La
                "; valid: labels written alike"};
 }
 
-std::optional<models::Labelling> rule_of(const AnyData& data) {
+/// Its shape, without rows.
+std::optional<models::Table> shape_of(const AnyData& data) {
   const models::Table* table = data.table();
-  return table == nullptr ? std::nullopt : std::optional{table->labelling};
+  return table == nullptr ? std::nullopt : std::optional{table->select({})};
 }
 
 bool has_whole_labels(const models::Table& table) {
@@ -120,7 +121,33 @@ bool has_whole_labels(const models::Table& table) {
   return true;
 }
 
+Result<TrainAndTest> load_parts(const Contents& contents, const DataRequest& request) {
+  if (auto one = refuse_two_tests(request); !one) return std::move(one).error();
+  if (auto valid = check_data(contents, request.data); !valid)
+    return std::move(valid).error().within("data");
+  if (request.test)
+    if (auto valid = check_data(contents, *request.test); !valid)
+      return std::move(valid).error().within("test");
+  if (request.test && !is_own(contents, request.data) && !is_own(contents, *request.test))
+    return load_both(request.data, *request.test, request.seed);
+  auto data = load_whole(contents, request.data, request.seed);
+  if (!data) return std::move(data).error().within("data");
+  if (auto labelled = check_labels(*data, request.data); !labelled)
+    return std::move(labelled).error().within("data");
+  if (!request.test) return divide(*data, request);
+  auto test = load_unseen(contents, *request.test, request.seed, shape_of(*data));
+  if (!test) return std::move(test).error().within("test");
+  return TrainAndTest{*std::move(data), *std::move(test)};
+}
+
 }  // namespace
+
+Result<void> check_labels(const AnyData& data, const std::string& text) {
+  if (data.table() == nullptr || data.table()->has_labels) return {};
+  return Error{text +
+               ": has no labels, or no more columns than the model has features, so it can only be "
+               "predicted; valid: label=last, label=first or label=NAME"};
+}
 
 std::string forms_of_data(const std::string& path) {
   if (path.ends_with(".safetensors")) return "safetensors:" + path;
@@ -167,8 +194,9 @@ Result<AnyData> load_whole(const Contents& contents, const std::string& text, st
 }
 
 Result<AnyData> load_unseen(const Contents& contents, const std::string& text, std::uint64_t seed,
-                            const std::optional<models::Labelling>& rule) {
+                            const std::optional<models::Table>& shape) {
   if (auto valid = check_data(contents, text); !valid) return std::move(valid).error();
+  const auto rule = shape ? std::optional{shape->labelling} : std::nullopt;
   const Spec spec = Spec::parse(text).value();
   if (const DataEntry* own = own_source(contents, spec.name)) {
     auto data = load_own(*own, spec, mix(seed ^ test_stream));
@@ -177,24 +205,54 @@ Result<AnyData> load_unseen(const Contents& contents, const std::string& text, s
       return std::move(alike).error().within(text);
     return data;
   }
-  return as_any(models::load_test(models::Source::parse(text).value(), seed, rule));
+  models::Source source = models::Source::parse(text).value();
+  if (auto* csv = std::get_if<models::CsvSource>(&source.kind); csv != nullptr && shape)
+    csv->features = shape->features();
+  return as_any(models::load_test(source, seed, rule));
 }
 
 Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& request) {
-  if (auto one = refuse_two_tests(request); !one) return std::move(one).error();
-  if (auto valid = check_data(contents, request.data); !valid)
-    return std::move(valid).error().within("data");
-  if (request.test)
-    if (auto valid = check_data(contents, *request.test); !valid)
-      return std::move(valid).error().within("test");
-  if (request.test && !is_own(contents, request.data) && !is_own(contents, *request.test))
-    return load_both(request.data, *request.test, request.seed);
-  auto data = load_whole(contents, request.data, request.seed);
-  if (!data) return std::move(data).error().within("data");
-  if (!request.test) return divide(*data, request);
-  auto test = load_unseen(contents, *request.test, request.seed, rule_of(*data));
-  if (!test) return std::move(test).error().within("test");
-  return TrainAndTest{*std::move(data), *std::move(test)};
+  auto data = load_parts(contents, request);
+  if (!data) return data;
+  if (auto labelled = check_labels(data->train, request.data); !labelled)
+    return std::move(labelled).error().within("data");
+  if (data->test && request.test)
+    if (auto labelled = check_labels(*data->test, *request.test); !labelled)
+      return std::move(labelled).error().within("test");
+  return data;
+}
+
+models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe) {
+  if (request.scale) return *request.scale;
+  const auto source = models::Source::parse(request.data);
+  const bool is_text = source && (std::holds_alternative<models::CsvSource>(source->kind) ||
+                                  std::holds_alternative<models::LibsvmSource>(source->kind));
+  return is_text && recipe.standardises ? models::Scale::standard : models::Scale::none;
+}
+
+Result<TrainAndTest> scaled(models::Scale how, TrainAndTest data) {
+  if (how == models::Scale::none) return data;
+  const models::Table* train = data.train.table();
+  if (train == nullptr || (data.test && data.test->table() == nullptr))
+    return Error{"scale: " + print(how) +
+                 " needs tables, the data are of another type; valid: none"};
+  const models::Scaling scaling = models::fit(how, *train);
+  const models::Labelling labelling = models::fit_targets(how, *train);
+  data.train = AnyData::of(models::scaled(*train, scaling, labelling));
+  if (data.test) data.test = AnyData::of(models::scaled(*data.test->table(), scaling, labelling));
+  return data;
+}
+
+Result<AnyData> scaled_as(const models::Table& shape, const AnyData& data) {
+  const models::Labelling& labels = shape.labelling;
+  const bool is_plain = shape.scaling.shift.empty() && labels.shift == 0 && labels.divisor == 1;
+  const models::Table* table = data.table();
+  if (table == nullptr || is_plain) return data;
+  const std::size_t known = shape.scaling.shift.size();
+  if (known > 0 && (table->is_sparse() ? table->features() > known : table->features() != known))
+    return Error{"has " + counted(table->features(), "feature") + ", the model was trained on " +
+                 std::to_string(known)};
+  return AnyData::of(models::scaled(*data.table(), shape.scaling, labels));
 }
 
 std::string suitable_model(const std::string& text, const AnyData& data) {
@@ -232,8 +290,9 @@ std::string describe(const AnyData& data) {
   if (table == nullptr) return std::to_string(data.size()) + " samples";
   return std::to_string(table->size()) + " rows, " + std::to_string(table->features()) +
          (table->is_sparse() ? " sparse features, " : " features, ") +
-         (table->classes() > 0 ? std::to_string(table->classes()) + " classes"
-                               : std::string{"real targets"});
+         (!table->has_labels     ? "no labels"
+          : table->classes() > 0 ? std::to_string(table->classes()) + " classes"
+                                 : std::string{"real targets"});
 }
 
 std::uint64_t fingerprint(const AnyData& data) {
@@ -242,6 +301,16 @@ std::uint64_t fingerprint(const AnyData& data) {
     hash = (std::rotl(hash, 29) ^ word) * 0x9e3779b97f4a7c15U;
   };
   const models::Table* table = data.table();
+  const auto add_float = [&](float value) { add(std::bit_cast<std::uint32_t>(value)); };
+  if (table != nullptr) {
+    // Data that are the same but for their scale are the same when they are scaled.
+    std::ranges::for_each(table->scaling.shift, add_float);
+    std::ranges::for_each(table->scaling.divisor, add_float);
+    if (!table->scaling.shift.empty()) {
+      add_float(table->labelling.shift);
+      add_float(table->labelling.divisor);
+    }
+  }
   for (std::size_t row = 0; table != nullptr && row < table->size(); ++row) {
     add(std::bit_cast<std::uint32_t>(table->label(row)));
     if (table->is_sparse()) {

@@ -9,6 +9,8 @@
 #include "starling/app/any_data.hpp"
 #include "starling/app/contents.hpp"
 #include "starling/base/result.hpp"
+#include "starling/models/data/scaling.hpp"
+#include "starling/models/recipe.hpp"
 #include "starling/models/table.hpp"
 
 namespace starling::app {
@@ -20,6 +22,8 @@ struct DataRequest {
   std::optional<std::uint64_t> split = std::nullopt;
   std::optional<double> holdout = std::nullopt;
   std::uint64_t seed = 1;
+  /// Absent: what suits data and model.
+  std::optional<models::Scale> scale = std::nullopt;
 };
 
 struct TrainAndTest {
@@ -41,15 +45,30 @@ struct TrainAndTest {
 /// that they are about.
 [[nodiscard]] Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& request);
 
+/// How tables of this source are scaled for a model of this recipe, where the request does not say:
+/// those of text files only, for images and generated data have one scale already.
+[[nodiscard]] models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe);
+
+/// The same data scaled, as the training part has it. Refuses data that are no tables, where the
+/// scale is another than none.
+[[nodiscard]] Result<TrainAndTest> scaled(models::Scale how, TrainAndTest data);
+
+/// `data` as the training data of that shape were scaled. Refuses data of other features.
+[[nodiscard]] Result<AnyData> scaled_as(const models::Table& shape, const AnyData& data);
+
 /// All of one source, as it is trained on.
 [[nodiscard]] Result<AnyData> load_whole(const Contents& contents, const std::string& text,
                                          std::uint64_t seed);
 
 /// All of one source, for a model that was trained with `seed`: generators give samples that no
-/// training has seen; tables have their labels read by `rule` where one is given.
+/// training has seen; tables have their labels read as those of `shape`, the training data, where
+/// it is given. A file with as many columns as that has features is taken to have no labels.
 [[nodiscard]] Result<AnyData> load_unseen(const Contents& contents, const std::string& text,
                                           std::uint64_t seed,
-                                          const std::optional<models::Labelling>& rule);
+                                          const std::optional<models::Table>& shape);
+
+/// Refuses tables without labels, which can only be predicted.
+[[nodiscard]] Result<void> check_labels(const AnyData& data, const std::string& text);
 
 /// The model that suits the data where none is named.
 [[nodiscard]] std::string suitable_model(const std::string& text, const AnyData& data);

@@ -1,8 +1,12 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "starling/app/commands.hpp"
+#include "starling/app/figures.hpp"
 #include "starling/app/file_output.hpp"
 #include "starling/app/file_use.hpp"
 #include "starling/app/interrupt.hpp"
@@ -19,6 +23,8 @@ struct Use {
   std::string device;
   Weights weights;
   AnyData data;
+  /// As written; empty where there are none.
+  std::vector<double> labels;
   std::string source;
   models::Labelling labelling;
 };
@@ -33,9 +39,8 @@ Result<AnyData> data_for(const Contents& contents, const StoredModel& stored,
                          const EvaluateOptions& options) {
   const auto& notes = stored.notes;
   if (!options.data.empty()) {
-    std::optional<models::Labelling> rule;
-    if (notes.shape) rule = notes.shape->labelling;
-    auto data = load_unseen(contents, options.data, options.seed.value_or(notes.data.seed), rule);
+    auto data =
+        load_unseen(contents, options.data, options.seed.value_or(notes.data.seed), notes.shape);
     if (!data) return std::move(data).error().within("--data");
     return data;
   }
@@ -62,6 +67,21 @@ Result<PlacedModel> place(std::shared_ptr<const AnyModel> model, const models::D
   return placed;
 }
 
+/// As they were written, before they are scaled.
+std::vector<double> labels_of(const AnyData& data) {
+  std::vector<double> labels;
+  for (std::size_t row = 0; row < data.size(); ++row) {
+    const auto label = data.label(row);
+    if (!label) return {};
+    const models::Table* table = data.table();
+    const bool is_class = table != nullptr && table->classes() > 0;
+    labels.push_back(is_class
+                         ? static_cast<double>(table->labelling.written(static_cast<float>(*label)))
+                         : *label);
+  }
+  return labels;
+}
+
 Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
   if (auto free = check_out(contents, options, options.data); !free) return std::move(free).error();
   auto stored = read_model(options.model_file, options.trusts_file ? Trust::any : Trust::checked);
@@ -71,23 +91,77 @@ Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
       if (auto free = check_out(contents, options, source); !free) return std::move(free).error();
   auto data = data_for(contents, *stored, options);
   if (!data) return std::move(data).error();
-  auto model = model_in(contents, *stored, *data);
+  auto model = model_in(contents, *stored, *data,
+                        options.data.empty() ? stored->notes.data.data : "--data: " + options.data);
   if (!model) return std::move(model).error();
   auto weights = weights_in(*stored, **model);
   if (!weights) return std::move(weights).error();
   auto placed = place(*std::move(model), options.device);
   if (!placed) return std::move(placed).error().within("--device");
   const bool own = options.data.empty();
+  std::vector<double> labels = labels_of(*data);
+  auto seen = stored->notes.shape ? scaled_as(*stored->notes.shape, *data) : Result{*data};
+  if (!seen) return std::move(seen).error().within("--data");
   return Use{std::move(placed->model),
              std::move(placed->device),
              *std::move(weights),
-             *std::move(data),
+             *std::move(seen),
+             std::move(labels),
              own ? "the test part of " + stored->notes.data.data : options.data,
              stored->notes.shape ? stored->notes.shape->labelling : models::Labelling{}};
 }
 
-std::string json_of(const Use& use, const EvaluateOptions& options,
-                    const models::Metrics& metrics) {
+/// What the predictions are worth, and how they are written.
+struct Worth {
+  std::optional<ClassFigures> classes;
+  std::optional<TargetFigures> targets;
+  std::optional<double> auc;
+};
+
+/// A label, or a class's name, as the training data have it.
+std::string written(const Use& use, double label) {
+  return print_number(static_cast<double>(use.labelling.written(static_cast<float>(label))));
+}
+
+Worth worth_of(const Use& use) {
+  Worth worth;
+  const models::Table* table = use.data.table();
+  const auto predictions = use.model->predict(use.weights, use.data);
+  if (table == nullptr || !predictions) return worth;
+  const std::size_t classes = use.labelling.classes;
+  std::vector<float> labels;
+  for (std::size_t row = 0; row < table->size(); ++row) labels.push_back(table->label(row));
+  if (classes == 0) {
+    std::vector<double> said;
+    for (const float prediction : *predictions)
+      said.push_back(static_cast<double>(use.labelling.written(prediction)));
+    worth.targets = target_figures(use.labels, said);
+    return worth;
+  }
+  const auto is_class = [&](float value) {
+    return value >= 0 && value < static_cast<float>(classes) && value == std::floor(value);
+  };
+  if (!std::ranges::all_of(*predictions, is_class)) return worth;  // a user's own model
+  worth.classes = class_figures(classes, labels, *predictions);
+  const auto scores = classes == 2 ? use.model->scores(use.weights, use.data) : std::nullopt;
+  const bool is_ranked =
+      scores &&
+      (scores->columns == 1 || (scores->columns == 2 && scores->link == models::Link::softmax));
+  if (!is_ranked) return worth;
+  std::vector<float> ones;
+  for (std::size_t at = 0; at < scores->values.size(); at += scores->columns)
+    ones.push_back(scores->columns == 1 ? scores->values[at]
+                                        : scores->values[at + 1] - scores->values[at]);
+  worth.auc = area_under_curve(labels, ones);
+  return worth;
+}
+
+nlohmann::ordered_json json_or_null(const std::optional<double>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+std::string json_of(const Use& use, const EvaluateOptions& options, const models::Metrics& metrics,
+                    const Worth& worth) {
   nlohmann::ordered_json json;
   json["model"] = use.model->print();
   json["model_file"] = options.model_file;
@@ -95,26 +169,121 @@ std::string json_of(const Use& use, const EvaluateOptions& options,
   json["data"] = use.source;
   json["samples"] = use.data.size();
   for (const auto& metric : metrics) json[metric.name] = metric.value;
+  if (worth.targets) {
+    json["rmse"] = worth.targets->rmse;
+    json["mae"] = worth.targets->mae;
+    json["r2"] = json_or_null(worth.targets->r2);
+  }
+  if (worth.auc) json["auc"] = *worth.auc;
+  if (worth.classes) {
+    auto classes = nlohmann::ordered_json::array();
+    for (std::size_t c = 0; c < worth.classes->precision.size(); ++c)
+      classes.push_back({{"class", written(use, static_cast<double>(c))},
+                         {"precision", json_or_null(worth.classes->precision[c])},
+                         {"recall", json_or_null(worth.classes->recall[c])}});
+    json["classes"] = std::move(classes);
+    if (!worth.classes->confusion.empty()) json["confusion"] = worth.classes->confusion;
+  }
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string table_of(const Use& use, const models::Metrics& metrics) {
-  std::string text = fmt::format("{} on {} ({})\n", printable(use.model->print()),
-                                 printable(use.source), describe(use.data));
-  for (const auto& metric : metrics)
-    text += fmt::format("  {:<12}{:.6g}\n", metric.name, metric.value);
+std::string share_text(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+
+/// Rows are labels, columns are predictions.
+std::string classes_text(const Use& use, const ClassFigures& figures) {
+  constexpr std::size_t shown = 20;
+  const std::size_t classes = figures.precision.size();
+  if (classes > shown) return fmt::format("  (figures of {} classes: --json)\n", classes);
+  std::string text = fmt::format("\n  {:<12}{:>10}{:>10}   predicted as\n  {:<12}{:>10}{:>10}",
+                                 "class", "precision", "recall", "", "", "");
+  for (std::size_t c = 0; c < classes; ++c)
+    text += fmt::format("{:>8}", written(use, static_cast<double>(c)));
+  text += "\n";
+  for (std::size_t c = 0; c < classes; ++c) {
+    text += fmt::format("  {:<12}{:>10}{:>10}", written(use, static_cast<double>(c)),
+                        share_text(figures.precision[c]), share_text(figures.recall[c]));
+    for (const std::uint64_t count : figures.confusion[c]) text += fmt::format("{:>8}", count);
+    text += "\n";
+  }
   return text;
 }
 
-std::string rows_of(const Use& use, const std::vector<float>& predictions) {
-  const bool labelled = use.data.label(0).has_value();
-  const auto written = [&](double value) {
-    return print_number(static_cast<double>(use.labelling.written(static_cast<float>(value))));
+std::string table_of(const Use& use, const models::Metrics& metrics, const Worth& worth) {
+  std::string text = fmt::format("{} on {} ({})\n", printable(use.model->print()),
+                                 printable(use.source), describe(use.data));
+  const auto row = [&](const std::string& name, double value) {
+    text += fmt::format("  {:<12}{:.6g}\n", name, value);
   };
-  std::string text = labelled ? "index,prediction,label\n" : "index,prediction\n";
+  for (const auto& metric : metrics) row(metric.name, metric.value);
+  if (worth.targets) {
+    row("rmse", worth.targets->rmse);
+    row("mae", worth.targets->mae);
+    if (worth.targets->r2) row("r2", *worth.targets->r2);
+  }
+  if (worth.auc) row("auc", *worth.auc);
+  if (worth.classes) text += classes_text(use, *worth.classes);
+  return text;
+}
+
+/// A CSV cell, in quotes where it needs them.
+std::string cell(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string{"\"\""} : std::string{c};
+  return quoted + "\"";
+}
+
+/// The columns that are asked for beside the predictions, each with its name.
+struct Columns {
+  std::vector<std::string> names;
+  /// Samples x names.
+  std::vector<double> values;
+};
+
+Result<Columns> columns_of(const Use& use, const EvaluateOptions& options) {
+  Columns columns;
+  if (!options.probabilities && !options.scores) return columns;
+  const auto scores = use.model->scores(use.weights, use.data);
+  const std::string model = "model " + use.model->print();
+  if (!scores)
+    return Error{std::string{options.scores ? "--scores" : "--probabilities"} + ": " + model +
+                 " does not tell what it decides by"};
+  if (options.scores) {
+    for (std::size_t c = 0; c < scores->columns; ++c)
+      columns.names.push_back("score_" + std::to_string(c));
+    const bool is_target = use.labelling.classes == 0;
+    for (const float score : scores->values)
+      columns.values.push_back(
+          static_cast<double>(is_target ? use.labelling.written(score) : score));
+    return columns;
+  }
+  auto shares = probabilities(*scores);
+  if (!shares)
+    return Error{"--probabilities: " + model +
+                 " has none; valid: logistic, softmax, a net of classes, or --scores"};
+  const std::size_t classes = shares->size() / use.data.size();
+  for (std::size_t c = 0; c < classes; ++c)
+    columns.names.push_back("probability_" + written(use, static_cast<double>(c)));
+  columns.values = *std::move(shares);
+  return columns;
+}
+
+std::string rows_of(const Use& use, const std::vector<float>& predictions, const Columns& columns) {
+  const models::Table* table = use.data.table();
+  const bool is_labelled = !use.labels.empty();
+  const bool is_named = table != nullptr && !table->ids.empty();
+  std::string text = is_named ? "id,prediction" : "index,prediction";
+  if (is_labelled) text += ",label";
+  for (const std::string& name : columns.names) text += "," + cell(name);
+  text += "\n";
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    text += std::to_string(i) + "," + written(static_cast<double>(predictions[i]));
-    if (labelled) text += "," + written(*use.data.label(i));
+    text += (is_named ? cell(table->ids[i]) : std::to_string(i)) + "," +
+            written(use, static_cast<double>(predictions[i]));
+    if (is_labelled) text += "," + print_number(use.labels[i]);
+    for (std::size_t c = 0; c < columns.names.size(); ++c)
+      text += "," + print_number(columns.values[i * columns.names.size() + c]);
     text += "\n";
   }
   return text;
@@ -125,11 +294,17 @@ std::string rows_of(const Use& use, const std::vector<float>& predictions) {
 Result<int> evaluate_command(const Contents& contents, const EvaluateOptions& options) {
   const auto use = prepare(contents, options);
   if (!use) return use.error();
+  if (auto labelled = check_labels(use->data, use->source); !labelled)
+    return std::move(labelled).error().within("--data");
   const auto metrics = use->model->evaluate(use->weights, use->data);
-  return put_out(options.json ? json_of(*use, options, metrics) : table_of(*use, metrics), done);
+  const Worth worth = worth_of(*use);
+  return put_out(
+      options.json ? json_of(*use, options, metrics, worth) : table_of(*use, metrics, worth), done);
 }
 
 Result<int> predict_command(const Contents& contents, const EvaluateOptions& options) {
+  if (options.probabilities && options.scores)
+    return Error{"--probabilities and --scores exclude each other; valid: one of them"};
   if (!options.out.empty())
     if (auto writable = check_writable(options.out); !writable)
       return std::move(writable).error().within("--out");
@@ -137,7 +312,9 @@ Result<int> predict_command(const Contents& contents, const EvaluateOptions& opt
   if (!use) return use.error();
   const auto predictions = use->model->predict(use->weights, use->data);
   if (!predictions) return Error{"model " + use->model->print() + " has no predict()"};
-  const std::string rows = rows_of(*use, *predictions);
+  const auto columns = columns_of(*use, options);
+  if (!columns) return columns.error();
+  const std::string rows = rows_of(*use, *predictions, *columns);
   if (options.out.empty()) return put_out(rows, done);
   const OrderlyStop orderly{nullptr};  // what is begun is finished
   if (auto written = replace_file(options.out, rows); !written) {

@@ -65,7 +65,7 @@ Result<Job> make_job(const Settings& settings, const Contents& contents) {
   auto& options = job.train.job;
   if (place_of(settings, "barrier").empty()) fit_sample(options);
   if (!job.epochs && options.steps == barrier::finished && !options.time && !options.until)
-    job.epochs = epochs_default;
+    job.epochs = epochs_default, job.has_default_length = true;
   if (auto valid = live::check([&] {
         auto limited = options;
         if (job.epochs) limited.steps = 1;

@@ -24,6 +24,8 @@ struct Job {
   /// Steps, time and target are here; steps are still without those of `epochs`.
   live::TrainOptions train = {.job = {}, .optimizer = models::Adam{.lr = 0.005}, .batch = 32};
   std::optional<double> epochs = std::nullopt;
+  /// No limit was given: the epochs are the default, and the model's recipe says what else.
+  bool has_default_length = false;
   /// Steps between evaluations; absent: an epoch.
   std::optional<core::Step> evaluate_every = std::nullopt;
 

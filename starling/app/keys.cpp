@@ -115,6 +115,11 @@ std::vector<Key> data_keys() {
        [](In in) { return put(in.job.data.split, count_in(in.text, 1, UINT32_MAX)); }},
       {{"holdout", KeyKind::number, "SHARE", "or: this share, drawn by seed, tests [0.2]", group},
        [](In in) { return put_holdout(in.job, in.text); }},
+      {{"scale", KeyKind::text, "HOW",
+        "features, and targets of a regression: none | standard (mean 0, deviation 1) | minmax (0 "
+        "to 1), as the training part has them [standard for csv: and libsvm:, else none]",
+        group},
+       [](In in) { return put(in.job.data.scale.emplace(), models::parse_scale(in.text)); }},
       {{"seed", KeyKind::count, "N", "decides all that is random [1]", group},
        [](In in) { return put_seed(in.job, in.text); }},
   };
@@ -131,17 +136,20 @@ std::vector<Key> model_keys() {
       {{"device", KeyKind::text, "DEVICE", device_help, group},
        [](In in) { return put(in.job.device, models::parse_device(in.text)); }},
       {{"optimizer", KeyKind::text, "OPT",
-        "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001 [adam:lr=0.005]",
+        "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001 [adam:lr=0.02 for "
+        "linear "
+        "models, else adam:lr=0.005]",
         group},
        [](In in) { return put(in.job.train.optimizer, models::parse_optimizer(in.text)); }},
-      {{"l2", KeyKind::number, "X", "weight decay [0]", group},
+      {{"l2", KeyKind::number, "X", "weight decay [1 / rows for linear models of classes, else 0]",
+        group},
        [](In in) { return put(in.job.train.l2, number_in(in.text, false, 1e6)); }},
       {{"clip", KeyKind::text, "CLIP", "bounds gradients: none | value:1 | norm:1 [none]", group},
        [](In in) { return put(in.job.train.clip, models::parse_clip(in.text)); }},
       {{"schedule", KeyKind::text, "S",
         "learning rate by samples seen: constant | step:every=20000,gamma=0.5 | "
         "cosine:samples=600000 "
-        "[constant]",
+        "[constant; where a linear model has the default optimizer, cosine over the whole job]",
         group},
        [](In in) { return put(in.job.train.schedule, models::parse_schedule(in.text)); }},
       {{"batch", KeyKind::count, "N", "samples of one step of one worker [32]", group},
@@ -150,7 +158,8 @@ std::vector<Key> model_keys() {
 }
 
 std::vector<Key> limit_keys() {
-  const std::string group = "How long (what is reached first ends the job) [10 epochs]";
+  const std::string group =
+      "How long (what is reached first ends the job) [10 epochs, 750 steps at least, linear 1500]";
   return {
       {{"epochs", KeyKind::number, "X", "passes over the training data", group},
        [](In in) { return put(in.job.epochs, number_in(in.text, true, 1e9)); }},
@@ -228,7 +237,9 @@ std::vector<Key> output_keys() {
       {{"trust-file", KeyKind::flag, "", "--resume takes a file without a checksum, too", group},
        [](In in) { return put_flag(in.job.trusts_resume, in.text); }},
       {{"eval-every", KeyKind::count, "STEPS",
-        "tests whenever so many steps were made, 0: at the end only [an epoch]", group},
+        "tests whenever so many steps were made, 0: at the end only [an epoch, or a hundredth "
+        "of a job that only steps end where that is more]",
+        group},
        [](In in) { return put(in.job.evaluate_every, count_in(in.text, 0, 1'000'000'000'000)); }},
       {{"metrics", KeyKind::text, "FILE",
         "figures while training, one JSON object a line; a pipe will do; added to with --resume",

@@ -21,12 +21,17 @@ std::vector<std::uint64_t> shape_of(const models::Parameter& parameter) {
   return {parameter.shape.begin(), parameter.shape.end()};
 }
 
+constexpr const char* shift_name = "starling.features.shift";
+constexpr const char* divisor_name = "starling.features.divisor";
+
 void note_shape(Metadata& metadata, const models::Table& table) {
   metadata["features"] = std::to_string(table.features());
   metadata["classes"] = std::to_string(table.classes());
   metadata["sparse"] = table.is_sparse() ? "true" : "false";
   metadata["first_label"] = print_number(static_cast<double>(table.labelling.first));
   metadata["signed_labels"] = table.labelling.signs ? "true" : "false";
+  metadata["target_shift"] = print_number(static_cast<double>(table.labelling.shift));
+  metadata["target_divisor"] = print_number(static_cast<double>(table.labelling.divisor));
 }
 
 /// Typed values out of a file's metadata; remembers the first that is wrong.
@@ -45,6 +50,7 @@ class NotesReader {
   std::uint64_t count(const char* key) { return read(key, parse_count(text(key))); }
   double number(const char* key) { return read(key, parse_number(text(key))); }
   bool flag(const char* key) { return text(key) == "true"; }
+  models::Scale scale(const char* key) { return read(key, models::parse_scale(text(key))); }
   ElementType type(const char* key) { return read(key, parse_element_type(text(key))); }
 
   void refuse(const std::string& what) {
@@ -83,7 +89,42 @@ models::Table read_shape(NotesReader& read) {
   table.labelling = {.classes = classes,
                      .first = static_cast<float>(read.number("first_label")),
                      .signs = read.flag("signed_labels")};
+  // Files of before there was a scale have none.
+  if (read.has("target_shift")) {
+    table.labelling.shift = static_cast<float>(read.number("target_shift"));
+    table.labelling.divisor = static_cast<float>(read.number("target_divisor"));
+    if (!(table.labelling.divisor > 0)) read.refuse("has a target_divisor that is not above 0");
+  }
   return table;
+}
+
+/// What the file says of scaled features, into `shape`.
+Result<void> read_scaling(const std::string& path, const safetensors::File& file,
+                          models::Table& shape) {
+  const auto values = [&](const char* name) -> Result<std::vector<float>> {
+    const safetensors::Tensor* tensor = file.find(name);
+    if (tensor == nullptr) return std::vector<float>{};
+    const safetensors::Tensor wanted{{}, safetensors::Dtype::f32, {shape.features()}, {}};
+    if (tensor->dtype != wanted.dtype || tensor->shape != wanted.shape)
+      return Error{path + ": tensor '" + name + "' is " + tensor->describe() +
+                   ", but the model's " + "features need " + wanted.describe()};
+    std::vector<float> all(tensor->size());
+    std::memcpy(all.data(), tensor->bytes.data(), tensor->bytes.size());
+    if (!std::ranges::all_of(all, [](float x) { return std::isfinite(x); }))
+      return Error{path + ": tensor '" + name + "' holds values that are not finite"};
+    return all;
+  };
+  auto shift = values(shift_name);
+  if (!shift) return std::move(shift).error();
+  auto divisor = values(divisor_name);
+  if (!divisor) return std::move(divisor).error();
+  if (shift->size() != divisor->size())
+    return Error{path + ": has one of the tensors '" + shift_name + "' and '" + divisor_name +
+                 "', but not the other"};
+  if (std::ranges::any_of(*divisor, [](float x) { return !(x > 0); }))
+    return Error{path + ": tensor '" + divisor_name + "' holds values that are not above 0"};
+  shape.scaling = {*std::move(shift), *std::move(divisor)};
+  return {};
 }
 
 /// "[2, 7]": where the element stands in a tensor of this shape.
@@ -163,12 +204,20 @@ Metadata to_metadata(const ModelNotes& notes) {
   if (notes.data.test) metadata["test"] = *notes.data.test;
   if (notes.data.split) metadata["split"] = std::to_string(*notes.data.split);
   if (notes.data.holdout) metadata["holdout"] = print_number(*notes.data.holdout);
+  if (notes.data.scale) metadata["scale"] = print(*notes.data.scale);
   if (notes.shape) note_shape(metadata, *notes.shape);
   return metadata;
 }
 
-std::vector<safetensors::View> to_tensors(const AnyModel& model, const Weights& w) {
+std::vector<safetensors::View> to_tensors(const ModelNotes& notes, const AnyModel& model,
+                                          const Weights& w) {
   std::vector<safetensors::View> tensors;
+  if (notes.shape && !notes.shape->scaling.shift.empty()) {
+    const models::Scaling& scaling = notes.shape->scaling;
+    const std::vector<std::uint64_t> shape{scaling.shift.size()};
+    tensors.push_back(safetensors::view<float>(shift_name, shape, scaling.shift));
+    tensors.push_back(safetensors::view<float>(divisor_name, shape, scaling.divisor));
+  }
   std::size_t at = 0;
   for (const auto& parameter : model.parameters()) {
     const std::size_t size = parameter.size();
@@ -185,7 +234,7 @@ std::vector<safetensors::View> to_tensors(const AnyModel& model, const Weights& 
 
 Result<void> save_model(const std::string& path, const ModelNotes& notes, const AnyModel& model,
                         const Weights& w) {
-  return safetensors::write(path, to_metadata(notes), to_tensors(model, w));
+  return safetensors::write(path, to_metadata(notes), to_tensors(notes, model, w));
 }
 
 Result<StoredModel> read_model(const std::string& path, Trust trust) {
@@ -204,9 +253,15 @@ Result<StoredModel> read_model(const std::string& path, Trust trust) {
   if (read.has("test")) notes.data.test = read.text("test");
   if (read.has("split")) notes.data.split = read.count("split");
   if (read.has("holdout")) notes.data.holdout = read.number("holdout");
+  notes.data.scale = read.has("scale") ? read.scale("scale") : models::Scale::none;
   if (read.has("features")) notes.shape = read_shape(read);
   if (auto done = read.finish(); !done) return std::move(done).error();
+  if (notes.shape)
+    if (auto scaling = read_scaling(path, *file, *notes.shape); !scaling)
+      return std::move(scaling).error();
   stored.file = *std::move(file);
+  // Files of before linear models had an intercept by default.
+  if (notes.model == "linear" && stored.file.find("bias") == nullptr) notes.model = "linear:bias=0";
   return stored;
 }
 
@@ -216,14 +271,16 @@ Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model) {
 }
 
 Result<std::shared_ptr<const AnyModel>> model_in(const Contents& contents,
-                                                 const StoredModel& stored, const AnyData& data) {
+                                                 const StoredModel& stored, const AnyData& data,
+                                                 const std::string& source) {
   const ModelNotes& notes = stored.notes;
   const AnyData shape = notes.shape ? AnyData::of(*notes.shape) : data;
   auto model = make_model(contents, notes.model, shape, notes.element_type);
   if (!model) return std::move(model).error().within(stored.path);
   if (auto valid = check_parameters(**model); !valid)
     return std::move(valid).error().within(stored.path);
-  if (auto accepted = (*model)->accepts(data); !accepted) return std::move(accepted).error();
+  if (auto accepted = (*model)->accepts(data); !accepted)
+    return std::move(accepted).error().within(source);
   return model;
 }
 

@@ -39,8 +39,10 @@ struct ModelNotes {
 
 [[nodiscard]] safetensors::Metadata to_metadata(const ModelNotes& notes);
 
-/// One tensor for each parameter, as views into `w`.
-[[nodiscard]] std::vector<safetensors::View> to_tensors(const AnyModel& model, const Weights& w);
+/// One tensor for each parameter, as views into `w`, and how features were scaled, as views into
+/// `notes`.
+[[nodiscard]] std::vector<safetensors::View> to_tensors(const ModelNotes& notes,
+                                                        const AnyModel& model, const Weights& w);
 
 /// Replaces `path` as a whole or leaves it as it was.
 [[nodiscard]] Result<void> save_model(const std::string& path, const ModelNotes& notes,
@@ -62,9 +64,10 @@ enum class Trust { checked, any };
 /// type, or not finite.
 [[nodiscard]] Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model);
 
-/// The model of the file, which must accept `data`.
+/// The model of the file, which must accept `data`, which `source` names in errors.
 [[nodiscard]] Result<std::shared_ptr<const AnyModel>> model_in(const Contents& contents,
                                                                const StoredModel& stored,
-                                                               const AnyData& data);
+                                                               const AnyData& data,
+                                                               const std::string& source);
 
 }  // namespace starling::app

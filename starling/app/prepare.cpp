@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -96,9 +97,16 @@ Result<std::shared_ptr<const AnyModel>> make(const Contents& contents, const Job
 live::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel& model) {
   live::TrainOptions options = job.train;
   const auto samples = train.size();
-  if (job.epochs)
-    options.job.steps = std::min(options.job.steps, live::steps_in(*job.epochs, options, samples));
-  options.job.evaluate_every = job.evaluate_every.value_or(live::steps_per_epoch(options, samples));
+  if (job.epochs) {
+    auto steps = live::steps_in(*job.epochs, options, samples);
+    if (job.has_default_length) steps = std::max<core::Step>(steps, model.recipe().steps);
+    options.job.steps = std::min(options.job.steps, steps);
+  }
+  // An epoch of a small table is a step or two.
+  const bool may_end_before = options.job.time || options.job.until;
+  const core::Step often = may_end_before ? 1 : options.job.steps / 100;
+  options.job.evaluate_every = job.evaluate_every.value_or(
+      std::max<core::Step>(live::steps_per_epoch(options, samples), often));
   options.batch = models::SampleOrder{samples, options.job.workers, options.batch, 0}.batch_size();
   if (core::has_servers(options.job.mode))
     options.job.shards =
@@ -133,6 +141,21 @@ Result<void> go_on(Prepared& ready, const Settings& settings) {
 
 }  // namespace
 
+bool follow(const models::Recipe& recipe, live::TrainOptions& options, const Settings& settings,
+            std::size_t samples) {
+  const auto is_said = [&](const char* key) { return !place_of(settings, key).empty(); };
+  if (!is_said("l2") && recipe.decays_weights) options.l2 = 1 / static_cast<double>(samples);
+  if (is_said("optimizer")) return false;
+  options.optimizer = recipe.optimizer;
+  if (is_said("schedule") || !recipe.decays_rate) return false;
+  const auto epoch = static_cast<double>(live::steps_per_epoch(options, samples));
+  const double seen = static_cast<double>(options.job.steps) / epoch * static_cast<double>(samples);
+  // Nobody knows when a job without steps ends.
+  if (options.job.steps != barrier::finished && seen < 1e18)
+    options.schedule = models::CosineRate{.samples = static_cast<std::uint64_t>(std::ceil(seen))};
+  return true;
+}
+
 void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Settings& settings) {
   const std::string place = place_of(settings, "recheck");
   if (place.empty() || std::ranges::any_of(barriers, [](const auto& b) { return draws(b); }))
@@ -154,6 +177,14 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
   if (!data) return std::move(data).error();
   auto model = make(contents, *job, *data, settings);
   if (!model) return std::move(model).error();
+  const models::Recipe recipe = (*model)->recipe();
+  job->data.scale = scale_of(job->data, recipe);
+  data = scaled(*job->data.scale, *std::move(data));
+  if (!data) return placed(std::move(data).error(), settings);
+  for (const AnyData* part : {&data->train, data->test ? &*data->test : nullptr})
+    if (part != nullptr)
+      if (auto fits = (*model)->accepts(*part); !fits)
+        return within_place(std::move(fits).error(), settings, "scale");
   Running running{.options = complete(*job, data->train, **model),
                   .data = job->data.data,
                   .data_shape = describe(data->train),
@@ -169,6 +200,8 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
     complain(place_of(settings, "device") + ": computing on the CPU: " + there->note);
   running.device = std::move(there->device);
   if (there->model != nullptr) *model = std::move(there->model);
+  if (job->data.scale != models::Scale::none) running.scale = print(*job->data.scale);
+  running.has_default_schedule = follow(recipe, running.options, settings, running.train_samples);
   running.steps_per_epoch = live::steps_per_epoch(running.options, running.train_samples);
   ModelNotes notes = notes_of(**model, job->data, data->train);
   Prepared ready{*std::move(job),    *std::move(data), *std::move(model),

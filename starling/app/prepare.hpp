@@ -17,6 +17,12 @@ namespace starling::app {
 [[nodiscard]] Result<Prepared> prepare(const Contents& contents, const Settings& settings,
                                        const std::string& job_file);
 
+/// Optimiser, weight decay and schedule are the recipe's where the settings do not say them. True
+/// where the schedule is left to the recipe: a cosine over the job, where its steps are known.
+/// Requires: steps and batch as they are.
+[[nodiscard]] bool follow(const models::Recipe& recipe, live::TrainOptions& options,
+                          const Settings& settings, std::size_t samples);
+
 /// Says on stderr where a recheck policy was asked for and none of the barriers draws anyone.
 void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Settings& settings);
 

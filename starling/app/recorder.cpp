@@ -6,6 +6,7 @@
 #include <exception>
 #include <utility>
 
+#include "starling/app/advice.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
 
@@ -77,6 +78,8 @@ Ended Recorder::end(const live::Outcome& outcome, std::uint64_t workers_lost) {
   if (ended.error.empty() && whole)
     ended.normalised_error = ready_.model->normalised_error(
         weights_in(outcome.model), ready_.data.train, ready_.running.options.job.seed);
+  if (ended.error.empty() && outcome.end == live::Outcome::End::completed)
+    ended.advice = advice(ready_, outcome.last.test, losses_);
   const States good = ended.error.empty() ? outcome.model : latest_good(outcome.model);
   ended.has_model = !good.empty();
   save(good);
@@ -110,6 +113,7 @@ bool Recorder::note(const Result<void>& result) {
 void Recorder::evaluated(const live::Progress& progress) {
   if (progress.evaluations == evaluations_ || progress.test.empty()) return;
   evaluations_ = progress.evaluations;
+  losses_.emplace_back(progress.evaluated_at, progress.test.front().value);
   note(metrics_.append(evaluation_json(ready_.running, progress)));
 }
 

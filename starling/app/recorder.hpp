@@ -75,6 +75,8 @@ class Recorder {
   MetricsFile metrics_;
   Display display_;
   std::size_t evaluations_ = 0;
+  /// The test loss by steps of one worker.
+  std::vector<std::pair<double, double>> losses_;
   /// The updates that were made, and when that was first seen.
   std::uint64_t updates_ = 0;
   core::Time moved_{};

@@ -119,6 +119,17 @@ std::vector<std::string> straggler_texts(const live::JobOptions& options) {
   return texts;
 }
 
+/// With what it is steered by, where that is more than a rate.
+std::string optimizer_text(const Running& job) {
+  const live::TrainOptions& options = job.options;
+  std::string text = models::print(options.optimizer);
+  if (options.schedule != models::Schedule{})
+    text += job.has_default_schedule ? ", its rate falls over the job"
+                                     : ", " + models::print(options.schedule);
+  if (options.l2 > 0) text += fmt::format(", l2 {:.3g}", options.l2);
+  return text + fmt::format(", batch {}", options.batch);
+}
+
 Json spread_json(const live::Spread& spread) {
   return {{"min", spread.min}, {"median", spread.median}, {"max", spread.max}};
 }
@@ -157,7 +168,10 @@ void add_settings(Json& json, const Running& job) {
   json["data"] = job.data;
   json["train_samples"] = job.train_samples;
   if (job.test_samples > 0) json["test_samples"] = job.test_samples;
+  if (!job.scale.empty()) json["scale"] = job.scale;
   json["optimizer"] = models::print(options.optimizer);
+  if (options.schedule != models::Schedule{}) json["schedule"] = models::print(options.schedule);
+  if (options.l2 > 0) json["l2"] = options.l2;
   json["batch"] = options.batch;
   if (core::has_servers(options.job.mode)) json["shards"] = live::owner_count(options.job);
 }
@@ -173,6 +187,7 @@ Json summary(const Ended& ended) {
   if (ended.normalised_error) json["normalised_error"] = *ended.normalised_error;
   if (!ended.saved.empty()) json["saved"] = ended.saved;
   if (!ended.checkpoint.empty()) json["checkpoint"] = ended.checkpoint;
+  if (!ended.advice.empty()) json["notes"] = ended.advice;
   if (!ended.error.empty()) json["error"] = ended.error;
   json["version"] = version();
   return json;
@@ -256,8 +271,8 @@ std::string summary_table(const Ended& ended) {
                              (recheck.empty() ? "" : ", recheck " + recheck));
   text += row("delay", delay_text(options.job));
   text += row("straggler", fmt::format("{}", fmt::join(straggler_texts(options.job), ", ")));
-  text += row("optimizer",
-              fmt::format("{}, batch {}", models::print(options.optimizer), options.batch));
+  text += row("scale", job.scale);
+  text += row("optimizer", optimizer_text(job));
   text += row("ended", fmt::format("{} after {}{}", end_text(ended),
                                    duration_text(seconds(last.elapsed)), reached_text(ended)));
   const std::string before =
@@ -272,6 +287,7 @@ std::string summary_table(const Ended& ended) {
   text += row("test", metrics_text(last.test));
   if (ended.normalised_error)
     text += row("truth", fmt::format("normalised error {:.4g}", *ended.normalised_error));
+  for (const std::string& line : ended.advice) text += row("note", line);
   text += row("saved", ended.saved);
   text += row("checkpoint", ended.checkpoint);
   return text;

@@ -23,6 +23,10 @@ struct Running {
   std::size_t train_samples = 0;
   std::size_t test_samples = 0;
   core::Step steps_per_epoch = 1;
+  /// The schedule is left to the model's recipe.
+  bool has_default_schedule = false;
+  /// How features and targets were scaled; empty where they were not.
+  std::string scale{};
   /// Of all workers together, where the job went on from a checkpoint.
   std::uint64_t updates_before = 0;
   /// "cpu" or "cuda:0".
@@ -46,6 +50,8 @@ struct Ended {
   /// Files that were written.
   std::string saved{};
   std::string checkpoint{};
+  /// What people should know of the model.
+  std::vector<std::string> advice{};
   /// Why it failed, empty if it did not.
   std::string error{};
 };

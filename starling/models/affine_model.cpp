@@ -65,7 +65,7 @@ double AffineModel<T, Kind>::gradient(std::span<const T> w, const Table& data, B
     sums += Loss::apply(z, reader.labels(piece), weight);
     affine_backward<T>(x, z, into);
   });
-  return sums.loss / static_cast<double>(batch.size());
+  return square_unit(data) * sums.loss / static_cast<double>(batch.size());
 }
 
 template <class T, class Kind>
@@ -79,7 +79,7 @@ Metrics AffineModel<T, Kind>::evaluate(std::span<const T> w, const Table& data, 
     affine_forward(reader.read(piece), layer(w), z);
     sums += Loss::apply(z, reader.labels(piece), T{1});
   });
-  return means<Loss>(sums, batch.size());
+  return means<Loss>(sums, batch.size(), data);
 }
 
 template <class T, class Kind>

@@ -11,7 +11,9 @@
 #include "starling/base/result.hpp"
 #include "starling/base/spec.hpp"
 #include "starling/models/affine.hpp"
+#include "starling/models/loss.hpp"
 #include "starling/models/model.hpp"
+#include "starling/models/recipe.hpp"
 #include "starling/models/table.hpp"
 
 namespace starling::models {
@@ -55,8 +57,18 @@ class AffineModel {
   void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                std::span<float> out) const;
 
+  /// Chosen by measurement over a dozen tables; docs/concepts/defaults.md.
+  [[nodiscard]] Recipe recipe() const {
+    return {.optimizer = Adam{.lr = 0.02},
+            .decays_rate = true,
+            .decays_weights = classes_ > 0,
+            .standardises = true,
+            .steps = 1500};
+  }
+
   [[nodiscard]] std::size_t features() const { return features_; }
   [[nodiscard]] std::size_t outputs() const { return outputs_; }
+  [[nodiscard]] static Link link() { return Loss::link; }
   /// The weights' place in the parameter vector, for comparison with Table::truth.
   [[nodiscard]] std::span<const T> weights(std::span<const T> w) const {
     return w.first(features_ * outputs_);

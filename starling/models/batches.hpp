@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "starling/base/check.hpp"
@@ -32,11 +33,21 @@ void for_pieces(Batch batch, Visit visit) {
 /// `numbers` in ascending order, without repetition.
 [[nodiscard]] std::vector<std::uint32_t> ascending(std::vector<std::uint32_t> numbers);
 
-/// A loss's sums as means over `rows` rows; zeros for no rows.
+/// What makes a squared error over the scaled targets of `data` one over the targets as they were
+/// written; 1 for classes.
+[[nodiscard]] inline double square_unit(const Table& data) {
+  const double divisor = static_cast<double>(data.labelling.divisor);
+  return divisor * divisor;
+}
+
+/// A loss's sums as means over `rows` rows of `data`, in the unit of the targets as they were
+/// written; zeros for no rows.
 template <class Loss>
-[[nodiscard]] Metrics means(const Tally& sums, std::size_t rows) {
+[[nodiscard]] Metrics means(const Tally& sums, std::size_t rows, const Table& data) {
   const double divisor = rows == 0 ? 1 : static_cast<double>(rows);
-  return {{"loss", sums.loss / divisor}, {std::string{Loss::metric}, sums.merit / divisor}};
+  const double unit = std::is_same_v<Loss, SquaredLoss> ? square_unit(data) : 1;
+  return {{"loss", unit * sums.loss / divisor},
+          {std::string{Loss::metric}, unit * sums.merit / divisor}};
 }
 
 /// out_i = what row i of scores [out.size() x outputs] predicts.

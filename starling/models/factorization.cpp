@@ -140,7 +140,7 @@ double Factorization<T>::gradient(std::span<const T> w, const Table& data, Batch
     into.item_bias += slope;
     into.mean += slope;
   }
-  return 0.5 * squares / static_cast<double>(batch.size());
+  return 0.5 * square_unit(data) * squares / static_cast<double>(batch.size());
 }
 
 template <class T>
@@ -152,7 +152,7 @@ Metrics Factorization<T>::evaluate(std::span<const T> w, const Table& data, Batc
         static_cast<double>(rating(place(w, data, row))) - static_cast<double>(data.label(row));
     squares += error * error;
   }
-  return means<SquaredLoss>({0.5 * squares, squares}, batch.size());
+  return means<SquaredLoss>({0.5 * squares, squares}, batch.size(), data);
 }
 
 template <class T>

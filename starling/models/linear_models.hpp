@@ -11,13 +11,13 @@
 
 namespace starling::models {
 
-/// Least squares. Without bias by default, so that over d features it has the d parameters that
-/// generated data is drawn from (and that the PSP paper's experiments count).
+/// Least squares. Without bias it has, over d features, the d parameters that generated data is
+/// drawn from (and that the PSP paper's experiments count).
 struct LinearKind {
   using Loss = SquaredLoss;
   static constexpr std::string_view name = "linear";
   static constexpr std::string_view summary = "linear regression, squared error: linear[:bias=1]";
-  static constexpr bool bias = false;
+  static constexpr bool bias = true;
   static Result<void> fits(std::size_t classes) {
     if (classes == 0) return {};
     return Error{"linear needs real targets, the data has " + std::to_string(classes) + " classes"};
@@ -30,7 +30,7 @@ struct LogisticKind {
   using Loss = LogLoss;
   static constexpr std::string_view name = "logistic";
   static constexpr std::string_view summary =
-      "logistic regression for 2 classes, log loss: logistic[:bias=0]";
+      "logistic regression for 2 classes, log loss: logistic[:bias=1]";
   static constexpr bool bias = true;
   static Result<void> fits(std::size_t classes) {
     if (classes == 2) return {};
@@ -45,7 +45,7 @@ struct SoftmaxKind {
   using Loss = SoftmaxLoss;
   static constexpr std::string_view name = "softmax";
   static constexpr std::string_view summary =
-      "softmax regression for k classes, cross-entropy: softmax[:bias=0]";
+      "softmax regression for k classes, cross-entropy: softmax[:bias=1]";
   static constexpr bool bias = true;
   static Result<void> fits(std::size_t classes) {
     if (classes >= 2) return {};
@@ -60,7 +60,7 @@ struct SvmKind {
   using Loss = HingeLoss;
   static constexpr std::string_view name = "svm";
   static constexpr std::string_view summary =
-      "linear support vector machine, hinge loss: svm[:bias=0]";
+      "linear support vector machine, hinge loss: svm[:bias=1]";
   static constexpr bool bias = true;
   static Result<void> fits(std::size_t classes) {
     if (classes >= 2) return {};

@@ -4,13 +4,18 @@
 /// - apply: returns sums over the rows, and replaces every score by `scale` times the derivative of
 ///   its row's loss by it;
 /// - decide: what a row's scores predict, a class index or a value;
-/// - metric: the name of what Tally::merit sums.
+/// - metric: the name of what Tally::merit sums;
+/// - link: what makes scores probabilities.
 #pragma once
 
 #include <span>
 #include <string_view>
 
 namespace starling::models {
+
+/// What makes a model's scores probabilities of its classes: nothing does, 1 / (1 + e^-z) of the
+/// one score is that of class 1, or e^(z_j) / sum_i e^(z_i) of score j is that of class j.
+enum class Link { none, logistic, softmax };
 
 /// Sums over the rows of a batch.
 struct Tally {
@@ -27,6 +32,7 @@ struct Tally {
 
 /// (z - y)^2 / 2 for one score z and a real label y; the merit is (z - y)^2.
 struct SquaredLoss {
+  static constexpr Link link = Link::none;
   static constexpr std::string_view metric = "mse";
   template <class T>
   static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);
@@ -37,6 +43,7 @@ struct SquaredLoss {
 /// Two classes by one score z: log(1 + e^z) - y z with y in {0, 1}, so sigmoid(z) is the
 /// probability of class 1. Finite for every finite z.
 struct LogLoss {
+  static constexpr Link link = Link::logistic;
   static constexpr std::string_view metric = "accuracy";
   template <class T>
   static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);
@@ -47,6 +54,7 @@ struct LogLoss {
 /// k classes by k scores: log(sum_j e^(z_j)) - z_y, the cross-entropy of softmax(z). Finite for
 /// all finite scores.
 struct SoftmaxLoss {
+  static constexpr Link link = Link::softmax;
   static constexpr std::string_view metric = "accuracy";
   template <class T>
   static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);
@@ -58,6 +66,7 @@ struct SoftmaxLoss {
 /// -1); k scores are k machines, one against the rest (t_j = 1 where j is the label, else -1)
 /// (Rifkin, Klautau, JMLR 2004). The derivative at the kink is 0.
 struct HingeLoss {
+  static constexpr Link link = Link::none;
   static constexpr std::string_view metric = "accuracy";
   template <class T>
   static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);

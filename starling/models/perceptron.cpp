@@ -222,7 +222,7 @@ double Perceptron<T>::gradient(std::span<const T> w, const Table& data, Batch ba
     sums += apply_loss(z, work.reader.labels(piece), weight);
     backward(w, x, work, z, g);
   });
-  return sums.loss / static_cast<double>(batch.size());
+  return square_unit(data) * sums.loss / static_cast<double>(batch.size());
 }
 
 template <class T>
@@ -235,8 +235,8 @@ Metrics Perceptron<T>::evaluate(std::span<const T> w, const Table& data, Batch b
     forward(w, work.reader.read(piece), work, z);
     sums += apply_loss(z, work.reader.labels(piece), T{1});
   });
-  return classes_ > 0 ? means<SoftmaxLoss>(sums, batch.size())
-                      : means<SquaredLoss>(sums, batch.size());
+  return classes_ > 0 ? means<SoftmaxLoss>(sums, batch.size(), data)
+                      : means<SquaredLoss>(sums, batch.size(), data);
 }
 
 template <class T>

@@ -11,6 +11,7 @@
 #include "starling/models/affine.hpp"
 #include "starling/models/loss.hpp"
 #include "starling/models/model.hpp"
+#include "starling/models/recipe.hpp"
 #include "starling/models/table.hpp"
 
 namespace starling::models {
@@ -58,9 +59,12 @@ class Perceptron {
   void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                std::span<float> out) const;
 
+  [[nodiscard]] Recipe recipe() const { return {.standardises = true}; }
+
   /// From the features to the outputs.
   [[nodiscard]] const std::vector<std::size_t>& widths() const { return widths_; }
   [[nodiscard]] std::size_t outputs() const { return widths_.back(); }
+  [[nodiscard]] Link link() const { return classes_ > 0 ? SoftmaxLoss::link : SquaredLoss::link; }
   [[nodiscard]] Activation activation() const { return activation_; }
 
  private:

@@ -59,6 +59,10 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
   }
   chosen.truth = truth;
   chosen.labelling = labelling;
+  chosen.has_labels = has_labels;
+  if (!ids.empty())
+    for (const std::uint32_t row : rows) chosen.ids.push_back(ids[row]);
+  chosen.scaling = scaling;
   return chosen;
 }
 

@@ -24,14 +24,26 @@ struct Labelling {
   float first = 0;
   /// -1 and +1 become 0 and 1.
   bool signs = false;
+  /// Real targets y are trained on as (y - shift) / divisor.
+  float shift = 0;
+  float divisor = 1;
 
   /// The label as it was written for one of a Table.
   [[nodiscard]] float written(float label) const {
-    if (classes == 0) return label;
+    if (classes == 0) return label * divisor + shift;
     return signs ? 2 * label - 1 : label + first;
   }
 
   bool operator==(const Labelling&) const = default;
+};
+
+/// What was done to the features of a Table: x' = (x - shift) / divisor. Both have one element a
+/// feature, or none where nothing was done.
+struct Scaling {
+  std::vector<float> shift;
+  std::vector<float> divisor;
+
+  bool operator==(const Scaling&) const = default;
 };
 
 /// An immutable data set. Dense tables hold size() x features() floats, sparse ones compressed rows
@@ -107,6 +119,11 @@ class Table {
   std::vector<float> truth;
   /// How the labels were written where the data comes from.
   Labelling labelling;
+  /// False of data to be predicted: every label is then 0.
+  bool has_labels = true;
+  /// What names each row where it comes from; empty where nothing does.
+  std::vector<std::string> ids;
+  Scaling scaling;
 
  private:
   std::size_t features_ = 0;

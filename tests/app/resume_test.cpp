@@ -13,9 +13,9 @@ class Resume : public testing::Test {
 };
 
 TEST_F(Resume, UnderBspIsExact) {
-  ASSERT_EQ(train("--steps 20 --save straight").code, 0);
-  ASSERT_EQ(train("--steps 10 --checkpoint c --save half").code, 0);
-  const Ran rest = train("--steps 20 --resume c --save resumed --json");
+  ASSERT_EQ(train("--schedule constant --steps 20 --save straight").code, 0);
+  ASSERT_EQ(train("--schedule constant --steps 10 --checkpoint c --save half").code, 0);
+  const Ran rest = train("--schedule constant --steps 20 --resume c --save resumed --json");
   ASSERT_EQ(rest.code, 0) << rest.err;
   EXPECT_EQ(folder_.read("resumed"), folder_.read("straight"));
   EXPECT_NE(folder_.read("half"), folder_.read("straight"));
@@ -60,8 +60,8 @@ TEST_F(Resume, OfAnotherJobIsRefusedByKey) {
   for (const Other& other : std::vector<Other>{
            {"--batch 16", "its batch is 32, not 16"},
            {"--seed 2", "its seed is 1, not 2"},
-           {"--optimizer sgd:lr=0.1", "its optimizer is adam:lr=0.005, not sgd:lr=0.1"},
-           {"--l2 0.5", "its l2 is 0, not 0.5"},
+           {"--optimizer sgd:lr=0.1", "its optimizer is adam:lr=0.02, not sgd:lr=0.1"},
+           {"--l2 0.5", "its l2 is 0.004166666666666667, not 0.5"},
            {"--holdout 0.5", "its holdout is none, not 0.5"},
            {"--dtype float64", "its dtype is float32, not float64"},
            {"--shards 2", "its shards is 1, not 2"}}) {

@@ -111,7 +111,7 @@ void look_at(const safetensors::Tensor& tensor) {
 void take_model(const std::string& path) {
   const auto stored = read_model(path, Trust::any);
   if (!stored) return;
-  const auto model = model_in(contents(), *stored, data());
+  const auto model = model_in(contents(), *stored, data(), "data");
   if (model) (void)weights_in(*stored, **model);
 }
 

@@ -32,8 +32,8 @@ Table ratings() { return ratings_table(23, 5, 7); }
 
 const std::vector<Case> cases{
     {"linear", dense<7, 0>},
-    {"linear:bias=1", dense<1, 0>},
-    {"linear:bias=1", sparse<9, 0>},
+    {"linear:bias=0", dense<1, 0>},
+    {"linear:bias=0", sparse<9, 0>},
     {"logistic", dense<70, 2>},
     {"logistic:bias=0", sparse<9, 2>},
     {"softmax", dense<7, 5>},

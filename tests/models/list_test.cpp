@@ -21,8 +21,8 @@ TEST(ModelList, PrintsWhatItReads) {
     return print(parse_model<double>(text, data).value());
   };
   EXPECT_EQ(printed("linear", real), "linear");
-  EXPECT_EQ(printed("linear:bias=1", real), "linear:bias=1");
-  EXPECT_EQ(printed("linear:bias=0", real), "linear");
+  EXPECT_EQ(printed("linear:bias=1", real), "linear");
+  EXPECT_EQ(printed("linear:bias=0", real), "linear:bias=0");
   EXPECT_EQ(printed("logistic:bias=1", two), "logistic");
   EXPECT_EQ(printed("softmax:bias=0", classes), "softmax:bias=0");
   EXPECT_EQ(printed("svm", two), "svm");
@@ -123,9 +123,10 @@ TEST(ModelList, ShapesComeFromTheData) {
     return std::visit([](const auto& any) { return any.parameters(); }, model);
   };
   const auto linear = parameters("linear", dense_table(9, 1000, 0));
-  ASSERT_EQ(linear.size(), 1U);
+  ASSERT_EQ(linear.size(), 2U);
   EXPECT_EQ(linear[0].shape, std::vector<std::size_t>{1000});
   EXPECT_FALSE(linear[0].row_sparse);
+  EXPECT_EQ(linear[1].shape, std::vector<std::size_t>{1});
   const auto softmax = parameters("softmax", sparse_table(30, 6, 4));
   EXPECT_EQ(softmax[0].shape, (std::vector<std::size_t>{6, 4}));
   EXPECT_TRUE(softmax[0].row_sparse);

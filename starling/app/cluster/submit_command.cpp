@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -48,8 +46,8 @@ wire::JobSettings told_of(Settings job, const Prepared& ready) {
                                   {"mode", core::print(options.mode)},
                                   {"barrier", barrier::print(options.barrier)}})
     if (place_of(job, key).empty()) job.push_back({key, text, std::string{"--"} + key});
-  if (ready.job.epochs && place_of(job, "epochs").empty())
-    job.push_back({"epochs", fmt::format("{:g}", *ready.job.epochs), "--epochs"});
+  if (ready.job.has_default_length)
+    job.push_back({"steps", std::to_string(options.steps), "--steps"});
   return to_wire(job);
 }
 

@@ -6,6 +6,7 @@
 #include "starling/app/built_in.hpp"
 #include "starling/app/job.hpp"
 #include "starling/app/keys.hpp"
+#include "starling/app/prepare.hpp"
 #include "starling/app/sim/parallel.hpp"
 
 namespace starling::app {
@@ -20,6 +21,12 @@ Result<Job> training_of(const Settings& settings, const Contents& contents) {
       return std::move(set).error().within(setting.place);
   }
   return job;
+}
+
+/// Where a key was set, or its flag.
+std::string place_or(const Settings& settings, const char* key) {
+  const std::string place = place_of(settings, key);
+  return place.empty() ? std::string{"--"} + key : place;
 }
 
 sim::ProtocolOptions protocol_of(const SimJob& job, const live::JobOptions& train) {
@@ -92,9 +99,9 @@ SimRun run_of(const sim::LearnOptions& options, sim::ProtocolResult result) {
 }  // namespace
 
 const std::vector<std::string>& learning_keys() {
-  static const std::vector<std::string> keys{"data",  "test",     "split",     "holdout",
-                                             "model", "dtype",    "optimizer", "l2",
-                                             "clip",  "schedule", "batch",     "shards"};
+  static const std::vector<std::string> keys{"data",     "test",  "split",     "holdout", "scale",
+                                             "model",    "dtype", "optimizer", "l2",      "clip",
+                                             "schedule", "batch", "shards"};
   return keys;
 }
 
@@ -111,9 +118,21 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
       training->model.empty() ? suitable_model(training->data.data, data->train) : training->model;
   auto model = make_model(contents, text, data->train, training->element_type);
   if (!model) {
-    const std::string place = place_of(settings, "model");
-    return std::move(model).error().within(place.empty() ? "--model" : place);
+    return std::move(model).error().within(place_or(settings, "model"));
   }
+  if (data->test)
+    if (auto fits = (*model)->accepts(*data->test); !fits)
+      return std::move(fits).error().within(place_or(settings, "test"));
+  const models::Recipe recipe = (*model)->recipe();
+  data = scaled(scale_of(training->data, recipe), *std::move(data));
+  if (!data) return placed(std::move(data).error(), settings);
+  for (const AnyData* part : {&data->train, data->test ? &*data->test : nullptr})
+    if (part != nullptr)
+      if (auto fits = (*model)->accepts(*part); !fits)
+        return std::move(fits).error().within(place_or(settings, "scale"));
+  training->train.job.workers = job.options.workers;
+  training->train.job.steps = job.options.last;
+  (void)follow(recipe, training->train, settings, data->train.size());
   if (auto fits = check_memory(job, settings, bytes_of(job, **model), 0); !fits)
     return std::move(fits).error();
   Learning learning{*std::move(model), *std::move(data), {}, {}};

@@ -86,6 +86,9 @@ class CsvReader {
   Result<void> take_first(const Cells& cells);
   Result<void> take_row(const Cells& cells);
   Result<std::size_t> label_column(const std::vector<std::string>& header) const;
+  /// The one column of that name; `key` says who asks.
+  Result<std::size_t> column_named(const std::string& key, const std::string& name,
+                                   const std::vector<std::string>& header) const;
   [[nodiscard]] Error error(const std::string& what) const {
     return Error{lines_.place() + ": " + what};
   }
@@ -96,10 +99,15 @@ class CsvReader {
   ReadBudget budget_;
   CellSplitter split_;
   std::size_t columns_ = 0;
+  /// Behind the last column where there is none.
   std::size_t label_ = 0;
+  std::size_t id_ = 0;
+  std::size_t rows_ = 0;
   bool has_header_ = false;
   std::vector<float> values_;
   std::vector<float> labels_;
+  std::vector<std::string> ids_;
+  std::uint64_t id_bytes_ = 0;
 };
 
 Result<RawTable> CsvReader::read() {
@@ -111,10 +119,13 @@ Result<RawTable> CsvReader::read() {
     if (auto taken = take(**line); !taken) return std::move(taken).error();
   }
   if (columns_ == 0) return Error{lines_.path() + ": is empty; valid: rows of numbers"};
-  if (labels_.empty()) return Error{lines_.path() + ": holds a header, but no rows"};
+  if (rows_ == 0) return Error{lines_.path() + ": holds a header, but no rows"};
   values_.shrink_to_fit();
   labels_.shrink_to_fit();
-  RawTable raw{.place = lines_.path(), .features = columns_ - 1};
+  RawTable raw{.place = lines_.path(), .features = values_.size() / rows_};
+  raw.has_labels = label_ < columns_;
+  if (!raw.has_labels) labels_.assign(rows_, 0);
+  raw.ids = std::move(ids_);
   raw.task = source_.task;
   raw.x = Table::Dense{std::move(values_)};
   raw.labels = std::move(labels_);
@@ -136,7 +147,8 @@ Result<void> CsvReader::expect_cells(std::string_view line) const {
 }
 
 Result<void> CsvReader::take_first(const Cells& cells) {
-  if (cells.size() < 2)
+  const bool is_plain = source_.label != "none" && (source_.label || source_.features != 1);
+  if (cells.size() < 2 && is_plain)
     return error("has one column only, " + in_quotes(cells[0]) +
                  "; a row needs a feature and a label, separated by a comma");
   columns_ = cells.size();
@@ -145,45 +157,68 @@ Result<void> CsvReader::take_first(const Cells& cells) {
   has_header_ = std::ranges::all_of(cells, is_text);
   std::vector<std::string> header;
   if (has_header_) header.assign(cells.begin(), cells.end());
+  id_ = columns_;
+  if (!source_.id.empty()) {
+    const auto id = column_named("id", source_.id, header);
+    if (!id) return id.error();
+    id_ = *id;
+  }
   const auto label = label_column(header);
   if (!label) return label.error();
   label_ = *label;
+  if (label_ == id_ && id_ < columns_)
+    return error("id=" + source_.id + " is the column of labels, by label=" +
+                 source_.label.value_or("last") + "; valid: another column, or label=NAME");
+  const std::size_t others = (label_ < columns_ ? 1U : 0U) + (id_ < columns_ ? 1U : 0U);
+  if (columns_ == others) return error("has no column of features beside labels and ids");
   return has_header_ ? Result<void>{} : take_row(cells);
 }
 
 Result<std::size_t> CsvReader::label_column(const std::vector<std::string>& header) const {
+  const std::size_t ids = source_.id.empty() ? 0 : 1;
+  if (!source_.label) return source_.features + ids == columns_ ? columns_ : columns_ - 1;
+  if (source_.label == "none") return columns_;
   if (source_.label == "last") return columns_ - 1;
   if (source_.label == "first") return std::size_t{0};
+  return column_named("label", *source_.label, header);
+}
+
+Result<std::size_t> CsvReader::column_named(const std::string& key, const std::string& name,
+                                            const std::vector<std::string>& header) const {
   if (header.empty())
-    return error("label=" + source_.label + " names a column, but the file has no header" +
-                 "; valid: label=last, label=first");
-  const auto count = std::ranges::count(header, source_.label);
-  if (count == 1)
-    return static_cast<std::size_t>(std::ranges::find(header, source_.label) - header.begin());
+    return error(key + "=" + name + " names a column, but the file has no header" +
+                 (key == "label" ? "; valid: label=last, label=first, label=none" : ""));
+  const auto count = std::ranges::count(header, name);
+  if (count == 1) return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
   if (count > 1)
-    return error("label=" + source_.label + " names " + std::to_string(count) +
+    return error(key + "=" + name + " names " + std::to_string(count) +
                  " columns; valid: a name that stands once");
-  return error("no column is named " + in_quotes(source_.label) + "; " +
-               suggest(source_.label, header));
+  return error("no column is named " + in_quotes(name) + "; " + suggest(name, header));
 }
 
 Result<void> CsvReader::take_row(const Cells& cells) {
   if (cells.size() != columns_)
     return error("has " + std::to_string(cells.size()) + " columns, but the first row has " +
                  std::to_string(columns_));
+  ++rows_;
   for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i == id_) {
+      ids_.emplace_back(cells[i]);
+      id_bytes_ += sizeof(std::string) + (cells[i].size() > 15 ? cells[i].size() + 1 : 0);
+      continue;
+    }
     float value = 0;
     if (const Cell kind = read_cell(cells[i], value); kind != Cell::number)
       return bad_cell(kind, cells[i], i);
     (i == label_ ? labels_ : values_).push_back(value);
   }
-  return budget_.hold((values_.size() + labels_.size()) * sizeof(float));
+  return budget_.hold((values_.size() + labels_.size()) * sizeof(float) + id_bytes_);
 }
 
 Error CsvReader::bad_cell(Cell kind, std::string_view cell, std::size_t column) const {
   const std::string place = "column " + std::to_string(column + 1) + ": " + in_quotes(cell);
   if (kind == Cell::not_finite) return error(place + " is not a finite number that a float holds");
-  const bool first = !has_header_ && values_.size() + labels_.size() < columns_;
+  const bool first = !has_header_ && rows_ == 1;
   return error(place + " is not a number" + (first ? " (a header holds no numbers at all)" : ""));
 }
 

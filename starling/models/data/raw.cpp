@@ -79,6 +79,7 @@ Result<void> map_labels(RawTable& raw, const Labelling& rule) {
 }  // namespace
 
 Result<Labelling> label_rule(const RawTable& raw) {
+  if (!raw.has_labels) return Labelling{};
   if (raw.labelling) return *raw.labelling;
   if (!raw.task) return guess(raw.labels);
   if (*raw.task == Task::values) return Labelling{};
@@ -90,7 +91,7 @@ Result<Table> finish(RawTable raw, const Labelling& rule) {
   if (raw.labels.size() > UINT32_MAX)
     return Error{raw.place + ": holds " + std::to_string(raw.labels.size()) +
                  " rows; at most 4294967295 are possible"};
-  if (rule.classes > 0)
+  if (rule.classes > 0 && raw.has_labels)
     if (auto mapped = map_labels(raw, rule); !mapped) return std::move(mapped).error();
   const auto build = [&](auto& x) {
     return Table{raw.features, rule.classes, std::move(x), std::move(raw.labels)};
@@ -98,6 +99,8 @@ Result<Table> finish(RawTable raw, const Labelling& rule) {
   Table table = std::visit(build, raw.x);
   table.truth = std::move(raw.truth);
   table.labelling = rule;
+  table.has_labels = raw.has_labels;
+  table.ids = std::move(raw.ids);
   return table;
 }
 

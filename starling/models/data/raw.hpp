@@ -18,8 +18,11 @@ struct RawTable {
   std::string place{};
   std::size_t features = 0;
   std::variant<Table::Dense, Table::Sparse> x{};
-  /// As written, one a row.
+  /// As written, one a row; zeros where there are none.
   std::vector<float> labels{};
+  bool has_labels = true;
+  /// What names each row; empty where nothing does.
+  std::vector<std::string> ids{};
   /// As asked; guessed where absent.
   std::optional<Task> task{};
   /// Known beforehand by generators.

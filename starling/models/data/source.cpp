@@ -47,8 +47,10 @@ Cifar10Source read_cifar10(SpecReader& read) {
 }
 
 CsvSource read_csv(SpecReader& read) {
-  CsvSource source{.file = read_file(read, "csv:FILE[,label=last|first|NAME][,task=class|value]")};
-  source.label = read.text("label", source.label);
+  CsvSource source{.file = read_file(
+                       read, "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]")};
+  if (auto label = read.text("label", ""); !label.empty()) source.label = std::move(label);
+  source.id = read.text("id", "");
   source.task = read_task(read);
   return source;
 }
@@ -105,8 +107,9 @@ std::string print_kind(const Cifar10Source& s) {
 }
 
 std::string print_kind(const CsvSource& s) {
-  const std::string label = s.label == CsvSource{}.label ? "" : ",label=" + s.label;
-  return "csv:" + s.file + label + print_task(s.task);
+  const std::string label = s.label ? ",label=" + *s.label : "";
+  const std::string id = s.id.empty() ? "" : ",id=" + s.id;
+  return "csv:" + s.file + label + id + print_task(s.task);
 }
 
 std::string print_kind(const LibsvmSource& s) {
@@ -168,7 +171,9 @@ const std::vector<std::pair<std::string, std::string>>& source_names() {
   static const std::vector<std::pair<std::string, std::string>> names{
       {"idx", "images and labels in MNIST's format, gzip or plain: idx:IMAGES,LABELS"},
       {"cifar10", "CIFAR-10's binary files, 32 x 32 x 3, gzip or plain: cifar10:FILE[,FILE...]"},
-      {"csv", "comma-separated numbers: csv:FILE[,label=last|first|NAME][,task=class|value]"},
+      {"csv",
+       "comma-separated numbers: "
+       "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]"},
       {"libsvm", "sparse text, label index:value ...: libsvm:FILE[,features=N][,task=class|value]"},
       {"digits", "drawn digits, 28 x 28, 10 classes, generated: digits[:n=6000]"},
       {"linear", "a linear target, generated: linear[:d=1000,n=20000,noise=0.1]"},

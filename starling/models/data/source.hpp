@@ -2,7 +2,7 @@
 ///
 ///     idx:IMAGES,LABELS
 ///     cifar10:FILE[,FILE...]
-///     csv:FILE[,label=last|first|NAME][,task=class|value]
+///     csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]
 ///     libsvm:FILE[,features=N][,task=class|value]
 ///     digits[:n=6000]
 ///     linear[:d=1000,n=20000,noise=0.1]
@@ -46,9 +46,15 @@ struct Cifar10Source {
 /// Numbers separated by commas, one row a line, with or without a header.
 struct CsvSource {
   std::string file;
-  /// The column of labels: `last`, `first`, or a name of the header.
-  std::string label = "last";
+  /// The column of labels: `last`, `first`, `none`, or a name of the header; the last where it is
+  /// not said.
+  std::optional<std::string> label = std::nullopt;
+  /// The column that names the rows; empty for none.
+  std::string id = {};
   std::optional<Task> task = std::nullopt;
+  /// Of a model that predicts: a file with a column for each of so many features and no more has no
+  /// labels. 0: unknown. No part of the text.
+  std::size_t features = 0;
   bool operator==(const CsvSource&) const = default;
 };
 

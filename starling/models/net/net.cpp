@@ -311,7 +311,8 @@ template <class T>
 double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                         Pass& pass) const {
   if (batch.empty()) return 0;
-  if (engine_ != nullptr) return engine_->gradient(w, data, batch, g, pass.random());
+  if (engine_ != nullptr)
+    return square_unit(data) * engine_->gradient(w, data, batch, g, pass.random());
   const RowReader<T> reader{data, batch.size(), 2, pass.arena};
   const T weight = T{1} / static_cast<T>(batch.size());
   Tally sums;
@@ -322,15 +323,15 @@ double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, st
     sums += apply_loss(slope(run, plan_->values().size() - 1), reader.labels(piece), weight);
     backward(w, run, weight * static_cast<T>(piece.size()), offset(batch, piece) == 0, g, pass);
   });
-  return sums.loss / static_cast<double>(batch.size());
+  return square_unit(data) * sums.loss / static_cast<double>(batch.size());
 }
 
 template <class T>
 Metrics Net<T>::evaluate(std::span<const T> w, const Table& data, Batch batch, Pass& pass) const {
   const Tally sums =
       engine_ != nullptr ? engine_->evaluate(w, data, batch, {}) : tally(w, data, batch, pass);
-  return loss_ == Loss::squared ? means<SquaredLoss>(sums, batch.size())
-                                : means<SoftmaxLoss>(sums, batch.size());
+  return loss_ == Loss::squared ? means<SquaredLoss>(sums, batch.size(), data)
+                                : means<SoftmaxLoss>(sums, batch.size(), data);
 }
 
 template <class T>
@@ -384,6 +385,12 @@ void Net<T>::predict(std::span<const T> w, const Table& data, Batch batch, Pass&
   if (loss_ == Loss::squared) return decide_rows<SquaredLoss, T>(z, out);
   for (std::size_t i = 0; i < out.size(); ++i)
     out[i] = ContrastiveLoss::decide<T>(z.subspan(i * outputs(), outputs()), margin_);
+}
+
+template <class T>
+Recipe Net<T>::recipe() const {
+  const bool has_ids = std::ranges::any_of(plan_->parameters(), &Parameter::row_sparse);
+  return {.standardises = !has_ids && loss_ != Loss::contrastive};
 }
 
 template class Net<float>;

@@ -15,6 +15,7 @@
 #include "starling/models/net/description.hpp"
 #include "starling/models/net/net_engine.hpp"
 #include "starling/models/net/plan.hpp"
+#include "starling/models/recipe.hpp"
 #include "starling/models/table.hpp"
 
 namespace starling::models {
@@ -69,8 +70,14 @@ class Net {
   void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                std::span<float> out) const;
 
+  /// Ids of an embedding, and pairs that are compared, stay as they are.
+  [[nodiscard]] Recipe recipe() const;
+
   /// Of one row: twice those of the last layer where the loss is contrastive.
   [[nodiscard]] std::size_t outputs() const { return inputs_in_row_ * volume(plan_->output()); }
+  [[nodiscard]] Link link() const {
+    return loss_ == Loss::softmax ? SoftmaxLoss::link : models::Link::none;
+  }
   [[nodiscard]] const NetDescription& description() const { return description_; }
   [[nodiscard]] const Plan<T>& plan() const { return *plan_; }
   [[nodiscard]] Loss loss() const { return loss_; }

@@ -220,6 +220,26 @@ TEST_F(Nodes, GoOnPastTheUsualEndTowardsATarget) {
   EXPECT_GT(json["spread"]["min"], 20) << ran.out;  // 10 epochs are 20 steps
 }
 
+TEST_F(Nodes, LearnATableWithNoFlagButItsName) {
+  std::ostringstream rows;
+  for (int i = 0; i < 100; ++i)
+    rows << 1000 * i << ',' << (i * 7) % 13 << ',' << 5e4 + 30 * i << '\n';
+  work_.write("t.csv", rows.str());
+  const std::string data = "--data csv:" + (work_.path() / "t.csv").string();
+  for (const char* mode : {"peer", "central"}) {
+    const Ran ran =
+        starling(work_, "submit" + to(1) + data + " --quiet --json --save m --mode " + mode);
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const auto json = nlohmann::json::parse(ran.out);
+    EXPECT_EQ(json["end"], "completed") << ran.out;
+    EXPECT_EQ(json["spread"]["min"], 1500) << ran.out;
+    // The targets' variance is 750,000.
+    EXPECT_LT(json["test_mse"], 1000) << ran.out;
+    const auto again = nlohmann::json::parse(starling(work_, "evaluate m --json").out);
+    EXPECT_DOUBLE_EQ(again["mse"], json["test_mse"]);
+  }
+}
+
 TEST_F(Nodes, SayWhatTheyHaveSaidAndLeaveWhenAsked) {
   const Ran all = starling(work_, "logs" + to(1));
   EXPECT_EQ(all.code, 0) << all.err;

@@ -66,7 +66,7 @@ TEST(ProtocolLevel, SaysWhatIsLearnedAndOverWhatNetwork) {
       "--shards 2 --latency exp:1ms --held-up 10% --held-up-by exp:3ms ";
   const Ran table = starling(folder, line);
   ASSERT_EQ(table.code, 0) << table.err;
-  EXPECT_NE(table.out.find("\nlevel protocol: linear:d=5,n=200, linear, adam:lr=0.005, batch 32, 2 "
+  EXPECT_NE(table.out.find("\nlevel protocol: linear:d=5,n=200, linear, adam:lr=0.02, batch 32, 2 "
                            "shards; latency exp:1ms, held up 10 % by exp:3ms\n"),
             std::string::npos)
       << table.out;
@@ -74,7 +74,7 @@ TEST(ProtocolLevel, SaysWhatIsLearnedAndOverWhatNetwork) {
   const Json one = Json::parse(json.out)[0];
   EXPECT_EQ(one["data"], "linear:d=5,n=200");
   EXPECT_EQ(one["model"], "linear");
-  EXPECT_EQ(one["optimizer"], "adam:lr=0.005");
+  EXPECT_EQ(one["optimizer"], "adam:lr=0.02");
   EXPECT_EQ(one["batch"], 32);
   EXPECT_EQ(one["shards"], 2);
   EXPECT_TRUE(one["network"]["bytes_per_s"].is_null());

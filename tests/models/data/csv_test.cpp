@@ -87,7 +87,7 @@ TEST(Csv, RefusesWithPlaceAndWhatWouldBeValid) {
       {"", "1,\"2\"3\n", "FILE:1: column 2: '3' follows a closing quote; valid: a comma"},
       {",label=y", "1,2\n",
        "FILE:1: label=y names a column, but the file has no header; "
-       "valid: label=last, label=first"},
+       "valid: label=last, label=first, label=none"},
       {",label=prise", "area,price\n1,2\n",
        "FILE:1: no column is named 'prise'; did you mean 'price'? valid: area, price"},
       {",label=y", "y,x,y\n1,2,3\n",

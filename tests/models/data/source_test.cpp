@@ -24,7 +24,7 @@ TEST(Source, FillsInDefaults) {
   EXPECT_EQ(Source::parse("linear").value().print(), "linear:d=1000,n=20000,noise=0.1");
   EXPECT_EQ(Source::parse("ratings").value().print(),
             "ratings:users=500,items=400,rank=8,n=40000,noise=0.1");
-  EXPECT_EQ(Source::parse("csv:f,label=last").value().print(), "csv:f");
+  EXPECT_EQ(Source::parse("csv:f,label=last").value().print(), "csv:f,label=last");
 }
 
 TEST(Source, TakesNamesWithColonsAndSpaces) {
@@ -54,13 +54,16 @@ TEST(Source, RefusesWithWhatWouldBeValid) {
       {"idx:a", "idx: needs two files; valid: idx:IMAGES,LABELS, no ',' or '=' in a file's name"},
       {"idx:a,b,c", "idx: takes no options, not 'c'"},
       {"csv",
-       "csv: names no file; valid: csv:FILE[,label=last|first|NAME][,task=class|value], "
+       "csv: names no file; valid: "
+       "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value], "
        "no ',' or '=' in a file's name"},
       {"csv:day=1/x.csv",
-       "csv: names no file; valid: csv:FILE[,label=last|first|NAME][,task=class|value], "
+       "csv: names no file; valid: "
+       "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value], "
        "no ',' or '=' in a file's name"},
       {"csv:f,task=clas", "csv: task=clas is unknown; did you mean 'class'? valid: class, value"},
-      {"csv:f,lable=y", "csv: unknown option 'lable'; did you mean 'label'? valid: label, task"},
+      {"csv:f,lable=y",
+       "csv: unknown option 'lable'; did you mean 'label'? valid: label, id, task"},
       {"libsvm:label=1",
        "libsvm: names no file; valid: libsvm:FILE[,features=N][,task=class|value], "
        "no ',' or '=' in a file's name"},

@@ -1,0 +1,32 @@
+/// What people should know of a model that was just trained: that it is no better than guessing,
+/// that it would have gone on learning, and what to try.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/app/recorder.hpp"
+
+namespace starling::app {
+
+/// What one constant answer reaches: the training data's commonest class, or its mean target.
+struct Baseline {
+  /// "accuracy" or "mse", over the test data.
+  models::Metric figure;
+  /// The mean loss of the training data's own distribution: its entropy, or half its variance.
+  double loss = 0;
+};
+
+/// Nothing where the data are no tables, or hold no rows.
+[[nodiscard]] std::optional<Baseline> baseline_of(const AnyData& train, const AnyData& test);
+
+/// The test loss by steps of one worker, ascending.
+using LossCurve = std::vector<std::pair<double, double>>;
+
+/// One sentence each; empty where all is well, or nothing is known.
+[[nodiscard]] std::vector<std::string> advice(const Prepared& ready, const models::Metrics& test,
+                                              const LossCurve& losses);
+
+}  // namespace starling::app

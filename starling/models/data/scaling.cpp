@@ -1,0 +1,172 @@
+#include "starling/models/data/scaling.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "starling/base/check.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::array<std::pair<Scale, const char*>, 3> names{
+    {{Scale::none, "none"}, {Scale::standard, "standard"}, {Scale::minmax, "minmax"}}};
+
+/// What is known of one column, or of the labels.
+struct Column {
+  double sum = 0;
+  double squares = 0;  // of the distances from the mean
+  float least = INFINITY;
+  float most = -INFINITY;
+};
+
+struct ShiftAndDivisor {
+  float shift = 0;
+  float divisor = 1;
+};
+
+/// Below this, in its mean, a column's spread is rounding.
+constexpr double resolution = 1e-7;
+
+ShiftAndDivisor fit(Scale how, const Column& column, std::size_t rows, bool is_sparse) {
+  const double n = static_cast<double>(rows);
+  const double mean = column.sum / n;
+  if (how == Scale::none || rows == 0) return {};
+  if (how == Scale::standard) {
+    const double spread = std::sqrt(column.squares / n);
+    const bool varies = spread > resolution * std::abs(mean);
+    return {is_sparse ? 0 : static_cast<float>(mean), varies ? static_cast<float>(spread) : 1};
+  }
+  if (is_sparse) {
+    const float amount = std::max(std::abs(column.least), std::abs(column.most));
+    return {0, amount > 0 ? amount : 1};
+  }
+  const float range = column.most - column.least;
+  return {column.least, range > 0 && std::isfinite(range) ? range : 1};
+}
+
+/// Calls `visit(column, value)` for all stored entries.
+template <class Visit>
+void for_entries(const Table& table, Visit visit) {
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    if (table.is_sparse()) {
+      const auto [columns, values] = table.sparse_row(row);
+      for (std::size_t i = 0; i < columns.size(); ++i) visit(columns[i], values[i]);
+    } else {
+      const auto values = table.dense_row(row);
+      for (std::size_t i = 0; i < values.size(); ++i) visit(i, values[i]);
+    }
+  }
+}
+
+std::vector<Column> columns_of(const Table& table) {
+  std::vector<Column> all(table.features());
+  std::vector<std::uint64_t> stored(table.features());
+  for_entries(table, [&](std::size_t i, float value) {
+    all[i].sum += static_cast<double>(value);
+    all[i].least = std::min(all[i].least, value);
+    all[i].most = std::max(all[i].most, value);
+    ++stored[i];
+  });
+  const double n = static_cast<double>(table.size());
+  for_entries(table, [&](std::size_t i, float value) {
+    all[i].squares += std::pow(static_cast<double>(value) - all[i].sum / n, 2);
+  });
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::uint64_t zeros = table.size() - stored[i];
+    if (zeros == 0) continue;
+    all[i].squares += static_cast<double>(zeros) * std::pow(all[i].sum / n, 2);
+    all[i].least = std::min(all[i].least, 0.0F);
+    all[i].most = std::max(all[i].most, 0.0F);
+  }
+  return all;
+}
+
+float scale(float value, float shift, float divisor) { return (value - shift) / divisor; }
+
+}  // namespace
+
+Result<Scale> parse_scale(const std::string& text) {
+  const auto at = std::ranges::find(names, text, &std::pair<Scale, const char*>::second);
+  if (at != names.end()) return at->first;
+  return Error{"'" + text + "' is no way to scale; valid: none, standard, minmax"};
+}
+
+std::string print(Scale scale) {
+  return std::ranges::find(names, scale, &std::pair<Scale, const char*>::first)->second;
+}
+
+Scaling fit(Scale how, const Table& train) {
+  Scaling scaling;
+  if (how == Scale::none) return scaling;
+  const auto columns = columns_of(train);
+  for (const Column& column : columns) {
+    const auto [shift, divisor] = fit(how, column, train.size(), train.is_sparse());
+    scaling.shift.push_back(shift);
+    scaling.divisor.push_back(divisor);
+  }
+  return scaling;
+}
+
+Labelling fit_targets(Scale how, const Table& train) {
+  Labelling labelling = train.labelling;
+  if (train.classes() > 0) return labelling;
+  Column labels;
+  for (std::size_t row = 0; row < train.size(); ++row) {
+    labels.sum += static_cast<double>(train.label(row));
+    labels.least = std::min(labels.least, train.label(row));
+    labels.most = std::max(labels.most, train.label(row));
+  }
+  const double mean = labels.sum / static_cast<double>(train.size());
+  for (std::size_t row = 0; row < train.size(); ++row)
+    labels.squares += std::pow(static_cast<double>(train.label(row)) - mean, 2);
+  const auto fitted = fit(how, labels, train.size(), false);
+  labelling.shift = fitted.shift;
+  labelling.divisor = fitted.divisor;
+  return labelling;
+}
+
+Table scaled(const Table& table, const Scaling& scaling, const Labelling& labelling) {
+  STARLING_CHECK(table.scaling.shift.empty());
+  STARLING_CHECK(scaling.shift.empty() || scaling.shift.size() >= table.features());
+  std::vector<float> labels(table.size());
+  for (std::size_t row = 0; row < labels.size(); ++row)
+    labels[row] = table.classes() > 0 ? table.label(row)
+                                      : scale(table.label(row), labelling.shift, labelling.divisor);
+  const auto at = [&](std::size_t i, float value) {
+    return scaling.shift.empty() ? value : scale(value, scaling.shift[i], scaling.divisor[i]);
+  };
+  Table made;
+  if (table.is_sparse()) {
+    Table::Sparse x;
+    x.columns.reserve(table.entries());
+    x.values.reserve(table.entries());
+    x.starts.reserve(table.size() + 1);
+    for (std::size_t row = 0; row < table.size(); ++row) {
+      const auto [columns, values] = table.sparse_row(row);
+      x.columns.insert(x.columns.end(), columns.begin(), columns.end());
+      for (std::size_t i = 0; i < columns.size(); ++i)
+        x.values.push_back(at(columns[i], values[i]));
+      x.starts.push_back(x.columns.size());
+    }
+    made = Table{table.features(), table.classes(), std::move(x), std::move(labels)};
+  } else {
+    Table::Dense x;
+    x.values.reserve(table.entries());
+    for_entries(table, [&](std::size_t i, float value) { x.values.push_back(at(i, value)); });
+    made = Table{table.features(), table.classes(), std::move(x), std::move(labels)};
+  }
+  made.truth = table.truth;
+  for (std::size_t i = 0; i < made.truth.size() && i < scaling.divisor.size(); ++i)
+    made.truth[i] *= scaling.divisor[i] / labelling.divisor;
+  made.has_labels = table.has_labels;
+  made.ids = table.ids;
+  made.labelling = labelling;
+  made.scaling = scaling;
+  return made;
+}
+
+}  // namespace starling::models
