@@ -26,8 +26,29 @@ bool is_own(const Contents& contents, const std::string& text) {
   return spec && own_source(contents, spec->name) != nullptr;
 }
 
+/// The line of Python that makes a CSV file of another format's; empty where that is not known.
+std::string conversion_of(const std::string& path) {
+  const auto stem = path.substr(0, path.rfind('.'));
+  const auto by = [&](const std::string& module, const std::string& what) {
+    return "python3 -c \"import " + module + "; " + what + "\"";
+  };
+  if (path.ends_with(".npy"))
+    return by("numpy",
+              "numpy.savetxt('" + stem + ".csv', numpy.load('" + path + "'), delimiter=',')");
+  for (const auto& [ending, reader] :
+       {std::pair{".parquet", "read_parquet"}, std::pair{".xlsx", "read_excel"},
+        std::pair{".feather", "read_feather"}, std::pair{".tsv", "read_table"}})
+    if (path.ends_with(ending))
+      return by("pandas", std::string{"pandas."} + reader + "('" + path + "').to_csv('" + stem +
+                              ".csv', index=False)");
+  return {};
+}
+
 Error unknown(const Contents& contents, const std::string& name) {
   std::error_code ignored;
+  if (const std::string line = conversion_of(name); !line.empty())
+    return Error{"'" + name +
+                 "' is of a format that is not read; this makes a table of it: " + line};
   if (std::filesystem::is_regular_file(name, ignored))
     return Error{"'" + name + "' is a file; data is named with its format: " + forms_of_data(name)};
   if (name.find_first_of("./") != std::string::npos) return Error{name + ": no such file"};

@@ -65,7 +65,10 @@ Error syntax_error(std::string_view content, const std::string& path,
   const std::string place = path + ":" + std::to_string(error.source().begin.line) + ": ";
   if (const std::string twice = repetition(content, error); !twice.empty())
     return Error{place + twice};
-  return Error{place + "is no TOML: " + std::string{error.description()}};
+  const std::string why{error.description()};
+  const bool is_bare = why.find("could not determine value type") != std::string::npos;
+  return Error{place + "is no TOML: " + why +
+               (is_bare ? R"(; text stands in quotes, as in barrier = "bsp")" : "")};
 }
 
 /// Refuses keys of very many parts, which stand for as many tables in one another: from 50,000 on,

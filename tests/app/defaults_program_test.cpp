@@ -106,6 +106,27 @@ TEST(Scale, OfIdsIsRefused) {
   EXPECT_NE(ran.err.find("--scale"), std::string::npos) << ran.err;
 }
 
+TEST(Hints, SayHowToGoOn) {
+  const Folder folder;
+  folder.write("bare.toml", "barrier = bsp\n");
+  folder.write("scale.toml", "scale = \"big\"\n");
+  struct Case {
+    const char* line;
+    std::vector<std::string> says;
+  };
+  for (const Case& bad : std::vector<Case>{
+           {"train bare.toml", {"bare.toml:1: is no TOML", "text stands in quotes, as in barrier"}},
+           {"train scale.toml", {"scale.toml:1: scale: 'big' is no way to scale"}},
+           {"train --scale maxmin", {"--scale: 'maxmin' is no way", "none, standard, minmax"}},
+           {"train --data csv:x,y.csv", {"--data: csv: 'x,y.csv' is no name of a file"}},
+           {"train --data t.npy", {"'t.npy' is of a format that is not read", "numpy.savetxt"}}}) {
+    const Ran ran = starling(folder, bad.line);
+    EXPECT_EQ(ran.code, 2) << bad.line;
+    for (const std::string& said : bad.says)
+      EXPECT_NE(ran.err.find(said), std::string::npos) << ran.err;
+  }
+}
+
 TEST(Notes, SayThatAModelIsNoBetterThanGuessingAndWhatToTry) {
   const Folder folder;
   const auto chance = [](double, double, double, double draw) { return draw > 0 ? 1 : 0; };

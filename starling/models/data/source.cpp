@@ -21,6 +21,17 @@ std::string read_file(SpecReader& read, std::string_view usage) {
   return file;
 }
 
+/// Of a source with options of its own: a second file would be what a comma in the name left.
+std::string read_one_file(SpecReader& read, const Spec& spec, std::string_view usage) {
+  std::string file = read_file(read, usage);
+  for (const auto& [key, word] : spec.options)
+    if (key.empty() && word != file && word.find_first_of("./") != std::string::npos)
+      read.refuse("'" + file + "," + word +
+                  "' is no name of a file that can be read: it holds a ',', which leads an option; "
+                  "valid: a name without one");
+  return file;
+}
+
 std::optional<Task> read_task(SpecReader& read) {
   static const std::vector<std::string> words{"class", "value"};
   const std::string word = read.text("task", "");
@@ -46,17 +57,19 @@ Cifar10Source read_cifar10(SpecReader& read) {
   return source;
 }
 
-CsvSource read_csv(SpecReader& read) {
-  CsvSource source{.file = read_file(
-                       read, "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]")};
+CsvSource read_csv(SpecReader& read, const Spec& spec) {
+  CsvSource source{
+      .file = read_one_file(read, spec,
+                            "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]")};
   if (auto label = read.text("label", ""); !label.empty()) source.label = std::move(label);
   source.id = read.text("id", "");
   source.task = read_task(read);
   return source;
 }
 
-LibsvmSource read_libsvm(SpecReader& read) {
-  LibsvmSource source{.file = read_file(read, "libsvm:FILE[,features=N][,task=class|value]")};
+LibsvmSource read_libsvm(SpecReader& read, const Spec& spec) {
+  LibsvmSource source{.file =
+                          read_one_file(read, spec, "libsvm:FILE[,features=N][,task=class|value]")};
   source.features = read.count("features", 0, 1, features_max);
   source.task = read_task(read);
   return source;
@@ -148,9 +161,9 @@ Result<Source> Source::parse(std::string_view text) {
   else if (spec->name == "cifar10")
     source.kind = read_cifar10(read);
   else if (spec->name == "csv")
-    source.kind = read_csv(read);
+    source.kind = read_csv(read, *spec);
   else if (spec->name == "libsvm")
-    source.kind = read_libsvm(read);
+    source.kind = read_libsvm(read, *spec);
   else if (spec->name == "digits")
     source.kind = read_digits(read);
   else if (spec->name == "linear")
