@@ -86,7 +86,7 @@ TEST_F(FleetProgram, ANodeInBadWeatherTakesPart) {
 TEST_F(FleetProgram, WhoIsCutOffSaysThatItWaitsAndComesBack) {
   ASSERT_NO_FATAL_FAILURE(begin(3));
   if (IsSkipped()) return;
-  ASSERT_NO_FATAL_FAILURE(submit(peer, 250));
+  ASSERT_NO_FATAL_FAILURE(submit(peer, 500));
   for (const std::size_t other : {0U, 1U}) fleet_->hosts().cut(2, other);
   const auto says = [&](const char* what) {
     return [this, what] { return fleet_->log(2).find(what) != std::string::npos; };
