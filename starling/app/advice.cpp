@@ -45,7 +45,7 @@ Baseline of_targets(const models::Table& train, const models::Table& test) {
   return {{"mse", squares(test)}, squares(train) / 2};
 }
 
-/// What may help a model that has learned nothing.
+/// Suggests what may help a model that has learned nothing.
 std::string what_to_try(const Prepared& ready) {
   const models::Table* table = ready.data.train.table();
   const models::Recipe recipe = ready.model->recipe();

@@ -1,4 +1,4 @@
-/// What people should know of a model that was just trained: that it is no better than guessing,
+/// Notes for people about a model that was just trained: that it is no better than guessing,
 /// that it would have gone on learning, and what to try.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace starling::app {
 
-/// What one constant answer reaches: the training data's commonest class, or its mean target.
+/// The figures of one constant answer: the training data's commonest class, or its mean target.
 struct Baseline {
   /// "accuracy" or "mse", over the test data.
   models::Metric figure;

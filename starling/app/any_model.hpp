@@ -30,7 +30,7 @@ namespace starling::app {
 
 class AnyModel;
 
-/// What a model says of each sample before it decides.
+/// The outputs of a model for each sample, before it decides.
 struct Scores {
   std::size_t columns = 0;
   models::Link link = models::Link::none;
@@ -85,7 +85,7 @@ class AnyModel {
   /// One value a sample; nothing where the model cannot predict.
   [[nodiscard]] virtual std::optional<std::vector<float>> predict(const Weights& w,
                                                                   const AnyData& data) const = 0;
-  /// What it decides by; nothing where the model does not tell.
+  /// The outputs that it decides by; nothing where the model does not tell.
   [[nodiscard]] virtual std::optional<Scores> scores(const Weights& w,
                                                      const AnyData& data) const = 0;
   /// ||w - w*|| / ||w0 - w*|| where the data knows the parameters w* that it was made from; w0 is

@@ -111,7 +111,7 @@ Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
              stored->notes.shape ? stored->notes.shape->labelling : models::Labelling{}};
 }
 
-/// What the predictions are worth, and how they are written.
+/// The figures of a set of predictions, as far as they fit the data.
 struct Worth {
   std::optional<ClassFigures> classes;
   std::optional<TargetFigures> targets;

@@ -1,4 +1,4 @@
-/// What a model's predictions are worth, beyond its loss. Plain functions of values.
+/// Figures of a model's predictions beyond its loss. Plain functions of values.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace starling::app {
 /// Classes of which a matrix is counted.
 inline constexpr std::size_t confusion_max = 1000;
 
-/// Of predicted classes.
+/// Figures of predicted classes.
 struct ClassFigures {
   /// [label][prediction] -> samples; as many rows and columns as there are classes, none of more
   /// than `confusion_max`.
@@ -23,7 +23,7 @@ struct ClassFigures {
   std::vector<std::optional<double>> recall;
 };
 
-/// Of predicted real targets, in their unit.
+/// Figures of predicted real targets, in their unit.
 struct TargetFigures {
   double mae = 0;
   double rmse = 0;

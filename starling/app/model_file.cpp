@@ -98,7 +98,7 @@ models::Table read_shape(NotesReader& read) {
   return table;
 }
 
-/// What the file says of scaled features, into `shape`.
+/// Reads how features were scaled into `shape`.
 Result<void> read_scaling(const std::string& path, const safetensors::File& file,
                           models::Table& shape) {
   const auto values = [&](const char* name) -> Result<std::vector<float>> {

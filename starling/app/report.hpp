@@ -50,7 +50,7 @@ struct Ended {
   /// Files that were written.
   std::string saved{};
   std::string checkpoint{};
-  /// What people should know of the model.
+  /// Sentences for people about the model; see advice().
   std::vector<std::string> advice{};
   /// Why it failed, empty if it did not.
   std::string error{};

@@ -33,7 +33,7 @@ void for_pieces(Batch batch, Visit visit) {
 /// `numbers` in ascending order, without repetition.
 [[nodiscard]] std::vector<std::uint32_t> ascending(std::vector<std::uint32_t> numbers);
 
-/// What makes a squared error over the scaled targets of `data` one over the targets as they were
+/// The factor from a squared error over the scaled targets of `data` to one over the targets as
 /// written; 1 for classes.
 [[nodiscard]] inline double square_unit(const Table& data) {
   const double divisor = static_cast<double>(data.labelling.divisor);

@@ -13,7 +13,7 @@
 
 namespace starling::models {
 
-/// What makes a model's scores probabilities of its classes: nothing does, 1 / (1 + e^-z) of the
+/// How a model's scores become probabilities of its classes: not at all, or 1 / (1 + e^-z) of the
 /// one score is that of class 1, or e^(z_j) / sum_i e^(z_i) of score j is that of class j.
 enum class Link { none, logistic, softmax };
 

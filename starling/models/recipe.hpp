@@ -17,7 +17,7 @@ struct Recipe {
   bool decays_weights = false;
   /// Features of tables from files, and real targets, are brought to mean 0 and deviation 1.
   bool standardises = false;
-  /// Of each worker, at least: what small data take to be learned. An update counts the less the
+  /// The least steps of each worker, which small data need. An update counts the less the
   /// more workers there are.
   std::uint64_t steps = 750;
 };

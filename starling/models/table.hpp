@@ -37,7 +37,7 @@ struct Labelling {
   bool operator==(const Labelling&) const = default;
 };
 
-/// What was done to the features of a Table: x' = (x - shift) / divisor. Both have one element a
+/// How the features of a Table were scaled: x' = (x - shift) / divisor. Both have one element a
 /// feature, or none where nothing was done.
 struct Scaling {
   std::vector<float> shift;
@@ -121,7 +121,7 @@ class Table {
   Labelling labelling;
   /// False of data to be predicted: every label is then 0.
   bool has_labels = true;
-  /// What names each row where it comes from; empty where nothing does.
+  /// The name of each row where it comes from; empty where rows have none.
   std::vector<std::string> ids;
   Scaling scaling;
 

@@ -1,4 +1,4 @@
-/// What a table is learned to with no flag but its name, through the program.
+/// Training on a table with no flag but its name, through the program.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>

@@ -75,7 +75,7 @@ TEST_F(OneMember, SuspectsTheLessLongTheMoreOthersDo) {
 }
 
 TEST_F(OneMember, DoesNotWaitForOtherSuspectsToConfirm) {
-  // Of five members 3 and 4 die at once, and all others suspect them.
+  // Members 3 and 4 of five die at once, and all others suspect them.
   for (MemberId id = 1; id <= 4; ++id) hear(id);
   const Time start = now_;
   const auto suspect_by = [&](MemberId by) {

@@ -68,7 +68,7 @@ class Submissions {
            });
   }
 
-  /// Those that have neither begun nor been refused.
+  /// The number of submissions that have neither begun nor been refused.
   [[nodiscard]] std::size_t open_count() const {
     return static_cast<std::size_t>(
         std::ranges::count_if(all_, [](const auto& one) { return !one.second.outcome; }));

@@ -21,7 +21,7 @@ struct RawTable {
   /// As written, one a row; zeros where there are none.
   std::vector<float> labels{};
   bool has_labels = true;
-  /// What names each row; empty where nothing does.
+  /// The name of each row; empty where rows have none.
   std::vector<std::string> ids{};
   /// As asked; guessed where absent.
   std::optional<Task> task{};

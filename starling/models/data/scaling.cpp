@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::pair<Scale, const char*>, 3> names{
     {{Scale::none, "none"}, {Scale::standard, "standard"}, {Scale::minmax, "minmax"}}};
 
-/// What is known of one column, or of the labels.
+/// Sums over one column, or over the labels.
 struct Column {
   double sum = 0;
   double squares = 0;  // of the distances from the mean

@@ -21,7 +21,7 @@ std::string read_file(SpecReader& read, std::string_view usage) {
   return file;
 }
 
-/// Of a source with options of its own: a second file would be what a comma in the name left.
+/// Reads the one file of a source; a second would be what a comma in the name left.
 std::string read_one_file(SpecReader& read, const Spec& spec, std::string_view usage) {
   std::string file = read_file(read, usage);
   for (const auto& [key, word] : spec.options)

@@ -52,7 +52,7 @@ struct CsvSource {
   /// The column that names the rows; empty for none.
   std::string id = {};
   std::optional<Task> task = std::nullopt;
-  /// Of a model that predicts: a file with a column for each of so many features and no more has no
+  /// The features of the model that predicts: a file with so many columns and no more has no
   /// labels. 0: unknown. No part of the text.
   std::size_t features = 0;
   bool operator==(const CsvSource&) const = default;

@@ -70,7 +70,7 @@ TEST(Scaling, TakesItsFiguresFromTheTrainingPartAlone) {
 TEST(Scaling, LeavesTheZerosOfSparseDataAlone) {
   const Table by_deviation = scaled_by_itself(Scale::standard, sparse());
   ASSERT_EQ(by_deviation.entries(), 3U);
-  // Of 1, 0, 3, 0 the mean is 1 and the deviation sqrt(1.5).
+  // The mean of 1, 0, 3, 0 is 1 and the deviation sqrt(1.5).
   EXPECT_NEAR(by_deviation.sparse_row(0).values[0], 1 / std::sqrt(1.5), 1e-6);
   EXPECT_NEAR(by_deviation.sparse_row(2).values[1], -8 / std::sqrt(12), 1e-6);
   const Table by_amount = scaled_by_itself(Scale::minmax, sparse());
