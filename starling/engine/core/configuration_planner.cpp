@@ -1,0 +1,379 @@
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <tuple>
+
+#include "starling/base/check.hpp"
+#include "starling/engine/core/configuration.hpp"
+#include "starling/engine/core/range_loads.hpp"
+
+namespace starling::core {
+namespace {
+
+bool has(std::span<const WorkerId> ids, WorkerId id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
+
+/// True where one of `ids` runs on the node of `member`.
+bool shares_node(const Member& member, std::span<const WorkerId> ids,
+                 const std::vector<Member>& members) {
+  return member.node != 0 && std::ranges::any_of(ids, [&](WorkerId id) {
+           const auto other = std::ranges::find(members, id, &Member::id);
+           return other != members.end() && other->node == member.node;
+         });
+}
+
+/// Who is to keep the steps, of members that `rank` puts in order, the best first; among equals one
+/// that neither works nor owns, and the lowest.
+template <class Rank>
+WorkerId choose_coordinator(const std::vector<Member>& members, Rank rank) {
+  STARLING_CHECK(!members.empty());
+  return std::ranges::min_element(
+             members, {},
+             [&](const Member& member) {
+               return std::tuple{rank(member), member.works || member.owns, member.id};
+             })
+      ->id;
+}
+
+/// Builds a successor; one use each.
+class Planner {
+ public:
+  Planner(const Configuration& now, const Wishes& wishes) : now_(now), wishes_(wishes) {
+    gather_members();
+    targets_.resize(now.ranges.size());
+  }
+
+  Successor plan() {
+    Successor result;
+    for (RangeId r = 0; r < now_.ranges.size(); ++r)
+      if (survivors(r, true).empty() && !now_.ranges[r].owners.empty()) result.lost.push_back(r);
+    if (members_.empty() || (!result.lost.empty() && !wishes_.give_up)) return result;
+    choose_targets();
+    auto next = std::make_shared<Configuration>();
+    next->epoch = now_.epoch + 1;
+    next->ranges.resize(now_.ranges.size());
+    for (RangeId r = 0; r < now_.ranges.size(); ++r)
+      next->ranges[r].owners = owners_of(r, has(result.lost, r));
+    spread_primaries(*next);
+    dismiss_leavers(*next);
+    next->members = members_;
+    next->departed = departed();
+    next->council = council();
+    next->coordinator = coordinator();
+    const bool new_views = wishes_.bulk && workers_of(now_.members) != workers_of(members_);
+    for (RangeId r = 0; r < now_.ranges.size(); ++r)
+      next->ranges[r].view = !new_views && same_owners(now_.ranges[r], next->ranges[r])
+                                 ? now_.ranges[r].view
+                                 : next->epoch;
+    const bool changes = next->members != now_.members || next->council != now_.council ||
+                         next->ranges != now_.ranges;
+    if (changes) result.next = std::move(next);
+    return result;
+  }
+
+ private:
+  static std::vector<Member> workers_of(const std::vector<Member>& members) {
+    std::vector<Member> workers;
+    std::ranges::copy_if(members, std::back_inserter(workers), &Member::works);
+    return workers;
+  }
+
+  static bool same_owners(const Ownership& a, const Ownership& b) {
+    return std::ranges::equal(a.owners, b.owners, [](const RangeOwner& x, const RangeOwner& y) {
+      return x.id == y.id && x.since == y.since;
+    });
+  }
+
+  void gather_members() {
+    for (const Member& member : now_.members)
+      if (survives(member.id)) members_.push_back(member);
+    for (const Member& joiner : wishes_.joins) {
+      const auto place = std::ranges::lower_bound(members_, joiner.id, {}, &Member::id);
+      if (place != members_.end() && place->id == joiner.id) continue;  // is one already
+      if (!now_.has_had(joiner.id, joiner.life)) members_.insert(place, joiner);
+    }
+    for (const Member& member : members_)
+      if (member.owns && !has(wishes_.leaves, member.id)) eligible_.push_back(member.id);
+    make_owners();
+    // Nobody may go as long as fewer others than copies are there.
+    for (const Member& member : members_)
+      if (member.owns && eligible_.size() < wishes_.copies && !has(eligible_, member.id))
+        eligible_.push_back(member.id);
+    std::ranges::sort(eligible_);
+  }
+
+  /// Lets members own that did not, on nodes without an owner that stays: rather one that is not on
+  /// the coordinator's node, then one that does not work; of those the lowest.
+  void make_owners() {
+    std::vector<WorkerId> keeper;
+    if (now_.coordinator) keeper.push_back(*now_.coordinator);
+    const std::size_t wanted = std::max(wishes_.owners, wishes_.copies);
+    while (eligible_.size() < wanted) {
+      std::vector<Member*> others;
+      for (Member& member : members_)
+        if (!member.owns && !has(wishes_.leaves, member.id) &&
+            !shares_node(member, eligible_, members_))
+          others.push_back(&member);
+      if (others.empty()) return;
+      Member& chosen = **std::ranges::min_element(others, {}, [&](const Member* member) {
+        return std::tuple{has(keeper, member->id) || shares_node(*member, keeper, now_.members),
+                          member->works, member->id};
+      });
+      chosen.owns = true;
+      eligible_.push_back(chosen.id);
+    }
+  }
+
+  /// True for a member that goes on in the life that it has now.
+  [[nodiscard]] bool survives(WorkerId id) const {
+    const Member* member = now_.find(id);
+    if (member == nullptr || has(wishes_.dead, id)) return false;
+    return std::ranges::none_of(wishes_.joins, [&](const Member& joiner) {
+      return joiner.id == id && joiner.life > member->life;
+    });
+  }
+  [[nodiscard]] bool is_eligible(WorkerId id) const { return has(eligible_, id); }
+  [[nodiscard]] bool is_full(RangeId range, WorkerId id) const {
+    return range < wishes_.full.size() && has(wishes_.full[range], id) && survives(id);
+  }
+
+  [[nodiscard]] std::vector<RangeOwner> survivors(RangeId range, bool full) const {
+    std::vector<RangeOwner> alive;
+    for (const RangeOwner& owner : now_.ranges[range].owners)
+      if (survives(owner.id) && (!full || is_full(range, owner.id))) alive.push_back(owner);
+    return alive;
+  }
+
+  /// Who is to own each range in the end: those who do, as far as they stay and loads are even.
+  void choose_targets() {
+    const std::size_t copies = std::min(wishes_.copies, eligible_.size());
+    Loads loads{eligible_};
+    for (RangeId r = 0; r < targets_.size(); ++r) {
+      for (const RangeOwner& owner : survivors(r, false))
+        if (!owner.retiring && is_eligible(owner.id) && targets_[r].size() < copies)
+          targets_[r].push_back(owner.id);
+      for (const WorkerId id : targets_[r]) loads.add(id);
+    }
+    if (eligible_.empty()) return;
+    for (RangeId r = 0; r < targets_.size(); ++r)
+      while (targets_[r].size() < copies) {
+        targets_[r].push_back(next_owner(r, loads));
+        loads.add(targets_[r].back());
+      }
+    while (loads.of(loads.most()) > loads.of(loads.least()) + 1) even_out(loads);
+  }
+
+  /// Who of those that may own has least; among equals, one that holds the range still.
+  [[nodiscard]] WorkerId next_owner(RangeId range, const Loads& loads) const {
+    std::optional<WorkerId> best;
+    const auto rank = [&](WorkerId id) {
+      return std::pair{loads.of(id), now_.ranges[range].find(id) == nullptr || !survives(id)};
+    };
+    for (const WorkerId id : eligible_)
+      if (!has(targets_[range], id) && (!best || rank(id) < rank(*best))) best = id;
+    STARLING_CHECK(best);
+    return *best;
+  }
+
+  /// Moves one range from who has most to who has least: one whose primary need not change, if any.
+  void even_out(Loads& loads) {
+    const WorkerId from = loads.most();
+    const WorkerId to = loads.least();
+    std::optional<RangeId> chosen;
+    for (RangeId r = 0; r < targets_.size(); ++r) {
+      if (!has(targets_[r], from) || has(targets_[r], to)) continue;
+      const auto& owners = now_.ranges[r].owners;
+      const bool keeps_primary = owners.empty() || owners.front().id != from;
+      if (!chosen || keeps_primary) chosen = r;
+      if (keeps_primary) break;
+    }
+    STARLING_CHECK(chosen);
+    std::ranges::replace(targets_[*chosen], from, to);
+    loads.remove(from);
+    loads.add(to);
+  }
+
+  [[nodiscard]] bool settled(RangeId range) const {
+    return std::ranges::all_of(targets_[range], [&](WorkerId id) { return is_full(range, id); });
+  }
+
+  /// The owners of the next epoch, the primary first; the others in the order of now, then the new.
+  [[nodiscard]] std::vector<RangeOwner> owners_of(RangeId range, bool lost) const {
+    if (lost || now_.ranges[range].owners.empty()) return {};
+    std::vector<RangeOwner> owners;
+    for (RangeOwner owner : survivors(range, false)) {
+      owner.retiring = !has(targets_[range], owner.id);
+      if (!owner.retiring || !settled(range)) owners.push_back(owner);
+    }
+    for (const WorkerId id : targets_[range])
+      if (std::ranges::find(owners, id, &RangeOwner::id) == owners.end())
+        owners.push_back({id, now_.epoch + 1, false});
+    // The primary of now goes on; else someone full does, rather one that stays.
+    const auto rank = [&](const RangeOwner& owner) {
+      if (!is_full(range, owner.id)) return 3;
+      if (owner.id == now_.ranges[range].owners.front().id) return 0;
+      return owner.retiring ? 2 : 1;
+    };
+    if (owners.empty()) return owners;
+    const auto primary = std::ranges::min_element(owners, {}, rank);
+    std::rotate(owners.begin(), primary, primary + 1);
+    return owners;
+  }
+
+  /// Passes the first place on within ranges that rest, from who is primary of most.
+  void spread_primaries(Configuration& next) const {
+    Loads loads{eligible_};
+    for (const Ownership& range : next.ranges)
+      if (!range.owners.empty() && loads.knows(range.owners.front().id))
+        loads.add(range.owners.front().id);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (RangeId r = 0; r < next.ranges.size(); ++r) {
+        auto& owners = next.ranges[r].owners;
+        if (owners.size() < 2 || !settled(r) || !loads.knows(owners.front().id)) continue;
+        const auto least = std::ranges::min_element(
+            owners, {}, [&](const RangeOwner& owner) { return loads.of(owner.id); });
+        if (loads.of(owners.front().id) < loads.of(least->id) + 2) continue;
+        loads.remove(owners.front().id);
+        loads.add(least->id);
+        std::rotate(owners.begin(), least, least + 1);
+        moved = true;
+      }
+    }
+  }
+
+  /// Lets go whoever wants to and owns nothing any more.
+  void dismiss_leavers(const Configuration& next) {
+    std::erase_if(members_, [&](const Member& member) {
+      if (!has(wishes_.leaves, member.id) || members_.size() == 1) return false;
+      return std::ranges::none_of(
+          next.ranges, [&](const Ownership& range) { return range.find(member.id) != nullptr; });
+    });
+  }
+
+  /// Those of now, and who goes, as far as no later life of theirs is a member.
+  [[nodiscard]] std::vector<Life> departed() const {
+    std::vector<Life> gone = now_.departed;
+    for (const Member& member : now_.members) gone.push_back({member.id, member.life});
+    std::erase_if(gone, [&](const Life& old) {
+      return std::ranges::find(members_, old.id, &Member::id) != members_.end();
+    });
+    std::ranges::sort(gone, {}, &Life::id);
+    return gone;
+  }
+
+  /// The council of now, as far as it stays, filled up from the lowest.
+  [[nodiscard]] std::vector<WorkerId> council() const {
+    std::vector<WorkerId> chosen;
+    const auto is_member = [&](WorkerId id) {
+      return std::ranges::find(members_, id, &Member::id) != members_.end();
+    };
+    for (const WorkerId id : now_.council)
+      if (survives(id) && is_member(id) && !has(wishes_.leaves, id)) chosen.push_back(id);
+    for (const bool leavers : {false, true})  // leavers only where there is nobody else
+      for (const Member& member : members_) {
+        if (chosen.size() >= council_max || (leavers && !chosen.empty())) break;
+        if (has(wishes_.leaves, member.id) == leavers && !has(chosen, member.id) &&
+            !shares_node(member, chosen, members_))
+          chosen.push_back(member.id);
+      }
+    std::ranges::sort(chosen);
+    return chosen;
+  }
+
+  /// The one of now, as long as it is a member. Who follows it had best not be about to go too,
+  /// because it wants to or because it sat on the same node, and know the job already.
+  [[nodiscard]] std::optional<WorkerId> coordinator() const {
+    if (!now_.coordinator) return std::nullopt;
+    const auto is_member = [&](WorkerId id) {
+      return std::ranges::find(members_, id, &Member::id) != members_.end();
+    };
+    if (survives(*now_.coordinator) && is_member(*now_.coordinator)) return now_.coordinator;
+    const std::vector<WorkerId> former{*now_.coordinator};
+    return choose_coordinator(members_, [&](const Member& member) {
+      return std::tuple{has(wishes_.leaves, member.id), shares_node(member, former, now_.members),
+                        !survives(member.id)};
+    });
+  }
+
+  const Configuration& now_;
+  const Wishes& wishes_;
+  std::vector<Member> members_;
+  std::vector<WorkerId> eligible_;
+  std::vector<std::vector<WorkerId>> targets_;
+};
+
+/// Who of `owners` has least and not this range; among equals the next from `turn` on.
+WorkerId least_without(const Ownership& range, const std::vector<WorkerId>& owners,
+                       std::size_t turn, const Loads& loads) {
+  std::optional<WorkerId> best;
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    const WorkerId id = owners[(turn + i) % owners.size()];
+    if (range.find(id) == nullptr && (!best || loads.of(id) < loads.of(*best))) best = id;
+  }
+  STARLING_CHECK(best);
+  return *best;
+}
+
+/// Passes copies on from who has most to who has least, as long as that helps.
+void even_out_copies(Configuration& configuration, Loads& loads) {
+  while (loads.of(loads.most()) > loads.of(loads.least()) + 1) {
+    const WorkerId from = loads.most();
+    const WorkerId to = loads.least();
+    const auto range = std::ranges::find_if(configuration.ranges, [&](const Ownership& ownership) {
+      return ownership.find(from) != nullptr && ownership.owners.front().id != from &&
+             ownership.find(to) == nullptr;
+    });
+    if (range == configuration.ranges.end()) return;
+    std::ranges::find(range->owners, from, &RangeOwner::id)->id = to;
+    loads.remove(from);
+    loads.add(to);
+  }
+}
+
+}  // namespace
+
+Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
+                                  std::size_t copies, bool coordinated) {
+  Configuration first;
+  first.epoch = 1;
+  first.members = std::move(members);
+  STARLING_CHECK(std::ranges::is_sorted(first.members, {}, &Member::id));
+  for (const Member& member : first.members)
+    if (first.council.size() < council_max && !shares_node(member, first.council, first.members))
+      first.council.push_back(member.id);
+  if (coordinated)
+    first.coordinator = choose_coordinator(first.members, [](const Member&) { return 0; });
+  std::vector<WorkerId> owners;
+  for (const Member& member : first.members)
+    if (member.owns) owners.push_back(member.id);
+  STARLING_CHECK(!owners.empty());
+  first.ranges.resize(ranges);
+  const std::size_t each = std::min(copies, owners.size());
+  const auto own = [&](RangeId range, WorkerId id) {
+    first.ranges[range].view = 1;
+    first.ranges[range].owners.push_back({id, 1, false});
+  };
+  // Primaries by turns, copies where least is; companions differ from round to round.
+  Loads loads{owners};
+  for (RangeId r = 0; r < ranges && each > 0; ++r) {
+    own(r, owners[r % owners.size()]);
+    loads.add(owners[r % owners.size()]);
+  }
+  for (std::size_t copy = 1; copy < each; ++copy)
+    for (RangeId r = 0; r < ranges; ++r) {
+      const WorkerId id =
+          least_without(first.ranges[r], owners, r + r / owners.size() + copy, loads);
+      own(r, id);
+      loads.add(id);
+    }
+  even_out_copies(first, loads);
+  return first;
+}
+
+Successor next_configuration(const Configuration& now, const Wishes& wishes) {
+  return Planner{now, wishes}.plan();
+}
+
+}  // namespace starling::core
