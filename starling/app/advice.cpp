@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "starling/base/text.hpp"
 
@@ -43,6 +44,16 @@ Baseline of_targets(const models::Table& train, const models::Table& test) {
     return sum / static_cast<double>(table.size());
   };
   return {{"mse", squares(test)}, squares(train) / 2};
+}
+
+/// The loss at that step, between the two evaluations around it.
+double at_step(const LossCurve& losses, double step) {
+  const auto after =
+      std::ranges::find_if(losses, [step](const auto& point) { return point.first >= step; });
+  if (after == losses.begin()) return after->second;
+  const auto& [to, end] = *after;
+  const auto& [from, begin] = *std::prev(after);
+  return std::lerp(begin, end, (step - from) / (to - from));
 }
 
 /// Suggests what may help a model that has learned nothing.
@@ -90,15 +101,14 @@ std::vector<std::string> advice(const Prepared& ready, const models::Metrics& te
                     is_class ? fmt::format("accuracy {:.1f} %", 100 * reached)
                              : fmt::format("mse {:.4g}", reached),
                     what_to_try(ready)));
-  if (losses.size() < 5) return all;
+  if (losses.size() < 3) return all;
   const auto& [last, least] = losses.back();
-  const auto before = std::ranges::find_if(
-      losses, [last = last](const auto& point) { return point.first >= 0.8 * last; });
-  if (before->second - least > falls_by * baseline->loss)
+  const double before = at_step(losses, 0.8 * last);
+  if (before - least > falls_by * baseline->loss)
     all.push_back(fmt::format(
         "the test loss was still falling, from {:.3g} to {:.3g} over the last fifth; try more, "
         "like {}",
-        before->second, least,
+        before, least,
         ready.job.epochs
             ? fmt::format("--epochs {:.0f}",
                           std::ceil(2 * last / static_cast<double>(ready.running.steps_per_epoch)))
