@@ -21,6 +21,7 @@
 #include "starling/actor/wire/transport.hpp"
 #include "starling/base/memory.hpp"
 #include "tests/actor/examples.hpp"
+#include "tests/actor/line.hpp"
 
 namespace starling::wire {
 namespace {
@@ -62,66 +63,6 @@ class Growth {
   std::size_t most_ = 0;
   std::atomic<bool> ends_ = false;
   std::thread thread_;
-};
-
-/// RFC 37: the greeting of a client, and READY of a DEALER.
-std::string greeting(const std::string& mechanism) {
-  std::string bytes = "\xff\0\0\0\0\0\0\0\1\x7f\3\0"s + mechanism;
-  bytes.resize(64, '\0');
-  return bytes;
-}
-const std::string ready = "\4\x1c\5READY\x0bSocket-Type\0\0\0\6DEALER"s;
-/// A part, a last part or a command of 8 MiB to come.
-const std::string announced_part = "\3\0\0\0\0\0\x80\0\0"s;
-const std::string announced_end = "\2\0\0\0\0\0\x80\0\0"s;
-const std::string announced_command = "\6\0\0\0\0\0\x80\0\0"s;
-
-class Line {
- public:
-  explicit Line(const std::string& address) : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port =
-        htons(static_cast<std::uint16_t>(std::stoi(address.substr(address.rfind(':') + 1))));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(descriptor_, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
-    (void)::fcntl(descriptor_, F_SETFL, O_NONBLOCK);
-  }
-  ~Line() { ::close(descriptor_); }
-  Line(Line&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
-  Line& operator=(Line&&) = delete;
-
-  /// Sends as much as is taken within `time`; how much that was.
-  [[nodiscard]] std::size_t send(std::string_view bytes, std::chrono::milliseconds time = 5s) {
-    std::size_t sent = 0;
-    for (const auto end = Clock::now() + time; sent < bytes.size() && Clock::now() < end;) {
-      const auto taken =
-          ::send(descriptor_, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
-      if (taken > 0) {
-        sent += static_cast<std::size_t>(taken);
-      } else if (errno == EAGAIN) {
-        pollfd item{descriptor_, POLLOUT, 0};
-        (void)::poll(&item, 1, 10);
-      } else {
-        break;
-      }
-    }
-    return sent;
-  }
-  /// Whether the other end has ended it by then.
-  [[nodiscard]] bool ends_within(std::chrono::milliseconds time) {
-    std::array<char, 256> taken{};
-    for (const auto end = Clock::now() + time;;) {
-      const auto received = ::recv(descriptor_, taken.data(), taken.size(), 0);
-      if (received == 0 || (received < 0 && errno != EAGAIN)) return true;
-      if (Clock::now() >= end) return false;
-      pollfd item{descriptor_, POLLIN, 0};
-      if (received < 0) (void)::poll(&item, 1, 10);
-    }
-  }
-
- private:
-  int descriptor_;
 };
 
 class Flood : public testing::TestWithParam<bool> {

@@ -26,6 +26,12 @@ constexpr std::uint64_t listener_id = 0;
 constexpr std::size_t scratch_bytes = std::size_t{16} << 10U;
 /// Bytes that a connection may bring before others have their turn.
 constexpr std::size_t turn_bytes_max = std::size_t{1} << 20U;
+/// Newcomers are connections that are open and have never brought a whole message. All of them
+/// together may bring so many bytes in a period, each so many in a turn: reading takes time that
+/// the job needs, and whoever has only announced a message can send for ever.
+constexpr std::size_t newcomer_bytes_max = std::size_t{2} << 20U;
+constexpr auto newcomer_period = 50ms;
+constexpr std::size_t newcomer_turn_bytes_max = std::size_t{64} << 10U;
 /// Who was connected is heard before more are accepted.
 constexpr int accepted_at_once = 32;
 constexpr int ready_at_once = 64;
@@ -64,6 +70,7 @@ struct Inbox::Connection {
   Connection& operator=(const Connection&) = delete;
 
   [[nodiscard]] bool is_open() const { return receiver.stage() == ZmtpReceiver::Stage::open; }
+  [[nodiscard]] bool is_newcomer() const { return is_open() && !has_delivered; }
 
   const Id id;
   const int descriptor;
@@ -138,10 +145,17 @@ bool Inbox::read_more() {
 /// False where its turn is over.
 bool Inbox::read_current() {
   Connection& connection = *current_;
-  if (turn_bytes_ >= turn_bytes_max) return false;
+  const bool is_newcomer = connection.is_newcomer();
+  const std::size_t bytes_max = is_newcomer ? newcomer_turn_bytes_max : turn_bytes_max;
+  if (turn_bytes_ >= bytes_max) return false;
+  if (is_newcomer && newcomer_bytes_ >= newcomer_bytes_max) {
+    pause(connection);
+    return false;
+  }
   try {
     const auto place = connection.receiver.place();
-    const std::span<std::byte> room = place.empty() ? std::span{scratch_} : place;
+    std::span<std::byte> room = place.empty() ? std::span{scratch_} : place;
+    room = room.first(std::min(room.size(), bytes_max));
     const auto received = ::recv(connection.descriptor, room.data(), room.size(), MSG_DONTWAIT);
     if (received < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (received <= 0) {
@@ -152,6 +166,7 @@ bool Inbox::read_current() {
     // The rest is there later, if there is any.
     turn_bytes_ = bytes < room.size() ? turn_bytes_max : turn_bytes_ + bytes;
     connection.heard = Clock::now();
+    if (is_newcomer) newcomer_bytes_ += bytes;
     if (place.empty())
       read_ = std::span<const std::byte>{scratch_}.first(bytes);
     else if (const auto fault = connection.receiver.take_placed(bytes))
@@ -262,6 +277,21 @@ void Inbox::answer(Connection& connection) {
   if (sent != static_cast<ssize_t>(answer.size())) end(connection.id);
 }
 
+void Inbox::pause(const Connection& connection) {
+  (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, connection.descriptor, nullptr);
+  paused_.push_back(connection.id);
+}
+
+void Inbox::resume_newcomers(Clock::time_point now) {
+  if (now - period_began_ < newcomer_period) return;
+  period_began_ = now;
+  newcomer_bytes_ = 0;
+  for (const Id id : std::exchange(paused_, {})) {
+    const auto found = connections_.find(id);
+    if (found != connections_.end() && !watch(epoll_, found->second->descriptor, id)) end(id);
+  }
+}
+
 void Inbox::count_held(Connection& connection) {
   const std::size_t bytes = connection.receiver.unfinished_bytes();
   if (bytes > 0 && connection.held_bytes == 0) connection.held_since = Clock::now();
@@ -323,20 +353,22 @@ void Inbox::end_an_open_one() {
   if (last != nullptr) refuse(last->id);
 }
 
-std::chrono::milliseconds Inbox::end_late() {
+std::chrono::milliseconds Inbox::tend() {
   const auto now = Clock::now();
+  std::chrono::milliseconds patience = paused_.empty() ? look_again_after : newcomer_period;
+  resume_newcomers(now);
+  if (!is_listener_watched_) {
+    watch_listener();
+    patience = std::min<std::chrono::milliseconds>(patience, accept_again_after);
+  }
   for (; !handshakes_.empty(); handshakes_.pop_front()) {
     const auto found = connections_.find(handshakes_.front());
     if (found == connections_.end() || found->second->is_open()) continue;
     const auto left = found->second->accepted + options_.handshake_max - now;
-    if (left > 0ms)
-      return std::min<std::chrono::milliseconds>(
-          look_again_after, std::chrono::ceil<std::chrono::milliseconds>(left));
+    if (left > 0ms) return std::min(patience, std::chrono::ceil<std::chrono::milliseconds>(left));
     refuse(found->first);
   }
-  if (is_listener_watched_) return look_again_after;
-  watch_listener();
-  return accept_again_after;
+  return patience;
 }
 
 }  // namespace starling::wire

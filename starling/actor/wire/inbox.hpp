@@ -47,9 +47,9 @@ class Inbox {
 
   /// The next message, by turns from all connections; nothing where none has come.
   [[nodiscard]] std::optional<InboundMessage> next();
-  /// Ends handshakes that take too long. Returns how long it has time before it is to be called
-  /// again.
-  std::chrono::milliseconds end_late();
+  /// Ends handshakes that take too long, and reads newcomers again (see newcomer_bytes_max).
+  /// Returns how long it has time before it is to be called again.
+  std::chrono::milliseconds tend();
 
   /// Clients that were turned away for their keys, and connections that were ended for what they
   /// sent or held.
@@ -72,6 +72,8 @@ class Inbox {
 
   void after(Connection& connection, std::optional<ZmtpReceiver::Fault> fault);
   void answer(Connection& connection);
+  void pause(const Connection& connection);
+  void resume_newcomers(Clock::time_point now);
   void count_held(Connection& connection);
   void end(Id id);
   void refuse(Id id);
@@ -93,6 +95,11 @@ class Inbox {
   std::size_t open_count_ = 0;
   std::size_t held_bytes_ = 0;
   std::uint64_t refused_ = 0;
+
+  /// Bytes that newcomers have brought since, and who of them is not read until that is over.
+  Clock::time_point period_began_{};
+  std::size_t newcomer_bytes_ = 0;
+  std::vector<Id> paused_;
 
   /// Which have something to read, as the system said last.
   std::deque<Id> ready_;

@@ -209,7 +209,7 @@ class Transport::Thread {
     for (bool has_more = true; !stopping_;) {
       items.assign({{inbox_->descriptor(), POLLIN, 0}, {wake_.descriptor(), POLLIN, 0}});
       waiting.clear();
-      auto patience = std::min(options_.idle_max, inbox_->end_late());
+      auto patience = std::min(options_.idle_max, inbox_->tend());
       {
         const std::lock_guard lock{mutex_};
         if (!connections_.empty()) patience = std::min(patience, watch_answers());
