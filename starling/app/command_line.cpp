@@ -154,10 +154,11 @@ class InspectArguments {
   InspectArguments(CLI::App& program, const Contents& contents)
       : command_(program, "inspect", "say what is in a data source or a saved model") {
     command_.app()
-        .add_option("WHAT", what_, "a source of data, or a file that train --save wrote")
+        .add_option("WHAT", options_.what, "a source of data, or a file that train --save wrote")
         ->type_name("")
         ->required();
     command_.app().add_option("--seed", seed_, "of generated data [1]")->type_name("N");
+    command_.app().add_flag("--json", options_.json, "one JSON object");
     command_.app().footer("\n" + sources_help(contents));
   }
   [[nodiscard]] const Command& command() const { return command_; }
@@ -165,12 +166,14 @@ class InspectArguments {
   [[nodiscard]] Result<int> run(const Contents& contents) const {
     const auto seed = seed_of(seed_);
     if (!seed) return seed.error();
-    return inspect_command(contents, what_, *seed);
+    InspectOptions options = options_;
+    options.seed = *seed;
+    return inspect_command(contents, options);
   }
 
  private:
   Command command_;
-  std::string what_;
+  InspectOptions options_;
   std::string seed_ = "1";
 };
 

@@ -89,9 +89,14 @@ struct ChaosOptions {
 /// broke.
 [[nodiscard]] Result<int> chaos_command(const ChaosOptions& options);
 
+struct InspectOptions {
+  /// A source of data, or a saved model.
+  std::string what;
+  std::uint64_t seed = 1;
+  bool json = false;
+};
 /// A data source or a saved model, in figures.
-[[nodiscard]] Result<int> inspect_command(const Contents& contents, const std::string& what,
-                                          std::uint64_t seed);
+[[nodiscard]] Result<int> inspect_command(const Contents& contents, const InspectOptions& options);
 
 /// A line for each that the program contains, as the commands and the help of train show them.
 [[nodiscard]] std::string barriers_list(const Contents& contents);

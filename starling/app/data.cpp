@@ -8,6 +8,7 @@
 #include "starling/base/random.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/load.hpp"
+#include "starling/models/data/missing.hpp"
 #include "starling/models/data/split.hpp"
 
 namespace starling::app {
@@ -161,6 +162,18 @@ Result<TrainAndTest> load_parts(const Contents& contents, const DataRequest& req
   return TrainAndTest{*std::move(data), *std::move(test)};
 }
 
+/// Replaces missing numbers by the means of the training part.
+Result<TrainAndTest> fill(TrainAndTest data) {
+  const models::Table* train = data.train.table();
+  if (train == nullptr || !train->encoding || !train->encoding->fills) return data;
+  const auto encoding = models::fit_fills(*train);
+  if (!encoding) return Error{encoding.error()}.within("data");
+  if (data.test && data.test->table() != nullptr)
+    data.test = AnyData::of(models::filled(*data.test->table(), *encoding));
+  data.train = AnyData::of(models::filled(*train, *encoding));
+  return data;
+}
+
 }  // namespace
 
 Result<void> check_labels(const AnyData& data, const std::string& text) {
@@ -227,13 +240,18 @@ Result<AnyData> load_unseen(const Contents& contents, const std::string& text, s
     return data;
   }
   models::Source source = models::Source::parse(text).value();
-  if (auto* csv = std::get_if<models::CsvSource>(&source.kind); csv != nullptr && shape)
-    csv->features = shape->features();
-  return as_any(models::load_test(source, seed, rule));
+  auto* csv = std::get_if<models::CsvSource>(&source.kind);
+  if (csv != nullptr && shape && !shape->is_sparse())
+    csv->like = std::make_shared<const models::Table>(*shape);
+  auto table = models::load_test(source, seed, rule);
+  if (table && csv != nullptr && csv->like != nullptr && shape->encoding)
+    table = models::filled(*std::move(table), shape->encoding);
+  return as_any(std::move(table));
 }
 
 Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& request) {
   auto data = load_parts(contents, request);
+  if (data) data = fill(*std::move(data));
   if (!data) return data;
   if (auto labelled = check_labels(data->train, request.data); !labelled)
     return std::move(labelled).error().within("data");
@@ -293,7 +311,7 @@ std::string suitable_model(const std::string& text, const AnyData& data) {
 std::optional<OtherTask> other_task(const std::string& text, const AnyData& data) {
   const models::Table* table = data.table();
   auto source = models::Source::parse(text);
-  if (table == nullptr || !source) return std::nullopt;
+  if (table == nullptr || !source || !table->labelling.names.empty()) return std::nullopt;
   auto* task = task_of(*source);
   const bool has_classes = table->classes() > 0;
   if (task == nullptr || !(has_classes || has_whole_labels(*table))) return std::nullopt;
@@ -322,6 +340,9 @@ std::uint64_t fingerprint(const AnyData& data) {
     hash = (std::rotl(hash, 29) ^ word) * 0x9e3779b97f4a7c15U;
   };
   const models::Table* table = data.table();
+  const auto add_text = [&](const std::string& text) {
+    for (const char c : text + '\n') add(static_cast<unsigned char>(c));
+  };
   const auto add_float = [&](float value) { add(std::bit_cast<std::uint32_t>(value)); };
   if (table != nullptr) {
     // Data that are the same but for their scale are the same when they are scaled.
@@ -331,6 +352,10 @@ std::uint64_t fingerprint(const AnyData& data) {
       add_float(table->labelling.shift);
       add_float(table->labelling.divisor);
     }
+    std::ranges::for_each(table->labelling.names, add_text);
+    if (table->encoding)
+      for (const models::Column& column : table->encoding->columns)
+        std::ranges::for_each(column.categories, add_text);
   }
   for (std::size_t row = 0; table != nullptr && row < table->size(); ++row) {
     add(std::bit_cast<std::uint32_t>(table->label(row)));

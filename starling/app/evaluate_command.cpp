@@ -120,7 +120,12 @@ struct Worth {
 
 /// A label, or a class's name, as the training data have it.
 std::string written(const Use& use, double label) {
-  return print_number(static_cast<double>(use.labelling.written(static_cast<float>(label))));
+  return use.labelling.text(static_cast<float>(label));
+}
+
+/// A label as labels_of() has it.
+std::string label_text(const Use& use, double label) {
+  return use.labelling.names.empty() ? print_number(label) : written(use, label);
 }
 
 Worth worth_of(const Use& use) {
@@ -280,8 +285,8 @@ std::string rows_of(const Use& use, const std::vector<float>& predictions, const
   text += "\n";
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     text += (is_named ? cell(table->ids[i]) : std::to_string(i)) + "," +
-            written(use, static_cast<double>(predictions[i]));
-    if (is_labelled) text += "," + print_number(use.labels[i]);
+            cell(written(use, static_cast<double>(predictions[i])));
+    if (is_labelled) text += "," + cell(label_text(use, use.labels[i]));
     for (std::size_t c = 0; c < columns.names.size(); ++c)
       text += "," + print_number(columns.values[i * columns.names.size() + c]);
     text += "\n";

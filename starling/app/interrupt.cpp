@@ -1,9 +1,11 @@
 #include "starling/app/interrupt.hpp"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <string_view>
 #include <thread>
 
@@ -12,24 +14,41 @@
 namespace starling::app {
 namespace {
 
-static_assert(std::atomic<bool>::is_always_lock_free, "signal handlers may use these");
+static_assert(std::atomic<bool>::is_always_lock_free &&
+                  std::atomic<std::int64_t>::is_always_lock_free,
+              "signal handlers may use these");
 std::atomic<bool> orderly = false;
 std::atomic<const char*> announced = nullptr;
 std::atomic<const char*> given_up = "\nstarling: interrupted, nothing was saved\n";
 std::atomic<bool> asked = false;
+/// When, in milliseconds; the far future until it is noted, for a second signal may come meanwhile.
+std::atomic<std::int64_t> asked_at = INT64_MAX / 2;
 
 /// Behind what stands on the terminal: ^C, and an unfinished line.
 void say(std::string_view words) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
 }
 
+std::int64_t milliseconds_now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+/// Some signals come more than once for one wish: a terminal that is lost says so by its shell and
+/// by the system, and supervisors such as timeout(1) signal a process and then its group.
+bool is_echo(int signal) {
+  constexpr std::int64_t echo_within = 1000;
+  return signal == SIGHUP || (signal == SIGTERM && milliseconds_now() < asked_at + echo_within);
+}
+
 void on_signal(int signal) {
   if (orderly && !asked.exchange(true)) {
+    asked_at = milliseconds_now();
     if (const char* words = announced) say(words);
     return;
   }
-  // A terminal that is lost says so more than once: its shell does, and the system.
-  if (orderly && signal == SIGHUP) return;
+  if (orderly && is_echo(signal)) return;
   discard_unfinished();
   say(asked ? "\nstarling: interrupted twice, ended at once\n" : given_up.load());
   ::_exit(interrupted_code);

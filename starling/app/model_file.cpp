@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "starling/app/built_in.hpp"
+#include "starling/app/encoding_text.hpp"
 #include "starling/app/program_name.hpp"
 #include "starling/app/version.hpp"
 #include "starling/base/memory.hpp"
@@ -32,6 +33,8 @@ void note_shape(Metadata& metadata, const models::Table& table) {
   metadata["signed_labels"] = table.labelling.signs ? "true" : "false";
   metadata["target_shift"] = print_number(static_cast<double>(table.labelling.shift));
   metadata["target_divisor"] = print_number(static_cast<double>(table.labelling.divisor));
+  if (!table.labelling.names.empty()) metadata["labels"] = print_names(table.labelling.names);
+  if (table.encoding) metadata["columns"] = print_encoding(*table.encoding);
 }
 
 /// Typed values out of a file's metadata; remembers the first that is wrong.
@@ -50,6 +53,8 @@ class NotesReader {
   std::uint64_t count(const char* key) { return read(key, parse_count(text(key))); }
   double number(const char* key) { return read(key, parse_number(text(key))); }
   bool flag(const char* key) { return text(key) == "true"; }
+  std::vector<std::string> names(const char* key) { return read(key, parse_names(text(key))); }
+  models::Encoding encoding(const char* key) { return read(key, parse_encoding(text(key))); }
   models::Scale scale(const char* key) { return read(key, models::parse_scale(text(key))); }
   ElementType type(const char* key) { return read(key, parse_element_type(text(key))); }
 
@@ -94,6 +99,15 @@ models::Table read_shape(NotesReader& read) {
     table.labelling.shift = static_cast<float>(read.number("target_shift"));
     table.labelling.divisor = static_cast<float>(read.number("target_divisor"));
     if (!(table.labelling.divisor > 0)) read.refuse("has a target_divisor that is not above 0");
+  }
+  if (read.has("labels")) {
+    table.labelling.names = read.names("labels");
+    if (table.labelling.names.size() != classes) read.refuse("has not one label for each class");
+  }
+  if (read.has("columns")) {
+    auto encoding = read.encoding("columns");
+    if (encoding.features() != features) read.refuse("has columns that do not make its features");
+    table.encoding = std::make_shared<const models::Encoding>(std::move(encoding));
   }
   return table;
 }

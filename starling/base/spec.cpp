@@ -72,6 +72,21 @@ std::string SpecReader::text(std::string_view key, std::string_view otherwise) {
   return written ? *written : std::string{otherwise};
 }
 
+std::vector<std::string> SpecReader::texts(std::string_view key) {
+  std::vector<std::string> all;
+  const std::string* written = take(key);
+  if (written == nullptr) return all;
+  all.push_back(*written);
+  const auto is_key = [key](const auto& option) { return option.first == key; };
+  const auto at = std::ranges::find_if(spec_.options, is_key) - spec_.options.begin();
+  for (auto i = static_cast<std::size_t>(at) + 1;
+       i < spec_.options.size() && spec_.options[i].first.empty(); ++i) {
+    taken_[i] = true;
+    all.push_back(spec_.options[i].second);
+  }
+  return all;
+}
+
 std::chrono::nanoseconds SpecReader::duration(std::string_view key,
                                               std::chrono::nanoseconds otherwise) {
   const std::string* written = take(key);

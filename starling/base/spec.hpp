@@ -43,6 +43,8 @@ class SpecReader {
   double number(std::string_view key, double otherwise, double least, double most);
   /// Text as written.
   std::string text(std::string_view key, std::string_view otherwise);
+  /// The text of `key` and the words behind it up to the next option with a key: `key=a,b,c`.
+  std::vector<std::string> texts(std::string_view key);
   /// A duration, see parse_duration.
   std::chrono::nanoseconds duration(std::string_view key, std::chrono::nanoseconds otherwise);
   /// True where the bare word stands among the options.

@@ -1,5 +1,7 @@
 #include "starling/models/table.hpp"
 
+#include "starling/base/text.hpp"
+
 namespace starling::models {
 namespace {
 
@@ -18,6 +20,12 @@ std::size_t prefetch_all(std::span<const V> values) noexcept {
 }
 
 }  // namespace
+
+std::string Labelling::text(float label) const {
+  const bool is_named = label >= 0 && label < static_cast<float>(names.size());
+  return is_named ? names[static_cast<std::size_t>(label)]
+                  : print_number(static_cast<double>(written(label)));
+}
 
 void Table::prefetch(std::span<const std::uint32_t> rows) const noexcept {
   std::size_t bytes = 0;
@@ -47,7 +55,7 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
     }
     x.columns.shrink_to_fit();
     x.values.shrink_to_fit();
-    chosen = Table{features_, classes_, std::move(x), std::move(labels)};
+    chosen = described({features_, classes_, std::move(x), std::move(labels)});
   } else {
     Dense x;
     x.values.reserve(rows.size() * features_);
@@ -55,15 +63,32 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
       const auto values = dense_row(row);
       x.values.insert(x.values.end(), values.begin(), values.end());
     }
-    chosen = Table{features_, classes_, std::move(x), std::move(labels)};
+    chosen = described({features_, classes_, std::move(x), std::move(labels)});
   }
-  chosen.truth = truth;
-  chosen.labelling = labelling;
-  chosen.has_labels = has_labels;
   if (!ids.empty())
     for (const std::uint32_t row : rows) chosen.ids.push_back(ids[row]);
-  chosen.scaling = scaling;
   return chosen;
+}
+
+Table Table::with(Dense x, std::vector<float> labels) const {
+  Table made = described({features_, classes_, std::move(x), std::move(labels)});
+  made.ids = ids;
+  return made;
+}
+
+Table Table::with(Sparse x, std::vector<float> labels) const {
+  Table made = described({features_, classes_, std::move(x), std::move(labels)});
+  made.ids = ids;
+  return made;
+}
+
+Table Table::described(Table made) const {
+  made.truth = truth;
+  made.labelling = labelling;
+  made.has_labels = has_labels;
+  made.encoding = encoding;
+  made.scaling = scaling;
+  return made;
 }
 
 }  // namespace starling::models

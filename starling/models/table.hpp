@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "starling/base/check.hpp"
+#include "starling/models/encoding.hpp"
 
 namespace starling::models {
 
@@ -27,12 +29,17 @@ struct Labelling {
   /// Real targets y are trained on as (y - shift) / divisor.
   float shift = 0;
   float divisor = 1;
+  /// The text of each class; empty where labels are numbers.
+  std::vector<std::string> names = {};
 
-  /// The label as it was written for one of a Table.
+  /// The label as it was written for one of a Table; a class that has a name is its index.
   [[nodiscard]] float written(float label) const {
     if (classes == 0) return label * divisor + shift;
     return signs ? 2 * label - 1 : label + first;
   }
+
+  /// The same as text, with the name of a class that has one.
+  [[nodiscard]] std::string text(float label) const;
 
   bool operator==(const Labelling&) const = default;
 };
@@ -115,6 +122,11 @@ class Table {
   /// The rows named by `rows`, in that order; repetitions allowed. Requires: each < size().
   [[nodiscard]] Table select(std::span<const std::uint32_t> rows) const;
 
+  /// A table of these values and labels with all else that this one says of its data. Requires:
+  /// as the constructors.
+  [[nodiscard]] Table with(Dense x, std::vector<float> labels) const;
+  [[nodiscard]] Table with(Sparse x, std::vector<float> labels) const;
+
   /// The parameters that generated the labels, where a generator knows them (features of them).
   std::vector<float> truth;
   /// How the labels were written where the data comes from.
@@ -123,9 +135,14 @@ class Table {
   bool has_labels = true;
   /// The name of each row where it comes from; empty where rows have none.
   std::vector<std::string> ids;
+  /// How a text file's columns became features; null where nothing is known but their order.
+  std::shared_ptr<const Encoding> encoding;
   Scaling scaling;
 
  private:
+  /// `made` with what this table says of its data, but for its rows' names.
+  [[nodiscard]] Table described(Table made) const;
+
   std::size_t features_ = 0;
   std::size_t classes_ = 0;
   bool is_sparse_ = false;

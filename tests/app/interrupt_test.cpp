@@ -159,6 +159,20 @@ TEST(InterruptTwice, EndsAtOnce) {
   EXPECT_TRUE(folder.names().empty());
 }
 
+TEST(TerminatedTwiceAtOnce, StopsInOrderAsOne) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("train --data digits:n=300 --delay const:20h --save m")};
+  wait_for_progress(process);
+  // As timeout(1) does: the process, then its group.
+  process.signal(SIGTERM);
+  process.signal(SIGTERM);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_EQ(ran.err.find("interrupted twice"), std::string::npos) << ran.err;
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
+}
+
 TEST(InterruptedSim, LeavesNoEmptyFolders) {
   const Folder folder;
   Process process{folder, STARLING_PROGRAM,

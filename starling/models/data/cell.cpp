@@ -1,5 +1,7 @@
 #include "starling/models/data/cell.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -15,6 +17,12 @@ Cell read_cell(std::string_view cell, float& value) {
   if (fault != std::errc{} || !std::isfinite(narrow)) return Cell::not_finite;
   value = narrow;
   return Cell::number;
+}
+
+bool is_missing(std::string_view cell) {
+  constexpr std::array<std::string_view, 12> words{"",    "?",   "NA",   "N/A",  "n/a",  "nan",
+                                                   "NaN", "NAN", "null", "NULL", "None", "<NA>"};
+  return cell.size() <= 4 && std::ranges::find(words, cell) != words.end();
 }
 
 std::string in_quotes(std::string_view cell) {

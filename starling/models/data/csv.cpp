@@ -1,233 +1,399 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "starling/base/input.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/cell.hpp"
-#include "starling/models/data/file.hpp"
+#include "starling/models/data/csv_rows.hpp"
 #include "starling/models/data/readers.hpp"
 
 namespace starling::models {
 namespace {
 
-/// Splits lines into cells. Quotes around a cell are taken off; within them stand commas and
-/// doubled quotes.
-class CellSplitter {
- public:
-  /// The cells of `line`, valid until the next call; an error names what is wrong in the line.
-  Result<std::vector<std::string_view>*> operator()(std::string_view line);
+using Cells = CsvRows::Cells;
 
- private:
-  /// Takes one quoted cell off the front of `rest`, up to and with its comma.
-  Result<std::string_view> quoted_cell(std::string_view& rest);
+/// More different texts than these are no categories.
+constexpr std::size_t categories_max = 1000;
+/// With more, each of them must stand in two rows on average.
+constexpr std::size_t few_categories = 20;
 
-  std::vector<std::string_view> cells_;
-  /// Cells with doubled quotes, rewritten; reserved so that views into it stay valid.
-  std::string rewritten_;
-};
+constexpr float missing_number = std::numeric_limits<float>::quiet_NaN();
 
-Result<std::vector<std::string_view>*> CellSplitter::operator()(std::string_view line) {
-  cells_.clear();
-  rewritten_.clear();
-  rewritten_.reserve(line.size());
-  bool more = true;
-  while (more) {
-    const auto start = line.find_first_not_of(" \t");
-    if (start != std::string_view::npos && line[start] == '"') {
-      line.remove_prefix(start);
-      auto cell = quoted_cell(line);
-      if (!cell) return std::move(cell).error();
-      cells_.push_back(*cell);
-      more = !line.empty();
-      if (more) line.remove_prefix(1);
-      continue;
-    }
-    const auto comma = line.find(',');
-    more = comma != std::string_view::npos;
-    cells_.push_back(trimmed(line.substr(0, comma)));
-    if (more) line.remove_prefix(comma + 1);
-  }
-  return &cells_;
+Missing policy_of(const CsvSource& source) {
+  const bool fills =
+      source.like != nullptr && source.like->encoding && source.like->encoding->fills;
+  return source.missing.value_or(fills ? Missing::mean : Missing::refuse);
 }
 
-Result<std::string_view> CellSplitter::quoted_cell(std::string_view& rest) {
-  const std::size_t from = rewritten_.size();
-  const auto column = [&] { return "column " + std::to_string(cells_.size() + 1) + ": "; };
-  for (std::size_t i = 1; i < rest.size(); ++i) {
-    if (rest[i] != '"') {
-      rewritten_ += rest[i];
-    } else if (i + 1 < rest.size() && rest[i + 1] == '"') {
-      rewritten_ += rest[i++];
-    } else {
-      rest.remove_prefix(i + 1);
-      rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
-      if (!rest.empty() && rest[0] != ',')
-        return Error{column() + in_quotes(rest) + " follows a closing quote; valid: a comma"};
-      return trimmed(std::string_view{rewritten_}.substr(from));
-    }
+Cell read_number(const CsvSource& source, std::string_view cell, float& value) {
+  if (!source.has_decimal_commas) return read_cell(cell, value);
+  if (cell.find('.') != std::string_view::npos) return Cell::text;
+  std::string pointed{cell};
+  std::ranges::replace(pointed, ',', '.');
+  return read_cell(pointed, value);
+}
+
+Error missing_cell(const CsvRows& rows, std::size_t column, std::string_view cell) {
+  return rows.error(rows.name_of(column) + ": " + in_quotes(cell) +
+                    " is a missing value; valid: missing=mean takes a number for its column's mean "
+                    "and a category for none, missing=drop leaves out such rows");
+}
+
+Error missing_label(const CsvRows& rows, std::size_t column, std::string_view cell) {
+  return rows.error(rows.name_of(column) + ": " + in_quotes(cell) +
+                    " is a missing label; valid: missing=drop leaves out such rows");
+}
+
+/// Rows that missing=drop leaves out.
+class RowFilter {
+ public:
+  RowFilter(const CsvSource& source, const CsvColumns& columns)
+      : drops_(policy_of(source) == Missing::drop), columns_(columns) {}
+
+  [[nodiscard]] bool leaves_out(const Cells& cells) const {
+    if (!drops_) return false;
+    const auto lacks = [&](std::size_t column) { return is_missing(cells[column]); };
+    return (columns_.label < cells.size() && lacks(columns_.label)) ||
+           std::ranges::any_of(columns_.features, lacks);
   }
-  return Error{column() + "the quote before " + in_quotes(rest.substr(1)) +
-               " is not closed in its line"};
+
+ private:
+  bool drops_;
+  const CsvColumns& columns_;
+};
+
+/// What a column's cells are, over all rows.
+class ColumnSurvey {
+ public:
+  void add(const CsvSource& source, const CsvRows& rows, std::size_t column,
+           std::string_view cell) {
+    float ignored = 0;
+    if (is_missing(cell)) return;
+    ++count_;
+    const Cell kind = read_number(source, cell, ignored);
+    if (kind == Cell::number)
+      ++numbers_;
+    else if (!first_text_)
+      first_text_ = rows.error(
+          rows.name_of(column) + ": " + in_quotes(cell) +
+          (kind == Cell::text ? " is not a number" : " is not a finite number that a float holds"));
+    if (texts_.size() <= categories_max) texts_.emplace(cell);
+  }
+
+  /// The categories; none where all cells are numbers. An Error where both occur and nobody said
+  /// which is meant, and where there are too many.
+  [[nodiscard]] Result<std::vector<std::string>> categories(const std::string& name,
+                                                            bool are_asked) const;
+  /// The names of classes, by the same rules.
+  [[nodiscard]] Result<std::vector<std::string>> classes(const std::optional<Task>& task,
+                                                         const std::string& name) const;
+
+ private:
+  [[nodiscard]] Result<std::vector<std::string>> list(const std::string& what) const {
+    if (texts_.size() > categories_max)
+      return Error{what + ": has more than " + std::to_string(categories_max) + " different texts"};
+    return std::vector<std::string>{texts_.begin(), texts_.end()};
+  }
+
+  std::set<std::string, std::less<>> texts_;
+  std::uint64_t count_ = 0;
+  std::uint64_t numbers_ = 0;
+  std::optional<Error> first_text_;
+};
+
+Result<std::vector<std::string>> ColumnSurvey::categories(const std::string& name,
+                                                          bool are_asked) const {
+  if (!are_asked && numbers_ == count_) return std::vector<std::string>{};
+  if (!are_asked && numbers_ > 0)
+    return Error{first_text_->message + ", but " + std::to_string(numbers_) +
+                 " others of that column are; valid: numbers, category=NAME for a column of "
+                 "categories, or ignore=NAME"};
+  if (!are_asked && texts_.size() > few_categories && 2 * texts_.size() > count_)
+    return Error{name + ": holds " + std::to_string(texts_.size()) + " different texts in " +
+                 std::to_string(count_) +
+                 " rows, too many for categories; valid: ignore=NAME, id=NAME where they name the "
+                 "rows, or category=NAME"};
+  return list(name);
+}
+
+Result<std::vector<std::string>> ColumnSurvey::classes(const std::optional<Task>& task,
+                                                       const std::string& name) const {
+  if (numbers_ == count_) return std::vector<std::string>{};
+  if (task == Task::values) return *first_text_;
+  if (numbers_ > 0 && !task)
+    return Error{first_text_->message + ", but " + std::to_string(numbers_) +
+                 " other labels are; valid: numbers, or task=class for classes of any text"};
+  if (texts_.size() == 1)
+    return Error{name + ": every label is " + in_quotes(*texts_.begin()) +
+                 ", but a classification needs at least two classes"};
+  return list(name);
+}
+
+/// What the columns of a file are, and the names of its classes; numbers have none.
+struct CsvPlan {
+  std::shared_ptr<Encoding> encoding = std::make_shared<Encoding>();
+  std::vector<std::string> classes{};
+};
+
+/// All columns as numbers, but for those that are known.
+CsvPlan plan_of(const CsvSource& source, const CsvRows& rows, const CsvColumns& columns) {
+  CsvPlan plan;
+  const Encoding* known = source.like == nullptr ? nullptr : source.like->encoding.get();
+  if (known != nullptr) {
+    *plan.encoding = *known;
+  } else {
+    for (const std::size_t column : columns.features)
+      plan.encoding->columns.push_back(
+          {.name = rows.header().empty() ? std::string{} : rows.header()[column]});
+    if (!rows.header().empty() && columns.label < rows.columns())
+      plan.encoding->label = rows.header()[columns.label];
+  }
+  plan.encoding->fills = policy_of(source) == Missing::mean;
+  if (source.like != nullptr) plan.classes = source.like->labelling.names;
+  return plan;
+}
+
+/// Reads all rows to find out which columns hold categories.
+Result<CsvPlan> survey(const CsvSource& source) {
+  auto opened = CsvRows::open(source);
+  if (!opened) return std::move(opened).error();
+  CsvRows& rows = **opened;
+  const auto columns = columns_of(rows, source);
+  if (!columns) return columns.error();
+  const RowFilter filter{source, *columns};
+  std::vector<ColumnSurvey> features(columns->features.size());
+  ColumnSurvey labels;
+  while (true) {
+    const auto cells = rows.next();
+    if (!cells) return cells.error();
+    if (*cells == nullptr) break;
+    if (filter.leaves_out(**cells)) continue;
+    for (std::size_t i = 0; i < features.size(); ++i) {
+      const std::size_t column = columns->features[i];
+      features[i].add(source, rows, column, (**cells)[column]);
+    }
+    if (columns->label < rows.columns())
+      labels.add(source, rows, columns->label, (**cells)[columns->label]);
+  }
+  CsvPlan plan = plan_of(source, rows, *columns);
+  const auto place = [&](std::size_t column) { return rows.path() + ": " + rows.name_of(column); };
+  for (std::size_t i = 0; i < features.size() && source.like == nullptr; ++i) {
+    auto found = features[i].categories(place(columns->features[i]), columns->is_category[i]);
+    if (!found) return std::move(found).error();
+    plan.encoding->columns[i].categories = *std::move(found);
+  }
+  if (columns->label == rows.columns() || source.like != nullptr) return plan;
+  auto classes = labels.classes(source.task, place(columns->label));
+  if (!classes) return std::move(classes).error();
+  plan.classes = *std::move(classes);
+  return plan;
 }
 
 class CsvReader {
  public:
-  CsvReader(const CsvSource& source, InputFile file)
-      : source_(source), lines_(std::move(file)), budget_(source.file) {}
+  /// Both outlive it.
+  CsvReader(const CsvSource& source, CsvRows& rows, CsvColumns columns, CsvPlan plan)
+      : source_(source),
+        rows_(rows),
+        columns_(std::move(columns)),
+        plan_(std::move(plan)),
+        filter_(source_, columns_),
+        budget_(source.file) {}
 
-  Result<RawTable> read();
+  /// Nothing where a cell is a text that the plan knows nothing of, and might if it knew all rows.
+  Result<std::optional<RawTable>> read();
 
  private:
-  using Cells = std::vector<std::string_view>;
+  enum class Taken { yes, unplanned };
 
-  Result<void> take(std::string_view line);
-  /// A long line of nothing but commas makes cells that take many times its bytes.
-  Result<void> expect_cells(std::string_view line) const;
-  Result<void> take_first(const Cells& cells);
-  Result<void> take_row(const Cells& cells);
-  Result<std::size_t> label_column(const std::vector<std::string>& header) const;
-  /// The one column of that name; `key` says who asks.
-  Result<std::size_t> column_named(const std::string& key, const std::string& name,
-                                   const std::vector<std::string>& header) const;
-  [[nodiscard]] Error error(const std::string& what) const {
-    return Error{lines_.place() + ": " + what};
-  }
-  [[nodiscard]] Error bad_cell(Cell kind, std::string_view cell, std::size_t column) const;
+  Result<Taken> take(const Cells& cells);
+  Result<Taken> take_feature(std::size_t feature, std::string_view cell);
+  Result<Taken> take_label(std::string_view cell);
+  Result<void> take_category(const Column& column, std::size_t at, std::string_view cell);
+  [[nodiscard]] Error not_a_number(Cell kind, std::string_view cell, std::size_t column) const;
+  [[nodiscard]] bool has_labels() const { return columns_.label < rows_.columns(); }
+  Result<RawTable> finish();
 
   const CsvSource& source_;
-  LineReader lines_;
+  CsvRows& rows_;
+  const CsvColumns columns_;
+  const CsvPlan plan_;
+  const RowFilter filter_;
   ReadBudget budget_;
-  CellSplitter split_;
-  std::size_t columns_ = 0;
-  /// Behind the last column where there is none.
-  std::size_t label_ = 0;
-  std::size_t id_ = 0;
-  std::size_t rows_ = 0;
-  bool has_header_ = false;
+  std::size_t read_rows_ = 0;
   std::vector<float> values_;
   std::vector<float> labels_;
   std::vector<std::string> ids_;
   std::uint64_t id_bytes_ = 0;
 };
 
-Result<RawTable> CsvReader::read() {
+Result<std::optional<RawTable>> CsvReader::read() {
   while (true) {
-    const auto line = lines_.next();
-    if (!line) return line.error();
-    if (!*line) break;
-    if (trimmed(**line).empty()) continue;
-    if (auto taken = take(**line); !taken) return std::move(taken).error();
+    const auto cells = rows_.next();
+    if (!cells) return cells.error();
+    if (*cells == nullptr) break;
+    ++read_rows_;
+    if (filter_.leaves_out(**cells)) {
+      if (source_.like != nullptr && !has_labels())
+        return rows_.error(
+            "lacks a value, and missing=drop would leave the row without a prediction; valid: "
+            "missing=mean");
+      continue;
+    }
+    const auto taken = take(**cells);
+    if (!taken) return taken.error();
+    if (*taken == Taken::unplanned) return std::optional<RawTable>{};
   }
-  if (columns_ == 0) return Error{lines_.path() + ": is empty; valid: rows of numbers"};
-  if (rows_ == 0) return Error{lines_.path() + ": holds a header, but no rows"};
+  auto raw = finish();
+  if (!raw) return std::move(raw).error();
+  return std::optional{*std::move(raw)};
+}
+
+Result<RawTable> CsvReader::finish() {
+  if (read_rows_ == 0) return Error{rows_.path() + ": holds a header, but no rows"};
+  if (labels_.empty())
+    return Error{rows_.path() +
+                 ": lacks a value in every row, so missing=drop leaves none; valid: "
+                 "missing=mean, or ignore=NAME"};
   values_.shrink_to_fit();
   labels_.shrink_to_fit();
-  RawTable raw{.place = lines_.path(), .features = values_.size() / rows_};
-  raw.has_labels = label_ < columns_;
-  if (!raw.has_labels) labels_.assign(rows_, 0);
+  RawTable raw{.place = rows_.path(), .features = plan_.encoding->features()};
+  raw.has_labels = has_labels();
   raw.ids = std::move(ids_);
   raw.task = source_.task;
   raw.x = Table::Dense{std::move(values_)};
   raw.labels = std::move(labels_);
+  if (has_labels() && !plan_.classes.empty()) {
+    raw.task = Task::classes;
+    raw.labelling = Labelling{.classes = plan_.classes.size(), .names = plan_.classes};
+  }
+  const bool says_something = !rows_.header().empty() || plan_.encoding->fills ||
+                              std::ranges::any_of(plan_.encoding->columns, &Column::is_category);
+  if (says_something) raw.encoding = plan_.encoding;
   return raw;
 }
 
-Result<void> CsvReader::take(std::string_view line) {
-  if (auto fits = expect_cells(line); !fits) return fits;
-  auto cells = split_(line);
-  if (!cells) return std::move(cells).error().within(lines_.place());
-  return columns_ == 0 ? take_first(**cells) : take_row(**cells);
-}
-
-Result<void> CsvReader::expect_cells(std::string_view line) const {
-  constexpr std::size_t short_line = std::size_t{1} << 20U;
-  if (line.size() <= short_line) return {};
-  const auto cells = static_cast<std::uint64_t>(std::ranges::count(line, ','));
-  return budget_.expect(cells * sizeof(std::string_view));
-}
-
-Result<void> CsvReader::take_first(const Cells& cells) {
-  const bool is_plain = source_.label != "none" && (source_.label || source_.features != 1);
-  if (cells.size() < 2 && is_plain)
-    return error("has one column only, " + in_quotes(cells[0]) +
-                 "; a row needs a feature and a label, separated by a comma");
-  columns_ = cells.size();
-  float ignored = 0;
-  const auto is_text = [&](std::string_view c) { return read_cell(c, ignored) == Cell::text; };
-  has_header_ = std::ranges::all_of(cells, is_text);
-  std::vector<std::string> header;
-  if (has_header_) header.assign(cells.begin(), cells.end());
-  id_ = columns_;
-  if (!source_.id.empty()) {
-    const auto id = column_named("id", source_.id, header);
-    if (!id) return id.error();
-    id_ = *id;
+Result<CsvReader::Taken> CsvReader::take(const Cells& cells) {
+  for (std::size_t i = 0; i < columns_.features.size(); ++i) {
+    const auto taken = take_feature(i, cells[columns_.features[i]]);
+    if (!taken || *taken == Taken::unplanned) return taken;
   }
-  const auto label = label_column(header);
-  if (!label) return label.error();
-  label_ = *label;
-  if (label_ == id_ && id_ < columns_)
-    return error("id=" + source_.id + " is the column of labels, by label=" +
-                 source_.label.value_or("last") + "; valid: another column, or label=NAME");
-  const std::size_t others = (label_ < columns_ ? 1U : 0U) + (id_ < columns_ ? 1U : 0U);
-  if (columns_ == others) return error("has no column of features beside labels and ids");
-  return has_header_ ? Result<void>{} : take_row(cells);
-}
-
-Result<std::size_t> CsvReader::label_column(const std::vector<std::string>& header) const {
-  const std::size_t ids = source_.id.empty() ? 0 : 1;
-  if (!source_.label) return source_.features + ids == columns_ ? columns_ : columns_ - 1;
-  if (source_.label == "none") return columns_;
-  if (source_.label == "last") return columns_ - 1;
-  if (source_.label == "first") return std::size_t{0};
-  return column_named("label", *source_.label, header);
-}
-
-Result<std::size_t> CsvReader::column_named(const std::string& key, const std::string& name,
-                                            const std::vector<std::string>& header) const {
-  if (header.empty())
-    return error(key + "=" + name + " names a column, but the file has no header" +
-                 (key == "label" ? "; valid: label=last, label=first, label=none" : ""));
-  const auto count = std::ranges::count(header, name);
-  if (count == 1) return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
-  if (count > 1)
-    return error(key + "=" + name + " names " + std::to_string(count) +
-                 " columns; valid: a name that stands once");
-  return error("no column is named " + in_quotes(name) + "; " + suggest(name, header));
-}
-
-Result<void> CsvReader::take_row(const Cells& cells) {
-  if (cells.size() != columns_)
-    return error("has " + std::to_string(cells.size()) + " columns, but the first row has " +
-                 std::to_string(columns_));
-  ++rows_;
-  for (std::size_t i = 0; i < cells.size(); ++i) {
-    if (i == id_) {
-      ids_.emplace_back(cells[i]);
-      id_bytes_ += sizeof(std::string) + (cells[i].size() > 15 ? cells[i].size() + 1 : 0);
-      continue;
-    }
-    float value = 0;
-    if (const Cell kind = read_cell(cells[i], value); kind != Cell::number)
-      return bad_cell(kind, cells[i], i);
-    (i == label_ ? labels_ : values_).push_back(value);
+  if (has_labels()) {
+    const auto taken = take_label(cells[columns_.label]);
+    if (!taken || *taken == Taken::unplanned) return taken;
+  } else {
+    labels_.push_back(0);
   }
-  return budget_.hold((values_.size() + labels_.size()) * sizeof(float) + id_bytes_);
+  if (columns_.id < rows_.columns()) {
+    const std::string_view id = cells[columns_.id];
+    ids_.emplace_back(id);
+    id_bytes_ += sizeof(std::string) + (id.size() > 15 ? id.size() + 1 : 0);
+  }
+  const auto held = budget_.hold((values_.size() + labels_.size()) * sizeof(float) + id_bytes_);
+  if (!held) return held.error();
+  return Taken::yes;
 }
 
-Error CsvReader::bad_cell(Cell kind, std::string_view cell, std::size_t column) const {
-  const std::string place = "column " + std::to_string(column + 1) + ": " + in_quotes(cell);
-  if (kind == Cell::not_finite) return error(place + " is not a finite number that a float holds");
-  const bool first = !has_header_ && rows_ == 1;
-  return error(place + " is not a number" + (first ? " (a header holds no numbers at all)" : ""));
+Result<CsvReader::Taken> CsvReader::take_feature(std::size_t feature, std::string_view cell) {
+  const Column& column = plan_.encoding->columns[feature];
+  const std::size_t at = columns_.features[feature];
+  if (column.is_category()) {
+    if (auto taken = take_category(column, at, cell); !taken) return std::move(taken).error();
+    return Taken::yes;
+  }
+  if (columns_.is_category[feature] && source_.like == nullptr) return Taken::unplanned;
+  float value = missing_number;
+  if (is_missing(cell)) {
+    if (!plan_.encoding->fills) return missing_cell(rows_, at, cell);
+  } else if (const Cell kind = read_number(source_, cell, value); kind != Cell::number) {
+    if (kind == Cell::text && source_.like == nullptr) return Taken::unplanned;
+    return not_a_number(kind, cell, at);
+  }
+  values_.push_back(value);
+  return Taken::yes;
+}
+
+Result<void> CsvReader::take_category(const Column& column, std::size_t at, std::string_view cell) {
+  const auto found = std::ranges::lower_bound(column.categories, cell);
+  const bool is_known = found != column.categories.end() && *found == cell;
+  if (!is_known && is_missing(cell) && !plan_.encoding->fills) return missing_cell(rows_, at, cell);
+  if (!is_known && !plan_.encoding->fills)
+    return rows_.error(rows_.name_of(at) + ": " + in_quotes(cell) +
+                       " is no category of the training data; " +
+                       suggest(std::string{cell}, column.categories) +
+                       "; or missing=mean, which takes it for missing");
+  values_.resize(values_.size() + column.categories.size());
+  if (is_known) *(values_.end() - (column.categories.end() - found)) = 1;
+  return {};
+}
+
+Result<CsvReader::Taken> CsvReader::take_label(std::string_view cell) {
+  if (is_missing(cell)) return missing_label(rows_, columns_.label, cell);
+  if (!plan_.classes.empty()) {
+    const auto found = std::ranges::lower_bound(plan_.classes, cell);
+    if (found == plan_.classes.end() || *found != cell)
+      return rows_.error(rows_.name_of(columns_.label) + ": " + in_quotes(cell) +
+                         " is no class of the training data; " +
+                         suggest(std::string{cell}, plan_.classes));
+    labels_.push_back(static_cast<float>(found - plan_.classes.begin()));
+    return Taken::yes;
+  }
+  float value = 0;
+  const Cell kind = read_number(source_, cell, value);
+  if (kind == Cell::text && source_.like == nullptr && source_.task != Task::values)
+    return Taken::unplanned;
+  if (kind != Cell::number) return not_a_number(kind, cell, columns_.label);
+  labels_.push_back(value);
+  return Taken::yes;
+}
+
+Error CsvReader::not_a_number(Cell kind, std::string_view cell, std::size_t column) const {
+  return rows_.error(rows_.name_of(column) + ": " + in_quotes(cell) +
+                     (kind == Cell::not_finite ? " is not a finite number that a float holds"
+                                               : " is not a number"));
+}
+
+/// One reading of the file, by `plan` where it is given.
+Result<std::optional<RawTable>> read_once(const CsvSource& source, std::optional<CsvPlan> plan,
+                                          bool* is_pipe = nullptr) {
+  auto rows = CsvRows::open(source);
+  if (!rows) return std::move(rows).error();
+  if (is_pipe != nullptr) *is_pipe = (*rows)->is_pipe();
+  auto columns = columns_of(**rows, source);
+  if (!columns) return std::move(columns).error();
+  if (!plan) plan = plan_of(source, **rows, *columns);
+  return CsvReader{source, **rows, *std::move(columns), *std::move(plan)}.read();
 }
 
 }  // namespace
 
+/// Most files hold numbers alone and are read once; where the first text is met, all rows are
+/// looked at for their categories, and read again.
 Result<RawTable> read_csv(const CsvSource& source) {
-  auto file = InputFile::open(source.file);
-  if (!file) return std::move(file).error();
-  return CsvReader{source, std::move(*file)}.read();
+  const Table* like = source.like.get();
+  if (like != nullptr && source.missing == Missing::mean &&
+      !(like->encoding && like->encoding->fills))
+    return Error{source.file +
+                 ": missing=mean needs the means of the training data, which were read without it; "
+                 "valid: missing=mean for the training data too, or missing=drop"};
+  bool is_pipe = false;
+  auto raw = read_once(source, std::nullopt, &is_pipe);
+  if (!raw) return std::move(raw).error();
+  if (*raw) return **std::move(raw);
+  if (is_pipe)
+    return Error{source.file +
+                 ": holds text, for which it is read twice, and is a pipe; valid: a file"};
+  auto plan = survey(source);
+  if (!plan) return std::move(plan).error();
+  auto planned = read_once(source, *std::move(plan));
+  if (!planned) return std::move(planned).error();
+  if (!*planned) return Error{source.file + ": has changed while it was read"};
+  return **std::move(planned);
 }
 
 }  // namespace starling::models

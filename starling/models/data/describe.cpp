@@ -1,7 +1,9 @@
 #include "starling/models/data/describe.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
+#include <utility>
 
 namespace starling::models {
 namespace {
@@ -12,6 +14,10 @@ class Summary {
   void add(std::span<const float> values) {
     for (const float value : values) {
       const auto wide = static_cast<double>(value);
+      if (std::isnan(wide)) {
+        ++missing_;
+        continue;
+      }
       least_ = count_ == 0 ? wide : std::min(least_, wide);
       most_ = count_ == 0 ? wide : std::max(most_, wide);
       sum_ += wide;
@@ -19,6 +25,7 @@ class Summary {
       ++count_;
     }
   }
+  [[nodiscard]] std::size_t missing() const { return missing_; }
   [[nodiscard]] double least() const { return least_; }
   [[nodiscard]] double most() const { return most_; }
   [[nodiscard]] double mean() const { return count_ ? sum_ / static_cast<double>(count_) : 0; }
@@ -30,6 +37,7 @@ class Summary {
   double sum_ = 0;
   std::size_t nonzeros_ = 0;
   std::size_t count_ = 0;
+  std::size_t missing_ = 0;
 };
 
 }  // namespace
@@ -56,6 +64,38 @@ Description describe(const Table& table) {
   d.label_mean = labels.mean();
   d.bytes = table.bytes();
   return d;
+}
+
+std::vector<ColumnDescription> describe_columns(const Table& table) {
+  if (table.is_sparse()) return {};
+  std::vector<Summary> features(table.features());
+  for (std::size_t row = 0; row < table.size(); ++row) {
+    const auto values = table.dense_row(row);
+    for (std::size_t i = 0; i < values.size(); ++i) features[i].add(values.subspan(i, 1));
+  }
+  const std::vector<Column> columns =
+      table.encoding ? table.encoding->columns : std::vector<Column>(table.features());
+  std::vector<ColumnDescription> all;
+  std::size_t at = 0;
+  for (const Column& column : columns) {
+    ColumnDescription one{.name = column.name};
+    std::size_t known = 0;
+    for (const std::string& category : column.categories) {
+      one.categories.emplace_back(category, features[at++].nonzeros());
+      known += one.categories.back().second;
+    }
+    if (column.is_category()) {
+      one.missing = table.size() - known;
+    } else {
+      const Summary& numbers = features[at++];
+      one.missing = numbers.missing();
+      one.min = numbers.least();
+      one.mean = numbers.mean();
+      one.max = numbers.most();
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
 }
 
 }  // namespace starling::models

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "starling/models/table.hpp"
@@ -31,5 +33,22 @@ struct Description {
 };
 
 [[nodiscard]] Description describe(const Table& table);
+
+/// What is in one column of the file that a table came from.
+struct ColumnDescription {
+  /// Empty where the file has no header.
+  std::string name{};
+  std::size_t missing = 0;
+  /// Over the numbers that are there; 0 where there are none.
+  double min = 0;
+  double mean = 0;
+  double max = 0;
+  /// Rows of each category; empty where the column holds numbers.
+  std::vector<std::pair<std::string, std::size_t>> categories{};
+};
+
+/// The columns that make features; of a table whose columns nobody knows, its features. Nothing for
+/// sparse tables.
+[[nodiscard]] std::vector<ColumnDescription> describe_columns(const Table& table);
 
 }  // namespace starling::models

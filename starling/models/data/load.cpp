@@ -85,8 +85,16 @@ Result<void> fit_task(const RawTable& test, const RawTable& train, const Labelli
                train.place + " has " + (values ? "classes" : "real targets")};
 }
 
-/// A test without features=N is held to the training file's.
-Source inherit_features(const Source& train, Source test) {
+/// What of `test` follows from the training data: a LIBSVM file's features where it says none, a
+/// CSV file's columns, categories and classes.
+Source inherit(const Source& train, Source test, const RawTable& raw, const Labelling& rule) {
+  if (auto* csv = std::get_if<CsvSource>(&test.kind); csv != nullptr && !is_sparse(raw)) {
+    auto like =
+        std::make_shared<Table>(raw.features, rule.classes, Table::Dense{}, std::vector<float>{});
+    like->encoding = raw.encoding;
+    like->labelling = rule;
+    csv->like = std::move(like);
+  }
   const auto* from = std::get_if<LibsvmSource>(&train.kind);
   auto* to = std::get_if<LibsvmSource>(&test.kind);
   if (from != nullptr && to != nullptr && to->features == 0) to->features = from->features;
@@ -108,7 +116,7 @@ Result<Table> load_part(const Source& source, std::uint64_t seed, Part part,
 Result<RawTable> read_test(const Source& train, const Source& test, std::uint64_t seed,
                            RawTable& raw, const Labelling& rule) {
   if (auto same = check_same_truth(train, test); !same) return std::move(same).error();
-  auto other = read_raw(inherit_features(train, test), seed, Part::test);
+  auto other = read_raw(inherit(train, test, raw, rule), seed, Part::test);
   if (!other) return other;
   if (auto fits = fit_features(raw, *other); !fits) return std::move(fits).error();
   if (auto fits = fit_task(*other, raw, rule); !fits) return std::move(fits).error();

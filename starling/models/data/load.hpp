@@ -15,7 +15,8 @@ namespace starling::models {
 ///
 /// Labels of CSV and LIBSVM are classes where they are written 0..k-1, 1..k, or -1 and +1 with 2 to
 /// 100 different values and none left out, else real targets; task=class or task=value overrides
-/// that. Classes become 0..k-1 in the table.
+/// that. Labels of text are classes. Classes become 0..k-1 in the table. A number that is missing
+/// is NaN, see missing.hpp.
 Result<Table> load(const Source& source, std::uint64_t seed);
 
 /// The same for a model that was trained on a table of the same seed: labels are read by that

@@ -101,6 +101,7 @@ Result<Table> finish(RawTable raw, const Labelling& rule) {
   table.labelling = rule;
   table.has_labels = raw.has_labels;
   table.ids = std::move(raw.ids);
+  table.encoding = std::move(raw.encoding);
   return table;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -23,6 +24,7 @@ struct RawTable {
   bool has_labels = true;
   /// The name of each row; empty where rows have none.
   std::vector<std::string> ids{};
+  std::shared_ptr<const Encoding> encoding{};
   /// As asked; guessed where absent.
   std::optional<Task> task{};
   /// Known beforehand by generators.

@@ -16,7 +16,7 @@ constexpr std::array<std::pair<Scale, const char*>, 3> names{
     {{Scale::none, "none"}, {Scale::standard, "standard"}, {Scale::minmax, "minmax"}}};
 
 /// Sums over one column, or over the labels.
-struct Column {
+struct ColumnSums {
   double sum = 0;
   double squares = 0;  // of the distances from the mean
   float least = INFINITY;
@@ -31,7 +31,7 @@ struct ShiftAndDivisor {
 /// Below this, in its mean, a column's spread is rounding.
 constexpr double resolution = 1e-7;
 
-ShiftAndDivisor fit(Scale how, const Column& column, std::size_t rows, bool is_sparse) {
+ShiftAndDivisor fit(Scale how, const ColumnSums& column, std::size_t rows, bool is_sparse) {
   const double n = static_cast<double>(rows);
   const double mean = column.sum / n;
   if (how == Scale::none || rows == 0) return {};
@@ -62,8 +62,8 @@ void for_entries(const Table& table, Visit visit) {
   }
 }
 
-std::vector<Column> columns_of(const Table& table) {
-  std::vector<Column> all(table.features());
+std::vector<ColumnSums> columns_of(const Table& table) {
+  std::vector<ColumnSums> all(table.features());
   std::vector<std::uint64_t> stored(table.features());
   for_entries(table, [&](std::size_t i, float value) {
     all[i].sum += static_cast<double>(value);
@@ -103,7 +103,7 @@ Scaling fit(Scale how, const Table& train) {
   Scaling scaling;
   if (how == Scale::none) return scaling;
   const auto columns = columns_of(train);
-  for (const Column& column : columns) {
+  for (const ColumnSums& column : columns) {
     const auto [shift, divisor] = fit(how, column, train.size(), train.is_sparse());
     scaling.shift.push_back(shift);
     scaling.divisor.push_back(divisor);
@@ -114,7 +114,7 @@ Scaling fit(Scale how, const Table& train) {
 Labelling fit_targets(Scale how, const Table& train) {
   Labelling labelling = train.labelling;
   if (train.classes() > 0) return labelling;
-  Column labels;
+  ColumnSums labels;
   for (std::size_t row = 0; row < train.size(); ++row) {
     labels.sum += static_cast<double>(train.label(row));
     labels.least = std::min(labels.least, train.label(row));
@@ -152,18 +152,15 @@ Table scaled(const Table& table, const Scaling& scaling, const Labelling& labell
         x.values.push_back(at(columns[i], values[i]));
       x.starts.push_back(x.columns.size());
     }
-    made = Table{table.features(), table.classes(), std::move(x), std::move(labels)};
+    made = table.with(std::move(x), std::move(labels));
   } else {
     Table::Dense x;
     x.values.reserve(table.entries());
     for_entries(table, [&](std::size_t i, float value) { x.values.push_back(at(i, value)); });
-    made = Table{table.features(), table.classes(), std::move(x), std::move(labels)};
+    made = table.with(std::move(x), std::move(labels));
   }
-  made.truth = table.truth;
   for (std::size_t i = 0; i < made.truth.size() && i < scaling.divisor.size(); ++i)
     made.truth[i] *= scaling.divisor[i] / labelling.divisor;
-  made.has_labels = table.has_labels;
-  made.ids = table.ids;
   made.labelling = labelling;
   made.scaling = scaling;
   return made;

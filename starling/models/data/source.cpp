@@ -1,5 +1,7 @@
 #include "starling/models/data/source.hpp"
 
+#include <algorithm>
+
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
 
@@ -24,11 +26,13 @@ std::string read_file(SpecReader& read, std::string_view usage) {
 /// Reads the one file of a source; a second would be what a comma in the name left.
 std::string read_one_file(SpecReader& read, const Spec& spec, std::string_view usage) {
   std::string file = read_file(read, usage);
-  for (const auto& [key, word] : spec.options)
-    if (key.empty() && word != file && word.find_first_of("./") != std::string::npos)
+  for (const auto& [key, word] : spec.options) {
+    if (!key.empty()) break;
+    if (word != file && word.find_first_of("./") != std::string::npos)
       read.refuse("'" + file + "," + word +
                   "' is no name of a file that can be read: it holds a ',', which leads an option; "
                   "valid: a name without one");
+  }
   return file;
 }
 
@@ -57,13 +61,42 @@ Cifar10Source read_cifar10(SpecReader& read) {
   return source;
 }
 
+/// The choice that the option `key` names; `otherwise` where it is absent.
+template <class T>
+std::optional<T> read_choice(SpecReader& read, std::string_view key,
+                             const std::vector<std::pair<std::string, T>>& choices) {
+  const std::string word = read.text(key, "");
+  if (word.empty()) return std::nullopt;
+  std::vector<std::string> words;
+  for (const auto& [name, value] : choices) {
+    if (name == word) return value;
+    words.push_back(name);
+  }
+  read.refuse(std::string{key} + "=" + word + " is unknown; " + suggest(word, words));
+  return std::nullopt;
+}
+
+const std::vector<std::pair<std::string, char>> separators{
+    {"comma", ','}, {"semicolon", ';'}, {"tab", '\t'}, {"pipe", '|'}, {";", ';'}, {"|", '|'}};
+const std::vector<std::pair<std::string, Missing>> missing_words{
+    {"mean", Missing::mean}, {"drop", Missing::drop}, {"refuse", Missing::refuse}};
+const std::vector<std::pair<std::string, bool>> yes_or_no{{"yes", true}, {"no", false}};
+
 CsvSource read_csv(SpecReader& read, const Spec& spec) {
-  CsvSource source{
-      .file = read_one_file(read, spec,
-                            "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]")};
+  CsvSource source{.file = read_one_file(read, spec, "csv:FILE[,label=NAME][,OPTION...]")};
   if (auto label = read.text("label", ""); !label.empty()) source.label = std::move(label);
   source.id = read.text("id", "");
   source.task = read_task(read);
+  source.missing = read_choice(read, "missing", missing_words);
+  source.ignored = read.texts("ignore");
+  source.categories = read.texts("category");
+  source.separator = read_choice(read, "separator", separators);
+  source.has_decimal_commas =
+      read_choice<bool>(read, "decimal", {{"comma", true}, {"point", false}}).value_or(false);
+  source.has_comments = read_choice<bool>(read, "comment", {{"#", true}}).value_or(false);
+  source.header = read_choice(read, "header", yes_or_no);
+  if (source.has_decimal_commas && source.separator == ',')
+    read.refuse("decimal=comma and separator=comma cannot be told apart; valid: one of them");
   return source;
 }
 
@@ -119,10 +152,29 @@ std::string print_kind(const Cifar10Source& s) {
   return text;
 }
 
+std::string print_list(const std::string& key, const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "," + key + "=" : ",") + word;
+  return text;
+}
+
+/// The first word for `value`.
+template <class T>
+std::string print_choice(const std::string& key, const std::optional<T>& value,
+                         const std::vector<std::pair<std::string, T>>& choices) {
+  if (!value) return {};
+  return "," + key + "=" +
+         std::ranges::find(choices, *value, &std::pair<std::string, T>::second)->first;
+}
+
 std::string print_kind(const CsvSource& s) {
   const std::string label = s.label ? ",label=" + *s.label : "";
   const std::string id = s.id.empty() ? "" : ",id=" + s.id;
-  return "csv:" + s.file + label + id + print_task(s.task);
+  return "csv:" + s.file + label + id + print_task(s.task) +
+         print_choice("missing", s.missing, missing_words) + print_list("ignore", s.ignored) +
+         print_list("category", s.categories) + print_choice("separator", s.separator, separators) +
+         (s.has_decimal_commas ? ",decimal=comma" : "") + (s.has_comments ? ",comment=#" : "") +
+         print_choice("header", s.header, yes_or_no);
 }
 
 std::string print_kind(const LibsvmSource& s) {
@@ -185,8 +237,10 @@ const std::vector<std::pair<std::string, std::string>>& source_names() {
       {"idx", "images and labels in MNIST's format, gzip or plain: idx:IMAGES,LABELS"},
       {"cifar10", "CIFAR-10's binary files, 32 x 32 x 3, gzip or plain: cifar10:FILE[,FILE...]"},
       {"csv",
-       "comma-separated numbers: "
-       "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]"},
+       "rows of cells, numbers or categories: "
+       "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]"
+       "[,missing=mean|drop|refuse][,ignore=NAME,...][,category=NAME,...]"
+       "[,separator=semicolon|tab|pipe][,decimal=comma][,comment=#][,header=yes|no]"},
       {"libsvm", "sparse text, label index:value ...: libsvm:FILE[,features=N][,task=class|value]"},
       {"digits", "drawn digits, 28 x 28, 10 classes, generated: digits[:n=6000]"},
       {"linear", "a linear target, generated: linear[:d=1000,n=20000,noise=0.1]"},

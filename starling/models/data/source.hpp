@@ -2,7 +2,9 @@
 ///
 ///     idx:IMAGES,LABELS
 ///     cifar10:FILE[,FILE...]
-///     csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]
+///     csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value][,missing=mean|drop|refuse]
+///         [,ignore=NAME,...][,category=NAME,...][,separator=semicolon][,decimal=comma]
+///         [,comment=#][,header=yes|no]
 ///     libsvm:FILE[,features=N][,task=class|value]
 ///     digits[:n=6000]
 ///     linear[:d=1000,n=20000,noise=0.1]
@@ -13,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +24,7 @@
 #include <vector>
 
 #include "starling/base/result.hpp"
+#include "starling/models/table.hpp"
 
 namespace starling::models {
 
@@ -43,18 +47,36 @@ struct Cifar10Source {
   bool operator==(const Cifar10Source&) const = default;
 };
 
-/// Numbers separated by commas, one row a line, with or without a header.
+/// What becomes of a value that is missing: a number is taken for its column's mean, a category for
+/// none; its row is left out; it is refused.
+enum class Missing { mean, drop, refuse };
+
+/// Cells separated by commas or another character, one row a line, with or without a header.
+/// Columns hold numbers or categories.
 struct CsvSource {
   std::string file;
-  /// The column of labels: `last`, `first`, `none`, or a name of the header; the last where it is
-  /// not said.
+  /// The column of labels: `last`, `first`, `none`, or one that is named; the last where it is not
+  /// said. A column is named by the header, or by its number from 1 where there is none.
   std::optional<std::string> label = std::nullopt;
-  /// The column that names the rows; empty for none.
+  /// The column that names the rows; empty for the first where the header has no name for it.
   std::string id = {};
   std::optional<Task> task = std::nullopt;
-  /// The features of the model that predicts: a file with so many columns and no more has no
-  /// labels. 0: unknown. No part of the text.
-  std::size_t features = 0;
+  /// Refused where nobody says, or as the training data have it.
+  std::optional<Missing> missing = std::nullopt;
+  /// Columns that are not read.
+  std::vector<std::string> ignored = {};
+  /// Columns of numbers that stand for categories.
+  std::vector<std::string> categories = {};
+  /// Absent: the one of , ; tab and | that the first row has most of.
+  std::optional<char> separator = std::nullopt;
+  bool has_decimal_commas = false;
+  /// Lines that begin with # are left out everywhere, not only before the first row.
+  bool has_comments = false;
+  /// Absent: the first row is a header where it holds no number.
+  std::optional<bool> header = std::nullopt;
+  /// The shape of the training data, whose columns, categories and labels the file must have; null
+  /// where it is the training data. No part of the text.
+  std::shared_ptr<const Table> like = nullptr;
   bool operator==(const CsvSource&) const = default;
 };
 

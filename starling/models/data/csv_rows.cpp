@@ -1,0 +1,159 @@
+#include "starling/models/data/csv_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "starling/base/text.hpp"
+#include "starling/models/data/cell.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::array<char, 4> separators{',', ';', '\t', '|'};
+
+/// For messages.
+std::string print(char separator) {
+  switch (separator) {
+    case ',':
+      return "a comma";
+    case ';':
+      return "a semicolon";
+    case '\t':
+      return "a tab";
+    default:
+      return "a |";
+  }
+}
+
+/// The one that the line has most of outside of quotes.
+char guess_separator(std::string_view line) {
+  std::array<std::size_t, separators.size()> counts{};
+  bool is_quoted = false;
+  for (const char c : line) {
+    if (c == '"') is_quoted = !is_quoted;
+    const auto at = std::ranges::find(separators, c);
+    if (!is_quoted && at != separators.end())
+      ++counts.at(static_cast<std::size_t>(at - separators.begin()));
+  }
+  return separators.at(static_cast<std::size_t>(std::ranges::max_element(counts) - counts.begin()));
+}
+
+}  // namespace
+
+Result<std::vector<std::string_view>*> CellSplitter::operator()(std::string_view line) {
+  cells_.clear();
+  rewritten_.clear();
+  rewritten_.reserve(line.size());
+  bool more = true;
+  while (more) {
+    const auto start = line.find_first_not_of(blanks());
+    if (start != std::string_view::npos && line[start] == '"') {
+      line.remove_prefix(start);
+      auto cell = quoted_cell(line);
+      if (!cell) return std::move(cell).error();
+      cells_.push_back(*cell);
+      more = !line.empty();
+      if (more) line.remove_prefix(1);
+      continue;
+    }
+    const auto end = line.find(separator_);
+    more = end != std::string_view::npos;
+    cells_.push_back(trimmed(line.substr(0, end)));
+    if (more) line.remove_prefix(end + 1);
+  }
+  return &cells_;
+}
+
+Result<std::string_view> CellSplitter::quoted_cell(std::string_view& rest) {
+  const std::size_t from = rewritten_.size();
+  const auto column = [&] { return "column " + std::to_string(cells_.size() + 1) + ": "; };
+  for (std::size_t i = 1; i < rest.size(); ++i) {
+    if (rest[i] != '"') {
+      rewritten_ += rest[i];
+    } else if (i + 1 < rest.size() && rest[i + 1] == '"') {
+      rewritten_ += rest[i++];
+    } else {
+      rest.remove_prefix(i + 1);
+      rest.remove_prefix(std::min(rest.find_first_not_of(blanks()), rest.size()));
+      if (!rest.empty() && rest[0] != separator_)
+        return Error{column() + in_quotes(rest) +
+                     " follows a closing quote; valid: " + print(separator_)};
+      return trimmed(std::string_view{rewritten_}.substr(from));
+    }
+  }
+  return Error{column() + "the quote before " + in_quotes(rest.substr(1)) +
+               " is not closed in its line"};
+}
+
+Result<std::unique_ptr<CsvRows>> CsvRows::open(const CsvSource& source) {
+  auto file = InputFile::open(source.file);
+  if (!file) return std::move(file).error();
+  std::unique_ptr<CsvRows> rows{new CsvRows{source, *std::move(file)}};
+  if (auto first = rows->read_first(); !first) return std::move(first).error();
+  return rows;
+}
+
+CsvRows::CsvRows(const CsvSource& source, InputFile file)
+    : source_(source),
+      is_pipe_(file.content_max() == UINT64_MAX),
+      lines_(std::move(file)),
+      budget_(source.file) {}
+
+Result<void> CsvRows::read_first() {
+  const auto cells = read();
+  if (!cells) return cells.error();
+  if (*cells == nullptr) return Error{path() + ": is empty; valid: rows of cells"};
+  const Cells& first = **cells;
+  columns_ = first.size();
+  float ignored = 0;
+  const auto is_text = [&](std::string_view c) { return read_cell(c, ignored) == Cell::text; };
+  if (source_.header.value_or(std::ranges::all_of(first, is_text)))
+    header_.assign(first.begin(), first.end());
+  else
+    first_ = &first;
+  return {};
+}
+
+Result<const CsvRows::Cells*> CsvRows::next() {
+  if (first_ != nullptr) return std::exchange(first_, nullptr);
+  const auto cells = read();
+  if (!cells) return cells.error();
+  if (*cells != nullptr && (*cells)->size() != columns_)
+    return error("has " + std::to_string((*cells)->size()) + " columns, but the first row has " +
+                 std::to_string(columns_));
+  return cells;
+}
+
+Result<const CsvRows::Cells*> CsvRows::read() {
+  while (true) {
+    const auto line = lines_.next();
+    if (!line) return line.error();
+    if (!*line) return nullptr;
+    if (trimmed(**line).empty()) continue;
+    const bool is_first = columns_ == 0;
+    if ((is_first || source_.has_comments) && (**line).starts_with('#')) continue;
+    if (is_first) separator_ = source_.separator.value_or(guess_separator(**line));
+    if (is_first) split_ = CellSplitter{separator_};
+    if (auto fits = expect_cells(**line); !fits) return std::move(fits).error();
+    const auto cells = split_(**line);
+    if (!cells) return Error{cells.error()}.within(place());
+    return *cells;
+  }
+}
+
+/// A long line of nothing but separators makes cells that take many times its bytes.
+Result<void> CsvRows::expect_cells(std::string_view line) const {
+  constexpr std::size_t short_line = std::size_t{1} << 20U;
+  if (line.size() <= short_line) return {};
+  const auto cells = static_cast<std::uint64_t>(std::ranges::count(line, separator_));
+  return budget_.expect(cells * sizeof(std::string_view));
+}
+
+std::string CsvRows::name_of(std::size_t column) const {
+  const std::string number = "column " + std::to_string(column + 1);
+  return header_.empty() ? number : number + " " + in_quotes(header_[column]);
+}
+
+}  // namespace starling::models
