@@ -63,6 +63,7 @@ Table Table::select(std::span<const std::uint32_t> rows) const {
   if (!ids.empty())
     for (const std::uint32_t row : rows) chosen.ids.push_back(ids[row]);
   chosen.scaling = scaling;
+  chosen.first_index = first_index;
   return chosen;
 }
 

@@ -124,6 +124,8 @@ class Table {
   /// The name of each row where it comes from; empty where rows have none.
   std::vector<std::string> ids;
   Scaling scaling;
+  /// From where the indices of features count in sparse text: 0 or 1.
+  std::uint64_t first_index = 1;
 
  private:
   std::size_t features_ = 0;

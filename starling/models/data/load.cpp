@@ -4,6 +4,7 @@
 
 #include "starling/base/input.hpp"
 #include "starling/base/random.hpp"
+#include "starling/base/text.hpp"
 #include "starling/models/data/generators.hpp"
 #include "starling/models/data/raw.hpp"
 #include "starling/models/data/readers.hpp"
@@ -15,23 +16,17 @@ namespace {
 constexpr std::uint64_t data_stream = 0x64617461;
 
 /// The bytes that a generator makes; 0 for files, whose readers bound themselves.
-std::uint64_t generated_bytes(const Source& source) {
-  struct Bytes {
-    std::uint64_t operator()(const DigitsSource& s) const { return 4 * s.n * (28 * 28 + 1); }
-    std::uint64_t operator()(const LinearSource& s) const { return 4 * (s.n + 1) * (s.d + 1); }
-    std::uint64_t operator()(const RatingsSource& s) const {
-      return 4 * (3 * s.n + (s.users + s.items) * s.rank);
-    }
-    std::uint64_t operator()(const IdxSource& /*file*/) const { return 0; }
-    std::uint64_t operator()(const Cifar10Source& /*files*/) const { return 0; }
-    std::uint64_t operator()(const CsvSource& /*file*/) const { return 0; }
-    std::uint64_t operator()(const LibsvmSource& /*file*/) const { return 0; }
-  };
-  return std::visit(Bytes{}, source.kind);
-}
+struct GeneratedBytes {
+  std::uint64_t operator()(const DigitsSource& s) const { return 4 * s.n * (28 * 28 + 1); }
+  std::uint64_t operator()(const LinearSource& s) const { return 4 * (s.n + 1) * (s.d + 1); }
+  std::uint64_t operator()(const RatingsSource& s) const {
+    return 4 * (3 * s.n + (s.users + s.items) * s.rank);
+  }
+  std::uint64_t operator()(const auto& /*files*/) const { return 0; }
+};
 
 Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
-  if (const auto bytes = generated_bytes(source))
+  if (const auto bytes = std::visit(GeneratedBytes{}, source.kind))
     if (auto fits = ReadBudget{source.print()}.expect(bytes); !fits) return std::move(fits).error();
   struct Reader {
     std::uint64_t seed;
@@ -40,6 +35,11 @@ Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
     Result<RawTable> operator()(const Cifar10Source& s) const { return read_cifar10(s); }
     Result<RawTable> operator()(const CsvSource& s) const { return read_csv(s); }
     Result<RawTable> operator()(const LibsvmSource& s) const { return read_libsvm(s); }
+    Result<RawTable> operator()(const NpySource& s) const { return read_npy(s); }
+    Result<RawTable> operator()(const NpzSource& s) const {
+      return read_npz(s, part == Part::test);
+    }
+    Result<RawTable> operator()(const ImagesSource& s) const { return read_images(s); }
     Result<RawTable> operator()(const DigitsSource& s) const { return make_digits(s, seed, part); }
     Result<RawTable> operator()(const LinearSource& s) const { return make_linear(s, seed, part); }
     Result<RawTable> operator()(const RatingsSource& s) const {
@@ -85,12 +85,31 @@ Result<void> fit_task(const RawTable& test, const RawTable& train, const Labelli
                train.place + " has " + (values ? "classes" : "real targets")};
 }
 
-/// A test without features=N is held to the training file's.
-Source inherit_features(const Source& train, Source test) {
+/// A test without features=N or base=0|1 is held to what the training file says or holds.
+Source inherit_indices(const Source& train, const RawTable& raw, Source test) {
   const auto* from = std::get_if<LibsvmSource>(&train.kind);
   auto* to = std::get_if<LibsvmSource>(&test.kind);
-  if (from != nullptr && to != nullptr && to->features == 0) to->features = from->features;
+  if (from == nullptr || to == nullptr) return test;
+  if (to->features == 0) to->features = from->features;
+  if (to->base) return test;
+  to->base = raw.first_index;
+  to->base_from = from->file;
   return test;
+}
+
+/// Classes with names are numbered as those of the training data.
+Result<void> fit_class_names(const RawTable& train, RawTable& test) {
+  if (train.class_names.empty() || test.class_names.empty()) return {};
+  std::vector<float> numbers;
+  for (const std::string& name : test.class_names) {
+    const auto at = std::ranges::find(train.class_names, name);
+    if (at == train.class_names.end())
+      return Error{test.place + ": has a class '" + name + "', but " + train.place + " has none; " +
+                   suggest(name, train.class_names)};
+    numbers.push_back(static_cast<float>(at - train.class_names.begin()));
+  }
+  for (float& label : test.labels) label = numbers[static_cast<std::size_t>(label)];
+  return {};
 }
 
 /// All of one source, its labels read by `rule` where one is given.
@@ -98,6 +117,10 @@ Result<Table> load_part(const Source& source, std::uint64_t seed, Part part,
                         const std::optional<Labelling>& rule) {
   auto raw = read_raw(source, seed, part);
   if (!raw) return std::move(raw).error();
+  if (rule && !raw->class_names.empty() && raw->class_names.size() != rule->classes)
+    return Error{raw->place + ": has " + counted(raw->class_names.size(), "class folder") +
+                 ", but the training data had " + counted(rule->classes, "class folder") +
+                 "; valid: one for each class, which may be empty"};
   if (rule) return finish(std::move(*raw), *rule);
   const auto own = label_rule(*raw);
   if (!own) return own.error();
@@ -108,10 +131,11 @@ Result<Table> load_part(const Source& source, std::uint64_t seed, Part part,
 Result<RawTable> read_test(const Source& train, const Source& test, std::uint64_t seed,
                            RawTable& raw, const Labelling& rule) {
   if (auto same = check_same_truth(train, test); !same) return std::move(same).error();
-  auto other = read_raw(inherit_features(train, test), seed, Part::test);
+  auto other = read_raw(inherit_indices(train, raw, test), seed, Part::test);
   if (!other) return other;
   if (auto fits = fit_features(raw, *other); !fits) return std::move(fits).error();
   if (auto fits = fit_task(*other, raw, rule); !fits) return std::move(fits).error();
+  if (auto fits = fit_class_names(raw, *other); !fits) return std::move(fits).error();
   return other;
 }
 

@@ -80,6 +80,9 @@ Result<void> map_labels(RawTable& raw, const Labelling& rule) {
 
 Result<Labelling> label_rule(const RawTable& raw) {
   if (!raw.has_labels) return Labelling{};
+  if (raw.class_names.size() == 1)
+    return Error{raw.place + ": has one class, '" + raw.class_names[0] +
+                 "', but a classification needs at least two"};
   if (raw.labelling) return *raw.labelling;
   if (!raw.task) return guess(raw.labels);
   if (*raw.task == Task::values) return Labelling{};
@@ -101,6 +104,7 @@ Result<Table> finish(RawTable raw, const Labelling& rule) {
   table.labelling = rule;
   table.has_labels = raw.has_labels;
   table.ids = std::move(raw.ids);
+  table.first_index = raw.first_index;
   return table;
 }
 

@@ -23,6 +23,10 @@ struct RawTable {
   bool has_labels = true;
   /// The name of each row; empty where rows have none.
   std::vector<std::string> ids{};
+  /// Of sparse text: the index of the first feature.
+  std::uint64_t first_index = 1;
+  /// Where classes have names: those of the labels 0, 1, ..., ascending.
+  std::vector<std::string> class_names{};
   /// As asked; guessed where absent.
   std::optional<Task> task{};
   /// Known beforehand by generators.

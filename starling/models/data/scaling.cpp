@@ -166,6 +166,7 @@ Table scaled(const Table& table, const Scaling& scaling, const Labelling& labell
   made.ids = table.ids;
   made.labelling = labelling;
   made.scaling = scaling;
+  made.first_index = table.first_index;
   return made;
 }
 
