@@ -135,7 +135,7 @@ bool read(Input input) {
   static const MemoryFile second;
   Feed feed{input};
   const std::size_t which = feed.byte();
-  const auto format = static_cast<Format>(which % formats);
+  const auto format = static_cast<Format>((which & ~compressed) % formats);
   const auto hold = [&](const MemoryFile& file, Input content) {
     if ((which & compressed) == 0) return file.hold(content);
     const std::string zipped = models::gzip(text_of(content));
