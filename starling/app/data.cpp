@@ -210,6 +210,8 @@ Result<AnyData> load_unseen(const Contents& contents, const std::string& text, s
   models::Source source = models::Source::parse(text).value();
   if (auto* csv = std::get_if<models::CsvSource>(&source.kind); csv != nullptr && shape)
     csv->features = shape->features();
+  if (auto* images = std::get_if<models::ImagesSource>(&source.kind); images != nullptr && shape)
+    images->features = shape->features();
   auto* libsvm = std::get_if<models::LibsvmSource>(&source.kind);
   if (libsvm != nullptr && !libsvm->base && shape && shape->is_sparse()) {
     libsvm->base = shape->first_index;

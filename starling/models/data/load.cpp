@@ -86,14 +86,30 @@ Result<void> fit_task(const RawTable& test, const RawTable& train, const Labelli
 }
 
 /// A test without features=N or base=0|1 is held to what the training file says or holds.
-Source inherit_indices(const Source& train, const RawTable& raw, Source test) {
-  const auto* from = std::get_if<LibsvmSource>(&train.kind);
-  auto* to = std::get_if<LibsvmSource>(&test.kind);
-  if (from == nullptr || to == nullptr) return test;
-  if (to->features == 0) to->features = from->features;
-  if (to->base) return test;
-  to->base = raw.first_index;
-  to->base_from = from->file;
+void inherit(const LibsvmSource& train, const RawTable& raw, LibsvmSource& test) {
+  if (test.features == 0) test.features = train.features;
+  if (test.base) return;
+  test.base = raw.first_index;
+  test.base_from = train.file;
+}
+
+/// A test without size=HxW is resized as the training images are.
+void inherit(const ImagesSource& train, const RawTable& /*raw*/, ImagesSource& test) {
+  if (test.height != 0) return;
+  test.height = train.height;
+  test.width = train.width;
+}
+
+/// `test` with what follows from the training data where it says nothing.
+Source inherited(const Source& train, const RawTable& raw, Source test) {
+  if (auto* images = std::get_if<ImagesSource>(&test.kind)) images->features = raw.features;
+  std::visit(
+      [&]<class Kind>(Kind& kind) {
+        const auto* from = std::get_if<Kind>(&train.kind);
+        if constexpr (requires { inherit(*from, raw, kind); })
+          if (from != nullptr) inherit(*from, raw, kind);
+      },
+      test.kind);
   return test;
 }
 
@@ -131,7 +147,7 @@ Result<Table> load_part(const Source& source, std::uint64_t seed, Part part,
 Result<RawTable> read_test(const Source& train, const Source& test, std::uint64_t seed,
                            RawTable& raw, const Labelling& rule) {
   if (auto same = check_same_truth(train, test); !same) return std::move(same).error();
-  auto other = read_raw(inherit_indices(train, raw, test), seed, Part::test);
+  auto other = read_raw(inherited(train, raw, test), seed, Part::test);
   if (!other) return other;
   if (auto fits = fit_features(raw, *other); !fits) return std::move(fits).error();
   if (auto fits = fit_task(*other, raw, rule); !fits) return std::move(fits).error();

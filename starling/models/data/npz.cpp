@@ -129,10 +129,10 @@ constexpr std::array train_names{Usual{"x_train", "y_train"}, Usual{"X_train", "
                                  Usual{"train_images", "train_labels"}};
 constexpr std::array test_names{Usual{"x_test", "y_test"}, Usual{"X_test", "y_test"},
                                 Usual{"test_images", "test_labels"}};
-constexpr std::array names_of_all{Usual{"x", "y"},          Usual{"X", "y"},
-                                  Usual{"X", "Y"},          Usual{"data", "target"},
-                                  Usual{"data", "labels"},  Usual{"features", "labels"},
-                                  Usual{"images", "labels"}};
+constexpr std::array names_of_all{Usual{"x", "y"},           Usual{"X", "y"},
+                                  Usual{"X", "Y"},           Usual{"data", "target"},
+                                  Usual{"data", "labels"},   Usual{"features", "labels"},
+                                  Usual{"images", "labels"}, Usual{"arr_0", "arr_1"}};
 
 bool has(const Archive& archive, const std::string& name) {
   return std::ranges::find(archive.names(), name) != archive.names().end();

@@ -105,6 +105,9 @@ struct ImagesSource {
   std::uint32_t width = 0;
   /// 1 or 3; 0: as most images have.
   std::uint32_t channels = 0;
+  /// The features of the training data, which tell the channels where nobody says; 0: unknown. No
+  /// part of the text.
+  std::size_t features = 0;
   bool operator==(const ImagesSource&) const = default;
 };
 

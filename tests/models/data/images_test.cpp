@@ -157,6 +157,23 @@ TEST(Images, TakeTheChannelsOfMost) {
   EXPECT_EQ(folder.load(",channels=1").value().features(), 2U);
 }
 
+TEST(Images, OfATestHaveTheSizeAndTheChannelsOfTheTraining) {
+  const ImageFolder folder;
+  const std::string colour = png_of(1, 2, {255, 255, 255, 0, 0, 0}, PNG_FORMAT_RGB);
+  folder.write("pics/a/1.png", colour);
+  folder.write("pics/b/2.png", colour);
+  folder.write("test/a/1.png", grey(51));
+  folder.write("test/b/2.png", grey(51));
+  const auto both = [&](const std::string& options) {
+    return load_pair(Source::parse("images:" + folder.path() + options).value(),
+                     Source::parse("images:" + folder.path("test")).value(), 1)
+        .value();
+  };
+  EXPECT_EQ(both("").test.features(), 6U);
+  EXPECT_EQ(both(",channels=1").test.features(), 2U);
+  EXPECT_EQ(both(",size=4x5").test.features(), 60U);
+}
+
 TEST(Images, WithoutClassesHaveNoLabels) {
   const ImageFolder folder;
   folder.write("pics/b.png", grey(1));

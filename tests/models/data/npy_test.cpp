@@ -243,8 +243,12 @@ TEST(Npz, TakesTheUsualNamesOfEachPart) {
   EXPECT_FALSE(load_text("npz:" + file + ",features=extra").value().has_labels);
   EXPECT_FALSE(load_text("npz:" + file + ",labels=none").value().has_labels);
   EXPECT_EQ(load_text("npz:" + file + ",features=extra,labels=y_test").value().classes(), 2U);
-  for (const auto& [features, labels] :
-       {std::pair{"x", "y"}, {"X", "y"}, {"X", "Y"}, {"data", "target"}, {"images", "labels"}}) {
+  for (const auto& [features, labels] : {std::pair{"x", "y"},
+                                         {"X", "y"},
+                                         {"X", "Y"},
+                                         {"data", "target"},
+                                         {"images", "labels"},
+                                         {"arr_0", "arr_1"}}) {
     write(Entries{{std::string{labels} + ".npy", two_labels},
                   {std::string{features} + ".npy", x(4)}});
     EXPECT_EQ(load_text("npz:" + file).value().classes(), 2U) << features;
