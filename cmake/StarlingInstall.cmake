@@ -10,6 +10,9 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/starling)
 set(finding
   Threads::Threads "find_dependency(Threads)"
   ZLIB::ZLIB "find_dependency(ZLIB)"
+  Libzip::zip "find_dependency(Libzip 1.7)"
+  PNG::PNG "find_dependency(PNG 1.6)"
+  TurboJPEG::turbojpeg "find_dependency(TurboJPEG)"
   Eigen3::Eigen "find_dependency(Eigen3 3.4 NO_MODULE)"
   CAF::core "find_dependency(CAF 0.17.6)"
   DNNL::dnnl "find_dependency(DNNL)"
@@ -73,4 +76,5 @@ install(FILES
   ${PROJECT_SOURCE_DIR}/cmake/FindCAF.cmake ${PROJECT_SOURCE_DIR}/cmake/FindDNNL.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindcuDNN.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindZeroMQ.cmake ${PROJECT_SOURCE_DIR}/cmake/FindSodium.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindLibzip.cmake ${PROJECT_SOURCE_DIR}/cmake/FindTurboJPEG.cmake
   DESTINATION ${package_dir})

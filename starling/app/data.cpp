@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "starling/app/data_hints.hpp"
 #include "starling/base/random.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/load.hpp"
@@ -27,36 +28,11 @@ bool is_own(const Contents& contents, const std::string& text) {
   return spec && own_source(contents, spec->name) != nullptr;
 }
 
-/// The line of Python that makes a CSV file of another format's; empty where that is not known.
-std::string conversion_of(const std::string& path) {
-  const auto stem = path.substr(0, path.rfind('.'));
-  const auto by = [&](const std::string& module, const std::string& what) {
-    return "python3 -c \"import " + module + "; " + what + "\"";
-  };
-  if (path.ends_with(".npy"))
-    return by("numpy",
-              "numpy.savetxt('" + stem + ".csv', numpy.load('" + path + "'), delimiter=',')");
-  for (const auto& [ending, reader] :
-       {std::pair{".parquet", "read_parquet"}, std::pair{".xlsx", "read_excel"},
-        std::pair{".feather", "read_feather"}, std::pair{".tsv", "read_table"}})
-    if (path.ends_with(ending))
-      return by("pandas", std::string{"pandas."} + reader + "('" + path + "').to_csv('" + stem +
-                              ".csv', index=False)");
-  return {};
-}
-
-Error unknown(const Contents& contents, const std::string& name) {
-  std::error_code ignored;
-  if (const std::string line = conversion_of(name); !line.empty())
-    return Error{"'" + name +
-                 "' is of a format that is not read; this makes a table of it: " + line};
-  if (std::filesystem::is_regular_file(name, ignored))
-    return Error{"'" + name + "' is a file; data is named with its format: " + forms_of_data(name)};
-  if (name.find_first_of("./") != std::string::npos) return Error{name + ": no such file"};
+Error unknown(const Contents& contents, const Spec& spec) {
   std::vector<std::string> names;
   for (const auto& entry : contents.data()) names.push_back(entry.name);
   for (const auto& [known, summary] : models::source_names()) names.push_back(known);
-  return Error{"unknown data source '" + name + "'; " + suggest(name, names)};
+  return unknown_data(spec, names);
 }
 
 Result<AnyData> as_any(Result<models::Table> table) {
@@ -180,12 +156,8 @@ Result<void> check_labels(const AnyData& data, const std::string& text) {
   if (data.table() == nullptr || data.table()->has_labels) return {};
   return Error{text +
                ": has no labels, or no more columns than the model has features, so it can only be "
-               "predicted; valid: label=last, label=first or label=NAME"};
-}
-
-std::string forms_of_data(const std::string& path) {
-  if (path.ends_with(".safetensors")) return "safetensors:" + path;
-  return "csv:" + path + ", libsvm:" + path + ", cifar10:" + path + " or idx:" + path + ",LABELS";
+               "predicted; " +
+               valid_labels(text)};
 }
 
 Result<void> check_data(const Contents& contents, const std::string& text) {
@@ -194,9 +166,11 @@ Result<void> check_data(const Contents& contents, const std::string& text) {
   if (own_source(contents, spec->name) != nullptr) return {};
   const auto& known = models::source_names();
   if (std::ranges::none_of(known, [&](const auto& source) { return source.first == spec->name; }))
-    return unknown(contents, spec->name);
-  if (auto parsed = models::Source::parse(text); !parsed) return std::move(parsed).error();
-  return {};
+    return unknown(contents, *spec);
+  const auto source = models::Source::parse(text);
+  if (!source) return source.error();
+  if (spec->name != "csv" && spec->name != "libsvm") return {};
+  return check_text_file(spec->name, files_in(contents, text).front());
 }
 
 std::vector<std::string> files_in(const Contents& contents, const std::string& text) {
@@ -217,6 +191,13 @@ std::vector<std::string> files_in(const Contents& contents, const std::string& t
     files = cifar10->files;
   if (const auto* csv = std::get_if<models::CsvSource>(&source->kind)) files = {csv->file};
   if (const auto* libsvm = std::get_if<models::LibsvmSource>(&source->kind)) files = {libsvm->file};
+  if (const auto* npy = std::get_if<models::NpySource>(&source->kind)) {
+    files = {npy->features};
+    if (!npy->labels.empty()) files.push_back(npy->labels);
+  }
+  if (const auto* npz = std::get_if<models::NpzSource>(&source->kind)) files = {npz->file};
+  if (const auto* images = std::get_if<models::ImagesSource>(&source->kind))
+    files = {images->folder};
   return files;
 }
 
@@ -243,6 +224,13 @@ Result<AnyData> load_unseen(const Contents& contents, const std::string& text, s
   auto* csv = std::get_if<models::CsvSource>(&source.kind);
   if (csv != nullptr && shape && !shape->is_sparse())
     csv->like = std::make_shared<const models::Table>(*shape);
+  if (auto* images = std::get_if<models::ImagesSource>(&source.kind); images != nullptr && shape)
+    images->features = shape->features();
+  auto* libsvm = std::get_if<models::LibsvmSource>(&source.kind);
+  if (libsvm != nullptr && !libsvm->base && shape && shape->is_sparse()) {
+    libsvm->base = shape->first_index;
+    libsvm->base_from = "the training data";
+  }
   auto table = models::load_test(source, seed, rule);
   if (table && csv != nullptr && csv->like != nullptr && shape->encoding)
     table = models::filled(*std::move(table), shape->encoding);
@@ -264,9 +252,11 @@ Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& requ
 models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe) {
   if (request.scale) return *request.scale;
   const auto source = models::Source::parse(request.data);
-  const bool is_text = source && (std::holds_alternative<models::CsvSource>(source->kind) ||
-                                  std::holds_alternative<models::LibsvmSource>(source->kind));
-  return is_text && recipe.standardises ? models::Scale::standard : models::Scale::none;
+  const bool is_table = source && (std::holds_alternative<models::CsvSource>(source->kind) ||
+                                   std::holds_alternative<models::LibsvmSource>(source->kind) ||
+                                   std::holds_alternative<models::NpySource>(source->kind) ||
+                                   std::holds_alternative<models::NpzSource>(source->kind));
+  return is_table && recipe.standardises ? models::Scale::standard : models::Scale::none;
 }
 
 Result<TrainAndTest> scaled(models::Scale how, TrainAndTest data) {

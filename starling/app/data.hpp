@@ -38,15 +38,12 @@ struct TrainAndTest {
 /// The files that a source is read from; of a user's own source, every option that names one.
 [[nodiscard]] std::vector<std::string> files_in(const Contents& contents, const std::string& text);
 
-/// How a file of data may be written as a source: "csv:FILE, ...".
-[[nodiscard]] std::string forms_of_data(const std::string& path);
-
 /// What is trained on and what is tested on. Errors are led by `data:` or `test:`, or by the flag
 /// that they are about.
 [[nodiscard]] Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& request);
 
 /// How tables of this source are scaled for a model of this recipe, where the request does not say:
-/// those of text files only, for images and generated data have one scale already.
+/// those of text and NumPy's files only, for images and generated data have one scale already.
 [[nodiscard]] models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe);
 
 /// The same data scaled, as the training part has it. Refuses data that are no tables, where the

@@ -7,6 +7,7 @@
 
 #include "starling/app/commands.hpp"
 #include "starling/app/data.hpp"
+#include "starling/app/data_hints.hpp"
 #include "starling/app/safetensors.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/data/describe.hpp"

@@ -29,6 +29,7 @@ void note_shape(Metadata& metadata, const models::Table& table) {
   metadata["features"] = std::to_string(table.features());
   metadata["classes"] = std::to_string(table.classes());
   metadata["sparse"] = table.is_sparse() ? "true" : "false";
+  if (table.is_sparse()) metadata["first_index"] = std::to_string(table.first_index);
   metadata["first_label"] = print_number(static_cast<double>(table.labelling.first));
   metadata["signed_labels"] = table.labelling.signs ? "true" : "false";
   metadata["target_shift"] = print_number(static_cast<double>(table.labelling.shift));
@@ -94,6 +95,8 @@ models::Table read_shape(NotesReader& read) {
   table.labelling = {.classes = classes,
                      .first = static_cast<float>(read.number("first_label")),
                      .signs = read.flag("signed_labels")};
+  if (read.has("first_index")) table.first_index = read.count("first_index");
+  if (table.first_index > 1) read.refuse("has a first_index above 1");
   // Files of before there was a scale have none.
   if (read.has("target_shift")) {
     table.labelling.shift = static_cast<float>(read.number("target_shift"));

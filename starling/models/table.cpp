@@ -88,6 +88,7 @@ Table Table::described(Table made) const {
   made.has_labels = has_labels;
   made.encoding = encoding;
   made.scaling = scaling;
+  made.first_index = first_index;
   return made;
 }
 

@@ -138,6 +138,8 @@ class Table {
   /// How a text file's columns became features; null where nothing is known but their order.
   std::shared_ptr<const Encoding> encoding;
   Scaling scaling;
+  /// From where the indices of features count in sparse text: 0 or 1.
+  std::uint64_t first_index = 1;
 
  private:
   /// `made` with what this table says of its data, but for its rows' names.

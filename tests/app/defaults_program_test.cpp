@@ -119,7 +119,8 @@ TEST(Hints, SayHowToGoOn) {
            {"train scale.toml", {"scale.toml:1: scale: 'big' is no way to scale"}},
            {"train --scale maxmin", {"--scale: 'maxmin' is no way", "none, standard, minmax"}},
            {"train --data csv:x,y.csv", {"--data: csv: 'x,y.csv' is no name of a file"}},
-           {"train --data t.npy", {"'t.npy' is of a format that is not read", "numpy.savetxt"}}}) {
+           {"train --data t.npy",
+            {"'t.npy' is a file; data is named with its format: npy:t.npy,LABELS"}}}) {
     const Ran ran = starling(folder, bad.line);
     EXPECT_EQ(ran.code, 2) << bad.line;
     for (const std::string& said : bad.says)

@@ -8,10 +8,13 @@
 #include "starling/app/net_file.hpp"
 #include "starling/base/distribution.hpp"
 #include "starling/base/input.hpp"
+#include "starling/models/data/image.hpp"
 #include "starling/models/data/load.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/models/data/gzip.hpp"
+#include "tests/models/data/numpy.hpp"
+#include "tests/models/data/pictures.hpp"
 
 namespace starling::fuzz {
 namespace {
@@ -50,8 +53,39 @@ bool take_table(const std::string& source) {
   return table.ok();
 }
 
-enum class Format : std::uint8_t { csv, named_csv, libsvm, wide_libsvm, idx, cifar10, trace, net };
-constexpr std::size_t formats = 8;
+/// Whatever an image is, it becomes one of any size and of any channels.
+bool take_image(Input content) {
+  ReadLimits limits;
+  limits.memory_max = values_max;
+  const ReadScope scope{std::move(limits)};
+  auto image = bounded(heap_max, [&] { return models::decode_image(content, "image"); });
+  if (!image) return false;
+  const auto fits = [](const models::Image& of) {
+    return of.height > 0 && of.width > 0 &&
+           of.pixels.size() == std::size_t{of.height} * of.width * of.channels;
+  };
+  require(fits(*image), "an image has its pixels");
+  const std::uint32_t others = 4 - image->channels;
+  const auto other = models::resized(models::with_channels(*std::move(image), others), 3, 5);
+  require(fits(other) && other.channels == others && other.width == 5, "images are resized");
+  return true;
+}
+
+enum class Format : std::uint8_t {
+  csv,
+  named_csv,
+  libsvm,
+  wide_libsvm,
+  idx,
+  cifar10,
+  trace,
+  net,
+  npy,
+  npy_table,
+  npz,
+  image,
+};
+constexpr std::size_t formats = 12;
 constexpr std::size_t compressed = 0x80;
 
 bool take(Format format, const std::string& first, const std::string& second) {
@@ -72,6 +106,14 @@ bool take(Format format, const std::string& first, const std::string& second) {
       return bounded(heap_max, [&] { return parse_distribution("trace:" + first); }).ok();
     case Format::net:
       return bounded(heap_max, [&] { return app::read_net_file(first); }).ok();
+    case Format::npy:
+      return take_table("npy:" + first + "," + second);
+    case Format::npy_table:
+      return take_table("npy:" + first + ",label=last,task=class");
+    case Format::npz:
+      return take_table("npz:" + first);
+    case Format::image:
+      break;
   }
   return false;
 }
@@ -93,13 +135,14 @@ bool read(Input input) {
   static const MemoryFile second;
   Feed feed{input};
   const std::size_t which = feed.byte();
-  const auto format = static_cast<Format>(which % formats);
+  const auto format = static_cast<Format>((which & ~compressed) % formats);
   const auto hold = [&](const MemoryFile& file, Input content) {
     if ((which & compressed) == 0) return file.hold(content);
     const std::string zipped = models::gzip(text_of(content));
     file.hold(std::as_bytes(std::span{zipped}));
   };
-  if (format == Format::idx) hold(second, feed.part());
+  if (format == Format::image) return take_image(feed.rest());
+  if (format == Format::idx || format == Format::npy) hold(second, feed.part());
   hold(first, feed.rest());
   return take(format, first.path(), second.path());
 }
@@ -122,6 +165,25 @@ std::vector<Bytes> seeds() {
     all.push_back(seed(Format::idx, std::string{text_of(labels)} + images, zipped));
     all.push_back(seed(Format::idx, std::string{text_of(labels)} + floats, zipped));
     all.push_back(seed(Format::cifar10, records, zipped));
+    all.push_back(seed(Format::libsvm, "2 qid:1 0:1 3:0.5\n1 qid:2 2:1e-3\n", zipped));
+    const std::string x =
+        models::npy("<f8", "2, 2", models::little<double>({0.5, 1, 2, 0}), zipped);
+    Bytes y;
+    put_part(y, bytes_of(models::npy(">i4", "2, 1", models::big<std::int32_t>({1, 2}))));
+    all.push_back(seed(Format::npy, std::string{text_of(y)} + x, zipped));
+    all.push_back(seed(Format::npy_table, x, zipped));
+    all.push_back(seed(Format::npy_table,
+                       models::npy("<f2", "2, 2", std::string("\0\x3e\0\0\0\x40\0\x3c", 8)),
+                       zipped));
+    all.push_back(seed(Format::npz,
+                       models::zip_of({{"x.npy", x}, {"y.npy", std::string{text_of(y)}.substr(2)}},
+                                      zipped ? ZIP_CM_DEFLATE : ZIP_CM_STORE)));
+    const models::Pixels pixels{0, 50, 100, 150, 200, 255, 1, 2, 3, 4, 5, 6};
+    all.push_back(seed(Format::image, models::png_of(2, 6, pixels)));
+    all.push_back(seed(Format::image, models::png_of(2, 2, pixels, PNG_FORMAT_RGB)));
+    all.push_back(seed(Format::image, models::png_of(1, 3, pixels, PNG_FORMAT_RGBA)));
+    all.push_back(seed(Format::image, models::jpeg_of(3, 4, pixels)));
+    all.push_back(seed(Format::image, models::jpeg_of(2, 2, pixels, true)));
   }
   all.push_back(seed(Format::csv, models::gzip("1,0\n2,1\n") + models::gzip("3,0\n")));
   all.push_back(seed(Format::cifar10, models::gzip(records)));

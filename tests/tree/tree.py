@@ -31,7 +31,7 @@ LAYERS = {
 # not be included under starling/ at all. Tests are free.
 OUTSIDE = {
     r"Eigen/|unsupported/Eigen/|dnnl": r"starling/models/.*\.cpp",
-    r"zlib\.h$": r"starling/(models|app)/.*\.cpp",
+    r"(zlib|zip|png|turbojpeg)\.h$": r"starling/(models|app)/.*\.cpp",
     r"cuda|cublas|cudnn": r"starling/models/cuda/.*",
     r"caf/|zmq|cereal/": r"starling/actor/.*",
     r"sodium": r"starling/actor/.*\.cpp",

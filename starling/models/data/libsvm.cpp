@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "starling/base/input.hpp"
 #include "starling/base/text.hpp"
@@ -14,6 +15,8 @@ constexpr std::uint64_t index_max = std::uint64_t{1} << 31U;
 /// them.
 constexpr std::uint64_t width_max = std::uint64_t{1} << 20U;
 constexpr std::uint64_t entries_apart = 4;
+/// SVMlight's field of ranking data.
+constexpr std::string_view query = "qid:";
 
 /// Takes the next word off the front of `rest`; empty at its end.
 std::string_view take_word(std::string_view& rest) {
@@ -31,11 +34,23 @@ class LibsvmReader {
   Result<RawTable> read();
 
  private:
+  /// Decides from where indices count, and makes columns of them. Returns the number of features.
+  Result<std::uint64_t> settle_base();
   /// Models hold a parameter for each feature, whether or not any sample has it.
-  [[nodiscard]] Result<void> check_width() const;
+  [[nodiscard]] Result<void> check_width(std::uint64_t features) const;
   Result<void> take_row(std::string_view line);
+  /// Checks `qid:N` and drops it: learning ignores which query a row belongs to.
+  Result<void> skip_query(std::string_view& line) const;
   Result<void> take_entry(std::string_view word);
   Result<std::uint64_t> read_index(std::string_view word, std::string_view index) const;
+  /// Says why indices count from where they do, where somebody decided it.
+  [[nodiscard]] std::string why_base() const {
+    if (!source_.base) return {};
+    const std::string from = std::to_string(*source_.base);
+    if (source_.base_from.empty()) return " (base=" + from + ")";
+    return ", for " + source_.base_from + " counts features from " + from +
+           " (base=0 or base=1 says otherwise)";
+  }
   [[nodiscard]] Error error(const std::string& what) const {
     return Error{lines_.place() + ": " + what};
   }
@@ -46,10 +61,11 @@ class LibsvmReader {
   Table::Sparse x_;
   std::vector<float> labels_;
   /// The last index of the row, and the largest of all.
-  std::uint64_t last_ = 0;
+  std::optional<std::uint64_t> last_;
   std::uint64_t most_ = 0;
   /// "FILE:LINE" of the largest.
   std::string most_at_;
+  bool has_zero_ = false;
 };
 
 Result<RawTable> LibsvmReader::read() {
@@ -62,26 +78,54 @@ Result<RawTable> LibsvmReader::read() {
     if (auto taken = take_row(content); !taken) return std::move(taken).error();
   }
   if (labels_.empty()) return Error{lines_.path() + ": holds no rows"};
-  const std::uint64_t features = source_.features != 0 ? source_.features : most_;
-  if (features == 0) return Error{lines_.path() + ": holds labels, but not one feature"};
-  if (auto meant = check_width(); !meant) return std::move(meant).error();
+  const auto features = settle_base();
+  if (!features) return features.error();
   x_.starts.shrink_to_fit();
   x_.columns.shrink_to_fit();
   x_.values.shrink_to_fit();
   labels_.shrink_to_fit();
-  RawTable raw{.place = lines_.path(), .features = features};
+  RawTable raw{.place = lines_.path(), .features = *features};
+  raw.first_index = source_.base.value_or(has_zero_ ? 0 : 1);
   raw.task = source_.task;
   raw.x = std::move(x_);
   raw.labels = std::move(labels_);
   return raw;
 }
 
-Result<void> LibsvmReader::check_width() const {
+Result<std::uint64_t> LibsvmReader::settle_base() {
+  const std::uint64_t base = source_.base.value_or(has_zero_ ? 0 : 1);
+  if (source_.features == 0 && x_.columns.empty())
+    return Error{lines_.path() + ": holds labels, but not one feature"};
+  const std::uint64_t found = most_ + 1 - base;
+  const std::uint64_t allowed = source_.features != 0 ? source_.features : index_max;
+  if (found > allowed)
+    return Error{most_at_ + ": the index " + std::to_string(most_) + " is not valid in a file " +
+                 "that counts from 0; valid: whole numbers 0 to " + std::to_string(allowed - 1) +
+                 (source_.features != 0 ? " (features=N)" : "")};
+  if (source_.features == 0)
+    if (auto meant = check_width(found); !meant) return std::move(meant).error();
+  if (base == 1)
+    for (std::uint32_t& column : x_.columns) --column;
+  return source_.features != 0 ? source_.features : found;
+}
+
+Result<void> LibsvmReader::check_width(std::uint64_t features) const {
   const std::uint64_t entries = x_.columns.size();
-  if (source_.features != 0 || most_ <= width_max || most_ / entries_apart <= entries) return {};
-  return Error{most_at_ + ": the index " + std::to_string(most_) + " makes as many features, but " +
-               "all rows together hold " + counted(entries, "value") + "; valid: libsvm:" +
-               lines_.path() + ",features=" + std::to_string(most_) + " where that is meant"};
+  if (features <= width_max || features / entries_apart <= entries) return {};
+  return Error{most_at_ + ": the index " + std::to_string(most_) + " makes " +
+               counted(features, "feature") + ", but all rows together hold " +
+               counted(entries, "value") + "; valid: libsvm:" + lines_.path() +
+               ",features=" + std::to_string(features) + " where that is meant"};
+}
+
+Result<void> LibsvmReader::skip_query(std::string_view& line) const {
+  std::string_view rest = line;
+  const auto word = take_word(rest);
+  if (!word.starts_with(query)) return {};
+  if (!parse_count(word.substr(query.size())))
+    return error(in_quotes(word) + " names no query; valid: qid:N, N a whole number");
+  line = rest;
+  return {};
 }
 
 Result<void> LibsvmReader::take_row(std::string_view line) {
@@ -89,7 +133,8 @@ Result<void> LibsvmReader::take_row(std::string_view line) {
   float label = 0;
   if (read_cell(word, label) != Cell::number)
     return error(in_quotes(word) + " is not a label; valid: a finite number, then index:value ...");
-  last_ = 0;
+  if (auto skipped = skip_query(line); !skipped) return skipped;
+  last_.reset();
   while (true) {
     const auto entry = take_word(line);
     if (entry.empty()) break;
@@ -111,26 +156,34 @@ Result<void> LibsvmReader::take_entry(std::string_view word) {
   float value = 0;
   if (read_cell(word.substr(colon + 1), value) != Cell::number)
     return error("the value of " + in_quotes(word) + " is not a finite number that a float holds");
-  x_.columns.push_back(static_cast<std::uint32_t>(*index - 1));
+  x_.columns.push_back(static_cast<std::uint32_t>(*index));
   x_.values.push_back(value);
   last_ = *index;
-  if (last_ > most_) {
-    most_ = last_;
-    if (most_ > width_max) most_at_ = lines_.place();
+  has_zero_ |= *index == 0;
+  if (*index > most_) {
+    most_ = *index;
+    most_at_ = lines_.place();
   }
   return {};
 }
 
 Result<std::uint64_t> LibsvmReader::read_index(std::string_view word,
                                                std::string_view index) const {
+  if (word.starts_with(query))
+    return error(in_quotes(word) + " stands behind a field; valid: one qid:N behind the label");
   const auto number = parse_count(index);
-  const std::uint64_t most = source_.features != 0 ? source_.features : index_max;
-  if (!number || *number == 0 || *number > most)
-    return error("the index of " + in_quotes(word) + " is not valid; valid: whole numbers 1 to " +
-                 std::to_string(most) + (source_.features != 0 ? " (features=N)" : ""));
-  if (*number == last_) return error("index " + std::to_string(last_) + " stands twice in its row");
-  if (*number < last_)
-    return error("index " + std::to_string(*number) + " stands behind " + std::to_string(last_) +
+  const std::uint64_t least = source_.base.value_or(0);
+  const std::uint64_t features = source_.features != 0 ? source_.features : index_max;
+  const std::uint64_t most = source_.base == std::uint64_t{0} ? features - 1 : features;
+  const bool depends = number && (*number == 0 || *number == features);
+  if (!number || *number < least || *number > most)
+    return error("the index of " + in_quotes(word) + " is not valid" + (depends ? why_base() : "") +
+                 "; valid: whole numbers " + std::to_string(least) + " to " + std::to_string(most) +
+                 (source_.features != 0 ? " (features=N)" : ""));
+  if (*number == last_)
+    return error("index " + std::to_string(*number) + " stands twice in its row");
+  if (last_ && *number < *last_)
+    return error("index " + std::to_string(*number) + " stands behind " + std::to_string(*last_) +
                  "; indices must ascend");
   return *number;
 }

@@ -4,6 +4,7 @@
 
 #include "starling/base/input.hpp"
 #include "starling/base/random.hpp"
+#include "starling/base/text.hpp"
 #include "starling/models/data/generators.hpp"
 #include "starling/models/data/raw.hpp"
 #include "starling/models/data/readers.hpp"
@@ -15,23 +16,17 @@ namespace {
 constexpr std::uint64_t data_stream = 0x64617461;
 
 /// The bytes that a generator makes; 0 for files, whose readers bound themselves.
-std::uint64_t generated_bytes(const Source& source) {
-  struct Bytes {
-    std::uint64_t operator()(const DigitsSource& s) const { return 4 * s.n * (28 * 28 + 1); }
-    std::uint64_t operator()(const LinearSource& s) const { return 4 * (s.n + 1) * (s.d + 1); }
-    std::uint64_t operator()(const RatingsSource& s) const {
-      return 4 * (3 * s.n + (s.users + s.items) * s.rank);
-    }
-    std::uint64_t operator()(const IdxSource& /*file*/) const { return 0; }
-    std::uint64_t operator()(const Cifar10Source& /*files*/) const { return 0; }
-    std::uint64_t operator()(const CsvSource& /*file*/) const { return 0; }
-    std::uint64_t operator()(const LibsvmSource& /*file*/) const { return 0; }
-  };
-  return std::visit(Bytes{}, source.kind);
-}
+struct GeneratedBytes {
+  std::uint64_t operator()(const DigitsSource& s) const { return 4 * s.n * (28 * 28 + 1); }
+  std::uint64_t operator()(const LinearSource& s) const { return 4 * (s.n + 1) * (s.d + 1); }
+  std::uint64_t operator()(const RatingsSource& s) const {
+    return 4 * (3 * s.n + (s.users + s.items) * s.rank);
+  }
+  std::uint64_t operator()(const auto& /*files*/) const { return 0; }
+};
 
 Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
-  if (const auto bytes = generated_bytes(source))
+  if (const auto bytes = std::visit(GeneratedBytes{}, source.kind))
     if (auto fits = ReadBudget{source.print()}.expect(bytes); !fits) return std::move(fits).error();
   struct Reader {
     std::uint64_t seed;
@@ -40,6 +35,11 @@ Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
     Result<RawTable> operator()(const Cifar10Source& s) const { return read_cifar10(s); }
     Result<RawTable> operator()(const CsvSource& s) const { return read_csv(s); }
     Result<RawTable> operator()(const LibsvmSource& s) const { return read_libsvm(s); }
+    Result<RawTable> operator()(const NpySource& s) const { return read_npy(s); }
+    Result<RawTable> operator()(const NpzSource& s) const {
+      return read_npz(s, part == Part::test);
+    }
+    Result<RawTable> operator()(const ImagesSource& s) const { return read_images(s); }
     Result<RawTable> operator()(const DigitsSource& s) const { return make_digits(s, seed, part); }
     Result<RawTable> operator()(const LinearSource& s) const { return make_linear(s, seed, part); }
     Result<RawTable> operator()(const RatingsSource& s) const {
@@ -85,19 +85,42 @@ Result<void> fit_task(const RawTable& test, const RawTable& train, const Labelli
                train.place + " has " + (values ? "classes" : "real targets")};
 }
 
-/// What of `test` follows from the training data: a LIBSVM file's features where it says none, a
-/// CSV file's columns, categories and classes.
-Source inherit(const Source& train, Source test, const RawTable& raw, const Labelling& rule) {
-  if (auto* csv = std::get_if<CsvSource>(&test.kind); csv != nullptr && !is_sparse(raw)) {
-    auto like =
-        std::make_shared<Table>(raw.features, rule.classes, Table::Dense{}, std::vector<float>{});
-    like->encoding = raw.encoding;
-    like->labelling = rule;
-    csv->like = std::move(like);
-  }
-  const auto* from = std::get_if<LibsvmSource>(&train.kind);
-  auto* to = std::get_if<LibsvmSource>(&test.kind);
-  if (from != nullptr && to != nullptr && to->features == 0) to->features = from->features;
+/// A test without features=N or base=0|1 is held to what the training file says or holds.
+void inherit(const LibsvmSource& train, const RawTable& raw, LibsvmSource& test) {
+  if (test.features == 0) test.features = train.features;
+  if (test.base) return;
+  test.base = raw.first_index;
+  test.base_from = train.file;
+}
+
+/// A test without size=HxW is resized as the training images are.
+void inherit(const ImagesSource& train, const RawTable& /*raw*/, ImagesSource& test) {
+  if (test.height != 0) return;
+  test.height = train.height;
+  test.width = train.width;
+}
+
+/// A test has the columns, categories and classes of the training file.
+void inherit(const RawTable& raw, const Labelling& rule, CsvSource& test) {
+  if (is_sparse(raw)) return;
+  auto like =
+      std::make_shared<Table>(raw.features, rule.classes, Table::Dense{}, std::vector<float>{});
+  like->encoding = raw.encoding;
+  like->labelling = rule;
+  test.like = std::move(like);
+}
+
+/// `test` with what follows from the training data where it says nothing.
+Source inherited(const Source& train, const RawTable& raw, const Labelling& rule, Source test) {
+  if (auto* csv = std::get_if<CsvSource>(&test.kind)) inherit(raw, rule, *csv);
+  if (auto* images = std::get_if<ImagesSource>(&test.kind)) images->features = raw.features;
+  std::visit(
+      [&]<class Kind>(Kind& kind) {
+        const auto* from = std::get_if<Kind>(&train.kind);
+        if constexpr (requires { inherit(*from, raw, kind); })
+          if (from != nullptr) inherit(*from, raw, kind);
+      },
+      test.kind);
   return test;
 }
 
@@ -116,7 +139,7 @@ Result<Table> load_part(const Source& source, std::uint64_t seed, Part part,
 Result<RawTable> read_test(const Source& train, const Source& test, std::uint64_t seed,
                            RawTable& raw, const Labelling& rule) {
   if (auto same = check_same_truth(train, test); !same) return std::move(same).error();
-  auto other = read_raw(inherit(train, test, raw, rule), seed, Part::test);
+  auto other = read_raw(inherited(train, raw, rule, test), seed, Part::test);
   if (!other) return other;
   if (auto fits = fit_features(raw, *other); !fits) return std::move(fits).error();
   if (auto fits = fit_task(*other, raw, rule); !fits) return std::move(fits).error();

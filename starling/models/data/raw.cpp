@@ -65,7 +65,29 @@ std::string print_classes(const Labelling& rule) {
          std::to_string(first + rule.classes - 1);
 }
 
+/// Classes with names are numbered as those of the training data.
+Result<void> map_names(RawTable& raw, const std::vector<std::string>& names) {
+  std::vector<float> numbers;
+  for (const std::string& name : raw.labelling->names) {
+    const auto at = std::ranges::find(names, name);
+    if (at == names.end())
+      return Error{raw.place + ": has a class '" + name + "', but the training data have none; " +
+                   suggest(name, names)};
+    numbers.push_back(static_cast<float>(at - names.begin()));
+  }
+  for (float& label : raw.labels) label = numbers.at(static_cast<std::size_t>(label));
+  return {};
+}
+
 Result<void> map_labels(RawTable& raw, const Labelling& rule) {
+  if (const std::size_t own = raw.labelling ? raw.labelling->names.size() : 0; own > 0) {
+    if (!rule.names.empty()) return map_names(raw, rule.names);
+    if (own != rule.classes)
+      return Error{raw.place + ": has " + std::to_string(own) +
+                   " classes with names, but the training data have " +
+                   std::to_string(rule.classes) +
+                   " without; valid: one for each, which may be empty"};
+  }
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
     const float label = raw.labels[row];
     const float index = rule.signs ? (label + 1) / 2 : label - rule.first;
@@ -80,6 +102,9 @@ Result<void> map_labels(RawTable& raw, const Labelling& rule) {
 
 Result<Labelling> label_rule(const RawTable& raw) {
   if (!raw.has_labels) return Labelling{};
+  if (raw.labelling && raw.labelling->names.size() == 1)
+    return Error{raw.place + ": has one class, '" + raw.labelling->names[0] +
+                 "', but a classification needs at least two"};
   if (raw.labelling) return *raw.labelling;
   if (!raw.task) return guess(raw.labels);
   if (*raw.task == Task::values) return Labelling{};
@@ -102,6 +127,7 @@ Result<Table> finish(RawTable raw, const Labelling& rule) {
   table.has_labels = raw.has_labels;
   table.ids = std::move(raw.ids);
   table.encoding = std::move(raw.encoding);
+  table.first_index = raw.first_index;
   return table;
 }
 

@@ -19,7 +19,17 @@ Result<RawTable> read_cifar10(const Cifar10Source& source);
 /// A first row without any number is the header. Blank lines are skipped, cells may be quoted.
 Result<RawTable> read_csv(const CsvSource& source);
 
-/// LIBSVM's sparse text; `#` starts a comment. Indices ascend from 1.
+/// LIBSVM's sparse text; `#` starts a comment. Indices ascend from 1, or from 0 where one is 0.
 Result<RawTable> read_libsvm(const LibsvmSource& source);
+
+/// NumPy's format (numpy.lib.format, versions 1 to 3) of numbers in either byte order and either
+/// order of axes. Unsigned bytes are scaled to [0, 1]; images are [rows, height, width, channels].
+Result<RawTable> read_npy(const NpySource& source);
+
+/// The same in a zip archive, stored or deflated. The arrays of tests have other usual names.
+Result<RawTable> read_npz(const NpzSource& source, bool is_test);
+
+/// PNG and JPEG images. Any first rows hold the classes in about the proportion of all.
+Result<RawTable> read_images(const ImagesSource& source);
 
 }  // namespace starling::models

@@ -15,6 +15,7 @@ constexpr std::uint64_t features_max = std::uint64_t{1} << 31U;
 /// 16 GiB of floats: more is refused before it is allocated.
 constexpr std::uint64_t generated_max = std::uint64_t{1} << 32U;
 constexpr double noise_max = 1e6;
+constexpr std::uint64_t image_side_max = 16384;
 
 std::string read_file(SpecReader& read, std::string_view usage) {
   std::string file = read.positional();
@@ -101,10 +102,63 @@ CsvSource read_csv(SpecReader& read, const Spec& spec) {
 }
 
 LibsvmSource read_libsvm(SpecReader& read, const Spec& spec) {
-  LibsvmSource source{.file =
-                          read_one_file(read, spec, "libsvm:FILE[,features=N][,task=class|value]")};
+  LibsvmSource source{
+      .file = read_one_file(read, spec, "libsvm:FILE[,features=N][,base=0|1][,task=class|value]")};
   source.features = read.count("features", 0, 1, features_max);
+  if (read.has("base")) source.base = read.count("base", 0, 0, 1);
   source.task = read_task(read);
+  return source;
+}
+
+NpySource read_npy(SpecReader& read) {
+  constexpr std::string_view usage = "npy:FILE[,LABELS][,label=last|first][,task=class|value]";
+  NpySource source{.features = read_file(read, usage), .labels = read.positional()};
+  source.label = read.text("label", "");
+  if (!source.label.empty() && source.label != "last" && source.label != "first")
+    read.refuse("label=" + source.label +
+                " is unknown; valid: last, first, or a file of labels: " + "npy:FILE,LABELS");
+  if (!source.label.empty() && !source.labels.empty())
+    read.refuse("label=" + source.label + " and the file '" + source.labels +
+                "' both say where the labels are; valid: one of them");
+  source.task = read_task(read);
+  return source;
+}
+
+NpzSource read_npz(SpecReader& read, const Spec& spec) {
+  NpzSource source{
+      .file = read_one_file(read, spec,
+                            "npz:FILE[,features=NAME][,labels=NAME|none][,task=class|value]")};
+  source.features = read.text("features", "");
+  source.labels = read.text("labels", "");
+  source.task = read_task(read);
+  return source;
+}
+
+void read_image_size(SpecReader& read, ImagesSource& source) {
+  const std::string text = read.text("size", "");
+  if (text.empty()) return;
+  const auto cross = text.find('x');
+  const auto height = parse_count(text.substr(0, cross));
+  const auto width =
+      cross == std::string::npos ? height : parse_count(std::string_view{text}.substr(cross + 1));
+  if (cross == std::string::npos || !height || !width || *height == 0 || *width == 0 ||
+      *height > image_side_max || *width > image_side_max) {
+    read.refuse("size=" + text + " is no size; valid: HEIGHTxWIDTH in pixels, each 1 to " +
+                std::to_string(image_side_max) + ", as in size=28x28");
+    return;
+  }
+  source.height = static_cast<std::uint32_t>(*height);
+  source.width = static_cast<std::uint32_t>(*width);
+}
+
+ImagesSource read_images(SpecReader& read, const Spec& spec) {
+  ImagesSource source{.folder =
+                          read_one_file(read, spec, "images:FOLDER[,size=HxW][,channels=1|3]")};
+  read_image_size(read, source);
+  if (read.has("channels"))
+    source.channels = static_cast<std::uint32_t>(read.count("channels", 1, 1, 3));
+  if (source.channels == 2)
+    read.refuse("channels=2 is unknown; valid: 1 (grey) or 3 (red, green, blue)");
   return source;
 }
 
@@ -179,7 +233,27 @@ std::string print_kind(const CsvSource& s) {
 
 std::string print_kind(const LibsvmSource& s) {
   const std::string features = s.features == 0 ? "" : ",features=" + std::to_string(s.features);
-  return "libsvm:" + s.file + features + print_task(s.task);
+  const std::string base = s.base ? ",base=" + std::to_string(*s.base) : "";
+  return "libsvm:" + s.file + features + base + print_task(s.task);
+}
+
+std::string print_kind(const NpySource& s) {
+  const std::string labels = s.labels.empty() ? "" : "," + s.labels;
+  const std::string label = s.label.empty() ? "" : ",label=" + s.label;
+  return "npy:" + s.features + labels + label + print_task(s.task);
+}
+
+std::string print_kind(const NpzSource& s) {
+  const std::string features = s.features.empty() ? "" : ",features=" + s.features;
+  const std::string labels = s.labels.empty() ? "" : ",labels=" + s.labels;
+  return "npz:" + s.file + features + labels + print_task(s.task);
+}
+
+std::string print_kind(const ImagesSource& s) {
+  const std::string size =
+      s.height == 0 ? "" : ",size=" + std::to_string(s.height) + "x" + std::to_string(s.width);
+  const std::string channels = s.channels == 0 ? "" : ",channels=" + std::to_string(s.channels);
+  return "images:" + s.folder + size + channels;
 }
 
 std::string print_kind(const DigitsSource& s) { return "digits:n=" + std::to_string(s.n); }
@@ -216,6 +290,12 @@ Result<Source> Source::parse(std::string_view text) {
     source.kind = read_csv(read, *spec);
   else if (spec->name == "libsvm")
     source.kind = read_libsvm(read, *spec);
+  else if (spec->name == "npy")
+    source.kind = read_npy(read);
+  else if (spec->name == "npz")
+    source.kind = read_npz(read, *spec);
+  else if (spec->name == "images")
+    source.kind = read_images(read, *spec);
   else if (spec->name == "digits")
     source.kind = read_digits(read);
   else if (spec->name == "linear")
@@ -241,7 +321,17 @@ const std::vector<std::pair<std::string, std::string>>& source_names() {
        "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]"
        "[,missing=mean|drop|refuse][,ignore=NAME,...][,category=NAME,...]"
        "[,separator=semicolon|tab|pipe][,decimal=comma][,comment=#][,header=yes|no]"},
-      {"libsvm", "sparse text, label index:value ...: libsvm:FILE[,features=N][,task=class|value]"},
+      {"libsvm",
+       "sparse text, label index:value ...: "
+       "libsvm:FILE[,features=N][,base=0|1][,task=class|value]"},
+      {"npy",
+       "arrays of NumPy, features and labels: "
+       "npy:FILE[,LABELS][,label=last|first][,task=class|value]"},
+      {"npz",
+       "an archive of NumPy arrays: "
+       "npz:FILE[,features=NAME][,labels=NAME|none][,task=class|value]"},
+      {"images",
+       "PNG and JPEG images, one subfolder a class: images:FOLDER[,size=HxW][,channels=1|3]"},
       {"digits", "drawn digits, 28 x 28, 10 classes, generated: digits[:n=6000]"},
       {"linear", "a linear target, generated: linear[:d=1000,n=20000,noise=0.1]"},
       {"ratings",

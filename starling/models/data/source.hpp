@@ -5,7 +5,10 @@
 ///     csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value][,missing=mean|drop|refuse]
 ///         [,ignore=NAME,...][,category=NAME,...][,separator=semicolon][,decimal=comma]
 ///         [,comment=#][,header=yes|no]
-///     libsvm:FILE[,features=N][,task=class|value]
+///     libsvm:FILE[,features=N][,base=0|1][,task=class|value]
+///     npy:FILE[,LABELS][,label=last|first][,task=class|value]
+///     npz:FILE[,features=NAME][,labels=NAME|none][,task=class|value]
+///     images:FOLDER[,size=HxW][,channels=1|3]
 ///     digits[:n=6000]
 ///     linear[:d=1000,n=20000,noise=0.1]
 ///     ratings[:users=500,items=400,rank=8,n=40000,noise=0.1]
@@ -80,13 +83,54 @@ struct CsvSource {
   bool operator==(const CsvSource&) const = default;
 };
 
-/// Sparse text: `label index:value index:value ...`, indices from 1.
+/// Sparse text: `label [qid:N] index:value index:value ...`.
 struct LibsvmSource {
   std::string file;
   /// Number of features; 0 takes the largest index of the file.
   std::uint64_t features = 0;
   std::optional<Task> task = std::nullopt;
+  /// The index of the first feature, 0 or 1; 0 where the file holds an index 0, else 1, where it is
+  /// not said.
+  std::optional<std::uint64_t> base = std::nullopt;
+  /// Names the data that decided `base`, for messages; empty where the user did. No part of the
+  /// text.
+  std::string base_from = {};
   bool operator==(const LibsvmSource&) const = default;
+};
+
+/// Arrays in NumPy's format: [rows, ...] features and a label each.
+struct NpySource {
+  std::string features;
+  /// The file of labels; empty where there is none.
+  std::string labels = {};
+  /// `last` or `first`: the column of a table that holds the labels; empty for none.
+  std::string label = {};
+  std::optional<Task> task = std::nullopt;
+  bool operator==(const NpySource&) const = default;
+};
+
+/// Arrays in one archive of NumPy's.
+struct NpzSource {
+  std::string file;
+  /// Names of arrays; empty for the usual ones, `none` for no labels.
+  std::string features = {};
+  std::string labels = {};
+  std::optional<Task> task = std::nullopt;
+  bool operator==(const NpzSource&) const = default;
+};
+
+/// PNG and JPEG images, one subfolder a class, pixels in [0, 1].
+struct ImagesSource {
+  std::string folder;
+  /// To what images are resized; 0: all are of one size.
+  std::uint32_t height = 0;
+  std::uint32_t width = 0;
+  /// 1 or 3; 0: as most images have.
+  std::uint32_t channels = 0;
+  /// The features of the training data, which tell the channels where nobody says; 0: unknown. No
+  /// part of the text.
+  std::size_t features = 0;
+  bool operator==(const ImagesSource&) const = default;
 };
 
 /// Drawn digits 0-9, 28 x 28 pixels in [0, 1], 10 classes.
@@ -116,8 +160,8 @@ struct RatingsSource {
 
 /// One of the sources above.
 struct Source {
-  std::variant<IdxSource, Cifar10Source, CsvSource, LibsvmSource, DigitsSource, LinearSource,
-               RatingsSource>
+  std::variant<IdxSource, Cifar10Source, CsvSource, LibsvmSource, NpySource, NpzSource,
+               ImagesSource, DigitsSource, LinearSource, RatingsSource>
       kind = DigitsSource{};
 
   static Result<Source> parse(std::string_view text);

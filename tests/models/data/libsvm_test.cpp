@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "tests/models/data/files.hpp"
 
 namespace starling::models {
@@ -37,9 +39,42 @@ TEST(Libsvm, AllowsTheLargestIndex) {
   EXPECT_LT(table.bytes(), 1000U);
 }
 
+TEST(Libsvm, CountsFromZeroWhereAnIndexIsZero) {
+  const TemporaryFolder folder;
+  const auto file = "libsvm:" + folder.write("x", "1 1:5 3:7\n0 0:1\n");
+  const Table table = load_text(file).value();
+  EXPECT_EQ(table.features(), 4U);
+  EXPECT_EQ(table.first_index, 0U);
+  EXPECT_EQ(table.sparse_row(0).columns[0], 1U);
+  EXPECT_EQ(table.sparse_row(1).columns[0], 0U);
+  const auto bare = "libsvm:" + folder.write("y", "1 1:5 3:7\n0 2:1\n");
+  EXPECT_EQ(load_text(bare).value().features(), 3U);
+  EXPECT_EQ(load_text(bare).value().first_index, 1U);
+  EXPECT_EQ(load_text(bare + ",base=0").value().features(), 4U);
+  EXPECT_EQ(load_text(bare + ",base=0").value().sparse_row(0).columns[0], 1U);
+  EXPECT_EQ(load_text(file + ",features=9").value().features(), 9U);
+  const auto only = "libsvm:" + folder.write("z", "1 0:5\n0 0:1\n");
+  EXPECT_EQ(load_text(only).value().features(), 1U);
+}
+
+TEST(Libsvm, DropsQueries) {
+  const TemporaryFolder folder;
+  const auto with = folder.write("x", "2 qid:7 1:0.5 3:2\n0 qid:18446744073709551615\n1 2:1\n");
+  const auto without = folder.write("y", "2 1:0.5 3:2\n0\n1 2:1\n");
+  const Table a = load_text("libsvm:" + with).value();
+  const Table b = load_text("libsvm:" + without).value();
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_EQ(a.features(), b.features());
+  for (std::size_t row = 0; row < a.size(); ++row) {
+    EXPECT_EQ(a.label(row), b.label(row));
+    EXPECT_TRUE(std::ranges::equal(a.sparse_row(row).columns, b.sparse_row(row).columns));
+    EXPECT_TRUE(std::ranges::equal(a.sparse_row(row).values, b.sparse_row(row).values));
+  }
+}
+
 TEST(Libsvm, RefusesWithPlaceAndWhatWouldBeValid) {
-  const std::string all = "; valid: whole numbers 1 to 2147483648";
-  const std::string four = "; valid: whole numbers 1 to 4 (features=N)";
+  const std::string all = "; valid: whole numbers 0 to 2147483648";
+  const std::string four = "; valid: whole numbers 0 to 4 (features=N)";
   const TemporaryFolder folder;
   const std::vector<std::array<std::string, 3>> cases{
       {"", "", "FILE: holds no rows"},
@@ -54,12 +89,32 @@ TEST(Libsvm, RefusesWithPlaceAndWhatWouldBeValid) {
        "FILE:1: '1,2' is not a label; valid: a finite number, then index:value ..."},
       {"", "0 1\n", "FILE:1: '1' has no colon; valid: index:value"},
       {"", "0 1 :2\n", "FILE:1: '1' has no colon; valid: index:value"},
-      {"", "0 0:1\n", "FILE:1: the index of '0:1' is not valid" + all},
+      {",base=1", "0 1:1\n0 0:1\n",
+       "FILE:2: the index of '0:1' is not valid (base=1); valid: whole numbers 1 to 2147483648"},
+      {",base=0,features=4", "0 4:1\n",
+       "FILE:1: the index of '4:1' is not valid (base=0); valid: whole numbers 0 to 3 "
+       "(features=N)"},
+      {",features=4", "0 1:1\n0 4:1\n0 0:1\n",
+       "FILE:2: the index 4 is not valid in a file that counts from 0; valid: whole numbers 0 to "
+       "3 (features=N)"},
+      {"", "0 0:1 2147483648:1\n",
+       "FILE:1: the index 2147483648 is not valid in a file that counts from 0; valid: whole "
+       "numbers 0 to 2147483647"},
+      {"", "0 0:1 0:2\n", "FILE:1: index 0 stands twice in its row"},
+      {"", "0 3:1 0:2\n", "FILE:1: index 0 stands behind 3; indices must ascend"},
       {"", "0 -1:1\n", "FILE:1: the index of '-1:1' is not valid" + all},
       {"", "0 +1:1\n", "FILE:1: the index of '+1:1' is not valid" + all},
       {"", "0 :1\n", "FILE:1: the index of ':1' is not valid" + all},
       {"", "0 1.5:1\n", "FILE:1: the index of '1.5:1' is not valid" + all},
-      {"", "0 qid:3 1:1\n", "FILE:1: the index of 'qid:3' is not valid" + all},
+      {"", "0 qid: 1:1\n", "FILE:1: 'qid:' names no query; valid: qid:N, N a whole number"},
+      {"", "0 qid:x 1:1\n", "FILE:1: 'qid:x' names no query; valid: qid:N, N a whole number"},
+      {"", "0 qid:-1 1:1\n", "FILE:1: 'qid:-1' names no query; valid: qid:N, N a whole number"},
+      {"", "0 1:1 qid:3\n",
+       "FILE:1: 'qid:3' stands behind a field; valid: one qid:N behind the label"},
+      {"", "0 qid:3 qid:3 1:1\n",
+       "FILE:1: 'qid:3' stands behind a field; valid: one qid:N behind the label"},
+      {"", "qid:3 0 1:1\n",
+       "FILE:1: 'qid:3' is not a label; valid: a finite number, then index:value ..."},
       {"", "0 2147483649:1\n", "FILE:1: the index of '2147483649:1' is not valid" + all},
       {"", "0 18446744073709551617:1\n",
        "FILE:1: the index of '18446744073709551617:1' is not valid" + all},
@@ -97,7 +152,7 @@ TEST(Libsvm, AWideFileOfFewValuesIsToSayItsFeatures) {
   const auto file = folder.write("x", "1 1:1\n0 7:1 1000000000:1\n1 2:1\n");
   EXPECT_EQ(message_of(load_text("libsvm:" + file)),
             file +
-                ":2: the index 1000000000 makes as many features, but all rows together hold 4 "
+                ":2: the index 1000000000 makes 1000000000 features, but all rows together hold 4 "
                 "values; valid: libsvm:" +
                 file + ",features=1000000000 where that is meant");
   EXPECT_EQ(load_text("libsvm:" + file + ",features=1000000000").value().features(),

@@ -29,6 +29,25 @@ TEST(LoadPair, GivesSparseTablesTheLargerWidth) {
   EXPECT_EQ(more.test.features(), 7U);
 }
 
+TEST(LoadPair, CountsIndicesOfTheTestFromWhereTheTrainingDoes) {
+  const TemporaryFolder folder;
+  const TablePair zero = pair_of(folder, "libsvm", "0 0:1\n1 2:1\n", "0 1:1\n").value();
+  EXPECT_EQ(zero.test.features(), 3U);
+  EXPECT_EQ(zero.test.sparse_row(0).columns[0], 1U);
+  const TablePair one = pair_of(folder, "libsvm", "0 1:1\n1 3:1\n", "0 1:1\n").value();
+  EXPECT_EQ(one.test.sparse_row(0).columns[0], 0U);
+  const std::string train = folder.path("train");
+  const std::string test = folder.path("test");
+  EXPECT_EQ(message_of(pair_of(folder, "libsvm", "0 1:1\n1 3:1\n", "0 1:1\n0 0:1\n")),
+            "test: " + test + ":2: the index of '0:1' is not valid, for " + train +
+                " counts features from 1 (base=0 or base=1 says otherwise); valid: whole numbers "
+                "1 to 2147483648");
+  const TablePair said =
+      pair_of(folder, "libsvm", "0 1:1\n1 3:1\n", "0 1:1\n0 0:1\n", ",base=0").value();
+  EXPECT_EQ(said.train.sparse_row(0).columns[0], 1U);
+  EXPECT_EQ(said.test.sparse_row(1).columns[0], 0U);
+}
+
 TEST(LoadPair, ReadsTheTestByTheLabelsOfTheTraining) {
   const TemporaryFolder folder;
   const TablePair split = pair_of(folder, "csv", "1,1\n1,2\n1,3\n", "1,2\n1,2\n").value();

@@ -6,11 +6,29 @@ namespace starling::models {
 namespace {
 
 TEST(Source, PrintsWhatItParsed) {
-  for (const char* text :
-       {"idx:a.gz,b.gz", "csv:x.csv", "csv:x.csv,label=first", "csv:x.csv,label=price,task=value",
-        "csv:x.csv,task=class", "libsvm:a9a", "libsvm:a9a,features=123",
-        "libsvm:a9a,features=123,task=value", "digits:n=100", "linear:d=3,n=5,noise=0.25",
-        "ratings:users=3,items=4,rank=2,n=9,noise=0"}) {
+  for (const char* text : {"idx:a.gz,b.gz",
+                           "csv:x.csv",
+                           "csv:x.csv,label=first",
+                           "csv:x.csv,label=price,task=value",
+                           "csv:x.csv,task=class",
+                           "libsvm:a9a",
+                           "libsvm:a9a,features=123",
+                           "libsvm:a9a,features=123,task=value",
+                           "libsvm:a,features=2,base=0",
+                           "libsvm:a,base=1",
+                           "npy:x.npy",
+                           "npy:x.npy,y.npy",
+                           "npy:x.npy,label=last,task=value",
+                           "npy:x.npy,y.npy,task=class",
+                           "npz:a.npz",
+                           "npz:a.npz,features=q,labels=none",
+                           "npz:a.npz,task=value",
+                           "images:pics",
+                           "images:pics,size=28x30",
+                           "images:pics,size=3x4,channels=3",
+                           "digits:n=100",
+                           "linear:d=3,n=5,noise=0.25",
+                           "ratings:users=3,items=4,rank=2,n=9,noise=0"}) {
     const auto source = Source::parse(text);
     ASSERT_TRUE(source.ok()) << source.error().message;
     EXPECT_EQ(source->print(), text);
@@ -34,8 +52,9 @@ TEST(Source, TakesNamesWithColonsAndSpaces) {
 
 TEST(Source, NamesEverySourceOnce) {
   for (const auto& [name, line] : source_names()) {
-    const bool files = name == "idx" || name == "cifar10";
-    const bool file = files || name == "csv" || name == "libsvm";
+    const bool files = name == "idx" || name == "cifar10" || name == "npy";
+    const bool file =
+        files || name == "csv" || name == "libsvm" || name == "npz" || name == "images";
     EXPECT_EQ(Source::parse(file ? name + ":a,b" : name).ok(), !file || files) << name;
     EXPECT_NE(line.find(name), std::string::npos) << name;
   }
@@ -47,9 +66,10 @@ TEST(Source, RefusesWithWhatWouldBeValid) {
       {"", "'' has no name"},
       {"digit",
        "unknown data source 'digit'; did you mean 'digits'? "
-       "valid: idx, cifar10, csv, libsvm, digits, linear, ratings"},
+       "valid: idx, cifar10, csv, libsvm, npy, npz, images, digits, linear, ratings"},
       {"parquet:x",
-       "unknown data source 'parquet'; valid: idx, cifar10, csv, libsvm, digits, linear, ratings"},
+       "unknown data source 'parquet'; valid: idx, cifar10, csv, libsvm, npy, npz, images, digits, "
+       "linear, ratings"},
       {"idx", "idx: needs two files; valid: idx:IMAGES,LABELS, no ',' or '=' in a file's name"},
       {"idx:a", "idx: needs two files; valid: idx:IMAGES,LABELS, no ',' or '=' in a file's name"},
       {"idx:a,b,c", "idx: takes no options, not 'c'"},
@@ -65,10 +85,33 @@ TEST(Source, RefusesWithWhatWouldBeValid) {
       {"csv:f,lable=y",
        "csv: unknown option 'lable'; did you mean 'label'? valid: label, id, task"},
       {"libsvm:label=1",
-       "libsvm: names no file; valid: libsvm:FILE[,features=N][,task=class|value], "
+       "libsvm: names no file; valid: libsvm:FILE[,features=N][,base=0|1][,task=class|value], "
        "no ',' or '=' in a file's name"},
       {"libsvm:f,features=0", "libsvm: features=0 must be a whole number >= 1 and <= 2147483648"},
       {"libsvm:f,features=x", "libsvm: features=x must be a whole number >= 1 and <= 2147483648"},
+      {"libsvm:f,base=2", "libsvm: base=2 must be a whole number >= 0 and <= 1"},
+      {"npy",
+       "npy: names no file; valid: npy:FILE[,LABELS][,label=last|first][,task=class|value], no ',' "
+       "or '=' in a file's name"},
+      {"npy:x,label=mid",
+       "npy: label=mid is unknown; valid: last, first, or a file of labels: npy:FILE,LABELS"},
+      {"npy:x,y,label=last",
+       "npy: label=last and the file 'y' both say where the labels are; valid: one of them"},
+      {"npy:x,y,z", "npy: unknown option 'z'; valid: label, task"},
+      {"npz:f,label=y",
+       "npz: unknown option 'label'; did you mean 'labels'? valid: features, labels, task"},
+      {"images:f,size=28",
+       "images: size=28 is no size; valid: HEIGHTxWIDTH in pixels, each 1 to 16384, as in "
+       "size=28x28"},
+      {"images:f,size=0x3",
+       "images: size=0x3 is no size; valid: HEIGHTxWIDTH in pixels, each 1 to 16384, as in "
+       "size=28x28"},
+      {"images:f,size=3x16385",
+       "images: size=3x16385 is no size; valid: HEIGHTxWIDTH in pixels, each 1 to 16384, as in "
+       "size=28x28"},
+      {"images:f,channels=2",
+       "images: channels=2 is unknown; valid: 1 (grey) or 3 (red, green, blue)"},
+      {"images:f,channels=4", "images: channels=4 must be a whole number >= 1 and <= 3"},
       {"digits:n=0", "digits: n=0 must be a whole number >= 1 and <= 5478274"},
       {"digits:m=3", "digits: unknown option 'm'; did you mean 'n'? valid: n"},
       {"linear:d=0", "linear: d=0 must be a whole number >= 1 and <= 2147483648"},

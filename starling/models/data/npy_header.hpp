@@ -1,0 +1,33 @@
+/// The header of an array in NumPy's format: a dictionary in Python's notation. Internal to
+/// models/data.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "starling/base/result.hpp"
+
+namespace starling::models {
+
+/// The type of elements, as `<f4` says it.
+struct NpyType {
+  /// `f`, `i`, `u` or `b`.
+  char kind = 'f';
+  std::size_t bytes = 4;
+  bool is_big_endian = false;
+};
+
+struct NpyHeader {
+  NpyType type;
+  /// The first axis runs fastest.
+  bool is_fortran = false;
+  std::vector<std::uint64_t> shape;
+};
+
+/// Reads `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }`. Errors say what is wrong
+/// with "its header" and name no file.
+Result<NpyHeader> parse_npy_header(std::string_view text);
+
+}  // namespace starling::models

@@ -1,0 +1,272 @@
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "starling/base/input.hpp"
+#include "starling/models/data/image.hpp"
+#include "tests/models/data/files.hpp"
+#include "tests/models/data/pictures.hpp"
+
+namespace starling::models {
+namespace {
+
+Image decode(const std::string& bytes) {
+  return decode_image(std::as_bytes(std::span{bytes}), "p").value();
+}
+
+std::string refusal(const std::string& bytes) {
+  const auto image = decode_image(std::as_bytes(std::span{bytes}), "dir/p.x");
+  return image ? "no error" : image.error().message;
+}
+
+/// A folder of images, written as `class/name` to content.
+class ImageFolder {
+ public:
+  void write(const std::string& name, const std::string& content) const {
+    std::filesystem::create_directories(std::filesystem::path{folder_.path(name)}.parent_path());
+    folder_.write(name, content);
+  }
+  void make(const std::string& name) const {
+    std::filesystem::create_directories(folder_.path(name));
+  }
+  [[nodiscard]] std::string path(const std::string& name = "pics") const {
+    return folder_.path(name);
+  }
+  [[nodiscard]] Result<Table> load(const std::string& options = "") const {
+    return load_text("images:" + path() + options);
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+std::string grey(std::uint8_t value) { return png_of(1, 2, {value, value}); }
+
+TEST(Image, KeepsThePixelsOfPng) {
+  const Pixels grey{0, 1, 2, 127, 128, 255};
+  const Image one = decode(png_of(2, 3, grey));
+  EXPECT_EQ(one.height, 2U);
+  EXPECT_EQ(one.width, 3U);
+  EXPECT_EQ(one.channels, 1U);
+  EXPECT_EQ(one.pixels, grey);
+  const Pixels colours{0, 1, 2, 127, 128, 255, 9, 8, 7, 200, 100, 50};
+  const Image three = decode(png_of(2, 2, colours, PNG_FORMAT_RGB));
+  EXPECT_EQ(three.channels, 3U);
+  EXPECT_EQ(three.pixels, colours);
+}
+
+TEST(Image, IgnoresTheAlphaChannel) {
+  const Image one = decode(png_of(1, 3, {7, 0, 8, 128, 9, 255}, PNG_FORMAT_GA));
+  EXPECT_EQ(one.channels, 1U);
+  EXPECT_EQ(one.pixels, (Pixels{7, 8, 9}));
+  const Image three = decode(png_of(1, 2, {1, 2, 3, 0, 4, 5, 6, 99}, PNG_FORMAT_RGBA));
+  EXPECT_EQ(three.channels, 3U);
+  EXPECT_EQ(three.pixels, (Pixels{1, 2, 3, 4, 5, 6}));
+}
+
+TEST(Image, ReadsJpeg) {
+  const Image one = decode(jpeg_of(8, 8, Pixels(64, 100)));
+  EXPECT_EQ(one.channels, 1U);
+  EXPECT_EQ(one.pixels, Pixels(64, 100));
+  Pixels red;
+  for (int i = 0; i < 64; ++i) red.insert(red.end(), {255, 0, 0});
+  const Image three = decode(jpeg_of(8, 8, red, true));
+  ASSERT_EQ(three.channels, 3U);
+  ASSERT_EQ(three.pixels.size(), red.size());
+  for (std::size_t i = 0; i < red.size(); ++i) EXPECT_NEAR(three.pixels[i], red[i], 2);
+}
+
+TEST(Image, ChangesChannels) {
+  const Image three = with_channels(decode(grey(77)), 3);
+  EXPECT_EQ(three.pixels, Pixels(6, 77));
+  const Image back = with_channels(three, 1);
+  EXPECT_EQ(back.pixels, Pixels(2, 77));
+  // 0.299 R + 0.587 G + 0.114 B.
+  const Image colours{1, 3, 3, {255, 0, 0, 0, 255, 0, 0, 0, 255}};
+  EXPECT_EQ(with_channels(colours, 1).pixels, (Pixels{76, 150, 29}));
+}
+
+TEST(Image, ResizesLinearly) {
+  const Image line{1, 2, 1, {0, 100}};
+  EXPECT_EQ(resized(line, 1, 4).pixels, (Pixels{0, 25, 75, 100}));
+  EXPECT_EQ(resized(Image{2, 1, 1, {0, 100}}, 4, 1).pixels, (Pixels{0, 25, 75, 100}));
+  EXPECT_EQ(resized(Image{3, 5, 3, Pixels(45, 9)}, 7, 2).pixels, Pixels(42, 9));
+  // Halved, a pixel weighs its four neighbours 1, 3, 3, 1; at the edge 3, 3, 1.
+  const Image four{1, 4, 1, {0, 70, 140, 210}};
+  EXPECT_EQ(resized(four, 1, 2).pixels, (Pixels{50, 160}));
+  EXPECT_EQ(resized(four, 1, 4).pixels, four.pixels);
+}
+
+TEST(Image, RefusesWhatIsDamagedOrOfAnotherFormat) {
+  const std::string png = png_of(2, 3, Pixels(6, 50));
+  const std::string jpeg = jpeg_of(16, 16, Pixels(256, 50));
+  EXPECT_EQ(refusal(""), "dir/p.x: is no PNG or JPEG image; it is empty");
+  EXPECT_EQ(refusal("hello, world"), "dir/p.x: is no PNG or JPEG image; it starts with 'hello, w'");
+  EXPECT_NE(refusal("GIF89a").find("is an image of the format GIF; valid: PNG and JPEG; this makes "
+                                   "one of it: python3 -c \"from PIL import Image; "
+                                   "Image.open('dir/p.x').convert('RGB').save('dir/p.png')\""),
+            std::string::npos);
+  for (std::size_t size = 8; size < png.size() - 12; ++size)
+    EXPECT_NE(refusal(png.substr(0, size)).find("dir/p.x: its PNG data is damaged: "),
+              std::string::npos)
+        << size;
+  for (std::size_t size = 3; size < jpeg.size() - 2; ++size)
+    EXPECT_NE(refusal(jpeg.substr(0, size)).find("dir/p.x: its JPEG data is damaged: "),
+              std::string::npos)
+        << size;
+  std::string flipped = png;
+  flipped[png.find("IDAT") + 8] ^= 1;
+  EXPECT_NE(refusal(flipped).find("its PNG data is damaged: "), std::string::npos);
+}
+
+TEST(Images, AreRowsOfTheFoldersClasses) {
+  const ImageFolder folder;
+  for (int i = 0; i < 4; ++i)
+    folder.write("pics/dog/" + std::to_string(i) + ".PNG", grey(static_cast<std::uint8_t>(51 * i)));
+  folder.write("pics/cat/a.png", grey(255));
+  folder.write("pics/cat/.hidden", "x");
+  folder.write("pics/.git/x/y", "x");
+  folder.write("pics/README.md", "x");
+  const Table table = folder.load().value();
+  ASSERT_EQ(table.size(), 5U);
+  EXPECT_EQ(table.features(), 2U);
+  EXPECT_EQ(table.classes(), 2U);
+  std::vector<std::string> names = table.ids;
+  for (std::size_t row = 0; row < 5; ++row) {
+    const bool is_cat = names[row] == "cat/a.png";
+    EXPECT_EQ(table.label(row), is_cat ? 0 : 1);
+    const float wanted = is_cat ? 1 : static_cast<float>(names[row][4] - '0') / 5;
+    EXPECT_FLOAT_EQ(table.dense_row(row)[1], wanted) << names[row];
+  }
+  // The cat stands in the middle of the dogs.
+  EXPECT_EQ(names[2], "cat/a.png");
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{"cat/a.png", "dog/0.PNG", "dog/1.PNG", "dog/2.PNG",
+                                             "dog/3.PNG"}));
+}
+
+TEST(Images, TakeTheChannelsOfMost) {
+  const ImageFolder folder;
+  folder.write("pics/a/1.png", grey(51));
+  folder.write("pics/a/2.png", grey(51));
+  folder.write("pics/b/3.png", png_of(1, 2, {255, 255, 255, 0, 0, 0}, PNG_FORMAT_RGB));
+  EXPECT_EQ(folder.load().value().features(), 2U);
+  EXPECT_EQ(folder.load(",channels=3").value().features(), 6U);
+  folder.write("pics/b/4.png", png_of(1, 2, {255, 255, 255, 0, 0, 0}, PNG_FORMAT_RGB));
+  EXPECT_EQ(folder.load().value().features(), 6U);
+  EXPECT_EQ(folder.load(",channels=1").value().features(), 2U);
+}
+
+TEST(Images, OfATestHaveTheSizeAndTheChannelsOfTheTraining) {
+  const ImageFolder folder;
+  const std::string colour = png_of(1, 2, {255, 255, 255, 0, 0, 0}, PNG_FORMAT_RGB);
+  folder.write("pics/a/1.png", colour);
+  folder.write("pics/b/2.png", colour);
+  folder.write("test/a/1.png", grey(51));
+  folder.write("test/b/2.png", grey(51));
+  const auto both = [&](const std::string& options) {
+    return load_pair(Source::parse("images:" + folder.path() + options).value(),
+                     Source::parse("images:" + folder.path("test")).value(), 1)
+        .value();
+  };
+  EXPECT_EQ(both("").test.features(), 6U);
+  EXPECT_EQ(both(",channels=1").test.features(), 2U);
+  EXPECT_EQ(both(",size=4x5").test.features(), 60U);
+}
+
+TEST(Images, WithoutClassesHaveNoLabels) {
+  const ImageFolder folder;
+  folder.write("pics/b.png", grey(1));
+  folder.write("pics/a.png", grey(2));
+  const Table table = folder.load().value();
+  EXPECT_FALSE(table.has_labels);
+  EXPECT_EQ(table.ids, (std::vector<std::string>{"a.png", "b.png"}));
+}
+
+TEST(Images, OfATestAreNumberedAsThoseOfTheTraining) {
+  const ImageFolder folder;
+  for (const char* name : {"ant", "bee", "cow"})
+    folder.write("pics/" + std::string{name} + "/1.png", grey(1));
+  folder.write("test/cow/1.png", grey(1));
+  const Source train = Source::parse("images:" + folder.path()).value();
+  const Source test = Source::parse("images:" + folder.path("test")).value();
+  EXPECT_EQ(load_pair(train, test, 1).value().test.label(0), 2);
+  EXPECT_EQ(load_test(test, 1, Labelling{.classes = 3}).error().message,
+            folder.path("test") +
+                ": has 1 classes with names, but the training data have 3 without; valid: one for "
+                "each, which may be empty");
+  folder.make("test/ant");
+  folder.make("test/bee");
+  EXPECT_EQ(load_test(test, 1, Labelling{.classes = 3}).value().label(0), 2);
+  folder.write("test/bees/1.png", grey(1));
+  EXPECT_EQ(load_pair(train, test, 1).error().message,
+            "test: " + folder.path("test") +
+                ": has a class 'bees', but the training data have none; did you mean 'bee'? valid: "
+                "ant, bee, cow");
+}
+
+TEST(Images, RefuseWithPlaceAndWhatWouldBeValid) {
+  const ImageFolder folder;
+  const auto said = [&](const std::string& options = "") {
+    return message_of(folder.load(options));
+  };
+  const std::string pics = folder.path();
+  EXPECT_EQ(said(), pics + ": no such folder");
+  folder.write("pics", "x");
+  EXPECT_EQ(said(), pics + ": is a file; valid: a folder that holds one folder of images a class");
+  std::filesystem::remove(pics);
+  folder.make("pics/b");
+  EXPECT_EQ(said(), pics + ": holds no images; valid: PNG and JPEG images in one folder a class");
+  folder.write("pics/b/1.png", grey(1));
+  EXPECT_EQ(said(), pics + ": has one class, 'b', but a classification needs at least two");
+  folder.write("pics/a/2.png", png_of(2, 1, {1, 2}));
+  EXPECT_EQ(said(), pics + "/b/1.png: is of 1x2 pixels (height x width), but " + pics +
+                        "/a/2.png is of 2x1; valid: images:" + pics + ",size=2x1 resizes all");
+  EXPECT_EQ(folder.load(",size=3x4").value().features(), 12U);
+  folder.write("pics/a/notes.txt", "hello");
+  EXPECT_EQ(said(), pics + "/a/notes.txt: is no PNG or JPEG image; it starts with 'hello'");
+  folder.write("pics/b/deep/1.png", grey(1));
+  EXPECT_EQ(said(), pics +
+                        "/b/deep: is a folder inside one of a class; valid: one folder a class, "
+                        "as in images:" +
+                        pics + "/b where its folders are the classes");
+  folder.write("pics/0.jpg", grey(1));
+  EXPECT_EQ(said(), pics +
+                        "/0.jpg: is an image beside the folders of classes; valid: images "
+                        "inside them, or no folder where images have no labels");
+}
+
+TEST(Images, DoNotWaitForPipes) {
+  const ImageFolder folder;
+  folder.make("pics/a");
+  ASSERT_EQ(::mkfifo(folder.path("pics/a/1.png").c_str(), 0600), 0);
+  ReadLimits limits;
+  limits.regular_only = true;
+  const ReadScope scope{limits};
+  EXPECT_EQ(message_of(folder.load()),
+            folder.path("pics/a/1.png") + ": is a pipe; valid: a regular file");
+}
+
+TEST(Images, AreBoundedByMemoryAndStopWhenAsked) {
+  const ImageFolder folder;
+  for (const char* name : {"a/1.png", "b/2.png"})
+    folder.write(std::string{"pics/"} + name, png_of(512, 512, Pixels(512 * 512, 7)));
+  ReadLimits limits;
+  limits.memory_max = 1 << 20;
+  std::stop_source stop;
+  {
+    const ReadScope scope{limits};
+    EXPECT_NE(message_of(folder.load()).find(folder.path() + ": would take 0.002 GB of memory"),
+              std::string::npos)
+        << message_of(folder.load());
+  }
+  limits.memory_max = 0;
+  limits.stop = stop.get_token();
+  const ReadScope scope{limits};
+  EXPECT_TRUE(folder.load().ok());
+  stop.request_stop();
+  EXPECT_NE(message_of(folder.load()).find("is read no further"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace starling::models

@@ -1,0 +1,73 @@
+/// Files as numpy.save and numpy.savez write them. For tests.
+#pragma once
+
+#include <zip.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace starling::models {
+
+/// Version 1 of the format, with this header.
+inline std::string npy_with(const std::string& header, std::string_view data) {
+  std::string bytes = "\x93NUMPY";
+  bytes +=
+      {'\1', '\0', static_cast<char>(header.size() % 256), static_cast<char>(header.size() / 256)};
+  return bytes + header + std::string{data};
+}
+
+inline std::string npy(const std::string& type, const std::string& shape, std::string_view data,
+                       bool is_fortran = false) {
+  return npy_with("{'descr': '" + type + "', 'fortran_order': " + (is_fortran ? "True" : "False") +
+                      ", 'shape': (" + shape + "), }\n",
+                  data);
+}
+
+/// The bytes of numbers as this machine has them, last byte first.
+template <class T>
+std::string little(const std::vector<T>& numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(T)};
+}
+
+template <class T>
+std::string big(const std::vector<T>& numbers) {
+  std::string bytes;
+  for (const T& number : numbers) {
+    const std::string one = little(std::vector<T>{number});
+    bytes.append(one.rbegin(), one.rend());
+  }
+  return bytes;
+}
+
+/// An archive of these entries.
+inline std::string zip_of(const std::vector<std::pair<std::string, std::string>>& entries,
+                          int method = ZIP_CM_STORE) {
+  const auto require = [](bool done) {
+    if (!done) std::abort();
+  };
+  zip_source_t* const made = zip_source_buffer_create(nullptr, 0, 0, nullptr);
+  zip_t* const archive = zip_open_from_source(made, ZIP_TRUNCATE, nullptr);
+  require(archive != nullptr);
+  zip_source_keep(made);
+  for (const auto& [name, content] : entries) {
+    zip_source_t* const source = zip_source_buffer(archive, content.data(), content.size(), 0);
+    const auto index = zip_file_add(archive, name.c_str(), source, 0);
+    require(index >= 0);
+    require(zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), method, 0) == 0);
+  }
+  require(zip_close(archive) == 0 && zip_source_open(made) == 0);
+  zip_stat_t about;
+  require(zip_source_stat(made, &about) == 0);
+  std::string bytes(about.size, '\0');
+  require(zip_source_read(made, bytes.data(), bytes.size()) ==
+          static_cast<zip_int64_t>(bytes.size()));
+  zip_source_close(made);
+  zip_source_free(made);
+  return bytes;
+}
+
+}  // namespace starling::models
