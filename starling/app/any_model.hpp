@@ -72,6 +72,9 @@ class AnyModel {
   /// the mean loss over its batch. `data` outlives it, one thread at a time calls it.
   [[nodiscard]] virtual std::function<double()> make_loop(
       const AnyData& data, const models::LoopOptions& options) const = 0;
+  /// What the ranges of such a job hold before its first step. May take long: values are drawn.
+  [[nodiscard]] virtual Result<std::vector<core::RangeState>> initial_state(
+      const AnyData& data, const live::TrainOptions& options) const = 0;
   /// This node's part of the same on several nodes.
   [[nodiscard]] virtual Result<std::unique_ptr<live::JobSite>> make_site(
       const AnyData& data, const live::TrainOptions& options, live::SiteOptions site) const = 0;
@@ -178,6 +181,13 @@ class ModelOf final : public AnyModel {
       const AnyData& data, const models::LoopOptions& options) const override {
     const auto loop = std::make_shared<models::TrainingLoop<M, D>>(model_, *data.as<D>(), options);
     return [loop] { return loop->step(); };
+  }
+
+  [[nodiscard]] Result<std::vector<core::RangeState>> initial_state(
+      const AnyData& data, const live::TrainOptions& options) const override {
+    auto job = live::assign_training(model_, *data.as<D>(), nullptr, options);
+    if (!job) return std::move(job).error();
+    return std::move(job->start);
   }
 
   [[nodiscard]] Result<std::unique_ptr<live::JobSite>> make_site(

@@ -1,16 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "starling/app/commands.hpp"
-#include "starling/app/figures.hpp"
 #include "starling/app/file_output.hpp"
 #include "starling/app/file_use.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/model_file.hpp"
+#include "starling/app/worth.hpp"
 #include "starling/base/text.hpp"
 #include "starling/models/affine.hpp"
 
@@ -111,13 +110,6 @@ Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
              stored->notes.shape ? stored->notes.shape->labelling : models::Labelling{}};
 }
 
-/// The figures of a set of predictions, as far as they fit the data.
-struct Worth {
-  std::optional<ClassFigures> classes;
-  std::optional<TargetFigures> targets;
-  std::optional<double> auc;
-};
-
 /// A label, or a class's name, as the training data have it.
 std::string written(const Use& use, double label) {
   return use.labelling.text(static_cast<float>(label));
@@ -126,39 +118,6 @@ std::string written(const Use& use, double label) {
 /// A label as labels_of() has it.
 std::string label_text(const Use& use, double label) {
   return use.labelling.names.empty() ? print_number(label) : written(use, label);
-}
-
-Worth worth_of(const Use& use) {
-  Worth worth;
-  const models::Table* table = use.data.table();
-  const auto predictions = use.model->predict(use.weights, use.data);
-  if (table == nullptr || !predictions) return worth;
-  const std::size_t classes = use.labelling.classes;
-  std::vector<float> labels;
-  for (std::size_t row = 0; row < table->size(); ++row) labels.push_back(table->label(row));
-  if (classes == 0) {
-    std::vector<double> said;
-    for (const float prediction : *predictions)
-      said.push_back(static_cast<double>(use.labelling.written(prediction)));
-    worth.targets = target_figures(use.labels, said);
-    return worth;
-  }
-  const auto is_class = [&](float value) {
-    return value >= 0 && value < static_cast<float>(classes) && value == std::floor(value);
-  };
-  if (!std::ranges::all_of(*predictions, is_class)) return worth;  // a user's own model
-  worth.classes = class_figures(classes, labels, *predictions);
-  const auto scores = classes == 2 ? use.model->scores(use.weights, use.data) : std::nullopt;
-  const bool is_ranked =
-      scores &&
-      (scores->columns == 1 || (scores->columns == 2 && scores->link == models::Link::softmax));
-  if (!is_ranked) return worth;
-  std::vector<float> ones;
-  for (std::size_t at = 0; at < scores->values.size(); at += scores->columns)
-    ones.push_back(scores->columns == 1 ? scores->values[at]
-                                        : scores->values[at + 1] - scores->values[at]);
-  worth.auc = area_under_curve(labels, ones);
-  return worth;
 }
 
 nlohmann::ordered_json json_or_null(const std::optional<double>& value) {
@@ -186,6 +145,8 @@ std::string json_of(const Use& use, const EvaluateOptions& options, const models
       classes.push_back({{"class", written(use, static_cast<double>(c))},
                          {"precision", json_or_null(worth.classes->precision[c])},
                          {"recall", json_or_null(worth.classes->recall[c])}});
+    json["precision"] = json_or_null(macro_precision(*worth.classes));
+    json["recall"] = json_or_null(macro_recall(*worth.classes));
     json["classes"] = std::move(classes);
     if (!worth.classes->confusion.empty()) json["confusion"] = worth.classes->confusion;
   }
@@ -212,7 +173,8 @@ std::string classes_text(const Use& use, const ClassFigures& figures) {
     for (const std::uint64_t count : figures.confusion[c]) text += fmt::format("{:>8}", count);
     text += "\n";
   }
-  return text;
+  return text + fmt::format("  {:<12}{:>10}{:>10}\n", "mean", share_text(macro_precision(figures)),
+                            share_text(macro_recall(figures)));
 }
 
 std::string table_of(const Use& use, const models::Metrics& metrics, const Worth& worth) {
@@ -302,7 +264,7 @@ Result<int> evaluate_command(const Contents& contents, const EvaluateOptions& op
   if (auto labelled = check_labels(use->data, use->source); !labelled)
     return std::move(labelled).error().within("--data");
   const auto metrics = use->model->evaluate(use->weights, use->data);
-  const Worth worth = worth_of(*use);
+  const Worth worth = worth_of(*use->model, use->weights, use->data);
   return put_out(
       options.json ? json_of(*use, options, metrics, worth) : table_of(*use, metrics, worth), done);
 }

@@ -32,8 +32,17 @@ Result<void> refuse_clashes(const Job& job, const Settings& settings) {
   const auto& options = job.train.job;
   if (options.checkpoint_every > 0 && job.checkpoint.empty())
     return Error{place("checkpoint-every") + ": needs the name of a file: --checkpoint FILE"};
-  if (job.trusts_resume && job.resume.empty())
-    return Error{place("trust-file") + ": needs the name of a file: --resume FILE"};
+  if (job.trusts_file && job.resume.empty() && job.init.empty())
+    return Error{place("trust-file") + ": needs the name of a file: --resume FILE or --init FILE"};
+  if (!job.init.empty() && !job.resume.empty())
+    return Error{place("init") + " and " + place("resume") +
+                 " exclude each other, for a checkpoint holds its own parameters; valid: one of "
+                 "them"};
+  if (job.evaluate_every == core::Step{0}) {
+    const std::string never = ": is never looked at with eval-every 0; valid: eval-every of 1 or ";
+    if (job.patience > 0) return Error{place("patience") + never + "more, or patience 0"};
+    if (job.keep == Keep::best) return Error{place("keep") + never + "more, or keep last"};
+  }
   return check_shards(options.shards, options.mode, settings);
 }
 

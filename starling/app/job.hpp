@@ -7,6 +7,7 @@
 
 #include "starling/app/contents.hpp"
 #include "starling/app/data.hpp"
+#include "starling/app/selection.hpp"
 #include "starling/app/settings.hpp"
 #include "starling/app/weights.hpp"
 #include "starling/base/result.hpp"
@@ -28,12 +29,19 @@ struct Job {
   bool has_default_length = false;
   /// Steps between evaluations; absent: an epoch.
   std::optional<core::Step> evaluate_every = std::nullopt;
+  /// Evaluations without a better test loss that end the job; 0: it goes on.
+  std::size_t patience = 0;
+  /// Absent: the best where patience ends the job, else the last.
+  std::optional<Keep> keep = std::nullopt;
 
   /// Files; empty where not asked for.
   std::string save;
   std::string checkpoint;
   std::string resume;
-  bool trusts_resume = false;
+  /// A saved model whose parameters are the first ones.
+  std::string init;
+  /// True where `resume` or `init` may be without a checksum.
+  bool trusts_file = false;
   std::string metrics;
 
   bool json = false;

@@ -152,6 +152,10 @@ std::vector<Key> model_keys() {
         "[constant; where a linear model has the default optimizer, cosine over the whole job]",
         group},
        [](In in) { return put(in.job.train.schedule, models::parse_schedule(in.text)); }},
+      {{"init", KeyKind::text, "FILE",
+        "begin with the parameters of a saved model, whose scaling is taken over [drawn by seed]",
+        group},
+       [](In in) { return put_file(in.job.init, in.text); }},
       {{"batch", KeyKind::count, "N", "samples of one step of one worker [32]", group},
        [](In in) { return put(in.job.train.batch, count_in(in.text, 1, UINT32_MAX)); }},
   };
@@ -168,8 +172,13 @@ std::vector<Key> limit_keys() {
       {{"seconds", KeyKind::duration, "T", "time in seconds, or with its unit: 200ms, 2min", group},
        [](In in) { return put_seconds(in.job, in.text); }},
       {{"until", KeyKind::text, "GOAL",
-        "a figure on test data: accuracy=0.95, loss=0.1; or accuracy>=0.95, mse<=2", group},
+        "a figure on test data: accuracy=0.95, loss=0.1; or accuracy>=0.95, mse<=2; also auc, "
+        "r2, mae, rmse, precision, recall (means over classes), recall:LABEL",
+        group},
        [](In in) { return put(in.job.train.job.until, parse_target(in.text)); }},
+      {{"patience", KeyKind::count, "N",
+        "so many evaluations without a better test loss, 0: goes on [0]", group},
+       [](In in) { return put(in.job.patience, count_in(in.text, 0, 1'000'000'000)); }},
   };
 }
 
@@ -225,6 +234,11 @@ std::vector<Key> output_keys() {
   return {
       {{"save", KeyKind::text, "FILE", "the model, in the safetensors format", group},
        [](In in) { return put_file(in.job.save, in.text); }},
+      {{"keep", KeyKind::text, "WHICH",
+        "the model that is left: best (smallest test loss) | last [best where patience ends the "
+        "job, else last]",
+        group},
+       [](In in) { return put(in.job.keep.emplace(), parse_keep(in.text)); }},
       {{"checkpoint", KeyKind::text, "FILE",
         "the whole state, to go on from; written at the end too", group},
        [](In in) { return put_file(in.job.checkpoint, in.text); }},
@@ -234,8 +248,9 @@ std::vector<Key> output_keys() {
        }},
       {{"resume", KeyKind::text, "FILE", "go on from a checkpoint of the same job", group},
        [](In in) { return put_file(in.job.resume, in.text); }},
-      {{"trust-file", KeyKind::flag, "", "--resume takes a file without a checksum, too", group},
-       [](In in) { return put_flag(in.job.trusts_resume, in.text); }},
+      {{"trust-file", KeyKind::flag, "", "--resume and --init take a file without a checksum, too",
+        group},
+       [](In in) { return put_flag(in.job.trusts_file, in.text); }},
       {{"eval-every", KeyKind::count, "STEPS",
         "tests whenever so many steps were made, 0: at the end only [an epoch, or a hundredth "
         "of a job that only steps end where that is more]",

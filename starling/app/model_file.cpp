@@ -223,6 +223,9 @@ Metadata to_metadata(const ModelNotes& notes) {
   if (notes.data.holdout) metadata["holdout"] = print_number(*notes.data.holdout);
   if (notes.data.scale) metadata["scale"] = print(*notes.data.scale);
   if (notes.shape) note_shape(metadata, *notes.shape);
+  if (notes.kept.empty()) return metadata;
+  metadata["kept"] = notes.kept;
+  metadata["step"] = print_number(notes.step);
   return metadata;
 }
 

@@ -32,6 +32,10 @@ struct ModelNotes {
   DataRequest data;
   /// The shape of that data where it was a table, without rows.
   std::optional<models::Table> shape = std::nullopt;
+  /// Which of its job's models it is, and the workers' mean step when it was read; empty and 0 in a
+  /// checkpoint.
+  std::string kept = {};
+  double step = 0;
 };
 
 [[nodiscard]] ModelNotes notes_of(const AnyModel& model, const DataRequest& request,

@@ -13,9 +13,11 @@
 #include "starling/app/display.hpp"
 #include "starling/app/file_output.hpp"
 #include "starling/app/file_use.hpp"
+#include "starling/app/init_model.hpp"
 #include "starling/app/metrics_file.hpp"
 #include "starling/app/net_file.hpp"
 #include "starling/app/target.hpp"
+#include "starling/app/worth.hpp"
 
 namespace starling::app {
 namespace {
@@ -30,6 +32,7 @@ std::vector<FileUse> inputs(const Contents& contents, const Job& job, const Sett
     files.push_back({place_of(settings, "test"), file});
   if (const auto model = Spec::parse(job.model))
     files.push_back({place_of(settings, "model"), net_file_in(*model)});
+  files.push_back({place_of(settings, "init"), job.init});
   return files;
 }
 
@@ -114,19 +117,52 @@ live::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel
   return options;
 }
 
-Result<void> check_goal(const Prepared& ready) {
-  const auto& until = ready.running.options.job.until;
-  if (!until) return {};
+bool has(const models::Metrics& metrics, const std::string& name) {
+  return std::ranges::find(metrics, name, &models::Metric::name) != metrics.end();
+}
+
+/// What evaluations say beside the model's own figures.
+live::MoreFigures more_figures(const Prepared& ready, const std::string& name) {
+  return [model = ready.model, data = *ready.data.test, options = ready.running.options.job,
+          name](const std::vector<core::RangeState>& states) -> models::Metrics {
+    const Worth worth = worth_of(*model, model->collect(options, states), data);
+    const auto value = figure_of(worth, data.table()->labelling, name);
+    return value ? models::Metrics{{name, *value}} : models::Metrics{};
+  };
+}
+
+/// Has evaluations say the figure of the goal, where the model does not.
+Result<void> set_goal(Prepared& ready) {
+  auto& options = ready.running.options.job;
+  if (!options.until) return {};
   if (!ready.data.test) return Error{"until: there is no test data to reach it on"};
-  if (ready.running.options.job.evaluate_every == 0)
-    return Error{"until: is never looked at with eval-every 0"};
-  return check_target(*until, ready.model->try_metrics(*ready.data.test));
+  if (options.evaluate_every == 0) return Error{"until: is never looked at with eval-every 0"};
+  const models::Metrics own = ready.model->try_metrics(*ready.data.test);
+  const std::string& name = options.until->metric;
+  if (has(own, name)) return {};
+  if (auto valid = check_target(*options.until, own, figure_names(*ready.model, *ready.data.test));
+      !valid)
+    return valid;
+  options.more_figures = more_figures(ready, name);
+  return {};
+}
+
+/// Refuses to choose among models by a loss that nobody says.
+Result<void> check_selection(const Prepared& ready) {
+  const Job& job = ready.job;
+  const char* key = job.patience > 0 ? "patience" : job.keep == Keep::best ? "keep" : nullptr;
+  if (key == nullptr) return {};
+  const std::string needs = std::string{key} + ": needs ";
+  if (!ready.data.test) return Error{needs + "test data; valid: --test SOURCE"};
+  if (!has(ready.model->try_metrics(*ready.data.test), "loss"))
+    return Error{needs + "a model that says its loss, " + ready.model->print() + " does not"};
+  return {};
 }
 
 Result<void> go_on(Prepared& ready, const Settings& settings) {
   auto& running = ready.running;
   auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.agreement,
-                                ready.job.trusts_resume ? Trust::any : Trust::checked);
+                                ready.job.trusts_file ? Trust::any : Trust::checked);
   if (!states) return within_place(std::move(states).error(), settings, "resume");
   const auto first = live::first_entries(*states, running.options.job.workers);
   const core::Step limit = running.options.job.steps;
@@ -173,13 +209,23 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
   if (auto fit = check_files(contents, *job, settings, job_file); !fit)
     return std::move(fit).error();
   if (!job->quiet) say_what_has_no_effect({&job->train.job.barrier, 1}, settings);
+  std::optional<StoredModel> init;
+  if (!job->init.empty()) {
+    auto stored = read_init(*job);
+    if (!stored) return within_place(std::move(stored).error(), settings, "init");
+    init = *std::move(stored);
+  }
   auto data = load(contents, *job, settings);
   if (!data) return std::move(data).error();
   auto model = make(contents, *job, *data, settings);
   if (!model) return std::move(model).error();
+  if (init)
+    if (auto fits = check_init(*init, **model, data->train); !fits)
+      return within_place(std::move(fits).error(), settings, "init");
   const models::Recipe recipe = (*model)->recipe();
   job->data.scale = scale_of(job->data, recipe);
-  data = scaled(*job->data.scale, *std::move(data));
+  data =
+      init ? scaled_as_init(*init, *std::move(data)) : scaled(*job->data.scale, *std::move(data));
   if (!data) return placed(std::move(data).error(), settings);
   for (const AnyData* part : {&data->train, data->test ? &*data->test : nullptr})
     if (part != nullptr)
@@ -206,7 +252,14 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
   ModelNotes notes = notes_of(**model, job->data, data->train);
   Prepared ready{*std::move(job),    *std::move(data), *std::move(model),
                  std::move(running), std::move(notes), {}};
-  if (auto valid = check_goal(ready); !valid) return placed(std::move(valid).error(), settings);
+  if (auto valid = set_goal(ready); !valid) return placed(std::move(valid).error(), settings);
+  if (auto valid = check_selection(ready); !valid)
+    return placed(std::move(valid).error(), settings);
+  if (init) {
+    auto states = first_states(*init, *ready.model, ready.running.options.job);
+    if (!states) return within_place(std::move(states).error(), settings, "init");
+    ready.running.options.resume = *std::move(states);
+  }
   if (!ready.job.checkpoint.empty() || !ready.job.resume.empty())
     ready.agreement = agreement_of(ready.running, ready.job.data, ready.data.train);
   if (!ready.job.resume.empty())

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "starling/app/metrics_file.hpp"
 #include "starling/app/model_file.hpp"
 #include "starling/app/report.hpp"
+#include "starling/app/selection.hpp"
 
 namespace starling::app {
 
@@ -27,15 +27,19 @@ struct Prepared {
   Agreement agreement;
 
   [[nodiscard]] const AnyData* test() const { return data.test ? &*data.test : nullptr; }
+  [[nodiscard]] Weights weights_in(const std::vector<core::RangeState>& states) const {
+    return model->collect(running.options.job, states);
+  }
+  /// The figures of an evaluation on the test data. Requires: there are test data.
+  [[nodiscard]] models::Metrics tested(const std::vector<core::RangeState>& states) const;
 };
 
-/// The job's observer calls it from one thread while the job runs, on_evaluation() from any; end()
-/// is for who started the job, once it is over.
+/// The job's observer calls it from one thread while the job runs; end() is for who started the
+/// job, once it is over.
 class Recorder {
  public:
   /// `ready` outlives it.
-  Recorder(const Prepared& ready, MetricsFile metrics)
-      : ready_(ready), metrics_(std::move(metrics)), display_(ready.job.quiet) {}
+  Recorder(const Prepared& ready, MetricsFile metrics);
 
   /// False where the job is to stop: at Ctrl-C, and where a file cannot be written.
   /// `missing` names nodes that are dead, on a cluster.
@@ -44,8 +48,13 @@ class Recorder {
   /// What people are to know, quiet or not.
   void warn(const std::string& message);
 
-  /// Keeps the model, for the case that a later one is of no use.
-  void on_evaluation(const std::vector<core::RangeState>& states);
+  /// Every evaluation, in order, with the model that was evaluated. False where the job is to stop:
+  /// as on_progress(), and where patience is at its end.
+  [[nodiscard]] bool on_evaluated(const live::Progress& progress,
+                                  const std::vector<core::RangeState>& states);
+
+  /// True where so many evaluations had no better test loss as patience allows.
+  [[nodiscard]] bool is_patience_over() const { return selection_.is_enough(); }
 
   /// Replaces the checkpoint, but not by one that nobody can go on from: where no update was made,
   /// values are not finite or stand alone, or the ranges of a bulk-synchronous job stand at
@@ -62,19 +71,17 @@ class Recorder {
   [[nodiscard]] bool stands(const live::Progress& progress);
   /// Keeps the first error; true where there is none.
   bool note(const Result<void>& result);
-  void evaluated(const live::Progress& progress);
-  void save(const States& states);
+  void save(const States& states, const KeptModel& kept);
+  /// The model that the job leaves: the best or the last, and of a failed one a good one.
+  [[nodiscard]] States choose(const live::Outcome& outcome, bool has_failed, KeptModel& kept) const;
   /// The latest of `last` and of what was kept whose values and figures are finite.
   [[nodiscard]] States latest_good(const States& last) const;
   [[nodiscard]] bool is_good(const States& states) const;
-  [[nodiscard]] Weights weights_in(const States& states) const {
-    return ready_.model->collect(ready_.running.options.job, states);
-  }
 
   const Prepared& ready_;
   MetricsFile metrics_;
   Display display_;
-  std::size_t evaluations_ = 0;
+  Selection selection_;
   /// The test loss by steps of one worker.
   std::vector<std::pair<double, double>> losses_;
   /// The updates that were made, and when that was first seen.
@@ -83,7 +90,6 @@ class Recorder {
   std::string error_;
   std::string saved_;
   std::string checkpoint_;
-  std::mutex mutex_;
   /// The last two models that were evaluated, the older first.
   std::array<States, 2> kept_;
 };

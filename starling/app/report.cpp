@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "starling/app/report_evaluations.hpp"
 #include "starling/app/version.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/core/mode.hpp"
@@ -62,7 +63,10 @@ std::string duration_text(double s) {
   if (s < 0.0995) return fmt::format("{:.1f} ms", 1000 * s);
   if (s < 9.95) return fmt::format("{:.1f} s", s);
   if (s < 120) return fmt::format("{:.0f} s", s);
-  if (s < 7200) return fmt::format("{:.0f} min {:02.0f} s", std::floor(s / 60), std::fmod(s, 60));
+  if (s < 7200) {
+    const double whole = std::round(s);
+    return fmt::format("{:.0f} min {:02.0f} s", std::floor(whole / 60), std::fmod(whole, 60));
+  }
   return fmt::format("{:.1f} h", s / 3600);
 }
 
@@ -82,6 +86,7 @@ std::string metrics_text(const models::Metrics& metrics) {
 std::string end_text(const Ended& ended) {
   if (!ended.error.empty()) return "failed";
   if (ended.interrupted) return "interrupted";
+  if (ended.patience > 0) return "stopped early";
   switch (ended.outcome.end) {
     case live::Outcome::End::completed:
       return "completed";
@@ -98,7 +103,8 @@ std::string end_text(const Ended& ended) {
 /// How far a job was that was stopped; empty elsewhere.
 std::string reached_text(const Ended& ended) {
   const core::Step steps = ended.job.options.job.steps;
-  if (ended.outcome.end != live::Outcome::End::stopped || steps == barrier::finished) return {};
+  const bool is_stopped = ended.outcome.end == live::Outcome::End::stopped || ended.patience > 0;
+  if (!is_stopped || steps == barrier::finished) return {};
   return fmt::format(", at step {} of {}", ended.outcome.last.spread.median, steps);
 }
 
@@ -176,14 +182,23 @@ void add_settings(Json& json, const Running& job) {
   if (core::has_servers(options.job.mode)) json["shards"] = live::owner_count(options.job);
 }
 
+/// The figures of the model that is kept.
+const models::Metrics& train_of(const Ended& ended) {
+  return ended.kept.which == Keep::best ? ended.kept.train : ended.outcome.last.train;
+}
+const models::Metrics& test_of(const Ended& ended) {
+  return ended.kept.which == Keep::best ? ended.kept.test : ended.outcome.last.test;
+}
+
 Json summary(const Ended& ended) {
   Json json;
   add_settings(json, ended.job);
   json["end"] = end_text(ended);
   add_figures(json, ended.job, ended.outcome.last);
   if (!ended.job.id.empty()) json["workers_lost"] = ended.workers_lost;
-  add_metrics(json, "train_", ended.outcome.last.train);
-  add_metrics(json, "test_", ended.outcome.last.test);
+  json.update(evaluations_json(ended));
+  add_metrics(json, "train_", train_of(ended));
+  add_metrics(json, "test_", test_of(ended));
   if (ended.normalised_error) json["normalised_error"] = *ended.normalised_error;
   if (!ended.saved.empty()) json["saved"] = ended.saved;
   if (!ended.checkpoint.empty()) json["checkpoint"] = ended.checkpoint;
@@ -195,12 +210,6 @@ Json summary(const Ended& ended) {
 
 std::string line_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-/// A whole number where it is one: a mean of the workers' steps may be between two.
-Json number(double value) {
-  if (value == std::floor(value)) return static_cast<std::uint64_t>(value);
-  return value;
 }
 
 Json event(const char* name, const live::Progress& progress) {
@@ -273,7 +282,7 @@ std::string summary_table(const Ended& ended) {
   text += row("straggler", fmt::format("{}", fmt::join(straggler_texts(options.job), ", ")));
   text += row("scale", job.scale);
   text += row("optimizer", optimizer_text(job));
-  text += row("ended", fmt::format("{} after {}{}", end_text(ended),
+  text += row("ended", fmt::format("{}{} after {}{}", end_text(ended), early_text(ended),
                                    duration_text(seconds(last.elapsed)), reached_text(ended)));
   const std::string before =
       job.updates_before > 0 ? fmt::format(", {} of them before", job.updates_before) : "";
@@ -283,8 +292,10 @@ std::string summary_table(const Ended& ended) {
   text += row("steps", spread_text(job, last));
   if (ended.workers_lost > 0) text += row("lost", counted(ended.workers_lost, "worker"));
   text += row("draws", draws_text(last));
-  text += row("train", metrics_text(last.train));
-  text += row("test", metrics_text(last.test));
+  text += row("evaluated", evaluations_text(ended));
+  text += row("kept", kept_text(ended));
+  text += row("train", metrics_text(train_of(ended)));
+  text += row("test", metrics_text(test_of(ended)));
   if (ended.normalised_error)
     text += row("truth", fmt::format("normalised error {:.4g}", *ended.normalised_error));
   for (const std::string& line : ended.advice) text += row("note", line);
@@ -297,7 +308,7 @@ std::string summary_json(const Ended& ended) { return line_of(summary(ended)); }
 
 std::string progress_json(const Running& job, const live::Progress& progress) {
   Json json = event("progress", progress);
-  json["step"] = number(mean_step(job, progress));
+  json["step"] = whole_or_real(mean_step(job, progress));
   add_figures(json, job, progress);
   json.erase("wall_s");
   if (updates_made(job, progress) > 0) {
@@ -311,7 +322,7 @@ std::string progress_json(const Running& job, const live::Progress& progress) {
 
 std::string evaluation_json(const Running& job, const live::Progress& progress) {
   Json json = event("evaluation", progress);
-  json["step"] = number(progress.evaluated_at);
+  json["step"] = whole_or_real(progress.evaluated_at);
   json["epoch"] = progress.evaluated_at / static_cast<double>(job.steps_per_epoch);
   json["updates"] =
       std::llround(progress.evaluated_at * static_cast<double>(job.options.job.workers));

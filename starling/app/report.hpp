@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "starling/app/job.hpp"
 #include "starling/engine/live/job.hpp"
@@ -35,12 +36,27 @@ struct Running {
   std::string id{};
 };
 
+/// The model that a job leaves.
+struct KeptModel {
+  Keep which = Keep::last;
+  /// The workers' mean step when it was read.
+  double step = 0;
+  /// Its figures, where it is the best.
+  models::Metrics train{};
+  models::Metrics test{};
+};
+
 /// A job that has ended.
 struct Ended {
   const Running& job;
   const live::Outcome& outcome;
   std::optional<double> normalised_error = std::nullopt;
   bool interrupted = false;
+  KeptModel kept{};
+  /// Step and loss of the model with the smallest test loss, where any was tested.
+  std::optional<std::pair<double, double>> best{};
+  /// How many evaluations without a better loss ended the job; 0: something else did.
+  std::size_t patience = 0;
   /// There was a model worth saving.
   bool has_model = false;
   /// Its last model is in all files that were asked for, or is worth none.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <vector>
 
 #include "starling/base/text.hpp"
@@ -28,6 +29,22 @@ Result<void> check_value(std::string_view text, std::string_view metric, double 
   return Error{"'" + std::string{text} + "' cannot be reached; valid: accuracy from 0 to 1"};
 }
 
+/// More names than these are shown without those of single classes.
+constexpr std::size_t figures_shown_max = 24;
+
+/// Refuses what a figure of figure_of() cannot be.
+Result<void> check_figure(const live::Target& target) {
+  const bool is_error = falls(target.metric);
+  const std::string text = "until: '" + print(target) + "'";
+  if (target.at_least == is_error)
+    return Error{text + " would be reached by getting worse; valid: " + target.metric +
+                 (is_error ? "<=" : ">=") + print_number(target.value)};
+  const bool is_r2 = target.metric == "r2";
+  if (is_error || (target.value <= 1 && (is_r2 || target.value >= 0))) return {};
+  return Error{text + " cannot be what is to be reached; valid: " + target.metric +
+               (is_r2 ? " of 1 or less" : " from 0 to 1")};
+}
+
 }  // namespace
 
 Result<live::Target> parse_target(std::string_view text) {
@@ -51,11 +68,16 @@ std::string print(const live::Target& target) {
   return target.metric + (target.at_least ? ">=" : "<=") + print_number(target.value);
 }
 
-Result<void> check_target(const live::Target& target, const models::Metrics& metrics) {
+Result<void> check_target(const live::Target& target, const models::Metrics& metrics,
+                          const std::vector<std::string>& figures) {
   std::vector<std::string> names;
   for (const auto& metric : metrics) names.push_back(metric.name);
   if (std::ranges::find(names, target.metric) != names.end()) return {};
-  return Error{"until: the model has no figure '" + target.metric + "'; " +
+  if (std::ranges::find(figures, target.metric) != figures.end()) return check_figure(target);
+  std::ranges::copy_if(figures, std::back_inserter(names), [&](const std::string& name) {
+    return name.find(':') == std::string::npos || figures.size() <= figures_shown_max;
+  });
+  return Error{"until: the model has no figure '" + target.metric + "' on this test data; " +
                suggest(target.metric, names)};
 }
 

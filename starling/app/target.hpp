@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "starling/base/result.hpp"
 #include "starling/engine/live/job.hpp"
@@ -16,7 +17,9 @@ namespace starling::app {
 
 [[nodiscard]] std::string print(const live::Target& target);
 
-/// Refuses a target that none of `metrics` is.
-[[nodiscard]] Result<void> check_target(const live::Target& target, const models::Metrics& metrics);
+/// Refuses a target that is none of `metrics`, which the model says itself, and none of `figures`,
+/// by the names of figure_names(); and values that figures of these names cannot have.
+[[nodiscard]] Result<void> check_target(const live::Target& target, const models::Metrics& metrics,
+                                        const std::vector<std::string>& figures = {});
 
 }  // namespace starling::app

@@ -60,9 +60,8 @@ Result<int> train_command(const Contents& contents, const Settings& settings,
     orderly.emplace(ready->job.quiet ? nullptr : stops_without_saving);
   };
   options.job.on_progress = [&](const live::Progress& p) { return recorder.on_progress(p); };
-  options.job.stop_when = [&](const live::Progress&, const std::vector<core::RangeState>& states) {
-    recorder.on_evaluation(states);
-    return false;
+  options.job.on_evaluated = [&](const live::Progress& progress, const auto& states) {
+    return recorder.on_evaluated(progress, states);
   };
   if (!ready->job.checkpoint.empty())
     options.job.on_checkpoint = [&](const auto& states) { recorder.on_checkpoint(states); };

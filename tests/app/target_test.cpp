@@ -46,7 +46,8 @@ TEST(Target, MustBeAFigureOfTheModel) {
   const auto checked = check_target(target, {{"loss", 1}, {"accuracy", 0}});
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message,
-            "until: the model has no figure 'acuracy'; did you mean 'accuracy'? valid: loss, "
+            "until: the model has no figure 'acuracy' on this test data; did you mean 'accuracy'? "
+            "valid: loss, "
             "accuracy");
 }
 

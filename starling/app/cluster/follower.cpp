@@ -200,8 +200,8 @@ JobNews Follower::news() {
       waited += core::Time{known->second.waited_ns};
     }
   if (!steps.empty()) {
-    for (const core::Step step : steps)
-      news.mean_step += static_cast<double>(step) / static_cast<double>(steps.size());
+    for (const core::Step step : steps) news.mean_step += static_cast<double>(step);
+    news.mean_step /= static_cast<double>(steps.size());
     std::ranges::sort(steps);
     progress.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
     progress.waiting_share = std::chrono::duration<double>(waited).count() /

@@ -15,10 +15,13 @@ namespace {
 
 class TrainingPlan final : public live::JobPlan {
  public:
-  explicit TrainingPlan(Prepared ready)
+  /// `start` is what the ranges hold at first, drawn beforehand: to make a site is then quick.
+  TrainingPlan(Prepared ready, std::vector<core::RangeState> start)
       : ready_(std::move(ready)),
         fingerprint_(app::fingerprint(ready_.data.train) ^
-                     app::fingerprint(ready_.running.options.resume)) {}
+                     app::fingerprint(ready_.running.options.resume)) {
+    ready_.running.options.resume = std::move(start);
+  }
 
   [[nodiscard]] const live::JobOptions& options() const override {
     return ready_.running.options.job;
@@ -43,8 +46,9 @@ class TrainingPlan final : public live::JobPlan {
 }  // namespace
 
 bool is_for_follower(std::string_view key) {
-  constexpr std::array<std::string_view, 7> keys{
-      "save", "metrics", "json", "quiet", "checkpoint", "checkpoint-every", "eval-every"};
+  constexpr std::array<std::string_view, 9> keys{
+      "save",       "metrics",          "json",       "quiet",   "keep",
+      "checkpoint", "checkpoint-every", "eval-every", "patience"};
   return std::ranges::count(keys, key) > 0;
 }
 
@@ -69,16 +73,19 @@ Result<Settings> from_wire(const wire::JobSettings& told) {
 }
 
 live::PlanMaker plan_maker(const Contents& contents) {
-  return [&contents](
-             const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
-    auto read = from_wire(told);
-    if (!read) return std::move(read).error();
-    Settings settings = *std::move(read);
-    settings.push_back({"quiet", "true", "--quiet"});
-    auto ready = prepare(contents, settings, "");
-    if (!ready) return std::move(ready).error();
-    return std::shared_ptr<const live::JobPlan>{std::make_shared<TrainingPlan>(*std::move(ready))};
-  };
+  return
+      [&contents](const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
+        auto read = from_wire(told);
+        if (!read) return std::move(read).error();
+        Settings settings = *std::move(read);
+        settings.push_back({"quiet", "true", "--quiet"});
+        auto ready = prepare(contents, settings, "");
+        if (!ready) return std::move(ready).error();
+        auto start = ready->model->initial_state(ready->data.train, ready->running.options);
+        if (!start) return std::move(start).error();
+        return std::shared_ptr<const live::JobPlan>{
+            std::make_shared<TrainingPlan>(*std::move(ready), *std::move(start))};
+      };
 }
 
 }  // namespace starling::app

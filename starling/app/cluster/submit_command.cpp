@@ -190,9 +190,11 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   auto& [access, view, id] = **chosen;
   auto told = from_wire(view.jobs.at(id).settings);
   if (!told) return std::move(told).error();
-  // Where it began from is for its nodes, and may be a file that was replaced since.
-  std::erase_if(*told, [](const Setting& setting) {
-    return setting.key == "resume" || setting.key == "trust-file";
+  // Where it goes on from is for its nodes, and may be a file that was replaced since. The model of
+  // `init` says how the test data are scaled.
+  const bool has_init = !place_of(*told, "init").empty();
+  std::erase_if(*told, [&](const Setting& setting) {
+    return setting.key == "resume" || (setting.key == "trust-file" && !has_init);
   });
   auto others = access_keys("");
   others.push_back(job_key(""));

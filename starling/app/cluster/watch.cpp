@@ -12,7 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto look_every = 200ms;
+constexpr std::chrono::nanoseconds look_every = 200ms;
+/// Each look asks all nodes of the job.
+constexpr std::chrono::nanoseconds look_soonest = 10ms;
+
+double mean_before(const live::JobOptions& options, std::uint64_t updates) {
+  return static_cast<double>(updates) / static_cast<double>(options.workers);
+}
 
 }  // namespace
 
@@ -22,8 +28,10 @@ Watch::Watch(Follower& follower, Recorder& recorder, const Prepared& ready, Unwa
       ready_(ready),
       unwanted_(unwanted),
       layout_(ready.model->layout(job().job)),
-      evaluation_(ready.test() != nullptr ? job().job.evaluate_every : 0),
-      checkpoint_(job().job.checkpoint_every) {}
+      evaluations_(ready.test() != nullptr ? job().job.evaluate_every : 0,
+                   mean_before(job().job, ready.running.updates_before)),
+      checkpoints_(job().job.checkpoint_every,
+                   mean_before(job().job, ready.running.updates_before)) {}
 
 Watch::End Watch::run() {
   const End end = follow();
@@ -45,6 +53,7 @@ Watch::End Watch::follow() {
     const bool wanted = recorder_.on_progress(outcome_.last, news->missing);
     if (news->done) {
       end();
+      count_the_end();
       return End::ended;
     }
     if (!wanted && !stopping_ && unwanted_ == Unwanted::goes_on) return End::left;
@@ -52,10 +61,19 @@ Watch::End Watch::follow() {
     if (is_time_up()) stop(live::Outcome::End::reached);
     // Again and again: members join that have not heard it.
     if (stopping_) follower_.stop();
-    if (!stopping_ && evaluation_.is_due(news->mean_step)) evaluate(news->mean_step);
-    if (!stopping_ && checkpoint_.is_due(news->mean_step)) save(news->mean_step);
-    std::this_thread::sleep_for(look_every);
+    if (!stopping_) evaluate_if_due(news->mean_step);
+    if (!stopping_) save_if_due(news->mean_step);
+    std::this_thread::sleep_for(pause());
   }
+}
+
+std::chrono::nanoseconds Watch::pause() {
+  const double missing = evaluations_.next() - step_;
+  if (stopping_ || !(rate_ > 0) || !std::isfinite(missing)) return look_every;
+  // Half of the time that is left, for a rate is no promise.
+  const double seconds = std::clamp(missing / rate_ / 2, 0.0, 1.0);
+  return std::clamp(std::chrono::nanoseconds{std::llround(seconds * 1e9)}, look_soonest,
+                    look_every);
 }
 
 void Watch::tell_hindrance(const std::string& hindrance) {
@@ -74,8 +92,13 @@ void Watch::take(const JobNews& news) {
   progress.test = std::move(last.test);
   progress.evaluated_at = last.evaluated_at;
   progress.evaluations = last.evaluations;
+  progress.counts = last.counts;
   progress.updates += ready_.running.updates_before;
   last = std::move(progress);
+  const auto now = Clock::now();
+  const double passed = std::chrono::duration<double>(now - std::exchange(looked_, now)).count();
+  const double made = news.mean_step - std::exchange(step_, news.mean_step);
+  if (passed > 0) rate_ = std::max(0.0, made / passed);
 }
 
 bool Watch::is_time_up() const {
@@ -94,18 +117,50 @@ void Watch::stop(live::Outcome::End why) {
   stopping_ = true;
 }
 
-/// Of the model as it is on its way; where nodes come and go, next time.
+void Watch::evaluate_if_due(double step) {
+  const std::uint64_t passed = evaluations_.pass(step);
+  if (passed == 0) return;
+  outcome_.last.counts.due += passed;
+  outcome_.last.counts.outrun += passed - 1;
+  evaluate(step);
+}
+
+/// The model as it is on its way. Where nodes come and go it may not be had.
 void Watch::evaluate(double step) {
-  evaluation_.pass(step);
   auto model = job().job.until ? states(little, 1) : follower_.fetch(layout_, little);
-  if (!model) return;
-  outcome_.last.test = ready_.model->evaluate(weights_of(*model), *ready_.test());
-  outcome_.last.evaluated_at = step;
-  ++outcome_.last.evaluations;
-  recorder_.on_evaluation(*model);
-  if (!job().job.until || !live::reached(*job().job.until, outcome_.last.test)) return;
-  reached_ = *std::move(model);
-  stop(live::Outcome::End::reached);
+  live::Progress& last = outcome_.last;
+  if (!model) {
+    ++last.counts.missing;
+    return;
+  }
+  last.test = ready_.tested(*model);
+  last.evaluated_at = step;
+  ++last.evaluations;
+  const bool goes_on = recorder_.on_evaluated(last, *model);
+  if (job().job.until && live::reached(*job().job.until, last.test)) {
+    reached_ = *std::move(model);
+    return stop(live::Outcome::End::reached);
+  }
+  if (!goes_on && recorder_.is_patience_over()) stop(live::Outcome::End::reached);
+}
+
+/// The evaluation at the end stands for a step there at which one is due.
+void Watch::count_the_end() {
+  live::EvaluationCounts& counts = outcome_.last.counts;
+  if (!stopping_) {
+    const double end = static_cast<double>(job().job.steps);
+    const auto every = static_cast<double>(std::max<core::Step>(1, job().job.evaluate_every));
+    std::uint64_t passed = evaluations_.pass(std::max(step_, end));
+    if (passed > 0 && std::fmod(end, every) == 0) --passed;
+    counts.due += passed;
+    counts.outrun += passed;
+  }
+  ++counts.due;
+}
+
+void Watch::save_if_due(double step) {
+  if (checkpoints_.pass(step) > 0) must_save_ = true;
+  if (must_save_) save(step);
 }
 
 void Watch::save(double step) {
@@ -113,7 +168,7 @@ void Watch::save(double step) {
   if (began < save_again_) return;
   auto states = follower_.fetch_cut(layout_, job(), little);
   if (states) {
-    checkpoint_.pass(step);
+    must_save_ = false;
     recorder_.on_checkpoint(*states);
     return;
   }
@@ -140,9 +195,10 @@ Result<Watch::States> Watch::states(Patience patience, int tries) {
 void Watch::fetch() {
   const bool has_failed = outcome_.end == live::Outcome::End::failed;
   // Of a job that has failed there is no cut, and perhaps no whole model.
-  auto model = !reached_.empty() ? Result<States>{std::move(reached_)}
-               : has_failed      ? follower_.fetch(layout_, little)
-                                 : states(much, 3);
+  const bool has_reached = !reached_.empty();
+  auto model = has_reached  ? Result<States>{std::move(reached_)}
+               : has_failed ? follower_.fetch(layout_, little)
+                            : states(much, 3);
   if (!model) {
     outcome_.end = live::Outcome::End::failed;
     if (!has_failed) outcome_.error = model.error().message;
@@ -150,11 +206,12 @@ void Watch::fetch() {
   }
   outcome_.model = *std::move(model);
   if (has_failed) return;
-  const Weights weights = weights_of(outcome_.model);
-  outcome_.last.train = ready_.model->evaluate(weights, ready_.data.train);
-  if (ready_.test() != nullptr)
-    outcome_.last.test = ready_.model->evaluate(weights, *ready_.test());
-  ++outcome_.last.evaluations;
+  live::Progress& last = outcome_.last;
+  last.train = ready_.model->evaluate(ready_.weights_in(outcome_.model), ready_.data.train);
+  if (ready_.test() != nullptr) last.test = ready_.tested(outcome_.model);
+  if (!has_reached) last.evaluated_at = step_;
+  ++last.evaluations;
+  (void)recorder_.on_evaluated(last, outcome_.model);
 }
 
 }  // namespace starling::app

@@ -7,20 +7,9 @@
 
 #include "starling/app/cluster/follower.hpp"
 #include "starling/app/recorder.hpp"
+#include "starling/engine/live/milestones.hpp"
 
 namespace starling::app {
-
-/// Comes whenever the workers have made so many more steps on average; never where `every` is 0.
-class Milestone {
- public:
-  explicit Milestone(core::Step every) : every_(static_cast<double>(every)), next_(every_) {}
-  [[nodiscard]] bool is_due(double step) const { return every_ > 0 && step >= next_; }
-  void pass(double step) { next_ = step + every_; }
-
- private:
-  double every_;
-  double next_;
-};
 
 class Watch {
  public:
@@ -58,21 +47,31 @@ class Watch {
   [[nodiscard]] bool is_time_up() const;
   void end();
   void stop(live::Outcome::End why);
+  /// Evaluates the model where the workers have come to a step at which that is due.
+  void evaluate_if_due(double step);
   void evaluate(double step);
+  void count_the_end();
+  void save_if_due(double step);
   void save(double step);
+  /// Until the next look: shorter where an evaluation is due before.
+  [[nodiscard]] std::chrono::nanoseconds pause();
   [[nodiscard]] Result<States> states(Patience patience, int tries);
   void fetch();
-  [[nodiscard]] Weights weights_of(const States& states) const {
-    return ready_.model->collect(job().job, states);
-  }
 
   Follower& follower_;
   Recorder& recorder_;
   const Prepared& ready_;
   const Unwanted unwanted_;
   const core::Layout layout_;
-  Milestone evaluation_;
-  Milestone checkpoint_;
+  live::Milestones evaluations_;
+  live::Milestones checkpoints_;
+  /// A checkpoint is due that was not to be had yet.
+  bool must_save_ = false;
+  /// The mean step at the last look, and when that was.
+  double step_ = 0;
+  Clock::time_point looked_ = Clock::now();
+  /// Steps a second between the last two looks.
+  double rate_ = 0;
   bool stopping_ = false;
   /// Not before, where a checkpoint could not be had.
   Clock::time_point save_again_{};

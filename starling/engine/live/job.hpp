@@ -36,6 +36,22 @@ struct Spread {
   core::Step max = 0;
 };
 
+/// Evaluations that were due, and those of them that were left out, by the reason.
+struct EvaluationCounts {
+  /// One for every `evaluate_every` steps that the workers made on average, and one at the end.
+  std::uint64_t due = 0;
+  /// The workers were past it, and past the next, when their reports came.
+  std::uint64_t outrun = 0;
+  /// Evaluations before it were still being made.
+  std::uint64_t crowded = 0;
+  /// The model could not be had.
+  std::uint64_t missing = 0;
+  /// The job was stopped, or its time was up, before it was made.
+  std::uint64_t ended = 0;
+
+  [[nodiscard]] std::uint64_t left_out() const { return outrun + crowded + missing + ended; }
+};
+
 /// What a running job looks like. All figures are measured, as of the workers' last reports.
 struct Progress {
   core::Time elapsed{};
@@ -56,6 +72,7 @@ struct Progress {
   models::Metrics train;
   double evaluated_at = 0;
   std::size_t evaluations = 0;
+  EvaluationCounts counts;
   /// Barrier draws made, and those that let a worker pass; 0 for barriers over everyone.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
@@ -81,6 +98,12 @@ using OnStart =
 
 /// A criterion of one's own on the figures and the state of every range.
 using StopWhen = std::function<bool(const Progress&, const std::vector<core::RangeState>&)>;
+
+/// Told of an evaluation and of the model that was evaluated; false ends the job in order.
+using OnEvaluated = std::function<bool(const Progress&, const std::vector<core::RangeState>&)>;
+
+/// Figures of a model beyond those that it says itself.
+using MoreFigures = std::function<models::Metrics(const std::vector<core::RangeState>&)>;
 
 struct JobOptions {
   core::Mode mode = core::Mode::peer;
@@ -114,6 +137,11 @@ struct JobOptions {
 
   /// Evaluates whenever the workers have made this many more steps on average; 0: at the end only.
   core::Step evaluate_every = 0;
+  /// Called with every evaluation, the one at the end too, in order, on the observer's thread.
+  /// Where it returns false the job ends as reached.
+  OnEvaluated on_evaluated = {};
+  /// Added to the figures of each evaluation on test data; called on a compute thread.
+  MoreFigures more_figures = {};
   /// Evaluates on the training data too at the end.
   bool evaluate_train = true;
   /// Saves whenever this many more steps were made: rounds under bsp, on average otherwise; 0

@@ -13,9 +13,24 @@ constexpr core::Time tick = std::chrono::milliseconds{20};
 /// How long a failed job may take to hand over its model.
 constexpr core::Time rescue_time = std::chrono::seconds{5};
 
-double threshold(core::Step every) {
-  return every == 0 ? std::numeric_limits<double>::infinity() : static_cast<double>(every);
+/// Models that wait to be evaluated take no more memory than this, unless one alone does.
+constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
+constexpr std::size_t waiting_models_max = 8;
+
+/// A criterion of the user's is asked about the latest model, not about one that has waited long.
+std::size_t models_that_may_wait(const core::Layout& layout, const JobOptions& options) {
+  if (options.stop_when) return 1;
+  const std::size_t bytes = std::max<std::size_t>(1, layout.size * sizeof(double));
+  return std::clamp<std::size_t>(waiting_bytes_max / bytes, 1, waiting_models_max);
 }
+
+double mean_step_of(const std::vector<core::LedgerEntry>& first) {
+  double sum = 0;
+  for (const auto& entry : first) sum += static_cast<double>(entry.step);
+  return sum / static_cast<double>(first.size());
+}
+
+bool is_missing(const core::RangeState& state) { return !state.value.buffer; }
 
 core::Step next_saved(const JobOptions& options, core::Step round) {
   return (round / options.checkpoint_every + 1) * options.checkpoint_every;
@@ -48,12 +63,14 @@ ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobO
       ended_(options.workers, core::Time::max()),
       running_(options.workers),
       last_ticket_(first_ticket),
+      waiting_max_(models_that_may_wait(scene_->task->layout(), options)),
       next_show_(options.progress_every),
-      next_evaluation_(threshold(options.evaluate_every)),
-      next_checkpoint_(threshold(saves_rounds(options) ? 0 : options.checkpoint_every)) {
+      evaluations_(options.evaluate_every, mean_step_of(first)),
+      checkpoints_(saves_rounds(options) ? 0 : options.checkpoint_every, mean_step_of(first)) {
   for (std::size_t w = 0; w < reports_.size(); ++w) {
     reports_[w].step = first.at(w).step;
     reports_[w].samples = first[w].samples;
+    steps_sum_ += first[w].step;
     ++standing_[first[w].step];
   }
   if (saves_rounds(options)) await_round(first_ticket);
@@ -83,19 +100,21 @@ void ObserverHost::on_report(const actor::Report& report) {
   actor::Report& last = reports_.at(report.worker);
   if (last.done) return;
   note_step(last.step, report);
+  steps_sum_ += report.step - last.step;
   last = report;
   loss_sum_ += report.loss_sum;
   losses_ += report.losses;
   computed_ += report.losses;
   if (!report.done) {
     actor::send(this, directory_->workers[report.worker], actor::credit_atom_v);
-    return;
+    return look_for_what_is_due();
   }
   ended_[report.worker] = scene_->now();
-  if (--running_ == 0 && phase_ <= Phase::stopping) {
-    phase_ = Phase::collecting;
-    collect({.last = true});
-  }
+  if (--running_ > 0) return look_for_what_is_due();
+  if (phase_ > Phase::stopping) return;
+  count_the_end();
+  phase_ = Phase::collecting;
+  collect(Purpose::last);
 }
 
 /// The largest lag is of workers that run: who is done has no step to wait for.
@@ -119,12 +138,6 @@ void ObserverHost::on_tick() {
     next_show_ = now + options_.progress_every;
     show();
   }
-  if (phase_ == Phase::running) {
-    const double at = mean_step();
-    Purpose purpose{.evaluate = at >= next_evaluation_ && !evaluating_,
-                    .save = at >= next_checkpoint_};
-    if ((purpose.evaluate || purpose.save) && !purpose_) collect(purpose);
-  }
   actor::send_later(this, actor::ObserverActor{this}, tick, actor::tick_atom_v);
 }
 
@@ -132,6 +145,7 @@ void ObserverHost::stop(Outcome::End why) {
   if (phase_ != Phase::running) return;
   phase_ = Phase::stopping;
   outcome_.end = why;
+  drop_evaluations();
   if (directory_->coordinator)
     actor::send(this, directory_->coordinator, core::Stop{});
   else
@@ -150,15 +164,9 @@ void ObserverHost::on_failure(const actor::Failure& failure) {
   if (failure.lost || phase_ == Phase::evaluating) return finish();
   if (phase_ == Phase::collecting) return;
   phase_ = Phase::collecting;
+  drop_evaluations();
   give_up_ = scene_->now() + rescue_time;
-  collect({.last = true});
-}
-
-/// Runs a callback of the user's; what it throws ends the job.
-template <class F>
-void ObserverHost::call(std::string_view callback, F&& run) {
-  if (auto fault = fault_of(std::forward<F>(run)))
-    on_failure({std::string{callback} + ": " + *std::move(fault)});
+  collect(Purpose::last);
 }
 
 void ObserverHost::save(const std::vector<core::RangeState>& states) {
@@ -166,19 +174,13 @@ void ObserverHost::save(const std::vector<core::RangeState>& states) {
 }
 
 void ObserverHost::collect(Purpose purpose) {
-  const bool under_way = purpose_.has_value();
-  if (under_way) purpose.save = purpose.save || purpose_->save;
-  purpose_ = purpose;
-  ticket_ = ++last_ticket_;  // answers to an earlier request no longer count
-  states_.assign(scene_->task->layout().ranges.size(), {});
-  settled_.clear();
-  for (const auto& report : reports_) settled_.push_back({0, report.step, report.samples});
-  if (purpose.evaluate) {
-    figures_.evaluated_at = mean_step();
-    next_evaluation_ = figures_.evaluated_at + threshold(options_.evaluate_every);
-  }
-  if (purpose.save) next_checkpoint_ = mean_step() + threshold(options_.checkpoint_every);
-  for (const auto& owner : directory_->owners) actor::send(this, owner, core::Snapshot{ticket_});
+  Collection collection{purpose, ++last_ticket_, mean_step(), {}, {}};
+  collection.states.assign(scene_->task->layout().ranges.size(), {});
+  for (const auto& report : reports_)
+    collection.settled.push_back({0, report.step, report.samples});
+  collections_.push_back(std::move(collection));
+  for (const auto& owner : directory_->owners)
+    actor::send(this, owner, core::Snapshot{last_ticket_});
 }
 
 /// Bulk-synchronous jobs: asks for the first round after `round` that is to be saved. One at a
@@ -197,7 +199,6 @@ void ObserverHost::await_round(std::uint64_t ticket) {
 
 void ObserverHost::on_state(const core::RangeState& state) {
   if (phase_ == Phase::over) return;
-  const auto is_missing = [](const core::RangeState& s) { return !s.value.buffer; };
   if (round_ticket_ != 0 && state.ticket == round_ticket_) {
     // Too late for that round; the next but one leaves time to ask.
     if (is_missing(state)) return ask_for_round(state.round + options_.checkpoint_every);
@@ -206,91 +207,49 @@ void ObserverHost::on_state(const core::RangeState& state) {
     save(round_states_);
     return ask_for_round(state.round);
   }
-  if (!purpose_ || state.ticket != ticket_) return;
-  states_.at(state.range) = state;
-  settle(states_[state.range].ledger);
-  if (std::ranges::none_of(states_, is_missing)) collected();
+  const auto at = std::ranges::find(collections_, state.ticket, &Collection::ticket);
+  if (at == collections_.end()) return;
+  at->states.at(state.range) = state;
+  settle(at->states[state.range].ledger, at->settled);
+  if (std::ranges::any_of(at->states, is_missing)) return;
+  if (at->purpose == Purpose::evaluate) return evaluate_next();
+  Collection whole = std::move(*at);
+  collections_.erase(at);
+  collected(std::move(whole));
 }
 
 /// A range that a worker's last steps did not concern knows of them only what others say.
-void ObserverHost::settle(std::vector<core::LedgerEntry>& ledger) const {
+void ObserverHost::settle(std::vector<core::LedgerEntry>& ledger,
+                          const std::vector<core::LedgerEntry>& settled) const {
   if (barrier::is_bulk_synchronous(options_.barrier)) return;  // there, every step concerns all
   for (std::size_t w = 0; w < ledger.size(); ++w)
-    if (ledger[w].step < settled_[w].step) ledger[w] = settled_[w];
+    if (ledger[w].step < settled[w].step) ledger[w] = settled[w];
 }
 
-void ObserverHost::collected() {
-  const Purpose purpose = *std::exchange(purpose_, std::nullopt);
-  auto states = std::exchange(states_, {});  // kept no longer than needed: they may be large
-  if (purpose.last && !reached_.empty()) states = reached_;
-  if (purpose.last) outcome_.model = states;
-  if (purpose.save) save(states);
-  if (purpose.last) {
-    ask_coordinator();
-  } else if (purpose.evaluate) {
-    evaluated_ = std::move(states);
-    evaluate(false);
-  }
+void ObserverHost::collected(Collection collection) {
+  if (collection.purpose == Purpose::save) return save(collection.states);
+  outcome_.model = std::move(collection.states);
+  ask_coordinator();
 }
 
 /// In central mode the coordinator saw every step; its figures replace the reported ones.
 void ObserverHost::ask_coordinator() {
-  if (!directory_->coordinator) return evaluate(true);
+  const auto begin = [this] {
+    phase_ = Phase::evaluating;
+    if (!reached_.empty()) outcome_.model = reached_;
+    if (outcome_.end == Outcome::End::failed) return finish();
+    evaluate_next();
+  };
+  if (!directory_->coordinator) return begin();
   request(directory_->coordinator, std::chrono::seconds{2}, actor::step_atom_v)
       .then(
-          [this](const actor::StepsReport& steps) {
+          [this, begin](const actor::StepsReport& steps) {
             figures_.max_lag = steps.spread_max;
             figures_.draws = steps.draws;
             figures_.passes = steps.passes;
-            evaluate(true);
+            begin();
           },
-          [this](const caf::error&) { evaluate(true); });
-}
-
-void ObserverHost::evaluate(bool last) {
-  if (last) {
-    phase_ = Phase::evaluating;
-    if (outcome_.end == Outcome::End::failed) return finish();
-  }
-  evaluating_ = true;
-  const StopWhen* stop_when = !last && options_.stop_when ? &options_.stop_when : nullptr;
-  if (stop_when != nullptr) update_figures();
-  scene_->pool->submit([scene = scene_, self = actor::ObserverActor{this}, last,
-                        states = last ? outcome_.model : evaluated_, stop_when, figures = figures_,
-                        train = last && options_.evaluate_train](Scratch& scratch) noexcept {
-    actor::Evaluated result{.final = last, .train = {}, .test = {}};
-    const auto fault = fault_of([&] {
-      if (stop_when != nullptr) result.stop = (*stop_when)(figures, states);
-      result.test = scene->task->evaluate(states, false, scratch);
-      if (train) result.train = scene->task->evaluate(states, true, scratch);
-    });
-    if (fault)
-      actor::post(self, actor::Failure{"evaluation: " + *fault});
-    else
-      actor::post(self, std::move(result));
-  });
-}
-
-void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
-  evaluating_ = false;
-  if (phase_ == Phase::over) return;
-  ++figures_.evaluations;
-  figures_.test = evaluated.test;
-  if (!evaluated.train.empty()) figures_.train = evaluated.train;
-  if (evaluated.final) {
-    if (reached_.empty()) figures_.evaluated_at = mean_step();
-    return finish();
-  }
-  if (evaluated.stop) stop(Outcome::End::reached);
-  check_target();
-  evaluated_.clear();
-}
-
-void ObserverHost::check_target() {
-  if (!options_.until || phase_ != Phase::running || !reached(*options_.until, figures_.test))
-    return;
-  reached_ = evaluated_;
-  stop(Outcome::End::reached);
+          [begin](const caf::error&) { begin(); });
 }
 
 void ObserverHost::show() {
@@ -312,9 +271,7 @@ void ObserverHost::finish() {
 }
 
 double ObserverHost::mean_step() const {
-  double sum = 0;
-  for (const auto& report : reports_) sum += static_cast<double>(report.step);
-  return sum / static_cast<double>(reports_.size());
+  return static_cast<double>(steps_sum_) / static_cast<double>(reports_.size());
 }
 
 void ObserverHost::update_figures() {

@@ -2,12 +2,14 @@
 /// nobody: no barrier and no update ever waits for it.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <string_view>
 
 #include "starling/engine/live/host.hpp"
 #include "starling/engine/live/job.hpp"
+#include "starling/engine/live/milestones.hpp"
 
 namespace starling::live {
 
@@ -32,30 +34,46 @@ class ObserverHost : public actor::ObserverActor::base {
 
  private:
   enum class Phase { running, stopping, collecting, evaluating, over };
-  /// Why the ranges' states are being collected.
-  struct Purpose {
-    bool evaluate = false;
-    bool save = false;
-    bool last = false;
+  /// What the ranges' states are collected for.
+  enum class Purpose { evaluate, save, last };
+  /// The states of all ranges as they were asked for by one ticket.
+  struct Collection {
+    Purpose purpose;
+    std::uint64_t ticket;
+    /// The workers' mean step when they were asked for.
+    double step;
+    std::vector<core::RangeState> states;
+    /// By worker: how far it was then. Its owners held all of that.
+    std::vector<core::LedgerEntry> settled;
   };
 
   void on_report(const actor::Report& report);
   void note_step(core::Step from, const actor::Report& report);
   void on_state(const core::RangeState& state);
-  void settle(std::vector<core::LedgerEntry>& ledger) const;
+  void settle(std::vector<core::LedgerEntry>& ledger,
+              const std::vector<core::LedgerEntry>& settled) const;
   void on_evaluated(const actor::Evaluated& evaluated);
   void on_failure(const actor::Failure& failure);
   void on_tick();
 
+  /// Runs a callback of the user's; what it throws ends the job.
   template <class F>
-  void call(std::string_view callback, F&& run);
+  void call(std::string_view callback, F&& run) {
+    if (auto fault = fault_of(std::forward<F>(run)))
+      on_failure({std::string{callback} + ": " + *std::move(fault)});
+  }
   void save(const std::vector<core::RangeState>& states);
   void await_round(std::uint64_t ticket);
   void ask_for_round(core::Step round);
   void stop(Outcome::End why);
+  void look_for_what_is_due();
   void collect(Purpose purpose);
-  void collected();
-  void evaluate(bool last);
+  void collected(Collection collection);
+  void evaluate_next();
+  void evaluate(std::vector<core::RangeState> states, double step, bool last);
+  [[nodiscard]] std::size_t evaluations_waiting() const;
+  void drop_evaluations();
+  void count_the_end();
   void ask_coordinator();
   void show();
   void check_target();
@@ -82,23 +100,26 @@ class ObserverHost : public actor::ObserverActor::base {
   /// How many running workers stand at each step, as far as they have said.
   std::map<core::Step, std::size_t> standing_;
 
-  std::optional<Purpose> purpose_;
+  /// The sum of the workers' steps as reported.
+  std::uint64_t steps_sum_ = 0;
+
   std::uint64_t last_ticket_;
-  std::uint64_t ticket_ = 0;
-  std::vector<core::RangeState> states_;
+  /// In the order of their tickets. Evaluations stay until their turn comes.
+  std::deque<Collection> collections_;
+  /// How many evaluations may wait.
+  std::size_t waiting_max_;
   /// The states that reached the target: the job's result, whatever the steps then under way do.
   std::vector<core::RangeState> reached_;
-  /// By worker: how far it was when the states were asked for. Its owners held all of that.
-  std::vector<core::LedgerEntry> settled_;
   /// States on their way of the next round to be saved; 0 where no rounds are.
   std::uint64_t round_ticket_ = 0;
   std::vector<core::RangeState> round_states_;
   bool evaluating_ = false;
-  /// What the evaluation under way evaluates.
+  /// What the evaluation in progress evaluates, and its step.
   std::vector<core::RangeState> evaluated_;
+  double evaluated_at_ = 0;
   core::Time next_show_{};
-  double next_evaluation_;
-  double next_checkpoint_;
+  Milestones evaluations_;
+  Milestones checkpoints_;
   core::Time give_up_ = core::Time::max();
 };
 

@@ -11,6 +11,7 @@
 
 #include "starling/actor/wire/control.hpp"
 #include "starling/base/result.hpp"
+#include "starling/base/text.hpp"
 #include "starling/engine/live/cluster_node.hpp"
 
 namespace starling::live {
@@ -51,7 +52,7 @@ class Places {
       own += (own.empty() ? "" : ", ") + std::to_string(id);
     }
     if (count < limits_.jobs_per_client) return {};
-    return Error{"holds " + std::to_string(count) + " jobs of " + client +
+    return Error{"holds " + counted(count, "job") + " of " + client +
                  ", and takes no more of one client (--jobs-per-client): " + own + "; " + remedy};
   }
 
@@ -68,11 +69,11 @@ class Places {
     }
     if (all > limits_.threads)
       return Error{too_many(threads, all, "all jobs") + std::to_string(limits_.threads) +
-                   " (--threads): " + by_client()};
+                   " (the node's --threads): " + by_client(id)};
     if (own > limits_.threads_per_client)
       return Error{too_many(threads, own, "the jobs of " + place->second.client) +
                    std::to_string(limits_.threads_per_client) +
-                   " (--threads-per-client): " + by_client()};
+                   " (the node's --threads-per-client): " + by_client(id)};
     place->second.threads = threads;
     return {};
   }
@@ -107,18 +108,18 @@ class Places {
     return "its " + std::to_string(threads) + " compute threads would make " + std::to_string(sum) +
            " of " + whose + "; valid: up to ";
   }
-  /// Who holds how many places and threads.
-  [[nodiscard]] std::string by_client() const {
+  /// Who holds how many places and threads, `but` for that job.
+  [[nodiscard]] std::string by_client(std::optional<wire::JobId> but = std::nullopt) const {
     std::map<std::string, std::pair<std::size_t, std::size_t>> held;
     for (const auto& [id, place] : all_) {
+      if (id == but) continue;
       ++held[place.client].first;
       held[place.client].second += place.threads;
     }
     std::string text;
     for (const auto& [client, sum] : held)
-      text += (text.empty() ? "" : ", ") + client + " has " + std::to_string(sum.first) +
-              (sum.first == 1 ? " job" : " jobs") + " with " + std::to_string(sum.second) +
-              " threads";
+      text += (text.empty() ? "" : ", ") + client + " has " + counted(sum.first, "job") + " with " +
+              counted(sum.second, "thread");
     return text.empty() ? "nobody has any yet" : text;
   }
 

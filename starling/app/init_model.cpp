@@ -1,0 +1,101 @@
+#include "starling/app/init_model.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+std::string print(std::optional<models::Scale> scale) {
+  return models::print(scale.value_or(models::Scale::none));
+}
+
+std::string task_of(const models::Table& table) {
+  return table.classes() > 0 ? counted(table.classes(), "class") : "real targets";
+}
+
+/// How the first class is written tells how all are.
+std::string numbering_of(const models::Labelling& labels) {
+  return labels.signs ? "are written -1 and +1"
+                      : "begin with " + print_number(static_cast<double>(labels.first));
+}
+
+Result<void> check_labels(const StoredModel& stored, const models::Table& train) {
+  const models::Table& known = *stored.notes.shape;
+  if (train.classes() != known.classes())
+    return Error{fmt::format("{}: was trained on {}, the data have {}", stored.path, task_of(known),
+                             task_of(train))};
+  const models::Labelling& labels = train.labelling;
+  const bool is_alike =
+      labels.signs == known.labelling.signs && labels.first == known.labelling.first;
+  if (train.classes() == 0 || is_alike) return {};
+  return Error{
+      fmt::format("{}: was trained on classes that {}, those of the data {}; valid: labels "
+                  "written alike",
+                  stored.path, numbering_of(known.labelling), numbering_of(labels))};
+}
+
+}  // namespace
+
+Result<StoredModel> read_init(Job& job) {
+  auto stored = read_model(job.init, job.trusts_file ? Trust::any : Trust::checked);
+  if (!stored) return stored;
+  const ModelNotes& notes = stored->notes;
+  if (job.element_type && *job.element_type != notes.element_type)
+    return Error{
+        fmt::format("{}: holds parameters in {}, and dtype says {}; valid: {}, or no dtype",
+                    job.init, app::print(notes.element_type), app::print(*job.element_type),
+                    app::print(notes.element_type))};
+  if (job.data.scale && *job.data.scale != *notes.data.scale)
+    return Error{fmt::format(
+        "{}: was trained on data of scale {}, which its parameters go with, and "
+        "scale says {}; valid: {}, or no scale",
+        job.init, print(notes.data.scale), print(job.data.scale), print(notes.data.scale))};
+  if (job.model.empty()) job.model = notes.model;
+  job.element_type = notes.element_type;
+  job.data.scale = notes.data.scale;
+  return stored;
+}
+
+Result<void> check_init(const StoredModel& stored, const AnyModel& model, const AnyData& train) {
+  if (model.print() != stored.notes.model)
+    return Error{fmt::format("{}: holds the model {}, not {}; valid: that one, or no model",
+                             stored.path, stored.notes.model, model.print())};
+  const models::Table* table = train.table();
+  if (!stored.notes.shape || table == nullptr) return {};
+  const models::Table& known = *stored.notes.shape;
+  if (table->features() != known.features())
+    return Error{fmt::format("{}: was trained on {}, the data have {}", stored.path,
+                             counted(known.features(), "feature"), table->features())};
+  return check_labels(stored, *table);
+}
+
+Result<TrainAndTest> scaled_as_init(const StoredModel& stored, TrainAndTest data) {
+  if (!stored.notes.shape) return data;
+  auto train = scaled_as(*stored.notes.shape, data.train);
+  if (!train) return std::move(train).error();
+  data.train = *std::move(train);
+  if (!data.test) return data;
+  auto test = scaled_as(*stored.notes.shape, *data.test);
+  if (!test) return std::move(test).error();
+  data.test = *std::move(test);
+  return data;
+}
+
+Result<std::vector<core::RangeState>> first_states(const StoredModel& stored, const AnyModel& model,
+                                                   const live::JobOptions& options) {
+  const auto weights = weights_in(stored, model);
+  if (!weights) return weights.error();
+  return std::visit(
+      [&]<class T>(const std::vector<T>& w) {
+        return live::to_ranges<T>(model.layout(options), w);
+      },
+      *weights);
+}
+
+}  // namespace starling::app

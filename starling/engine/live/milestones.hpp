@@ -1,0 +1,40 @@
+/// When something is due that is promised for every so many steps. Plain values.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "starling/engine/core/message.hpp"
+
+namespace starling::live {
+
+/// The multiples of `every` that the workers' mean step comes to; none where `every` is 0.
+class Milestones {
+ public:
+  /// Those above `from` are to come.
+  explicit Milestones(core::Step every, double from = 0)
+      : every_(static_cast<double>(every)), next_(after(from)) {}
+
+  [[nodiscard]] double next() const { return next_; }
+
+  /// How many of them lie between the last call and `step`, which is one of them where it is a
+  /// multiple.
+  std::uint64_t pass(double step) {
+    if (!(step >= next_)) return 0;
+    const double first = next_;
+    next_ = after(step);
+    return static_cast<std::uint64_t>(std::llround((next_ - first) / every_));
+  }
+
+ private:
+  [[nodiscard]] double after(double step) const {
+    if (every_ == 0) return std::numeric_limits<double>::infinity();
+    return (std::floor(step / every_) + 1) * every_;
+  }
+
+  double every_;
+  double next_;
+};
+
+}  // namespace starling::live
