@@ -41,7 +41,7 @@ TEST(Places, HaveSoManyThreadsOfAllAndOfOneClient) {
   EXPECT_TRUE(
       holds(more.error().message, "its 3 compute threads would make 7 of the jobs of alice"))
       << more.error().message;
-  EXPECT_TRUE(holds(more.error().message, "valid: up to 6 (--threads-per-client)"));
+  EXPECT_TRUE(holds(more.error().message, "valid: up to 6 (the node's --threads-per-client)"));
   EXPECT_TRUE(places.take_threads(2, 2));
   EXPECT_TRUE(places.take_threads(2, 2)) << "its own are not counted twice";
   const auto all = places.take_threads(4, 5);
