@@ -29,6 +29,9 @@ struct Job {
   /// Steps between evaluations; absent: an epoch.
   std::optional<core::Step> evaluate_every = std::nullopt;
 
+  /// What commands call it on a cluster; empty: the cluster chooses.
+  std::string name;
+
   /// Files; empty where not asked for.
   std::string save;
   std::string checkpoint;

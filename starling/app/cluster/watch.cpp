@@ -51,7 +51,7 @@ Watch::End Watch::follow() {
     if (!wanted) stop(live::Outcome::End::stopped);
     if (is_time_up()) stop(live::Outcome::End::reached);
     // Again and again: members join that have not heard it.
-    if (stopping_) follower_.stop();
+    if (stopping_) follower_.stop(outcome_.end == live::Outcome::End::reached);
     if (!stopping_ && evaluation_.is_due(news->mean_step)) evaluate(news->mean_step);
     if (!stopping_ && checkpoint_.is_due(news->mean_step)) save(news->mean_step);
     std::this_thread::sleep_for(look_every);
