@@ -31,9 +31,9 @@ TEST(JobName, TakesWordsThatAPersonCanSay) {
     EXPECT_TRUE(check_job_name(name)) << name;
   const std::string longest(job_name_max, 'x');
   EXPECT_TRUE(check_job_name(longest));
-  for (const std::string& name : {std::string{}, std::string{"-a"}, std::string{".a"},
-                                  std::string{"two words"}, std::string{"a/b"}, longest + "x",
-                                  std::string{"na\xc3\xafve"}, std::string{"a\n"}}) {
+  for (const std::string& name :
+       {std::string{}, std::string{"-a"}, std::string{".a"}, std::string{"two words"},
+        std::string{"a/b"}, longest + "x", std::string{"na\xc3\xafve"}, std::string{"a\n"}}) {
     const auto checked = check_job_name(name);
     ASSERT_FALSE(checked) << name;
     EXPECT_NE(checked.error().message.find("valid: letters, digits"), std::string::npos);

@@ -125,12 +125,11 @@ wire::JobState JobView::state() const {
 }
 
 std::string JobView::why() const {
-  if (!failure.empty()) return failure;
   for (const auto& [id, member] : members)
     if (is_in(member.status, Member::failed) && configuration &&
         configuration->contains(id, member.status.life))
       return member.status.why.empty() ? "a member has failed" : member.status.why;
-  return {};
+  return failure;
 }
 
 std::uint64_t JobView::updates() const {

@@ -53,8 +53,7 @@ Result<std::size_t> choose(std::string_view text, const std::vector<JobCandidate
     });
   if (found.size() == 1) return found[0];
   const std::string word = "'" + std::string{text} + "'";
-  if (found.empty())
-    return Error{word + " is no job here; valid: " + list(candidates, all)};
+  if (found.empty()) return Error{word + " is no job here; valid: " + list(candidates, all)};
   return Error{word + " means more than one job; valid: one of " + list(candidates, found)};
 }
 

@@ -76,7 +76,8 @@ std::string text_of(const JobView& job) {
   text += configuration_of(job) + copies_of(job);
   if (const auto steps = job.steps(); !steps.empty())
     text += fmt::format("  steps {}-{}-{}\n", steps.front(), steps[steps.size() / 2], steps.back());
-  if (!job.hindrance.empty()) text += fmt::format("  waits: {}\n", job.hindrance);
+  if (!job.hindrance.empty() && job.why().empty())
+    text += fmt::format("  waits: {}\n", job.hindrance);
   for (const auto& [member, seen] : job.members)
     text += fmt::format("  member {}: step {}, {}, on {}{}{}\n", member, seen.status.step,
                         state_of(seen.status), seen.node,

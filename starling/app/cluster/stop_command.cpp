@@ -19,8 +19,8 @@ wire::RequestBody request_for(wire::JobId id, const JobView& job, bool drops) {
   if (!begins && !drops) return wire::StopJob{id};
   if (!begins && state != wire::JobState::running)
     return wire::CloseJob{id, wire::JobSummary{state, job.why()}};
-  return wire::CloseJob{
-      id, wire::JobSummary{wire::JobState::stopped, drops ? "dropped by `stop --drop`" : "stopped"}};
+  return wire::CloseJob{id, wire::JobSummary{wire::JobState::stopped,
+                                             drops ? "dropped by `stop --drop`" : "stopped"}};
 }
 
 }  // namespace

@@ -130,6 +130,8 @@ Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, Metric
   const std::string attach = "`" + program_name() + " attach " + ready.running.name;
   Recorder recorder{ready, std::move(metrics)};
   Follower follower{*access.client, access.door, id, ready.running.options.job.wait_for_nodes};
+  // Whoever knows one node alone would show that one's workers as all.
+  (void)follower.look();
   Watch watch{follower, recorder, ready, unwanted};
   const auto end = watch.run();
   if (end == Watch::End::left || end == Watch::End::lost)
@@ -248,7 +250,12 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   if (!chosen) return std::move(chosen).error();
   if (!*chosen) return job_failed;
   auto& [access, view, id] = **chosen;
-  auto told = from_wire(view.jobs.at(id).settings);
+  const JobView& seen = view.jobs.at(id);
+  // Before data is loaded, which may take long.
+  Display{!place_of(settings, "quiet").empty()}.show(
+      "follows job " + seen.name + " (" + live::summary_of(seen.settings) +
+      "): " + progress_text(seen, utc_now_us() / 1000));
+  auto told = from_wire(seen.settings);
   if (!told) return std::move(told).error();
   // Where it began from is for its nodes, and may be a file that was replaced since.
   std::erase_if(*told, [](const Setting& setting) {
@@ -264,11 +271,7 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   auto metrics = MetricsFile::open(ready->job.metrics, true);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
   ready->running.id = std::to_string(id);
-  ready->running.name = view.jobs.at(id).name;
-  if (auto now = look_at(access, false); now && now->jobs.contains(id)) view = *std::move(now);
-  Display{ready->job.quiet}.show("follows job " + ready->running.name + " (" +
-                                 live::summary_of(view.jobs.at(id).settings) +
-                                 "): " + progress_text(view.jobs.at(id), utc_now_us() / 1000));
+  ready->running.name = seen.name;
   const OrderlyStop orderly{nullptr};
   return follow(access, id, *ready, *std::move(metrics), Watch::Unwanted::goes_on);
 }

@@ -57,8 +57,9 @@ TEST_F(Nodes, GoOnWhenWhoeverAttachedIsInterrupted) {
   attach.signal(SIGINT);
   const Ran left = attach.wait();
   EXPECT_EQ(left.code, 130) << left.err;
-  EXPECT_NE(left.err.find("job " + name + " goes on; `starling attach " + name + "` follows it again"),
-            std::string::npos)
+  EXPECT_NE(
+      left.err.find("job " + name + " goes on; `starling attach " + name + "` follows it again"),
+      std::string::npos)
       << left.err;
   EXPECT_NE(status().find("running"), std::string::npos) << status();
   EXPECT_EQ(starling(work_, "stop" + to(2)).code, 0);
@@ -123,8 +124,7 @@ TEST_F(Nodes, SayWhatCannotBeOfAJobThatNobodyFollows) {
   EXPECT_NE(begun.err.find("--save: has no effect with --detach; `starling attach` takes it"),
             std::string::npos)
       << begun.err;
-  EXPECT_NE(refusal("attach --job x" + to(0)).find("--job: 'x' is no job here"),
-            std::string::npos);
+  EXPECT_NE(refusal("attach --job x" + to(0)).find("--job: 'x' is no job here"), std::string::npos);
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ TEST(JobChoice, ListsThoseThatAreMeantWhereThereAreSeveral) {
             "'ir' means more than one job; valid: one of iris (softmax), iris-2 (mlp)");
   EXPECT_EQ(chosen("12"),
             "'12' means more than one job; valid: one of iris (softmax), iris-2 (mlp)");
-  EXPECT_EQ(chosen("x"), "'x' is no job here; valid: iris (softmax), iris-2 (mlp), digits (lenet5)");
+  EXPECT_EQ(chosen("x"),
+            "'x' is no job here; valid: iris (softmax), iris-2 (mlp), digits (lenet5)");
   EXPECT_EQ(chosen(""),
             "which of several jobs is not said; valid: iris (softmax), iris-2 (mlp), digits "
             "(lenet5)");

@@ -305,7 +305,8 @@ TEST_F(Nodes, SayWhoseDataIsAnother) {
     folders_[node].write("x.csv", node == 1 ? "1,3,0\n2,1,1\n3,1,0\n" : "1,2,0\n2,1,1\n3,1,0\n");
   work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n");
   const Ran ran = starling(
-      work_, "submit" + to(0) + "--data csv:/proc/self/cwd/x.csv,label=last,task=class --model softmax --split 2");
+      work_, "submit" + to(0) +
+                 "--data csv:/proc/self/cwd/x.csv,label=last,task=class --model softmax --split 2");
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_NE(ran.err.find("each must read what " + addresses_[0] +
                          " does; not so: " + addresses_[1] + "\n"),

@@ -29,7 +29,8 @@ TEST_P(Words, AreRefusedWithWhatWouldBeValid) {
   EXPECT_NE(ran.err.find(GetParam().said), std::string::npos) << ran.err;
 }
 
-constexpr const char* invalid_name = "is no name of a job; valid: letters, digits, '-', '_' and '.'";
+constexpr const char* invalid_name =
+    "is no name of a job; valid: letters, digits, '-', '_' and '.'";
 
 INSTANTIATE_TEST_SUITE_P(
     In, Words,
@@ -57,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"JobsNowhere", "jobs", "--to: is missing"},
         Wrong{"JobsFlag", "jobs --jsn --to 127.0.0.1:1", "did you mean '--json'?"},
         Wrong{"StopOfNothingLaunched", "launch --stop", "--hosts: is missing"}),
-    [](const auto& info) { return std::string{info.param.name}; });
+    [](const auto& wrong) { return std::string{wrong.param.name}; });
 
 TEST(Help, IsAWord) {
   const Folder folder;
