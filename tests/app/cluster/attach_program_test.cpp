@@ -16,7 +16,7 @@ TEST_F(Nodes, GoOnWithAJobWhoseSubmitIsGoneAndHandItsModelToWhoeverAttaches) {
   // Whoever saves nothing takes nothing away.
   const Ran seen = starling(work_, "attach --json" + to(1));
   EXPECT_EQ(seen.code, 0) << seen.err;
-  EXPECT_NE(seen.err.find("stays on its nodes: `starling attach --save FILE` saves its model"),
+  EXPECT_NE(seen.err.find("stays on its nodes: `starling attach softmax-digits-1 --save FILE`"),
             std::string::npos)
       << seen.err;
   const Ran ran = starling(work_, "attach --json --save m --checkpoint c" + to(0));
@@ -53,7 +53,7 @@ TEST_F(Nodes, GoOnWhenWhoeverAttachedIsInterrupted) {
   ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   const Folder other;
   Process attach{other, STARLING_PROGRAM, words("attach --save m --job " + job + to(1))};
-  EXPECT_TRUE(wait_until([&] { return attach.err().find("updates/s") != std::string::npos; }));
+  EXPECT_TRUE(wait_until([&] { return attach.err().find("  waiting ") != std::string::npos; }));
   attach.signal(SIGINT);
   const Ran left = attach.wait();
   EXPECT_EQ(left.code, 130) << left.err;
