@@ -141,8 +141,16 @@ class FlagArguments {
   [[nodiscard]] Command& command() { return command_; }
   [[nodiscard]] const Command& command() const { return command_; }
 
+  /// The key `job` may stand as a word without its flag.
+  void take_job() {
+    command_.app()
+        .add_option("JOB", job_, "its name, or its number, or the beginning of either")
+        ->type_name("");
+  }
+
   [[nodiscard]] Result<Settings> settings() const {
     auto settings = flags_.settings();
+    if (!job_.empty()) settings.push_back({"job", job_, "JOB"});
     std::set<std::string> seen;
     for (const Setting& setting : settings) {
       if (!repeatable_.contains(setting.key) && !seen.insert(setting.key).second)
@@ -155,6 +163,7 @@ class FlagArguments {
  private:
   Command command_;
   KeyFlags flags_;
+  std::string job_;
   std::set<std::string> repeatable_;
 };
 

@@ -244,6 +244,8 @@ class CommandLine {
     program_.set_help_flag("-h,--help", "this help");
     program_.allow_extras();
     program_.require_subcommand(0, 1);
+    for (FlagArguments* about_jobs : {&attach_, &stop_, &status_, &jobs_, &logs_})
+      about_jobs->take_job();
     predict_.add_out();
     evaluate_.add_json();
     attach_.command().app().footer(
@@ -253,14 +255,19 @@ class CommandLine {
     program_.footer(
         fmt::format("\nTry: {0} train\n"
                     "     {0} train --workers 8 --straggler 1:4x --mode central --barrier bsp\n"
-                    "     {0} COMMAND --help",
+                    "     {0} help COMMAND",
                     program_name()));
     refuse_flags_as_values(program_);
   }
 
   Result<int> run(int argc, const char* const* argv) {
+    std::vector<std::string> words{argv + std::min(argc, 1), argv + argc};
+    if (!words.empty() && words.front() == "help") {
+      if (auto asked = as_help(words); !asked) return std::move(asked).error();
+    }
     try {
-      program_.parse(argc, argv);
+      std::ranges::reverse(words);  // as CLI11 takes them
+      program_.parse(std::move(words));
     } catch (const CLI::Success& wanted) {
       return show(wanted);
     } catch (const CLI::ParseError& fault) {
@@ -270,6 +277,28 @@ class CommandLine {
   }
 
  private:
+  /// `help keys node` is `keys node --help`. An Error where there is no such command.
+  Result<void> as_help(std::vector<std::string>& words) const {
+    words.erase(words.begin());
+    const CLI::App* at = &program_;
+    for (const std::string& word : words) {
+      std::vector<std::string> names;
+      const CLI::App* next = nullptr;
+      for (const CLI::App* command : at->get_subcommands([](const CLI::App*) { return true; })) {
+        names.push_back(command->get_name());
+        if (command->get_name() == word) next = command;
+      }
+      if (word == "--help" || word == "-h") break;
+      if (next == nullptr && names.empty())
+        return Error{"'" + word + "' is one argument too many; valid: " + program_name() +
+                     " help " + at->get_name()};
+      if (next == nullptr) return Error{"unknown command '" + word + "'; " + suggest(word, names)};
+      at = next;
+    }
+    words.emplace_back("--help");
+    return {};
+  }
+
   /// Help and version, where they were asked for.
   Result<int> show(const CLI::Success& wanted) {
     std::ostringstream out;
@@ -293,11 +322,16 @@ class CommandLine {
   Result<int> dispatch() {
     if (program_.get_subcommands().empty()) return without_command();
     const CLI::App& chosen = *program_.get_subcommands()[0];
+    if (const auto stray = program_.remaining(); !stray.empty())
+      return Error{"'" + stray[0] + "' before '" + chosen.get_name() +
+                   "' is no command; valid: " + program_name() + " " + chosen.get_name() +
+                   " ..., `" + program_name() + " help` lists the commands"};
     for (const Command* command : std::initializer_list<const Command*>{
              &train_.command(), &node_.command(), &submit_.command(), &attach_.command(),
-             &status_.command(), &stop_.command(), &logs_.command(), &leave_.command(),
-             &launch_.command(), &sim_.command(), &twin_.command(), &chaos_.command(),
-             &evaluate_.command(), &predict_.command(), &inspect_.command(), &barriers_, &models_})
+             &status_.command(), &jobs_.command(), &stop_.command(), &logs_.command(),
+             &leave_.command(), &launch_.command(), &sim_.command(), &twin_.command(),
+             &chaos_.command(), &evaluate_.command(), &predict_.command(), &inspect_.command(),
+             &barriers_, &models_})
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
@@ -308,6 +342,7 @@ class CommandLine {
     if (name == "node") return run_with_contents(node_, node_command);
     if (name == "attach") return run_with_contents(attach_, attach_command);
     if (name == "status") return run_plain(status_, status_command);
+    if (name == "jobs") return run_plain(jobs_, jobs_command);
     if (name == "stop") return run_plain(stop_, stop_command);
     if (name == "logs") return run_plain(logs_, logs_command);
     if (name == "leave") return run_plain(leave_, leave_command);
@@ -361,6 +396,8 @@ class CommandLine {
   FlagArguments stop_{program_, "stop", "end a job at the end of its workers' steps", stop_keys()};
   FlagArguments status_{program_, "status", "show the nodes and the jobs of a cluster",
                         status_keys()};
+  FlagArguments jobs_{program_, "jobs", "list the jobs of a day: those that run and that ended",
+                      jobs_keys()};
   FlagArguments logs_{program_, "logs", "show what the nodes of a cluster have said", logs_keys()};
   FlagArguments leave_{program_, "leave", "have a node hand over and leave its cluster",
                        leave_keys()};

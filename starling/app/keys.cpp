@@ -10,6 +10,7 @@
 #include "starling/base/straggler.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/core/mode.hpp"
+#include "starling/engine/live/job_name.hpp"
 
 namespace starling::app {
 namespace {
@@ -44,6 +45,12 @@ Result<void> put(To& into, Result<From> read) {
 
 Result<void> put_file(std::string& into, Text text) {
   if (text.empty()) return Error{"the name of a file is empty"};
+  into = text;
+  return {};
+}
+
+Result<void> put_name(std::string& into, Text text) {
+  if (auto valid = live::check_job_name(text); !valid) return valid;
   into = text;
   return {};
 }
@@ -193,6 +200,11 @@ std::vector<Key> psp_keys() {
       {{"shards", KeyKind::count, "N",
         "servers, where the mode has any [one for each 4 workers, at most 8]", group},
        [](In in) { return put(in.job.train.job.shards, count_in(in.text, 1, members_max)); }},
+      {{"name", KeyKind::text, "NAME",
+        "on a cluster: what `status`, `stop` and `attach` call the job: letters, digits, - _ . "
+        "[MODEL-DATA-N]",
+        group},
+       [](In in) { return put_name(in.job.name, in.text); }},
       {{"copies", KeyKind::count, "N", "on a cluster: nodes that hold each part of the model [2]",
         group},
        [](In in) { return put(in.job.train.job.copies, count_in(in.text, 1, 16)); }},

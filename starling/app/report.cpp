@@ -161,6 +161,7 @@ void add_figures(Json& json, const Running& job, const live::Progress& last) {
 void add_settings(Json& json, const Running& job) {
   const auto& options = job.options;
   if (!job.id.empty()) json["job"] = job.id;
+  if (!job.name.empty()) json["name"] = job.name;
   json["mode"] = core::print(options.job.mode);
   json["barrier"] = barrier::print(options.job.barrier);
   if (const auto recheck = recheck_text(options.job); !recheck.empty()) json["recheck"] = recheck;
@@ -273,7 +274,7 @@ std::string summary_table(const Ended& ended) {
   const auto& options = job.options;
   const live::Progress& last = ended.outcome.last;
   std::string text = fmt::format("{} on {} ({})\n", job.model, job.data, job.data_shape);
-  text += row("job", job.id);
+  text += row("job", job.name.empty() ? job.id : job.name);
   text += row("mode", members_text(options.job));
   const std::string recheck = recheck_text(options.job);
   text += row("barrier", barrier::print(options.job.barrier) +

@@ -32,8 +32,9 @@ struct Running {
   std::uint64_t updates_before = 0;
   /// "cpu" or "cuda:0".
   std::string device = "cpu";
-  /// Its number on a cluster; empty elsewhere.
+  /// Its number on a cluster, and what people call it; empty elsewhere.
   std::string id{};
+  std::string name{};
 };
 
 /// The model that a job leaves.

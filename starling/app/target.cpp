@@ -65,7 +65,9 @@ Result<live::Target> parse_target(std::string_view text) {
 }
 
 std::string print(const live::Target& target) {
-  return target.metric + (target.at_least ? ">=" : "<=") + print_number(target.value);
+  const std::string goal =
+      target.metric + (target.at_least ? ">=" : "<=") + print_number(target.value);
+  return goal.find(' ') == std::string::npos ? goal : "'" + goal + "'";
 }
 
 Result<void> check_target(const live::Target& target, const models::Metrics& metrics,

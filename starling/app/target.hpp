@@ -15,6 +15,7 @@ namespace starling::app {
 /// accuracy the other direction is refused, and values that they cannot have.
 [[nodiscard]] Result<live::Target> parse_target(std::string_view text);
 
+/// In quotes where a shell would take it for several words.
 [[nodiscard]] std::string print(const live::Target& target);
 
 /// Refuses a target that is none of `metrics`, which the model says itself, and none of `figures`,

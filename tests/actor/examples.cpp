@@ -146,14 +146,16 @@ std::vector<ControlMessage> example_control_messages() {
   ask(AskStatus{});
   ask(AskJob{1});
   ask(ReadRanges{1, 7, true});
-  ask(StopJob{1});
+  ask(StopJob{1, true});
   ask(CloseJob{1});
+  ask(CloseJob{1, JobSummary{JobState::failed, "why", {{"test_accuracy", 0.9}}}});
+  ask(AskJobs{});
   ask(RestJob{1, 250});
   ask(AskLog{17});
   ask(LeaveCluster{});
   ask(Farewell{});
   const auto answer = [&](ReplyBody body) { add(Reply{12, std::move(body)}); };
-  answer(Refused{"no"});
+  answer(Refused{"no", true});
   answer(Done{});
   answer(JobPrepared{0xfeed, 3});
   answer(NodeStatus{record(MemberState::alive),
@@ -166,10 +168,23 @@ std::vector<ControlMessage> example_control_messages() {
                       1500,
                       "alice",
                       "waits",
-                      "failed"}}});
+                      "failed",
+                      JobState::stopped,
+                      1'700'000'000'123,
+                      500,
+                      25,
+                      60'000,
+                      123.5,
+                      0.25,
+                      77}},
+                    {78}});
   answer(JobFacts{settings, 4, founding(), 60000, "alice"});
   answer(Ranges{{state}, 9});
-  answer(LogLines{4, {"one", "two"}, 6});
+  answer(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
+  JobRecord ended{1, "x", "softmax on digits", "alice", {JobState::done, "", {{"loss", 0.5}}}};
+  ended.began_ms = 1'700'000'000'123;
+  ended.updates = 9;
+  answer(JobRecords{{ended, {}}});
   answer(JobBegun{7, {"a", "b"}});
   return all;
 }

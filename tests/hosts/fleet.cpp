@@ -33,8 +33,10 @@ Seen read(const std::string& text) {
     const std::string_view keeps = "the coordinator is ";
     if (const auto at = line.find(keeps); at != std::string::npos)
       seen.coordinator = std::stoull(line.substr(at + keeps.size()));
-    if (first == "job") {
-      words >> seen.epoch;
+    if (first == "configuration") {
+      seen.epoch = std::stoull(second);
+    } else if (first == "job") {
+      continue;
     } else if (first == "member") {
       std::uint64_t step = 0;
       words >> step;

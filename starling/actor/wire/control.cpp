@@ -53,7 +53,24 @@ void serialize(A& archive, MembershipMessage& m) {
 }  // namespace starling::core
 
 namespace starling::wire {
+namespace {
 
+template <class A>
+void take_state(A& archive, JobState& state) {
+  auto number = static_cast<std::uint8_t>(state);
+  archive(number);
+  if (number > static_cast<std::uint8_t>(JobState::failed))
+    throw DecodeError{"holds a job in no known state"};
+  state = static_cast<JobState>(number);
+}
+
+}  // namespace
+
+template <class A>
+void serialize(A& archive, JobSummary& m) {
+  take_state(archive, m.state);
+  archive(m.why, m.figures);
+}
 template <class A>
 void serialize(A& archive, SubmitJob& m) {
   archive(m.job, m.settings);
@@ -76,11 +93,11 @@ void serialize(A& archive, ReadRanges& m) {
 }
 template <class A>
 void serialize(A& archive, StopJob& m) {
-  archive(m.job);
+  archive(m.job, m.is_done);
 }
 template <class A>
 void serialize(A& archive, CloseJob& m) {
-  archive(m.job);
+  archive(m.job, m.summary);
 }
 template <class A>
 void serialize(A& archive, RestJob& m) {
@@ -91,12 +108,16 @@ void serialize(A& archive, AskLog& m) {
   archive(m.from);
 }
 template <class A>
+void serialize(A& archive, LogLine& m) {
+  archive(m.time_us, m.job, m.text);
+}
+template <class A>
 void serialize(A& archive, LogLines& m) {
   archive(m.from, m.lines, m.next);
 }
 template <class A>
 void serialize(A& archive, Refused& m) {
-  archive(m.why);
+  archive(m.why, m.is_name_taken);
 }
 template <class A>
 void serialize(A& archive, JobPrepared& m) {
@@ -113,14 +134,25 @@ void serialize(A& archive, MemberStatus& m) {
 }
 template <class A>
 void serialize(A& archive, JobStatus& m) {
-  archive(m.job, m.settings, m.here, m.configuration, m.worked_ms, m.client, m.hindrance,
-          m.failure);
+  archive(m.job, m.settings, m.here, m.configuration, m.worked_ms, m.client, m.hindrance, m.failure,
+          m.since_ms, m.steps_total, m.steps_in_epoch, m.time_max_ms, m.updates_per_s, m.loss,
+          m.losses);
+  take_state(archive, m.state);
 }
 template <class A>
 void serialize(A& archive, NodeStatus& m) {
   auto& c = m.counts;
   archive(m.self, m.others, c.probes, c.probes_failed, c.suspicions, c.deaths, c.refutations,
-          m.jobs);
+          m.jobs, m.revoked);
+}
+template <class A>
+void serialize(A& archive, JobRecord& m) {
+  archive(m.job, m.name, m.what, m.client, m.summary, m.is_told, m.began_ms, m.ended_ms, m.updates,
+          m.step_max, m.steps_total);
+}
+template <class A>
+void serialize(A& archive, JobRecords& m) {
+  archive(m.jobs);
 }
 template <class A>
 void serialize(A& archive, JobFacts& m) {

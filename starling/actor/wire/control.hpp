@@ -2,6 +2,8 @@
 /// and requests with their replies.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -15,6 +17,18 @@ namespace starling::wire {
 
 /// Keys and values as in a job file.
 using JobSettings = std::vector<std::pair<std::string, std::string>>;
+
+/// How a job stands, or has ended.
+enum class JobState : std::uint8_t { preparing, running, done, stopped, failed };
+
+/// How whoever followed a job to its end says that it went.
+struct JobSummary {
+  JobState state = JobState::done;
+  /// Why it has failed or was stopped; empty where there is nothing to say.
+  std::string why = {};
+  /// By name, as `submit --json` prints them.
+  std::vector<std::pair<std::string, double>> figures = {};
+};
 
 // --- requests -----------------------------------------------------------------------------------
 // Each may be repeated without harm.
@@ -62,11 +76,17 @@ struct RestJob {
 /// Workers end at the end of their step.
 struct StopJob {
   JobId job = 0;
+  /// It has reached what it was to reach, and is not cut short.
+  bool is_done = false;
 };
 /// Nobody needs the job's model any more.
 struct CloseJob {
   JobId job = 0;
+  /// Absent where nobody has followed it to its end.
+  std::optional<JobSummary> summary = {};
 };
+/// Which jobs that you took part in have ended?
+struct AskJobs {};
 /// What you have said to people, from line number `from` on.
 struct AskLog {
   std::uint64_t from = 0;
@@ -75,13 +95,16 @@ struct AskLog {
 struct LeaveCluster {};
 /// I have asked you all I wanted: close what you keep open to answer me. There is no reply.
 struct Farewell {};
-using RequestBody = std::variant<SubmitJob, PrepareJob, StartJob, AskStatus, AskJob, ReadRanges,
-                                 StopJob, CloseJob, RestJob, AskLog, LeaveCluster, Farewell>;
+using RequestBody =
+    std::variant<SubmitJob, PrepareJob, StartJob, AskStatus, AskJob, ReadRanges, StopJob, CloseJob,
+                 RestJob, AskLog, LeaveCluster, Farewell, AskJobs>;
 
 // --- replies ------------------------------------------------------------------------------------
 
 struct Refused {
   std::string why;
+  /// Another name would do.
+  bool is_name_taken = false;
 };
 struct Done {};
 struct JobPrepared {
@@ -128,12 +151,54 @@ struct JobStatus {
   std::string hindrance = {};
   /// Why it was given up; empty where it was not.
   std::string failure = {};
+  /// As far as this node says so itself: `done` and `stopped` are what its workers were told to
+  /// become.
+  JobState state = JobState::running;
+  /// When it began, or where it has not when it was taken, by this node's clock: ms since 1970,
+  /// UTC.
+  std::int64_t since_ms = 0;
+  /// Of each worker, in all; 0 where only something else ends it.
+  core::Step steps_total = 0;
+  /// Of each worker, in a pass over the training data; 0 where nobody knows yet.
+  core::Step steps_in_epoch = 0;
+  /// 0 where no time ends it.
+  std::uint64_t time_max_ms = 0;
+  /// Of the workers here, in the last seconds.
+  double updates_per_s = 0;
+  /// Mean of the batches of the workers here in the last seconds in which there were any, and of
+  /// how many.
+  double loss = 0;
+  std::uint64_t losses = 0;
 };
 struct NodeStatus {
   core::MemberRecord self;
   std::vector<core::MemberRecord> others;
   core::MembershipCounts counts;
   std::vector<JobStatus> jobs;
+  /// Nodes whose certificate was revoked, among the others.
+  std::vector<core::MemberId> revoked = {};
+};
+/// A job that has ended and was closed, as a node that took part in it keeps it.
+struct JobRecord {
+  JobId job = 0;
+  std::string name = {};
+  /// Its model, data, mode and barrier.
+  std::string what = {};
+  /// Who has submitted it.
+  std::string client = {};
+  JobSummary summary = {};
+  /// Whoever followed it to its end has said so.
+  bool is_told = false;
+  /// By the node's clock: ms since 1970, UTC.
+  std::int64_t began_ms = 0;
+  std::int64_t ended_ms = 0;
+  /// Of the workers on this node.
+  std::uint64_t updates = 0;
+  core::Step step_max = 0;
+  core::Step steps_total = 0;
+};
+struct JobRecords {
+  std::vector<JobRecord> jobs;
 };
 struct JobFacts {
   JobSettings settings;
@@ -150,15 +215,22 @@ struct Ranges {
   /// Ask again from here; 0: there are no more.
   core::RangeId next = 0;
 };
+struct LogLine {
+  /// By the node's clock: microseconds since 1970, UTC.
+  std::int64_t time_us = 0;
+  /// The name of the job that it is about; empty where it is about none.
+  std::string job = {};
+  std::string text = {};
+};
 struct LogLines {
   /// The number of the first.
   std::uint64_t from = 0;
-  std::vector<std::string> lines;
+  std::vector<LogLine> lines;
   /// Ask again from here.
   std::uint64_t next = 0;
 };
-using ReplyBody =
-    std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges, LogLines, JobBegun>;
+using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges, LogLines,
+                               JobBegun, JobRecords>;
 
 /// `number` is the asker's, and comes back with the reply.
 struct Request {

@@ -17,7 +17,7 @@
 namespace starling::wire {
 
 /// Nodes of another version are not heard; a node that is sent their frames says so in its log.
-inline constexpr std::uint8_t version = 7;
+inline constexpr std::uint8_t version = 8;
 
 /// What a frame holds.
 enum class Kind : std::uint8_t {

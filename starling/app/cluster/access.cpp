@@ -13,16 +13,18 @@
 
 #include "starling/app/cluster/address.hpp"
 #include "starling/app/cluster/key_store.hpp"
+#include "starling/app/program_name.hpp"
 
 namespace starling::app {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int connect_within_ms = 2000;
+// Together less than 3 s: whoever waits for nobody is told so soon.
+constexpr int connect_within_ms = 800;
 /// A node that is well answers long before.
 constexpr auto doubt_after = 500ms;
-constexpr auto answer_within = 4500ms;
+constexpr auto answer_within = 1400ms;
 
 struct FreeAddresses {
   void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
@@ -81,9 +83,10 @@ Result<void> try_connection(const std::string& place) {
 /// The first of several that answers; they are at one place.
 std::string find_door(live::ClusterClient& client, const std::vector<std::string>& doors) {
   if (doors.size() == 1 || !try_connection(wire::place_of(doors[0]))) return doors[0];
-  for (const std::string& door : doors)
-    if (client.ask(door, wire::AskStatus{}, 2s)) return door;
-  return doors[0];
+  const auto replies = client.ask_all(doors, wire::AskStatus{}, doubt_after);
+  const auto first = std::ranges::find_if(replies, [](const auto& r) { return r.has_value(); });
+  return first == replies.end() ? doors[0]
+                                : doors[static_cast<std::size_t>(first - replies.begin())];
 }
 
 }  // namespace
@@ -113,8 +116,15 @@ Result<std::vector<std::string>> parse_door(const Setting& setting,
   if (!place) return std::move(place).error().within(setting.place);
   auto addresses = security::addresses_of(is_named ? setting.text.substr(0, at) : "", *place,
                                           secrets, utc_now());
-  if (!addresses) return std::move(addresses).error().within(setting.place);
-  return addresses;
+  if (addresses) return addresses;
+  Error error = std::move(addresses).error();
+  if (is_named && secrets)
+    error.message +=
+        "; a key file knows the nodes that were issued before it: for a later one issue this key "
+        "anew, by `" +
+        program_name() + " keys node " + secrets->certificate.name +
+        "` with what else it had, where the cluster's key is";
+  return std::move(error).within(setting.place);
 }
 
 Result<std::string> resolve(const std::string& place) {

@@ -16,6 +16,7 @@ namespace starling::app {
 [[nodiscard]] const std::vector<KeyForm>& submit_keys();
 [[nodiscard]] const std::vector<KeyForm>& attach_keys();
 [[nodiscard]] const std::vector<KeyForm>& status_keys();
+[[nodiscard]] const std::vector<KeyForm>& jobs_keys();
 [[nodiscard]] const std::vector<KeyForm>& stop_keys();
 [[nodiscard]] const std::vector<KeyForm>& logs_keys();
 [[nodiscard]] const std::vector<KeyForm>& leave_keys();
@@ -34,6 +35,9 @@ namespace starling::app {
 
 /// The nodes and jobs of a cluster.
 [[nodiscard]] Result<int> status_command(const Settings& settings);
+
+/// The jobs of a cluster that run, and those that have ended within a day.
+[[nodiscard]] Result<int> jobs_command(const Settings& settings);
 
 /// Ends a job at the end of its workers' steps.
 [[nodiscard]] Result<int> stop_command(const Settings& settings);

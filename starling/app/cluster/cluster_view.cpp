@@ -1,16 +1,24 @@
 #include "starling/app/cluster/cluster_view.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <array>
 #include <utility>
 
+#include "starling/actor/types.hpp"
+#include "starling/app/cluster/job_choice.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/live/job_name.hpp"
 
 namespace starling::app {
 namespace {
 
 using namespace std::chrono_literals;
+using Member = actor::MemberReport::State;
+
+bool is_in(const wire::MemberStatus& member, Member state) {
+  return member.state == static_cast<std::uint8_t>(state);
+}
 
 /// As it may be shown: others wrote it.
 core::MemberRecord showable(core::MemberRecord node) {
@@ -26,49 +34,103 @@ void add_hindrance(JobView& job, const wire::JobStatus& told) {
   job.told_epoch = epoch;
 }
 
-void add(ClusterView& view, const wire::NodeStatus& status) {
-  view.counts[status.self.id] = status.counts;
-  for (const wire::JobStatus& told : status.jobs) {
-    JobView& job = view.jobs[told.job];
-    job.settings = told.settings;
-    for (auto& [key, text] : job.settings) {
-      key = printable(std::move(key));
-      text = printable(std::move(text));
-    }
-    if (told.configuration &&
-        (!job.configuration || told.configuration->epoch > job.configuration->epoch))
-      job.configuration = told.configuration;
-    job.client = printable(told.client);
-    add_hindrance(job, told);
-    for (wire::MemberStatus member : told.here) {
-      member.why = printable(std::move(member.why));
-      const auto known = job.members.find(member.member);
-      // Of two lives the later; the former may not know yet that it is over.
-      if (known == job.members.end() || known->second.status.life < member.life)
-        job.members[member.member] = {member, printable(status.self.name)};
-    }
+void add_figures(JobView& job, const wire::JobStatus& told) {
+  job.told = std::max(job.told, told.state);
+  job.since_ms = job.since_ms == 0 ? told.since_ms : std::min(job.since_ms, told.since_ms);
+  job.worked_ms = std::max(job.worked_ms, told.worked_ms);
+  job.steps_total = std::max(job.steps_total, told.steps_total);
+  job.steps_in_epoch = std::max(job.steps_in_epoch, told.steps_in_epoch);
+  job.time_max_ms = std::max(job.time_max_ms, told.time_max_ms);
+  job.updates_per_s += told.updates_per_s;
+  job.loss_sum += told.loss * static_cast<double>(told.losses);
+  job.losses += told.losses;
+}
+
+void add(JobView& job, const wire::JobStatus& told, const std::string& node) {
+  job.settings = told.settings;
+  for (auto& [key, text] : job.settings) {
+    key = printable(std::move(key));
+    text = printable(std::move(text));
+  }
+  job.name = live::name_of(job.settings, told.job);
+  if (told.configuration &&
+      (!job.configuration || told.configuration->epoch > job.configuration->epoch))
+    job.configuration = told.configuration;
+  job.client = printable(told.client);
+  add_hindrance(job, told);
+  add_figures(job, told);
+  for (wire::MemberStatus member : told.here) {
+    member.why = printable(std::move(member.why));
+    const auto known = job.members.find(member.member);
+    // Of two lives the later; the former may not know yet that it is over.
+    if (known == job.members.end() || known->second.status.life < member.life)
+      job.members[member.member] = {member, node};
   }
 }
 
-/// The job that `settings` mean.
-Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view) {
-  std::string known;
-  for (const auto& [id, job] : view.jobs)
-    known +=
-        (known.empty() ? "" : ", ") + std::to_string(id) + " (" + summary_of(job.settings) + ")";
-  if (known.empty()) return Error{"no job runs on these nodes"};
-  for (const Setting& setting : settings) {
-    if (setting.key != "job") continue;
-    const auto id = parse_count(setting.text);
-    if (id && view.jobs.contains(*id)) return *id;
-    return Error{"'" + setting.text + "' is no job that runs here; valid: " + known}.within(
-        setting.place);
+void add(ClusterView& view, const wire::NodeStatus& status) {
+  view.counts[status.self.id] = status.counts;
+  view.revoked.insert(status.revoked.begin(), status.revoked.end());
+  for (const wire::JobStatus& told : status.jobs)
+    add(view.jobs[told.job], told, printable(status.self.name));
+}
+
+/// A process that ended is no news once another one has its name.
+void forget_former_lives(std::vector<core::MemberRecord>& nodes) {
+  std::set<std::string> living;
+  for (const core::MemberRecord& node : nodes)
+    if (core::is_live(node.state)) living.insert(node.name);
+  std::erase_if(nodes, [&](const core::MemberRecord& node) {
+    return !core::is_live(node.state) && !node.name.empty() && living.contains(node.name);
+  });
+}
+
+wire::JobRecord showable(wire::JobRecord record) {
+  for (std::string* text : {&record.name, &record.what, &record.client, &record.summary.why})
+    *text = printable(std::move(*text));
+  for (auto& [name, value] : record.summary.figures) name = printable(std::move(name));
+  return record;
+}
+
+/// What two nodes say of one job.
+void merge(wire::JobRecord& into, const wire::JobRecord& other) {
+  into.updates += other.updates;
+  into.began_ms = std::min(into.began_ms, other.began_ms);
+  into.ended_ms = std::max(into.ended_ms, other.ended_ms);
+  into.step_max = std::max(into.step_max, other.step_max);
+  into.steps_total = std::max(into.steps_total, other.steps_total);
+  const bool knows_better = other.is_told || other.summary.state > into.summary.state;
+  if (!into.is_told && knows_better) {
+    into.summary = other.summary;
+    into.is_told = other.is_told;
   }
-  if (view.jobs.size() == 1) return view.jobs.begin()->first;
-  return Error{"--job: is missing: which of " + known};
 }
 
 }  // namespace
+
+wire::JobState JobView::state() const {
+  if (!why().empty()) return wire::JobState::failed;
+  if (told == wire::JobState::preparing || !configuration) return told;
+  std::size_t workers = 0;
+  for (const core::Member& member : configuration->members) {
+    if (!member.works) continue;
+    ++workers;
+    const auto known = members.find(member.id);
+    if (known == members.end() || known->second.status.life != member.life ||
+        !is_in(known->second.status, Member::done))
+      return wire::JobState::running;
+  }
+  if (workers == 0) return wire::JobState::running;
+  return told == wire::JobState::running ? wire::JobState::done : told;
+}
+
+std::string JobView::why() const {
+  for (const auto& [id, member] : members)
+    if (is_in(member.status, Member::failed) && configuration &&
+        configuration->contains(id, member.status.life))
+      return member.status.why.empty() ? "a member has failed" : member.status.why;
+  return failure;
+}
 
 std::uint64_t JobView::updates() const {
   std::uint64_t sum = 0;
@@ -88,35 +150,68 @@ std::vector<core::Step> JobView::steps() const {
   return steps;
 }
 
+std::optional<double> JobView::loss() const {
+  if (losses == 0) return std::nullopt;
+  return loss_sum / static_cast<double>(losses);
+}
+
+std::vector<std::string> ClusterView::live_addresses() const {
+  std::vector<std::string> some;
+  for (const core::MemberRecord& node : nodes)
+    if (core::is_live(node.state) && !revoked.contains(node.id)) some.push_back(node.address);
+  return some;
+}
+
+std::string print(wire::JobState state) {
+  constexpr std::array<const char*, 5> names{"preparing", "running", "done", "stopped", "failed"};
+  return names.at(static_cast<std::size_t>(state));
+}
+
+KeyForm job_key(const char* group) {
+  return {"job", KeyKind::text, "JOB", "the same, as a flag", group};
+}
+
 Result<ClusterView> look_at(Access& access, bool here) {
   auto door = access.greet();
   if (!door) return std::move(door).error();
   ClusterView view;
   view.when = std::chrono::steady_clock::now();
   view.nodes.push_back(showable(door->self));
-  std::ranges::transform(door->others, std::back_inserter(view.nodes), showable);
+  for (const core::MemberRecord& other : door->others) view.nodes.push_back(showable(other));
+  forget_former_lives(view.nodes);
   add(view, *door);
-  std::vector<std::string> others;
-  for (const core::MemberRecord& other : door->others)
-    if (!here && core::is_live(other.state)) others.push_back(other.address);
+  std::vector<std::string> others = view.live_addresses();
+  std::erase(others, door->self.address);
+  if (here) others.clear();
   for (const auto& reply : access.client->ask_all(others, wire::AskStatus{}, 1s))
     if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
       add(view, *status);
   return view;
 }
 
-std::string summary_of(const wire::JobSettings& settings) {
-  std::string text;
-  for (const auto& [key, lead] :
-       {std::pair{"model", ""}, {"data", " on "}, {"mode", ", "}, {"barrier", ", "}}) {
-    const auto told = std::ranges::find(settings, key, &std::pair<std::string, std::string>::first);
-    if (told != settings.end()) text += (text.empty() ? "" : lead) + told->second;
-  }
-  return text;
+Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view) {
+  std::vector<JobCandidate> all;
+  for (const auto& [id, job] : view.jobs)
+    all.push_back({id, job.name, live::summary_of(job.settings)});
+  const std::string place = place_of(settings, "job");
+  const auto chosen = choose(text_of(settings, "job"), all, "no job runs on these nodes");
+  if (chosen) return all[*chosen].job;
+  Error error = chosen.error();
+  return all.empty() ? error : std::move(error).within(place.empty() ? "JOB" : place);
 }
 
-KeyForm job_key(const char* group) {
-  return {"job", KeyKind::text, "ID", "as `status` shows it [the only one]", group};
+std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterView& view) {
+  std::map<wire::JobId, wire::JobRecord> all;
+  for (const auto& reply : access.client->ask_all(view.live_addresses(), wire::AskJobs{}, 1s)) {
+    const auto* told = reply ? std::get_if<wire::JobRecords>(&*reply) : nullptr;
+    if (told == nullptr) continue;
+    for (const wire::JobRecord& one : told->jobs) {
+      const wire::JobRecord record = showable(one);
+      if (const auto [at, is_new] = all.try_emplace(record.job, record); !is_new)
+        merge(at->second, record);
+    }
+  }
+  return all;
 }
 
 Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {

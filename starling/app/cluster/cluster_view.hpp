@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct MemberView {
 
 struct JobView {
   wire::JobSettings settings;
+  /// As people call it.
+  std::string name;
   /// The latest that any node knows.
   core::ConfigurationPtr configuration;
   std::map<core::WorkerId, MemberView> members;
@@ -28,24 +31,45 @@ struct JobView {
   core::Epoch told_epoch = 0;
   std::string hindrance;
   std::string failure;
+  /// What its nodes say of it: `done` and `stopped` are what workers were told to become.
+  wire::JobState told = wire::JobState::preparing;
+  /// When it began, or was taken: ms since 1970, UTC.
+  std::int64_t since_ms = 0;
+  std::uint64_t worked_ms = 0;
+  core::Step steps_total = 0;
+  core::Step steps_in_epoch = 0;
+  std::uint64_t time_max_ms = 0;
+  /// Of the last seconds, of all nodes together.
+  double updates_per_s = 0;
+  double loss_sum = 0;
+  std::uint64_t losses = 0;
 
+  [[nodiscard]] wire::JobState state() const;
+  /// Why it has failed; empty where it has not.
+  [[nodiscard]] std::string why() const;
   /// Updates that its workers have made, as far as they are known.
   [[nodiscard]] std::uint64_t updates() const;
   /// Of those who work and belong to it, ascending.
   [[nodiscard]] std::vector<core::Step> steps() const;
+  /// The mean over the batches of the last seconds; nothing where there were none.
+  [[nodiscard]] std::optional<double> loss() const;
 };
 
 struct ClusterView {
   std::chrono::steady_clock::time_point when;
-  /// As the door knows them, itself first.
+  /// As the door knows them, itself first. One that came back under its name stands there once.
   std::vector<core::MemberRecord> nodes;
+  /// Of them those whose certificate was revoked.
+  std::set<core::MemberId> revoked;
   /// Of those that answered.
   std::map<core::MemberId, core::MembershipCounts> counts;
   std::map<wire::JobId, JobView> jobs;
+
+  /// Where the nodes are that may answer.
+  [[nodiscard]] std::vector<std::string> live_addresses() const;
 };
 
-/// What a job is, as far as it was told: "softmax on digits, peer, pssp:s=4,beta=2".
-[[nodiscard]] std::string summary_of(const wire::JobSettings& settings);
+[[nodiscard]] std::string print(wire::JobState state);
 
 /// The key `job`, in a group of the help.
 [[nodiscard]] KeyForm job_key(const char* group);
@@ -54,13 +78,21 @@ struct ClusterView {
 /// Whoever does not answer within a second is left out; an Error where the door does not.
 [[nodiscard]] Result<ClusterView> look_at(Access& access, bool here);
 
+/// The job that the key `job` means, by its name, its number or the beginning of either; without
+/// the key the only one.
+[[nodiscard]] Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view);
+
+/// The jobs that have ended, as all live nodes of `view` keep them, each once.
+[[nodiscard]] std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access,
+                                                                const ClusterView& view);
+
 /// A job that a command is about.
 struct ChosenJob {
   Access access;
   ClusterView view;
   wire::JobId job = 0;
 };
-/// By its number, or the only one. Nothing where the node does not answer, which was said then.
+/// As which_job() has it. Nothing where the node does not answer, which was said then.
 [[nodiscard]] Result<std::optional<ChosenJob>> choose_job(const Settings& settings);
 
 }  // namespace starling::app

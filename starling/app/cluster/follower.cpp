@@ -238,8 +238,9 @@ std::string Follower::primary_of(std::size_t range) const {
   return node == nodes_.end() ? std::string{} : node->second;
 }
 
-void Follower::stop() {
-  (void)client_.ask_all({addresses_.begin(), addresses_.end()}, wire::StopJob{job_}, answer_within);
+void Follower::stop(bool is_done) {
+  (void)client_.ask_all({addresses_.begin(), addresses_.end()}, wire::StopJob{job_, is_done},
+                        answer_within);
 }
 
 Result<std::vector<core::RangeState>> Follower::fetch(const core::Layout& layout,
@@ -403,9 +404,9 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
   return all;
 }
 
-void Follower::close() {
-  (void)client_.ask_all({addresses_.begin(), addresses_.end()}, wire::CloseJob{job_},
-                        answer_within);
+void Follower::close(wire::JobSummary summary) {
+  (void)client_.ask_all({addresses_.begin(), addresses_.end()},
+                        wire::CloseJob{job_, std::move(summary)}, answer_within);
 }
 
 }  // namespace starling::app

@@ -60,8 +60,8 @@ class Follower {
   /// What has happened since the last call, a line each: nodes that workers were lost with, and
   /// changes in the number of copies.
   [[nodiscard]] std::vector<std::string> take_news() { return std::exchange(news_, {}); }
-  /// Workers end with the step that they are making.
-  void stop();
+  /// Workers end with the step that they are making: the job is done, or is cut short.
+  void stop(bool is_done);
   /// All ranges, by number, each from its primary: others may hold it as it was. An
   /// Error names one that nobody has.
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch(const core::Layout& layout,
@@ -72,8 +72,8 @@ class Follower {
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch_cut(const core::Layout& layout,
                                                                 const live::TrainOptions& options,
                                                                 Patience patience);
-  /// Nobody needs the job any more.
-  void close();
+  /// Nobody needs the job any more, which went as `summary` says.
+  void close(wire::JobSummary summary);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -83,8 +83,13 @@ struct LaunchOptions {
   std::string keys;
   std::string ssh = "ssh";
   std::string log = "starling-NAME.log";
+  std::string pid = "starling-NAME.pid";
   bool insecure = false;
+  bool stops = false;
 };
+
+/// What the line that stops a node ends with, beside 0.
+enum StopCode { not_launched = 3, gone_before = 4, goes_on = 5 };
 
 std::string with_name(std::string text, const std::string& name) {
   for (auto at = text.find("NAME"); at != std::string::npos; at = text.find("NAME", at))
@@ -102,8 +107,53 @@ std::string remote_line(const LaunchOptions& options, const Host& host, const Ho
   if (&host != &first)
     node += " --join " + shell_word((is_keyed ? first.name + "@" : std::string{}) + first.place);
   const std::string log = shell_word(with_name(options.log, host.name));
+  const std::string pid = shell_word(with_name(options.pid, host.name));
   return "nohup " + node + " >" + log +
-         " 2>&1 </dev/null & sleep 1; kill -0 $! 2>/dev/null || { cat " + log + " >&2; exit 1; }";
+         " 2>&1 </dev/null & p=$!; sleep 1; if kill -0 $p 2>/dev/null; then echo $p >" + pid +
+         "; else cat " + log + " >&2; exit 1; fi";
+}
+
+/// What stops `host`'s node there as SIGTERM does, and waits for its end. A process that is not
+/// that node, and has its number now, is left alone.
+std::string stopping_line(const LaunchOptions& options, const Host& host) {
+  const std::string pid = shell_word(with_name(options.pid, host.name));
+  return "p=$(cat " + pid +
+         " 2>/dev/null) || exit 3; case \"$(tr '\\000' ' ' </proc/$p/cmdline "
+         "2>/dev/null)\" in *' node --listen '" +
+         shell_word(host.place) + "' '*) ;; *) rm -f " + pid +
+         "; exit 4;; esac; kill -TERM $p; i=0; while kill -0 $p 2>/dev/null; do i=$((i+1)); "
+         "if [ $i -gt 100 ]; then exit 5; fi; sleep 0.1; done; rm -f " +
+         pid;
+}
+
+/// Whether the node has ended, or had before.
+Result<bool> stop(const LaunchOptions& options, const Host& host) {
+  auto code = run_program({options.ssh, host.login, stopping_line(options, host)});
+  if (!code) return std::move(code).error().within("--ssh");
+  const std::string node = host.name + " at " + host.place;
+  const std::string pid = with_name(options.pid, host.name);
+  if (*code == done || *code == gone_before) {
+    auto put = put_out(node + (*code == done ? " has ended\n" : " had ended before\n"), done);
+    if (!put) return std::move(put).error();
+    return *put == done;
+  }
+  if (*code == not_launched)
+    complain(node + ": was not started by `launch`: there is no " + pid + " there");
+  else if (*code == goes_on)
+    complain(node + ": was asked to end, and has not within 10 s");
+  else
+    complain(node + ": not stopped; " + options.ssh + " ended with " + std::to_string(*code));
+  return false;
+}
+
+Result<int> stop_all(const LaunchOptions& options, const std::vector<Host>& hosts) {
+  bool all = true;
+  for (const Host& host : hosts) {
+    const auto stopped = stop(options, host);
+    if (!stopped) return stopped.error();
+    all = all && *stopped;
+  }
+  return all ? done : job_failed;
 }
 
 }  // namespace
@@ -119,6 +169,9 @@ const std::vector<KeyForm>& launch_keys() {
        "Options"},
       {"log", KeyKind::text, "FILE", "where each node's messages go [starling-NAME.log]",
        "Options"},
+      {"pid", KeyKind::text, "FILE",
+       "where each node's process number is kept, for --stop [starling-NAME.pid]", "Options"},
+      {"stop", KeyKind::flag, "", "end the nodes that were started so, as SIGTERM does", "Options"},
       {"ssh", KeyKind::text, "PROGRAM", "called as PROGRAM [USER@]HOST COMMAND [ssh]", "Options"},
       {"insecure", KeyKind::flag, "", "without keys: whoever can connect is heard", "Options"}};
   return keys;
@@ -131,6 +184,8 @@ Result<int> launch_command(const Settings& settings) {
     if (setting.key == "keys") options.keys = setting.text;
     if (setting.key == "program") options.program = setting.text;
     if (setting.key == "log") options.log = setting.text;
+    if (setting.key == "pid") options.pid = setting.text;
+    if (setting.key == "stop") options.stops = true;
     if (setting.key == "ssh") options.ssh = setting.text;
     if (setting.key == "insecure") options.insecure = true;
   }
@@ -140,6 +195,7 @@ Result<int> launch_command(const Settings& settings) {
     return Error{"--insecure: nodes with key files hear only others with one; valid: either"};
   auto hosts = read_hosts(options.hosts);
   if (!hosts) return std::move(hosts).error().within(place_of(settings, "hosts"));
+  if (options.stops) return stop_all(options, *hosts);
   std::size_t failed = 0;
   for (const Host& host : *hosts) {
     auto code = run_program({options.ssh, host.login, remote_line(options, host, hosts->front())});

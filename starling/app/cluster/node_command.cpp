@@ -20,6 +20,7 @@
 #include "starling/app/interrupt.hpp"
 #include "starling/app/program_name.hpp"
 #include "starling/base/text.hpp"
+#include "starling/base/utc.hpp"
 #include "starling/engine/live/cluster_node.hpp"
 
 namespace starling::app {
@@ -275,7 +276,7 @@ Result<int> node_command(const Contents& contents, const Settings& settings) {
   options->make_plan = plan_maker(contents);
   if (place_of(settings, "quiet").empty())
     options->log = [](const std::string& line) {
-      std::fprintf(stderr, "%s\n", printable(line).c_str());
+      std::fprintf(stderr, "%s %s\n", print_utc(utc_now_us()).c_str(), printable(line).c_str());
     };
   allow_descriptors();
   if (options->log && !wire::secrets_are_locked())

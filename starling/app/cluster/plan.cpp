@@ -29,6 +29,9 @@ class TrainingPlan final : public live::JobPlan {
   [[nodiscard]] std::size_t ranges() const override {
     return ready_.model->layout(options()).ranges.size();
   }
+  [[nodiscard]] core::Step steps_per_epoch() const override {
+    return ready_.running.steps_per_epoch;
+  }
   [[nodiscard]] Result<void> fits_one_of(std::size_t nodes) const override {
     return check_memory_of_node(*ready_.model, ready_.running.options, nodes);
   }

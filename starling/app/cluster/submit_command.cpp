@@ -1,11 +1,15 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "starling/app/cluster/access.hpp"
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/cluster/cluster_view.hpp"
+#include "starling/app/cluster/data_paths.hpp"
+#include "starling/app/cluster/job_naming.hpp"
+#include "starling/app/cluster/job_progress.hpp"
 #include "starling/app/cluster/plan.hpp"
 #include "starling/app/cluster/submitter.hpp"
 #include "starling/app/cluster/watch.hpp"
@@ -14,6 +18,8 @@
 #include "starling/app/prepare.hpp"
 #include "starling/app/program_name.hpp"
 #include "starling/base/input.hpp"
+#include "starling/base/utc.hpp"
+#include "starling/engine/live/job_name.hpp"
 
 namespace starling::app {
 namespace {
@@ -77,14 +83,55 @@ Result<void> check_detached(const Settings& settings, const Prepared& ready) {
   return {};
 }
 
+/// What nodes keep of it for a day.
+wire::JobSummary summary_of(const Ended& ended) {
+  using End = live::Outcome::End;
+  wire::JobSummary summary;
+  const bool is_cut_short = ended.interrupted || ended.outcome.end == End::stopped;
+  summary.state = !ended.error.empty() ? wire::JobState::failed
+                  : is_cut_short       ? wire::JobState::stopped
+                                       : wire::JobState::done;
+  summary.why = ended.error;
+  const auto all = nlohmann::json::parse(summary_json(ended), nullptr, false);
+  for (const auto& [name, value] : all.items()) {
+    const bool is_result = name.starts_with("test_") || name.starts_with("train_") ||
+                           name == "updates" || name == "updates_per_s" || name == "wall_s" ||
+                           name == "waiting_share" || name == "workers_lost";
+    if (value.is_number() && is_result && !name.ends_with("_samples"))
+      summary.figures.emplace_back(name, value.get<double>());
+  }
+  return summary;
+}
+
+/// Names of jobs that run, and of those that have ended within a day.
+std::set<std::string> names_in_use(Access& access, const ClusterView& view) {
+  std::set<std::string> names;
+  for (const auto& [id, job] : view.jobs) names.insert(job.name);
+  for (const auto& [id, job] : ended_jobs(access, view)) names.insert(job.name);
+  return names;
+}
+
+/// An Error where a job that runs has the name that was asked for.
+Result<void> check_name(const Settings& settings, const ClusterView& view) {
+  const std::string name = text_of(settings, "name");
+  for (const auto& [id, job] : view.jobs)
+    if (!name.empty() && job.name == name)
+      return Error{place_of(settings, "name") + ": '" + name + "' is the name of a job that is " +
+                   print(job.state()) + " here (" + live::summary_of(job.settings) +
+                   "); valid: another, or `" + program_name() + " stop " + name + "` before"};
+  return {};
+}
+
 /// To its end, which it reports as train does. What was asked for and could not be written stays
 /// with the nodes; where nothing was, they drop the model if the job is the follower's to stop.
 Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, MetricsFile metrics,
                    Watch::Unwanted unwanted) {
-  const std::string name = "job " + ready.running.id;
-  const std::string attach = "`" + program_name() + " attach";
+  const std::string name = "job " + ready.running.name;
+  const std::string attach = "`" + program_name() + " attach " + ready.running.name;
   Recorder recorder{ready, std::move(metrics)};
   Follower follower{*access.client, access.door, id, ready.running.options.job.wait_for_nodes};
+  // Whoever knows one node alone would show that one's workers as all.
+  (void)follower.look();
   Watch watch{follower, recorder, ready, unwanted};
   const auto end = watch.run();
   if (end == Watch::End::left || end == Watch::End::lost)
@@ -95,10 +142,10 @@ Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, Metric
   const bool is_asked = !ready.job.save.empty() || !ready.job.checkpoint.empty();
   const bool drops = is_asked ? ended.is_kept : unwanted == Watch::Unwanted::stops;
   if (end == Watch::End::ended && drops)
-    follower.close();
+    follower.close(summary_of(ended));
   else if (end == Watch::End::ended)
     complain(name + " stays on its nodes: " + attach + " --save FILE` saves its model, `" +
-             program_name() + " stop --drop` drops it");
+             program_name() + " stop --drop " + ready.running.name + "` drops it");
   return report(ended, ready.job);
 }
 
@@ -127,10 +174,14 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   if (!own) return own.error();
   // Data may take long to load; whether a node is there shows soon.
   const auto node = access->greet();
-  if (!node) {
-    complain(node.error().message);
+  const auto view = node ? look_at(*access, false) : Result<ClusterView>{node.error()};
+  if (!view) {
+    complain(view.error().message);
     return job_failed;
   }
+  if (auto checked = check_name(job, *view); !checked) return std::move(checked).error();
+  const auto for_nodes = with_absolute_paths(job, view->nodes);
+  if (!for_nodes) return for_nodes.error();
   auto ready = prepare(contents, *own, job_file);
   if (!ready) return std::move(ready).error();
   if (detaches)
@@ -139,7 +190,15 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
   // From here on there may be a job, which a signal is to stop.
   const OrderlyStop orderly{ready->job.quiet ? nullptr : stops_without_saving};
-  const auto submitted = submit_job(*access, *node, told_of(job, *ready));
+  wire::JobSettings told = told_of(*for_nodes, *ready);
+  std::set<std::string> taken = names_in_use(*access, *view);
+  const std::string stem = ready->job.name.empty() ? name_stem(told) : std::string{};
+  const OtherName other_name = [&] {
+    if (stem.empty()) return std::string{};
+    return *taken.insert(next_name(stem, taken)).first;
+  };
+  if (!stem.empty()) told.emplace_back("name", other_name());
+  const auto submitted = submit_job(*access, *node, std::move(told), other_name);
   if (!submitted) {
     complain(submitted.error().message);
     return job_failed;
@@ -151,19 +210,22 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   const wire::JobId id = (*submitted)->job;
   access->door = (*submitted)->door;
   ready->running.id = std::to_string(id);
+  ready->running.name = (*submitted)->name;
   if (detaches && is_interrupted()) {
     Follower follower{*access->client, access->door, id};
     (void)follower.look();
-    follower.close();
-    complain("job " + ready->running.id + " is dropped");
+    follower.close({wire::JobState::stopped, "interrupted"});
+    complain("job " + ready->running.name + " is dropped");
     return interrupted_code;
   }
   if (detaches)
-    return put_out(ready->job.json
-                       ? nlohmann::ordered_json{{"job", ready->running.id}}.dump() + "\n"
-                       : "job " + ready->running.id + " begins\n",
+    return put_out(ready->job.json ? nlohmann::ordered_json{{"job", ready->running.id},
+                                                            {"name", ready->running.name}}
+                                             .dump() +
+                                         "\n"
+                                   : "job " + ready->running.name + " begins\n",
                    done);
-  Display{ready->job.quiet}.show("job " + ready->running.id + " begins");
+  Display{ready->job.quiet}.show("job " + ready->running.name + " begins");
   return follow(*access, id, *ready, *std::move(metrics), Watch::Unwanted::stops);
 }
 
@@ -188,7 +250,12 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   if (!chosen) return std::move(chosen).error();
   if (!*chosen) return job_failed;
   auto& [access, view, id] = **chosen;
-  auto told = from_wire(view.jobs.at(id).settings);
+  const JobView& seen = view.jobs.at(id);
+  // Before data is loaded, which may take long.
+  Display{!place_of(settings, "quiet").empty()}.show(
+      "follows job " + seen.name + " (" + live::summary_of(seen.settings) +
+      "): " + progress_text(seen, utc_now_us() / 1000));
+  auto told = from_wire(seen.settings);
   if (!told) return std::move(told).error();
   // Where it goes on from is for its nodes, and may be a file that was replaced since. The model of
   // `init` says how the test data are scaled.
@@ -206,7 +273,7 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   auto metrics = MetricsFile::open(ready->job.metrics, true);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
   ready->running.id = std::to_string(id);
-  Display{ready->job.quiet}.show("follows job " + ready->running.id);
+  ready->running.name = seen.name;
   const OrderlyStop orderly{nullptr};
   return follow(access, id, *ready, *std::move(metrics), Watch::Unwanted::goes_on);
 }

@@ -8,6 +8,7 @@
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/live/job_name.hpp"
 
 namespace starling::app {
 namespace {
@@ -19,11 +20,18 @@ constexpr auto answer_within = 1s;
 constexpr auto close_within = 2s;
 /// Nodes answer at once, but for one that is very busy.
 constexpr auto silence_max = 4s;
+/// Others that submit at the same moment may choose the same name again.
+constexpr int tries_max = 8;
 
 class Submitter {
  public:
-  Submitter(Access& access, const wire::NodeStatus& node, const wire::JobSettings& settings)
-      : client_(*access.client), settings_(settings), door_(access.door), name_(node.self.name) {
+  Submitter(Access& access, const wire::NodeStatus& node, wire::JobSettings settings,
+            const OtherName& other_name)
+      : client_(*access.client),
+        settings_(std::move(settings)),
+        other_name_(other_name),
+        door_(access.door),
+        name_(node.self.name) {
     learn(node);
   }
 
@@ -31,8 +39,9 @@ class Submitter {
     while (true) {
       const auto reply = ask(wire::SubmitJob{job_, settings_});
       if (reply) {
-        if (const auto* refused = std::get_if<wire::Refused>(&*reply))
-          return Error{printable(refused->why)};
+        const auto* refused = std::get_if<wire::Refused>(&*reply);
+        if (refused != nullptr && refused->is_name_taken && rename()) continue;
+        if (refused != nullptr) return Error{printable(refused->why)};
         if (const auto* begun = std::get_if<wire::JobBegun>(&*reply)) return take(*begun);
         return Error{"the node at " + wire::place_of(door_) +
                      " gave an answer to another question"};
@@ -58,7 +67,7 @@ class Submitter {
   std::optional<Submitted> take(const wire::JobBegun& begun) {
     for (const std::string& name : begun.lost)
       complain("node " + printable(name) + " is gone: the job begins without it");
-    return Submitted{begun.job, door_};
+    return Submitted{begun.job, door_, live::text_of(settings_, "name")};
   }
 
   bool is_door_there() {
@@ -74,6 +83,17 @@ class Submitter {
     others_.clear();
     for (const core::MemberRecord& other : status.others)
       if (core::is_live(other.state)) others_.insert(other.address);
+  }
+
+  /// False where it has to keep its name.
+  bool rename() {
+    const std::string name = tries_++ < tries_max ? other_name_() : std::string{};
+    if (name.empty()) return false;
+    drop();
+    job_ = wire::draw_id();
+    for (auto& [key, text] : settings_)
+      if (key == "name") text = name;
+    return true;
   }
 
   /// To another node. The job gets another number: the former one may live, and start it yet.
@@ -105,7 +125,9 @@ class Submitter {
   }
 
   live::ClusterClient& client_;
-  const wire::JobSettings& settings_;
+  wire::JobSettings settings_;
+  const OtherName& other_name_;
+  int tries_ = 0;
   std::string door_;
   std::string name_;
   wire::JobId job_ = wire::draw_id();
@@ -116,8 +138,9 @@ class Submitter {
 }  // namespace
 
 Result<std::optional<Submitted>> submit_job(Access& access, const wire::NodeStatus& node,
-                                            const wire::JobSettings& settings) {
-  return Submitter{access, node, settings}.run();
+                                            wire::JobSettings settings,
+                                            const OtherName& other_name) {
+  return Submitter{access, node, std::move(settings), other_name}.run();
 }
 
 }  // namespace starling::app

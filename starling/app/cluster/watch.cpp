@@ -60,7 +60,7 @@ Watch::End Watch::follow() {
     if (!wanted) stop(live::Outcome::End::stopped);
     if (is_time_up()) stop(live::Outcome::End::reached);
     // Again and again: members join that have not heard it.
-    if (stopping_) follower_.stop();
+    if (stopping_) follower_.stop(outcome_.end == live::Outcome::End::reached);
     if (!stopping_) evaluate_if_due(news->mean_step);
     if (!stopping_) save_if_due(news->mean_step);
     std::this_thread::sleep_for(pause());

@@ -14,7 +14,10 @@
 #include <vector>
 
 #include "starling/actor/wire/transport.hpp"
+#include "starling/base/utc.hpp"
 #include "starling/engine/live/cluster_node.hpp"
+#include "starling/engine/live/job_name.hpp"
+#include "starling/engine/live/recent_figures.hpp"
 #include "starling/engine/live/roles.hpp"
 
 namespace starling::live {
@@ -137,13 +140,26 @@ class ClusterJob {
     return news;
   }
 
+  /// Its workers end with the step that they make: it is done, or somebody cuts it short. What was
+  /// said first counts.
+  void stop(bool is_done) {
+    if (state_ == wire::JobState::running)
+      state_ = is_done ? wire::JobState::done : wire::JobState::stopped;
+    site_->stop();
+  }
+
   /// To be called several times a second, with what members here say: once the job's time is up it
   /// stops, whether or not anyone follows it.
   void keep_time(const std::vector<actor::MemberReport>& reports) {
     const auto limit = plan_->options().time;
-    if (limit && age() > *limit + stop_after) site_->stop();
+    if (limit && age() > *limit + stop_after) stop(true);
     std::uint64_t steps = 0;
-    for (const auto& report : reports) steps += report.worker.losses;
+    double loss_sum = 0;
+    for (const auto& report : reports) {
+      steps += report.worker.losses;
+      loss_sum += report.worker.loss_sum;
+    }
+    recent_.note(Clock::now() - founded_, steps, loss_sum);
     if (std::exchange(steps_, steps) < steps) worked_ = age();
   }
 
@@ -175,7 +191,38 @@ class ClusterJob {
                              report.worker.waited.count(), report.worker.loss_sum,
                              report.worker.losses, report.worker.draws, report.worker.passes,
                              report.worker.drawn, report.rests, report.held});
+    const JobOptions& options = plan_->options();
+    status.state = state_;
+    status.since_ms = utc_now_us() / 1000 - age().count();
+    status.steps_total = options.steps == barrier::finished ? 0 : options.steps;
+    status.steps_in_epoch = plan_->steps_per_epoch();
+    if (options.time)
+      status.time_max_ms = static_cast<std::uint64_t>(*options.time / std::chrono::milliseconds{1});
+    status.updates_per_s = recent_.updates_per_s();
+    status.loss = recent_.loss();
+    status.losses = recent_.losses();
     return status;
+  }
+
+  /// What is kept of it once it is closed, as `summary` says or, where nobody does, as its members
+  /// here stand.
+  [[nodiscard]] wire::JobRecord record(const std::optional<wire::JobSummary>& summary) {
+    const wire::JobStatus now = status();
+    wire::JobRecord record;
+    record.job = id_;
+    record.name = name();
+    record.what = summary_of(settings_);
+    record.client = client_;
+    record.began_ms = now.since_ms;
+    record.ended_ms = utc_now_us() / 1000;
+    record.steps_total = now.steps_total;
+    for (const wire::MemberStatus& member : now.here) {
+      record.updates += std::min<std::uint64_t>(member.step, member.losses);
+      record.step_max = std::max(record.step_max, member.step);
+    }
+    record.is_told = summary.has_value();
+    record.summary = summary ? *summary : outcome(now);
+    return record;
   }
 
   /// What is needed to join it.
@@ -211,9 +258,26 @@ class ClusterJob {
   [[nodiscard]] const JobPlan& plan() const noexcept { return *plan_; }
   [[nodiscard]] const wire::JobSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] wire::JobId id() const noexcept { return id_; }
+  /// As people call it.
+  [[nodiscard]] std::string name() const { return name_of(settings_, id_); }
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  /// How a job that is closed in this state has ended.
+  static wire::JobSummary outcome(const wire::JobStatus& now) {
+    using State = actor::MemberReport::State;
+    if (!now.failure.empty()) return {wire::JobState::failed, now.failure};
+    bool all_done = true;
+    for (const wire::MemberStatus& member : now.here) {
+      if (member.state == static_cast<std::uint8_t>(State::failed))
+        return {wire::JobState::failed, member.why};
+      all_done = all_done && member.state == static_cast<std::uint8_t>(State::done);
+    }
+    if (now.state != wire::JobState::running) return {now.state};
+    if (all_done) return {wire::JobState::done};
+    return {wire::JobState::stopped, "dropped before its end"};
+  }
 
   [[nodiscard]] std::chrono::milliseconds age() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - founded_);
@@ -340,6 +404,9 @@ class ClusterJob {
   /// last seen to make one.
   std::uint64_t steps_ = 0;
   std::chrono::milliseconds worked_{};
+  RecentFigures recent_;
+  /// `done` or `stopped` once its workers were told to end.
+  wire::JobState state_ = wire::JobState::running;
 
   std::mutex mutex_;
   std::map<core::WorkerId, wire::NodeId> routes_;

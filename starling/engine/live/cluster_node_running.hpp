@@ -14,6 +14,7 @@
 #include "starling/engine/live/cluster_node.hpp"
 #include "starling/engine/live/endings.hpp"
 #include "starling/engine/live/event_loop.hpp"
+#include "starling/engine/live/job_history.hpp"
 #include "starling/engine/live/log_book.hpp"
 #include "starling/engine/live/node_book.hpp"
 #include "starling/engine/live/places.hpp"
@@ -116,6 +117,9 @@ class ClusterNode::Running {
   using JobPtr = std::shared_ptr<ClusterJob>;
 
   void log(const std::string& line) { log_book_.say(line); }
+  void log_of(JobId job, const std::string& line) { log_book_.say(line, name_of_job(job)); }
+  /// As people call it; its number where this node does not know it.
+  [[nodiscard]] std::string name_of_job(JobId job) const;
 
   /// Whether as many other nodes as copies are there to take over what is owned here. Where not,
   /// they have copies of all but what is being handed on just now.
@@ -126,9 +130,9 @@ class ClusterNode::Running {
       const std::size_t copies = job->plan().options().copies;
       if (others >= copies) continue;
       suffice = false;
-      log("job " + std::to_string(id) + ": its ranges have " + std::to_string(copies) +
-          " copies and there are " + std::to_string(others) +
-          " other nodes: leaves them the copies that they have");
+      log_of(id, "its ranges have " + std::to_string(copies) + " copies and there are " +
+                     std::to_string(others) +
+                     " other nodes: leaves them the copies that they have");
     }
     return suffice;
   }
@@ -210,8 +214,10 @@ class ClusterNode::Running {
       log("certificate " + security::print_serial(revocation.serial) + " is revoked");
     for (const auto& node : nodes_.all()) {
       const auto peer = wire::parse_peer(node.address);
-      if (peer && peer->key && std::ranges::count(merged.fallen, *peer->key) > 0)
-        log("node " + node.name + " at " + wire::place_of(node.address) + " is not heard any more");
+      if (!peer || !peer->key || std::ranges::count(merged.fallen, *peer->key) == 0) continue;
+      revoked_.insert(node.id);
+      log("node " + node.name + " at " + wire::place_of(node.address) +
+          " is revoked: it is not heard any more");
     }
     if (options_.on_revoked) options_.on_revoked(merged.added);
   }
@@ -247,6 +253,7 @@ class ClusterNode::Running {
     if (!nodes_.note(record, now())) return;
     const char* what = core::is_live(record.state)               ? " is here"
                        : record.state == core::MemberState::left ? " has left"
+                       : revoked_.contains(record.id)            ? " is revoked, and gone"
                                                                  : " is dead";
     log("node " + record.name + " at " + wire::place_of(record.address) + what);
     if (!core::is_live(record.state) && !nodes_.is_in_use(record.address))
@@ -353,7 +360,7 @@ class ClusterNode::Running {
       const std::unique_lock lock{shared_};
       jobs_[id] = job;
     }
-    log("job " + std::to_string(id) + (age ? ": joining" : ": begins"));
+    log_of(id, age ? "joining" : "begins");
     return job;
   }
 
@@ -376,7 +383,7 @@ class ClusterNode::Running {
       for (const std::string& news : job->look_for_hindrance(
                reports, [this](NodeId node) { return is_heard(node); },
                [this](NodeId node) { return name_of(node); }))
-        log("job " + std::to_string(id) + ": " + news);
+        log_of(id, news);
     }
   }
 
@@ -400,7 +407,7 @@ class ClusterNode::Running {
     for (const auto& report : reports)
       if (report.state == actor::MemberReport::State::excluded) anew.push_back(report.member);
     if (anew.empty()) return;
-    log("job " + std::to_string(job.id()) + ": declared dead; joining again");
+    log_of(job.id(), "declared dead; joining again");
     job.rejoin(anew, random_);
     job.site().dismiss(anew);
   }
@@ -412,11 +419,15 @@ class ClusterNode::Running {
     while (closed_.size() > closed_max)
       closed_.erase(
           std::ranges::min_element(closed_, {}, [](const auto& closed) { return closed.second; }));
+    history_.forget(now());
     submissions_.forget_older_than(considered_for);
     const auto runs = [this](JobId id) { return find(id) != nullptr; };
     for (const JobId id : places_.unused(runs, now() - prepared_for)) drop_preparations(id);
-    nodes_.forget([this](NodeId node) { return membership_->members().find(node) != nullptr; },
-                  now());
+    const auto is_known = [this](NodeId node) {
+      return membership_->members().find(node) != nullptr;
+    };
+    nodes_.forget(is_known, now());
+    std::erase_if(revoked_, [&](NodeId node) { return !is_known(node); });
   }
 
   /// Asks a random node for jobs that run without this one.
@@ -446,14 +457,17 @@ class ClusterNode::Running {
   /// Joins it, where it runs without this node.
   void consider(const wire::JobStatus& job, const NodeAddress& target);
 
-  wire::NodeStatus make_status() {
-    wire::NodeStatus status;
-    status.self = membership_->self();
-    status.others = nodes_.all();
-    status.counts = membership_->counts();
-    for (auto& [id, job] : all_jobs()) status.jobs.push_back(job->status());
-    return status;
-  }
+  // --- what is said of jobs (cluster_jobs.cpp) ---
+
+  wire::NodeStatus make_status();
+  /// Jobs that have a place and have not begun.
+  [[nodiscard]] std::vector<wire::JobStatus> preparing() const;
+  void answer(const Asker& asker, const wire::AskLog& request);
+  void answer(const Asker& asker, const wire::AskJobs&);
+  void answer(const Asker& asker, const wire::StopJob& request);
+  void answer(const Asker& asker, const wire::CloseJob& request);
+  /// The job is known here no more, but for how it went.
+  void end(JobId id, const std::optional<wire::JobSummary>& summary);
 
   // --- requests (cluster_requests.cpp) ---
 
@@ -466,14 +480,11 @@ class ClusterNode::Running {
   /// Job `former` ends; what was read for it is `job`'s.
   void replace(JobId former, JobId job);
   /// The job is known here no more.
-  void end(JobId id);
+  void drop(JobId id);
   void answer(const Asker& asker, const wire::AskJob& request);
   void answer(const Asker& asker, const wire::ReadRanges& request);
   void answer(const Asker& asker, const wire::RestJob& request);
-  void answer(const Asker& asker, const wire::StopJob& request);
-  void answer(const Asker& asker, const wire::CloseJob& request);
   void answer(const Asker& asker, const wire::SubmitJob& request);
-  void answer(const Asker& asker, const wire::AskLog& request);
   void answer(const Asker& asker, const wire::LeaveCluster&);
   void answer(const Asker& asker, const wire::Farewell&);
 
@@ -522,19 +533,24 @@ class ClusterNode::Running {
   std::size_t hanging_ = 0;
   Places places_{options_.limits};
   Submissions submissions_{
-      plans_, [this](NodeId node) { return is_gone(node); },
+      plans_,
+      [this](NodeId node) { return is_gone(node); },
       [this](const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
              Requests::OnReply on_reply) {
         ask(target, std::move(body), within, std::move(on_reply));
       },
       [this](const Asker& asker, wire::ReplyBody body) { reply(asker, std::move(body)); },
-      [this](const std::string& line) { log(line); }};
+      [this](const std::string& line, const std::string& job) { log_book_.say(line, job); },
+      [this](wire::JobRecord record) { history_.add(std::move(record), now()); }};
   NodeBook nodes_;
   /// Nodes that were refused, for their names.
   std::set<NodeId> refused_;
   /// Jobs that this node has been in, or has tried to join, since when.
   std::map<JobId, core::Time> considered_;
   std::map<JobId, core::Time> closed_;
+  JobHistory history_;
+  /// Known nodes whose certificate was revoked.
+  std::set<NodeId> revoked_;
 
   /// Other threads read these; the loop's thread writes them.
   mutable std::shared_mutex shared_;

@@ -12,7 +12,7 @@ constexpr std::chrono::milliseconds rest_max = 10s;
 constexpr std::size_t ending_max = 4;
 
 wire::Refused unknown(wire::JobId id) {
-  return {"job " + std::to_string(id) + ": is not known here"};
+  return wire::Refused{"job " + std::to_string(id) + ": is not known here"};
 }
 
 }  // namespace
@@ -26,13 +26,13 @@ void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddres
   if (!runs || !job.failure.empty() || find(job.job) || leaving_ || plans_.is_busy()) return;
   if (!considered_.emplace(job.job, now()).second) return;
   if (auto place = places_.take(job.job, job.settings, job.client, now()); !place)
-    return log("does not join job " + std::to_string(job.job) + ": " + place.error().message);
+    return log_book_.say("does not join: " + place.error().message,
+                         live::name_of(job.settings, job.job));
   plans_.prepare(job.job, job.settings, [this, job, target](const auto& plan) {
     auto fits = plan ? fit(job.job, **plan, live_nodes().size()) : Result<void>{plan.error()};
     if (leaving_ || !fits) {
-      drop_preparations(job.job);
-      if (!fits) log("job " + std::to_string(job.job) + ": " + fits.error().message);
-      return;
+      if (!fits) log_of(job.job, fits.error().message);
+      return drop_preparations(job.job);
     }
     ask(target, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
       const auto* facts = heard ? std::get_if<wire::JobFacts>(&*heard) : nullptr;
@@ -43,8 +43,8 @@ void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddres
       }
       const auto begun = begin(id, facts->configuration, std::chrono::milliseconds{facts->age_ms});
       if (!begun) {
-        drop_preparations(id);
-        return log(begun.error().message);
+        log_of(id, begun.error().message);
+        return drop_preparations(id);
       }
       (*begun)->join(options_.workers, random_);
     });
@@ -62,6 +62,8 @@ void ClusterNode::Running::answer(const Asker& asker, const wire::PrepareJob& re
     return reply(asker, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
   if (auto fits = Plans::check(request.settings); !fits)
     return reply(asker, wire::Refused{fits.error().message});
+  if (auto named = places_.check_name(live::text_of(request.settings, "name"), request.job); !named)
+    return reply(asker, wire::Refused{named.error().message, true});
   if (auto place = take_place(request); !place)
     return reply(asker, wire::Refused{place.error().message});
   plans_.prepare(request.job, request.settings, [this, asker, request](auto& plan) {
@@ -100,10 +102,10 @@ void ClusterNode::Running::answer(const Asker& asker, const wire::StartJob& requ
 void ClusterNode::Running::replace(JobId former, JobId job) {
   plans_.hand_on(former, job);
   places_.hand_on(former, job);
-  end(former);
+  drop(former);
 }
 
-void ClusterNode::Running::end(JobId id) {
+void ClusterNode::Running::drop(JobId id) {
   closed_[id] = now();
   JobPtr job = find(id);
   if (!job) return;
@@ -111,7 +113,7 @@ void ClusterNode::Running::end(JobId id) {
     const std::unique_lock lock{shared_};
     jobs_.erase(id);
   }
-  log("job " + std::to_string(id) + ": closed");
+  log_book_.say("closed", job->name());
   endings_->end(std::move(job));
 }
 
@@ -134,25 +136,13 @@ void ClusterNode::Running::answer(const Asker& asker, const wire::RestJob& reque
   reply(asker, wire::Done{});
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::StopJob& request) {
-  if (const JobPtr job = find(request.job)) job->site().stop();
-  reply(asker, wire::Done{});
-}
-
-void ClusterNode::Running::answer(const Asker& asker, const wire::CloseJob& request) {
-  submissions_.close(request.job);
-  // A node need not know that a job is closed which it never knew.
-  if (find(request.job) || plans_.knows(request.job) || considered_.contains(request.job))
-    end(request.job);
-  drop_preparations(request.job);
-  reply(asker, wire::Done{});
-}
-
 void ClusterNode::Running::answer(const Asker& asker, const wire::SubmitJob& request) {
   if (submissions_.ask_again(asker, request.job)) return;
   if (leaving_) return reply(asker, wire::Refused{"this node is leaving"});
   if (auto free = places_.check(asker.client); !free)
     return reply(asker, wire::Refused{"node " + name_ + " " + free.error().message});
+  if (auto named = places_.check_name(live::text_of(request.settings, "name"), request.job); !named)
+    return reply(asker, wire::Refused{"node " + name_ + " " + named.error().message, true});
   // It is copied for each node.
   if (auto fits = Plans::check(request.settings); !fits)
     return reply(asker, wire::Refused{fits.error().message});
@@ -162,12 +152,8 @@ void ClusterNode::Running::answer(const Asker& asker, const wire::SubmitJob& req
                                       " jobs; valid: to try again when one of them has begun"});
   const auto nodes = live_nodes();
   submissions_.submit(asker, request, asker.client, nodes);
-  log("job " + std::to_string(request.job) + ": submitted by " + asker.client + "; " +
-      std::to_string(nodes.size()) + " nodes");
-}
-
-void ClusterNode::Running::answer(const Asker& asker, const wire::AskLog& request) {
-  reply(asker, log_book_.read(request.from));
+  log_book_.say("submitted by " + asker.client + "; " + std::to_string(nodes.size()) + " nodes",
+                live::name_of(request.settings, request.job));
 }
 
 void ClusterNode::Running::answer(const Asker& asker, const wire::LeaveCluster&) {

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -12,6 +10,7 @@
 
 #include "starling/actor/wire/control.hpp"
 #include "starling/base/text.hpp"
+#include "starling/base/utc.hpp"
 
 namespace starling::live {
 
@@ -23,15 +22,16 @@ class LogBook {
   /// `show` may be empty.
   explicit LogBook(Show show) : show_(std::move(show)) {}
 
-  /// Names of others may stand in it.
-  void say(const std::string& said) {
-    const std::string line = printable(said);
+  /// Names of others may stand in it. `job`: the name of the job that it is about, if any, which
+  /// leads the line.
+  void say(const std::string& said, const std::string& job = {}) {
+    const std::string line = printable((job.empty() ? "" : "job " + job + ": ") + said);
     {
       const std::lock_guard turn{showing_};
       if (show_) show_(line);
     }
     const std::lock_guard lock{mutex_};
-    lines_.push_back(utc_now() + line.substr(0, line_max));
+    lines_.push_back({utc_now_us(), job, line.substr(0, line_max)});
     if (lines_.size() <= lines_max) return;
     lines_.pop_front();
     ++first_;
@@ -53,20 +53,12 @@ class LogBook {
   static constexpr std::size_t line_max = 500;
   static constexpr std::size_t read_max = 200;
 
-  static std::string utc_now() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    ::gmtime_r(&now, &parts);
-    std::array<char, 32> text{};
-    return {text.data(), std::strftime(text.data(), text.size(), "%FT%TZ ", &parts)};
-  }
-
   const Show show_;
   std::mutex showing_;
   mutable std::mutex mutex_;
   /// Number of the first that is kept.
   std::uint64_t first_ = 0;
-  std::deque<std::string> lines_;
+  std::deque<wire::LogLine> lines_;
 };
 
 }  // namespace starling::live

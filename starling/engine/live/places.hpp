@@ -13,6 +13,7 @@
 #include "starling/base/result.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/live/cluster_node.hpp"
+#include "starling/engine/live/job_name.hpp"
 
 namespace starling::live {
 
@@ -49,11 +50,20 @@ class Places {
     for (const auto& [id, place] : all_) {
       if (place.client != client) continue;
       ++count;
-      own += (own.empty() ? "" : ", ") + std::to_string(id);
+      own += (own.empty() ? "" : ", ") + name_of(place.settings, id);
     }
     if (count < limits_.jobs_per_client) return {};
     return Error{"holds " + counted(count, "job") + " of " + client +
                  ", and takes no more of one client (--jobs-per-client): " + own + "; " + remedy};
+  }
+
+  /// Whether another job than `id` is called so.
+  [[nodiscard]] Result<void> check_name(const std::string& name, wire::JobId id) const {
+    for (const auto& [other, place] : all_)
+      if (!name.empty() && other != id && text_of(place.settings, "name") == name)
+        return Error{"has a job called '" + name + "' already (" + summary_of(place.settings) +
+                     "); valid: another --name"};
+    return {};
   }
 
   /// Takes threads for a job that has a place, once their number is known.
@@ -89,6 +99,7 @@ class Places {
     if (place) all_[to] = std::move(place.mapped());
   }
   void give_up(wire::JobId id) { all_.erase(id); }
+  [[nodiscard]] const std::map<wire::JobId, Place>& all() const { return all_; }
 
   /// Jobs that were prepared before `then`, and of which `runs(id)` does not hold.
   template <class Runs>

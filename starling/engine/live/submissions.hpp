@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "starling/base/utc.hpp"
 #include "starling/engine/core/configuration.hpp"
 #include "starling/engine/core/membership.hpp"
+#include "starling/engine/live/job_name.hpp"
 #include "starling/engine/live/plans.hpp"
 #include "starling/engine/live/requests.hpp"
 #include "starling/engine/live/roles.hpp"
@@ -29,16 +31,20 @@ class Submissions {
   using Ask = std::function<void(const NodeAddress& target, wire::RequestBody body,
                                  std::chrono::milliseconds within, Requests::OnReply on_reply)>;
   using Answer = std::function<void(const Asker& asker, wire::ReplyBody body)>;
-  using Log = std::function<void(const std::string& line)>;
+  using Log = std::function<void(const std::string& line, const std::string& job)>;
+  /// Told of each job that ends before it has begun.
+  using OnRefused = std::function<void(wire::JobRecord record)>;
   /// Whether a node is known to be dead, or to have left.
   using IsGone = std::function<bool(wire::NodeId node)>;
 
-  Submissions(const Plans& plans, IsGone is_gone, Ask ask, Answer answer, Log log)
+  Submissions(const Plans& plans, IsGone is_gone, Ask ask, Answer answer, Log log,
+              OnRefused on_refused)
       : plans_(plans),
         is_gone_(std::move(is_gone)),
         ask_(std::move(ask)),
         answer_(std::move(answer)),
-        log_(std::move(log)) {}
+        log_(std::move(log)),
+        on_refused_(std::move(on_refused)) {}
 
   /// True where the job was submitted before: its asker is answered once it has begun, or at once.
   bool ask_again(const Asker& asker, wire::JobId job) {
@@ -56,6 +62,9 @@ class Submissions {
               const std::vector<core::MemberRecord>& nodes) {
     Submission& submission = all_[request.job];
     submission.run = request.job;
+    submission.settings = request.settings;
+    submission.client = client;
+    submission.since_ms = utc_now_us() / 1000;
     submission.note(asker);
     for (const auto& node : nodes)
       submission.nodes.push_back({{node.id, node.address}, node.name, std::nullopt, false});
@@ -86,7 +95,7 @@ class Submissions {
   void close(wire::JobId job) {
     const auto known = all_.find(job);
     if (known != all_.end() && !known->second.outcome)
-      conclude(job, wire::Refused{"the job was closed meanwhile"});
+      conclude(job, wire::Refused{"the job was closed meanwhile"}, wire::JobState::stopped);
   }
 
   /// How those of long ago went, whose clients have heard it; and of many the oldest.
@@ -107,6 +116,10 @@ class Submissions {
     bool has_begun = false;
   };
   struct Submission {
+    wire::JobSettings settings;
+    std::string client;
+    /// When it was submitted: ms since 1970, UTC.
+    std::int64_t since_ms = 0;
     /// Where each is asked from, and under which number last.
     std::map<std::string, std::uint64_t> askers;
     std::vector<Participant> nodes;
@@ -152,7 +165,7 @@ class Submissions {
     const std::string place = "node at " + wire::place_of(at->target.address) + ": ";
     if (!heard) return conclude(id, wire::Refused{place + heard.error().message});
     if (const auto* refused = std::get_if<wire::Refused>(&*heard))
-      return conclude(id, wire::Refused{place + refused->why});
+      return conclude(id, wire::Refused{place + refused->why, refused->is_name_taken});
     const auto* answer = std::get_if<wire::JobPrepared>(&*heard);
     if (answer == nullptr) return conclude(id, wire::Refused{place + "answered another question"});
     at->prepared = *answer;
@@ -170,8 +183,8 @@ class Submissions {
     });
     if (lost.empty()) return;
     for (const std::string& name : lost) {
-      log_("job " + std::to_string(id) + ": node " + name +
-           " is gone before the job has begun; the others go on without it");
+      log_("node " + name + " is gone before the job has begun; the others go on without it",
+           name_of(submission->settings, id));
       submission->lost.push_back(name);
     }
     start_where_prepared(id);
@@ -231,14 +244,32 @@ class Submissions {
       conclude(id, wire::JobBegun{run, submission->lost});
   }
 
+  static wire::JobRecord record_of(JobId id, const Submission& submission,
+                                   wire::JobSummary summary) {
+    wire::JobRecord record;
+    record.job = id;
+    record.name = name_of(submission.settings, id);
+    record.what = summary_of(submission.settings);
+    record.client = submission.client;
+    record.summary = std::move(summary);
+    record.began_ms = submission.since_ms;
+    record.ended_ms = utc_now_us() / 1000;
+    return record;
+  }
+
   [[nodiscard]] bool was_refused(JobId id) const {
     const auto found = all_.find(id);
     return found != all_.end() && found->second.outcome &&
            std::holds_alternative<wire::Refused>(*found->second.outcome);
   }
 
-  void conclude(JobId id, wire::ReplyBody outcome) {
+  /// `state` is how it ends where it is refused.
+  void conclude(JobId id, wire::ReplyBody outcome, wire::JobState state = wire::JobState::failed) {
     Submission& submission = all_.at(id);
+    // Whoever only has to choose another name has not failed.
+    if (const auto* refused = std::get_if<wire::Refused>(&outcome);
+        refused != nullptr && !refused->is_name_taken)
+      on_refused_(record_of(id, submission, {state, "before it began: " + refused->why}));
     submission.outcome = std::move(outcome);
     submission.concluded = EventLoop::Clock::now();
     for (const auto& [address, number] : submission.askers)
@@ -258,6 +289,7 @@ class Submissions {
   const Ask ask_;
   const Answer answer_;
   const Log log_;
+  const OnRefused on_refused_;
   std::map<JobId, Submission> all_;
 };
 

@@ -16,7 +16,7 @@ TEST_F(Nodes, GoOnWithAJobWhoseSubmitIsGoneAndHandItsModelToWhoeverAttaches) {
   // Whoever saves nothing takes nothing away.
   const Ran seen = starling(work_, "attach --json" + to(1));
   EXPECT_EQ(seen.code, 0) << seen.err;
-  EXPECT_NE(seen.err.find("stays on its nodes: `starling attach --save FILE` saves its model"),
+  EXPECT_NE(seen.err.find("stays on its nodes: `starling attach softmax-digits-1 --save FILE`"),
             std::string::npos)
       << seen.err;
   const Ran ran = starling(work_, "attach --json --save m --checkpoint c" + to(0));
@@ -49,15 +49,17 @@ TEST_F(Nodes, GoOnWhenWhoeverAttachedIsInterrupted) {
   const Ran begun = run(work_, program(), job_of_three(0, "--steps 100000 --detach --json"));
   ASSERT_EQ(begun.code, 0) << begun.err;
   const std::string job = nlohmann::json::parse(begun.out)["job"];
+  const std::string name = nlohmann::json::parse(begun.out)["name"];
   ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   const Folder other;
   Process attach{other, STARLING_PROGRAM, words("attach --save m --job " + job + to(1))};
-  EXPECT_TRUE(wait_until([&] { return attach.err().find("updates/s") != std::string::npos; }));
+  EXPECT_TRUE(wait_until([&] { return attach.err().find("  waiting ") != std::string::npos; }));
   attach.signal(SIGINT);
   const Ran left = attach.wait();
   EXPECT_EQ(left.code, 130) << left.err;
-  EXPECT_NE(left.err.find("job " + job + " goes on; `starling attach` follows it again"),
-            std::string::npos)
+  EXPECT_NE(
+      left.err.find("job " + name + " goes on; `starling attach " + name + "` follows it again"),
+      std::string::npos)
       << left.err;
   EXPECT_NE(status().find("running"), std::string::npos) << status();
   EXPECT_EQ(starling(work_, "stop" + to(2)).code, 0);
@@ -122,8 +124,7 @@ TEST_F(Nodes, SayWhatCannotBeOfAJobThatNobodyFollows) {
   EXPECT_NE(begun.err.find("--save: has no effect with --detach; `starling attach` takes it"),
             std::string::npos)
       << begun.err;
-  EXPECT_NE(refusal("attach --job 1" + to(0)).find("--job: '1' is no job that runs here"),
-            std::string::npos);
+  EXPECT_NE(refusal("attach --job x" + to(0)).find("--job: 'x' is no job here"), std::string::npos);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
       << ran.err;
   const auto json = nlohmann::json::parse(ran.out);
   EXPECT_EQ(json["workers_lost"], 1) << ran.out;
-  EXPECT_NE(ran.err.find("job " + json["job"].get<std::string>() + " begins\n"), std::string::npos)
+  EXPECT_NE(ran.err.find("job " + json["name"].get<std::string>() + " begins\n"), std::string::npos)
       << ran.err;
   EXPECT_NE(status().find("a  " + addresses_[0] + "  dead"), std::string::npos) << status();
   processes_[2]->signal(SIGTERM);
@@ -85,13 +85,13 @@ TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
   watch.signal(SIGINT);
   EXPECT_EQ(watch.wait().code, 0);
 
-  const std::string number = job["job"];
+  const std::string name = job["name"];
   const std::string what = "softmax on digits:n=1000, peer, pssp:s=4,beta=2";
-  EXPECT_NE(status().find("job " + number + ": " + what + "\n  epoch 1, "), std::string::npos)
+  EXPECT_NE(status().find("job " + name + ": " + what + "\n  running, epoch "), std::string::npos)
       << status();
-  const Ran wrong = starling(work_, "stop --job 1" + to(0));
+  const Ran wrong = starling(work_, "stop --job x" + to(0));
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_NE(wrong.err.find("--job: '1' is no job that runs here; valid: " + number + " (" + what),
+  EXPECT_NE(wrong.err.find("--job: 'x' is no job here; valid: " + name + " (" + what),
             std::string::npos)
       << wrong.err;
   const Ran stopped = starling(work_, "stop" + to(0));
@@ -305,7 +305,8 @@ TEST_F(Nodes, SayWhoseDataIsAnother) {
     folders_[node].write("x.csv", node == 1 ? "1,3,0\n2,1,1\n3,1,0\n" : "1,2,0\n2,1,1\n3,1,0\n");
   work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n");
   const Ran ran = starling(
-      work_, "submit" + to(0) + "--data csv:x.csv,label=last,task=class --model softmax --split 2");
+      work_, "submit" + to(0) +
+                 "--data csv:/proc/self/cwd/x.csv,label=last,task=class --model softmax --split 2");
   EXPECT_EQ(ran.code, 1) << ran.out;
   EXPECT_NE(ran.err.find("each must read what " + addresses_[0] +
                          " does; not so: " + addresses_[1] + "\n"),
@@ -373,7 +374,7 @@ TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
   const Ran revoked = starling(work_, "keys revoke c --to " + door("a", addresses_[0]));
   EXPECT_EQ(revoked.code, 0) << revoked.err;
   EXPECT_TRUE(wait_until([&] {
-    return status().find("c  " + addresses_[2] + "  dead") != std::string::npos;
+    return status().find("c  " + addresses_[2] + "  revoked") != std::string::npos;
   })) << status();
   const Ran again = starling(work_, "keys revoke laptop --to " + door("b", addresses_[1]));
   EXPECT_EQ(again.code, 0) << again.err;

@@ -3,15 +3,17 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/cluster/cluster_view.hpp"
+#include "starling/app/cluster/job_choice.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/base/text.hpp"
+#include "starling/base/utc.hpp"
+#include "starling/engine/live/job_name.hpp"
 
 namespace starling::app {
 namespace {
@@ -20,8 +22,12 @@ using namespace std::chrono_literals;
 
 constexpr auto follow_every = 500ms;
 constexpr auto ask_within = 5s;
-/// As long as a node takes for it at most.
-constexpr auto leave_within = 35s;
+
+/// A line of one node.
+struct NodeLine {
+  wire::LogLine line;
+  std::string node;
+};
 
 /// What nodes say, and how far it was read.
 class LogReader {
@@ -30,10 +36,10 @@ class LogReader {
 
   /// What was said since the last time, in the order of the clocks of the nodes. An Error where
   /// nobody answers, or there is no such node.
-  [[nodiscard]] Result<std::string> read() {
+  [[nodiscard]] Result<std::vector<NodeLine>> read() {
     auto view = look_at(access_, true);
     if (!view) return std::move(view).error();
-    std::vector<std::pair<std::string, std::string>> lines;
+    std::vector<NodeLine> lines;
     bool is_there = false;
     for (const core::MemberRecord& node : view->nodes) {
       if (!core::is_live(node.state) || (!only_.empty() && node.name != only_)) continue;
@@ -41,26 +47,19 @@ class LogReader {
       read(node, lines);
     }
     if (!is_there) return Error{"'" + only_ + "' is no node that runs; valid: " + names(*view)};
-    std::ranges::stable_sort(
-        lines, {}, [](const auto& line) { return line.first.substr(0, line.first.find(' ')); });
-    std::string text;
-    for (const auto& [line, node] : lines) {
-      const auto space = std::min(line.find(' '), line.size());
-      text += printable(line.substr(0, space) + " " + node + line.substr(space)) + "\n";
-    }
-    return text;
+    std::ranges::stable_sort(lines, {}, [](const NodeLine& one) { return one.line.time_us; });
+    return lines;
   }
 
  private:
-  void read(const core::MemberRecord& node,
-            std::vector<std::pair<std::string, std::string>>& lines) {
+  void read(const core::MemberRecord& node, std::vector<NodeLine>& lines) {
     std::uint64_t& next = next_[node.id];
     while (true) {
       const auto said =
           access_.client->ask_for<wire::LogLines>(node.address, wire::AskLog{next}, ask_within);
       if (!said || said->lines.empty() || said->next <= next) return;
       next = said->next;
-      for (const std::string& line : said->lines) lines.emplace_back(line, node.name);
+      for (const wire::LogLine& line : said->lines) lines.push_back({line, node.name});
     }
   }
 
@@ -76,18 +75,32 @@ class LogReader {
   std::map<wire::NodeId, std::uint64_t> next_;
 };
 
-/// Whether a node that was asked to leave has: another one says so, or, where it was the last, it
-/// answers no more.
-bool is_gone(Access& access, const wire::NodeStatus& leaving) {
-  for (const core::MemberRecord& other : leaving.others) {
-    if (!core::is_live(other.state)) continue;
-    const auto seen =
-        access.client->ask_for<wire::NodeStatus>(other.address, wire::AskStatus{}, 2s);
-    if (!seen) continue;
-    const auto known = std::ranges::find(seen->others, leaving.self.id, &core::MemberRecord::id);
-    return known == seen->others.end() || !core::is_live(known->state);
-  }
-  return !access.client->ask(access.door, wire::AskStatus{}, ask_within);
+/// The name of the job that is meant: one that runs, one that has ended, or one that only lines
+/// speak of.
+Result<std::string> job_name(Access& access, const Settings& settings,
+                             const std::vector<NodeLine>& lines) {
+  const auto view = look_at(access, false);
+  if (!view) return view.error();
+  std::vector<JobCandidate> all;
+  const auto add = [&](wire::JobId id, const std::string& name, const std::string& what) {
+    if (!name.empty() && std::ranges::count(all, name, &JobCandidate::name) == 0)
+      all.push_back({id, name, what});
+  };
+  for (const auto& [id, job] : view->jobs) add(id, job.name, live::summary_of(job.settings));
+  for (const auto& [id, job] : ended_jobs(access, *view)) add(id, job.name, job.what);
+  for (const NodeLine& one : lines) add(0, printable(one.line.job), {});
+  const auto chosen =
+      choose(text_of(settings, "job"), all, "the nodes have said nothing of any job");
+  if (!chosen) return Error{chosen.error()}.within(place_of(settings, "job"));
+  return all[*chosen].name;
+}
+
+std::string text_of(const std::vector<NodeLine>& lines, const std::string& job) {
+  std::string text;
+  for (const auto& [line, node] : lines)
+    if (job.empty() || printable(line.job) == job)
+      text += print_utc(line.time_us) + " " + node + " " + printable(line.text) + "\n";
+  return text;
 }
 
 }  // namespace
@@ -95,6 +108,7 @@ bool is_gone(Access& access, const wire::NodeStatus& leaving) {
 const std::vector<KeyForm>& logs_keys() {
   static const std::vector<KeyForm> keys = [] {
     std::vector<KeyForm> all = access_keys("Options");
+    all.push_back(job_key("Options"));
     all.push_back({"node", KeyKind::text, "NAME", "of this node alone [all]", "Options"});
     all.push_back(
         {"follow", KeyKind::flag, "", "and what they say from now on, until Ctrl-C", "Options"});
@@ -111,43 +125,23 @@ Result<int> logs_command(const Settings& settings) {
   const bool follows = !text_of(settings, "follow").empty();
   std::optional<OrderlyStop> orderly;
   if (follows) orderly.emplace(nullptr);
+  std::optional<std::string> job;
   while (true) {
-    const auto text = reader.read();
-    if (!text) {
-      complain(text.error().message);
+    const auto lines = reader.read();
+    if (!lines) {
+      complain(lines.error().message);
       return job_failed;
     }
-    auto put = put_out(*text, done);
+    if (!job) {
+      auto name = place_of(settings, "job").empty() ? Result<std::string>{std::string{}}
+                                                    : job_name(*access, settings, *lines);
+      if (!name) return std::move(name).error();
+      job = *std::move(name);
+    }
+    auto put = put_out(text_of(*lines, *job), done);
     if (!put || *put != done || !follows) return put;
     if (is_interrupted_before(std::chrono::steady_clock::now() + follow_every)) return done;
   }
-}
-
-const std::vector<KeyForm>& leave_keys() {
-  static const std::vector<KeyForm> keys = access_keys("Options");
-  return keys;
-}
-
-Result<int> leave_command(const Settings& settings) {
-  saves_nothing();
-  auto access = open_access(settings);
-  if (!access) return std::move(access).error();
-  const auto node = access->greet();
-  const auto asked = node ? access->client->ask(access->door, wire::LeaveCluster{}, ask_within)
-                          : Result<wire::ReplyBody>{node.error()};
-  if (!asked) {
-    complain(asked.error().message);
-    return job_failed;
-  }
-  const auto give_up = std::chrono::steady_clock::now() + leave_within;
-  while (!is_gone(*access, *node)) {
-    if (std::chrono::steady_clock::now() > give_up) {
-      complain(node->self.name + " is still there; it goes on handing over");
-      return job_failed;
-    }
-    std::this_thread::sleep_for(100ms);
-  }
-  return put_out(node->self.name + " has left\n", done);
 }
 
 }  // namespace starling::app

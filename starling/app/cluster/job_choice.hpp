@@ -1,0 +1,26 @@
+/// Which job a person means by a few letters of its name or number. Pure; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starling/actor/wire/control.hpp"
+#include "starling/base/result.hpp"
+
+namespace starling::app {
+
+struct JobCandidate {
+  wire::JobId job = 0;
+  std::string name;
+  /// What it is, for those who have to choose.
+  std::string what;
+};
+
+/// The index of the one whose name or number is `text`, or begins so while no other one's does. An
+/// empty text means the only one. `none` is said where there is no candidate.
+[[nodiscard]] Result<std::size_t> choose(std::string_view text,
+                                         const std::vector<JobCandidate>& candidates,
+                                         const std::string& none);
+
+}  // namespace starling::app

@@ -1,0 +1,64 @@
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "starling/app/cluster/access.hpp"
+#include "starling/app/cluster/cluster_commands.hpp"
+#include "starling/app/commands.hpp"
+#include "starling/app/interrupt.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto ask_within = 5s;
+/// As long as a node takes for it at most.
+constexpr auto leave_within = 35s;
+
+/// Whether a node that was asked to leave has: another one says so, or, where it was the last, it
+/// answers no more.
+bool is_gone(Access& access, const wire::NodeStatus& leaving) {
+  for (const core::MemberRecord& other : leaving.others) {
+    if (!core::is_live(other.state)) continue;
+    const auto seen =
+        access.client->ask_for<wire::NodeStatus>(other.address, wire::AskStatus{}, 2s);
+    if (!seen) continue;
+    const auto known = std::ranges::find(seen->others, leaving.self.id, &core::MemberRecord::id);
+    return known == seen->others.end() || !core::is_live(known->state);
+  }
+  return !access.client->ask(access.door, wire::AskStatus{}, ask_within);
+}
+
+}  // namespace
+
+const std::vector<KeyForm>& leave_keys() {
+  static const std::vector<KeyForm> keys = access_keys("Options");
+  return keys;
+}
+
+Result<int> leave_command(const Settings& settings) {
+  saves_nothing();
+  auto access = open_access(settings);
+  if (!access) return std::move(access).error();
+  const auto node = access->greet();
+  const auto asked = node ? access->client->ask(access->door, wire::LeaveCluster{}, ask_within)
+                          : Result<wire::ReplyBody>{node.error()};
+  if (!asked) {
+    complain(asked.error().message);
+    return job_failed;
+  }
+  const auto give_up = std::chrono::steady_clock::now() + leave_within;
+  while (!is_gone(*access, *node)) {
+    if (std::chrono::steady_clock::now() > give_up) {
+      complain(node->self.name + " is still there; it goes on handing over");
+      return job_failed;
+    }
+    std::this_thread::sleep_for(100ms);
+  }
+  return put_out(node->self.name + " has left\n", done);
+}
+
+}  // namespace starling::app

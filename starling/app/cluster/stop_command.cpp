@@ -1,0 +1,66 @@
+#include <string>
+#include <vector>
+
+#include "starling/app/cluster/cluster_commands.hpp"
+#include "starling/app/cluster/cluster_view.hpp"
+#include "starling/app/commands.hpp"
+#include "starling/app/interrupt.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What ends it: what has not begun, or is not to be kept, is closed. A job that has ended before
+/// stays listed as it ended.
+wire::RequestBody request_for(wire::JobId id, const JobView& job, bool drops) {
+  const wire::JobState state = job.state();
+  const bool begins = state == wire::JobState::preparing;
+  if (!begins && !drops) return wire::StopJob{id};
+  if (!begins && state != wire::JobState::running)
+    return wire::CloseJob{id, wire::JobSummary{state, job.why()}};
+  return wire::CloseJob{id, wire::JobSummary{wire::JobState::stopped,
+                                             drops ? "dropped by `stop --drop`" : "stopped"}};
+}
+
+}  // namespace
+
+const std::vector<KeyForm>& stop_keys() {
+  static const std::vector<KeyForm> keys = [] {
+    std::vector<KeyForm> all = access_keys("Options");
+    all.push_back(job_key("Options"));
+    all.push_back({"drop", KeyKind::flag, "",
+                   "drop its model too: for a job that nobody follows any more", "Options"});
+    return all;
+  }();
+  return keys;
+}
+
+Result<int> stop_command(const Settings& settings) {
+  saves_nothing();
+  auto chosen = choose_job(settings);
+  if (!chosen) return std::move(chosen).error();
+  if (!*chosen) return job_failed;
+  auto& [access, view, id] = **chosen;
+  const JobView& job = view.jobs.at(id);
+  const bool is_prepared = job.state() != wire::JobState::preparing;
+  const bool drops = !place_of(settings, "drop").empty();
+  std::string silent;
+  for (const core::MemberRecord& node : view.nodes) {
+    if (!core::is_live(node.state) || view.revoked.contains(node.id)) continue;
+    if (!access.client->ask(node.address, request_for(id, job, drops), 5s))
+      silent += (silent.empty() ? "" : ", ") + node.name;
+  }
+  if (!silent.empty()) {
+    complain("no answer from " + silent + "; the same command tells them again");
+    return job_failed;
+  }
+  const std::string said =
+      drops          ? ": dropped\n"
+      : !is_prepared ? ": stopped before it began\n"
+                     : ": stops at the end of its steps; whoever follows it saves the model, or, "
+                       "where nobody does, `attach --save FILE`\n";
+  return put_out("job " + job.name + said, done);
+}
+
+}  // namespace starling::app
