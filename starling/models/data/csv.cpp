@@ -30,14 +30,6 @@ Missing policy_of(const CsvSource& source) {
   return source.missing.value_or(fills ? Missing::mean : Missing::refuse);
 }
 
-Cell read_number(const CsvSource& source, std::string_view cell, float& value) {
-  if (!source.has_decimal_commas) return read_cell(cell, value);
-  if (cell.find('.') != std::string_view::npos) return Cell::text;
-  std::string pointed{cell};
-  std::ranges::replace(pointed, ',', '.');
-  return read_cell(pointed, value);
-}
-
 Error missing_cell(const CsvRows& rows, std::size_t column, std::string_view cell) {
   return rows.error(rows.name_of(column) + ": " + in_quotes(cell) +
                     " is a missing value; valid: missing=mean takes a number for its column's mean "

@@ -42,6 +42,14 @@ char guess_separator(std::string_view line) {
 
 }  // namespace
 
+Cell read_number(const CsvSource& source, std::string_view cell, float& value) {
+  if (!source.has_decimal_commas) return read_cell(cell, value);
+  if (cell.find('.') != std::string_view::npos) return Cell::text;
+  std::string pointed{cell};
+  std::ranges::replace(pointed, ',', '.');
+  return read_cell(pointed, value);
+}
+
 Result<std::vector<std::string_view>*> CellSplitter::operator()(std::string_view line) {
   cells_.clear();
   rewritten_.clear();
@@ -108,7 +116,9 @@ Result<void> CsvRows::read_first() {
   const Cells& first = **cells;
   columns_ = first.size();
   float ignored = 0;
-  const auto is_text = [&](std::string_view c) { return read_cell(c, ignored) == Cell::text; };
+  const auto is_text = [&](std::string_view c) {
+    return read_number(source_, c, ignored) == Cell::text;
+  };
   if (source_.header.value_or(std::ranges::all_of(first, is_text)))
     header_.assign(first.begin(), first.end());
   else

@@ -10,6 +10,7 @@
 
 #include "starling/base/input.hpp"
 #include "starling/base/result.hpp"
+#include "starling/models/data/cell.hpp"
 #include "starling/models/data/file.hpp"
 #include "starling/models/data/source.hpp"
 
@@ -77,6 +78,9 @@ class CsvRows {
   /// The first row, where it is no header and was not handed out yet.
   const Cells* first_ = nullptr;
 };
+
+/// As read_cell(), with the source's decimal character.
+Cell read_number(const CsvSource& source, std::string_view cell, float& value);
 
 /// What each column is.
 struct CsvColumns {
