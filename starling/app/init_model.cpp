@@ -16,7 +16,7 @@ std::string print(std::optional<models::Scale> scale) {
 }
 
 std::string task_of(const models::Table& table) {
-  return table.classes() > 0 ? counted(table.classes(), "class") : "real targets";
+  return table.classes() > 0 ? std::to_string(table.classes()) + " classes" : "real targets";
 }
 
 /// How the first class is written tells how all are.

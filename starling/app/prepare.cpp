@@ -159,6 +159,16 @@ Result<void> check_selection(const Prepared& ready) {
   return {};
 }
 
+/// The checkpoint, where its job scaled data like these: that may have been by the numbers of a
+/// model which it began with. What is wrong with the file shows when the job goes on from it.
+std::optional<StoredModel> scale_of_checkpoint(const Job& job, const AnyModel& model,
+                                               const AnyData& train) {
+  auto stored = read_model(job.resume, job.trusts_file ? Trust::any : Trust::checked);
+  if (!stored || stored->notes.data.scale != job.data.scale) return std::nullopt;
+  if (!check_init(*stored, model, train)) return std::nullopt;
+  return *std::move(stored);
+}
+
 Result<void> go_on(Prepared& ready, const Settings& settings) {
   auto& running = ready.running;
   auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.agreement,
@@ -224,8 +234,10 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
       return within_place(std::move(fits).error(), settings, "init");
   const models::Recipe recipe = (*model)->recipe();
   job->data.scale = scale_of(job->data, recipe);
+  if (!job->resume.empty()) init = scale_of_checkpoint(*job, **model, data->train);
   data =
       init ? scaled_as_init(*init, *std::move(data)) : scaled(*job->data.scale, *std::move(data));
+  if (!job->resume.empty()) init.reset();
   if (!data) return placed(std::move(data).error(), settings);
   for (const AnyData* part : {&data->train, data->test ? &*data->test : nullptr})
     if (part != nullptr)
