@@ -100,7 +100,11 @@ void Transcript::fail_one() {
                  job_of_three(1,
                               "--steps 100000 --copies 1 --wait-for-nodes 5s --name bad --quiet "
                               "--save m")};
-  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  // So that each node has looked at it while it made steps.
+  ASSERT_TRUE(wait_until([&] {
+    const auto jobs = json("status")["jobs"];
+    return !jobs.empty() && jobs[0].contains("steps") && jobs[0]["steps"]["min"] >= 30;
+  }));
   processes_[2]->signal(SIGKILL);
   (void)processes_[2]->wait();
   const Ran ran = submit.wait();
