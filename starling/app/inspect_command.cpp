@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "starling/app/advice.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/data.hpp"
 #include "starling/app/safetensors.hpp"
@@ -23,11 +24,14 @@ std::string bytes_text(std::size_t bytes) {
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-std::string classes_text(const std::vector<std::size_t>& counts) {
+/// Each class by its label as the file writes it, with its rows.
+std::string classes_text(const std::vector<std::size_t>& counts,
+                         const models::Labelling& labelling) {
   constexpr std::size_t shown = 20;
   std::string text;
   for (std::size_t i = 0; i < std::min(counts.size(), shown); ++i)
-    text += fmt::format("{}{}: {}", i == 0 ? "" : ", ", i, counts[i]);
+    text += fmt::format("{}{:g}: {}", i == 0 ? "" : ", ", labelling.written(static_cast<float>(i)),
+                        counts[i]);
   return text + (counts.size() > shown ? fmt::format(", ... {} classes", counts.size()) : "");
 }
 
@@ -41,7 +45,7 @@ std::string describe_table(const models::Table& table) {
   text += d.class_counts.empty()
               ? row("labels", fmt::format("min {:.4g}, mean {:.4g}, max {:.4g}", d.label_min,
                                           d.label_mean, d.label_max))
-              : row("classes", classes_text(d.class_counts));
+              : row("classes", classes_text(d.class_counts, table.labelling));
   return text + row("memory", bytes_text(d.bytes));
 }
 
@@ -75,6 +79,8 @@ Result<int> inspect_command(const Contents& contents, const std::string& what, s
   if (!data) return data.error();
   std::string text = what + " (" + describe(*data) + ")\n";
   if (data->table() != nullptr) text += describe_table(*data->table());
+  if (const std::string other = other_reading(what, *data); !other.empty())
+    text += row("note", other);
   return put_out(text, done);
 }
 
