@@ -35,6 +35,7 @@ struct Job {
   std::string resume;
   bool trusts_resume = false;
   std::string metrics;
+  std::string report;
 
   bool json = false;
   bool quiet = false;

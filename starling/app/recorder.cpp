@@ -8,6 +8,7 @@
 
 #include "starling/app/advice.hpp"
 #include "starling/app/commands.hpp"
+#include "starling/app/html_report.hpp"
 #include "starling/app/interrupt.hpp"
 
 namespace starling::app {
@@ -40,12 +41,14 @@ bool Recorder::on_progress(const live::Progress& progress, const std::string& mi
   display_.show(progress_line(ready_.running, progress,
                               stands(progress) ? std::optional{missing} : std::nullopt));
   note(metrics_.append(progress_json(ready_.running, progress)));
+  add_to_curves(progress);
   evaluated(progress);
   return error_.empty() && !is_interrupted();
 }
 
 void Recorder::warn(const std::string& message) {
   display_.close();
+  curves_.add_warning(message);
   complain(message);
 }
 
@@ -90,6 +93,7 @@ Ended Recorder::end(const live::Outcome& outcome, std::uint64_t workers_lost) {
   ended.saved = saved_;
   ended.checkpoint = checkpoint_;
   if (ended.error.empty()) ended.error = error_;
+  write_page(ended);
   note(metrics_.append(end_json(ended)));
   if (ended.error.empty()) ended.error = error_;
   return ended;
@@ -115,6 +119,7 @@ void Recorder::evaluated(const live::Progress& progress) {
   evaluations_ = progress.evaluations;
   losses_.emplace_back(progress.evaluated_at, progress.test.front().value);
   note(metrics_.append(evaluation_json(ready_.running, progress)));
+  curves_.add_evaluation(progress);
 }
 
 bool Recorder::is_good(const States& states) const {
@@ -141,6 +146,17 @@ void Recorder::save(const States& states) {
   if (ready_.job.save.empty() || states.empty()) return;
   if (note(save_model(ready_.job.save, ready_.notes, *ready_.model, weights_in(states))))
     saved_ = ready_.job.save;
+}
+
+void Recorder::add_to_curves(const live::Progress& progress) {
+  curves_.add_progress(progress, ready_.running.options.job.workers, ready_.running.updates_before);
+}
+
+void Recorder::write_page(Ended& ended) {
+  if (ready_.job.report.empty()) return;
+  add_to_curves(ended.outcome.last);
+  if (note(write_report(ready_.job.report, ended, curves_))) ended.report = ready_.job.report;
+  if (ended.error.empty()) ended.error = error_;
 }
 
 }  // namespace starling::app

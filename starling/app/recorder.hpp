@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "starling/app/checkpoint.hpp"
+#include "starling/app/curves.hpp"
 #include "starling/app/display.hpp"
 #include "starling/app/job.hpp"
 #include "starling/app/metrics_file.hpp"
@@ -63,7 +64,10 @@ class Recorder {
   /// Keeps the first error; true where there is none.
   bool note(const Result<void>& result);
   void evaluated(const live::Progress& progress);
+  void add_to_curves(const live::Progress& progress);
   void save(const States& states);
+  /// Adds the last figures to the curves and writes the page.
+  void write_page(Ended& ended);
   /// The latest of `last` and of what was kept whose values and figures are finite.
   [[nodiscard]] States latest_good(const States& last) const;
   [[nodiscard]] bool is_good(const States& states) const;
@@ -74,6 +78,7 @@ class Recorder {
   const Prepared& ready_;
   MetricsFile metrics_;
   Display display_;
+  Curves curves_;
   std::size_t evaluations_ = 0;
   /// The test loss by steps of one worker.
   std::vector<std::pair<double, double>> losses_;

@@ -33,6 +33,12 @@ struct Running {
   std::string device = "cpu";
   /// Its number on a cluster; empty elsewhere.
   std::string id{};
+  /// The model as people name it: the file of a net that came from one. Empty: as it prints.
+  std::string short_model{};
+
+  [[nodiscard]] const std::string& name() const {
+    return short_model.empty() ? model : short_model;
+  }
 };
 
 /// A job that has ended.
@@ -50,6 +56,7 @@ struct Ended {
   /// Files that were written.
   std::string saved{};
   std::string checkpoint{};
+  std::string report{};
   /// Sentences for people about the model; see advice().
   std::vector<std::string> advice{};
   /// Why it failed, empty if it did not.

@@ -43,8 +43,8 @@ class TrainingPlan final : public live::JobPlan {
 }  // namespace
 
 bool is_for_follower(std::string_view key) {
-  constexpr std::array<std::string_view, 7> keys{
-      "save", "metrics", "json", "quiet", "checkpoint", "checkpoint-every", "eval-every"};
+  constexpr std::array<std::string_view, 8> keys{
+      "save", "metrics", "report", "json", "quiet", "checkpoint", "checkpoint-every", "eval-every"};
   return std::ranges::count(keys, key) > 0;
 }
 
