@@ -82,12 +82,32 @@ std::optional<Baseline> baseline_of(const AnyData& train, const AnyData& test) {
   return known->classes() > 0 ? of_classes(*known, *asked) : of_targets(*known, *asked);
 }
 
+std::string other_reading(const std::string& source, const AnyData& data) {
+  const auto other = other_task(source, data);
+  const models::Table* table = data.table();
+  if (!other || table == nullptr || !table->has_labels) return {};
+  return fmt::format("the labels are whole numbers, read as {}; as {} with {}",
+                     table->classes() > 0 ? "classes" : "real targets",
+                     table->classes() > 0 ? "real targets" : "classes", other->source);
+}
+
+std::string doubt_of_classes(const std::string& source, const AnyData& data) {
+  const models::Table* table = data.table();
+  if (table == nullptr || table->labelling.signs) return {};
+  // Ratings seldom begin at 0; more classes than digits are seldom meant.
+  const bool is_odd =
+      table->classes() > 10 || (table->classes() > 4 && table->labelling.first != 0);
+  return is_odd ? other_reading(source, data) : std::string{};
+}
+
 std::vector<std::string> advice(const Prepared& ready, const models::Metrics& test,
                                 const LossCurve& losses) {
   const auto baseline =
       ready.data.test ? baseline_of(ready.data.train, *ready.data.test) : std::nullopt;
-  if (!baseline) return {};
   std::vector<std::string> all;
+  if (std::string doubt = doubt_of_classes(ready.job.data.data, ready.data.train); !doubt.empty())
+    all.push_back(std::move(doubt));
+  if (!baseline) return all;
   const auto& [name, reached] = baseline->figure;
   const auto figure = std::ranges::find(test, name, &models::Metric::name);
   const bool is_class = name == "accuracy";

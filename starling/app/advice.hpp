@@ -29,4 +29,11 @@ using LossCurve = std::vector<std::pair<double, double>>;
 [[nodiscard]] std::vector<std::string> advice(const Prepared& ready, const models::Metrics& test,
                                               const LossCurve& losses);
 
+/// Says how a source's labels are read where they may be meant otherwise: whole numbers are
+/// classes, and may be real targets. Empty where there is no choice.
+[[nodiscard]] std::string other_reading(const std::string& source, const AnyData& data);
+
+/// The same where whole numbers look more like ratings than like classes.
+[[nodiscard]] std::string doubt_of_classes(const std::string& source, const AnyData& data);
+
 }  // namespace starling::app

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "starling/app/advice.hpp"
 #include "starling/app/commands.hpp"
 #include "starling/app/data.hpp"
 #include "starling/app/data_hints.hpp"
@@ -176,6 +177,8 @@ Result<int> inspect_command(const Contents& contents, const InspectOptions& opti
         done);
   std::string text = what + " (" + describe(*data) + ")\n";
   if (table != nullptr) text += text_of(*table);
+  if (const std::string other = other_reading(what, *data); !other.empty())
+    text += row("note", other);
   return put_out(text, done);
 }
 

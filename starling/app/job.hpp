@@ -46,6 +46,7 @@ struct Job {
   /// True where `resume` or `init` may be without a checksum.
   bool trusts_file = false;
   std::string metrics;
+  std::string report;
 
   bool json = false;
   bool quiet = false;

@@ -114,7 +114,8 @@ Result<void> put_straggler(Job& job, Text text) {
 std::vector<Key> data_keys() {
   const std::string group = "Data";
   return {
-      {{"data", KeyKind::text, "SOURCE", "what is trained on (sources: see below)", group},
+      {{"data", KeyKind::text, "SOURCE", "what is trained on (sources: see below) [digits:n=30000]",
+        group},
        [](In in) { return put_data(in.job.data.data, in.contents, in.text); }},
       {{"test", KeyKind::text, "SOURCE", "what is tested on", group},
        [](In in) { return put_data(in.job.data.test.emplace(), in.contents, in.text); }},
@@ -272,6 +273,9 @@ std::vector<Key> output_keys() {
         "figures while training, one JSON object a line; a pipe will do; added to with --resume",
         group},
        [](In in) { return put_file(in.job.metrics, in.text); }},
+      {{"report", KeyKind::text, "FILE",
+        "curves, settings and figures as one HTML page, once the job has ended", group},
+       [](In in) { return put_file(in.job.report, in.text); }},
       {{"json", KeyKind::flag, "", "the summary as one JSON object", group},
        [](In in) { return put_flag(in.job.json, in.text); }},
       {{"quiet", KeyKind::flag, "", "no progress", group},

@@ -13,6 +13,7 @@
 #include "starling/app/display.hpp"
 #include "starling/app/file_output.hpp"
 #include "starling/app/file_use.hpp"
+#include "starling/app/html_report.hpp"
 #include "starling/app/init_model.hpp"
 #include "starling/app/metrics_file.hpp"
 #include "starling/app/net_file.hpp"
@@ -53,6 +54,7 @@ Result<void> check_files(const Contents& contents, const Job& job, const Setting
   if (auto free = claim("checkpoint", job.checkpoint, check_writable); !free) return free;
   taken.push_back({place_of(settings, "resume"), job.resume});
   if (auto free = claim("save", job.save, check_writable); !free) return free;
+  if (auto free = claim("report", job.report, check_report); !free) return free;
   return claim("metrics", job.metrics, MetricsFile::check);
 }
 
@@ -115,6 +117,15 @@ live::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel
     options.job.shards =
         std::min(live::owner_count(options.job), model.layout(options.job).ranges.size());
   return options;
+}
+
+/// The file that a net was read from, or the beginning of what the model prints; empty where that
+/// is short.
+std::string short_name(const std::string& asked, const std::string& printed) {
+  constexpr std::size_t most = 60;
+  if (printed.size() <= most) return {};
+  const auto spec = Spec::parse(asked);
+  return spec && !net_file_in(*spec).empty() ? asked : printed.substr(0, most - 3) + "...";
 }
 
 bool has(const models::Metrics& metrics, const std::string& name) {
@@ -250,6 +261,7 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
                   .element_type = (*model)->element_type(),
                   .train_samples = data->train.size(),
                   .test_samples = data->test ? data->test->size() : 0};
+  running.short_model = short_name(job->model, running.model);
   if (auto fit = (*model)->accepts_batch(running.options.batch); !fit)
     return within_place(std::move(fit).error(), settings, "batch");
   auto there = (*model)->on(job->device, running.options.batch);

@@ -9,6 +9,7 @@
 
 #include "starling/app/advice.hpp"
 #include "starling/app/commands.hpp"
+#include "starling/app/html_report.hpp"
 #include "starling/app/interrupt.hpp"
 
 namespace starling::app {
@@ -65,6 +66,7 @@ bool Recorder::on_progress(const live::Progress& progress, const std::string& mi
   display_.show(progress_line(ready_.running, progress,
                               stands(progress) ? std::optional{missing} : std::nullopt));
   note(metrics_.append(progress_json(ready_.running, progress)));
+  add_to_curves(progress);
   return error_.empty() && !is_interrupted();
 }
 
@@ -74,12 +76,14 @@ bool Recorder::on_evaluated(const live::Progress& progress, const States& states
     losses_.emplace_back(progress.evaluated_at, progress.test.front().value);
     selection_.see(progress.evaluated_at, progress.test, states);
     note(metrics_.append(evaluation_json(ready_.running, progress)));
+    curves_.add_evaluation(progress);
   }
   return error_.empty() && !is_interrupted() && !selection_.is_enough();
 }
 
 void Recorder::warn(const std::string& message) {
   display_.close();
+  curves_.add_warning(message);
   complain(message);
 }
 
@@ -122,6 +126,7 @@ Ended Recorder::end(const live::Outcome& outcome, std::uint64_t workers_lost) {
   ended.saved = saved_;
   ended.checkpoint = checkpoint_;
   if (ended.error.empty()) ended.error = error_;
+  write_page(ended);
   note(metrics_.append(end_json(ended)));
   if (ended.error.empty()) ended.error = error_;
   return ended;
@@ -184,6 +189,17 @@ void Recorder::save(const States& states, const KeptModel& kept) {
   notes.step = kept.step;
   if (note(save_model(ready_.job.save, notes, *ready_.model, ready_.weights_in(states))))
     saved_ = ready_.job.save;
+}
+
+void Recorder::add_to_curves(const live::Progress& progress) {
+  curves_.add_progress(progress, ready_.running.options.job.workers, ready_.running.updates_before);
+}
+
+void Recorder::write_page(Ended& ended) {
+  if (ready_.job.report.empty()) return;
+  add_to_curves(ended.outcome.last);
+  if (note(write_report(ready_.job.report, ended, curves_))) ended.report = ready_.job.report;
+  if (ended.error.empty()) ended.error = error_;
 }
 
 }  // namespace starling::app

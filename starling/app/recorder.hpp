@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "starling/app/checkpoint.hpp"
+#include "starling/app/curves.hpp"
 #include "starling/app/display.hpp"
 #include "starling/app/job.hpp"
 #include "starling/app/metrics_file.hpp"
@@ -71,9 +72,12 @@ class Recorder {
   [[nodiscard]] bool stands(const live::Progress& progress);
   /// Keeps the first error; true where there is none.
   bool note(const Result<void>& result);
+  void add_to_curves(const live::Progress& progress);
   void save(const States& states, const KeptModel& kept);
   /// The model that the job leaves: the best or the last, and of a failed one a good one.
   [[nodiscard]] States choose(const live::Outcome& outcome, bool has_failed, KeptModel& kept) const;
+  /// Adds the last figures to the curves and writes the page.
+  void write_page(Ended& ended);
   /// The latest of `last` and of what was kept whose values and figures are finite.
   [[nodiscard]] States latest_good(const States& last) const;
   [[nodiscard]] bool is_good(const States& states) const;
@@ -81,6 +85,7 @@ class Recorder {
   const Prepared& ready_;
   MetricsFile metrics_;
   Display display_;
+  Curves curves_;
   Selection selection_;
   /// The test loss by steps of one worker.
   std::vector<std::pair<double, double>> losses_;

@@ -203,6 +203,7 @@ Json summary(const Ended& ended) {
   if (ended.normalised_error) json["normalised_error"] = *ended.normalised_error;
   if (!ended.saved.empty()) json["saved"] = ended.saved;
   if (!ended.checkpoint.empty()) json["checkpoint"] = ended.checkpoint;
+  if (!ended.report.empty()) json["report"] = ended.report;
   if (!ended.advice.empty()) json["notes"] = ended.advice;
   if (!ended.error.empty()) json["error"] = ended.error;
   json["version"] = version();
@@ -273,7 +274,7 @@ std::string summary_table(const Ended& ended) {
   const Running& job = ended.job;
   const auto& options = job.options;
   const live::Progress& last = ended.outcome.last;
-  std::string text = fmt::format("{} on {} ({})\n", job.model, job.data, job.data_shape);
+  std::string text = fmt::format("{} on {} ({})\n", job.model_name(), job.data, job.data_shape);
   text += row("job", job.name.empty() ? job.id : job.name);
   text += row("mode", members_text(options.job));
   const std::string recheck = recheck_text(options.job);
@@ -302,6 +303,7 @@ std::string summary_table(const Ended& ended) {
   for (const std::string& line : ended.advice) text += row("note", line);
   text += row("saved", ended.saved);
   text += row("checkpoint", ended.checkpoint);
+  text += row("report", ended.report);
   return text;
 }
 

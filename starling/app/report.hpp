@@ -35,6 +35,12 @@ struct Running {
   /// Its number on a cluster, and what people call it; empty elsewhere.
   std::string id{};
   std::string name{};
+  /// The model as people name it: the file of a net that came from one. Empty: as it prints.
+  std::string short_model{};
+
+  [[nodiscard]] const std::string& model_name() const {
+    return short_model.empty() ? model : short_model;
+  }
 };
 
 /// The model that a job leaves.
@@ -67,6 +73,7 @@ struct Ended {
   /// Files that were written.
   std::string saved{};
   std::string checkpoint{};
+  std::string report{};
   /// Sentences for people about the model; see advice().
   std::vector<std::string> advice{};
   /// Why it failed, empty if it did not.

@@ -32,6 +32,10 @@ void complain_of(const Ended& ended, const Job& job) {
     complain("the last checkpoint is in " + ended.checkpoint);
   else if (!job.checkpoint.empty())
     complain(left(job.checkpoint));
+  if (!ended.report.empty())
+    complain("the report is in " + ended.report);
+  else if (!job.report.empty())
+    complain(left(job.report));
 }
 
 }  // namespace

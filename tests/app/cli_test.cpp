@@ -50,7 +50,7 @@ TEST(Help, OfTrainNamesEveryKeyOfTheGrammar) {
                           "eval-every", "checkpoint", "checkpoint-every",
                           "resume",     "save",       "metrics",
                           "json",       "quiet",      "dtype",
-                          "copies",     "device"})
+                          "copies",     "device",     "report"})
     EXPECT_TRUE(holds(ran.out, "\n  --" + std::string{key} + " ")) << key;
   for (const auto& line : lines(ran.out)) EXPECT_LE(line.size(), 110U) << line;
 }

@@ -49,9 +49,9 @@ class TrainingPlan final : public live::JobPlan {
 }  // namespace
 
 bool is_for_follower(std::string_view key) {
-  constexpr std::array<std::string_view, 9> keys{
-      "save",       "metrics",          "json",       "quiet",   "keep",
-      "checkpoint", "checkpoint-every", "eval-every", "patience"};
+  constexpr std::array<std::string_view, 10> keys{
+      "save", "metrics",    "report",           "json",       "quiet",
+      "keep", "checkpoint", "checkpoint-every", "eval-every", "patience"};
   return std::ranges::count(keys, key) > 0;
 }
 

@@ -236,6 +236,8 @@ const std::vector<KeyForm>& attach_keys() {
     for (KeyForm key : job_keys()) {
       if (!is_for_follower(key.name) && key.name != "until") continue;
       if (key.name == "metrics") key.help = "figures from now on, one JSON object a line; added to";
+      if (key.name == "report")
+        key.help = "curves from now on, settings and figures as one HTML page";
       key.group = "What comes out";
       keys.push_back(std::move(key));
     }

@@ -22,11 +22,21 @@ struct Picture {
   std::string svg;
 };
 
-using Block = std::variant<Paragraph, TextTable, Picture>;
+/// A long table that is folded away until somebody opens it.
+struct Details {
+  /// Of the page's elements, different for each.
+  std::string name;
+  std::string summary;
+  TextTable table;
+};
+
+using Block = std::variant<Paragraph, TextTable, Picture, Details>;
 
 struct Section {
   std::string title;
   std::vector<Block> blocks;
+  /// Its pictures stand side by side where the page is wide enough.
+  bool is_gallery = false;
 };
 
 struct Document {

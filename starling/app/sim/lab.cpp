@@ -1,5 +1,8 @@
 #include "starling/app/sim/lab.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "starling/app/sim/linear_learner.hpp"
 #include "starling/app/sim/parallel.hpp"
 #include "starling/app/sim/run_display.hpp"
@@ -23,6 +26,12 @@ sim::StepOptions options_of(const World& world, std::uint64_t seed) {
 
 /// The error falls to this before a run ends that is not to last the whole time.
 constexpr double error_end = 0.5 * Lab::error_goal;
+
+/// Of a run that ends at that error, which falls about as fast at all times.
+double share_to_goal(const LinearLearner& learner, double share_of_time) {
+  const double error = std::clamp(learner.error(), error_end, 1.0);
+  return std::max(share_of_time, std::log(error) / std::log(error_end));
+}
 
 }  // namespace
 
@@ -48,7 +57,8 @@ void Lab::simulate() {
     for (std::uint64_t i = 0; i < options_.seeds; ++i)
       options.push_back(options_of(world, options_.seed + i));
   RunDisplay display{options_.quiet, "simulating"};
-  auto made = simulate_all(options, options_.threads, [&](double share) { display.show(share); });
+  auto made = simulate_all(options, options_.threads,
+                           [&](const PieceProgress& done) { display.show(done); });
   display.finish(made);
   auto at = made.begin();
   for (auto& [world, runs] : runs_)
@@ -71,24 +81,29 @@ void Lab::learn() {
   }
   const std::size_t samples = options_.quick ? 4000 : linear_samples;
   const auto problem = LinearProblem::make(linear_parameters, samples, options_.seed).value();
-  Shares shares{pieces.size()};
+  std::vector<PieceWatch::Kind> kinds;
+  for (const Piece& piece : pieces)
+    kinds.push_back(
+        kind_of(kinds.size() / options_.seeds, barrier::parse(piece.world.barrier).value()));
+  PieceWatch watched{kinds, options_.threads};
   RunDisplay display{options_.quiet, "learning"};
   for_each_piece(
       pieces.size(), options_.threads,
       [&](std::size_t i) {
         const Piece& piece = pieces[i];
+        watched.begin(i);
         LinearLearner learner{problem, learner_options(piece.world.workers, piece.run.seed)};
         auto options = options_of(piece.world, piece.run.seed);
         if (!piece.whole) options.horizon = 400s;
         options.on_progress = [&](double share) {
-          shares.set(i, share);
+          watched.set(i, std::min(0.999, piece.whole ? share : share_to_goal(learner, share)));
           return piece.whole || learner.error() > error_end;
         };
         static_cast<void>(sim::simulate(options, &learner));
         piece.run.errors = learner.errors();
-        shares.set(i, 1);
+        watched.set(i, 1);
       },
-      [&] { display.show(shares.mean()); });
+      [&] { display.show(watched.progress()); });
 }
 
 }  // namespace starling::app

@@ -64,6 +64,15 @@ sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std
   return options;
 }
 
+/// How much of a run is behind it: of its time, or of its steps where these end it first.
+double share_of(const sim::StepOptions& options, const sim::Point& point) {
+  const double time =
+      static_cast<double>(point.at.count()) / static_cast<double>(options.horizon.count());
+  if (options.last == barrier::finished) return time;
+  const double all = static_cast<double>(options.last) * static_cast<double>(options.workers);
+  return std::max(time, static_cast<double>(point.updates) / all);
+}
+
 sim::Messages control_messages(const sim::TrafficByKind& traffic) {
   const auto sent = [&]<class M>(M) { return traffic[core::Message{M{}}.index()].messages; };
   return {.arrivals = sent(core::Arrived{}),
@@ -154,16 +163,23 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
 }
 
 Result<SimRuns> simulate_learning(const SimJob& job, const Learning& learning,
-                                  const std::function<void(double share)>& watch) {
+                                  const std::function<void(const PieceProgress&)>& watch) {
   const std::size_t count = job.barriers.size() * job.seeds;
   SimRuns runs(count);
   std::vector<std::string> errors(count);
-  Shares shares{count};
-  const auto horizon = static_cast<double>(job.options.horizon.count());
-  const auto make = [&](std::size_t i) {
+  std::vector<PieceWatch::Kind> kinds;
+  for (std::size_t i = 0; i < count; ++i)
+    kinds.push_back(job.options.last == barrier::finished
+                        ? kind_of(i / job.seeds, job.barriers[i / job.seeds])
+                        : PieceWatch::Kind{i / job.seeds, 1});
+  PieceWatch pieces{kinds, threads_of(job)};
+  const auto order = costliest_first(kinds);
+  const auto make = [&](std::size_t place) {
+    const std::size_t i = order[place];
+    pieces.begin(i);
     sim::LearnOptions options = learn_options(job, learning, i);
     options.on_point = [&](const sim::ProtocolPoint& point) {
-      shares.set(i, static_cast<double>(point.at.count()) / horizon);
+      pieces.set(i, std::min(0.999, share_of(job.options, point)));
       return true;
     };
     const AnyData* test = learning.data.test ? &*learning.data.test : nullptr;
@@ -174,9 +190,9 @@ Result<SimRuns> simulate_learning(const SimJob& job, const Learning& learning,
     } else {
       errors[i] = result.error().message;
     }
-    shares.set(i, 1);
+    pieces.set(i, 1);
   };
-  for_each_piece(count, threads_of(job), make, [&] { watch(shares.mean()); });
+  for_each_piece(count, threads_of(job), make, [&] { watch(pieces.progress()); });
   for (std::size_t i = 0; i < count; ++i)
     if (!errors[i].empty())
       return Error{barrier::print(job.barriers[i / job.seeds]) + ", seed " +

@@ -35,7 +35,8 @@ struct Learning {
 
 /// A run for each barrier and seed, barrier by barrier; what comes out does not depend on the
 /// number of threads. `watch` is told the share that is done. The error is of a job that failed.
-[[nodiscard]] Result<SimRuns> simulate_learning(const SimJob& job, const Learning& learning,
-                                                const std::function<void(double share)>& watch);
+[[nodiscard]] Result<SimRuns> simulate_learning(
+    const SimJob& job, const Learning& learning,
+    const std::function<void(const PieceProgress&)>& watch);
 
 }  // namespace starling::app

@@ -1,9 +1,11 @@
 #include "starling/app/sim/parallel.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -50,10 +52,65 @@ class Crew {
 
 }  // namespace
 
-double Shares::mean() const noexcept {
-  double sum = 0;
-  for (const auto& part : parts_) sum += part;
-  return parts_.empty() ? 1 : sum / static_cast<double>(parts_.size());
+PieceWatch::PieceWatch(std::vector<Kind> kinds, std::size_t threads)
+    : threads_(std::max<std::size_t>(1, std::min(threads, kinds.size()))) {
+  for (const Kind& kind : kinds) pieces_.push_back({.kind = kind});
+}
+
+void PieceWatch::begin(std::size_t piece, Clock::time_point now) {
+  const std::lock_guard lock{mutex_};
+  pieces_.at(piece).began = now;
+}
+
+void PieceWatch::set(std::size_t piece, double share, Clock::time_point now) {
+  const std::lock_guard lock{mutex_};
+  pieces_.at(piece).share = share;
+  if (share >= 1) pieces_[piece].ended = now;
+}
+
+double PieceWatch::spent_s(const Piece& piece, Clock::time_point now) {
+  if (!piece.began) return 0;
+  return std::chrono::duration<double>(piece.ended.value_or(now) - *piece.began).count();
+}
+
+std::optional<double> PieceWatch::whole_s(const Piece& piece, Clock::time_point now) {
+  constexpr double telling = 0.01;
+  if (piece.share < telling) return std::nullopt;
+  return spent_s(piece, now) / std::min(1.0, piece.share);
+}
+
+PieceProgress PieceWatch::progress(Clock::time_point now) const {
+  const std::lock_guard lock{mutex_};
+  struct Known {
+    double seconds = 0;
+    double cost = 0;
+  };
+  Known all;
+  std::map<std::size_t, Known> of_kind;
+  double shares = 0;
+  for (const Piece& piece : pieces_) {
+    shares += piece.share;
+    const auto whole = whole_s(piece, now);
+    if (!whole) continue;
+    for (Known* known : {&all, &of_kind[piece.kind.id]})
+      *known = {known->seconds + *whole, known->cost + piece.kind.cost};
+  }
+  if (pieces_.empty()) return {1, 0};
+  if (all.cost <= 0) return {shares / static_cast<double>(pieces_.size()), std::nullopt};
+  double spent = 0;
+  double left = 0;
+  double longest = 0;
+  for (const Piece& piece : pieces_) {
+    const auto kind = of_kind.find(piece.kind.id);
+    const Known& known = kind == of_kind.end() ? all : kind->second;
+    const double whole = whole_s(piece, now).value_or(known.seconds / known.cost * piece.kind.cost);
+    const double own = piece.ended ? 0 : std::max(0.0, whole - spent_s(piece, now));
+    spent += spent_s(piece, now);
+    left += own;
+    longest = std::max(longest, own);
+  }
+  const double share = spent + left > 0 ? spent / (spent + left) : 1;
+  return {share, std::max(longest, left / static_cast<double>(threads_))};
 }
 
 void for_each_piece(std::size_t count, std::size_t threads,

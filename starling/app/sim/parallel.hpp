@@ -1,24 +1,60 @@
 /// Independent pieces of work on some threads, with their progress told on one. Blocking.
 #pragma once
 
-#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 namespace starling::app {
 
-/// How much of each piece is done, from 0 to 1. Any thread.
-class Shares {
- public:
-  explicit Shares(std::size_t count) : parts_(count) {}
+/// How far all pieces are together.
+struct PieceProgress {
+  /// Of the time that all take; of the pieces as long as no time is known.
+  double share = 0;
+  /// Seconds until all are done; nothing before a piece has come far enough to tell.
+  std::optional<double> left_s = std::nullopt;
+};
 
-  void set(std::size_t piece, double share) noexcept { parts_[piece] = share; }
-  /// Of all pieces together.
-  [[nodiscard]] double mean() const noexcept;
+/// Knows how much of each piece is done, and estimates how long the rest takes. Any thread.
+class PieceWatch {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Pieces of one kind take about the same time.
+  struct Kind {
+    std::size_t id = 0;
+    /// What a piece is expected to take beside one of another kind, until one of its own has told.
+    double cost = 1;
+  };
+
+  /// As many as `threads` pieces are at work at a time.
+  PieceWatch(std::vector<Kind> kinds, std::size_t threads);
+
+  void begin(std::size_t piece, Clock::time_point now = Clock::now());
+  /// From 0 to 1; 1 is the piece's end. Requires: it was begun.
+  void set(std::size_t piece, double share, Clock::time_point now = Clock::now());
+
+  [[nodiscard]] PieceProgress progress(Clock::time_point now = Clock::now()) const;
 
  private:
-  std::vector<std::atomic<double>> parts_;
+  struct Piece {
+    Kind kind;
+    double share = 0;
+    std::optional<Clock::time_point> began{};
+    std::optional<Clock::time_point> ended{};
+  };
+
+  /// How long a piece has been at work, in seconds.
+  [[nodiscard]] static double spent_s(const Piece& piece, Clock::time_point now);
+  /// How long a piece takes as a whole, judged by itself alone.
+  [[nodiscard]] static std::optional<double> whole_s(const Piece& piece, Clock::time_point now);
+
+  mutable std::mutex mutex_;
+  std::vector<Piece> pieces_;
+  std::size_t threads_;
 };
 
 /// Calls `work(i)` for every i below `count`, on up to `threads` threads, and `watch()` about ten

@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
+#include <limits>
 #include <memory>
 
 #include "starling/app/other_program.hpp"
@@ -17,8 +18,17 @@
 namespace starling::app {
 namespace {
 
-constexpr std::array<const char*, 8> colours{"#c0392b", "#e08e0b", "#1f77b4", "#2e8b57",
-                                             "#7d3c98", "#16a3a3", "#8c564b", "#555555"};
+/// They stand out on a white and on a dark page alike.
+constexpr std::array<const char*, 8> colours{"#d1495b", "#e08e0b", "#3a86c8", "#2e9e5b",
+                                             "#a05fc2", "#16a3a3", "#a9745f", "#808080"};
+
+/// In pixels; what gnuplot takes for a character of 13 pixels, and a line of the legend.
+constexpr double width = 720;
+constexpr double frame_width = 620;
+constexpr double frame_height = 340;
+constexpr double character_width = 7.8;
+constexpr double legend_line = 22;
+constexpr double legend_sample = 60;
 
 std::string in_quotes(const std::string& text) {
   std::string out = "\"";
@@ -35,58 +45,200 @@ std::string identifier(std::string name) {
   return name;
 }
 
-/// Such names leave the curves too little room beside them.
-bool has_long_names(const Plot& plot) {
-  constexpr std::size_t long_name = 22;
-  return std::ranges::any_of(plot.series,
-                             [](const Series& s) { return s.name.size() > long_name; });
+const char* colour(std::size_t series) { return colours[series % colours.size()]; }
+
+/// What the axis shows of a share.
+double factor(const Plot& plot) { return plot.is_share ? 100 : 1; }
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  void take(double value, double error = 0) {
+    if (!std::isfinite(value) || !std::isfinite(error)) return;
+    low = std::min(low, value - error);
+    high = std::max(high, value + error);
+  }
+  [[nodiscard]] bool is_empty() const { return low > high; }
+};
+
+/// Of the highest stack where series are stacked.
+Range values_of(const Plot& plot) {
+  Range range;
+  for (const Series& series : plot.series)
+    for (const PlotPoint& point : series.points)
+      if (!plot.log_y || point.y - point.error > 0)
+        range.take(factor(plot) * point.y, factor(plot) * point.error);
+  for (std::size_t label = 0; label < plot.labels.size(); ++label) {
+    double sum = 0;
+    for (const Series& series : plot.series)
+      if (label < series.points.size()) sum += series.points[label].y;
+    range.take(factor(plot) * sum);
+  }
+  return range;
+}
+
+/// gnuplot draws no curve without a finite value.
+bool has_values(const Series& series) {
+  return std::ranges::any_of(series.points, [](const PlotPoint& point) {
+    return std::isfinite(point.x) && std::isfinite(point.y);
+  });
+}
+
+struct Legend {
+  std::size_t columns = 1;
+  std::size_t rows = 0;
+};
+
+/// Names stand side by side as far as they fit.
+Legend legend_of(const Plot& plot) {
+  std::size_t longest = 0;
+  for (const Series& series : plot.series) longest = std::max(longest, series.name.size());
+  if (longest == 0 || plot.has_panels) return {};
+  const double column = character_width * static_cast<double>(longest) + legend_sample;
+  const auto columns = std::max<std::size_t>(1, static_cast<std::size_t>(frame_width / column));
+  return {columns, (plot.series.size() + columns - 1) / columns};
+}
+
+/// The y axis of a panel: one for all shares, its own for other figures, with the highest marked.
+std::string panel_range(const Plot& plot, const Series& series) {
+  if (plot.is_share) return "set yrange [0:105]\nset ytics 0,50,100\n";
+  Range range;
+  for (const PlotPoint& point : series.points) range.take(point.y);
+  const double high = range.is_empty() || range.high <= 0 ? 1 : range.high;
+  return fmt::format("set yrange [0:{:.6g}]\nset ytics (0, {:.3g}, {:.3g})\n", 1.1 * high, high / 2,
+                     high);
+}
+
+/// What the y axis covers: the legend stands inside, above all values.
+std::string y_range(const Plot& plot) {
+  const Range range = values_of(plot);
+  if (range.is_empty()) return "set yrange [*:*]\n";
+  const double legend = legend_line * static_cast<double>(legend_of(plot).rows) + 14;
+  const double room = 1 / (1 - std::min(0.6, legend / frame_height));
+  if (plot.log_y) {
+    const double ratio = std::max(2.0, 1.3 * range.high / range.low);
+    return fmt::format("set logscale y\nset yrange [{:.6g}:{:.6g}]\n", range.low / 1.2,
+                       range.low * std::pow(ratio, room));
+  }
+  const double span =
+      range.high > range.low ? range.high - range.low : std::max(std::abs(range.high), 1e-9) / 10;
+  const bool is_above_zero = range.low >= 0 && !plot.is_zoomed;
+  const double low = is_above_zero ? 0 : range.low - span / 20;
+  double high = low + (range.high - low) * room;
+  if (high <= low) high = low + 1;
+  const bool is_whole = is_above_zero && plot.is_share && range.high > 50;
+  return fmt::format("set yrange [{:.6g}:{:.6g}]\n{}", low, high,
+                     is_whole ? "set ytics 0,20,100\n" : "");
+}
+
+/// Names below the stacks, turned where they would overlap.
+std::string label_ticks(const Plot& plot) {
+  std::string text =
+      "set xrange [-0.7:" + fmt::format("{:.1f}", static_cast<double>(plot.labels.size()) - 0.3) +
+      "]\nset grid noxtics\nset xtics scale 0 (";
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < plot.labels.size(); ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", in_quotes(plot.labels[i]), i);
+    longest = std::max(longest, plot.labels[i].size());
+  }
+  const double all = 7 * static_cast<double>(longest * plot.labels.size());
+  return text + (all < frame_width ? ")\n" : ") rotate by -25\n");
+}
+
+std::string x_range(const Plot& plot) {
+  if (plot.style == PlotStyle::stacked)
+    return "set style data histograms\nset style histogram rowstacked\n"
+           "set style fill solid 0.8\nset boxwidth 0.7\n" +
+           label_ticks(plot);
+  if (plot.log_x) return "set logscale x\n";
+  Range range;
+  for (const Series& series : plot.series)
+    for (const PlotPoint& point : series.points) range.take(point.x);
+  if (range.is_empty() || range.low < 0) return "set xrange [*:*]\n";
+  return fmt::format("set xrange [0:{:.8g}]\n", range.high > 0 ? range.high : 1);
+}
+
+double height_of(const Plot& plot) {
+  return plot.has_panels ? 100 + 110 * static_cast<double>(plot.series.size()) : 440;
 }
 
 std::string settings(const Plot& plot) {
   std::string text = fmt::format(
-      "set terminal svg size 720,440 font \"sans-serif,13\" background \"white\" noenhanced "
-      "name {}\n"
-      "set title {}\nset xlabel {}\nset ylabel {}\nset grid lc rgb \"#dddddd\"\n"
-      "set key {}\n",
-      in_quotes(identifier(plot.name)), in_quotes(plot.title), in_quotes(plot.x), in_quotes(plot.y),
-      has_long_names(plot) ? "below" : "outside right top vertical");
-  text += plot.log_x ? "set logscale x\n" : "set xrange [0:*]\n";
-  text += plot.log_y ? "set logscale y\n" : "set yrange [0:*]\n";
-  if (plot.style != PlotStyle::stacked) return text;
+      "set terminal svg size {:.0f},{:.0f} font \"sans-serif,13\" background \"white\" noenhanced "
+      "name {}\nset title {}\nset xlabel {}\nset ylabel {}\n"
+      "set grid lt 1 lc rgb \"#c8c8c8\" lw 0.5\nset border 3\nset tics nomirror out scale 0.5\n",
+      width, height_of(plot), in_quotes(identifier(plot.name)), in_quotes(plot.title),
+      in_quotes(plot.x), in_quotes(plot.y));
+  const Legend legend = legend_of(plot);
   text +=
-      "set style data histograms\nset style histogram rowstacked\nset style fill solid 0.8\n"
-      "set boxwidth 0.7\nset xrange [*:*]\nset xtics (";
-  for (std::size_t i = 0; i < plot.labels.size(); ++i)
-    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", in_quotes(plot.labels[i]), i);
-  return text + ") rotate by -25\n";
+      legend.rows == 0
+          ? "unset key\n"
+          : fmt::format("set key inside top left horizontal Left reverse samplen 2 maxcols {}\n",
+                        legend.columns);
+  return text + y_range(plot) + x_range(plot);
 }
 
-const char* style_text(PlotStyle style) {
-  switch (style) {
+/// Few values are marked: a single one is no line.
+std::string style_text(const Plot& plot, const Series& series) {
+  constexpr std::size_t few = 40;
+  const std::string y = plot.is_share ? "($2*100)" : "2";
+  if (series.is_marked) return "using 1:" + y + " with points pt 7 ps 1.2";
+  switch (plot.style) {
     case PlotStyle::line:
-      return "using 1:2 with lines lw 2";
+      return "using 1:" + y +
+             (series.points.size() <= few ? " with linespoints lw 2 pt 7 ps 0.4"
+                                          : " with lines lw 2");
     case PlotStyle::steps:
-      return "using 1:2 with steps lw 2";
+      return "using 1:" + y + " with steps lw 2";
     case PlotStyle::points:
-      return "using 1:2:3 with yerrorlines lw 1.5 pt 7 ps 0.6";
+      return "using 1:" + y + ":3 with yerrorlines lw 1.5 pt 7 ps 0.6";
     case PlotStyle::stacked:
-      return "using 2";
+      return "using " + y;
   }
   return "";
 }
 
+std::string curve(const Plot& plot, const std::string& source, std::size_t i) {
+  const Series& series = plot.series[i];
+  return fmt::format("{} index {} {} lc rgb \"{}\" title {}", source, i, style_text(plot, series),
+                     colour(i), in_quotes(series.name));
+}
+
+/// One panel for each series, all with the same axes, each under its name.
+std::string panels(const Plot& plot, const std::string& source) {
+  const double height = height_of(plot);
+  const auto at = [height](double pixels) { return 1 - pixels / height; };
+  std::string text = fmt::format(
+      "set multiplot\nset lmargin at screen 0.11\nset rmargin at screen 0.98\nunset title\n"
+      "unset xlabel\nunset ylabel\nset label 1 {} at screen 0.5,{:.4f} center\n"
+      "set label 2 {} at screen 0.02,0.5 center rotate\n",
+      in_quotes(plot.title), at(18), in_quotes(plot.y));
+  for (std::size_t i = 0; i < plot.series.size(); ++i) {
+    const double top = 52 + 110 * static_cast<double>(i);
+    const bool is_last = i + 1 == plot.series.size();
+    text += fmt::format(
+        "set tmargin at screen {:.4f}\nset bmargin at screen {:.4f}\n"
+        "set label 3 {} at graph 0,1.12 left textcolor rgb \"{}\"\n{}{}plot {}\n"
+        "unset label 1\nunset label 2\n",
+        at(top), at(top + 78), in_quotes(plot.series[i].name), colour(i),
+        panel_range(plot, plot.series[i]),
+        is_last ? "set format x\nset xlabel " + in_quotes(plot.x) + "\n"
+                : std::string{"set format x \"\"\n"},
+        has_values(plot.series[i]) ? curve(plot, source, i) : "NaN notitle");
+  }
+  return text + "unset multiplot\n";
+}
+
 /// `source` is a file's name in quotes or a block of data.
 std::string command(const Plot& plot, const std::string& source) {
-  const auto has_points = [](const Series& series) { return !series.points.empty(); };
-  if (std::ranges::none_of(plot.series, has_points))
+  if (std::ranges::none_of(plot.series, has_values))
     return "unset key\nset label \"nothing to show\" at graph 0.5,0.5 center\n"
            "plot [0:1] [0:1] NaN\n";
+  if (plot.has_panels) return panels(plot, source);
   std::string text = "plot ";
   for (std::size_t i = 0; i < plot.series.size(); ++i)
-    text += fmt::format(
-        "{}{} index {} {} lc rgb \"{}\" title {}", i == 0 ? "" : ", \\\n  ", source, i,
-        plot.series[i].is_marked ? "using 1:2 with points pt 7 ps 1.2" : style_text(plot.style),
-        colours[i % colours.size()], in_quotes(plot.series[i].name));
+    text += (i == 0 ? "" : ", \\\n  ") + curve(plot, source, i);
   return text + "\n";
 }
 

@@ -42,6 +42,13 @@ struct Plot {
   std::string y{};
   std::vector<Series> series{};
   PlotStyle style = PlotStyle::line;
+  /// y is a share from 0 to 1, and its axis shows percent.
+  bool is_share = false;
+  /// The y axis covers the values alone; else it begins at 0.
+  bool is_zoomed = false;
+  /// One panel for each series, under each other, for curves that would hide each other: the x axis
+  /// is one, the y axis of shares too. For lines from 0 on.
+  bool has_panels = false;
   bool log_x = false;
   bool log_y = false;
   /// Of the stacks: point i of each series belongs to label i.

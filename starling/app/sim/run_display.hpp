@@ -1,4 +1,4 @@
-/// How far many simulated runs are, on stderr: the share, and how long it goes on. One thread.
+/// How far many simulated runs are, on stderr: the share, and when they end. One thread.
 #pragma once
 
 #include <chrono>
@@ -9,12 +9,17 @@
 
 namespace starling::app {
 
+/// "1.12 million updates/s", "834 updates/s".
+[[nodiscard]] std::string rate_text(double updates_per_s);
+
 class RunDisplay {
  public:
   RunDisplay(bool quiet, std::string what) : display_(quiet), what_(std::move(what)) {}
 
+  void show(const PieceProgress& done);
+  /// Of work that goes on evenly.
   void show(double share);
-  /// What was simulated, and how fast: the only place where that is said.
+  /// Says what was simulated, and how fast.
   void finish(const SimRuns& runs);
 
  private:

@@ -1,10 +1,12 @@
 #include "starling/app/sim/runs.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
+#include <variant>
 
-#include "starling/app/sim/parallel.hpp"
 #include "starling/base/check.hpp"
 
 namespace starling::app {
@@ -107,14 +109,48 @@ Series error_over_time(const std::string& name, const SimRuns& runs) {
   return series;
 }
 
+PieceWatch::Kind kind_of(std::size_t id, const barrier::Barrier& barrier) {
+  const bool is_bsp = std::holds_alternative<barrier::Bsp>(barrier.rule);
+  if (barrier::always_passes(barrier)) return {id, 0.5};
+  if (barrier.sample) return {id, is_bsp ? 0.6 : 1};
+  return {id, is_bsp ? 0.1 : 0.12};
+}
+
+std::vector<std::size_t> costliest_first(const std::vector<PieceWatch::Kind>& kinds) {
+  std::vector<std::size_t> order(kinds.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto is_first = [&](std::size_t i) {
+    return std::ranges::find(kinds, kinds[i].id, &PieceWatch::Kind::id) - kinds.begin() ==
+           static_cast<std::ptrdiff_t>(i);
+  };
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) {
+    return std::pair{is_first(i), kinds[i].cost};
+  });
+  return order;
+}
+
 SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t threads,
-                     const std::function<void(double share)>& watch, const LinearProblem* problem) {
+                     const std::function<void(const PieceProgress&)>& watch,
+                     const LinearProblem* problem) {
   SimRuns runs(options.size());
-  Shares shares{options.size()};
-  const auto simulate_one = [&](std::size_t i) {
+  std::vector<PieceWatch::Kind> kinds;
+  for (const auto& own : options) {
+    const auto same = std::ranges::find_if(options, [&](const sim::StepOptions& other) {
+      return other.barrier == own.barrier && other.workers == own.workers;
+    });
+    kinds.push_back(kind_of(static_cast<std::size_t>(same - options.begin()), own.barrier));
+    // To a last step all barriers lead by as many steps.
+    if (own.last != barrier::finished) kinds.back().cost = 1;
+    kinds.back().cost *= static_cast<double>(own.workers);
+  }
+  PieceWatch pieces{kinds, threads};
+  const auto order = costliest_first(kinds);
+  const auto simulate_one = [&](std::size_t place) {
+    const std::size_t i = order[place];
+    pieces.begin(i);
     auto own = options[i];
     own.on_progress = [&](double done) {
-      shares.set(i, done);
+      pieces.set(i, std::min(done, 0.999));
       return true;
     };
     std::optional<LinearLearner> learner;
@@ -125,9 +161,9 @@ SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t thre
     }
     runs[i] = figures_of(own, sim::simulate(own, learner ? &*learner : nullptr));
     if (learner) runs[i].errors = learner->errors();
-    shares.set(i, 1);
+    pieces.set(i, 1);
   };
-  for_each_piece(options.size(), threads, simulate_one, [&] { watch(shares.mean()); });
+  for_each_piece(options.size(), threads, simulate_one, [&] { watch(pieces.progress()); });
   return runs;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "starling/app/sim/linear_learner.hpp"
+#include "starling/app/sim/parallel.hpp"
 #include "starling/app/sim/plot.hpp"
 #include "starling/app/sim/statistics.hpp"
 #include "starling/engine/sim/network.hpp"
@@ -69,11 +70,19 @@ using SimRuns = std::vector<SimRun>;
 /// The error over time, its mean over the runs. Requires: in each of them a model learned.
 [[nodiscard]] Series error_over_time(const std::string& name, const SimRuns& runs);
 
+/// What kind of piece a run under this barrier is, the `id`th: under sampled barriers runs make
+/// many steps and many draws.
+[[nodiscard]] PieceWatch::Kind kind_of(std::size_t id, const barrier::Barrier& barrier);
+
+/// The pieces in the order in which they begin: one of each kind, which tells what its kind takes,
+/// then the others, each time the costliest first.
+[[nodiscard]] std::vector<std::size_t> costliest_first(const std::vector<PieceWatch::Kind>& kinds);
+
 /// Makes the runs of all `options`, each one's in its place, on up to `threads` threads; the result
-/// does not depend on their number. `watch` is told the share that is done, on this thread. Where a
+/// does not depend on their number. `watch` is told how far all are, on this thread. Where a
 /// `problem` is given, a model learns it in each.
 [[nodiscard]] SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t threads,
-                                   const std::function<void(double share)>& watch,
+                                   const std::function<void(const PieceProgress&)>& watch,
                                    const LinearProblem* problem = nullptr);
 
 }  // namespace starling::app

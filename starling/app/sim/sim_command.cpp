@@ -12,6 +12,7 @@
 #include "starling/app/sim/run_display.hpp"
 #include "starling/app/sim/sim_job.hpp"
 #include "starling/app/sim/sim_report.hpp"
+#include "starling/base/text.hpp"
 
 namespace starling::app {
 namespace {
@@ -54,7 +55,22 @@ Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
   return folders;
 }
 
-SimRuns simulate_steps(const SimJob& job, const std::function<void(double)>& watch) {
+/// Barriers differ little where the workers hardly meet them.
+void warn_of_few_steps(const SimJob& job, const Settings& settings) {
+  constexpr core::Step few = 20;
+  if (job.options.last >= few) return;
+  const std::string epochs = place_of(settings, "epochs");
+  const std::string steps = place_of(settings, "steps");
+  complain(fmt::format(
+      "{}: a worker makes {} at most, too few to compare barriers; valid: {} or more"
+      "{}",
+      !epochs.empty() ? epochs
+      : steps.empty() ? "the job"
+                      : steps,
+      counted(job.options.last, "step"), few, epochs.empty() ? "" : ", by more epochs or --steps"));
+}
+
+SimRuns simulate_steps(const SimJob& job, const std::function<void(const PieceProgress&)>& watch) {
   std::vector<sim::StepOptions> options;
   for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
     for (std::uint64_t i = 0; i < job.seeds; ++i)
@@ -68,7 +84,7 @@ SimRuns simulate_steps(const SimJob& job, const std::function<void(double)>& wat
 /// `learning` is null at the step level.
 Result<Simulated> simulate(const SimJob& job, const Learning* learning) {
   RunDisplay display{job.quiet, "simulating"};
-  const auto watch = [&](double share) { display.show(share); };
+  const auto watch = [&](const PieceProgress& done) { display.show(done); };
   Result<SimRuns> made =
       learning == nullptr ? simulate_steps(job, watch) : simulate_learning(job, *learning, watch);
   if (!made) return std::move(made).error();
@@ -124,6 +140,7 @@ Result<int> sim_command(const Contents& contents, const Settings& settings,
     job->learned = learning->about;
   }
   if (!job->quiet) say_what_has_no_effect(job->barriers, settings);
+  if (!job->quiet) warn_of_few_steps(*job, settings);
   const auto simulated = simulate(*job, learning ? &*learning : nullptr);
   if (!simulated) {
     complain(simulated.error().message);

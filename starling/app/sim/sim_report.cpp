@@ -254,7 +254,7 @@ Plot plot_over_time(Plot plot, const SimJob& job, const Simulated& simulated,
 Plot message_plot(const SimJob& job, const Simulated& simulated) {
   Plot plot{.name = "messages",
             .title = "Messages of barrier control",
-            .y = "messages a step",
+            .y = "messages for each step of one worker",
             .style = PlotStyle::stacked};
   for (const auto& barrier : job.barriers) plot.labels.push_back(barrier::print(barrier));
   for (const auto& [name, kind] : kinds) {
@@ -370,22 +370,31 @@ std::vector<Plot> sim_plots(const SimJob& job, const Simulated& simulated) {
   std::vector<Plot> plots{
       with_curves({.name = "steps",
                    .title = "How far the workers came",
-                   .x = "steps",
-                   .y = "share of workers",
-                   .style = PlotStyle::steps},
+                   .x = "steps that a worker has finished by the end",
+                   .y = "workers with at most so many steps (%)",
+                   .style = PlotStyle::steps,
+                   .is_share = true},
                   job, simulated, steps_cdf),
-      plot_over_time({.name = "progress", .title = "Progress", .y = "steps, mean of the workers"},
+      plot_over_time(
+          {.name = "progress", .title = "Progress", .y = "steps finished, mean of the workers"},
+          job, simulated,
+          [](const SimRun& run, const sim::Point& point) {
+            return static_cast<double>(point.updates) / static_cast<double>(run.workers);
+          }),
+      plot_over_time({.name = "spread",
+                      .title = "Spread of the workers",
+                      .y = "steps between the fastest and the slowest",
+                      .has_panels = true},
                      job, simulated,
-                     [](const SimRun& run, const sim::Point& point) {
-                       return static_cast<double>(point.updates) / static_cast<double>(run.workers);
-                     }),
-      plot_over_time({.name = "spread", .title = "Spread", .y = "steps, fastest less slowest"}, job,
-                     simulated,
                      [](const SimRun&, const sim::Point& point) {
                        return static_cast<double>(point.max - point.min);
                      }),
-      plot_over_time({.name = "waiting", .title = "Waiting", .y = "share of workers"}, job,
-                     simulated,
+      plot_over_time({.name = "waiting",
+                      .title = "Waiting at the barrier",
+                      .y = "workers that wait (%)",
+                      .is_share = true,
+                      .has_panels = true},
+                     job, simulated,
                      [](const SimRun&, const sim::Point& point) { return point.waiting; }),
       message_plot(job, simulated),
   };

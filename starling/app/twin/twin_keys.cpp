@@ -9,8 +9,8 @@
 namespace starling::app {
 namespace {
 
-constexpr std::array<std::string_view, 4> outputs{"save", "checkpoint", "checkpoint-every",
-                                                  "metrics"};
+constexpr std::array<std::string_view, 5> outputs{"save", "checkpoint", "checkpoint-every",
+                                                  "metrics", "report"};
 
 bool is_output(std::string_view key) { return std::ranges::find(outputs, key) != outputs.end(); }
 

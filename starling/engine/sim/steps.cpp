@@ -118,8 +118,13 @@ class Simulation {
 
   bool progress() {
     if (!options_.on_progress) return true;
-    stopped_ = !options_.on_progress(static_cast<double>(now_.count()) /
-                                     static_cast<double>(options_.horizon.count()));
+    const auto time = static_cast<double>(now_.count());
+    double done = time / static_cast<double>(options_.horizon.count());
+    if (options_.last != barrier::finished)
+      done = std::max(
+          done, static_cast<double>(result_.updates) /
+                    (static_cast<double>(options_.last) * static_cast<double>(options_.workers)));
+    stopped_ = !options_.on_progress(done);
     return !stopped_;
   }
 

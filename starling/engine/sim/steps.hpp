@@ -56,7 +56,8 @@ struct StepOptions {
   Sampling sampling = Sampling::exact;
   /// Of the curve over time, evenly spaced over the horizon.
   std::size_t points = 200;
-  /// Told now and then which share of the horizon is done; false ends the simulation there.
+  /// Told now and then which share is done, of the horizon or of all steps, whichever is more;
+  /// false ends the simulation there.
   std::function<bool(double done)> on_progress = {};
 };
 

@@ -25,6 +25,18 @@ TEST(Report, AsHtmlHoldsItsPicturesUnderNamesOfTheirOwn) {
   EXPECT_TRUE(html.ends_with("</html>\n"));
 }
 
+TEST(Report, FoldsLongTablesAndPutsAGallerySideBySide) {
+  const Document folded{"t",
+                        {{.title = "g", .blocks = {Picture{"one", "", svg}}, .is_gallery = true},
+                         {"all", {Details{"rows", "2 < 3", TextTable{{"a"}, {{"1"}}}}}}}};
+  const std::string html = html_text(folded);
+  for (const char* part : {"<section class=\"gallery\">\n<h2>g</h2>", "<details id=\"rows\">",
+                           "<summary>2 &lt; 3</summary>\n<table>"})
+    EXPECT_NE(html.find(part), std::string::npos) << part << "\nis not in\n" << html;
+  EXPECT_EQ(html.find("<figcaption>"), std::string::npos);
+  EXPECT_NE(markdown_text(folded, "p").find("2 \\< 3\n\n| a |\n"), std::string::npos);
+}
+
 TEST(Report, AsMarkdownNamesItsPictures) {
   EXPECT_EQ(
       markdown_text(document, "pictures"),
