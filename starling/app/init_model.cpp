@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
@@ -25,12 +26,46 @@ std::string numbering_of(const models::Labelling& labels) {
                       : "begin with " + print_number(static_cast<double>(labels.first));
 }
 
+std::string names_of(const models::Labelling& labelling) {
+  std::string text;
+  for (const std::string& name : labelling.names)
+    text += (text.empty() ? "" : ", ") + printable(name);
+  return text.empty() ? "that are numbers" : text;
+}
+
+/// Features of other columns, or of other categories, would be taken for one another.
+Result<void> check_columns(const StoredModel& stored, const models::Table& train) {
+  const auto& known = stored.notes.shape->encoding;
+  if (!known || !train.encoding) return {};
+  const auto& columns = train.encoding->columns;
+  for (std::size_t c = 0; c < std::min(columns.size(), known->columns.size()); ++c) {
+    const models::Column& was = known->columns[c];
+    const models::Column& is = columns[c];
+    if (was.name != is.name)
+      return Error{
+          fmt::format("{}: was trained on a column '{}' where the data have '{}'; valid: "
+                      "the same columns in the same order",
+                      stored.path, printable(was.name), printable(is.name))};
+    if (was.categories != is.categories)
+      return Error{
+          fmt::format("{}: was trained on other categories of column {} '{}' than the "
+                      "data have; valid: data with the same categories",
+                      stored.path, c + 1, printable(is.name))};
+  }
+  return {};
+}
+
 Result<void> check_labels(const StoredModel& stored, const models::Table& train) {
   const models::Table& known = *stored.notes.shape;
   if (train.classes() != known.classes())
     return Error{fmt::format("{}: was trained on {}, the data have {}", stored.path, task_of(known),
                              task_of(train))};
   const models::Labelling& labels = train.labelling;
+  if (labels.names != known.labelling.names)
+    return Error{
+        fmt::format("{}: was trained on the classes {}, the data have {}; valid: labels of "
+                    "the same texts",
+                    stored.path, names_of(known.labelling), names_of(labels))};
   const bool is_alike =
       labels.signs == known.labelling.signs && labels.first == known.labelling.first;
   if (train.classes() == 0 || is_alike) return {};
@@ -72,6 +107,7 @@ Result<void> check_init(const StoredModel& stored, const AnyModel& model, const 
   if (table->features() != known.features())
     return Error{fmt::format("{}: was trained on {}, the data have {}", stored.path,
                              counted(known.features(), "feature"), table->features())};
+  if (auto alike = check_columns(stored, *table); !alike) return alike;
   return check_labels(stored, *table);
 }
 

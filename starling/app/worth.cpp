@@ -53,8 +53,7 @@ std::optional<double> mean_of(const ClassFigures& figures,
 /// The class that is written so; nothing where there is none.
 std::optional<std::size_t> class_of(const models::Labelling& labelling, std::string_view label) {
   for (std::size_t c = 0; c < labelling.classes; ++c)
-    if (print_number(static_cast<double>(labelling.written(static_cast<float>(c)))) == label)
-      return c;
+    if (labelling.text(static_cast<float>(c)) == label) return c;
   return std::nullopt;
 }
 
@@ -141,8 +140,7 @@ std::vector<std::string> figure_names(const AnyModel& model, const AnyData& data
   if (!worth.classes) return names;
   for (const char* kind : {"precision:", "recall:"})
     for (std::size_t c = 0; c < table->labelling.classes; ++c)
-      names.push_back(kind + print_number(static_cast<double>(
-                                 table->labelling.written(static_cast<float>(c)))));
+      names.push_back(kind + table->labelling.text(static_cast<float>(c)));
   return names;
 }
 
