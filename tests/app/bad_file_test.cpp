@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
             {{"x.csv", "a,price\n1,2\n"}},
             {"x.csv", "prize", "did you mean 'price'?"}},
         Bad{"CsvOneRow", "train --data csv:x.csv", {{"x.csv", "1,2\n"}}, {"leaves nothing to"}},
-        Bad{"LibsvmIndex", "train --data libsvm:x", {{"x", "1 1:2\n0 0:1\n"}}, {"x:2"}},
+        Bad{"LibsvmIndex", "train --data libsvm:x", {{"x", "1 1:2\n0 -1:1\n"}}, {"x:2"}},
         Bad{"LibsvmOrder", "train --data libsvm:x", {{"x", "1 3:2 2:1\n"}}, {"x:1"}},
         Bad{"LibsvmFeatures",
             "train --data libsvm:x,features=2",
