@@ -187,7 +187,7 @@ Result<wire::NodeStatus> Access::greet() const {
 Error silence_of(const std::string& place, bool has_keys) {
   if (auto taken = try_connection(place); !taken) return std::move(taken).error();
   return Error{"no answer from " + place +
-               ", where something listens: a node with keys hears only " +
+               ", where something listens: the node may be busy; one with keys hears only " +
                (has_keys ? "those of its own cluster, asked for by its own name, NAME@HOST:PORT"
                          : "who has some of its cluster, --keys FILE") +
                "; and it must reach back to this machine"};

@@ -1,6 +1,7 @@
 #include "starling/app/cluster/copies.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -17,6 +18,30 @@ std::size_t copies_wanted(const wire::JobSettings& settings) {
   return live::JobOptions{}.copies;
 }
 
+namespace {
+
+/// Null where its node does not answer, or tells of another life.
+const wire::MemberStatus* told_of(const JobView& job, core::WorkerId id) {
+  const core::Member* member = job.configuration->find(id);
+  const auto told = job.members.find(id);
+  const bool is_told =
+      member != nullptr && told != job.members.end() && told->second.status.life == member->life;
+  return is_told ? &told->second.status : nullptr;
+}
+
+}  // namespace
+
+std::size_t copies_held(const JobView& job) {
+  if (!job.configuration || job.configuration->ranges.empty()) return 0;
+  const auto held = [&](const core::Ownership& range) {
+    return std::ranges::count_if(range.owners, [&](const core::RangeOwner& owner) {
+      return told_of(job, owner.id) != nullptr;
+    });
+  };
+  const auto& ranges = job.configuration->ranges;
+  return static_cast<std::size_t>(std::ranges::min(ranges | std::views::transform(held)));
+}
+
 std::size_t copies_incomplete(const JobView& job) {
   if (!job.configuration) return 0;
   std::map<core::WorkerId, std::size_t> owned;
@@ -24,11 +49,9 @@ std::size_t copies_incomplete(const JobView& job) {
     for (const core::RangeOwner& owner : range.owners) ++owned[owner.id];
   std::size_t incomplete = 0;
   for (const auto& [id, count] : owned) {
-    const core::Member* member = job.configuration->find(id);
-    const auto told = job.members.find(id);
-    if (member == nullptr || told == job.members.end() || told->second.status.life != member->life)
-      continue;
-    incomplete += count - std::min<std::size_t>(count, told->second.status.held);
+    const auto* const status = told_of(job, id);
+    if (status == nullptr) continue;
+    incomplete += count - std::min<std::size_t>(count, status->held);
   }
   return incomplete;
 }

@@ -11,6 +11,9 @@ namespace starling::app {
 /// The copies of each range that a job with these settings wants.
 [[nodiscard]] std::size_t copies_wanted(const wire::JobSettings& settings);
 
+/// Copies of the range that has fewest, of owners whose nodes answer.
+[[nodiscard]] std::size_t copies_held(const JobView& job);
+
 /// Copies that are being made: an owner does not hold its range yet. Owners that nobody has heard
 /// count as holding theirs.
 [[nodiscard]] std::size_t copies_incomplete(const JobView& job);

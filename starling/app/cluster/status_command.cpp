@@ -56,8 +56,7 @@ std::vector<std::string> doubled_names(const ClusterView& view) {
 std::string copies_of(const JobView& job) {
   if (!job.configuration) return {};
   const std::size_t incomplete = copies_incomplete(job);
-  return fmt::format("  copies {} of {} wanted{}\n", job.configuration->copies_min(),
-                     copies_wanted(job.settings),
+  return fmt::format("  copies {} of {} wanted{}\n", copies_held(job), copies_wanted(job.settings),
                      incomplete > 0 ? fmt::format(", {} on their way", incomplete) : "");
 }
 
@@ -115,7 +114,7 @@ void add_configuration(nlohmann::ordered_json& all, const JobView& job) {
   all["configuration"] = job.configuration->epoch;
   all["ranges"] = job.configuration->ranges.size();
   all["copies"] = {{"wanted", copies_wanted(job.settings)},
-                   {"least", job.configuration->copies_min()},
+                   {"least", copies_held(job)},
                    {"on_their_way", copies_incomplete(job)}};
   if (job.configuration->coordinator) all["coordinator"] = *job.configuration->coordinator;
 }

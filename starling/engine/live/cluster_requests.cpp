@@ -1,4 +1,5 @@
 // How a node answers requests, and how it finds jobs to join.
+#include "starling/base/text.hpp"
 #include "starling/engine/live/cluster_node_running.hpp"
 
 namespace starling::live {
@@ -152,7 +153,7 @@ void ClusterNode::Running::answer(const Asker& asker, const wire::SubmitJob& req
                                       " jobs; valid: to try again when one of them has begun"});
   const auto nodes = live_nodes();
   submissions_.submit(asker, request, asker.client, nodes);
-  log_book_.say("submitted by " + asker.client + "; " + std::to_string(nodes.size()) + " nodes",
+  log_book_.say("submitted by " + asker.client + "; " + counted(nodes.size(), "node"),
                 live::name_of(request.settings, request.job));
 }
 
