@@ -68,13 +68,20 @@ class ColumnSurvey {
     if (is_missing(cell)) return;
     ++count_;
     const Cell kind = read_number(source, cell, ignored);
-    if (kind == Cell::number)
-      ++numbers_;
-    else if (!first_text_)
+    if (kind == Cell::number) ++numbers_;
+    if (kind == Cell::text && is_number_with_comma(cell)) ++comma_numbers_;
+    if (kind != Cell::number && !first_text_)
       first_text_ = rows.error(
           rows.name_of(column) + ": " + in_quotes(cell) +
           (kind == Cell::text ? " is not a number" : " is not a finite number that a float holds"));
     if (texts_.size() <= categories_max) texts_.emplace(cell);
+  }
+
+  /// Nothing but numbers, if commas stood for points.
+  [[nodiscard]] std::optional<Error> doubt_of_commas() const {
+    if (comma_numbers_ == 0 || numbers_ + comma_numbers_ < count_) return std::nullopt;
+    return Error{first_text_->message +
+                 " unless commas stand before decimals; valid: decimal=comma"};
   }
 
   /// The categories; none where all cells are numbers. An Error where both occur and nobody said
@@ -86,6 +93,13 @@ class ColumnSurvey {
                                                          const std::string& name) const;
 
  private:
+  static bool is_number_with_comma(std::string_view cell) {
+    if (cell.find(',') == std::string_view::npos) return false;
+    std::string pointed{cell};
+    std::ranges::replace(pointed, ',', '.');
+    float ignored = 0;
+    return read_cell(pointed, ignored) == Cell::number;
+  }
   [[nodiscard]] Result<std::vector<std::string>> list(const std::string& what) const {
     if (texts_.size() > categories_max)
       return Error{what + ": has more than " + std::to_string(categories_max) + " different texts"};
@@ -95,12 +109,14 @@ class ColumnSurvey {
   std::set<std::string, std::less<>> texts_;
   std::uint64_t count_ = 0;
   std::uint64_t numbers_ = 0;
+  std::uint64_t comma_numbers_ = 0;
   std::optional<Error> first_text_;
 };
 
 Result<std::vector<std::string>> ColumnSurvey::categories(const std::string& name,
                                                           bool are_asked) const {
   if (!are_asked && numbers_ == count_) return std::vector<std::string>{};
+  if (const auto doubt = doubt_of_commas(); doubt && !are_asked) return *doubt;
   if (!are_asked && numbers_ > 0)
     return Error{first_text_->message + ", but " + std::to_string(numbers_) +
                  " others of that column are; valid: numbers, category=NAME for a column of "
@@ -116,6 +132,7 @@ Result<std::vector<std::string>> ColumnSurvey::categories(const std::string& nam
 Result<std::vector<std::string>> ColumnSurvey::classes(const std::optional<Task>& task,
                                                        const std::string& name) const {
   if (numbers_ == count_) return std::vector<std::string>{};
+  if (const auto doubt = doubt_of_commas(); doubt && task != Task::classes) return *doubt;
   if (task == Task::values) return *first_text_;
   if (numbers_ > 0 && !task)
     return Error{first_text_->message + ", but " + std::to_string(numbers_) +

@@ -144,7 +144,8 @@ Result<void> Columns::order_by_name(const Encoding& known) {
   for (const std::size_t feature : found_.features)
     if (std::ranges::count(ordered, feature) == 0)
       return rows_.error("the training data have no " + rows_.name_of(feature) +
-                         "; valid: their columns, or ignore=" + rows_.header()[feature]);
+                         "; valid: their columns, ignore=" + rows_.header()[feature] +
+                         ", or id=" + rows_.header()[feature]);
   found_.features = std::move(ordered);
   return {};
 }

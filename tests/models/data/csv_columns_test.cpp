@@ -147,7 +147,8 @@ TEST_F(CsvColumns, RefuseOtherFilesThatDoNotFit) {
       {"city,size\nParis,3\n", "",
        "FILE:1: has no column 'age', which the training data have; valid: all of their columns"},
       {"city,age,size\nParis,3,4\n", "",
-       "FILE:1: the training data have no column 3 'size'; valid: their columns, or ignore=size"},
+       "FILE:1: the training data have no column 3 'size'; valid: their columns, ignore=size, or "
+       "id=size"},
       {"u,v,w,x\n1,2,3,4\n", "", "FILE:1: has 3 columns of features, but the training data have 2"},
       {"city,age\nParis,old\n", "", "FILE:2: column 2 'age': 'old' is not a number"},
       {"city,age\nParis,\n", "",
@@ -178,6 +179,12 @@ TEST_F(CsvColumns, RefuseWhatMayBeMeantInTwoWays) {
       {"", "a,y\n1,cat\n2,0\n3,1\n",
        "FILE:2: column 2 'y': 'cat' is not a number, but 2 other labels are; valid: numbers, or "
        "task=class for classes of any text"},
+      {"", "a;y\n1;1\n2,5;0\n",
+       "FILE:3: column 1 'a': '2,5' is not a number unless commas stand before decimals; valid: "
+       "decimal=comma"},
+      {"", "a;y\n1;1,5\n2;0,5\n",
+       "FILE:2: column 2 'y': '1,5' is not a number unless commas stand before decimals; valid: "
+       "decimal=comma"},
       {",task=value", "a,y\n1,cat\n2,dog\n", "FILE:2: column 2 'y': 'cat' is not a number"},
       {"", "a,y\n1,cat\n2,cat\n",
        "FILE: column 2 'y': every label is 'cat', but a classification needs at least two classes"},
