@@ -42,7 +42,6 @@ constexpr std::array foreign{
     Foreign{".pickle",
             "import pandas; pandas.DataFrame(pandas.read_pickle('FILE'))"
             ".to_csv('STEM.csv', index=False)"},
-    Foreign{".tsv", "import pandas; pandas.read_table('FILE').to_csv('STEM.csv', index=False)"},
 };
 
 /// The line of Python for a file of this name; empty where none is known.
@@ -108,8 +107,7 @@ Result<void> check_text_file(const std::string& source, const std::string& path)
   if (is_numpy(path))
     return Error{"'" + path + "' is no text, as " + source +
                  ": reads; valid: " + forms_of_data(path)};
-  // Tables of tabulators are text.
-  const std::string line = path.ends_with(".tsv") ? "" : conversion_of(path);
+  const std::string line = conversion_of(path);
   if (!line.empty()) return not_read(path, line);
   return {};
 }

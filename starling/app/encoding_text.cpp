@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace starling::app {
 namespace {
@@ -13,15 +14,17 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Result<std::vector<std::string>> names_in(const Json& json) {
+/// Different texts; `ascending` where they must be in order.
+Result<std::vector<std::string>> names_in(const Json& json, bool ascending) {
   std::vector<std::string> names;
   if (!json.is_array()) return Error{"is no array of texts"};
   for (const Json& name : json) {
     if (!name.is_string()) return Error{"is no array of texts"};
-    if (!names.empty() && names.back() >= name.get_ref<const std::string&>())
-      return Error{"holds texts that do not ascend"};
     names.push_back(name.get<std::string>());
   }
+  if (ascending && !std::ranges::is_sorted(names)) return Error{"holds texts that do not ascend"};
+  if (std::set<std::string>{names.begin(), names.end()}.size() < names.size())
+    return Error{"holds a text twice"};
   return names;
 }
 
@@ -38,7 +41,7 @@ Result<models::Column> column_in(const Json& json) {
   if (!name) return std::move(name).error();
   column.name = *std::move(name);
   if (json.contains("categories")) {
-    auto categories = names_in(json["categories"]);
+    auto categories = names_in(json["categories"], true);
     if (!categories) return std::move(categories).error().within("categories");
     if (categories->empty()) return Error{"holds a column without a category"};
     column.categories = *std::move(categories);
@@ -57,7 +60,7 @@ std::string print_names(const std::vector<std::string>& names) { return text_of(
 Result<std::vector<std::string>> parse_names(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
   return json.is_discarded() ? Result<std::vector<std::string>>{Error{"is no JSON"}}
-                             : names_in(json);
+                             : names_in(json, false);
 }
 
 std::string print_encoding(const models::Encoding& encoding) {

@@ -11,7 +11,7 @@ namespace starling::app {
 
 /// `["setosa", "versicolor"]`.
 [[nodiscard]] std::string print_names(const std::vector<std::string>& names);
-/// Refuses texts that are no array of different strings, ascending.
+/// Refuses texts that are no array of different strings.
 [[nodiscard]] Result<std::vector<std::string>> parse_names(const std::string& text);
 
 /// `{"label": "species", "missing": "mean", "columns": [{"name": "age", "mean": 38.5},

@@ -7,6 +7,7 @@
 #include "starling/app/commands.hpp"
 #include "starling/app/file_output.hpp"
 #include "starling/app/file_use.hpp"
+#include "starling/app/init_model.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/app/model_file.hpp"
 #include "starling/app/worth.hpp"
@@ -46,6 +47,10 @@ Result<AnyData> data_for(const Contents& contents, const StoredModel& stored,
   auto both = load_data(contents, notes.data);
   if (!both) return cannot_be_had(stored, both.error());
   if (!both->test) return Error{"--data: is needed, " + stored.path + " was tested on none"};
+  // The file may have changed since.
+  if (const models::Table* table = both->test->table())
+    if (auto alike = check_shape(stored, *table); !alike)
+      return Error{alike.error()}.within(notes.data.data);
   return *std::move(both->test);
 }
 

@@ -97,18 +97,27 @@ Result<StoredModel> read_init(Job& job) {
   return stored;
 }
 
+Result<void> check_shape(const StoredModel& stored, const models::Table& table) {
+  if (!stored.notes.shape) return {};
+  const models::Table& known = *stored.notes.shape;
+  if (table.features() != known.features())
+    return Error{fmt::format("{}: was trained on {}, the data have {}", stored.path,
+                             counted(known.features(), "feature"), table.features())};
+  if (table.is_sparse() && table.first_index != known.first_index)
+    return Error{
+        fmt::format("{}: was trained on features that count from {}, those of the data "
+                    "from {}; valid: base={}",
+                    stored.path, known.first_index, table.first_index, known.first_index)};
+  if (auto alike = check_columns(stored, table); !alike) return alike;
+  return check_labels(stored, table);
+}
+
 Result<void> check_init(const StoredModel& stored, const AnyModel& model, const AnyData& train) {
   if (model.print() != stored.notes.model)
     return Error{fmt::format("{}: holds the model {}, not {}; valid: that one, or no model",
                              stored.path, stored.notes.model, model.print())};
   const models::Table* table = train.table();
-  if (!stored.notes.shape || table == nullptr) return {};
-  const models::Table& known = *stored.notes.shape;
-  if (table->features() != known.features())
-    return Error{fmt::format("{}: was trained on {}, the data have {}", stored.path,
-                             counted(known.features(), "feature"), table->features())};
-  if (auto alike = check_columns(stored, *table); !alike) return alike;
-  return check_labels(stored, *table);
+  return table == nullptr ? Result<void>{} : check_shape(stored, *table);
 }
 
 Result<TrainAndTest> scaled_as_init(const StoredModel& stored, TrainAndTest data) {

@@ -16,6 +16,10 @@ namespace starling::app {
 /// type and how data are scaled. Refuses a job that says another element type or scale.
 [[nodiscard]] Result<StoredModel> read_init(Job& job);
 
+/// Refuses a table whose features, columns or labels are not those that the stored model was
+/// trained on.
+[[nodiscard]] Result<void> check_shape(const StoredModel& stored, const models::Table& table);
+
 /// Refuses a model other than the stored one, and data whose features or labels are not those that
 /// it was trained on.
 [[nodiscard]] Result<void> check_init(const StoredModel& stored, const AnyModel& model,

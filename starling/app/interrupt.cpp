@@ -1,11 +1,11 @@
 #include "starling/app/interrupt.hpp"
 
 #include <signal.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
+#include <ctime>
 #include <string_view>
 #include <thread>
 

@@ -50,7 +50,7 @@ Result<void> check_figure(const live::Target& target) {
 Result<live::Target> parse_target(std::string_view text) {
   const Error bad{"'" + std::string{text} +
                   "' is no goal; valid: accuracy=0.95, loss=0.1, accuracy>=0.95, mse<=2"};
-  const auto equals = text.find('=');
+  const auto equals = text.rfind('=');  // labels may hold one, as in recall:<=50K=0.8
   if (equals == std::string_view::npos || equals == 0) return bad;
   const char before = text[equals - 1];
   const bool directed = before == '<' || before == '>';

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include <netdb.h>
 
@@ -21,16 +21,17 @@ namespace {
 
 std::string absolute(const std::string& file) {
   std::error_code failed;
-  const auto path = std::filesystem::absolute(file, failed).lexically_normal();
+  const auto path = std::filesystem::absolute(file, failed);
   return failed ? file : path.string();
 }
 
 /// Whether a socket of this machine can have the address.
 bool is_here(const std::string& address) {
-  const std::string place = wire::place_of(address);
-  if (is_loopback(place)) return true;
-  const auto colon = place.rfind(':');
-  std::string host = place.substr(6, colon - 6);
+  const auto place = parse_address(wire::place_of(address), false);
+  if (!place) return false;
+  if (is_loopback(*place)) return true;
+  const auto colon = place->rfind(':');
+  std::string host = place->substr(6, colon - 6);
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST;
@@ -45,9 +46,41 @@ bool is_here(const std::string& address) {
   return is_own;
 }
 
-bool is_built_in(std::string_view name) {
-  return std::ranges::any_of(models::source_names(),
-                             [&](const auto& source) { return source.first == name; });
+/// The files that it names, and folders.
+std::vector<std::string*> files_of(models::Source& source) {
+  if (auto* idx = std::get_if<models::IdxSource>(&source.kind)) return {&idx->images, &idx->labels};
+  if (auto* csv = std::get_if<models::CsvSource>(&source.kind)) return {&csv->file};
+  if (auto* libsvm = std::get_if<models::LibsvmSource>(&source.kind)) return {&libsvm->file};
+  if (auto* npz = std::get_if<models::NpzSource>(&source.kind)) return {&npz->file};
+  if (auto* images = std::get_if<models::ImagesSource>(&source.kind)) return {&images->folder};
+  std::vector<std::string*> files;
+  if (auto* npy = std::get_if<models::NpySource>(&source.kind)) {
+    files.push_back(&npy->features);
+    if (!npy->labels.empty()) files.push_back(&npy->labels);
+  }
+  if (auto* cifar10 = std::get_if<models::Cifar10Source>(&source.kind))
+    for (std::string& file : cifar10->files) files.push_back(&file);
+  return files;
+}
+
+/// A source that is not built in, or hides one that is.
+std::string with_leading_files(const std::string& source,
+                               std::string (*absolute)(const std::string&)) {
+  const auto colon = source.find(':');
+  if (colon == std::string::npos) return source;
+  const std::string rest = source.substr(colon + 1);
+  std::string text = source.substr(0, colon);
+  char lead = ':';
+  bool leads = true;
+  for (const std::string_view part : split(rest, ',')) {
+    const std::string word{trimmed(part)};
+    leads = leads && word.find('=') == std::string::npos;
+    std::error_code ignored;
+    text += lead;
+    text += leads && std::filesystem::exists(word, ignored) ? absolute(word) : std::string{part};
+    lead = ',';
+  }
+  return text;
 }
 
 /// A setting's text with absolute paths; the text itself where it names no file.
@@ -63,23 +96,14 @@ std::string resolved(const Setting& setting) {
 }  // namespace
 
 std::string with_files(const std::string& source, std::string (*absolute)(const std::string&)) {
-  const auto colon = source.find(':');
-  if (colon == std::string::npos || !is_built_in(std::string_view{source}.substr(0, colon)))
-    return source;
-  const std::string rest = source.substr(colon + 1);
-  std::string text = source.substr(0, colon);
-  char lead = ':';
-  for (const std::string_view part : split(rest, ',')) {
-    const std::string word{part};
-    constexpr std::string_view labels = "labels=";
-    text += lead;
-    if (word.starts_with(labels))
-      text += std::string{labels} + absolute(word.substr(labels.size()));
-    else
-      text += word.find('=') == std::string::npos ? absolute(word) : word;
-    lead = ',';
+  auto parsed = models::Source::parse(source);
+  if (!parsed) return with_leading_files(source, absolute);
+  bool changes = false;
+  for (std::string* file : files_of(*parsed)) {
+    const std::string written = std::exchange(*file, absolute(*file));
+    changes = changes || *file != written;
   }
-  return text;
+  return changes ? parsed->print() : source;
 }
 
 Result<Settings> with_absolute_paths(Settings settings,
@@ -93,7 +117,8 @@ Result<Settings> with_absolute_paths(Settings settings,
     if (elsewhere != nodes.end())
       return Error{setting.place + ": '" + setting.text +
                    "' is relative to where this program stands, and node " +
-                   printable(elsewhere->name) + " at " + wire::place_of(elsewhere->address) +
+                   printable(elsewhere->name) + " at " +
+                   printable(wire::place_of(elsewhere->address)) +
                    " is on another machine; valid: the absolute path at which every node finds "
                    "it, like '" +
                    path + "'"};

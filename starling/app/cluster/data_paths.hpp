@@ -10,7 +10,9 @@
 
 namespace starling::app {
 
-/// A data source with each of its files as `absolute(file)` gives it; any other text as it is.
+/// A data source with each of its files as `absolute(file)` gives it, and as it was written where
+/// that changes none. Of a source that is not built in those words are files that lead its options
+/// and exist.
 [[nodiscard]] std::string with_files(const std::string& source,
                                      std::string (*absolute)(const std::string& file));
 

@@ -166,7 +166,9 @@ void Follower::hear(const wire::JobStatus& status) {
 JobNews Follower::news() {
   JobNews news;
   live::Progress& progress = news.progress;
-  progress.elapsed = Clock::now() - began_;
+  // It has not begun, or nobody says so.
+  if (!configuration_) began_ = Clock::now();
+  if (configuration_) progress.elapsed = Clock::now() - began_;
   std::vector<core::Step> steps;
   core::Time waited{};
   std::uint64_t losses = 0;
@@ -212,6 +214,7 @@ JobNews Follower::news() {
   losses_ = losses;
   loss_sum_ = loss_sum;
   progress.loss = loss_;
+  news.begun = !steps.empty();
   news.done = all_done && !steps.empty();
   news.rests = all_rest && !steps.empty();
   news.workers_lost = workers_lost_;

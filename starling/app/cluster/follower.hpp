@@ -18,6 +18,8 @@ namespace starling::app {
 struct JobNews {
   live::Progress progress;
   double mean_step = 0;
+  /// The step of one at least who works is known.
+  bool begun = false;
   /// Everyone who works has made the last step.
   bool done = false;
   /// Nobody's update is under way.
@@ -135,6 +137,7 @@ class Follower {
   std::uint64_t losses_ = 0;
   double loss_sum_ = 0;
   double loss_ = 0;
+  /// At the last look, while no configuration is known.
   Clock::time_point began_ = Clock::now();
 };
 

@@ -16,11 +16,11 @@ bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// The first letters of `text` that may stand in a name.
+/// The first letters of `text` that may stand in a name, from one that is no '_'.
 std::string word(std::string_view text, const std::string& otherwise) {
   std::string letters;
   for (const char c : text.substr(0, word_max)) {
-    if (is_plain(c))
+    if (is_plain(c) && (c != '_' || !letters.empty()))
       letters += c;
     else if (!letters.empty())
       break;
@@ -54,7 +54,10 @@ std::string next_name(const std::string& stem, const std::set<std::string>& take
     const auto number = parse_count(std::string_view{name}.substr(stem.size() + 1));
     if (number && *number < 1'000'000'000) highest = std::max(highest, *number);
   }
-  return stem + "-" + std::to_string(highest + 1);
+  std::string name;
+  do name = stem + "-" + std::to_string(++highest);
+  while (taken.contains(name));
+  return name;
 }
 
 }  // namespace starling::app

@@ -89,7 +89,7 @@ struct LaunchOptions {
 };
 
 /// What the line that stops a node ends with, beside 0.
-enum StopCode { not_launched = 3, gone_before = 4, goes_on = 5 };
+enum StopCode { not_launched = 3, gone_before = 4, goes_on = 5, is_another = 6 };
 
 std::string with_name(std::string text, const std::string& name) {
   for (auto at = text.find("NAME"); at != std::string::npos; at = text.find("NAME", at))
@@ -114,14 +114,16 @@ std::string remote_line(const LaunchOptions& options, const Host& host, const Ho
 }
 
 /// What stops `host`'s node there as SIGTERM does, and waits for its end. A process that is not
-/// that node, and has its number now, is left alone.
+/// that node, and has its number now, is left alone, and so is the file. One that has ended has no
+/// command line.
 std::string stopping_line(const LaunchOptions& options, const Host& host) {
   const std::string pid = shell_word(with_name(options.pid, host.name));
   return "p=$(cat " + pid +
-         " 2>/dev/null) || exit 3; case \"$(tr '\\000' ' ' </proc/$p/cmdline "
-         "2>/dev/null)\" in *' node --listen '" +
-         shell_word(host.place) + "' '*) ;; *) rm -f " + pid +
-         "; exit 4;; esac; kill -TERM $p; i=0; while kill -0 $p 2>/dev/null; do i=$((i+1)); "
+         " 2>/dev/null) || exit 3; case \"$(tr '\\000' ' ' 2>/dev/null "
+         "</proc/${p:-none}/cmdline)\" in *' node --listen '" +
+         shell_word(host.place) + "' '*) ;; '') rm -f " + pid +
+         "; exit 4;; *) exit 6;; esac; kill -TERM $p; i=0; while kill -0 $p 2>/dev/null; do "
+         "i=$((i+1)); "
          "if [ $i -gt 100 ]; then exit 5; fi; sleep 0.1; done; rm -f " +
          pid;
 }
@@ -139,6 +141,10 @@ Result<bool> stop(const LaunchOptions& options, const Host& host) {
   }
   if (*code == not_launched)
     complain(node + ": was not started by `launch`: there is no " + pid + " there");
+  else if (*code == is_another)
+    complain(node + ": the process of " + pid +
+             " there is not this node, and is left alone; where the node has ended, remove that "
+             "file");
   else if (*code == goes_on)
     complain(node + ": was asked to end, and has not within 10 s");
   else

@@ -22,6 +22,8 @@ using namespace std::chrono_literals;
 
 constexpr auto follow_every = 500ms;
 constexpr auto ask_within = 5s;
+/// Of one node at each look: as many as nodes keep.
+constexpr std::size_t lines_max = 1000;
 
 /// A line of one node.
 struct NodeLine {
@@ -54,7 +56,8 @@ class LogReader {
  private:
   void read(const core::MemberRecord& node, std::vector<NodeLine>& lines) {
     std::uint64_t& next = next_[node.id];
-    while (true) {
+    const std::size_t before = lines.size();
+    while (lines.size() < before + lines_max) {
       const auto said =
           access_.client->ask_for<wire::LogLines>(node.address, wire::AskLog{next}, ask_within);
       if (!said || said->lines.empty() || said->next <= next) return;

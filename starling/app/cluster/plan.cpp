@@ -15,13 +15,10 @@ namespace {
 
 class TrainingPlan final : public live::JobPlan {
  public:
-  /// `start` is what the ranges hold at first, drawn beforehand: to make a site is then quick.
-  TrainingPlan(Prepared ready, std::vector<core::RangeState> start)
+  explicit TrainingPlan(Prepared ready)
       : ready_(std::move(ready)),
         fingerprint_(app::fingerprint(ready_.data.train) ^
-                     app::fingerprint(ready_.running.options.resume)) {
-    ready_.running.options.resume = std::move(start);
-  }
+                     app::fingerprint(ready_.running.options.resume)) {}
 
   [[nodiscard]] const live::JobOptions& options() const override {
     return ready_.running.options.job;
@@ -35,6 +32,13 @@ class TrainingPlan final : public live::JobPlan {
   [[nodiscard]] Result<void> fits_one_of(std::size_t nodes) const override {
     return check_memory_of_node(*ready_.model, ready_.running.options, nodes);
   }
+  /// Draws the model's first values; with them to make a site is quick.
+  [[nodiscard]] Result<void> lay_out() const override {
+    auto start = ready_.model->initial_state(ready_.data.train, ready_.running.options);
+    if (!start) return std::move(start).error();
+    ready_.running.options.resume = *std::move(start);
+    return {};
+  }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
   [[nodiscard]] Result<std::unique_ptr<live::JobSite>> make_site(
       live::SiteOptions site) const override {
@@ -42,7 +46,8 @@ class TrainingPlan final : public live::JobPlan {
   }
 
  private:
-  Prepared ready_;
+  /// Complete once lay_out() was called.
+  mutable Prepared ready_;
   std::uint64_t fingerprint_;
 };
 
@@ -76,19 +81,16 @@ Result<Settings> from_wire(const wire::JobSettings& told) {
 }
 
 live::PlanMaker plan_maker(const Contents& contents) {
-  return
-      [&contents](const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
-        auto read = from_wire(told);
-        if (!read) return std::move(read).error();
-        Settings settings = *std::move(read);
-        settings.push_back({"quiet", "true", "--quiet"});
-        auto ready = prepare(contents, settings, "");
-        if (!ready) return std::move(ready).error();
-        auto start = ready->model->initial_state(ready->data.train, ready->running.options);
-        if (!start) return std::move(start).error();
-        return std::shared_ptr<const live::JobPlan>{
-            std::make_shared<TrainingPlan>(*std::move(ready), *std::move(start))};
-      };
+  return [&contents](
+             const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
+    auto read = from_wire(told);
+    if (!read) return std::move(read).error();
+    Settings settings = *std::move(read);
+    settings.push_back({"quiet", "true", "--quiet"});
+    auto ready = prepare(contents, settings, "");
+    if (!ready) return std::move(ready).error();
+    return std::shared_ptr<const live::JobPlan>{std::make_shared<TrainingPlan>(*std::move(ready))};
+  };
 }
 
 }  // namespace starling::app

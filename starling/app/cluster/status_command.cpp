@@ -36,12 +36,17 @@ std::string state_of(const wire::MemberStatus& member) {
   return member.state < states.size() ? states.at(member.state) : "unknown";
 }
 
+/// As it may be shown: others wrote it.
+std::string shown_place(const core::MemberRecord& node) {
+  return printable(wire::place_of(node.address));
+}
+
 /// A line for each name that more than one live node has.
 std::vector<std::string> doubled_names(const ClusterView& view) {
   std::map<std::string, std::vector<std::string>> places;
   for (const core::MemberRecord& node : view.nodes)
     if (core::is_live(node.state) && !view.revoked.contains(node.id))
-      places[node.name].push_back(wire::place_of(node.address));
+      places[node.name].push_back(shown_place(node));
   std::vector<std::string> lines;
   for (const auto& [name, at] : places)
     if (at.size() > 1)
@@ -88,8 +93,7 @@ std::string text_of(const JobView& job) {
 std::string text_of(const ClusterView& view, const std::vector<wire::JobId>& jobs) {
   std::string text;
   for (const core::MemberRecord& node : view.nodes)
-    text +=
-        fmt::format("{}  {}  {}\n", node.name, wire::place_of(node.address), state_of(view, node));
+    text += fmt::format("{}  {}  {}\n", node.name, shown_place(node), state_of(view, node));
   for (const wire::JobId id : jobs) text += text_of(view.jobs.at(id));
   return text;
 }
@@ -150,10 +154,8 @@ std::string json_of(const ClusterView& view, const std::vector<wire::JobId>& job
   nlohmann::ordered_json json;
   json["nodes"] = nlohmann::ordered_json::array();
   for (const core::MemberRecord& node : view.nodes) {
-    auto& all =
-        json["nodes"].emplace_back(nlohmann::ordered_json{{"name", node.name},
-                                                          {"address", wire::place_of(node.address)},
-                                                          {"state", state_of(view, node)}});
+    auto& all = json["nodes"].emplace_back(nlohmann::ordered_json{
+        {"name", node.name}, {"address", shown_place(node)}, {"state", state_of(view, node)}});
     if (const auto counts = view.counts.find(node.id); counts != view.counts.end())
       all["membership"] = {{"probes", counts->second.probes},
                            {"probes_failed", counts->second.probes_failed},

@@ -23,6 +23,16 @@ wire::RequestBody request_for(wire::JobId id, const JobView& job, bool drops) {
                                              drops ? "dropped by `stop --drop`" : "stopped"}};
 }
 
+/// The live nodes that have not said how they stand.
+std::string unheard(const ClusterView& view) {
+  std::string names;
+  for (const core::MemberRecord& node : view.nodes)
+    if (core::is_live(node.state) && !view.revoked.contains(node.id) &&
+        !view.counts.contains(node.id))
+      names += (names.empty() ? "" : ", ") + node.name;
+  return names;
+}
+
 }  // namespace
 
 const std::vector<KeyForm>& stop_keys() {
@@ -45,6 +55,13 @@ Result<int> stop_command(const Settings& settings) {
   const JobView& job = view.jobs.at(id);
   const bool is_prepared = job.state() != wire::JobState::preparing;
   const bool drops = !place_of(settings, "drop").empty();
+  // They may run it, and what is closed loses its model.
+  if (const std::string names = unheard(view); !is_prepared && !drops && !names.empty()) {
+    complain("job " + job.name + " is not stopped: no answer from " + names +
+             ", where it may have begun; the same command asks again, and `stop --drop` drops it, "
+             "begun or not");
+    return job_failed;
+  }
   std::string silent;
   for (const core::MemberRecord& node : view.nodes) {
     if (!core::is_live(node.state) || view.revoked.contains(node.id)) continue;

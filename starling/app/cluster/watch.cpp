@@ -43,6 +43,7 @@ Watch::End Watch::follow() {
   while (true) {
     auto news = follower_.look();
     if (news) take(*news);
+    if (news && news->begun && !std::exchange(has_begun_, true)) begin_at(news->mean_step);
     for (const std::string& line : follower_.take_news()) recorder_.warn(line);
     if (news) tell_hindrance(news->hindrance);
     if (!news || !news->failure.empty()) {
@@ -101,6 +102,13 @@ void Watch::take(const JobNews& news) {
   if (passed > 0) rate_ = std::max(0.0, made / passed);
 }
 
+void Watch::begin_at(double step) {
+  if (unwanted_ != Unwanted::goes_on) return;
+  evaluations_ =
+      live::Milestones{ready_.test() != nullptr ? job().job.evaluate_every : core::Step{0}, step};
+  checkpoints_ = live::Milestones{job().job.checkpoint_every, step};
+}
+
 bool Watch::is_time_up() const {
   return job().job.time && outcome_.last.elapsed >= *job().job.time;
 }
@@ -127,7 +135,7 @@ void Watch::evaluate_if_due(double step) {
 
 /// The model as it is on its way. Where nodes come and go it may not be had.
 void Watch::evaluate(double step) {
-  auto model = job().job.until ? states(little, 1) : follower_.fetch(layout_, little);
+  auto model = follower_.fetch(layout_, little);
   live::Progress& last = outcome_.last;
   if (!model) {
     ++last.counts.missing;
@@ -137,11 +145,20 @@ void Watch::evaluate(double step) {
   last.evaluated_at = step;
   ++last.evaluations;
   const bool goes_on = recorder_.on_evaluated(last, *model);
-  if (job().job.until && live::reached(*job().job.until, last.test)) {
-    reached_ = *std::move(model);
+  if (job().job.until && live::reached(*job().job.until, last.test) &&
+      keep_reached(*std::move(model)))
     return stop(live::Outcome::End::reached);
-  }
   if (!goes_on && recorder_.is_patience_over()) stop(live::Outcome::End::reached);
+}
+
+bool Watch::keep_reached(States model) {
+  if (!ready_.job.checkpoint.empty())
+    if (auto cut = follower_.fetch_cut(layout_, job(), little)) {
+      if (!live::reached(*job().job.until, ready_.tested(*cut))) return false;
+      model = *std::move(cut);
+    }
+  reached_ = std::move(model);
+  return true;
 }
 
 /// The evaluation at the end stands for a step there at which one is due.

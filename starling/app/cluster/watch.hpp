@@ -42,6 +42,8 @@ class Watch {
   [[nodiscard]] const live::TrainOptions& job() const { return ready_.running.options; }
   [[nodiscard]] End follow();
   void take(const JobNews& news);
+  /// What lies before the first step that is seen of a job that others have begun is not due.
+  void begin_at(double step);
   /// Once, until it changes.
   void tell_hindrance(const std::string& hindrance);
   [[nodiscard]] bool is_time_up() const;
@@ -50,6 +52,9 @@ class Watch {
   /// Evaluates the model where the workers have come to a step at which that is due.
   void evaluate_if_due(double step);
   void evaluate(double step);
+  /// The model that reached the target is kept, as one that a job can go on from where that is to
+  /// be saved and can be had. False where the job is past that model and below the target again.
+  [[nodiscard]] bool keep_reached(States model);
   void count_the_end();
   void save_if_due(double step);
   void save(double step);
@@ -72,6 +77,8 @@ class Watch {
   Clock::time_point looked_ = Clock::now();
   /// Steps a second between the last two looks.
   double rate_ = 0;
+  /// Steps were seen.
+  bool has_begun_ = false;
   bool stopping_ = false;
   /// Not before, where a checkpoint could not be had.
   Clock::time_point save_again_{};

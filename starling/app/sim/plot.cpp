@@ -34,7 +34,7 @@ std::string in_quotes(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') out += '\\';
-    out += c;
+    out += c == '`' ? '\'' : c;  // gnuplot runs what stands between backquotes
   }
   return out + "\"";
 }

@@ -119,12 +119,11 @@ PieceWatch::Kind kind_of(std::size_t id, const barrier::Barrier& barrier) {
 std::vector<std::size_t> costliest_first(const std::vector<PieceWatch::Kind>& kinds) {
   std::vector<std::size_t> order(kinds.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto is_first = [&](std::size_t i) {
-    return std::ranges::find(kinds, kinds[i].id, &PieceWatch::Kind::id) - kinds.begin() ==
-           static_cast<std::ptrdiff_t>(i);
-  };
+  std::set<std::size_t> seen;
+  std::vector<bool> is_first;
+  for (const PieceWatch::Kind& kind : kinds) is_first.push_back(seen.insert(kind.id).second);
   std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) {
-    return std::pair{is_first(i), kinds[i].cost};
+    return std::pair{static_cast<bool>(is_first[i]), kinds[i].cost};
   });
   return order;
 }
@@ -134,11 +133,10 @@ SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t thre
                      const LinearProblem* problem) {
   SimRuns runs(options.size());
   std::vector<PieceWatch::Kind> kinds;
+  std::map<std::pair<std::string, std::size_t>, std::size_t> ids;
   for (const auto& own : options) {
-    const auto same = std::ranges::find_if(options, [&](const sim::StepOptions& other) {
-      return other.barrier == own.barrier && other.workers == own.workers;
-    });
-    kinds.push_back(kind_of(static_cast<std::size_t>(same - options.begin()), own.barrier));
+    const auto id = ids.try_emplace({barrier::print(own.barrier), own.workers}, ids.size());
+    kinds.push_back(kind_of(id.first->second, own.barrier));
     // To a last step all barriers lead by as many steps.
     if (own.last != barrier::finished) kinds.back().cost = 1;
     kinds.back().cost *= static_cast<double>(own.workers);

@@ -31,6 +31,9 @@ class JobPlan {
   [[nodiscard]] virtual core::Step steps_per_epoch() const { return 0; }
   /// An Error where this machine cannot hold what falls to one of so many nodes.
   [[nodiscard]] virtual Result<void> fits_one_of(std::size_t /*nodes*/) const { return {}; }
+  /// Prepares what make_site() begins with, which may take long. Called once, on the thread that
+  /// read the data, and before make_site().
+  [[nodiscard]] virtual Result<void> lay_out() const { return {}; }
   /// Equal on two nodes that would compute the same.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
   [[nodiscard]] virtual Result<std::unique_ptr<JobSite>> make_site(SiteOptions options) const = 0;

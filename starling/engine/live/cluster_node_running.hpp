@@ -475,7 +475,7 @@ class ClusterNode::Running {
   void answer(const Asker& asker, const wire::PrepareJob& request);
   Result<void> take_place(const wire::PrepareJob& request);
   /// An Error where this node has no room for it, as one of so many.
-  Result<void> fit(JobId id, const JobPlan& plan, std::size_t nodes);
+  Result<void> fit(JobId id, const JobPlan& plan);
   void answer(const Asker& asker, const wire::StartJob& request);
   /// Job `former` ends; what was read for it is `job`'s.
   void replace(JobId former, JobId job);

@@ -29,8 +29,8 @@ void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddres
   if (auto place = places_.take(job.job, job.settings, job.client, now()); !place)
     return log_book_.say("does not join: " + place.error().message,
                          live::name_of(job.settings, job.job));
-  plans_.prepare(job.job, job.settings, [this, job, target](const auto& plan) {
-    auto fits = plan ? fit(job.job, **plan, live_nodes().size()) : Result<void>{plan.error()};
+  plans_.prepare(job.job, job.settings, live_nodes().size(), [this, job, target](const auto& plan) {
+    auto fits = plan ? fit(job.job, **plan) : Result<void>{plan.error()};
     if (leaving_ || !fits) {
       if (!fits) log_of(job.job, fits.error().message);
       return drop_preparations(job.job);
@@ -67,8 +67,8 @@ void ClusterNode::Running::answer(const Asker& asker, const wire::PrepareJob& re
     return reply(asker, wire::Refused{named.error().message, true});
   if (auto place = take_place(request); !place)
     return reply(asker, wire::Refused{place.error().message});
-  plans_.prepare(request.job, request.settings, [this, asker, request](auto& plan) {
-    auto fits = plan ? fit(request.job, **plan, request.nodes) : Result<void>{plan.error()};
+  plans_.prepare(request.job, request.settings, request.nodes, [this, asker, request](auto& plan) {
+    auto fits = plan ? fit(request.job, **plan) : Result<void>{plan.error()};
     if (!fits) {
       drop_preparations(request.job);
       return reply(asker, wire::Refused{fits.error().message});
@@ -85,8 +85,7 @@ Result<void> ClusterNode::Running::take_place(const wire::PrepareJob& request) {
   return places_.take(request.job, request.settings, request.client, now());
 }
 
-Result<void> ClusterNode::Running::fit(JobId id, const JobPlan& plan, std::size_t nodes) {
-  if (auto fits = plan.fits_one_of(std::max<std::size_t>(1, nodes)); !fits) return fits;
+Result<void> ClusterNode::Running::fit(JobId id, const JobPlan& plan) {
   return places_.take_threads(id, compute_threads(plan.options()));
 }
 

@@ -70,8 +70,10 @@ class Plans {
                  std::to_string(settings_bytes_max)};
   }
 
-  /// Calls `then` with what the job's settings make. Data is read once, on a thread of its own.
-  void prepare(wire::JobId id, const wire::JobSettings& settings, OnPrepared then) {
+  /// Calls `then` with what the job's settings make, where this machine can hold what falls to one
+  /// of so many nodes. Data is read and the model laid out once, on a thread of its own.
+  void prepare(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes,
+               OnPrepared then) {
     if (const auto plan = find(id)) return then(plan);
     if (auto fits = check(settings); !fits) return then(std::move(fits).error());
     const bool is_read = is_reading(id);
@@ -84,7 +86,7 @@ class Plans {
     auto& waiting = preparing_[id];
     waiting.push_back(std::move(then));
     if (waiting.size() > 1) return;
-    const auto begun = guarded([&] { return begin(id, settings); });
+    const auto begun = guarded([&] { return begin(id, settings, nodes); });
     if (!begun) return take(id, begun.error());
     loop_.post_after(read_within + late_after, [this, id] { give_up_on(id); });
   }
@@ -158,16 +160,15 @@ class Plans {
     return reader != readers_->all.end() && !reader->second.has_ended;
   }
 
-  Result<void> begin(wire::JobId id, const wire::JobSettings& settings) {
+  Result<void> begin(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes) {
     const std::lock_guard lock{readers_->mutex};
     std::erase_if(readers_->all, [](const auto& reader) { return reader.second.has_ended; });
     if (readers_->loop == nullptr) return {};
     Reader& reader = readers_->all[id];
     try {
-      reader.thread = std::jthread{
-          [this, id, settings, make = make_, shared = readers_](const std::stop_token& stop) {
-            read(this, id, settings, make, shared, stop);
-          }};
+      reader.thread =
+          std::jthread{[this, id, make = ready_plan(make_, settings, nodes), shared = readers_](
+                           const std::stop_token& stop) { read(this, id, make, shared, stop); }};
     } catch (...) {
       readers_->all.erase(id);
       throw;
@@ -175,15 +176,29 @@ class Plans {
     return {};
   }
 
+  using Make = std::function<Result<std::shared_ptr<const JobPlan>>()>;
+
+  /// Makes the plan and lays it out, where it fits.
+  static Make ready_plan(const PlanMaker& make, const wire::JobSettings& settings,
+                         std::size_t nodes) {
+    return [make, settings, nodes]() -> Result<std::shared_ptr<const JobPlan>> {
+      auto plan = make(settings);
+      if (!plan) return plan;
+      if (auto fits = (*plan)->fits_one_of(std::max<std::size_t>(1, nodes)); !fits)
+        return std::move(fits).error();
+      if (auto laid = (*plan)->lay_out(); !laid) return std::move(laid).error();
+      return plan;
+    };
+  }
+
   /// On a reader's thread. `plans` may be gone, unless there is a loop.
-  static void read(Plans* plans, wire::JobId id, const wire::JobSettings& settings,
-                   const PlanMaker& make, const std::shared_ptr<Readers>& shared,
-                   const std::stop_token& stop) {
+  static void read(Plans* plans, wire::JobId id, const Make& make,
+                   const std::shared_ptr<Readers>& shared, const std::stop_token& stop) {
     const ReadScope scope{{.regular_only = true,
                            .memory_max = 0,
                            .stop = stop,
                            .deadline = EventLoop::Clock::now() + read_within}};
-    auto made = guarded([&] { return make(settings); });
+    auto made = guarded(make);
     const std::lock_guard lock{shared->mutex};
     if (shared->loop != nullptr)
       shared->loop->post([plans, id, made = std::move(made)] { plans->take(id, made); });

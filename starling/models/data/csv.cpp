@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -30,10 +32,19 @@ Missing policy_of(const CsvSource& source) {
   return source.missing.value_or(fills ? Missing::mean : Missing::refuse);
 }
 
-Error missing_cell(const CsvRows& rows, std::size_t column, std::string_view cell) {
-  return rows.error(rows.name_of(column) + ": " + in_quotes(cell) +
-                    " is a missing value; valid: missing=mean takes a number for its column's mean "
-                    "and a category for none, missing=drop leaves out such rows");
+/// What helps where a value is missing.
+std::string remedies(const CsvSource& source) {
+  return source.like == nullptr
+             ? "; valid: missing=mean takes a number for its column's mean and a category for "
+               "none, "
+               "missing=drop leaves out such rows"
+             : "; valid: rows that are whole, or training data that were read with missing=mean";
+}
+
+Error missing_cell(const CsvSource& source, const CsvRows& rows, std::size_t column,
+                   std::string_view cell) {
+  return rows.error(rows.name_of(column) + ": " + in_quotes(cell) + " is a missing value" +
+                    remedies(source));
 }
 
 Error missing_label(const CsvRows& rows, std::size_t column, std::string_view cell) {
@@ -62,10 +73,11 @@ class RowFilter {
 /// What a column's cells are, over all rows.
 class ColumnSurvey {
  public:
-  void add(const CsvSource& source, const CsvRows& rows, std::size_t column,
-           std::string_view cell) {
+  /// Returns how many bytes it holds more.
+  std::size_t add(const CsvSource& source, const CsvRows& rows, std::size_t column,
+                  std::string_view cell) {
     float ignored = 0;
-    if (is_missing(cell)) return;
+    if (is_missing(cell)) return 0;
     ++count_;
     const Cell kind = read_number(source, cell, ignored);
     if (kind == Cell::number) ++numbers_;
@@ -74,7 +86,9 @@ class ColumnSurvey {
       first_text_ = rows.error(
           rows.name_of(column) + ": " + in_quotes(cell) +
           (kind == Cell::text ? " is not a number" : " is not a finite number that a float holds"));
-    if (texts_.size() <= categories_max) texts_.emplace(cell);
+    constexpr std::size_t node_bytes = 48 + sizeof(std::string);
+    const bool is_new = texts_.size() <= categories_max && texts_.emplace(cell).second;
+    return is_new ? node_bytes + cell.size() : 0;
   }
 
   /// Nothing but numbers, if commas stood for points.
@@ -103,6 +117,11 @@ class ColumnSurvey {
   [[nodiscard]] Result<std::vector<std::string>> list(const std::string& what) const {
     if (texts_.size() > categories_max)
       return Error{what + ": has more than " + std::to_string(categories_max) + " different texts"};
+    for (const std::string& text : texts_)
+      if (printable(text) != text)
+        return Error{
+            what + ": " + shown(text) +
+            " is no text in UTF-8; valid: the file as `iconv -f latin1 -t utf-8` writes it"};
     return std::vector<std::string>{texts_.begin(), texts_.end()};
   }
 
@@ -115,6 +134,7 @@ class ColumnSurvey {
 
 Result<std::vector<std::string>> ColumnSurvey::categories(const std::string& name,
                                                           bool are_asked) const {
+  if (are_asked && count_ == 0) return Error{name + ": holds no value; valid: ignore=NAME"};
   if (!are_asked && numbers_ == count_) return std::vector<std::string>{};
   if (const auto doubt = doubt_of_commas(); doubt && !are_asked) return *doubt;
   if (!are_asked && numbers_ > 0)
@@ -167,7 +187,7 @@ CsvPlan plan_of(const CsvSource& source, const CsvRows& rows, const CsvColumns& 
   return plan;
 }
 
-/// Reads all rows to find out which columns hold categories.
+/// Reads all rows of training data to find out which columns hold categories.
 Result<CsvPlan> survey(const CsvSource& source) {
   auto opened = CsvRows::open(source);
   if (!opened) return std::move(opened).error();
@@ -175,6 +195,8 @@ Result<CsvPlan> survey(const CsvSource& source) {
   const auto columns = columns_of(rows, source);
   if (!columns) return columns.error();
   const RowFilter filter{source, *columns};
+  ReadBudget budget{source.file};
+  std::size_t bytes = 0;
   std::vector<ColumnSurvey> features(columns->features.size());
   ColumnSurvey labels;
   while (true) {
@@ -184,19 +206,20 @@ Result<CsvPlan> survey(const CsvSource& source) {
     if (filter.leaves_out(**cells)) continue;
     for (std::size_t i = 0; i < features.size(); ++i) {
       const std::size_t column = columns->features[i];
-      features[i].add(source, rows, column, (**cells)[column]);
+      bytes += features[i].add(source, rows, column, (**cells)[column]);
     }
     if (columns->label < rows.columns())
-      labels.add(source, rows, columns->label, (**cells)[columns->label]);
+      bytes += labels.add(source, rows, columns->label, (**cells)[columns->label]);
+    if (auto held = budget.hold(bytes); !held) return std::move(held).error();
   }
   CsvPlan plan = plan_of(source, rows, *columns);
   const auto place = [&](std::size_t column) { return rows.path() + ": " + rows.name_of(column); };
-  for (std::size_t i = 0; i < features.size() && source.like == nullptr; ++i) {
+  for (std::size_t i = 0; i < features.size(); ++i) {
     auto found = features[i].categories(place(columns->features[i]), columns->is_category[i]);
     if (!found) return std::move(found).error();
     plan.encoding->columns[i].categories = *std::move(found);
   }
-  if (columns->label == rows.columns() || source.like != nullptr) return plan;
+  if (columns->label == rows.columns()) return plan;
   auto classes = labels.classes(source.task, place(columns->label));
   if (!classes) return std::move(classes).error();
   plan.classes = *std::move(classes);
@@ -212,7 +235,9 @@ class CsvReader {
         columns_(std::move(columns)),
         plan_(std::move(plan)),
         filter_(source_, columns_),
-        budget_(source.file) {}
+        budget_(source.file) {
+    for (const std::string& name : plan_.classes) classes_.emplace(name, classes_.size());
+  }
 
   /// Nothing where a cell is a text that the plan knows nothing of, and might if it knew all rows.
   Result<std::optional<RawTable>> read();
@@ -233,6 +258,8 @@ class CsvReader {
   const CsvColumns columns_;
   const CsvPlan plan_;
   const RowFilter filter_;
+  /// The index of each.
+  std::map<std::string, std::size_t, std::less<>> classes_;
   ReadBudget budget_;
   std::size_t read_rows_ = 0;
   std::vector<float> values_;
@@ -250,8 +277,8 @@ Result<std::optional<RawTable>> CsvReader::read() {
     if (filter_.leaves_out(**cells)) {
       if (source_.like != nullptr && !has_labels())
         return rows_.error(
-            "lacks a value, and missing=drop would leave the row without a prediction; valid: "
-            "missing=mean");
+            "lacks a value, and missing=drop would leave the row without a prediction; valid: rows "
+            "that are whole, or training data that were read with missing=mean");
       continue;
     }
     const auto taken = take(**cells);
@@ -298,9 +325,12 @@ Result<CsvReader::Taken> CsvReader::take(const Cells& cells) {
   } else {
     labels_.push_back(0);
   }
-  if (columns_.id < rows_.columns()) {
-    const std::string_view id = cells[columns_.id];
-    ids_.emplace_back(id);
+  // Where rows are left out, the others keep their numbers.
+  const bool is_numbered = columns_.id == rows_.columns() && policy_of(source_) == Missing::drop;
+  if (columns_.id < rows_.columns() || is_numbered) {
+    const std::string id =
+        is_numbered ? std::to_string(read_rows_ - 1) : std::string{cells[columns_.id]};
+    ids_.push_back(id);
     id_bytes_ += sizeof(std::string) + (id.size() > 15 ? id.size() + 1 : 0);
   }
   const auto held = budget_.hold((values_.size() + labels_.size()) * sizeof(float) + id_bytes_);
@@ -318,7 +348,7 @@ Result<CsvReader::Taken> CsvReader::take_feature(std::size_t feature, std::strin
   if (columns_.is_category[feature] && source_.like == nullptr) return Taken::unplanned;
   float value = missing_number;
   if (is_missing(cell)) {
-    if (!plan_.encoding->fills) return missing_cell(rows_, at, cell);
+    if (!plan_.encoding->fills) return missing_cell(source_, rows_, at, cell);
   } else if (const Cell kind = read_number(source_, cell, value); kind != Cell::number) {
     if (kind == Cell::text && source_.like == nullptr) return Taken::unplanned;
     return not_a_number(kind, cell, at);
@@ -330,12 +360,14 @@ Result<CsvReader::Taken> CsvReader::take_feature(std::size_t feature, std::strin
 Result<void> CsvReader::take_category(const Column& column, std::size_t at, std::string_view cell) {
   const auto found = std::ranges::lower_bound(column.categories, cell);
   const bool is_known = found != column.categories.end() && *found == cell;
-  if (!is_known && is_missing(cell) && !plan_.encoding->fills) return missing_cell(rows_, at, cell);
+  if (!is_known && is_missing(cell) && !plan_.encoding->fills)
+    return missing_cell(source_, rows_, at, cell);
   if (!is_known && !plan_.encoding->fills)
     return rows_.error(rows_.name_of(at) + ": " + in_quotes(cell) +
                        " is no category of the training data; " +
                        suggest(std::string{cell}, column.categories) +
-                       "; or missing=mean, which takes it for missing");
+                       "; or training data that were read with missing=mean, which takes it for "
+                       "missing");
   values_.resize(values_.size() + column.categories.size());
   if (is_known) *(values_.end() - (column.categories.end() - found)) = 1;
   return {};
@@ -344,12 +376,12 @@ Result<void> CsvReader::take_category(const Column& column, std::size_t at, std:
 Result<CsvReader::Taken> CsvReader::take_label(std::string_view cell) {
   if (is_missing(cell)) return missing_label(rows_, columns_.label, cell);
   if (!plan_.classes.empty()) {
-    const auto found = std::ranges::lower_bound(plan_.classes, cell);
-    if (found == plan_.classes.end() || *found != cell)
+    const auto found = classes_.find(cell);
+    if (found == classes_.end())
       return rows_.error(rows_.name_of(columns_.label) + ": " + in_quotes(cell) +
                          " is no class of the training data; " +
                          suggest(std::string{cell}, plan_.classes));
-    labels_.push_back(static_cast<float>(found - plan_.classes.begin()));
+    labels_.push_back(static_cast<float>(found->second));
     return Taken::yes;
   }
   float value = 0;
@@ -389,7 +421,8 @@ Result<RawTable> read_csv(const CsvSource& source) {
       !(like->encoding && like->encoding->fills))
     return Error{source.file +
                  ": missing=mean needs the means of the training data, which were read without it; "
-                 "valid: missing=mean for the training data too, or missing=drop"};
+                 "valid: missing=mean for the training data too, or missing=drop where there are "
+                 "labels"};
   bool is_pipe = false;
   auto raw = read_once(source, std::nullopt, &is_pipe);
   if (!raw) return std::move(raw).error();

@@ -1,6 +1,9 @@
 #include <algorithm>
-#include <optional>
+#include <deque>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -31,6 +34,10 @@ class Columns {
   /// The last that is of no other use; `count_` where all are.
   [[nodiscard]] std::size_t last_free() const;
   [[nodiscard]] std::size_t free_count() const;
+  /// The training data's; null where this is the training data, or where they have none.
+  [[nodiscard]] const Encoding* known_encoding() const {
+    return source_.like == nullptr ? nullptr : source_.like->encoding.get();
+  }
   [[nodiscard]] bool are_features_named(const Encoding& known) const;
   /// The columns that the training data's features came from; 0 where this is the training data.
   [[nodiscard]] std::size_t known_columns() const;
@@ -49,7 +56,7 @@ Result<CsvColumns> Columns::find() {
     if (auto done = (this->*step)(); !done) return std::move(done).error();
   for (std::size_t column = 0; column < count_; ++column)
     if (uses_[column].empty()) found_.features.push_back(column);
-  const Encoding* known = source_.like == nullptr ? nullptr : source_.like->encoding.get();
+  const Encoding* known = known_encoding();
   if (known != nullptr)
     if (auto done = order_by_name(*known); !done) return std::move(done).error();
   if (found_.features.empty())
@@ -63,9 +70,12 @@ Result<CsvColumns> Columns::find() {
 Result<void> Columns::find_id() {
   if (source_.id.empty()) {
     const auto& header = rows_.header();
-    if (count_ > 2 && !header.empty() && header[0].empty()) {
+    const Encoding* known = known_encoding();
+    const bool is_known_as_feature =
+        known != nullptr && std::ranges::count(known->columns, "", &Column::name) > 0;
+    const bool may_be_id = count_ > 2 || (known != nullptr && !is_known_as_feature);
+    if (may_be_id && !header.empty() && header[0].empty())
       uses_[found_.id = 0] = "the column without a name";
-    }
     return {};
   }
   const auto id = named("id", source_.id);
@@ -87,7 +97,7 @@ Result<void> Columns::find_label() {
   if (source_.label == "none") return {};
   if (!source_.label) {
     const auto& header = rows_.header();
-    const Encoding* known = source_.like == nullptr ? nullptr : source_.like->encoding.get();
+    const Encoding* known = known_encoding();
     if (known != nullptr && !known->label.empty() && !header.empty() &&
         are_features_named(*known)) {
       const auto at = std::ranges::find(header, known->label);
@@ -118,34 +128,39 @@ std::size_t Columns::known_columns() const {
 }
 
 bool Columns::are_features_named(const Encoding& known) const {
+  const auto& header = rows_.header();
+  const std::unordered_set<std::string_view> names{header.begin(), header.end()};
   return std::ranges::any_of(known.columns, [&](const Column& column) {
-    return !column.name.empty() && std::ranges::count(rows_.header(), column.name) > 0;
+    return !column.name.empty() && names.contains(column.name);
   });
 }
 
 /// Where the header has some of the training data's names it must have all; their order is free.
 Result<void> Columns::order_by_name(const Encoding& known) {
-  if (rows_.header().empty() || !are_features_named(known)) {
+  const auto& header = rows_.header();
+  if (header.empty() || !are_features_named(known)) {
     if (found_.features.size() == known.columns.size()) return {};
     return rows_.error("has " + counted(found_.features.size(), "column") +
                        " of features, but the training data have " +
                        std::to_string(known.columns.size()));
   }
+  // Columns of one name are taken in their order.
+  std::unordered_map<std::string_view, std::deque<std::size_t>> places;
+  for (const std::size_t feature : found_.features) places[header[feature]].push_back(feature);
   std::vector<std::size_t> ordered;
   for (const Column& column : known.columns) {
-    const auto at = std::ranges::find_if(found_.features, [&](std::size_t feature) {
-      return rows_.header()[feature] == column.name;
-    });
-    if (at == found_.features.end())
+    const auto at = places.find(column.name);
+    if (at == places.end() || at->second.empty())
       return rows_.error("has no column " + in_quotes(column.name) +
                          ", which the training data have; valid: all of their columns");
-    ordered.push_back(*at);
+    ordered.push_back(at->second.front());
+    at->second.pop_front();
   }
   for (const std::size_t feature : found_.features)
-    if (std::ranges::count(ordered, feature) == 0)
+    if (!places[header[feature]].empty())
       return rows_.error("the training data have no " + rows_.name_of(feature) +
-                         "; valid: their columns, ignore=" + rows_.header()[feature] +
-                         ", or id=" + rows_.header()[feature]);
+                         "; valid: their columns, ignore=" + header[feature] +
+                         ", or id=" + header[feature]);
   found_.features = std::move(ordered);
   return {};
 }

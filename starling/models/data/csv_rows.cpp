@@ -27,12 +27,13 @@ std::string print(char separator) {
   }
 }
 
-/// The one that the line has most of outside of quotes.
-char guess_separator(std::string_view line) {
+/// The one that the line has most of outside of quotes; no comma where those stand in numbers.
+char guess_separator(std::string_view line, bool has_decimal_commas) {
   std::array<std::size_t, separators.size()> counts{};
   bool is_quoted = false;
   for (const char c : line) {
     if (c == '"') is_quoted = !is_quoted;
+    if (c == ',' && has_decimal_commas) continue;
     const auto at = std::ranges::find(separators, c);
     if (!is_quoted && at != separators.end())
       ++counts.at(static_cast<std::size_t>(at - separators.begin()));
@@ -120,7 +121,7 @@ Result<void> CsvRows::read_first() {
     return read_number(source_, c, ignored) == Cell::text;
   };
   if (source_.header.value_or(std::ranges::all_of(first, is_text)))
-    header_.assign(first.begin(), first.end());
+    for (const std::string_view name : first) header_.push_back(printable(std::string{name}));
   else
     first_ = &first;
   return {};
@@ -144,7 +145,8 @@ Result<const CsvRows::Cells*> CsvRows::read() {
     if (trimmed(**line).empty()) continue;
     const bool is_first = columns_ == 0;
     if ((is_first || source_.has_comments) && (**line).starts_with('#')) continue;
-    if (is_first) separator_ = source_.separator.value_or(guess_separator(**line));
+    if (is_first)
+      separator_ = source_.separator.value_or(guess_separator(**line, source_.has_decimal_commas));
     if (is_first) split_ = CellSplitter{separator_};
     if (auto fits = expect_cells(**line); !fits) return std::move(fits).error();
     const auto cells = split_(**line);
@@ -157,8 +159,10 @@ Result<const CsvRows::Cells*> CsvRows::read() {
 Result<void> CsvRows::expect_cells(std::string_view line) const {
   constexpr std::size_t short_line = std::size_t{1} << 20U;
   if (line.size() <= short_line) return {};
+  // Of the first line each makes a column too, with names and what is found out about it.
+  constexpr std::uint64_t column_bytes = 400;
   const auto cells = static_cast<std::uint64_t>(std::ranges::count(line, separator_));
-  return budget_.expect(cells * sizeof(std::string_view));
+  return budget_.expect(cells * (columns_ == 0 ? column_bytes : sizeof(std::string_view)));
 }
 
 std::string CsvRows::name_of(std::size_t column) const {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <string_view>
 #include <type_traits>
@@ -166,7 +167,7 @@ Result<Image> decode_image(std::span<const std::byte> file, const std::string& p
       return Error{place + ": is an image of the format " + std::string{known.name} +
                    "; valid: PNG and JPEG; this makes one of it: python3 -c \"from PIL import " +
                    "Image; Image.open('" + place + "').convert('RGB').save('" +
-                   place.substr(0, place.rfind('.')) + ".png')\""};
+                   std::filesystem::path{place}.replace_extension(".png").string() + "')\""};
   return Error{place + ": is no PNG or JPEG image; " +
                (text.empty() ? "it is empty" : "it starts with " + shown(text.substr(0, 8)))};
 }
@@ -189,16 +190,23 @@ Image with_channels(Image image, std::uint32_t channels) {
   return {image.height, image.width, channels, std::move(pixels)};
 }
 
+/// The axis comes first that leaves fewer pixels between the two: an image of 1 x 1,000,000 pixels
+/// would grow to many times its size.
 Image resized(Image image, std::uint32_t height, std::uint32_t width) {
-  if (image.width != width) {
+  const auto resize_width = [&] {
+    if (image.width == width) return;
     image.pixels = resize_axis(image.pixels, image.width, image.channels, width);
     image.width = width;
-  }
+  };
+  const bool is_width_first =
+      std::uint64_t{image.height} * width <= std::uint64_t{height} * image.width;
+  if (is_width_first) resize_width();
   if (image.height != height) {
     image.pixels =
         resize_axis(image.pixels, image.height, std::size_t{image.width} * image.channels, height);
     image.height = height;
   }
+  resize_width();
   return image;
 }
 

@@ -92,6 +92,9 @@ Result<Found> find_images(const std::string& folder) {
                    "images inside them, or no folder where images have no labels"};
   for (std::size_t label = 0; label < found.classes.size(); ++label) {
     const std::string path = folder + "/" + found.classes[label];
+    if (printable(path) != path)
+      return Error{printable(path) +
+                   ": the folder's name is no text in UTF-8; valid: another name"};
     auto inside = list(path, budget);
     if (!inside) return std::move(inside).error();
     if (!inside->folders.empty())

@@ -110,6 +110,11 @@ void inherit(const RawTable& raw, const Labelling& rule, CsvSource& test) {
   test.like = std::move(like);
 }
 
+/// A test file has its labels where the training file has them.
+void inherit(const CsvSource& train, const RawTable& /*raw*/, CsvSource& test) {
+  if (!test.label) test.label = train.label;
+}
+
 /// `test` with what follows from the training data where it says nothing.
 Source inherited(const Source& train, const RawTable& raw, const Labelling& rule, Source test) {
   if (auto* csv = std::get_if<CsvSource>(&test.kind)) inherit(raw, rule, *csv);

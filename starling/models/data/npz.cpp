@@ -167,9 +167,10 @@ NpzSource with_names(const NpzSource& source, const Archive& archive, bool is_te
 Result<void> check_name(const Archive& archive, const char* option, const std::string& name) {
   if (has(archive, name)) return {};
   if (name.empty())
-    return Error{archive.path() + ": holds no array of a usual name, such as x, X, x_train or " +
-                 "data, but " + archive.list() + "; valid: npz:" + archive.path() + "," + option +
-                 "=NAME"};
+    return Error{archive.path() +
+                 ": holds no array of a usual name for this use, such as X, data, " +
+                 "x_train to train on or x_test to test on, but " + archive.list() +
+                 "; valid: npz:" + archive.path() + "," + option + "=NAME"};
   return Error{archive.path() + ": holds no array " + shown(name) + " (" + option + "), but " +
                archive.list() + "; " + suggest(name, archive.names())};
 }

@@ -79,14 +79,24 @@ Result<void> map_names(RawTable& raw, const std::vector<std::string>& names) {
   return {};
 }
 
+/// Turns the indices of classes whose names are numbers into those numbers.
+Result<void> read_names(RawTable& raw, const Labelling& rule) {
+  std::vector<float> numbers;
+  for (const std::string& name : raw.labelling->names) {
+    const auto number = parse_number(name);
+    if (!number)
+      return Error{raw.place + ": has a class '" + name + "', but the training data have " +
+                   print_classes(rule) + "; valid: classes with such names"};
+    numbers.push_back(static_cast<float>(*number));
+  }
+  for (float& label : raw.labels) label = numbers.at(static_cast<std::size_t>(label));
+  return {};
+}
+
 Result<void> map_labels(RawTable& raw, const Labelling& rule) {
-  if (const std::size_t own = raw.labelling ? raw.labelling->names.size() : 0; own > 0) {
+  if (raw.labelling && !raw.labelling->names.empty()) {
     if (!rule.names.empty()) return map_names(raw, rule.names);
-    if (own != rule.classes)
-      return Error{raw.place + ": has " + std::to_string(own) +
-                   " classes with names, but the training data have " +
-                   std::to_string(rule.classes) +
-                   " without; valid: one for each, which may be empty"};
+    if (auto read = read_names(raw, rule); !read) return read;
   }
   for (std::size_t row = 0; row < raw.labels.size(); ++row) {
     const float label = raw.labels[row];

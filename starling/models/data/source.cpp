@@ -318,9 +318,7 @@ const std::vector<std::pair<std::string, std::string>>& source_names() {
       {"cifar10", "CIFAR-10's binary files, 32 x 32 x 3, gzip or plain: cifar10:FILE[,FILE...]"},
       {"csv",
        "rows of cells, numbers or categories: "
-       "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]"
-       "[,missing=mean|drop|refuse][,ignore=NAME,...][,category=NAME,...]"
-       "[,separator=semicolon|tab|pipe][,decimal=comma][,comment=#][,header=yes|no]"},
+       "csv:FILE[,label=NAME][,missing=mean|drop][,OPTION...]"},
       {"libsvm",
        "sparse text, label index:value ...: "
        "libsvm:FILE[,features=N][,base=0|1][,task=class|value]"},

@@ -64,7 +64,7 @@ struct CsvSource {
   /// The column that names the rows; empty for the first where the header has no name for it.
   std::string id = {};
   std::optional<Task> task = std::nullopt;
-  /// Refused where nobody says, or as the training data have it.
+  /// Where nobody says: mean where the training data had it, else refuse.
   std::optional<Missing> missing = std::nullopt;
   /// Columns that are not read.
   std::vector<std::string> ignored = {};

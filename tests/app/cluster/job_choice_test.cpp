@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "starling/app/cluster/data_paths.hpp"
 #include "starling/app/cluster/job_naming.hpp"
 #include "starling/app/cluster/job_progress.hpp"
@@ -56,8 +59,11 @@ TEST(JobNaming, MakesAnUnusedNameOfModelAndData) {
   EXPECT_EQ(stem("mf:rank=8", "ratings"), "mf-ratings");
   EXPECT_EQ(stem("", ""), "model-data");
   EXPECT_EQ(stem("softmax", "csv:/\xc3\xa9t\xc3\xa9.csv"), "softmax-t");
+  EXPECT_EQ(stem("_own:_x", "csv:/data/__rows.csv"), "own-rows");
+  EXPECT_EQ(stem("_", "__"), "model-data");
   EXPECT_EQ(next_name("a-b", {}), "a-b-1");
   EXPECT_EQ(next_name("a-b", {"a-b-1", "a-b-9", "a-bc-77", "a-b-x", "a-b"}), "a-b-10");
+  EXPECT_EQ(next_name("a-b", {"a-b-999999999", "a-b-1000000000"}), "a-b-1000000001");
 }
 
 TEST(DataPaths, MakesFilesAbsoluteAndLeavesAllElse) {
@@ -65,10 +71,25 @@ TEST(DataPaths, MakesFilesAbsoluteAndLeavesAllElse) {
     return with_files(source, [](const std::string& file) { return "/at/" + file; });
   };
   EXPECT_EQ(marked("csv:rows.csv,label=last,id=x"), "csv:/at/rows.csv,label=last,id=x");
+  EXPECT_EQ(marked("csv:rows.csv,ignore=a,b,category=c,d"),
+            "csv:/at/rows.csv,ignore=a,b,category=c,d");
   EXPECT_EQ(marked("idx:images,labels"), "idx:/at/images,/at/labels");
+  EXPECT_EQ(marked("cifar10:one,two"), "cifar10:/at/one,/at/two");
+  EXPECT_EQ(marked("libsvm:rows,features=9"), "libsvm:/at/rows,features=9");
+  EXPECT_EQ(marked("npy:x.npy,y.npy"), "npy:/at/x.npy,/at/y.npy");
+  EXPECT_EQ(marked("npy:x.npy,label=last"), "npy:/at/x.npy,label=last");
+  EXPECT_EQ(marked("npz:all.npz,features=x,labels=y"), "npz:/at/all.npz,features=x,labels=y");
+  EXPECT_EQ(marked("images:folder,size=8x8"), "images:/at/folder,size=8x8");
   EXPECT_EQ(marked("digits:n=300"), "digits:n=300");
   EXPECT_EQ(marked("digits"), "digits");
-  EXPECT_EQ(marked("ring:radius"), "ring:radius");  // of a user's own program
+  // Of other programs, or read by this one alone.
+  EXPECT_EQ(marked("ring:radius"), "ring:radius");
+  const std::string file = testing::TempDir() + "starling_data_paths";
+  std::ofstream{file} << "rows";
+  EXPECT_EQ(marked("safetensors:" + file + ",task=value"),
+            "safetensors:/at/" + file + ",task=value");
+  EXPECT_EQ(marked("ring:n=3," + file), "ring:n=3," + file);
+  std::filesystem::remove(file);
 }
 
 TEST(DataPaths, RefusesWhatIsRelativeToAnotherMachine) {
@@ -94,6 +115,17 @@ TEST(DataPaths, RefusesWhatIsRelativeToAnotherMachine) {
   there.state = core::MemberState::alive;
   EXPECT_TRUE(with_absolute_paths({{"data", "csv:/data/rows.csv", "--data"}}, {here, there}));
   EXPECT_TRUE(with_absolute_paths({{"data", "digits", "--data"}}, {here, there}));
+  for (const char* source : {"csv:/data//x.csv,ignore=a,b", "csv:/data/./x.csv",
+                             "npz:/data/x.npz,labels=y", "csv:/data/x.csv,separator=;"}) {
+    const auto same = with_absolute_paths({{"data", source, "--data"}}, {here, there});
+    ASSERT_TRUE(same) << same.error().message;
+    EXPECT_EQ((*same)[0].text, source);
+  }
+  // Nobody knows where one without an address is.
+  for (const char* address : {"", "x", "tcp:/", "tcp://", "tcp://:", "tcp://[:1"}) {
+    here.address = address;
+    EXPECT_FALSE(with_absolute_paths(relative, {here})) << address;
+  }
 }
 
 /// Two workers at steps 40 and 60.

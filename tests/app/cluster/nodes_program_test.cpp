@@ -270,7 +270,7 @@ TEST_F(Nodes, RefuseAJobThatCannotBe) {
   for (const auto& [flags, said] : {
            std::pair{"--mode peer --barrier bsp",
                      "--barrier: barrier bsp needs to see every worker's step"},
-           {"--until recall=0.9", "until: the model has no figure 'recall'"},
+           {"--until speed=0.9", "until: the model has no figure 'speed'"},
            {"--resume nothing", "--resume: nothing: no such file"},
            {"job.toml", "job.toml:1: checkpoint: nowhere/c"},
        }) {
@@ -366,9 +366,11 @@ TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
 
   const Ran plain = starling(work_, "status --to " + addresses_[1]);
   EXPECT_EQ(plain.code, 1);
-  EXPECT_NE(plain.err.find("something listens: a node with keys hears only who has some of its "
-                           "cluster, --keys FILE"),
-            std::string::npos)
+  EXPECT_NE(
+      plain.err.find(
+          "something listens: the node may be busy; one with keys hears only who has some of its "
+          "cluster, --keys FILE"),
+      std::string::npos)
       << plain.err;
 
   const Ran revoked = starling(work_, "keys revoke c --to " + door("a", addresses_[0]));

@@ -37,12 +37,14 @@ TEST_F(Readers, RefusePipesAndGoOn) {
     folders_[node].write("libsvm", work_.read("libsvm"));
   }
   const std::string job = "submit" + to(1) + "--workers 3 --epochs 1 --quiet --barrier asp ";
-  for (const char* data : {"csv:pipe", "csv:pipe", "csv:pipe", "libsvm:libsvm", "libsvm:libsvm"}) {
+  for (const char* data :
+       {"csv:/proc/self/cwd/pipe", "csv:/proc/self/cwd/pipe", "csv:/proc/self/cwd/pipe",
+        "libsvm:/proc/self/cwd/libsvm", "libsvm:/proc/self/cwd/libsvm"}) {
     const Ran ran = starling(work_, job + "--data " + data);
     EXPECT_EQ(ran.code, 1);
     EXPECT_NE(ran.err.find(": is a pipe; valid: a regular file"), std::string::npos) << ran.err;
   }
-  const Ran good = starling(work_, job + "--data csv:x.csv");
+  const Ran good = starling(work_, job + "--data csv:/proc/self/cwd/x.csv");
   EXPECT_EQ(good.code, 0) << good.err;
   expect_end_in_time(0);
 }

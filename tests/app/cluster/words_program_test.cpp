@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/app/cluster/nodes.hpp"
@@ -112,8 +113,19 @@ TEST(LaunchStop, EndsWhatWasLaunched) {
   // Another process that has the number now is left alone.
   folder.write("starling-one.pid", std::to_string(::getpid()) + "\n");
   const Ran other = launch("--stop");
-  EXPECT_EQ(other.code, 0) << other.err;
-  EXPECT_EQ(other.out, "one at 127.0.0.1:" + port + " had ended before\n");
+  EXPECT_EQ(other.code, 1) << other.out;
+  EXPECT_NE(other.err.find("one at 127.0.0.1:" + port +
+                           ": the process of starling-one.pid there is not this node"),
+            std::string::npos)
+      << other.err;
+  EXPECT_EQ(folder.read("starling-one.pid"), std::to_string(::getpid()) + "\n");
+  // No process has a number that high.
+  folder.write("starling-one.pid", "99999999\n");
+  const Ran gone = launch("--stop");
+  EXPECT_EQ(gone.code, 0) << gone.err;
+  EXPECT_EQ(gone.out, "one at 127.0.0.1:" + port + " had ended before\n");
+  EXPECT_EQ(gone.err, "");
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "starling-one.pid"));
 }
 
 /// Two jobs that run for long.

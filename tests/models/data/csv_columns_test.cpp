@@ -84,6 +84,7 @@ TEST_F(CsvColumns, AreSeparatedByWhatTheFirstRowHasMostOf) {
   const Table table = load_ok("1,5;2,25;3,5\n", ",separator=semicolon,decimal=comma");
   EXPECT_EQ(row(table, 0), (std::vector<float>{1.5, 2.25}));
   EXPECT_EQ(table.label(0), 3.5F);
+  EXPECT_EQ(row(load_ok("1,5;2,25;3,5\n", ",decimal=comma"), 0), row(table, 0));
 }
 
 TEST_F(CsvColumns, StandAmongComments) {
@@ -110,6 +111,7 @@ TEST_F(CsvColumns, LeaveOutRowsThatLackAValue) {
   const Table table = load_ok("a,c,y\n1,u,1.5\n?,v,2.5\n3,NA,3.5\n4,w,\n", ",missing=drop");
   EXPECT_EQ(table.size(), 1U);
   EXPECT_EQ(table.features(), 2U) << "v and w stand in no row that is left";
+  EXPECT_EQ(table.ids, (std::vector<std::string>{"0"})) << "rows keep their numbers";
 }
 
 TEST_F(CsvColumns, AreFoundByNameInOtherFiles) {
@@ -122,6 +124,13 @@ TEST_F(CsvColumns, AreFoundByNameInOtherFiles) {
   ASSERT_TRUE(rows) << message_of(rows);
   EXPECT_FALSE(rows->has_labels);
   EXPECT_EQ(row(*rows, 0), (std::vector<float>{1, 0, 7}));
+  const Table twice = load_ok("a,a,y\n1,2,1.5\n3,4,2.5\n");
+  const auto again = load_like(write_other("a,y,a\n5,1.5,6\n"), twice);
+  ASSERT_TRUE(again) << message_of(again);
+  EXPECT_EQ(row(*again, 0), (std::vector<float>{5, 6}));
+  const auto numbered = load_like(write_other(",a,a\n0,5,6\n"), twice);
+  ASSERT_TRUE(numbered) << message_of(numbered);
+  EXPECT_EQ(numbered->ids, (std::vector<std::string>{"0"}));
   const auto unnamed = load_like(write_other("Paris,8\n") + ",header=no", train);
   ASSERT_TRUE(unnamed) << message_of(unnamed);
   EXPECT_EQ(row(*unnamed, 0), (std::vector<float>{0, 1, 8}));
@@ -139,11 +148,11 @@ TEST_F(CsvColumns, RefuseOtherFilesThatDoNotFit) {
   const Table train = load_ok("city,age,species\nParis,3,cat\nBerlin,4,dog\n");
   const std::vector<std::array<std::string, 3>> cases{
       {"city,age\nRome,3\n", "",
-       "FILE:2: column 1 'city': 'Rome' is no category of the training data; did you mean 'Paris'? "
-       "valid: Berlin, Paris; or missing=mean, which takes it for missing"},
+       "FILE:2: column 1 'city': 'Rome' is no category of the training data; valid: Berlin, "
+       "Paris; or training data that were read with missing=mean, which takes it for missing"},
       {"city,age,species\nParis,3,cow\n", "",
-       "FILE:2: column 3 'species': 'cow' is no class of the training data; did you mean 'cat'? "
-       "valid: cat, dog"},
+       "FILE:2: column 3 'species': 'cow' is no class of the training data; valid: cat, "
+       "dog"},
       {"city,size\nParis,3\n", "",
        "FILE:1: has no column 'age', which the training data have; valid: all of their columns"},
       {"city,age,size\nParis,3,4\n", "",
@@ -152,14 +161,14 @@ TEST_F(CsvColumns, RefuseOtherFilesThatDoNotFit) {
       {"u,v,w,x\n1,2,3,4\n", "", "FILE:1: has 3 columns of features, but the training data have 2"},
       {"city,age\nParis,old\n", "", "FILE:2: column 2 'age': 'old' is not a number"},
       {"city,age\nParis,\n", "",
-       "FILE:2: column 2 'age': '' is a missing value; valid: missing=mean takes a number for its "
-       "column's mean and a category for none, missing=drop leaves out such rows"},
+       "FILE:2: column 2 'age': '' is a missing value; valid: rows that are whole, or training "
+       "data that were read with missing=mean"},
       {"city,age\nParis,\n", ",missing=mean",
        "FILE: missing=mean needs the means of the training data, which were read without it; "
-       "valid: missing=mean for the training data too, or missing=drop"},
+       "valid: missing=mean for the training data too, or missing=drop where there are labels"},
       {"city,age\nParis,\n", ",missing=drop",
        "FILE:2: lacks a value, and missing=drop would leave the row without a prediction; valid: "
-       "missing=mean"},
+       "rows that are whole, or training data that were read with missing=mean"},
   };
   for (const auto& [content, options, message] : cases) {
     const auto other = load_like(write_other(content) + options, train);
@@ -198,7 +207,7 @@ TEST_F(CsvColumns, RefuseWhatMayBeMeantInTwoWays) {
       {",missing=drop", "a,y\n?,1\n1,\n",
        "FILE: lacks a value in every row, so missing=drop leaves none; valid: missing=mean, or "
        "ignore=NAME"},
-      {",ignore=b", "a,y\n1,2\n", "FILE:1: no column is named 'b'; valid: a, y"},
+      {",ignore=b", "a,y\n1,2\n", "FILE:1: no column is named 'b'; did you mean 'a'? valid: a, y"},
       {",ignore=y,label=y", "a,y\n1,2\n",
        "FILE:1: label=y is column 2 'y', which is ignore=y already; valid: another column"},
       {",category=y", "a,y\n1,2\n",
@@ -208,9 +217,16 @@ TEST_F(CsvColumns, RefuseWhatMayBeMeantInTwoWays) {
       {",ignore=a,b", "a,b,y\n1,2,3\n",
        "FILE:1: has 1 column for a feature and a label; a row needs two, separated by commas, "
        "semicolons, tabs or |"},
-      {",decimal=comma", "a;y\n1.5;2,5\n", "FILE:2: column 1 'a': '1.5' is not a number"},
+      {",decimal=comma", "a;y\n1.5;2,5\n1,5;3,5\n",
+       "FILE:2: column 1 'a': '1.5' is not a number, but 1 others of that column are; valid: "
+       "numbers, category=NAME for a column of categories, or ignore=NAME"},
+      {"", "a,y\nK\xf6ln,1.5\nRom,2.5\n",
+       "FILE: column 1 'a': 'K\\xF6ln' is no text in UTF-8; valid: the file as "
+       "`iconv -f latin1 -t utf-8` writes it"},
+      {",category=a,missing=mean", "a,y\n?,1.5\n,2.5\n",
+       "FILE: column 1 'a': holds no value; valid: ignore=NAME"},
       {",separator=colon", "",
-       "csv: separator=colon is unknown; did you mean 'comma'? valid: "
+       "csv: separator=colon is unknown; valid: "
        "comma, semicolon, tab, pipe, ;, |"},
       {",separator=comma,decimal=comma", "",
        "csv: decimal=comma and separator=comma cannot be told apart; valid: one of them"},

@@ -53,33 +53,40 @@ TEST(Csv, ReadsGzipWhateverTheName) {
 
 TEST(Csv, RefusesWithPlaceAndWhatWouldBeValid) {
   const TemporaryFolder folder;
+  const std::string missing =
+      "is a missing value; valid: missing=mean takes a number for its column's mean and a category "
+      "for none, missing=drop leaves out such rows";
+  const std::string mixed =
+      "is not a number, but 1 others of that column are; valid: numbers, category=NAME for a "
+      "column "
+      "of categories, or ignore=NAME";
   const std::vector<std::array<std::string, 3>> cases{
-      {"", "", "FILE: is empty; valid: rows of numbers"},
-      {"", "\n \r\n\n", "FILE: is empty; valid: rows of numbers"},
+      {"", "", "FILE: is empty; valid: rows of cells"},
+      {"", "\n \r\n\n", "FILE: is empty; valid: rows of cells"},
       {"", "a,b\n", "FILE: holds a header, but no rows"},
       {"", "a,b\n\n", "FILE: holds a header, but no rows"},
       {"", "1\n2\n",
-       "FILE:1: has one column only, '1'; a row needs a feature and a label, separated by a comma"},
-      {"", "1;2;3\n",
-       "FILE:1: has one column only, '1;2;3'; "
-       "a row needs a feature and a label, separated by a comma"},
+       "FILE:1: has 1 column for a feature and a label; a row needs two, separated by commas, "
+       "semicolons, tabs or |"},
       {"", "1,2\n3\n", "FILE:2: has 1 columns, but the first row has 2"},
       {"", "1,2\n\n3,4,5\n", "FILE:3: has 3 columns, but the first row has 2"},
       {"", "a,b\n1,2,3\n", "FILE:2: has 3 columns, but the first row has 2"},
       {"", "1,2\n3,4,\n", "FILE:2: has 3 columns, but the first row has 2"},
-      {"", "1,2\n3,x\n", "FILE:2: column 2: 'x' is not a number"},
-      {"", "1,x,3\n", "FILE:1: column 2: 'x' is not a number (a header holds no numbers at all)"},
-      {"", "a,b\nc,d\n", "FILE:2: column 1: 'c' is not a number"},
-      {"", "1,2\n,4\n", "FILE:2: column 1: '' is not a number"},
-      {"", "1,2\n?,4\n", "FILE:2: column 1: '?' is not a number"},
-      {"", "1,2\n0x10,4\n", "FILE:2: column 1: '0x10' is not a number"},
-      {"", "1,2\n1 2,4\n", "FILE:2: column 1: '1 2' is not a number"},
-      {"", "1,2\n+-3,4\n", "FILE:2: column 1: '+-3' is not a number"},
-      {"", "1,2\n\x01\x02,4\n", "FILE:2: column 1: '\?\?' is not a number"},
+      {"", "1,2\n3,x\n",
+       "FILE:2: column 2: 'x' is not a number, but 1 other labels are; valid: numbers, or "
+       "task=class for classes of any text"},
+      {"", "a,b\nc,d\n",
+       "FILE: column 2 'b': every label is 'd', but a classification needs at least two classes"},
+      {"", "1,2\n,4\n", "FILE:2: column 1: '' " + missing},
+      {"", "1,2\n?,4\n", "FILE:2: column 1: '?' " + missing},
+      {"", "1,2\n0x10,4\n", "FILE:2: column 1: '0x10' " + mixed},
+      {"", "1,2\n1 2,4\n", "FILE:2: column 1: '1 2' " + mixed},
+      {"", "1,2\n+-3,4\n", "FILE:2: column 1: '+-3' " + mixed},
+      {"", "1,2\n\x01\x02,4\n", "FILE:2: column 1: '\?\?' " + mixed},
       {"", "1,2\n" + std::string(50, 'z') + ",4\n",
-       "FILE:2: column 1: '" + std::string(40, 'z') + "...' is not a number"},
-      {"", "1,2\nnan,4\n", "FILE:2: column 1: 'nan' is not a finite number that a float holds"},
-      {"", "nan,2\n", "FILE:1: column 1: 'nan' is not a finite number that a float holds"},
+       "FILE:2: column 1: '" + std::string(40, 'z') + "...' " + mixed},
+      {"", "1,2\nnan,4\n", "FILE:2: column 1: 'nan' " + missing},
+      {"", "nan,2\n", "FILE:1: column 1: 'nan' " + missing},
       {"", "1,2\n3,-inf\n", "FILE:2: column 2: '-inf' is not a finite number that a float holds"},
       {"", "1,2\n1e39,0\n", "FILE:2: column 1: '1e39' is not a finite number that a float holds"},
       {"", "1,2\n1e999,0\n", "FILE:2: column 1: '1e999' is not a finite number that a float holds"},
@@ -87,7 +94,7 @@ TEST(Csv, RefusesWithPlaceAndWhatWouldBeValid) {
       {"", "1,\"2\"3\n", "FILE:1: column 2: '3' follows a closing quote; valid: a comma"},
       {",label=y", "1,2\n",
        "FILE:1: label=y names a column, but the file has no header; "
-       "valid: label=last, label=first, label=none"},
+       "valid: label=last, label=first, label=none, or its number, 1 to 2"},
       {",label=prise", "area,price\n1,2\n",
        "FILE:1: no column is named 'prise'; did you mean 'price'? valid: area, price"},
       {",label=y", "y,x,y\n1,2,3\n",

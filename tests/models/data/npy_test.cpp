@@ -266,19 +266,23 @@ TEST(Npz, RefusesWithPlaceAndWhatWouldBeValid) {
   folder.write("a.npz", "not a zip");
   EXPECT_EQ(said(), path + ": is no archive that numpy.savez writes: Not a zip archive");
   folder.write("a.npz", zip_of({{"p.npy", x}, {"q.npy", two_labels}, {"r.txt", ""}}));
-  EXPECT_EQ(said(), path +
-                        ": holds no array of a usual name, such as x, X, x_train or data, but "
-                        "'p', 'q'; valid: npz:" +
-                        path + ",features=NAME");
+  EXPECT_EQ(said(),
+            path +
+                ": holds no array of a usual name for this use, such as X, data, x_train to "
+                "train on or x_test to test on, but "
+                "'p', 'q'; valid: npz:" +
+                path + ",features=NAME");
   EXPECT_EQ(said(",features=other"),
             path + ": holds no array 'other' (features), but 'p', 'q'; valid: p, q");
   EXPECT_EQ(said(",features=p,labels=qq"),
             path + ": holds no array 'qq' (labels), but 'p', 'q'; did you mean 'q'? valid: p, q");
   folder.write("a.npz", zip_of({{"readme.txt", "x"}}));
-  EXPECT_EQ(said(), path +
-                        ": holds no array of a usual name, such as x, X, x_train or data, but "
-                        "no array; valid: npz:" +
-                        path + ",features=NAME");
+  EXPECT_EQ(said(),
+            path +
+                ": holds no array of a usual name for this use, such as X, data, x_train to "
+                "train on or x_test to test on, but "
+                "no array; valid: npz:" +
+                path + ",features=NAME");
   folder.write("a.npz", zip_of({{"x.npy", x.substr(0, 70)}, {"y.npy", two_labels}}));
   EXPECT_EQ(said(), path +
                         ": array 'x': its header promises [2, 1] values of 4 bytes, more than "

@@ -74,16 +74,15 @@ TEST(Source, RefusesWithWhatWouldBeValid) {
       {"idx:a", "idx: needs two files; valid: idx:IMAGES,LABELS, no ',' or '=' in a file's name"},
       {"idx:a,b,c", "idx: takes no options, not 'c'"},
       {"csv",
-       "csv: names no file; valid: "
-       "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value], "
+       "csv: names no file; valid: csv:FILE[,label=NAME][,OPTION...], "
        "no ',' or '=' in a file's name"},
       {"csv:day=1/x.csv",
-       "csv: names no file; valid: "
-       "csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value], "
+       "csv: names no file; valid: csv:FILE[,label=NAME][,OPTION...], "
        "no ',' or '=' in a file's name"},
       {"csv:f,task=clas", "csv: task=clas is unknown; did you mean 'class'? valid: class, value"},
       {"csv:f,lable=y",
-       "csv: unknown option 'lable'; did you mean 'label'? valid: label, id, task"},
+       "csv: unknown option 'lable'; did you mean 'label'? valid: label, id, task, missing, "
+       "ignore, category, separator, decimal, comment, header"},
       {"libsvm:label=1",
        "libsvm: names no file; valid: libsvm:FILE[,features=N][,base=0|1][,task=class|value], "
        "no ',' or '=' in a file's name"},
