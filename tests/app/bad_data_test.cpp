@@ -186,7 +186,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"OtherClass",
             "train --data images:a --test images:b",
             {{"a/cat/1.png", dot}, {"a/dog/1.png", dot}, {"b/cow/1.png", dot}},
-            {"--test: b: has a class 'cow', but a has none", "valid: cat, dog"}},
+            {"--test: b: has a class 'cow', but the training data have none", "valid: cat, dog"}},
         Bad{"DeepFolder",
             "train --data images:pics",
             {{"pics/train/a/1.png", dot}, {"pics/test/a/1.png", dot}},

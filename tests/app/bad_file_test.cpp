@@ -90,7 +90,7 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"CsvNan",
             "train --data csv:x.csv",
             {{"x.csv", "1,2\n3,4\nnan,1\n"}},
-            {"x.csv:3: column 1", "nan", "not a finite number"}},
+            {"x.csv:3: column 1", "nan", "is a missing value"}},
         Bad{"CsvRagged",
             "train --data csv:x.csv",
             {{"x.csv", "1,2\n3,4,5\n"}},

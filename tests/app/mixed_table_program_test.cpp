@@ -25,7 +25,7 @@ class MixedTable : public testing::Test {
         rows << "NA;";
       else
         rows << age << ",5;";
-      rows << (i * 3) % 17 << ",25;" << ((age > 45) != (i % 3 == 0) ? "ja" : "nein") << '\n';
+      rows << (i * 3) % 17 << ",25;" << (age > 45 || i % 3 == 0 ? "ja" : "nein") << '\n';
     }
     folder_.write("kunden.csv", rows.str());
     folder_.write("neu.csv",

@@ -171,7 +171,7 @@ KeyForm job_key(const char* group) {
   return {"job", KeyKind::text, "JOB", "the same, as a flag", group};
 }
 
-Result<ClusterView> look_at(Access& access, bool here) {
+Result<ClusterView> look_at(Access& access, bool here, std::chrono::milliseconds within) {
   auto door = access.greet();
   if (!door) return std::move(door).error();
   ClusterView view;
@@ -183,7 +183,7 @@ Result<ClusterView> look_at(Access& access, bool here) {
   std::vector<std::string> others = view.live_addresses();
   std::erase(others, door->self.address);
   if (here) others.clear();
-  for (const auto& reply : access.client->ask_all(others, wire::AskStatus{}, 1s))
+  for (const auto& reply : access.client->ask_all(others, wire::AskStatus{}, within))
     if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
       add(view, *status);
   return view;
@@ -202,7 +202,10 @@ Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view)
 
 std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterView& view) {
   std::map<wire::JobId, wire::JobRecord> all;
-  for (const auto& reply : access.client->ask_all(view.live_addresses(), wire::AskJobs{}, 1s)) {
+  std::vector<std::string> heard;
+  for (const core::MemberRecord& node : view.nodes)
+    if (view.counts.contains(node.id)) heard.push_back(node.address);
+  for (const auto& reply : access.client->ask_all(heard, wire::AskJobs{}, 1s)) {
     const auto* told = reply ? std::get_if<wire::JobRecords>(&*reply) : nullptr;
     if (told == nullptr) continue;
     for (const wire::JobRecord& one : told->jobs) {

@@ -75,14 +75,16 @@ struct ClusterView {
 [[nodiscard]] KeyForm job_key(const char* group);
 
 /// Asks the door, and then the others that live unless only what is `here`, at the door, is wanted.
-/// Whoever does not answer within a second is left out; an Error where the door does not.
-[[nodiscard]] Result<ClusterView> look_at(Access& access, bool here);
+/// Whoever does not answer in time is left out; an Error where the door does not.
+[[nodiscard]] Result<ClusterView> look_at(Access& access, bool here,
+                                          std::chrono::milliseconds within = std::chrono::seconds{
+                                              1});
 
 /// The job that the key `job` means, by its name, its number or the beginning of either; without
 /// the key the only one.
 [[nodiscard]] Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view);
 
-/// The jobs that have ended, as all live nodes of `view` keep them, each once.
+/// The jobs that have ended, as the nodes of `view` that answered keep them, each once.
 [[nodiscard]] std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access,
                                                                 const ClusterView& view);
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -56,6 +57,9 @@ wire::JobSettings told_of(Settings job, const Prepared& ready) {
     job.push_back({"steps", std::to_string(options.steps), "--steps"});
   return to_wire(job);
 }
+
+/// For the names of jobs; two that agree are told apart when the job is submitted.
+constexpr std::chrono::milliseconds names_within{300};
 
 /// A pipe that nodes cannot read either is refused before they are asked.
 ReadLimits limits_of_nodes() {
@@ -174,7 +178,8 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   if (!own) return own.error();
   // Data may take long to load; whether a node is there shows soon.
   const auto node = access->greet();
-  const auto view = node ? look_at(*access, false) : Result<ClusterView>{node.error()};
+  const auto view =
+      node ? look_at(*access, false, names_within) : Result<ClusterView>{node.error()};
   if (!view) {
     complain(view.error().message);
     return job_failed;

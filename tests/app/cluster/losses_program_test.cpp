@@ -178,7 +178,7 @@ TEST_F(Losses, MoreJobsThanANodeTakesAreRefusedByName) {
   EXPECT_EQ(second.code, 1);
   const std::string number = first.out.substr(4, first.out.find(' ', 4) - 4);
   EXPECT_TRUE(holds(second.err,
-                    "node d holds 1 jobs of 127.0.0.1, and takes no more of one client "
+                    "node d holds 1 job of 127.0.0.1, and takes no more of one client "
                     "(--jobs-per-client): " +
                         number))
       << second.err;

@@ -221,7 +221,7 @@ TEST_F(CsvColumns, RefuseWhatMayBeMeantInTwoWays) {
        "FILE:2: column 1 'a': '1.5' is not a number, but 1 others of that column are; valid: "
        "numbers, category=NAME for a column of categories, or ignore=NAME"},
       {"", "a,y\nK\xf6ln,1.5\nRom,2.5\n",
-       "FILE: column 1 'a': 'K\\xF6ln' is no text in UTF-8; valid: the file as "
+       "FILE: column 1 'a': 'K\\xf6ln' is no text in UTF-8; valid: the file as "
        "`iconv -f latin1 -t utf-8` writes it"},
       {",category=a,missing=mean", "a,y\n?,1.5\n,2.5\n",
        "FILE: column 1 'a': holds no value; valid: ignore=NAME"},
