@@ -72,7 +72,7 @@ class AnyModel {
   /// the mean loss over its batch. `data` outlives it, one thread at a time calls it.
   [[nodiscard]] virtual std::function<double()> make_loop(
       const AnyData& data, const models::LoopOptions& options) const = 0;
-  /// What the ranges of such a job hold before its first step. May take long: values are drawn.
+  /// The ranges of such a job before its first step. May take long: values are drawn.
   [[nodiscard]] virtual Result<std::vector<core::RangeState>> initial_state(
       const AnyData& data, const live::TrainOptions& options) const = 0;
   /// This node's part of the same on several nodes.

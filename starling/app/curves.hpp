@@ -76,7 +76,7 @@ class Curves {
   void add_progress(const live::Progress& progress, std::size_t workers,
                     std::uint64_t updates_before);
   void add_evaluation(const live::Progress& progress);
-  /// What people were told while the job ran; the first hundred.
+  /// Warnings while the job ran; the first hundred.
   void add_warning(const std::string& text);
 
   [[nodiscard]] const Thinned<ProgressPoint>& progress() const noexcept { return progress_; }

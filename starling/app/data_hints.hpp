@@ -1,4 +1,4 @@
-/// What errors say about data that were named in a way that cannot be read. Pure but for looking
+/// Errors about data that were named in a way that cannot be read. Pure but for looking
 /// whether a file or folder is there.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace starling::app {
 /// Refuses to read a file as text whose name says that it is of another format.
 [[nodiscard]] Result<void> check_text_file(const std::string& source, const std::string& path);
 
-/// What would give the data of this source labels.
+/// Says how the data of this source get labels.
 [[nodiscard]] std::string valid_labels(const std::string& text);
 
 }  // namespace starling::app

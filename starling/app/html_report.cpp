@@ -190,7 +190,7 @@ bool falls_far(const Plot& plot) {
   return least > 0 && std::isfinite(most) && most > far * least;
 }
 
-/// Of one figure of the tests, by its place among them.
+/// The series of one figure of the tests, by its place among them.
 Series test_series(const std::string& name, const Curves& curves, std::size_t which) {
   Series series{.name = name};
   for (const EvaluationPoint& point : curves.evaluations().points())
@@ -210,7 +210,7 @@ Plot loss_plot(const Curves& curves) {
   return plot;
 }
 
-/// What the tests say beside the loss.
+/// The tests' figures beside the loss.
 std::vector<Plot> metric_plots(const Curves& curves) {
   std::vector<Plot> plots;
   const auto points = curves.evaluations().points();

@@ -34,7 +34,7 @@ struct Job {
   /// Absent: the best where patience ends the job, else the last.
   std::optional<Keep> keep = std::nullopt;
 
-  /// What commands call it on a cluster; empty: the cluster chooses.
+  /// Its name on a cluster; empty: the cluster chooses.
   std::string name;
 
   /// Files; empty where not asked for.

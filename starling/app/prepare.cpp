@@ -132,7 +132,7 @@ bool has(const models::Metrics& metrics, const std::string& name) {
   return std::ranges::find(metrics, name, &models::Metric::name) != metrics.end();
 }
 
-/// What evaluations say beside the model's own figures.
+/// Figures of evaluations beside the model's own.
 live::MoreFigures more_figures(const Prepared& ready, const std::string& name) {
   return [model = ready.model, data = *ready.data.test, options = ready.running.options.job,
           name](const std::vector<core::RangeState>& states) -> models::Metrics {

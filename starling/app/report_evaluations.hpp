@@ -1,5 +1,5 @@
-/// What a summary says of a job's evaluations, and of the model that they chose. Internal to the
-/// report.
+/// The part of a summary about a job's evaluations, and of the model that they chose. Internal to
+/// the report.
 #pragma once
 
 #include <nlohmann/json.hpp>

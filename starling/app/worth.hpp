@@ -1,4 +1,4 @@
-/// What a model's predictions are worth, as far as that fits model and data: the figures of
+/// Figures of a model's predictions, as far as that fits model and data: the figures of
 /// figures.hpp, by name too. Plain functions.
 #pragma once
 

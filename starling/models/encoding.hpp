@@ -15,7 +15,7 @@ struct Column {
   /// Texts, ascending: a row's feature is 1 for its own text and 0 for all others (one-hot). A row
   /// whose text is missing has only zeros. Empty where the column holds numbers.
   std::vector<std::string> categories{};
-  /// What a missing number is taken for: the mean of the training rows. Meaningless unless
+  /// The value of a missing number: the mean of the training rows. Meaningless unless
   /// Encoding::fills.
   float fill = 0;
 
@@ -27,7 +27,7 @@ struct Column {
 };
 
 struct Encoding {
-  /// Those that make features, in the order of the features.
+  /// The columns that make features, in the order of the features.
   std::vector<Column> columns{};
   /// The name of the column of labels; empty where there is no header or there are no labels.
   std::string label{};

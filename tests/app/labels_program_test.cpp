@@ -1,4 +1,4 @@
-/// What people are told of labels that may be meant otherwise, of long names and of small numbers.
+/// Messages about labels that may be meant otherwise, of long names and of small numbers.
 #include "tests/app/program.hpp"
 
 namespace starling::app {

@@ -24,7 +24,7 @@ TEST(Selection, HasEnoughAfterSoManyThatAreNoBetter) {
   EXPECT_EQ(selection.best()->loss, 1);
 }
 
-/// What comes later changes the best model, and not why the job ended.
+/// A later evaluation changes the best model, and not why the job ended.
 TEST(Selection, HasEnoughOnceAndForAll) {
   Selection selection{1, false};
   EXPECT_EQ(enough_at(selection, {1, 2}), 2U);

@@ -1,4 +1,4 @@
-/// What strangers send by a connection: ZMTP's greeting, handshake and frames, plain and CURVE. The
+/// Bytes of strangers on a connection: ZMTP's greeting, handshake and frames, plain and CURVE. The
 /// first byte says which, the second how the rest comes in pieces.
 #include "starling/actor/wire/zmtp.hpp"
 

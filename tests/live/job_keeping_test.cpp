@@ -1,4 +1,4 @@
-// What a node keeps of its jobs: how they are called, how fast they go, how they went, and what was
+// A node's records of its jobs: how they are called, how fast they go, how they went, and what was
 // said of them.
 #include <gtest/gtest.h>
 

@@ -157,13 +157,13 @@ struct JobStatus {
   /// When it began, or where it has not when it was taken, by this node's clock: ms since 1970,
   /// UTC.
   std::int64_t since_ms = 0;
-  /// Of each worker, in all; 0 where only something else ends it.
+  /// All steps of each worker; 0 where only something else ends it.
   core::Step steps_total = 0;
-  /// Of each worker, in a pass over the training data; 0 where nobody knows yet.
+  /// Steps of each worker in a pass over the training data; 0 where nobody knows yet.
   core::Step steps_in_epoch = 0;
   /// 0 where no time ends it.
   std::uint64_t time_max_ms = 0;
-  /// Of the workers here, in the last seconds.
+  /// The workers here, in the last seconds.
   double updates_per_s = 0;
   /// Mean of the batches of the workers here in the last seconds in which there were any, and of
   /// how many.
@@ -187,12 +187,12 @@ struct JobRecord {
   /// Who has submitted it.
   std::string client = {};
   JobSummary summary = {};
-  /// Whoever followed it to its end has said so.
+  /// A follower that saw its end has said so.
   bool is_told = false;
   /// By the node's clock: ms since 1970, UTC.
   std::int64_t began_ms = 0;
   std::int64_t ended_ms = 0;
-  /// Of the workers on this node.
+  /// The sum over the workers on this node.
   std::uint64_t updates = 0;
   core::Step step_max = 0;
   core::Step steps_total = 0;

@@ -62,7 +62,7 @@ void add(JobView& job, const wire::JobStatus& told, const std::string& node) {
   for (wire::MemberStatus member : told.here) {
     member.why = printable(std::move(member.why));
     const auto known = job.members.find(member.member);
-    // Of two lives the later; the former may not know yet that it is over.
+    // The later of two lives; the former may not know yet that it is over.
     if (known == job.members.end() || known->second.status.life < member.life)
       job.members[member.member] = {member, node};
   }
@@ -92,7 +92,7 @@ wire::JobRecord showable(wire::JobRecord record) {
   return record;
 }
 
-/// What two nodes say of one job.
+/// Joins what two nodes say of one job.
 void merge(wire::JobRecord& into, const wire::JobRecord& other) {
   into.updates += other.updates;
   into.began_ms = std::min(into.began_ms, other.began_ms);

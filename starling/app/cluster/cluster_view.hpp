@@ -31,7 +31,7 @@ struct JobView {
   core::Epoch told_epoch = 0;
   std::string hindrance;
   std::string failure;
-  /// What its nodes say of it: `done` and `stopped` are what workers were told to become.
+  /// Its nodes' word: `done` and `stopped` are what workers were told to become.
   wire::JobState told = wire::JobState::preparing;
   /// When it began, or was taken: ms since 1970, UTC.
   std::int64_t since_ms = 0;
@@ -39,7 +39,7 @@ struct JobView {
   core::Step steps_total = 0;
   core::Step steps_in_epoch = 0;
   std::uint64_t time_max_ms = 0;
-  /// Of the last seconds, of all nodes together.
+  /// All nodes together, in the last seconds.
   double updates_per_s = 0;
   double loss_sum = 0;
   std::uint64_t losses = 0;
@@ -59,7 +59,7 @@ struct ClusterView {
   std::chrono::steady_clock::time_point when;
   /// As the door knows them, itself first. One that came back under its name stands there once.
   std::vector<core::MemberRecord> nodes;
-  /// Of them those whose certificate was revoked.
+  /// The nodes among them whose certificate was revoked.
   std::set<core::MemberId> revoked;
   /// Of those that answered.
   std::map<core::MemberId, core::MembershipCounts> counts;
@@ -75,7 +75,7 @@ struct ClusterView {
 [[nodiscard]] KeyForm job_key(const char* group);
 
 /// Asks the door, and then the others that live unless only what is `here`, at the door, is wanted.
-/// Whoever does not answer in time is left out; an Error where the door does not.
+/// A node that does not answer in time is left out; an Error where the door does not.
 [[nodiscard]] Result<ClusterView> look_at(Access& access, bool here,
                                           std::chrono::milliseconds within = std::chrono::seconds{
                                               1});

@@ -24,7 +24,7 @@ std::string list(const std::vector<JobCandidate>& candidates,
   return text;
 }
 
-/// Those of which `fits(candidate)` holds.
+/// The candidates that `fits`.
 template <class Fits>
 std::vector<std::size_t> those(const std::vector<JobCandidate>& candidates, Fits fits) {
   std::vector<std::size_t> some;

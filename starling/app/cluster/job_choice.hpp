@@ -13,7 +13,7 @@ namespace starling::app {
 struct JobCandidate {
   wire::JobId job = 0;
   std::string name;
-  /// What it is, for those who have to choose.
+  /// A description for people who have to choose.
   std::string what;
 };
 

@@ -9,7 +9,7 @@
 namespace starling::app {
 namespace {
 
-/// Of the model, and of the data.
+/// Letters of the model's part of a name, and of the data's.
 constexpr std::size_t word_max = 24;
 
 bool is_plain(char c) {

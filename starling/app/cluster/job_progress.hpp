@@ -9,7 +9,7 @@
 namespace starling::app {
 
 struct JobProgress {
-  /// Of the workers, the one in the middle.
+  /// The median over the workers.
   core::Step step = 0;
   /// Passes over the training data; nothing where nobody knows yet how long one is.
   std::optional<double> epoch = std::nullopt;

@@ -28,7 +28,7 @@ wire::JobRecord record_of(wire::JobId id, const JobView& job) {
   return record;
 }
 
-/// Those that run and those that have ended, the one that began first comes first.
+/// Jobs that run and jobs that have ended, the one that began first comes first.
 std::vector<wire::JobRecord> all_jobs(Access& access, const ClusterView& view) {
   auto ended = ended_jobs(access, view);
   for (const auto& [id, job] : view.jobs) ended.try_emplace(id, record_of(id, job));
@@ -38,7 +38,7 @@ std::vector<wire::JobRecord> all_jobs(Access& access, const ClusterView& view) {
   return all;
 }
 
-/// What its follower said, where that is more than what nodes have seen.
+/// Its follower's figures, where that is more than what nodes have seen.
 std::optional<double> figure(const wire::JobRecord& job, std::string_view name) {
   const auto told =
       std::ranges::find(job.summary.figures, name, &std::pair<std::string, double>::first);
@@ -84,7 +84,7 @@ nlohmann::ordered_json json_of(const wire::JobRecord& job) {
   return all;
 }
 
-/// Those whose name is meant, or all.
+/// The jobs whose name is meant, or all.
 Result<void> choose_from(std::vector<wire::JobRecord>& jobs, const Settings& settings) {
   const std::string place = place_of(settings, "job");
   if (place.empty()) return {};

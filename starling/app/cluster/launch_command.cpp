@@ -88,7 +88,7 @@ struct LaunchOptions {
   bool stops = false;
 };
 
-/// What the line that stops a node ends with, beside 0.
+/// Exit codes of the line that stops a node, beside 0.
 enum StopCode { not_launched = 3, gone_before = 4, goes_on = 5, is_another = 6 };
 
 std::string with_name(std::string text, const std::string& name) {
@@ -113,9 +113,9 @@ std::string remote_line(const LaunchOptions& options, const Host& host, const Ho
          "; else cat " + log + " >&2; exit 1; fi";
 }
 
-/// What stops `host`'s node there as SIGTERM does, and waits for its end. A process that is not
-/// that node, and has its number now, is left alone, and so is the file. One that has ended has no
-/// command line.
+/// A shell line that stops `host`'s node there as SIGTERM does, and waits for its end. A process
+/// that is not that node, and has its number now, is left alone, and so is the file. One that has
+/// ended has no command line.
 std::string stopping_line(const LaunchOptions& options, const Host& host) {
   const std::string pid = shell_word(with_name(options.pid, host.name));
   return "p=$(cat " + pid +

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr auto follow_every = 500ms;
 constexpr auto ask_within = 5s;
-/// Of one node at each look: as many as nodes keep.
+/// Lines of one node at each look: as many as nodes keep.
 constexpr std::size_t lines_max = 1000;
 
 /// A line of one node.

@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What ends it: what has not begun, or is not to be kept, is closed. A job that has ended before
-/// stays listed as it ended.
+/// The request that ends it: what has not begun, or is not to be kept, is closed. A job that has
+/// ended before stays listed as it ended.
 wire::RequestBody request_for(wire::JobId id, const JobView& job, bool drops) {
   const wire::JobState state = job.state();
   const bool begins = state == wire::JobState::preparing;

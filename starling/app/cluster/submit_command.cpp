@@ -87,7 +87,7 @@ Result<void> check_detached(const Settings& settings, const Prepared& ready) {
   return {};
 }
 
-/// What nodes keep of it for a day.
+/// The record that nodes keep for a day.
 wire::JobSummary summary_of(const Ended& ended) {
   using End = live::Outcome::End;
   wire::JobSummary summary;
@@ -134,7 +134,7 @@ Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, Metric
   const std::string attach = "`" + program_name() + " attach " + ready.running.name;
   Recorder recorder{ready, std::move(metrics)};
   Follower follower{*access.client, access.door, id, ready.running.options.job.wait_for_nodes};
-  // Whoever knows one node alone would show that one's workers as all.
+  // A follower that knows one node alone would show that one's workers as all.
   (void)follower.look();
   Watch watch{follower, recorder, ready, unwanted};
   const auto end = watch.run();

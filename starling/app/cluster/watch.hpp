@@ -42,7 +42,7 @@ class Watch {
   [[nodiscard]] const live::TrainOptions& job() const { return ready_.running.options; }
   [[nodiscard]] End follow();
   void take(const JobNews& news);
-  /// What lies before the first step that is seen of a job that others have begun is not due.
+  /// Milestones before the first step that is seen of a job that others have begun are not due.
   void begin_at(double step);
   /// Once, until it changes.
   void tell_hindrance(const std::string& hindrance);

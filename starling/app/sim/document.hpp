@@ -24,7 +24,7 @@ struct Picture {
 
 /// A long table that is folded away until somebody opens it.
 struct Details {
-  /// Of the page's elements, different for each.
+  /// Each element of the page has another.
   std::string name;
   std::string summary;
   TextTable table;

@@ -27,7 +27,7 @@ sim::StepOptions options_of(const World& world, std::uint64_t seed) {
 /// The error falls to this before a run ends that is not to last the whole time.
 constexpr double error_end = 0.5 * Lab::error_goal;
 
-/// Of a run that ends at that error, which falls about as fast at all times.
+/// The share of a run that ends at that error, which falls about as fast at all times.
 double share_to_goal(const LinearLearner& learner, double share_of_time) {
   const double error = std::clamp(learner.error(), error_end, 1.0);
   return std::max(share_of_time, std::log(error) / std::log(error_end));

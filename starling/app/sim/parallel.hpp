@@ -12,7 +12,7 @@ namespace starling::app {
 
 /// How far all pieces are together.
 struct PieceProgress {
-  /// Of the time that all take; of the pieces as long as no time is known.
+  /// A share of the time that all take; of the pieces as long as no time is known.
   double share = 0;
   /// Seconds until all are done; nothing before a piece has come far enough to tell.
   std::optional<double> left_s = std::nullopt;
@@ -26,7 +26,8 @@ class PieceWatch {
   /// Pieces of one kind take about the same time.
   struct Kind {
     std::size_t id = 0;
-    /// What a piece is expected to take beside one of another kind, until one of its own has told.
+    /// The time that a piece is expected to take beside one of another kind, until one of its own
+    /// has told.
     double cost = 1;
   };
 

@@ -47,7 +47,7 @@ std::string identifier(std::string name) {
 
 const char* colour(std::size_t series) { return colours[series % colours.size()]; }
 
-/// What the axis shows of a share.
+/// The factor from a share to the axis.
 double factor(const Plot& plot) { return plot.is_share ? 100 : 1; }
 
 struct Range {
@@ -62,7 +62,7 @@ struct Range {
   [[nodiscard]] bool is_empty() const { return low > high; }
 };
 
-/// Of the highest stack where series are stacked.
+/// The range of all values; of their sums where series are stacked.
 Range values_of(const Plot& plot) {
   Range range;
   for (const Series& series : plot.series)
@@ -110,7 +110,7 @@ std::string panel_range(const Plot& plot, const Series& series) {
                      high);
 }
 
-/// What the y axis covers: the legend stands inside, above all values.
+/// The range of the y axis: the legend stands inside, above all values.
 std::string y_range(const Plot& plot) {
   const Range range = values_of(plot);
   if (range.is_empty()) return "set yrange [*:*]\n";

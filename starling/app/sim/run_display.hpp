@@ -17,7 +17,7 @@ class RunDisplay {
   RunDisplay(bool quiet, std::string what) : display_(quiet), what_(std::move(what)) {}
 
   void show(const PieceProgress& done);
-  /// Of work that goes on evenly.
+  /// For work that goes on evenly.
   void show(double share);
   /// Says what was simulated, and how fast.
   void finish(const SimRuns& runs);

@@ -70,7 +70,7 @@ using SimRuns = std::vector<SimRun>;
 /// The error over time, its mean over the runs. Requires: in each of them a model learned.
 [[nodiscard]] Series error_over_time(const std::string& name, const SimRuns& runs);
 
-/// What kind of piece a run under this barrier is, the `id`th: under sampled barriers runs make
+/// The kind of piece that a run under this barrier is, the `id`th: under sampled barriers runs make
 /// many steps and many draws.
 [[nodiscard]] PieceWatch::Kind kind_of(std::size_t id, const barrier::Barrier& barrier);
 

@@ -252,7 +252,7 @@ class Planner {
     });
   }
 
-  /// Those of now, and who goes, as far as no later life of theirs is a member.
+  /// Today's members, and who goes, as far as no later life of theirs is a member.
   [[nodiscard]] std::vector<Life> departed() const {
     std::vector<Life> gone = now_.departed;
     for (const Member& member : now_.members) gone.push_back({member.id, member.life});

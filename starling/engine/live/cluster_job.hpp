@@ -204,8 +204,8 @@ class ClusterJob {
     return status;
   }
 
-  /// What is kept of it once it is closed, as `summary` says or, where nobody does, as its members
-  /// here stand.
+  /// The record that is kept once it is closed, as `summary` says or, where nobody does, as its
+  /// members here stand.
   [[nodiscard]] wire::JobRecord record(const std::optional<wire::JobSummary>& summary) {
     const wire::JobStatus now = status();
     wire::JobRecord record;

@@ -1,4 +1,4 @@
-// What a node says of its jobs: those that are being prepared, those that run, and those that have
+// A node's word about its jobs: those that are being prepared, those that run, and those that have
 // ended.
 #include <utility>
 

@@ -27,7 +27,7 @@ class JobPlan {
 
   [[nodiscard]] virtual const JobOptions& options() const = 0;
   [[nodiscard]] virtual std::size_t ranges() const = 0;
-  /// Of each worker, in a pass over its data; 0 where it has none.
+  /// Steps of each worker in a pass over its data; 0 where it has none.
   [[nodiscard]] virtual core::Step steps_per_epoch() const { return 0; }
   /// An Error where this machine cannot hold what falls to one of so many nodes.
   [[nodiscard]] virtual Result<void> fits_one_of(std::size_t /*nodes*/) const { return {}; }

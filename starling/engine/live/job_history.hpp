@@ -21,7 +21,7 @@ class JobHistory {
   static constexpr std::size_t jobs_max = 200;
   static constexpr core::Time kept_for = std::chrono::hours{24};
 
-  /// What whoever followed a job has said replaces what the node itself saw, and nothing else does.
+  /// A follower's word about a job replaces what the node itself saw, and nothing else does.
   void add(wire::JobRecord record, core::Time now) {
     shorten(record);
     const auto known = all_.find(record.job);

@@ -1,4 +1,4 @@
-/// What people call a job: the setting `name`. Plain functions; any thread.
+/// Names of jobs, for people: the setting `name`. Plain functions; any thread.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ inline constexpr std::size_t job_name_max = 64;
 /// Its name, or where it has none its number.
 [[nodiscard]] std::string name_of(const wire::JobSettings& settings, wire::JobId job);
 
-/// What it is, as far as it was told: "softmax on digits, peer, pssp:s=4,beta=2".
+/// A description, as far as it was told: "softmax on digits, peer, pssp:s=4,beta=2".
 [[nodiscard]] std::string summary_of(const wire::JobSettings& settings);
 
 }  // namespace starling::live

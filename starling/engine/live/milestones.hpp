@@ -12,7 +12,7 @@ namespace starling::live {
 /// The multiples of `every` that the workers' mean step comes to; none where `every` is 0.
 class Milestones {
  public:
-  /// Those above `from` are to come.
+  /// Milestones above `from` are to come.
   explicit Milestones(core::Step every, double from = 0)
       : every_(static_cast<double>(every)), next_(after(from)) {}
 

@@ -34,7 +34,7 @@ class ObserverHost : public actor::ObserverActor::base {
 
  private:
   enum class Phase { running, stopping, collecting, evaluating, over };
-  /// What the ranges' states are collected for.
+  /// The purpose that the ranges' states are collected for.
   enum class Purpose { evaluate, save, last };
   /// The states of all ranges as they were asked for by one ticket.
   struct Collection {
@@ -114,7 +114,7 @@ class ObserverHost : public actor::ObserverActor::base {
   std::uint64_t round_ticket_ = 0;
   std::vector<core::RangeState> round_states_;
   bool evaluating_ = false;
-  /// What the evaluation in progress evaluates, and its step.
+  /// The model that is being evaluated, and its step.
   std::vector<core::RangeState> evaluated_;
   double evaluated_at_ = 0;
   core::Time next_show_{};

@@ -1,4 +1,4 @@
-/// What the observer does about evaluations: when they are due, which of them wait, what follows.
+/// The observer's evaluations: when they are due, which of them wait, what follows.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -51,7 +51,7 @@ std::size_t ObserverHost::evaluations_waiting() const {
       std::ranges::count(collections_, Purpose::evaluate, &Collection::purpose));
 }
 
-/// Whoever stops a job waits for no evaluation but the last.
+/// A job that is stopped waits for no evaluation but the last.
 void ObserverHost::drop_evaluations() {
   figures_.counts.ended += evaluations_waiting();
   std::erase_if(collections_, [](const auto& c) { return c.purpose == Purpose::evaluate; });

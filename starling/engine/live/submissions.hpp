@@ -266,7 +266,7 @@ class Submissions {
   /// `state` is how it ends where it is refused.
   void conclude(JobId id, wire::ReplyBody outcome, wire::JobState state = wire::JobState::failed) {
     Submission& submission = all_.at(id);
-    // Whoever only has to choose another name has not failed.
+    // A client that only has to choose another name has not failed.
     if (const auto* refused = std::get_if<wire::Refused>(&outcome);
         refused != nullptr && !refused->is_name_taken)
       on_refused_(record_of(id, submission, {state, "before it began: " + refused->why}));

@@ -32,7 +32,7 @@ Missing policy_of(const CsvSource& source) {
   return source.missing.value_or(fills ? Missing::mean : Missing::refuse);
 }
 
-/// What helps where a value is missing.
+/// Says how to go on where a value is missing.
 std::string remedies(const CsvSource& source) {
   return source.like == nullptr
              ? "; valid: missing=mean takes a number for its column's mean and a category for "
@@ -70,7 +70,7 @@ class RowFilter {
   const CsvColumns& columns_;
 };
 
-/// What a column's cells are, over all rows.
+/// Counts kinds of a column's cells, over all rows.
 class ColumnSurvey {
  public:
   /// Returns how many bytes it holds more.
@@ -163,7 +163,7 @@ Result<std::vector<std::string>> ColumnSurvey::classes(const std::optional<Task>
   return list(name);
 }
 
-/// What the columns of a file are, and the names of its classes; numbers have none.
+/// The columns of a file, and the names of its classes; numbers have none.
 struct CsvPlan {
   std::shared_ptr<Encoding> encoding = std::make_shared<Encoding>();
   std::vector<std::string> classes{};

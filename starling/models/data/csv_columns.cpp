@@ -45,7 +45,7 @@ class Columns {
   const CsvRows& rows_;
   const CsvSource& source_;
   const std::size_t count_;
-  /// What each column was said to be: an option; empty where nothing was said.
+  /// The use that each column was given by an option; empty where nothing was said.
   std::vector<std::string> uses_;
   CsvColumns found_;
 };

@@ -159,7 +159,7 @@ Result<const CsvRows::Cells*> CsvRows::read() {
 Result<void> CsvRows::expect_cells(std::string_view line) const {
   constexpr std::size_t short_line = std::size_t{1} << 20U;
   if (line.size() <= short_line) return {};
-  // Of the first line each makes a column too, with names and what is found out about it.
+  // Each cell of the first line makes a column too, with names and what is found out about it.
   constexpr std::uint64_t column_bytes = 400;
   const auto cells = static_cast<std::uint64_t>(std::ranges::count(line, separator_));
   return budget_.expect(cells * (columns_ == 0 ? column_bytes : sizeof(std::string_view)));

@@ -82,7 +82,7 @@ class CsvRows {
 /// As read_cell(), with the source's decimal character.
 Cell read_number(const CsvSource& source, std::string_view cell, float& value);
 
-/// What each column is.
+/// The use of each column.
 struct CsvColumns {
   /// Their indices; as many as there are columns where there is none.
   std::size_t label = 0;

@@ -34,7 +34,7 @@ struct Description {
 
 [[nodiscard]] Description describe(const Table& table);
 
-/// What is in one column of the file that a table came from.
+/// Figures of one column of the file that a table came from.
 struct ColumnDescription {
   /// Empty where the file has no header.
   std::string name{};

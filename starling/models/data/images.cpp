@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t file_bytes_max = std::size_t{64} << 20U;
 
-/// What stands in one folder, sorted; names that begin with a dot are left out.
+/// The names in one folder, sorted; names that begin with a dot are left out.
 struct Listing {
   std::vector<std::string> folders;
   std::vector<std::string> files;

@@ -25,7 +25,7 @@ struct RawTable {
   /// The name of each row; empty where rows have none.
   std::vector<std::string> ids{};
   std::shared_ptr<const Encoding> encoding{};
-  /// Of sparse text: the index of the first feature.
+  /// The index of the first feature in sparse text.
   std::uint64_t first_index = 1;
   /// As asked; guessed where absent.
   std::optional<Task> task{};

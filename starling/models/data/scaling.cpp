@@ -163,7 +163,6 @@ Table scaled(const Table& table, const Scaling& scaling, const Labelling& labell
     made.truth[i] *= scaling.divisor[i] / labelling.divisor;
   made.labelling = labelling;
   made.scaling = scaling;
-  made.first_index = table.first_index;
   return made;
 }
 

@@ -50,7 +50,7 @@ struct Cifar10Source {
   bool operator==(const Cifar10Source&) const = default;
 };
 
-/// What becomes of a value that is missing: a number is taken for its column's mean, a category for
+/// The fate of a value that is missing: a number is taken for its column's mean, a category for
 /// none; its row is left out; it is refused.
 enum class Missing { mean, drop, refuse };
 

@@ -82,7 +82,7 @@ TEST(DataPaths, MakesFilesAbsoluteAndLeavesAllElse) {
   EXPECT_EQ(marked("images:folder,size=8x8"), "images:/at/folder,size=8x8");
   EXPECT_EQ(marked("digits:n=300"), "digits:n=300");
   EXPECT_EQ(marked("digits"), "digits");
-  // Of other programs, or read by this one alone.
+  // Sources of other programs, or read by this one alone.
   EXPECT_EQ(marked("ring:radius"), "ring:radius");
   const std::string file = testing::TempDir() + "starling_data_paths";
   std::ofstream{file} << "rows";
