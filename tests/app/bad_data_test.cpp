@@ -2,7 +2,7 @@
 /// place with what would be valid, exit code 2, nothing left behind.
 #include <cmath>
 
-#include "tests/app/program.hpp"
+#include "tests/app/refused.hpp"
 #include "tests/models/data/numpy.hpp"
 #include "tests/models/data/pictures.hpp"
 
@@ -17,33 +17,9 @@ const std::string four_rows = npy("<f4", "4, 2", little<float>({1, 2, 3, 4, 5, 6
 const std::string four_labels = npy("<i8", "4,", little<std::int64_t>({0, 1, 0, 1}));
 const std::string dot = models::png_of(1, 1, {7});
 
-struct Bad {
-  std::string name;
-  std::string line;
-  std::vector<std::pair<std::string, std::string>> files;
-  std::vector<std::string> said;
-};
-
-void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.line; }
-
 class BadData : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadData, IsRefusedByNameAndPlace) {
-  const Folder folder;
-  for (const auto& [name, content] : GetParam().files) {
-    std::filesystem::create_directories((folder.path() / name).parent_path());
-    if (!name.ends_with('/')) folder.write(name, content);
-  }
-  const auto before = folder.names();
-  const Ran ran = starling(folder, GetParam().line);
-  EXPECT_EQ(ran.code, 2) << ran.err;
-  EXPECT_EQ(ran.out, "");
-  EXPECT_EQ(folder.names(), before);
-  for (const std::string& fragment : GetParam().said)
-    EXPECT_NE(ran.err.find(fragment), std::string::npos) << fragment << "\nis not in\n" << ran.err;
-}
-
-std::string name_of(const testing::TestParamInfo<Bad>& info) { return info.param.name; }
+TEST_P(BadData, IsRefusedByNameAndPlace) { expect_refused(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(
     Formats, BadData,

@@ -2,7 +2,7 @@
 /// code 2, nothing left behind.
 #include <cstring>
 
-#include "tests/app/program.hpp"
+#include "tests/app/refused.hpp"
 
 namespace starling::app {
 namespace {
@@ -30,30 +30,9 @@ std::string safetensors(const std::string& header, std::size_t body) {
 const std::string ten_images = idx({10, 2, 2}, std::string(40, '\x10'));
 const std::string ten_labels = idx({10}, std::string{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
 
-struct Bad {
-  std::string name;
-  std::string line;
-  std::vector<std::pair<std::string, std::string>> files;
-  std::vector<std::string> said;
-};
-
-void PrintTo(const Bad& bad, std::ostream* out) { *out << bad.line; }
-
 class BadFile : public testing::TestWithParam<Bad> {};
 
-TEST_P(BadFile, IsRefusedByNameAndPlace) {
-  const Folder folder;
-  for (const auto& [name, content] : GetParam().files) folder.write(name, content);
-  const auto before = folder.names();
-  const Ran ran = starling(folder, GetParam().line);
-  EXPECT_EQ(ran.code, 2) << ran.err;
-  EXPECT_EQ(ran.out, "");
-  EXPECT_EQ(folder.names(), before);
-  for (const std::string& fragment : GetParam().said)
-    EXPECT_NE(ran.err.find(fragment), std::string::npos) << fragment << "\nis not in\n" << ran.err;
-}
-
-std::string name_of(const testing::TestParamInfo<Bad>& info) { return info.param.name; }
+TEST_P(BadFile, IsRefusedByNameAndPlace) { expect_refused(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(
     Data, BadFile,
