@@ -20,7 +20,7 @@ namespace starling {
 [[nodiscard]] inline std::string print_utc(std::int64_t time_us) {
   constexpr std::int64_t second = 1'000'000;
   const std::int64_t below = (time_us % second + second) % second;
-  const auto seconds = static_cast<std::time_t>((time_us - below) / second);
+  const std::time_t seconds = time_us / second - (time_us % second < 0 ? 1 : 0);
   std::tm parts{};
   std::array<char, 32> day{};
   if (::gmtime_r(&seconds, &parts) == nullptr || parts.tm_year < -1900 || parts.tm_year > 8099 ||
