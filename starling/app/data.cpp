@@ -138,6 +138,15 @@ Result<TrainAndTest> load_parts(const Contents& contents, const DataRequest& req
   return TrainAndTest{*std::move(data), *std::move(test)};
 }
 
+/// True of images, and of what was scaled already.
+bool lie_between_0_and_1(const models::Table& table) {
+  if (table.is_sparse()) return false;
+  for (std::size_t row = 0; row < table.size(); ++row)
+    for (const float value : table.dense_row(row))
+      if (!(value >= 0 && value <= 1)) return false;
+  return true;
+}
+
 /// Replaces missing numbers by the means of the training part.
 Result<TrainAndTest> fill(TrainAndTest data) {
   const models::Table* train = data.train.table();
@@ -249,14 +258,19 @@ Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& requ
   return data;
 }
 
-models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe) {
+models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe,
+                       const AnyData& train) {
   if (request.scale) return *request.scale;
   const auto source = models::Source::parse(request.data);
-  const bool is_table = source && (std::holds_alternative<models::CsvSource>(source->kind) ||
-                                   std::holds_alternative<models::LibsvmSource>(source->kind) ||
-                                   std::holds_alternative<models::NpySource>(source->kind) ||
-                                   std::holds_alternative<models::NpzSource>(source->kind));
-  return is_table && recipe.standardises ? models::Scale::standard : models::Scale::none;
+  if (!source || !recipe.standardises) return models::Scale::none;
+  const bool is_text = std::holds_alternative<models::CsvSource>(source->kind) ||
+                       std::holds_alternative<models::LibsvmSource>(source->kind);
+  const bool are_arrays = std::holds_alternative<models::NpySource>(source->kind) ||
+                          std::holds_alternative<models::NpzSource>(source->kind);
+  if (is_text) return models::Scale::standard;
+  return are_arrays && train.table() != nullptr && !lie_between_0_and_1(*train.table())
+             ? models::Scale::standard
+             : models::Scale::none;
 }
 
 Result<TrainAndTest> scaled(models::Scale how, TrainAndTest data) {

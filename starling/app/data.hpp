@@ -43,8 +43,10 @@ struct TrainAndTest {
 [[nodiscard]] Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& request);
 
 /// How tables of this source are scaled for a model of this recipe, where the request does not say:
-/// those of text and NumPy's files only, for images and generated data have one scale already.
-[[nodiscard]] models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe);
+/// those of text, and NumPy's arrays unless all of `train` lies between 0 and 1, as images do.
+/// Other images and generated data have one scale already.
+[[nodiscard]] models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe,
+                                     const AnyData& train);
 
 /// The same data scaled, as the training part has it. Refuses data that are no tables, where the
 /// scale is another than none.

@@ -244,7 +244,7 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
     if (auto fits = check_init(*init, **model, data->train); !fits)
       return within_place(std::move(fits).error(), settings, "init");
   const models::Recipe recipe = (*model)->recipe();
-  job->data.scale = scale_of(job->data, recipe);
+  job->data.scale = scale_of(job->data, recipe, data->train);
   if (!job->resume.empty()) init = scale_of_checkpoint(*job, **model, data->train);
   data =
       init ? scaled_as_init(*init, *std::move(data)) : scaled(*job->data.scale, *std::move(data));

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "tests/app/program.hpp"
+#include "tests/models/data/numpy.hpp"
 
 namespace starling::app {
 namespace {
@@ -67,6 +68,32 @@ TEST_P(Defaults, LearnARegressionAndReportItInTheUnitOfTheTargets) {
   }
   ASSERT_EQ(rows, 100U);
   EXPECT_NEAR(squares / 100, trained["test_mse"].get<double>(), 1);
+}
+
+TEST(Scale, LeavesArraysAsTheyAreWhoseFeaturesLieBetween0And1) {
+  const Folder folder;
+  const std::vector<float> reals{0, 0.5F, 1, 0.25F, 0.75F, 1, 0, 0};
+  folder.write("reals.npy", models::npy("<f4", "4, 2", models::little(reals)));
+  folder.write(
+      "bytes.npy",
+      models::npy("|u1", "4, 2", models::little<std::uint8_t>({0, 255, 3, 7, 9, 1, 0, 200})));
+  std::vector<float> wider = reals;
+  wider.back() = 1.5F;
+  folder.write("wider.npy", models::npy("<f4", "4, 2", models::little(wider)));
+  wider.back() = -0.5F;
+  folder.write("negative.npy", models::npy("<f4", "4, 2", models::little(wider)));
+  folder.write("y.npy", models::npy("<i8", "4,", models::little<std::int64_t>({0, 1, 0, 1})));
+  const auto scale = [&](const std::string& x) {
+    const auto trained =
+        json_of(starling(folder, "train --data npy:" + x +
+                                     ",y.npy --model softmax --workers 1 --steps 1 "
+                                     "--json --quiet"));
+    return trained.value("scale", "none");
+  };
+  EXPECT_EQ(scale("reals.npy"), "none");
+  EXPECT_EQ(scale("bytes.npy"), "none");
+  EXPECT_EQ(scale("wider.npy"), "standard");
+  EXPECT_EQ(scale("negative.npy"), "standard");
 }
 
 TEST_P(Defaults, LearnClasses) {

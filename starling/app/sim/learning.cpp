@@ -133,7 +133,8 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
     if (auto fits = (*model)->accepts(*data->test); !fits)
       return std::move(fits).error().within(place_or(settings, "test"));
   const models::Recipe recipe = (*model)->recipe();
-  data = scaled(scale_of(training->data, recipe), *std::move(data));
+  const models::Scale scale = scale_of(training->data, recipe, data->train);
+  data = scaled(scale, *std::move(data));
   if (!data) return placed(std::move(data).error(), settings);
   for (const AnyData* part : {&data->train, data->test ? &*data->test : nullptr})
     if (part != nullptr)
