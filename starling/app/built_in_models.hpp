@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "starling/app/built_in.hpp"
+#include "starling/app/model_of.hpp"
 #include "starling/app/net_file.hpp"
 #include "starling/models/list.hpp"
 

@@ -9,6 +9,7 @@
 
 #include "starling/base/random.hpp"
 #include "starling/base/text.hpp"
+#include "starling/engine/core/gradients.hpp"
 #include "starling/engine/core/mode.hpp"
 
 namespace starling::app {
@@ -103,7 +104,7 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
   const auto ledger = values_in<std::uint64_t>(stored, ledger_name, {ranges, workers, 3});
   if (!ledger) return ledger.error();
   States states =
-      live::to_ranges<T>(layout, std::span<const T>{std::get<std::vector<T>>(*weights)});
+      core::to_ranges<T>(layout, std::span<const T>{std::get<std::vector<T>>(*weights)});
   for (core::RangeState& state : states) {
     const std::size_t r = state.range;
     state.slots = range_slots(layout, layout.ranges[r], *slots);

@@ -55,6 +55,10 @@ struct BarrierEntry {
   std::string summary;
 };
 
+/// Defined in model_of.hpp, which main.hpp includes: include it where models are added.
+template <class M, class D>
+[[nodiscard]] std::shared_ptr<const AnyModel> any_model_of(M model, std::string text);
+
 /// The text that Spec::parse reads back.
 [[nodiscard]] std::string print(const Spec& spec);
 
@@ -203,8 +207,7 @@ class Contents {
       auto made = make(spec, *data.as<D>());
       if (!made) return std::move(made).error();
       std::string text = print ? print(*made) : app::print(spec);
-      return std::shared_ptr<const app::AnyModel>{
-          std::make_shared<app::ModelOf<M, D>>(*std::move(made), std::move(text))};
+      return app::any_model_of<M, D>(*std::move(made), std::move(text));
     };
     models_.push_back({std::move(name), std::move(summary), app::element_type<typename M::Scalar>,
                        [](const app::AnyData& data) { return data.as<D>() != nullptr; },

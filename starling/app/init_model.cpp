@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "starling/base/text.hpp"
+#include "starling/engine/core/gradients.hpp"
 
 namespace starling::app {
 namespace {
@@ -138,7 +139,7 @@ Result<std::vector<core::RangeState>> first_states(const StoredModel& stored, co
   if (!weights) return weights.error();
   return std::visit(
       [&]<class T>(const std::vector<T>& w) {
-        return live::to_ranges<T>(model.layout(options), w);
+        return core::to_ranges<T>(model.layout(options), w);
       },
       *weights);
 }

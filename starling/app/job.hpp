@@ -11,7 +11,7 @@
 #include "starling/app/settings.hpp"
 #include "starling/app/weights.hpp"
 #include "starling/base/result.hpp"
-#include "starling/engine/live/train.hpp"
+#include "starling/engine/live/train_options.hpp"
 #include "starling/models/device.hpp"
 
 namespace starling::app {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "starling/app/contents.hpp"
+#include "starling/app/model_of.hpp"
 
 namespace starling {
 

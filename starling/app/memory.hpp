@@ -5,7 +5,7 @@
 
 #include "starling/app/any_model.hpp"
 #include "starling/base/result.hpp"
-#include "starling/engine/live/train.hpp"
+#include "starling/engine/live/train_options.hpp"
 
 namespace starling::app {
 

@@ -10,7 +10,7 @@
 
 #include "starling/app/cluster/copies.hpp"
 #include "starling/engine/live/cluster_client.hpp"
-#include "starling/engine/live/train.hpp"
+#include "starling/engine/live/train_options.hpp"
 
 namespace starling::app {
 

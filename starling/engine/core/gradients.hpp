@@ -51,14 +51,6 @@ template <class T>
   return vector;
 }
 
-/// Steps of one worker in `epochs` passes over the data: 1 at least, but none in 0 epochs.
-/// Requires: epochs >= 0.
-[[nodiscard]] inline Step steps_in(double epochs, Step steps_per_epoch) {
-  if (epochs == 0) return 0;
-  const double steps = std::round(epochs * static_cast<double>(steps_per_epoch));
-  return static_cast<Step>(std::clamp(steps, 1.0, 1e15));
-}
-
 /// Memory of one who computes, reused from step to step. One thread at a time.
 struct Scratch {
   /// For the parameter vector.

@@ -8,8 +8,8 @@
 
 #include "starling/actor/types.hpp"
 #include "starling/base/result.hpp"
+#include "starling/engine/live/assignment.hpp"
 #include "starling/engine/live/job.hpp"
-#include "starling/engine/live/train.hpp"
 
 namespace starling::live {
 

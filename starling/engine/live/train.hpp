@@ -18,48 +18,19 @@
 #include <vector>
 
 #include "starling/engine/core/gradients.hpp"
+#include "starling/engine/live/assignment.hpp"
 #include "starling/engine/live/job.hpp"
-#include "starling/models/clip.hpp"
+#include "starling/engine/live/train_options.hpp"
 #include "starling/models/data/order.hpp"
 #include "starling/models/evaluate.hpp"
 #include "starling/models/kernels.hpp"
 #include "starling/models/model.hpp"
-#include "starling/models/optimizer.hpp"
-#include "starling/models/schedule.hpp"
 
 namespace starling::live {
-
-struct TrainOptions {
-  JobOptions job;
-  models::Optimizer optimizer = models::Sgd{};
-  models::Schedule schedule = {};
-  /// Applied by each worker to each of its gradients.
-  models::Clip clip = {};
-  /// Weight decay, for parameters that take it.
-  double l2 = 0;
-  /// Samples of one step of one worker; a worker's share of the data where that is less.
-  std::size_t batch = 64;
-  /// Passes over the training data; replaces job.steps where given.
-  std::optional<double> epochs = std::nullopt;
-  /// A saved state to go on from, one for each range; empty: a fresh model.
-  std::vector<core::RangeState> resume = {};
-};
 
 using core::initial_stream;
 using core::to_ranges;
 using core::to_vector;
-
-/// Steps of one worker in one epoch over `samples` samples.
-[[nodiscard]] inline core::Step steps_per_epoch(const TrainOptions& options, std::size_t samples) {
-  return models::SampleOrder{samples, options.job.workers, options.batch, 0}.steps_per_epoch();
-}
-
-/// Steps of one worker in `epochs` passes over `samples` samples: 1 at least, but none in 0 epochs.
-/// Requires: epochs >= 0.
-[[nodiscard]] inline core::Step steps_in(double epochs, const TrainOptions& options,
-                                         std::size_t samples) {
-  return core::steps_in(epochs, steps_per_epoch(options, samples));
-}
 
 /// The ranges that a model of these parameters is cut into under `options`.
 template <class T>
@@ -109,17 +80,6 @@ class TrainTask final : public Task {
   const D* test_;
   std::uint64_t seed_;
   core::Gradients<M, D> gradients_;
-};
-
-/// All that a job's workers and owners need to know.
-template <class T>
-struct Assignment {
-  /// With the steps that its epochs are.
-  JobOptions job;
-  std::shared_ptr<Task> task;
-  core::Applier<T> applier;
-  /// What each range holds when the job starts.
-  std::vector<core::RangeState> start;
 };
 
 /// What training `model` is; refuses options that cannot work. The same on every machine that has

@@ -120,7 +120,7 @@ requires models::Model<M, D>
       return Error{"epochs must be a finite number >= 0"};
     const models::SampleOrder order{data.size(), std::max<std::size_t>(1, options.protocol.workers),
                                     options.batch, 0};
-    full.protocol.steps = core::steps_in(*options.epochs, order.steps_per_epoch());
+    full.protocol.steps = order.steps_in(*options.epochs);
   }
   if (auto valid = check(full.protocol); !valid) return std::move(valid).error();
   if (!figures)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -33,6 +34,13 @@ class SampleOrder {
 
   /// Steps of one epoch, the same for every worker.
   [[nodiscard]] std::uint64_t steps_per_epoch() const noexcept { return steps_; }
+
+  /// Steps of a worker in `epochs` passes: 1 at least, but none in 0. Requires: epochs >= 0.
+  [[nodiscard]] std::uint64_t steps_in(double epochs) const {
+    if (epochs == 0) return 0;
+    const double steps = std::round(epochs * static_cast<double>(steps_));
+    return static_cast<std::uint64_t>(std::clamp(steps, 1.0, 1e15));
+  }
 
   /// Replaces `out` by the samples of `worker` at `step`, counted from 0 through all epochs. The
   /// last batch of an epoch may be short, and empty where the samples do not go round.

@@ -1,0 +1,25 @@
+/// A job whose work is known: what runs it need not know the model. A value; any thread.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "starling/engine/core/message.hpp"
+#include "starling/engine/core/shard.hpp"
+#include "starling/engine/live/job.hpp"
+#include "starling/engine/live/task.hpp"
+
+namespace starling::live {
+
+/// All that a job's workers and owners need to know.
+template <class T>
+struct Assignment {
+  /// With the steps that its epochs are.
+  JobOptions job;
+  std::shared_ptr<Task> task;
+  core::Applier<T> applier;
+  /// What each range holds when the job starts.
+  std::vector<core::RangeState> start;
+};
+
+}  // namespace starling::live
