@@ -1,5 +1,5 @@
-# starling_library(NAME SOURCES ... [PUBLIC ...] [PRIVATE ...]) defines starling_NAME with the alias
-# and the exported name starling::NAME. PUBLIC and PRIVATE are the libraries it links.
+# starling_library(NAME SOURCES ... [PUBLIC ...] [PRIVATE ...] [PRECOMPILED KIND]) defines starling_NAME
+# with the alias and the exported name starling::NAME. PUBLIC and PRIVATE are the libraries it links.
 # starling_program(NAME SOURCES ... LIBRARIES ...) defines a program that is installed.
 # starling_test(NAME LABEL unit|scenario|live|slow [PREFIX ...] SOURCES ... LIBRARIES ...) defines one
 # test program whose cases ctest runs one by one, as PREFIX.CASE; the label is the prefix unless given.
@@ -11,6 +11,11 @@
 add_library(starling_options INTERFACE)
 target_compile_features(starling_options INTERFACE cxx_std_20)
 set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual)
+if(CMAKE_UNITY_BUILD)
+  # Files compiled together see each other's constants, and count as included ones.
+  list(REMOVE_ITEM warnings -Wshadow)
+  list(APPEND warnings -Wno-subobject-linkage)
+endif()
 target_compile_options(starling_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${warnings};$<$<BOOL:${STARLING_WERROR}>:-Werror>>")
 # What nvcc makes of a file for the host compiler is not pedantic, and it converts in its own code.
@@ -30,8 +35,36 @@ if(STARLING_SANITIZE)
   target_compile_definitions(starling_options INTERFACE STARLING_SANITIZED)
 endif()
 
+# starling_precompile(TARGET KIND) lets a target use the precompiled header cmake/precompiled/KIND.hpp.
+# All targets of one kind share it: the compiler refuses it where macros or options differ.
+set(precompiled_actors CAF::core)
+set(precompiled_program CAF::core CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json
+  tomlplusplus::tomlplusplus)
+set(precompiled_tests CAF::core GTest::gtest)
+set(precompiled_program_tests ${precompiled_program} GTest::gtest)
+function(starling_precompile target kind)
+  if(NOT STARLING_PCH)
+    return()
+  endif()
+  set(precompiled starling_precompiled_${kind})
+  if(NOT TARGET ${precompiled})
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/precompiled.cpp CONTENT "")
+    add_library(${precompiled} OBJECT ${PROJECT_BINARY_DIR}/generated/precompiled.cpp)
+    target_include_directories(${precompiled} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${precompiled} PRIVATE ${precompiled_${kind}} starling_options)
+    target_precompile_headers(${precompiled}
+      PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled/${kind}.hpp)
+    if(kind MATCHES tests)
+      target_compile_options(${precompiled} PRIVATE ${tests_options})
+    else()
+      set_target_properties(${precompiled} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${precompiled})
+endfunction()
+
 function(starling_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILED" "SOURCES;PUBLIC;PRIVATE" ${ARGN})
   add_library(starling_${name} STATIC ${ARG_SOURCES})
   add_library(starling::${name} ALIAS starling_${name})
   set_target_properties(starling_${name} PROPERTIES EXPORT_NAME ${name}
@@ -41,6 +74,10 @@ function(starling_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(starling_${name} PUBLIC ${ARG_PUBLIC}
     PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:starling_options>)
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED standard)
+  endif()
+  starling_precompile(starling_${name} ${ARG_PRECOMPILED})
   set_property(GLOBAL APPEND PROPERTY STARLING_LIBRARIES starling_${name})
 endfunction()
 
@@ -50,6 +87,17 @@ function(starling_program name)
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} starling_options)
   set_property(GLOBAL APPEND PROPERTY STARLING_PROGRAMS ${name})
 endfunction()
+
+# A header rather than definitions: a path in the flags would keep clones from sharing a cache.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_paths.hpp @ONLY CONTENT [[
+/// Where the tests find the sources and the real data.
+#pragma once
+
+#define STARLING_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
+#define STARLING_DATA_DIR "@PROJECT_SOURCE_DIR@/../shared/data"
+]])
+# The tests' own code need not be fast: compiling it takes half as long so.
+set(tests_options $<$<CONFIG:RelWithDebInfo>:-O1>)
 
 # Defined even without tests of that kind, so that a build may always ask for it.
 add_custom_target(sanitizer_tests)
@@ -62,15 +110,14 @@ function(starling_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES} starling_options GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  # A header rather than definitions: a path in the flags would keep clones from sharing a cache.
-  set(paths ${PROJECT_BINARY_DIR}/test_paths.hpp)
-  file(CONFIGURE OUTPUT ${paths} @ONLY CONTENT [[
-#define STARLING_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
-#define STARLING_DATA_DIR "@PROJECT_SOURCE_DIR@/../shared/data"
-]])
-  target_compile_options(${name} PRIVATE "SHELL:-include ${paths}")
-  # The tests' own code need not be fast: compiling it takes half as long so.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O1>)
+  target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/generated)
+  target_compile_options(${name} PRIVATE ${tests_options})
+  if(starling::app IN_LIST ARG_LIBRARIES)
+    target_link_libraries(${name} PRIVATE ${precompiled_program})
+    starling_precompile(${name} program_tests)
+  else()
+    starling_precompile(${name} tests)
+  endif()
   if(ARG_LABEL MATCHES "^(unit|scenario)$" OR
       (ARG_LABEL STREQUAL live AND NOT ARG_PREFIX AND STARLING_SANITIZE MATCHES address))
     add_dependencies(sanitizer_tests ${name})

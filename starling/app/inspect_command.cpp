@@ -133,7 +133,7 @@ Json json_of(const safetensors::File& file) {
   return json;
 }
 
-std::string line_of(const std::string& key, const std::string& what, const Json& facts) {
+std::string fact_line(const std::string& key, const std::string& what, const Json& facts) {
   Json json;
   json[key] = what;
   json.update(facts);
@@ -146,7 +146,7 @@ Result<int> inspect_model(const std::string& path, bool as_json) {
     return Error{path + ": is no model that train --save wrote; data is named with its format: " +
                  forms_of_data(path)};
   if (!file) return file.error();
-  if (as_json) return put_out(line_of("file", path, json_of(*file)), done);
+  if (as_json) return put_out(fact_line("file", path, json_of(*file)), done);
   std::string text = path + "\n";
   std::size_t bytes = 0;
   for (const auto& tensor : file->tensors) {
@@ -172,9 +172,9 @@ Result<int> inspect_command(const Contents& contents, const InspectOptions& opti
   if (!data) return data.error();
   const models::Table* table = data->table();
   if (options.json)
-    return put_out(
-        line_of("data", what, table == nullptr ? Json{{"samples", data->size()}} : json_of(*table)),
-        done);
+    return put_out(fact_line("data", what,
+                             table == nullptr ? Json{{"samples", data->size()}} : json_of(*table)),
+                   done);
   std::string text = what + " (" + describe(*data) + ")\n";
   if (table != nullptr) text += text_of(*table);
   if (const std::string other = other_reading(what, *data); !other.empty())

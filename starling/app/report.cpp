@@ -210,7 +210,7 @@ Json summary(const Ended& ended) {
   return json;
 }
 
-std::string line_of(const Json& json) {
+std::string json_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -307,7 +307,7 @@ std::string summary_table(const Ended& ended) {
   return text;
 }
 
-std::string summary_json(const Ended& ended) { return line_of(summary(ended)); }
+std::string summary_json(const Ended& ended) { return json_line(summary(ended)); }
 
 std::string progress_json(const Running& job, const live::Progress& progress) {
   Json json = event("progress", progress);
@@ -320,7 +320,7 @@ std::string progress_json(const Running& job, const live::Progress& progress) {
     json.erase("updates_per_s");
     json.erase("waiting_share");
   }
-  return line_of(json);
+  return json_line(json);
 }
 
 std::string evaluation_json(const Running& job, const live::Progress& progress) {
@@ -330,14 +330,14 @@ std::string evaluation_json(const Running& job, const live::Progress& progress) 
   json["updates"] =
       std::llround(progress.evaluated_at * static_cast<double>(job.options.job.workers));
   add_metrics(json, "test_", progress.test);
-  return line_of(json);
+  return json_line(json);
 }
 
 std::string end_json(const Ended& ended) {
   Json json;
   json["event"] = "end";
   json.update(summary(ended));
-  return line_of(json);
+  return json_line(json);
 }
 
 }  // namespace starling::app

@@ -131,5 +131,6 @@ std::vector<std::uint32_t> stored_columns(const Table& table, Batch batch) {
 
 STARLING_INSTANTIATE(float)
 STARLING_INSTANTIATE(double)
+#undef STARLING_INSTANTIATE
 
 }  // namespace starling::models

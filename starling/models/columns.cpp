@@ -106,5 +106,6 @@ void combine_columns(std::span<const T> a, std::span<const T> b, std::span<const
 
 STARLING_INSTANTIATE(float)
 STARLING_INSTANTIATE(double)
+#undef STARLING_INSTANTIATE
 
 }  // namespace starling::models

@@ -288,6 +288,7 @@ void add_sparse_outer(std::span<const std::uint32_t> columns, std::span<const fl
 
 STARLING_INSTANTIATE(float)
 STARLING_INSTANTIATE(double)
+#undef STARLING_INSTANTIATE
 template void axpy(double, std::span<const float>, std::span<double>);
 template double dot(std::span<const float>, std::span<const double>);
 

@@ -179,5 +179,6 @@ STARLING_INSTANTIATE(SoftmaxLoss, float)
 STARLING_INSTANTIATE(SoftmaxLoss, double)
 STARLING_INSTANTIATE(HingeLoss, float)
 STARLING_INSTANTIATE(HingeLoss, double)
+#undef STARLING_INSTANTIATE
 
 }  // namespace starling::models

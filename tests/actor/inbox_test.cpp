@@ -16,8 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kib = 1024;
-constexpr std::size_t body_bytes = 256 * kib;
+constexpr std::size_t body_bytes = std::size_t{256} << 10U;
 
 /// A message of an empty head and a body of that size.
 std::string message() { return literal("\1\0\2\0\0\0\0\0\4\0\0") + std::string(body_bytes, 'x'); }
@@ -27,8 +26,8 @@ class InboxTest : public testing::Test {
   void SetUp() override {
     InboxOptions options;
     options.listen = "tcp://127.0.0.1:*";
-    options.rules.part_bytes_max = 8192 * kib;
-    options.unfinished_bytes_max = 65536 * kib;
+    options.rules.part_bytes_max = std::size_t{8} << 20U;
+    options.unfinished_bytes_max = std::size_t{64} << 20U;
     options.open_max = 1000;
     options.handshakes_max = 1000;
     auto opened = Inbox::open(std::move(options));

@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "programs.hpp"
 #include "tests/app/folder.hpp"
 
 namespace starling::app {

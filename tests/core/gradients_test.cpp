@@ -12,7 +12,7 @@ namespace {
 
 using models::Table;
 
-constexpr std::size_t rows = 100'000;
+constexpr std::size_t row_count = 100'000;
 
 /// A gradient that is given: 3 and 4 in two trained parameters, `change` in the buffer between
 /// them, and 12 in row 7 and in the last row of the row-sparse one.
@@ -25,7 +25,7 @@ struct Given {
     return {{.name = "first", .shape = {1}},
             {.name = "buffer", .shape = {2}, .trained = false},
             {.name = "last", .shape = {1}},
-            {.name = "rows", .shape = {rows, 1}, .row_sparse = is_row_sparse}};
+            {.name = "rows", .shape = {row_count, 1}, .row_sparse = is_row_sparse}};
   }
   void initialise(std::span<double>, Random&) const {}
   double gradient(std::span<const double>, const Table&, models::Batch, std::span<double> g,
@@ -35,7 +35,7 @@ struct Given {
     g[2] -= change;
     g[3] += 4;
     g[4 + 7] += 12;
-    g[4 + rows - 1] += 12;
+    g[4 + row_count - 1] += 12;
     return 0;
   }
   [[nodiscard]] models::Metrics evaluate(std::span<const double>, const Table&, models::Batch,
@@ -44,7 +44,7 @@ struct Given {
   }
   [[nodiscard]] std::vector<models::TouchedRows> touched(const Table&, models::Batch) const {
     if (!is_row_sparse) return {};
-    return {{3, {7, rows - 1}}};
+    return {{3, {7, row_count - 1}}};
   }
 };
 
@@ -105,7 +105,7 @@ void expect_gradient(const Job& job, double factor, double limit) {
   EXPECT_DOUBLE_EQ(g[3], clipped(4));
   EXPECT_DOUBLE_EQ(g[4 + 7], clipped(12));
   EXPECT_DOUBLE_EQ(g[4 + 8], 0);
-  EXPECT_DOUBLE_EQ(g[4 + rows - 1], clipped(12));
+  EXPECT_DOUBLE_EQ(g[4 + row_count - 1], clipped(12));
 }
 
 TEST(Gradients, ClipWhatIsTrainedAlone) {

@@ -11,7 +11,7 @@
 namespace starling::core {
 namespace {
 
-MemberRecord record(MemberId id, MemberState state = MemberState::alive,
+MemberRecord listed(MemberId id, MemberState state = MemberState::alive,
                     std::uint64_t incarnation = 0) {
   return {.id = id,
           .address = "a",
@@ -24,7 +24,7 @@ MemberRecord record(MemberId id, MemberState state = MemberState::alive,
 TEST(MemberList, GivesEachItsTurnOnceInARoundAndInANewOrder) {
   MemberList list{1};
   Random random{2};
-  for (MemberId id = 1; id <= 50; ++id) list.insert(record(id));
+  for (MemberId id = 1; id <= 50; ++id) list.insert(listed(id));
   std::vector<std::vector<MemberId>> rounds(3);
   for (auto& round : rounds) {
     std::set<MemberId> met;
@@ -45,13 +45,13 @@ TEST(MemberList, StaysInStepWhoeverComesAndGoes) {
     const MemberId id = random.below(60) + 1;
     const auto state = static_cast<MemberState>(random.below(4));
     if (MemberEntry* entry = list.find(id); entry == nullptr) {
-      list.insert(record(id, state));
-      expected[id] = record(id, state);
+      list.insert(listed(id, state));
+      expected[id] = listed(id, state);
     } else if (random.below(4) == 0) {
       list.erase(id);
       expected.erase(id);
     } else {
-      const auto next = record(id, state, random.below(3));
+      const auto next = listed(id, state, random.below(3));
       list.update(*entry, next);
       expected[id] = next;
     }
@@ -77,13 +77,13 @@ TEST(MemberList, StaysInStepWhoeverComesAndGoes) {
 TEST(MemberList, KeepsTheTurnOfThoseThatStay) {
   MemberList list{5};
   Random random{6};
-  for (MemberId id = 1; id <= 20; ++id) list.insert(record(id));
+  for (MemberId id = 1; id <= 20; ++id) list.insert(listed(id));
   MemberId strange = 1000;
   for (int round = 0; round < 100; ++round) {
     std::map<MemberId, int> turns;
     for (int i = 0; i < 60; ++i) {
       if (i % 10 == 0) {
-        list.insert(record(++strange));
+        list.insert(listed(++strange));
         list.erase(strange - 1);
       }
       ++turns[list.next(random)->record.id];
@@ -95,7 +95,7 @@ TEST(MemberList, KeepsTheTurnOfThoseThatStay) {
 
 TEST(MemberList, FindsTheMembersOfABucket) {
   MemberList list{7};
-  for (MemberId id = 1; id <= 500; ++id) list.insert(record(id));
+  for (MemberId id = 1; id <= 500; ++id) list.insert(listed(id));
   std::set<MemberId> met;
   for (std::size_t bucket = 0; bucket < 16; ++bucket)
     list.each_in(bucket, 16, [&](const MemberRecord& one) {
@@ -109,7 +109,7 @@ TEST(MemberList, DrawsDifferentOnesThatFit) {
   Random random{8};
   for (const MemberId size : {1U, 3U, 10U, 200U}) {
     MemberList list{9};
-    for (MemberId id = 1; id <= size; ++id) list.insert(record(id));
+    for (MemberId id = 1; id <= size; ++id) list.insert(listed(id));
     std::map<MemberId, int> drawn;
     for (int i = 0; i < 2000; ++i) {
       const auto some =
@@ -130,11 +130,11 @@ TEST(MemberDigest, DiffersWithMembersAndIncarnationsButNotWithSuspicionsAndTheDe
     for (const auto& one : records) digest.toggle(one);
     return digest.folded(1);
   };
-  const auto digest = of({record(1), record(2)});
-  EXPECT_NE(of({record(1)}), digest);
-  EXPECT_NE(of({record(1), record(2, MemberState::alive, 1)}), digest);
-  EXPECT_EQ(of({record(2, MemberState::suspect), record(1)}), digest);
-  EXPECT_EQ(of({record(1), record(2), record(3, MemberState::dead)}), digest);
+  const auto digest = of({listed(1), listed(2)});
+  EXPECT_NE(of({listed(1)}), digest);
+  EXPECT_NE(of({listed(1), listed(2, MemberState::alive, 1)}), digest);
+  EXPECT_EQ(of({listed(2, MemberState::suspect), listed(1)}), digest);
+  EXPECT_EQ(of({listed(1), listed(2), listed(3, MemberState::dead)}), digest);
 }
 
 TEST(GossipQueue, TellsTheLeastToldFirstAndTheNewestOfThem) {

@@ -2,6 +2,7 @@
 #include "tests/core/transcript.hpp"
 
 #include <gtest/gtest.h>
+#include "test_paths.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "starling/models/data/split.hpp"
+#include "test_paths.hpp"
 #include "tests/live/small_jobs.hpp"
 
 namespace starling::live {

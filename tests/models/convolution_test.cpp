@@ -13,13 +13,13 @@
 namespace starling::models {
 namespace {
 
-struct Case {
+struct ConvolutionCase {
   std::string name;
   std::size_t n;
   ConvolutionShape shape;
 };
 
-void PrintTo(const Case& given, std::ostream* out) { *out << given.name; }
+void PrintTo(const ConvolutionCase& given, std::ostream* out) { *out << given.name; }
 
 ConvolutionShape of(std::size_t height, std::size_t width, std::size_t channels,
                     std::size_t outputs, std::size_t kernel, std::size_t stride,
@@ -27,7 +27,7 @@ ConvolutionShape of(std::size_t height, std::size_t width, std::size_t channels,
   return {height, width, channels, outputs, kernel, stride, padding};
 }
 
-const std::vector<Case> cases{
+const std::vector<ConvolutionCase> convolution_cases{
     {"OnePixel", 1, of(1, 1, 1, 1, 1, 1, 0)},
     {"LeNetFirst", 4, of(28, 28, 1, 6, 5, 1, 2)},
     {"LeNetSecond", 4, of(14, 14, 6, 16, 5, 1, 0)},
@@ -41,7 +41,7 @@ const std::vector<Case> cases{
 
 template <class T>
 struct Tensors {
-  explicit Tensors(const Case& given)
+  explicit Tensors(const ConvolutionCase& given)
       : x(given.n * given.shape.input_size()),
         w(given.shape.window() * given.shape.outputs),
         b(given.shape.outputs),
@@ -90,7 +90,7 @@ void expect_near(const std::vector<T>& found, const std::vector<double>& wanted,
 }
 
 template <class T>
-void expect_definition(const Case& given) {
+void expect_definition(const ConvolutionCase& given) {
   const auto& [name, n, shape] = given;
   const Tensors<T> t{given};
   const Convolution<T> convolution{shape};
@@ -129,16 +129,16 @@ void expect_definition(const Case& given) {
   expect_near(found_x, dx, "dx");
 }
 
-class Convolutions : public testing::TestWithParam<Case> {};
+class Convolutions : public testing::TestWithParam<ConvolutionCase> {};
 
 TEST_P(Convolutions, FloatIsAsDefined) { expect_definition<float>(GetParam()); }
 TEST_P(Convolutions, DoubleIsAsDefined) { expect_definition<double>(GetParam()); }
 
-INSTANTIATE_TEST_SUITE_P(All, Convolutions, testing::ValuesIn(cases),
+INSTANTIATE_TEST_SUITE_P(All, Convolutions, testing::ValuesIn(convolution_cases),
                          [](const auto& given) { return given.param.name; });
 
 TEST(ConvolutionThreads, ShareOneAndAgree) {
-  const Case given{"", 8, of(14, 14, 6, 16, 5, 1, 0)};
+  const ConvolutionCase given{"", 8, of(14, 14, 6, 16, 5, 1, 0)};
   const Tensors<float> t{given};
   const Convolution<float> convolution{given.shape};
   std::vector<std::vector<float>> all(4, std::vector<float>(t.dy.size()));

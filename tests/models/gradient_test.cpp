@@ -13,12 +13,12 @@
 namespace starling::models {
 namespace {
 
-struct Case {
+struct GradientCase {
   std::string model;
   Table (*data)();
 };
 
-void PrintTo(const Case& given, std::ostream* out) { *out << given.model; }
+void PrintTo(const GradientCase& given, std::ostream* out) { *out << given.model; }
 
 template <std::size_t Features, std::size_t Classes>
 Table dense() {
@@ -30,7 +30,7 @@ Table sparse() {
 }
 Table ratings() { return ratings_table(23, 5, 7); }
 
-const std::vector<Case> cases{
+const std::vector<GradientCase> gradient_cases{
     {"linear", dense<7, 0>},
     {"linear:bias=0", dense<1, 0>},
     {"linear:bias=0", sparse<9, 0>},
@@ -59,7 +59,7 @@ const std::vector<Case> cases{
 /// A model, its data, random parameters, and calls on them.
 template <class T = double>
 struct Subject {
-  explicit Subject(const Case& given)
+  explicit Subject(const GradientCase& given)
       : data(given.data()), model(parse_model<T>(given.model, data).value()) {
     Random random{5};
     w.resize(total_size(parameters()));
@@ -101,7 +101,7 @@ struct Subject {
   Arena arena;
 };
 
-class Models : public testing::TestWithParam<Case> {};
+class Models : public testing::TestWithParam<GradientCase> {};
 
 void expect_differences_agree(Subject<>& subject, Batch batch) {
   std::vector<double> g;
@@ -258,13 +258,13 @@ TEST_P(Models, TrainByPlainDescent) {
   EXPECT_LT(subject.gradient(batch, g), 0.98 * first);
 }
 
-std::string name_of(const testing::TestParamInfo<Case>& given) {
+std::string name_of(const testing::TestParamInfo<GradientCase>& given) {
   std::string name = std::to_string(given.index) + "_" + given.param.model;
   std::ranges::replace_if(
       name, [](char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(All, Models, testing::ValuesIn(cases), name_of);
+INSTANTIATE_TEST_SUITE_P(All, Models, testing::ValuesIn(gradient_cases), name_of);
 
 }  // namespace
 }  // namespace starling::models

@@ -56,14 +56,16 @@ std::vector<float> parameters(const ProtocolResult& result) {
   return all;
 }
 
-struct Case {
+struct LearnCase {
   Mode mode;
   const char* barrier;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << core::print(c.mode) << " " << c.barrier; }
+void PrintTo(const LearnCase& c, std::ostream* out) {
+  *out << core::print(c.mode) << " " << c.barrier;
+}
 
-class EveryMode : public testing::TestWithParam<Case> {};
+class EveryMode : public testing::TestWithParam<LearnCase> {};
 
 TEST_P(EveryMode, LearnsToTellDigitsApart) {
   LearnOptions options = options_for(GetParam().mode, GetParam().barrier);
@@ -116,9 +118,10 @@ TEST_P(EveryMode, RepeatsItselfBitByBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, EveryMode,
-                         testing::Values(Case{Mode::central, "bsp"}, Case{Mode::central, "ssp:s=2"},
-                                         Case{Mode::hybrid, "pbsp:beta=2"},
-                                         Case{Mode::peer, "pssp:s=2,beta=2"}));
+                         testing::Values(LearnCase{Mode::central, "bsp"},
+                                         LearnCase{Mode::central, "ssp:s=2"},
+                                         LearnCase{Mode::hybrid, "pbsp:beta=2"},
+                                         LearnCase{Mode::peer, "pssp:s=2,beta=2"}));
 
 /// Pushes of a round are applied in worker order, whenever and however often they come.
 TEST(Learn, UnderBspALossyNetworkChangesNoBit) {

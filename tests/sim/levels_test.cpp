@@ -58,17 +58,17 @@ double apart(const Sample& a, const Sample& b) {
   return error > 0 ? (a.mean() - b.mean()) / error : 0;
 }
 
-struct Case {
+struct LevelsCase {
   Mode mode;
   const char* barrier;
   const char* recheck;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const LevelsCase& c, std::ostream* out) {
   *out << core::print(c.mode) << " " << c.barrier << " " << c.recheck;
 }
 
-class BothLevels : public testing::TestWithParam<Case> {};
+class BothLevels : public testing::TestWithParam<LevelsCase> {};
 
 TEST_P(BothLevels, MakeAsManyStepsAndWaitAsLong) {
   const auto [mode, barrier, recheck] = GetParam();
@@ -119,13 +119,16 @@ TEST_P(BothLevels, MakeAsManyStepsAndWaitAsLong) {
 
 INSTANTIATE_TEST_SUITE_P(
     Of, BothLevels,
-    testing::Values(
-        Case{Mode::central, "bsp", "arrival"}, Case{Mode::central, "ssp:s=2", "arrival"},
-        Case{Mode::central, "asp", "arrival"}, Case{Mode::central, "pbsp:beta=3", "arrival"},
-        Case{Mode::central, "pssp:s=2,beta=3", "arrival"}, Case{Mode::peer, "asp", "notify"},
-        Case{Mode::peer, "pbsp:beta=3", "notify"}, Case{Mode::peer, "pbsp:beta=3", "interval:20ms"},
-        Case{Mode::peer, "pssp:s=2,beta=3", "notify+interval:auto"},
-        Case{Mode::hybrid, "pssp:s=2,beta=3", "notify+interval:auto"}));
+    testing::Values(LevelsCase{Mode::central, "bsp", "arrival"},
+                    LevelsCase{Mode::central, "ssp:s=2", "arrival"},
+                    LevelsCase{Mode::central, "asp", "arrival"},
+                    LevelsCase{Mode::central, "pbsp:beta=3", "arrival"},
+                    LevelsCase{Mode::central, "pssp:s=2,beta=3", "arrival"},
+                    LevelsCase{Mode::peer, "asp", "notify"},
+                    LevelsCase{Mode::peer, "pbsp:beta=3", "notify"},
+                    LevelsCase{Mode::peer, "pbsp:beta=3", "interval:20ms"},
+                    LevelsCase{Mode::peer, "pssp:s=2,beta=3", "notify+interval:auto"},
+                    LevelsCase{Mode::hybrid, "pssp:s=2,beta=3", "notify+interval:auto"}));
 
 }  // namespace
 }  // namespace starling::sim

@@ -215,17 +215,17 @@ class Counting {
   Step largest_spread_ = 0;
 };
 
-struct Case {
+struct ProtocolCase {
   Mode mode;
   const char* barrier;
   const char* recheck;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const ProtocolCase& c, std::ostream* out) {
   *out << core::print(c.mode) << " " << c.barrier << " " << c.recheck;
 }
 
-class EveryJob : public testing::TestWithParam<Case> {
+class EveryJob : public testing::TestWithParam<ProtocolCase> {
  protected:
   static constexpr std::size_t sizes[] = {1, 2, 3, 5, 8};
 
@@ -409,7 +409,7 @@ TEST_P(EveryJob, RepeatsItselfWithTheSameSeed) {
   }
 }
 
-const std::vector<Case> with_servers{
+const std::vector<ProtocolCase> with_servers{
     {Mode::central, "bsp", "arrival"},
     {Mode::central, "ssp:s=0", "arrival"},
     {Mode::central, "ssp:s=2", "arrival"},
@@ -424,7 +424,7 @@ const std::vector<Case> with_servers{
     {Mode::hybrid, "pbsp:beta=7", "notify+interval:auto"},
     {Mode::hybrid, "pssp:s=2,beta=2", "interval:2ms"},
 };
-const std::vector<Case> with_peers{
+const std::vector<ProtocolCase> with_peers{
     {Mode::peer, "asp", "notify+interval:auto"},
     {Mode::peer, "pbsp:beta=1", "notify+interval:auto"},
     {Mode::peer, "pbsp:beta=7", "notify"},

@@ -53,7 +53,7 @@ TEST(Scenario, IsRefusedWhereItIsCutOffAnywhere) {
     EXPECT_NE(why(text.substr(0, length)), "accepted") << text.substr(0, length);
 }
 
-struct Bad {
+struct BadScenario {
   const char* from;
   const char* to;
   const char* said;
@@ -64,38 +64,43 @@ TEST(Scenario, RefusesWhatItCannotRunAndSaysWhere) {
   EXPECT_EQ(why("# nothing\n\n"), "has no line seed; valid: the whole file, as chaos writes it");
   EXPECT_EQ(why("\xff\x1b 1").substr(0, 16), "line 1: \\xff\\x1b");
   for (const auto& [from, to, said] :
-       {Bad{"seed 1", "sede 1", "line 1: sede: this key is unknown; did you mean 'seed'?"},
-        Bad{"seed 1", "seed 1\nseed 1", "line 2: seed: is given twice"},
-        Bad{"faults 1", "faults 1\nfaults 1", "stands behind the last line, faults"},
-        Bad{"faults 1", "faults 2", "faults: '2', but 1 of them are above"},
-        Bad{"faults 1\n", "", "has no line faults"},
-        Bad{"loss 0", "loss 2", "line 10: loss: 2 is out of bounds; valid: 0 to 0.3"},
-        Bad{"mode peer", "mode hybrid", "servers=0"},
-        Bad{"pssp:s=2,beta=2", "bsp", "central"},
-        Bad{"workers 5", "workers 2", "beta"},
-        Bad{"copies 2", "copies 24", "valid: 1 to 4"},
-        Bad{"workers 5\nservers 0\nranges 4\ncopies 2", "workers 3\nservers 0\nranges 4\ncopies 4",
-            "copies 4, and 3 nodes that own"},
-        Bad{"steps 12", "steps 100000", "valid: 1 to 30"},
-        Bad{"compute 5ms", "compute 1h", "valid: above 0s, at most 100ms"},
-        Bad{"compute 5ms", "compute 0s", "valid: above 0s, at most 100ms"},
-        Bad{"latency 1ms", "latency 10h", "valid: above 0s, at most 2ms"},
-        Bad{"steps 12\nloss 0\nduplication 0\nreordering 0\nlatency 1ms\ncompute 5ms\nstraggling 1",
+       {BadScenario{"seed 1", "sede 1", "line 1: sede: this key is unknown; did you mean 'seed'?"},
+        BadScenario{"seed 1", "seed 1\nseed 1", "line 2: seed: is given twice"},
+        BadScenario{"faults 1", "faults 1\nfaults 1", "stands behind the last line, faults"},
+        BadScenario{"faults 1", "faults 2", "faults: '2', but 1 of them are above"},
+        BadScenario{"faults 1\n", "", "has no line faults"},
+        BadScenario{"loss 0", "loss 2", "line 10: loss: 2 is out of bounds; valid: 0 to 0.3"},
+        BadScenario{"mode peer", "mode hybrid", "servers=0"},
+        BadScenario{"pssp:s=2,beta=2", "bsp", "central"},
+        BadScenario{"workers 5", "workers 2", "beta"},
+        BadScenario{"copies 2", "copies 24", "valid: 1 to 4"},
+        BadScenario{"workers 5\nservers 0\nranges 4\ncopies 2",
+                    "workers 3\nservers 0\nranges 4\ncopies 4", "copies 4, and 3 nodes that own"},
+        BadScenario{"steps 12", "steps 100000", "valid: 1 to 30"},
+        BadScenario{"compute 5ms", "compute 1h", "valid: above 0s, at most 100ms"},
+        BadScenario{"compute 5ms", "compute 0s", "valid: above 0s, at most 100ms"},
+        BadScenario{"latency 1ms", "latency 10h", "valid: above 0s, at most 2ms"},
+        BadScenario{
+            "steps 12\nloss 0\nduplication 0\nreordering 0\nlatency 1ms\ncompute 5ms\nstraggling 1",
             "steps 30\nloss 0\nduplication 0\nreordering 0\nlatency 1ms\ncompute 100ms\nstraggling "
             "10",
             "steps x compute x straggling takes longer than 15s"},
-        Bad{"freeze:at=1ms,node=1,lasts=1ms", "crush:at=3ms,node=1", "did you mean 'crash'?"},
-        Bad{"freeze:at=1ms,node=1,lasts=1ms", "crash", "line 17: fault: crash: at is missing"},
-        Bad{"freeze:at=1ms,node=1,lasts=1ms", "crash:at=1ms", "crash: node is missing"},
-        Bad{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,lasts=1ms", "cut: group is missing"},
-        Bad{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,node=1,lasts=1ms,group=1",
-            "unknown option 'node'"},
-        Bad{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,lasts=1ms,group=31", "group=31"},
-        Bad{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,lasts=1ms,group=32", "group=32"},
-        Bad{"node=1,lasts=1ms", "node=1", "freeze: lasts is missing"},
-        Bad{"node=1,lasts=1ms", "node=5,lasts=1ms",
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "crush:at=3ms,node=1",
+                    "did you mean 'crash'?"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "crash",
+                    "line 17: fault: crash: at is missing"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "crash:at=1ms", "crash: node is missing"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,lasts=1ms",
+                    "cut: group is missing"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,node=1,lasts=1ms,group=1",
+                    "unknown option 'node'"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,lasts=1ms,group=31", "group=31"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,lasts=1ms,group=32", "group=32"},
+        BadScenario{"node=1,lasts=1ms", "node=1", "freeze: lasts is missing"},
+        BadScenario{
+            "node=1,lasts=1ms", "node=5,lasts=1ms",
             "line 17: fault: there is no node 5; valid: one of the 5 from 0 on, or one that joins"},
-        Bad{"lasts=1ms", "lasts=50h", "lasts must be at most 1min"}}) {
+        BadScenario{"lasts=1ms", "lasts=50h", "lasts must be at most 1min"}}) {
     const std::string message = why(changed(from, to));
     EXPECT_NE(message.find(said), std::string::npos) << said << "\nis not in\n" << message;
   }

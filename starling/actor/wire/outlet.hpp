@@ -208,7 +208,7 @@ class Outlet {
     using namespace zmq::sockopt;
     socket_ = zmq::socket_t{context_, zmq::socket_type::dealer};
     socket_.set(ipv6, true);
-    socket_.set(linger, 0);
+    socket_.set(zmq::sockopt::linger, 0);
     // Frames wait here rather than on a connection that may never come about.
     socket_.set(immediate, true);
     // Nobody answers by this way: no message, and nothing longer than a handshake.

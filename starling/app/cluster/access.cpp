@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 constexpr int connect_within_ms = 800;
 /// A node that is well answers long before.
 constexpr auto doubt_after = 500ms;
-constexpr auto answer_within = 1400ms;
+constexpr auto view_within = 1400ms;
 
 struct FreeAddresses {
   void operator()(addrinfo* all) const { ::freeaddrinfo(all); }
@@ -179,7 +179,7 @@ Result<wire::NodeStatus> Access::greet() const {
   if (status) return status;
   const std::string place = wire::place_of(door);
   if (auto taken = try_connection(place); !taken) return std::move(taken).error();
-  status = client->ask_for<wire::NodeStatus>(door, wire::AskStatus{}, answer_within);
+  status = client->ask_for<wire::NodeStatus>(door, wire::AskStatus{}, view_within);
   if (!status) return silence_of(place, has_keys);
   return status;
 }

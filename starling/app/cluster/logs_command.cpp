@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto follow_every = 500ms;
-constexpr auto ask_within = 5s;
+constexpr auto log_within = 5s;
 /// Lines of one node at each look: as many as nodes keep.
 constexpr std::size_t lines_max = 1000;
 
@@ -59,7 +59,7 @@ class LogReader {
     const std::size_t before = lines.size();
     while (lines.size() < before + lines_max) {
       const auto said =
-          access_.client->ask_for<wire::LogLines>(node.address, wire::AskLog{next}, ask_within);
+          access_.client->ask_for<wire::LogLines>(node.address, wire::AskLog{next}, log_within);
       if (!said || said->lines.empty() || said->next <= next) return;
       next = said->next;
       for (const wire::LogLine& line : said->lines) lines.push_back({line, node.name});

@@ -10,7 +10,7 @@
 namespace starling::app {
 namespace {
 
-const std::vector<std::string> straggler_shares{"", "5%:4x", "20%:4x"};
+const std::vector<std::string> shares_of_stragglers{"", "5%:4x", "20%:4x"};
 
 World learning_world(const std::string& barrier, const std::string& straggler) {
   return {.barrier = barrier, .straggler = straggler};
@@ -18,7 +18,7 @@ World learning_world(const std::string& barrier, const std::string& straggler) {
 
 void plan_learning(Lab& lab) {
   for (const auto& barrier : published_five())
-    for (const auto& straggler : straggler_shares)
+    for (const auto& straggler : shares_of_stragglers)
       lab.want_learning(learning_world(barrier, straggler),
                         straggler.empty() && !lab.options().quick);
 }
@@ -58,7 +58,7 @@ TextTable time_table(const Lab& lab) {
   TextTable table{{"barrier", "no stragglers", "5 %, 4 times slower", "20 %, 4 times slower"}};
   for (const auto& barrier : published_five()) {
     std::vector<std::string> row{barrier};
-    for (const auto& straggler : straggler_shares)
+    for (const auto& straggler : shares_of_stragglers)
       row.push_back(time_text(times(lab, learning_world(barrier, straggler))));
     table.rows.push_back(std::move(row));
   }

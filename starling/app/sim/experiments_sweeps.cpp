@@ -34,7 +34,7 @@ std::string shares_text(const std::vector<double>& shares) {
   return text;
 }
 
-Sweep straggler_shares(const Lab& lab) {
+Sweep straggler_sweep(const Lab& lab) {
   return {published_five(),
           lab.options().quick ? std::vector<double>{0, 5, 30}
                               : std::vector<double>{0, 5, 10, 15, 20, 25, 30},
@@ -44,10 +44,10 @@ Sweep straggler_shares(const Lab& lab) {
           }};
 }
 
-void plan_straggler_share(Lab& lab) { want(lab, straggler_shares(lab)); }
+void plan_straggler_share(Lab& lab) { want(lab, straggler_sweep(lab)); }
 
 Section report_straggler_share(const Lab& lab, Findings& findings) {
-  const Sweep sweep = straggler_shares(lab);
+  const Sweep sweep = straggler_sweep(lab);
   const auto of_global = shares_left(lab, sweep, global, 0, 5);
   const auto of_sampled = shares_left(lab, sweep, sampled, 0, 5);
   findings.add("5 % stragglers, BSP and SSP: progress left", "collapses (below 50 %)",

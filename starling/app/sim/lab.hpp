@@ -45,7 +45,7 @@ struct LabOptions {
 };
 
 /// The runs of one setting in which a model learned.
-struct Learned {
+struct LearnedRuns {
   /// Each lasted 40 s, however small its error was.
   bool whole = false;
   std::vector<LearningRun> runs{};
@@ -72,7 +72,9 @@ class Lab {
   }
 
   [[nodiscard]] const std::map<World, SimRuns>& all() const noexcept { return runs_; }
-  [[nodiscard]] const std::map<World, Learned>& all_learned() const noexcept { return learned_; }
+  [[nodiscard]] const std::map<World, LearnedRuns>& all_learned() const noexcept {
+    return learned_;
+  }
 
   /// The error whose first reaching is timed.
   static constexpr double error_goal = 0.1;
@@ -83,7 +85,7 @@ class Lab {
 
   LabOptions options_;
   std::map<World, SimRuns> runs_;
-  std::map<World, Learned> learned_;
+  std::map<World, LearnedRuns> learned_;
 };
 
 }  // namespace starling::app

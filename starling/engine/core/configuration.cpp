@@ -6,14 +6,6 @@
 #include "starling/base/check.hpp"
 
 namespace starling::core {
-namespace {
-
-bool has(std::span<const WorkerId> ids, WorkerId id) {
-  return std::ranges::find(ids, id) != ids.end();
-}
-
-}  // namespace
-
 const RangeOwner* Ownership::find(WorkerId id) const {
   const auto at = std::ranges::find(owners, id, &RangeOwner::id);
   return at == owners.end() ? nullptr : &*at;
@@ -65,9 +57,9 @@ std::size_t Configuration::copies_min() const {
 
 bool is_quorum(std::span<const WorkerId> council, std::span<const WorkerId> voters) {
   const auto votes = static_cast<std::size_t>(
-      std::ranges::count_if(council, [&](WorkerId id) { return has(voters, id); }));
+      std::ranges::count_if(council, [&](WorkerId id) { return is_among(voters, id); }));
   if (2 * votes != council.size()) return 2 * votes > council.size();
-  return !council.empty() && has(voters, council.front());
+  return !council.empty() && is_among(voters, council.front());
 }
 
 }  // namespace starling::core

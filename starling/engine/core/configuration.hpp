@@ -2,6 +2,7 @@
 /// functions; any thread. The protocol around them: docs/design/0006-range-ownership.md.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -36,6 +37,10 @@ struct Life {
   Incarnation life = 0;
   auto operator<=>(const Life&) const = default;
 };
+
+[[nodiscard]] inline bool is_among(std::span<const WorkerId> ids, WorkerId id) {
+  return std::ranges::find(ids, id) != ids.end();
+}
 
 /// One owner of a range.
 struct RangeOwner {

@@ -10,10 +10,6 @@
 namespace starling::core {
 namespace {
 
-bool has(std::span<const WorkerId> ids, WorkerId id) {
-  return std::ranges::find(ids, id) != ids.end();
-}
-
 /// True where one of `ids` runs on the node of `member`.
 bool shares_node(const Member& member, std::span<const WorkerId> ids,
                  const std::vector<Member>& members) {
@@ -54,7 +50,7 @@ class Planner {
     next->epoch = now_.epoch + 1;
     next->ranges.resize(now_.ranges.size());
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
-      next->ranges[r].owners = owners_of(r, has(result.lost, r));
+      next->ranges[r].owners = owners_of(r, is_among(result.lost, r));
     spread_primaries(*next);
     dismiss_leavers(*next);
     next->members = members_;
@@ -94,11 +90,11 @@ class Planner {
       if (!now_.has_had(joiner.id, joiner.life)) members_.insert(place, joiner);
     }
     for (const Member& member : members_)
-      if (member.owns && !has(wishes_.leaves, member.id)) eligible_.push_back(member.id);
+      if (member.owns && !is_among(wishes_.leaves, member.id)) eligible_.push_back(member.id);
     make_owners();
     // Nobody may go as long as fewer others than copies are there.
     for (const Member& member : members_)
-      if (member.owns && eligible_.size() < wishes_.copies && !has(eligible_, member.id))
+      if (member.owns && eligible_.size() < wishes_.copies && !is_among(eligible_, member.id))
         eligible_.push_back(member.id);
     std::ranges::sort(eligible_);
   }
@@ -112,13 +108,14 @@ class Planner {
     while (eligible_.size() < wanted) {
       std::vector<Member*> others;
       for (Member& member : members_)
-        if (!member.owns && !has(wishes_.leaves, member.id) &&
+        if (!member.owns && !is_among(wishes_.leaves, member.id) &&
             !shares_node(member, eligible_, members_))
           others.push_back(&member);
       if (others.empty()) return;
       Member& chosen = **std::ranges::min_element(others, {}, [&](const Member* member) {
-        return std::tuple{has(keeper, member->id) || shares_node(*member, keeper, now_.members),
-                          member->works, member->id};
+        return std::tuple{
+            is_among(keeper, member->id) || shares_node(*member, keeper, now_.members),
+            member->works, member->id};
       });
       chosen.owns = true;
       eligible_.push_back(chosen.id);
@@ -128,14 +125,14 @@ class Planner {
   /// True for a member that goes on in the life that it has now.
   [[nodiscard]] bool survives(WorkerId id) const {
     const Member* member = now_.find(id);
-    if (member == nullptr || has(wishes_.dead, id)) return false;
+    if (member == nullptr || is_among(wishes_.dead, id)) return false;
     return std::ranges::none_of(wishes_.joins, [&](const Member& joiner) {
       return joiner.id == id && joiner.life > member->life;
     });
   }
-  [[nodiscard]] bool is_eligible(WorkerId id) const { return has(eligible_, id); }
+  [[nodiscard]] bool is_eligible(WorkerId id) const { return is_among(eligible_, id); }
   [[nodiscard]] bool is_full(RangeId range, WorkerId id) const {
-    return range < wishes_.full.size() && has(wishes_.full[range], id) && survives(id);
+    return range < wishes_.full.size() && is_among(wishes_.full[range], id) && survives(id);
   }
 
   [[nodiscard]] std::vector<RangeOwner> survivors(RangeId range, bool full) const {
@@ -171,7 +168,7 @@ class Planner {
       return std::pair{loads.of(id), now_.ranges[range].find(id) == nullptr || !survives(id)};
     };
     for (const WorkerId id : eligible_)
-      if (!has(targets_[range], id) && (!best || rank(id) < rank(*best))) best = id;
+      if (!is_among(targets_[range], id) && (!best || rank(id) < rank(*best))) best = id;
     STARLING_CHECK(best);
     return *best;
   }
@@ -182,7 +179,7 @@ class Planner {
     const WorkerId to = loads.least();
     std::optional<RangeId> chosen;
     for (RangeId r = 0; r < targets_.size(); ++r) {
-      if (!has(targets_[r], from) || has(targets_[r], to)) continue;
+      if (!is_among(targets_[r], from) || is_among(targets_[r], to)) continue;
       const auto& owners = now_.ranges[r].owners;
       const bool keeps_primary = owners.empty() || owners.front().id != from;
       if (!chosen || keeps_primary) chosen = r;
@@ -203,7 +200,7 @@ class Planner {
     if (lost || now_.ranges[range].owners.empty()) return {};
     std::vector<RangeOwner> owners;
     for (RangeOwner owner : survivors(range, false)) {
-      owner.retiring = !has(targets_[range], owner.id);
+      owner.retiring = !is_among(targets_[range], owner.id);
       if (!owner.retiring || !settled(range)) owners.push_back(owner);
     }
     for (const WorkerId id : targets_[range])
@@ -246,7 +243,7 @@ class Planner {
   /// Lets go whoever wants to and owns nothing any more.
   void dismiss_leavers(const Configuration& next) {
     std::erase_if(members_, [&](const Member& member) {
-      if (!has(wishes_.leaves, member.id) || members_.size() == 1) return false;
+      if (!is_among(wishes_.leaves, member.id) || members_.size() == 1) return false;
       return std::ranges::none_of(
           next.ranges, [&](const Ownership& range) { return range.find(member.id) != nullptr; });
     });
@@ -270,11 +267,11 @@ class Planner {
       return std::ranges::find(members_, id, &Member::id) != members_.end();
     };
     for (const WorkerId id : now_.council)
-      if (survives(id) && is_member(id) && !has(wishes_.leaves, id)) chosen.push_back(id);
+      if (survives(id) && is_member(id) && !is_among(wishes_.leaves, id)) chosen.push_back(id);
     for (const bool leavers : {false, true})  // leavers only where there is nobody else
       for (const Member& member : members_) {
         if (chosen.size() >= council_max || (leavers && !chosen.empty())) break;
-        if (has(wishes_.leaves, member.id) == leavers && !has(chosen, member.id) &&
+        if (is_among(wishes_.leaves, member.id) == leavers && !is_among(chosen, member.id) &&
             !shares_node(member, chosen, members_))
           chosen.push_back(member.id);
       }
@@ -292,8 +289,8 @@ class Planner {
     if (survives(*now_.coordinator) && is_member(*now_.coordinator)) return now_.coordinator;
     const std::vector<WorkerId> former{*now_.coordinator};
     return choose_coordinator(members_, [&](const Member& member) {
-      return std::tuple{has(wishes_.leaves, member.id), shares_node(member, former, now_.members),
-                        !survives(member.id)};
+      return std::tuple{is_among(wishes_.leaves, member.id),
+                        shares_node(member, former, now_.members), !survives(member.id)};
     });
   }
 

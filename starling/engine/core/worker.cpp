@@ -8,7 +8,7 @@
 namespace starling::core {
 namespace {
 
-constexpr std::uint32_t nowhere = UINT32_MAX;
+constexpr std::uint32_t not_asked = UINT32_MAX;
 
 /// Every range, whole.
 std::vector<RangeRows> all_ranges(std::size_t count) {
@@ -30,7 +30,7 @@ Worker::Worker(WorkerOptions options)
       owners_(distinct(*options_.owner_of)),
       step_(options_.first),
       samples_(options_.samples),
-      position_(options_.owner_of->size(), nowhere) {
+      position_(options_.owner_of->size(), not_asked) {
   if (!options_.central)
     gate_.emplace(options_.barrier, options_.recheck, options_.id, options_.members);
 }
@@ -85,11 +85,11 @@ void Worker::begin_step(const Context& context) {
 
 void Worker::on_plan(const Context& context, Step step, std::vector<RangeRows> wanted) {
   if (phase_ != Phase::planning || step != step_) return;
-  for (const RangeRows& old : plan_) position_[old.range] = nowhere;
+  for (const RangeRows& old : plan_) position_[old.range] = not_asked;
   plan_ = std::move(wanted);
   for (std::uint32_t i = 0; i < plan_.size(); ++i) {
     std::uint32_t& position = position_.at(plan_[i].range);
-    STARLING_CHECK(position == nowhere);
+    STARLING_CHECK(position == not_asked);
     position = i;
   }
   pull(context);
@@ -120,7 +120,7 @@ bool Worker::is_answered(std::uint32_t part) const {
 
 /// Pulls or pushes all parts, as far as the window reaches.
 void Worker::send_all(const Context& context) {
-  asked_.assign(phase_ == Phase::pulling ? plan_.size() : update_.parts.size(), nowhere);
+  asked_.assign(phase_ == Phase::pulling ? plan_.size() : update_.parts.size(), not_asked);
   send_rest(context);
 }
 
@@ -132,9 +132,9 @@ void Worker::send_rest(const Context& context) {
     lane.waiting.clear();
   }
   for (std::uint32_t part = 0; part < asked_.size(); ++part)
-    if (!is_answered(part) && asked_[part] != nowhere) ++lanes_[asked_[part]].under_way;
+    if (!is_answered(part) && asked_[part] != not_asked) ++lanes_[asked_[part]].under_way;
   for (std::uint32_t part = 0; part < asked_.size(); ++part)
-    if (!is_answered(part) && asked_[part] == nowhere) offer(context, part);
+    if (!is_answered(part) && asked_[part] == not_asked) offer(context, part);
   for (Lane& lane : lanes_) std::ranges::reverse(lane.waiting);
 }
 
@@ -161,7 +161,7 @@ void Worker::send_part(const Context& context, std::uint32_t part) {
 
 /// The next one that waits for the same owner has its turn.
 void Worker::on_answered(const Context& context, std::uint32_t part) {
-  if (asked_[part] == nowhere) return;  // one who was asked before has answered
+  if (asked_[part] == not_asked) return;  // one who was asked before has answered
   Lane& lane = lanes_[asked_[part]];
   --lane.under_way;
   while (!lane.waiting.empty()) {
@@ -174,7 +174,7 @@ void Worker::on_answered(const Context& context, std::uint32_t part) {
 void Worker::on(const Context& context, const Value& value) {
   if (phase_ != Phase::pulling || value.at != step_) return;
   const std::uint32_t at = position_.at(value.range);
-  if (at == nowhere || values_[at].value.buffer) return;
+  if (at == not_asked || values_[at].value.buffer) return;
   values_[at] = value;
   if (--missing_ > 0) return on_answered(context, at);
   phase_ = Phase::computing;
@@ -311,7 +311,7 @@ void Worker::on_surroundings(const Context& context, Surroundings surroundings) 
     // What was asked of owners that still are is not asked again.
     for (std::uint32_t part = 0; part < asked_.size(); ++part) {
       const RangeId range = range_of(part);
-      if (!old_views || (*old_views)[range] != view(range)) asked_[part] = nowhere;
+      if (!old_views || (*old_views)[range] != view(range)) asked_[part] = not_asked;
     }
     send_rest(context);
   } else if (phase_ == Phase::done && options_.bulk) {

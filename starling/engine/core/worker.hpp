@@ -186,7 +186,7 @@ class Worker {
   };
   /// By owner.
   std::vector<Lane> lanes_;
-  /// Where each part is under way to, or nowhere.
+  /// Where each part is under way to, or not_asked.
   std::vector<OwnerId> asked_;
 
   /// Who wants to be told when this worker has caught up.

@@ -30,8 +30,6 @@ double mean_step_of(const std::vector<core::LedgerEntry>& first) {
   return sum / static_cast<double>(first.size());
 }
 
-bool is_missing(const core::RangeState& state) { return !state.value.buffer; }
-
 core::Step next_saved(const JobOptions& options, core::Step round) {
   return (round / options.checkpoint_every + 1) * options.checkpoint_every;
 }

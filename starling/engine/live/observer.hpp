@@ -13,6 +13,9 @@
 
 namespace starling::live {
 
+/// True until an owner has sent the range.
+[[nodiscard]] inline bool is_missing(const core::RangeState& state) { return !state.value.buffer; }
+
 /// True where whole rounds are saved: in bulk-synchronous jobs.
 [[nodiscard]] bool saves_rounds(const JobOptions& options);
 /// The first of them after `round`, for owners to know before the first push.

@@ -6,12 +6,6 @@
 #include "starling/engine/live/observer.hpp"
 
 namespace starling::live {
-namespace {
-
-bool is_missing(const core::RangeState& state) { return !state.value.buffer; }
-
-}  // namespace
-
 /// Each report may be the one that a milestone is passed with. No more than one model is asked for,
 /// however many milestones were passed since the last report.
 void ObserverHost::look_for_what_is_due() {

@@ -46,7 +46,7 @@ struct Difficulty {
 
 constexpr Difficulty difficulty;
 
-using Image = std::array<float, pixels>;
+using Canvas = std::array<float, pixels>;
 
 /// A smooth random map from the glyph's unit square to the image.
 class Distortion {
@@ -107,7 +107,7 @@ double distance(Point p, Point a, Point b) {
 }
 
 /// Draws the line a-b, `pen` wide to either side, its edge softened over one pixel.
-void draw_line(Image& image, Point a, Point b, double pen, double ink) {
+void draw_line(Canvas& image, Point a, Point b, double pen, double ink) {
   const double reach = pen + 0.5;
   const auto first = [&](double v) {
     return static_cast<std::size_t>(std::clamp(std::floor(v - reach), 0.0, double{side}));
@@ -124,7 +124,7 @@ void draw_line(Image& image, Point a, Point b, double pen, double ink) {
     }
 }
 
-void draw_glyph(Image& image, const Glyph& glyph, Random& random) {
+void draw_glyph(Canvas& image, const Glyph& glyph, Random& random) {
   const Distortion distort{random};
   const double pen = random.real(difficulty.pen_min, difficulty.pen_max);
   const double ink = random.real(difficulty.ink_min, 1);
@@ -134,7 +134,7 @@ void draw_glyph(Image& image, const Glyph& glyph, Random& random) {
 }
 
 /// A short stray line, anywhere.
-void draw_clutter(Image& image, Random& random) {
+void draw_clutter(Canvas& image, Random& random) {
   if (random.real() >= difficulty.clutter_share) return;
   const Point a{random.real(0, side), random.real(0, side)};
   const Point b{a.x + random.real(-6, 6), a.y + random.real(-6, 6)};
@@ -143,7 +143,7 @@ void draw_clutter(Image& image, Random& random) {
 
 /// Adds noise, four pixels a random word, and rounds to 8 bits as a scanner would. The rounding
 /// also hides the last bits in which mathematical libraries differ.
-void add_noise(Image& image, Random& random) {
+void add_noise(Canvas& image, Random& random) {
   const double size = random.real(0, difficulty.noise_max);
   for (std::size_t i = 0; i < pixels; i += 4) {
     std::uint64_t word = random();
@@ -174,7 +174,7 @@ RawTable make_digits(const DigitsSource& source, std::uint64_t seed, Part part) 
   for (std::uint64_t i = 0; i < source.n; ++i) {
     Random random = Random::stream(seed, part, i);
     const std::size_t digit = digit_of(i, seed, part);
-    Image image{};
+    Canvas image{};
     draw_glyph(image, glyphs[digit][random.below(glyphs[digit].size())], random);
     draw_clutter(image, random);
     add_noise(image, random);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "programs.hpp"
 #include "tests/hosts/fleet.hpp"
 
 namespace starling::app {

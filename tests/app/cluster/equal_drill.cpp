@@ -1,6 +1,7 @@
 /// The same job in one process and on three hosts, in every mode.
 #include <array>
 
+#include "test_paths.hpp"
 #include "tests/app/cluster/drills.hpp"
 
 namespace starling::app {

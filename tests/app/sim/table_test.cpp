@@ -26,7 +26,7 @@ TEST(Table, AsMarkdownAlignsFiguresToTheRight) {
 }
 
 TEST(Table, AsHtmlMeansNoMarkup) {
-  EXPECT_EQ(html_text({{"a"}, {{"<b> & \"c\""}}}),
+  EXPECT_EQ(html_text(TextTable{{"a"}, {{"<b> & \"c\""}}}),
             "<table>\n<thead>\n<tr><th>a</th></tr>\n</thead>\n<tbody>\n"
             "<tr><td>&lt;b&gt; &amp; &quot;c&quot;</td></tr>\n</tbody>\n</table>\n");
 }

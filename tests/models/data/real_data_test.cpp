@@ -4,6 +4,7 @@
 
 #include "starling/models/data/describe.hpp"
 #include "starling/models/data/load.hpp"
+#include "test_paths.hpp"
 #include "tests/models/data/files.hpp"
 
 namespace starling::models {

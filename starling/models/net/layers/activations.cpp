@@ -131,5 +131,6 @@ LayerPointer<T> make_flatten(SpecReader&, const Shape& input) {
 
 STARLING_INSTANTIATE(float)
 STARLING_INSTANTIATE(double)
+#undef STARLING_INSTANTIATE
 
 }  // namespace starling::models

@@ -135,5 +135,6 @@ LayerPointer<T> make_random_shift(SpecReader& read, const Shape& input) {
 
 STARLING_INSTANTIATE(float)
 STARLING_INSTANTIATE(double)
+#undef STARLING_INSTANTIATE
 
 }  // namespace starling::models

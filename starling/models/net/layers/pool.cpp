@@ -274,5 +274,6 @@ LayerPointer<T> make_global_avg_pool(SpecReader& read, const Shape& input) {
 
 STARLING_INSTANTIATE(float)
 STARLING_INSTANTIATE(double)
+#undef STARLING_INSTANTIATE
 
 }  // namespace starling::models

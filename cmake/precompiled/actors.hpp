@@ -1,0 +1,13 @@
+/// What the actors include of other libraries.
+#pragma once
+
+#include "cmake/precompiled/standard.hpp"
+#include "starling/actor/caf.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <mutex>
+#include <sstream>
+#include <thread>
