@@ -436,17 +436,17 @@ INSTANTIATE_TEST_SUITE_P(Peers, EveryJob, testing::ValuesIn(with_peers));
 INSTANTIATE_TEST_SUITE_P(Servers, JobWithServers, testing::ValuesIn(with_servers));
 
 /// Two barriers that are the same by definition.
-struct Pair {
+struct ModePair {
   Mode mode;
   const char* one;
   const char* other;
 };
 
-void PrintTo(const Pair& pair, std::ostream* out) {
+void PrintTo(const ModePair& pair, std::ostream* out) {
   *out << core::print(pair.mode) << " " << pair.one << " " << pair.other;
 }
 
-class EqualBarriers : public testing::TestWithParam<Pair> {};
+class EqualBarriers : public testing::TestWithParam<ModePair> {};
 
 /// Not only alike: given the same network and the same computations, worker for worker and
 /// nanosecond for nanosecond.
@@ -470,17 +470,17 @@ TEST_P(EqualBarriers, LetTheSameWorkersPassAtTheSameTimes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, EqualBarriers,
-                         testing::Values(Pair{Mode::central, "bsp", "ssp:s=0"},
-                                         Pair{Mode::central, "bsp", "pbsp:beta=5"},
-                                         Pair{Mode::central, "ssp:s=2", "pssp:s=2,beta=5"},
-                                         Pair{Mode::central, "asp", "ssp:s=inf"},
-                                         Pair{Mode::central, "asp", "pbsp:beta=0"},
-                                         Pair{Mode::central, "asp", "pssp:s=inf,beta=3"},
-                                         Pair{Mode::central, "pbsp:beta=2", "pssp:s=0,beta=2"},
-                                         Pair{Mode::peer, "asp", "pbsp:beta=0"},
-                                         Pair{Mode::peer, "asp", "pssp:s=inf,beta=3"},
-                                         Pair{Mode::hybrid, "asp", "ssp:s=inf"},
-                                         Pair{Mode::hybrid, "pbsp:beta=2", "pssp:s=0,beta=2"}));
+                         testing::Values(ModePair{Mode::central, "bsp", "ssp:s=0"},
+                                         ModePair{Mode::central, "bsp", "pbsp:beta=5"},
+                                         ModePair{Mode::central, "ssp:s=2", "pssp:s=2,beta=5"},
+                                         ModePair{Mode::central, "asp", "ssp:s=inf"},
+                                         ModePair{Mode::central, "asp", "pbsp:beta=0"},
+                                         ModePair{Mode::central, "asp", "pssp:s=inf,beta=3"},
+                                         ModePair{Mode::central, "pbsp:beta=2", "pssp:s=0,beta=2"},
+                                         ModePair{Mode::peer, "asp", "pbsp:beta=0"},
+                                         ModePair{Mode::peer, "asp", "pssp:s=inf,beta=3"},
+                                         ModePair{Mode::hybrid, "asp", "ssp:s=inf"},
+                                         ModePair{Mode::hybrid, "pbsp:beta=2", "pssp:s=0,beta=2"}));
 
 /// A bound that is never reached proves little.
 TEST(SpreadBound, IsReachedButNotPassed) {
