@@ -1,6 +1,7 @@
 #include "starling/app/recorder.hpp"
 
 #include "starling/app/built_in.hpp"
+#include "starling/engine/core/gradients.hpp"
 #include "tests/app/program.hpp"
 
 namespace starling::app {
@@ -24,7 +25,7 @@ class Checkpoint : public testing::Test {
   [[nodiscard]] States after(core::Step round) const {
     const auto& job = ready_.running.options.job;
     const core::Layout layout = ready_.model->layout(job);
-    States states = live::to_ranges<float>(layout, std::vector<float>(layout.size, 1.0F));
+    States states = core::to_ranges<float>(layout, std::vector<float>(layout.size, 1.0F));
     for (auto& state : states) {
       state.round = state.updates = round;
       state.ledger.assign(job.workers, {.incarnation = 0, .step = round, .samples = 8 * round});
@@ -71,7 +72,7 @@ TEST_F(Checkpoint, IsKeptWhereValuesAreNotFinite) {
   std::vector<float> w(layout.size, 1.0F);
   w.back() = std::numeric_limits<float>::infinity();
   States states = after(4);
-  const States infinite = live::to_ranges<float>(layout, w);
+  const States infinite = core::to_ranges<float>(layout, w);
   for (auto& state : states) state.value = infinite[state.range].value;
   EXPECT_EQ(given(states), third);
 }

@@ -8,6 +8,7 @@
 #include "starling/app/built_in.hpp"
 #include "starling/app/checkpoint.hpp"
 #include "starling/app/data.hpp"
+#include "starling/engine/core/gradients.hpp"
 #include "tests/app/folder.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/memory_file.hpp"
@@ -50,7 +51,7 @@ const Agreement agreement{{"model", "softmax"}, {"seed", "1"}};
 std::vector<core::RangeState> states() {
   const core::Layout layout = model()->layout(job().options.job);
   std::vector<float> w(layout.size, 0.5F);
-  auto all = live::to_ranges<float>(layout, std::span<const float>{w});
+  auto all = core::to_ranges<float>(layout, std::span<const float>{w});
   for (core::RangeState& state : all) {
     state.round = 4;
     state.updates = 8;
