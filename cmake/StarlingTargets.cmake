@@ -15,6 +15,9 @@ if(CMAKE_UNITY_BUILD)
   # Files compiled together see each other's constants, and count as included ones.
   list(REMOVE_ITEM warnings -Wshadow)
   list(APPEND warnings -Wno-subobject-linkage)
+  if(NOT STARLING_SANITIZE)
+    list(APPEND warnings -Wshadow=local)
+  endif()
 endif()
 target_compile_options(starling_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${warnings};$<$<BOOL:${STARLING_WERROR}>:-Werror>>")
@@ -27,6 +30,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # False alarms about string concatenation when optimising: gcc's PR105651.
   target_compile_options(starling_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-maybe-uninitialized>")
+  if(STARLING_PCH AND NOT STARLING_SANITIZE)
+    # The same false alarms under other names, once the header of strings is precompiled.
+    target_compile_options(starling_options INTERFACE
+      "$<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")
+  endif()
 endif()
 if(STARLING_SANITIZE)
   target_compile_options(starling_options INTERFACE -fsanitize=${STARLING_SANITIZE}
@@ -126,6 +134,9 @@ function(starling_test name)
   endif()
   if(NOT ARG_PREFIX)
     set(ARG_PREFIX ${ARG_LABEL})
+  else()
+    # Tests of programs include little that is ours.
+    set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   endif()
   include(GoogleTest)
   gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}." DISCOVERY_TIMEOUT 60
