@@ -10,18 +10,18 @@ namespace {
 /// Sums of float32 in another order: relative to a parameter's whole gradient.
 constexpr double rounding = 5e-5;
 
-struct Case : NetCase {
+struct NetOnDeviceCase : NetCase {
   std::size_t rows = 37;
   /// Whether rounding may tip a unit or the choice of a maximum, and so move a gradient by far
   /// more: among thousands of them one stands on the edge.
   bool kinks = false;
 };
 
-void PrintTo(const Case& given, std::ostream* out) { *out << given.net; }
+void PrintTo(const NetOnDeviceCase& given, std::ostream* out) { *out << given.net; }
 
-std::vector<Case> cases() {
+std::vector<NetOnDeviceCase> cases() {
   const NetSizes sizes{.image = {9, 8, 3}, .features = 30, .width = 24, .classes = 10};
-  std::vector<Case> all;
+  std::vector<NetOnDeviceCase> all;
   for (NetCase& each : net_cases(sizes)) all.push_back({std::move(each)});
   all.push_back({sizes.images("ConvOfManyChannels",
                               "conv2d 32 kernel=3 padding=1; relu; conv2d 64 kernel=3")});
@@ -63,11 +63,11 @@ void expect_same_evaluation(const Net<float>& placed, const Net<float>& net,
   EXPECT_LT(relative_error(scores, wanted_scores), rounding);
 }
 
-class Nets : public testing::TestWithParam<Case> {};
+class Nets : public testing::TestWithParam<NetOnDeviceCase> {};
 
 TEST_P(Nets, ComputeWhatTheCpuComputes) {
   STARLING_NEEDS_DEVICE();
-  const Case& given = GetParam();
+  const NetOnDeviceCase& given = GetParam();
   const Table data = dense_table(given.rows, given.features, given.classes);
   const Net<float> net = net_of(given.net, data);
   auto engine = make_engine(net, 0, given.rows);

@@ -59,14 +59,16 @@ class OwnTrainer {
   double loss_ = 0;
 };
 
-struct Case {
+struct TrainerCase {
   std::string optimizer;
   std::string clip = "none";
 };
 
-void PrintTo(const Case& given, std::ostream* out) { *out << given.optimizer << " " << given.clip; }
+void PrintTo(const TrainerCase& given, std::ostream* out) {
+  *out << given.optimizer << " " << given.clip;
+}
 
-class Trainers : public testing::TestWithParam<Case> {};
+class Trainers : public testing::TestWithParam<TrainerCase> {};
 
 TEST_P(Trainers, GoWhereTheCpuGoes) {
   STARLING_NEEDS_DEVICE();
@@ -104,11 +106,12 @@ TEST_P(Trainers, GoWhereTheCpuGoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, Trainers,
-                         testing::Values(Case{"sgd:lr=0.1"}, Case{"sgd:lr=0.1,momentum=0.9"},
-                                         Case{"sgd:lr=0.1,momentum=0.9,nesterov"},
-                                         Case{"adagrad:lr=0.1"}, Case{"adam:lr=0.01"},
-                                         Case{"sgd:lr=0.1", "value:0.01"},
-                                         Case{"sgd:lr=0.1", "norm:0.1"}));
+                         testing::Values(TrainerCase{"sgd:lr=0.1"},
+                                         TrainerCase{"sgd:lr=0.1,momentum=0.9"},
+                                         TrainerCase{"sgd:lr=0.1,momentum=0.9,nesterov"},
+                                         TrainerCase{"adagrad:lr=0.1"}, TrainerCase{"adam:lr=0.01"},
+                                         TrainerCase{"sgd:lr=0.1", "value:0.01"},
+                                         TrainerCase{"sgd:lr=0.1", "norm:0.1"}));
 
 TEST(Trainers, RepeatAStepAndRunTheSameTwice) {
   STARLING_NEEDS_DEVICE();
