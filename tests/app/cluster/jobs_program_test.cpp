@@ -78,7 +78,8 @@ void Transcript::finish_one() {
   ASSERT_EQ(begun.code, 0) << begun.err;
   ASSERT_TRUE(wait_until([&] {
     const auto jobs = json("status")["jobs"];
-    return !jobs.empty() && jobs[0].contains("loss") && jobs[0].contains("left_s");
+    return !jobs.empty() && jobs[0].contains("loss") && jobs[0].contains("left_s") &&
+           jobs[0].contains("steps") && jobs[0]["steps"]["min"] > 0;
   }));
   const Ran running = type("status go");
   for (const char* part : {"job good: softmax on digits", "  running, epoch ", " of 500, loss ",
