@@ -77,11 +77,11 @@ TEST(Scale, LeavesArraysAsTheyAreWhoseFeaturesLieBetween0And1) {
   folder.write(
       "bytes.npy",
       models::npy("|u1", "4, 2", models::little<std::uint8_t>({0, 255, 3, 7, 9, 1, 0, 200})));
-  std::vector<float> wider = reals;
-  wider.back() = 1.5F;
+  std::vector<float> wider;
+  std::vector<float> negative;
+  for (const float value : reals) wider.push_back(2 * value), negative.push_back(value - 0.5F);
   folder.write("wider.npy", models::npy("<f4", "4, 2", models::little(wider)));
-  wider.back() = -0.5F;
-  folder.write("negative.npy", models::npy("<f4", "4, 2", models::little(wider)));
+  folder.write("negative.npy", models::npy("<f4", "4, 2", models::little(negative)));
   folder.write("y.npy", models::npy("<i8", "4,", models::little<std::int64_t>({0, 1, 0, 1})));
   const auto scale = [&](const std::string& x) {
     const auto trained =
