@@ -60,8 +60,8 @@ function(starling_precompile target kind)
     add_library(${precompiled} OBJECT ${PROJECT_BINARY_DIR}/generated/precompiled.cpp)
     target_include_directories(${precompiled} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${precompiled} PRIVATE ${precompiled_${kind}} starling_options)
-    target_precompile_headers(${precompiled}
-      PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled/${kind}.hpp)
+    # Quoted, or its absolute path would keep clones from sharing a cache.
+    target_precompile_headers(${precompiled} PRIVATE "\"cmake/precompiled/${kind}.hpp\"")
     if(kind MATCHES tests)
       target_compile_options(${precompiled} PRIVATE ${tests_options})
     else()
