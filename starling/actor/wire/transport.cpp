@@ -3,8 +3,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,6 +21,7 @@
 #include "starling/actor/wire/outbound_guard.hpp"
 #include "starling/actor/wire/outlet.hpp"
 #include "starling/actor/wire/pack.hpp"
+#include "starling/actor/wire/wake.hpp"
 #include "starling/base/blocks.hpp"
 
 namespace starling::wire {
@@ -43,40 +42,7 @@ constexpr std::size_t handshakes_max = 1024;
 constexpr std::size_t receive_burst = 64;
 using Clock = std::chrono::steady_clock;
 
-/// A number from another thread wakes the poll.
-class Wake {
- public:
-  Wake() : descriptor_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
-  ~Wake() { ::close(descriptor_); }
-  Wake(const Wake&) = delete;
-  Wake& operator=(const Wake&) = delete;
-
-  void ring() const {
-    const std::uint64_t one = 1;
-    (void)!::write(descriptor_, &one, sizeof one);
-  }
-  void hush() const {
-    std::uint64_t rings = 0;
-    (void)!::read(descriptor_, &rings, sizeof rings);
-  }
-  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
 }  // namespace
-
-KeyPair make_keys() {
-  std::array<char, 41> public_text{};
-  std::array<char, 41> secret_text{};
-  KeyPair keys{};
-  zmq_curve_keypair(public_text.data(), secret_text.data());
-  zmq_z85_decode(keys.public_key.data(), public_text.data());
-  zmq_z85_decode(keys.secret_key.data(), secret_text.data());
-  wipe(secret_text.data(), secret_text.size());
-  return keys;
-}
 
 class Transport::Thread {
  public:

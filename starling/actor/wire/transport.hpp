@@ -16,19 +16,11 @@
 #include <string>
 
 #include "starling/actor/wire/frame.hpp"
+#include "starling/actor/wire/key_pair.hpp"
 #include "starling/actor/wire/peer.hpp"
-#include "starling/actor/wire/secret.hpp"
 #include "starling/base/result.hpp"
 
 namespace starling::wire {
-
-struct KeyPair {
-  Key public_key;
-  SecretKey secret_key;
-};
-
-/// A new CURVE key pair, from the system's randomness.
-[[nodiscard]] KeyPair make_keys();
 
 enum class Lane {
   control,

@@ -1,0 +1,24 @@
+#include "starling/actor/wire/wake.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace starling::wire {
+
+Wake::Wake() : descriptor_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {}
+
+Wake::~Wake() { ::close(descriptor_); }
+
+void Wake::ring() const {
+  const std::uint64_t one = 1;
+  (void)!::write(descriptor_, &one, sizeof one);
+}
+
+void Wake::hush() const {
+  std::uint64_t rings = 0;
+  (void)!::read(descriptor_, &rings, sizeof rings);
+}
+
+}  // namespace starling::wire

@@ -1,0 +1,22 @@
+/// Internal to the wire: lets any thread wake one that polls.
+#pragma once
+
+namespace starling::wire {
+
+/// A descriptor that is readable from ring() until hush().
+class Wake {
+ public:
+  Wake();
+  ~Wake();
+  Wake(const Wake&) = delete;
+  Wake& operator=(const Wake&) = delete;
+
+  void ring() const;
+  void hush() const;
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+}  // namespace starling::wire
