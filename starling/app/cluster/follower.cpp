@@ -15,18 +15,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto answer_within = 2s;
 constexpr auto ask_silent_after = 5s;
 /// All are silent for longer than one is that is busy.
 constexpr auto silence_told_after = 3s;
 /// While nodes answer of which none has the job.
 constexpr auto dropped_after = 3s;
-/// Rest is asked for again before it ends.
-constexpr auto rest_for = 5000ms;
-constexpr auto rest_again_after = 1s;
-/// The longest step of any worker that is waited for.
-constexpr auto rest_within = 30s;
-
 /// In ms; longer than any job has run.
 constexpr std::uint64_t worked_max = std::uint64_t{1} << 40U;
 
@@ -244,167 +237,6 @@ std::string Follower::primary_of(std::size_t range) const {
 void Follower::stop(bool is_done) {
   (void)client_.ask_all({addresses_.begin(), addresses_.end()}, wire::StopJob{job_, is_done},
                         answer_within);
-}
-
-Result<std::vector<core::RangeState>> Follower::fetch(const core::Layout& layout,
-                                                      Patience patience) {
-  return read(layout, false, patience);
-}
-
-std::set<wire::NodeId> Follower::member_nodes() const {
-  std::set<wire::NodeId> all;
-  if (configuration_)
-    for (const core::Member& member : configuration_->members) all.insert(member.node);
-  return all;
-}
-
-bool Follower::all_answer() const {
-  return std::ranges::all_of(member_nodes(), [&](wire::NodeId node) {
-    const auto address = nodes_.find(node);
-    return address != nodes_.end() && !silent_.contains(address->second);
-  });
-}
-
-bool Follower::rest(std::chrono::milliseconds duration) {
-  rested_ = Clock::now();
-  const auto members = member_nodes();
-  std::vector<std::string> asked;
-  for (const wire::NodeId node : members)
-    if (const auto address = nodes_.find(node); address != nodes_.end())
-      asked.push_back(address->second);
-  const wire::RestJob request{job_, static_cast<std::uint32_t>(duration.count())};
-  const auto replies = client_.ask_all(asked, request, answer_within);
-  return !members.empty() && asked.size() == members.size() &&
-         std::ranges::all_of(replies, [](const auto& reply) {
-           return reply && std::holds_alternative<wire::Done>(*reply);
-         });
-}
-
-Result<void> Follower::await_rest() {
-  const auto give_up = Clock::now() + rest_within;
-  while (Clock::now() < give_up) {
-    if (Clock::now() > rested_ + rest_again_after && !rest(rest_for))
-      return Error{"not all nodes answer"};
-    const auto now = look();
-    if (!now) return now.error();
-    if (now->rests) return {};
-    if (!now->failure.empty() || is_interrupted()) return Error{"the job ends"};
-    std::this_thread::sleep_for(5ms);
-  }
-  return Error{"a worker's step takes longer than " +
-               std::to_string(rest_within / std::chrono::seconds{1}) + " s"};
-}
-
-std::map<core::WorkerId, core::LedgerEntry> Follower::standing() const {
-  std::map<core::WorkerId, core::LedgerEntry> all;
-  for (const core::Member& member : configuration_->members) {
-    const auto known = members_.find(member.id);
-    if (member.works && known != members_.end())
-      all[member.id] = {member.life, known->second.step, known->second.samples};
-  }
-  return all;
-}
-
-Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& layout,
-                                                          const live::TrainOptions& options,
-                                                          Patience patience) {
-  // Nobody rests in vain.
-  if (!all_answer()) return Error{"not all nodes answer"};
-  struct GoOn {
-    ~GoOn() { (void)follower.rest(0ms); }
-    Follower& follower;
-  } const go_on{*this};
-  if (!rest(rest_for)) return Error{"not all nodes answer"};
-  if (auto resting = await_rest(); !resting) return std::move(resting).error();
-  const auto before = standing();
-  patience.for_one = std::min(
-      patience.for_one, std::chrono::floor<std::chrono::seconds>(rest_for - rest_again_after));
-  auto states = read(layout, true, patience);
-  if (!states) return states;
-  // Who still rests where it did has pushed nothing meanwhile.
-  const auto after = look();
-  if (!after) return after.error();
-  if (!after->rests || standing() != before) return Error{"members came or went"};
-  for (const core::RangeState& state : *states) {
-    const auto slots = models::slots(options.optimizer) * layout.ranges[state.range].count;
-    if (!state.slots.empty() && state.slots.count != slots)
-      return Error{"range " + std::to_string(state.range) + " has no state of this optimiser"};
-    if (state.round != states->front().round) return Error{"ranges stand at different rounds"};
-  }
-  settle(*states, before, options.job);
-  live::make_fresh(*states, options.job);
-  return states;
-}
-
-/// Each worker's last step is the same in all ranges.
-void Follower::settle(std::vector<core::RangeState>& states,
-                      const std::map<core::WorkerId, core::LedgerEntry>& standing,
-                      const live::JobOptions& options) {
-  // Rounds count for all at once, and what waits for the next one is made again.
-  if (barrier::is_bulk_synchronous(options.barrier)) return;
-  core::Step lowest = UINT64_MAX;
-  for (const auto& [worker, stand] : standing) lowest = std::min(lowest, stand.step);
-  for (core::RangeState& state : states) state.ledger.resize(options.workers);
-  for (core::WorkerId worker = 0; worker < options.workers; ++worker) {
-    core::LedgerEntry entry;
-    if (const auto known = standing.find(worker); known != standing.end()) {
-      // A range that its last steps did not concern knows of fewer.
-      entry = known->second;
-    } else {
-      // Who is gone begins beside the others: they would wait for it else.
-      for (const core::RangeState& state : states) {
-        entry.step = std::max(entry.step, state.ledger[worker].step);
-        entry.samples = std::max(entry.samples, state.ledger[worker].samples);
-      }
-      if (!standing.empty()) entry.step = std::max(entry.step, lowest);
-    }
-    for (core::RangeState& state : states) state.ledger[worker] = entry;
-  }
-}
-
-Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout, bool whole,
-                                                     Patience patience) {
-  const std::size_t ranges = layout.ranges.size();
-  std::map<core::RangeId, core::RangeState> found;
-  bool again = false;
-  // Ranges may be on their way from one owner to another.
-  auto give_up = Clock::now() + patience.in_all;
-  while (found.size() < ranges && Clock::now() < give_up) {
-    if (std::exchange(again, true)) {
-      std::this_thread::sleep_for(100ms);
-      if (auto news = look(); !news) return std::move(news).error();
-    }
-    std::set<std::string> primaries;
-    for (core::RangeId range = 0; range < ranges; ++range)
-      if (!found.contains(range)) primaries.insert(primary_of(range));
-    for (const std::string& address : primaries) {
-      if (address.empty() || silent_.contains(address)) continue;
-      core::RangeId from = 0;
-      do {
-        if (whole && Clock::now() > rested_ + rest_again_after && !rest(rest_for))
-          return Error{"not all nodes answer"};
-        auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from, whole},
-                                                  patience.for_one);
-        if (!some) break;
-        for (auto& state : some->states) {
-          if (primary_of(state.range) != address) continue;
-          if (state.range >= ranges || state.value.rows ||
-              state.value.count != layout.ranges[state.range].count)
-            return Error{"range " + std::to_string(state.range) + " is none of this model"};
-          found[state.range] = std::move(state);
-          give_up = Clock::now() + patience.in_all;
-        }
-        from = some->next > from ? some->next : 0;
-      } while (from != 0);
-    }
-  }
-  std::vector<core::RangeState> all;
-  all.reserve(found.size());
-  for (auto& [range, state] : found) all.push_back(std::move(state));
-  for (std::size_t range = 0; range < ranges; ++range)
-    if (range >= all.size() || all[range].range != range)
-      return Error{"range " + std::to_string(range) + " of the model: no node has it"};
-  return all;
 }
 
 void Follower::close(wire::JobSummary summary) {

@@ -79,6 +79,8 @@ class Follower {
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// Nodes that take longer to answer count as silent.
+  static constexpr std::chrono::seconds answer_within{2};
 
   void hear(const std::string& address, const wire::NodeStatus& status);
   void hear(const core::MemberRecord& node);

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
+#include "starling/app/sim/barrier_messages.hpp"
 #include "starling/app/sim/table.hpp"
 #include "starling/app/version.hpp"
 #include "starling/base/text.hpp"
@@ -14,14 +14,6 @@ namespace starling::app {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr std::array<std::pair<const char*, std::uint64_t sim::Messages::*>, 6> kinds{
-    {{"arrivals", &sim::Messages::arrivals},
-     {"releases", &sim::Messages::releases},
-     {"queries", &sim::Messages::queries},
-     {"answers", &sim::Messages::answers},
-     {"wishes", &sim::Messages::wishes},
-     {"notices", &sim::Messages::notices}}};
 
 bool has_limit(const SimJob& job) { return job.options.last != barrier::finished; }
 
@@ -86,14 +78,6 @@ double last_figure(const SimRun& run, std::size_t which) {
 
 double mean_figure(const SimRuns& runs, std::size_t which) {
   return mean_of(runs, [&](const SimRun& run) { return last_figure(run, which); });
-}
-
-/// The first of the model's figures, which is the loss.
-Series loss_over_time(const std::string& name, const SimRuns& runs) {
-  return over_time(name, runs, [](const SimRun& run, const sim::Point& point) {
-    const auto at = std::ranges::lower_bound(run.curve, point.at, {}, &sim::Point::at);
-    return run.figures[static_cast<std::size_t>(at - run.curve.begin())].at(0).value;
-  });
 }
 
 Json traffic_json(const SimRuns& runs) {
@@ -204,7 +188,7 @@ void add_messages(Json& json, const SimRuns& runs) {
   json["messages"] = number(
       mean_of(runs, [](const SimRun& r) { return static_cast<double>(r.messages.total()); }));
   json["messages_a_step"] = mean_of(runs, messages_a_step);
-  for (const auto& [name, kind] : kinds)
+  for (const auto& [name, kind] : barrier_messages)
     json["messages_by_kind"][name] = number(mean_of(
         runs, [of = kind](const SimRun& run) { return static_cast<double>(run.messages.*of); }));
 }
@@ -232,43 +216,6 @@ Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimR
   for (const SimRun& run : runs) json["runs"].push_back(run_json(run));
   json["version"] = version();
   return json;
-}
-
-/// A plot with a curve for each barrier.
-template <class Curve>
-Plot with_curves(Plot plot, const SimJob& job, const Simulated& simulated, Curve curve) {
-  for (std::size_t i = 0; i < simulated.size(); ++i)
-    plot.series.push_back(curve(barrier::print(job.barriers[i]), simulated[i]));
-  return plot;
-}
-
-Plot plot_over_time(Plot plot, const SimJob& job, const Simulated& simulated,
-                    double (*figure)(const SimRun&, const sim::Point&)) {
-  plot.x = "virtual time (s)";
-  return with_curves(std::move(plot), job, simulated, [&](const auto& name, const SimRuns& runs) {
-    return over_time(name, runs, figure);
-  });
-}
-
-/// Messages a step by kind; kinds that no barrier sends are left out.
-Plot message_plot(const SimJob& job, const Simulated& simulated) {
-  Plot plot{.name = "messages",
-            .title = "Messages of barrier control",
-            .y = "messages for each step of one worker",
-            .style = PlotStyle::stacked};
-  for (const auto& barrier : job.barriers) plot.labels.push_back(barrier::print(barrier));
-  for (const auto& [name, kind] : kinds) {
-    Series series{.name = name};
-    for (std::size_t i = 0; i < simulated.size(); ++i)
-      series.points.push_back(
-          {static_cast<double>(i), mean_of(simulated[i], [of = kind](const SimRun& run) {
-             return static_cast<double>(run.messages.*of) /
-                    std::max(1.0, static_cast<double>(run.updates));
-           })});
-    if (std::ranges::any_of(series.points, [](const PlotPoint& p) { return p.y > 0; }))
-      plot.series.push_back(std::move(series));
-  }
-  return plot;
 }
 
 /// What is learned, and over what network.
@@ -336,7 +283,7 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
   TextTable table{{"barrier", "workers", "seed", "steps_mean", "steps_sd", "steps_min",
                    "steps_median", "steps_max", "waiting_share", "updates", "updates_per_s",
                    "max_lag", "elapsed_s", "draws", "passes", "messages"}};
-  for (const auto& [name, kind] : kinds) table.head.emplace_back(name);
+  for (const auto& [name, kind] : barrier_messages) table.head.emplace_back(name);
   if (job.learn) table.head.emplace_back("normalised_error");
   const auto figures = figure_names(simulated);
   table.head.insert(table.head.end(), figures.begin(), figures.end());
@@ -350,66 +297,14 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
             static_cast<double>(run.max_lag), run.elapsed_s, static_cast<double>(run.draws),
             static_cast<double>(run.passes), static_cast<double>(run.messages.total())})
         row.push_back(print_number(value));
-      for (const auto& [name, kind] : kinds) row.push_back(std::to_string(run.messages.*kind));
+      for (const auto& [name, kind] : barrier_messages)
+        row.push_back(std::to_string(run.messages.*kind));
       if (job.learn) row.push_back(print_number(last_error(run)));
       for (std::size_t figure = 0; figure < figures.size(); ++figure)
         row.push_back(print_number(last_figure(run, figure)));
       table.rows.push_back(std::move(row));
     }
   return csv_text(table);
-}
-
-std::vector<std::string> sim_plot_names(const SimJob& job) {
-  std::vector<std::string> names{"steps", "progress", "spread", "waiting", "messages"};
-  if (job.level == Level::protocol) names.emplace_back("loss");
-  if (job.learn) names.emplace_back("error");
-  return names;
-}
-
-std::vector<Plot> sim_plots(const SimJob& job, const Simulated& simulated) {
-  std::vector<Plot> plots{
-      with_curves({.name = "steps",
-                   .title = "How far the workers came",
-                   .x = "steps that a worker has finished by the end",
-                   .y = "workers with at most so many steps (%)",
-                   .style = PlotStyle::steps,
-                   .is_share = true},
-                  job, simulated, steps_cdf),
-      plot_over_time(
-          {.name = "progress", .title = "Progress", .y = "steps finished, mean of the workers"},
-          job, simulated,
-          [](const SimRun& run, const sim::Point& point) {
-            return static_cast<double>(point.updates) / static_cast<double>(run.workers);
-          }),
-      plot_over_time({.name = "spread",
-                      .title = "Spread of the workers",
-                      .y = "steps between the fastest and the slowest",
-                      .has_panels = true},
-                     job, simulated,
-                     [](const SimRun&, const sim::Point& point) {
-                       return static_cast<double>(point.max - point.min);
-                     }),
-      plot_over_time({.name = "waiting",
-                      .title = "Waiting at the barrier",
-                      .y = "workers that wait (%)",
-                      .is_share = true,
-                      .has_panels = true},
-                     job, simulated,
-                     [](const SimRun&, const sim::Point& point) { return point.waiting; }),
-      message_plot(job, simulated),
-  };
-  if (job.level == Level::protocol)
-    plots.push_back(with_curves(
-        {.name = "loss", .title = "Loss of the model", .x = "virtual time (s)", .y = "mean loss"},
-        job, simulated, loss_over_time));
-  if (job.learn)
-    plots.push_back(with_curves({.name = "error",
-                                 .title = "Error of a linear model of 1,000 parameters",
-                                 .x = "virtual time (s)",
-                                 .y = "normalised error",
-                                 .log_y = true},
-                                job, simulated, error_over_time));
-  return plots;
 }
 
 }  // namespace starling::app
