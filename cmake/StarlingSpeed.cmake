@@ -1,5 +1,5 @@
-# What only makes builds faster, and only in a checkout of our own: precompiled headers, and ccache
-# and mold where present.
+# Makes builds faster, only where this is the top-level project: precompiled headers, and ccache and
+# mold where present.
 option(STARLING_PCH "Precompile the headers of other libraries" ${PROJECT_IS_TOP_LEVEL})
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()
@@ -12,7 +12,7 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     RESULT_VARIABLE ccache_status OUTPUT_QUIET ERROR_QUIET)
   if(ccache_status EQUAL 0)
     # Paths below the source are hashed as relative ones, so that all clones share the cache.
-    # What it does not look at is what only precompiled headers hide from it.
+    # ccache takes no files that use a precompiled header unless these two checks are off.
     set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
     if(STARLING_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)

@@ -1,5 +1,6 @@
 # starling_library(NAME SOURCES ... [PUBLIC ...] [PRIVATE ...] [PRECOMPILED KIND]) defines starling_NAME
-# with the alias and the exported name starling::NAME. PUBLIC and PRIVATE are the libraries it links.
+# with the alias and the exported name starling::NAME. PUBLIC and PRIVATE are the libraries it links;
+# KIND is that of starling_precompile, `standard` unless given.
 # starling_program(NAME SOURCES ... LIBRARIES ...) defines a program that is installed.
 # starling_test(NAME LABEL unit|scenario|live|slow [PREFIX ...] SOURCES ... LIBRARIES ...) defines one
 # test program whose cases ctest runs one by one, as PREFIX.CASE; the label is the prefix unless given.
@@ -14,10 +15,7 @@ set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -
 if(CMAKE_UNITY_BUILD)
   # Files compiled together see each other's constants, and count as included ones.
   list(REMOVE_ITEM warnings -Wshadow)
-  list(APPEND warnings -Wno-subobject-linkage)
-  if(NOT STARLING_SANITIZE)
-    list(APPEND warnings -Wshadow=local)
-  endif()
+  list(APPEND warnings -Wshadow=local -Wno-subobject-linkage)
 endif()
 target_compile_options(starling_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${warnings};$<$<BOOL:${STARLING_WERROR}>:-Werror>>")
@@ -30,7 +28,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LES
   # False alarms about string concatenation when optimising: gcc's PR105651.
   target_compile_options(starling_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-maybe-uninitialized>")
-  if(STARLING_PCH AND NOT STARLING_SANITIZE)
+  if(STARLING_PCH)
     # The same false alarms under other names, once the header of strings is precompiled.
     target_compile_options(starling_options INTERFACE
       "$<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")

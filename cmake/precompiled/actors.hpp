@@ -1,4 +1,4 @@
-/// What the actors include of other libraries.
+/// Precompiled for the actors: the standard library and CAF.
 #pragma once
 
 #include "cmake/precompiled/standard.hpp"

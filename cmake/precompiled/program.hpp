@@ -1,4 +1,4 @@
-/// What the program includes of other libraries.
+/// Precompiled for the program: the standard library, CAF, fmt, toml++, CLI11 and nlohmann-json.
 #pragma once
 
 #include "cmake/precompiled/actors.hpp"

@@ -1,4 +1,4 @@
-/// What the tests of the program include of other libraries.
+/// Precompiled for the tests of the program: the headers of the program and GoogleTest.
 #pragma once
 
 #include "cmake/precompiled/program.hpp"

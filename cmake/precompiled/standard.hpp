@@ -1,6 +1,6 @@
-/// What nearly every file includes of the standard library, without clocks, threads, random
-/// generators, input and output, so that it serves the protocols too. Files include what they use
-/// all the same: this header only spares the compiler from reading it again.
+/// Precompiled for the libraries below the actors: headers of the standard library that nearly
+/// every file includes, none for threads, files or streams, so that a protocol's file cannot use
+/// those without including them. Files include the headers that they use all the same.
 #pragma once
 
 #include <algorithm>

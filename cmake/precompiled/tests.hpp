@@ -1,4 +1,4 @@
-/// What the tests include of other libraries.
+/// Precompiled for the other tests: the headers of the actors and GoogleTest.
 #pragma once
 
 #include "cmake/precompiled/actors.hpp"
