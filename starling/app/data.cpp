@@ -138,12 +138,12 @@ Result<TrainAndTest> load_parts(const Contents& contents, const DataRequest& req
   return TrainAndTest{*std::move(data), *std::move(test)};
 }
 
-/// True of images, and of what was scaled already.
-bool lie_between_0_and_1(const models::Table& table) {
+/// Returns true if every feature lies between 0 and 1, as those of images do.
+bool lies_between_0_and_1(const models::Table& table) {
   if (table.is_sparse()) return false;
+  const auto lies_there = [](float value) { return value >= 0 && value <= 1; };
   for (std::size_t row = 0; row < table.size(); ++row)
-    for (const float value : table.dense_row(row))
-      if (!(value >= 0 && value <= 1)) return false;
+    if (!std::ranges::all_of(table.dense_row(row), lies_there)) return false;
   return true;
 }
 
@@ -268,9 +268,9 @@ models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe,
   const bool are_arrays = std::holds_alternative<models::NpySource>(source->kind) ||
                           std::holds_alternative<models::NpzSource>(source->kind);
   if (is_text) return models::Scale::standard;
-  return are_arrays && train.table() != nullptr && !lie_between_0_and_1(*train.table())
-             ? models::Scale::standard
-             : models::Scale::none;
+  const models::Table* table = train.table();
+  return are_arrays && table != nullptr && !lies_between_0_and_1(*table) ? models::Scale::standard
+                                                                         : models::Scale::none;
 }
 
 Result<TrainAndTest> scaled(models::Scale how, TrainAndTest data) {

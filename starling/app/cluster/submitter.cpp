@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// A question is asked again after this; meanwhile its node may be seen to be gone.
-constexpr auto door_answers_within = 1s;
+constexpr auto ask_again_after = 1s;
 constexpr auto close_within = 2s;
 /// Nodes answer at once, but for one that is very busy.
 constexpr auto silence_max = 4s;
@@ -59,7 +59,7 @@ class Submitter {
   using Clock = std::chrono::steady_clock;
 
   std::optional<wire::ReplyBody> ask(const wire::RequestBody& body) {
-    auto replies = client_.ask_all({door_}, body, door_answers_within);
+    auto replies = client_.ask_all({door_}, body, ask_again_after);
     if (replies.front()) heard_ = Clock::now();
     return std::move(replies.front());
   }

@@ -18,7 +18,7 @@ struct Assignment {
   JobOptions job;
   std::shared_ptr<Task> task;
   core::Applier<T> applier;
-  /// What each range holds when the job starts.
+  /// The state of each range when the job starts.
   std::vector<core::RangeState> start;
 };
 

@@ -26,8 +26,8 @@ std::vector<core::RangeState> of_founders(std::vector<core::RangeState> start) {
 /// Members answer between two events; whoever asks may have others to answer.
 constexpr std::chrono::milliseconds answer_within{500};
 constexpr std::chrono::milliseconds read_within{2'000};
-/// Of tensors that have come and wait for their turn.
-constexpr std::size_t tensor_bytes_max = std::size_t{64} << 20U;
+/// Bytes of received tensors that may wait in mailboxes; more is dropped, and sent again.
+constexpr std::size_t mailbox_bytes_max = std::size_t{64} << 20U;
 /// An owner holds pushes of so many bytes at most that are not acknowledged, and values for so many
 /// that were not taken yet; each worker has its share of it, and one range at least.
 constexpr std::size_t credit_bytes = std::size_t{64} << 20U;
@@ -83,7 +83,7 @@ class JobSiteOf final : public JobSite {
         envelope.packet.payload ? core::payload_bytes(*envelope.packet.payload) : 0;
     // Mailboxes have no bound of their own. What finds no room is lost, and comes again.
     const std::size_t waiting = waiting_bytes_->load();
-    if (waiting > 0 && bytes > 0 && waiting + bytes > tensor_bytes_max) return;
+    if (waiting > 0 && bytes > 0 && waiting + bytes > mailbox_bytes_max) return;
     const MemberActor member = find(envelope.to);
     if (!member) return;
     *waiting_bytes_ += bytes;

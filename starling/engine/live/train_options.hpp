@@ -1,4 +1,5 @@
-/// What is said of a training job beside its model and data. A value; any thread.
+/// The options of a training job: all that describes it beside its model and data. A value; any
+/// thread.
 #pragma once
 
 #include <cstddef>
