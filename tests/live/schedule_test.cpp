@@ -76,9 +76,10 @@ class CountingTask final : public Task {
 };
 
 /// Follows what is said, and so knows what each barrier could have seen.
-class Witness {
+class BarrierChecker {
  public:
-  explicit Witness(JobOptions options) : options_(std::move(options)), heard_(options_.workers) {}
+  explicit BarrierChecker(JobOptions options)
+      : options_(std::move(options)), heard_(options_.workers) {}
 
   void on_message(const std::string& to, const core::Message& message) {
     if (const auto* arrived = std::get_if<core::Arrived>(&message))
@@ -145,30 +146,30 @@ struct Events {
   std::function<void(std::size_t)> on_act = nullptr;
 };
 
-/// Runs a counting job to its end by the schedule of its seed, before a witness who takes the
+/// Runs a counting job to its end by the schedule of its seed, before a checker who takes the
 /// barrier to be `believed`.
 Told run(const JobOptions& options, const barrier::Barrier& believed, Events events = {},
          bool traced = false) {
   JobOptions in_belief = options;
   in_belief.barrier = believed;
-  Witness witness{in_belief};
+  BarrierChecker checker{in_belief};
   const auto task = std::make_shared<CountingTask>(options.workers, 3,
                                                    barrier::is_bulk_synchronous(options.barrier));
   task->throws = std::move(events.throws);
   task->on_read = [&](WorkerId worker, Step step, std::span<const core::Value> values) {
-    witness.on_read(worker, step, values);
+    checker.on_read(worker, step, values);
   };
   Told told;
   Schedule schedule{options.seed};
   schedule.on_message = [&](const std::string& to, const core::Message& message) {
-    witness.on_message(to, message);
+    checker.on_message(to, message);
   };
   schedule.on_act = std::move(events.on_act);
   if (traced) schedule.trace = &told.trace;
   const auto start = task->start();
   told.outcome =
       run_job<float>(schedule.conducted(options), task, CountingTask::applier(), start).value();
-  told.faults = std::move(witness.faults);
+  told.faults = std::move(checker.faults);
   if (schedule.stuck()) told.faults.emplace_back("nobody could act, or the job takes too long");
   return told;
 }
@@ -354,7 +355,7 @@ TEST(UnionBatch, IsTheSameToTheBitUnderEverySchedule) {
 }
 
 /// Whoever believes in a stricter barrier than the job's must find fault.
-TEST(Witness, NoticesWhoPassesTooEarly) {
+TEST(BarrierChecker, NoticesWhoPassesTooEarly) {
   struct Lax {
     core::Mode mode;
     const char* barrier;

@@ -1,6 +1,7 @@
 /// Deterministic simulation testing: runs a small replicated job of core::Node, the very cores that
 /// run live, through a scenario of faults, and judges after every event what must hold always
-/// (witness.hpp), and after healing that everyone comes to the end and all copies are equal.
+/// (invariant_checker.hpp), and after healing that everyone comes to the end and all copies are
+/// equal.
 ///
 /// One at a time; not thread-safe; threads run one each. A run is a function of its scenario, and,
 /// in tests, of what sabotages it.

@@ -128,7 +128,7 @@ Promise ChaosRun::promise() const {
     if (under_way_[i] && scenario_.faults[i].group != 0)
       groups.push_back(scenario_.faults[i].group);
   const auto deaths = std::ranges::count_if(deaths_, [&](Time at) { return now() < at + 3s; });
-  return {scenario_, witness_, std::move(conditions), std::move(groups),
+  return {scenario_, checker_, std::move(conditions), std::move(groups),
           static_cast<std::size_t>(deaths)};
 }
 
@@ -144,7 +144,7 @@ bool ChaosRun::may_endure(const Fault& fault) const {
 
 /// Nobody comes or goes, and no range moves.
 bool ChaosRun::is_settled() const {
-  const core::Configuration& latest = *witness_.latest();
+  const core::Configuration& latest = *checker_.latest();
   const auto is_on_its_way = [&](const Machine& machine) {
     return machine.running &&
            (machine.wants_to_leave || !latest.contains(machine.node->self().id, machine.life));
@@ -232,7 +232,7 @@ bool ChaosRun::at_rest() const { return unrest().empty(); }
 
 /// Nobody that owns may go as long as fewer others than copies are there.
 bool ChaosRun::may_leave(NodeId id) const {
-  const core::Configuration& latest = *witness_.latest();
+  const core::Configuration& latest = *checker_.latest();
   const auto* self = latest.find(id);
   if (self == nullptr || !self->owns) return true;
   const auto others = std::ranges::count_if(latest.members, [&](const core::Member& member) {
@@ -254,11 +254,11 @@ std::string ChaosRun::unrest() const {
     if (worker != nullptr && !worker->done())
       return who + "is at step " + std::to_string(worker->step()) + " of " +
              std::to_string(scenario_.steps);
-    if (machine.node->configuration() != witness_.latest() &&
-        *machine.node->configuration() != *witness_.latest())
+    if (machine.node->configuration() != checker_.latest() &&
+        *machine.node->configuration() != *checker_.latest())
       return who + "is in an old epoch";
   }
-  const core::Configuration& latest = *witness_.latest();
+  const core::Configuration& latest = *checker_.latest();
   for (const core::Member& member : latest.members)
     if (!machines_[member.id].running || machines_[member.id].life != member.life)
       return "member " + std::to_string(member.id) + " is dead";
@@ -269,7 +269,7 @@ std::string ChaosRun::unrest() const {
 /// A range that not all of its owners hold, or are to keep, or that has too few of them while there
 /// are members; empty where there is none.
 std::string ChaosRun::travelling() const {
-  const core::Configuration& latest = *witness_.latest();
+  const core::Configuration& latest = *checker_.latest();
   const auto staying = std::ranges::count_if(latest.members, [&](const core::Member& member) {
     return !machines_[member.id].wants_to_leave;
   });
@@ -277,7 +277,7 @@ std::string ChaosRun::travelling() const {
     return "a range has too few owners";
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
     for (const core::RangeOwner& owner : latest.ranges[r].owners)
-      if (owner.retiring || witness_.full_owner(r, owner) == nullptr)
+      if (owner.retiring || checker_.full_owner(r, owner) == nullptr)
         return "range " + std::to_string(r) + " is on its way";
   return {};
 }
@@ -290,7 +290,7 @@ std::string ChaosRun::catching_up() const {
            own.number(range) == machines_[primary].node->replica().number(range);
   };
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-    const auto& owners = witness_.latest()->ranges[r].owners;
+    const auto& owners = checker_.latest()->ranges[r].owners;
     for (const core::RangeOwner& owner : owners)
       if (!has_all(owner, owners.front().id, r))
         return "range " + std::to_string(r) + " is behind at node " + std::to_string(owner.id);

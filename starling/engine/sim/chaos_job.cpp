@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "starling/engine/sim/witness.hpp"
+#include "starling/engine/sim/invariant_checker.hpp"
 
 namespace starling::sim {
 namespace {

@@ -1,5 +1,5 @@
 /// The job of a run of deterministic simulation testing: who its members are, and updates that tell
-/// which of them are in (see witness.hpp). Immutable once made; any thread.
+/// which of them are in (see invariant_checker.hpp). Immutable once made; any thread.
 #pragma once
 
 #include <memory>

@@ -26,7 +26,7 @@ void ChaosRun::begin_life(NodeId id, bool founding) {
   for (NodeId other = 0; other < nodes_max; ++other)
     if (other != id && machines_[other].running) doors.push_back(other);
   auto node = std::make_unique<Node>(job_.options(self, founding, std::move(doors)));
-  const auto slot = witness_.on_birth(self, node.get());
+  const auto slot = checker_.on_birth(self, node.get());
   if (!slot) return;
   machine.node = std::move(node);
   machine.life = self.life;
@@ -43,7 +43,7 @@ void ChaosRun::end_life(NodeId id) {
   machine.running = machine.frozen = false;
   machine.missed.clear();
   machine.dies_after.reset();
-  witness_.on_death(id);
+  checker_.on_death(id);
 }
 
 // --- events and effects -------------------------------------------------------------------------
@@ -80,7 +80,7 @@ ChaosReport ChaosRun::run() {
       report_.violation = error.what();
       break;
     }
-    if (report_.violation.empty()) report_.violation = witness_.violation();
+    if (report_.violation.empty()) report_.violation = checker_.violation();
     const auto takes_part = [](const Machine& machine) {
       return machine.running && machine.node->state() != Node::State::excluded;
     };
@@ -95,15 +95,15 @@ ChaosReport ChaosRun::run() {
     if (report_.events > events_max) report_.violation = "too many events: " + unrest();
   }
   if (report_.violation.empty() && !report_.gave_up) {
-    witness_.expect_equal_copies();
-    report_.violation = witness_.violation();
+    checker_.expect_equal_copies();
+    report_.violation = checker_.violation();
   }
   report_.end = now();
   report_.packets = network_.counts().sent;
-  report_.steps = witness_.steps();
-  report_.passes = witness_.passes();
-  report_.lives = witness_.lives();
-  report_.epochs = witness_.latest() ? witness_.latest()->epoch : 0;
+  report_.steps = checker_.steps();
+  report_.passes = checker_.passes();
+  report_.lives = checker_.lives();
+  report_.epochs = checker_.latest() ? checker_.latest()->epoch : 0;
   return report_;
 }
 
@@ -166,7 +166,7 @@ void ChaosRun::hear(Node& node, const core::NodeContext& context, core::Envelope
   envelope.epoch = from->configuration()->epoch;
   envelope.packet.from = from->self().life;
   envelope.packet.to = node.self().life;
-  if (said) witness_.on_dispatch(envelope.from, envelope);
+  if (said) checker_.on_dispatch(envelope.from, envelope);
   node.on_letter(context, envelope.from, from->self().life, *envelope.packet.payload);
 }
 
@@ -175,7 +175,7 @@ void ChaosRun::carry_out(NodeId id, core::NodeEffects& effects) {
 }
 
 void ChaosRun::carry_out(NodeId id, core::Dispatch& dispatch) {
-  witness_.on_dispatch(id, dispatch.envelope);
+  checker_.on_dispatch(id, dispatch.envelope);
   const NodeId to = dispatch.envelope.to;
   const Arrivals arrivals = network_.send(now(), id, to, 0);
   for (std::size_t i = 0; i < arrivals.count; ++i) {
@@ -192,14 +192,14 @@ void ChaosRun::carry_out(NodeId id, const core::NodeTimer& timer) {
 }
 
 void ChaosRun::carry_out(NodeId id, const core::Plan& plan) {
-  witness_.on_plan(id, plan.step);
+  checker_.on_plan(id, plan.step);
   queue_.push(
       now(),
       Event{.kind = Event::Kind::plan, .node = id, .life = machines_[id].life, .step = plan.step});
 }
 
 void ChaosRun::carry_out(NodeId id, const core::Compute& compute) {
-  witness_.on_compute(id, compute);
+  checker_.on_compute(id, compute);
   const double mean =
       static_cast<double>(scenario_.compute.count()) * (id == 0 ? scenario_.straggling : 1);
   const Time took{static_cast<Time::rep>(machines_[id].random.exponential(mean))};
@@ -211,7 +211,7 @@ void ChaosRun::carry_out(NodeId id, const core::Compute& compute) {
 
 void ChaosRun::carry_out(NodeId id, const core::Fail& fail) {
   // Whoever was cut off for so long may notice before it hears that the job has gone on without it.
-  const auto& latest = witness_.latest();
+  const auto& latest = checker_.latest();
   const bool goes_on = std::ranges::any_of(machines_, [&](const Machine& machine) {
     return machine.running && machine.node->state() == Node::State::member;
   });
@@ -224,7 +224,7 @@ void ChaosRun::carry_out(NodeId id, const core::Fail& fail) {
 }
 
 void ChaosRun::carry_out(NodeId id, const core::Excluded&) {
-  witness_.on_death(id);
+  checker_.on_death(id);
   if (machines_[id].wants_to_leave) return;
   ++report_.excluded;
   ++births_;

@@ -10,10 +10,10 @@
 
 #include "starling/engine/sim/chaos.hpp"
 #include "starling/engine/sim/chaos_job.hpp"
+#include "starling/engine/sim/invariant_checker.hpp"
 #include "starling/engine/sim/network.hpp"
 #include "starling/engine/sim/promise.hpp"
 #include "starling/engine/sim/queue.hpp"
-#include "starling/engine/sim/witness.hpp"
 
 namespace starling::sim::detail {
 
@@ -69,7 +69,7 @@ class ChaosRun : public ChaosWorld {
   ChaosRun(const Scenario& scenario, Sabotage* sabotage)
       : scenario_(scenario),
         sabotage_(sabotage),
-        witness_(scenario),
+        checker_(scenario),
         random_(Random::stream(scenario.seed, 1)),
         network_(link(scenario), mix(scenario.seed)),
         machines_(nodes_max),
@@ -144,7 +144,7 @@ class ChaosRun : public ChaosWorld {
 
   const Scenario scenario_;
   Sabotage* sabotage_;
-  Witness witness_;
+  InvariantChecker checker_;
   Random random_;
   Network network_;
   Queue<Event> queue_;
@@ -174,7 +174,7 @@ void ChaosRun::act(NodeId id, Act act) {
   Machine& machine = machines_[id];
   effects_.clear();
   act(*machine.node, core::NodeContext{now(), machine.random, effects_});
-  witness_.on_event(id);
+  checker_.on_event(id);
   if (machine.dies_after && !effects_.empty()) {
     const bool all = *machine.dies_after >= effects_.size();
     if (!all) effects_.resize(*machine.dies_after);

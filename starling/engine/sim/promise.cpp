@@ -5,11 +5,11 @@
 
 namespace starling::sim {
 
-Promise::Promise(const Scenario& scenario, const Witness& witness,
+Promise::Promise(const Scenario& scenario, const InvariantChecker& checker,
                  std::vector<Condition> conditions, std::vector<std::uint64_t> groups,
                  std::size_t deaths)
     : scenario_(scenario),
-      witness_(witness),
+      checker_(checker),
       conditions_(std::move(conditions)),
       groups_(std::move(groups)),
       deaths_(deaths) {}
@@ -20,7 +20,7 @@ bool Promise::allows_cut(std::uint64_t group) const {
 
 bool Promise::allows_parting(std::uint64_t group) const {
   const auto goes_on = [&](std::uint64_t side) {
-    if (!has_quorum(*witness_.latest(), everyone & ~side) || !witness_.proposed().empty())
+    if (!has_quorum(*checker_.latest(), everyone & ~side) || !checker_.proposed().empty())
       return false;
     for (core::RangeId r = 0; r < scenario_.ranges; ++r)
       if (!is_held(r, side, 0)) return false;
@@ -34,11 +34,11 @@ bool Promise::is_well(NodeId node, std::uint64_t side) const {
   const Condition& self = conditions_[node];
   if (self.node == nullptr || self.frozen || self.dying || self.suspected || self.leaving)
     return false;
-  if (self.node->state() != Witness::Node::State::member) return false;
+  if (self.node->state() != InvariantChecker::Node::State::member) return false;
   const auto is_member = [&](const core::ConfigurationPtr& known) {
     return known->contains(node, self.node->self().life);
   };
-  if (!is_member(witness_.latest()) || !std::ranges::all_of(witness_.proposed(), is_member))
+  if (!is_member(checker_.latest()) || !std::ranges::all_of(checker_.proposed(), is_member))
     return false;
   for (NodeId other = 0; other < nodes_max; ++other) {
     const auto* judge = conditions_[other].node;
@@ -50,8 +50,8 @@ bool Promise::is_well(NodeId node, std::uint64_t side) const {
 
 /// Has all that was acknowledged, and goes on owning the range whatever comes of what is proposed.
 bool Promise::holds(core::RangeId range, const core::RangeOwner& owner) const {
-  if (witness_.full_owner(range, owner) == nullptr) return false;
-  return std::ranges::all_of(witness_.proposed(), [&](const auto& value) {
+  if (checker_.full_owner(range, owner) == nullptr) return false;
+  return std::ranges::all_of(checker_.proposed(), [&](const auto& value) {
     const auto* next = value->ranges[range].find(owner.id);
     return next != nullptr && next->since == owner.since;
   });
@@ -72,7 +72,7 @@ bool Promise::keeps_ranges(std::uint64_t group, std::uint64_t without) const {
     bool waits = false;
     bool all_held = true;
     for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
-      const auto& owners = witness_.latest()->ranges[r].owners;
+      const auto& owners = checker_.latest()->ranges[r].owners;
       const bool held = is_held(r, side, without);
       all_held = all_held && held;
       some_held = some_held && (held || is_held(r, everyone & ~side, without));
@@ -85,7 +85,7 @@ bool Promise::keeps_ranges(std::uint64_t group, std::uint64_t without) const {
 }
 
 bool Promise::is_held(core::RangeId range, std::uint64_t side, std::uint64_t without) const {
-  return std::ranges::any_of(witness_.latest()->ranges[range].owners, [&](const auto& owner) {
+  return std::ranges::any_of(checker_.latest()->ranges[range].owners, [&](const auto& owner) {
     return has(side & ~without, owner.id) && is_well(owner.id, side) && holds(range, owner);
   });
 }
@@ -93,13 +93,13 @@ bool Promise::is_held(core::RangeId range, std::uint64_t side, std::uint64_t wit
 bool Promise::keeps_councils(std::uint64_t without) const {
   // The next council may still name whoever died lately, also before it was let in.
   const std::size_t doubtful = deaths_ + 1;
-  const auto& latest = *witness_.latest();
+  const auto& latest = *checker_.latest();
   const auto well = std::ranges::count_if(latest.members, [&](const core::Member& member) {
     return !has(without, member.id) && is_well(member.id, everyone);
   });
   if (doubtful > core::council_max / 2 || static_cast<std::size_t>(well) <= doubtful) return false;
   return has_quorum(latest, without) &&
-         std::ranges::all_of(witness_.proposed(),
+         std::ranges::all_of(checker_.proposed(),
                              [&](const auto& value) { return has_quorum(*value, without); });
 }
 

@@ -7,15 +7,15 @@
 #include <span>
 #include <vector>
 
+#include "starling/engine/sim/invariant_checker.hpp"
 #include "starling/engine/sim/scenario.hpp"
-#include "starling/engine/sim/witness.hpp"
 
 namespace starling::sim {
 
 /// How a node fares, as only the world knows.
 struct Condition {
   /// nullptr where no process runs.
-  const Witness::Node* node = nullptr;
+  const InvariantChecker::Node* node = nullptr;
   bool frozen = false;
   /// Its process is about to end.
   bool dying = false;
@@ -28,8 +28,8 @@ class Promise {
  public:
   /// `groups` are those that are cut from the others now, and `deaths` counts the processes that
   /// were killed so lately that not everyone need know.
-  Promise(const Scenario& scenario, const Witness& witness, std::vector<Condition> conditions,
-          std::vector<std::uint64_t> groups, std::size_t deaths);
+  Promise(const Scenario& scenario, const InvariantChecker& checker,
+          std::vector<Condition> conditions, std::vector<std::uint64_t> groups, std::size_t deaths);
 
   /// May `node` be silent for a while, or be declared dead by mistake?
   [[nodiscard]] bool allows_doubt(NodeId node) const { return keeps_ranges(mask(node)); }
@@ -60,7 +60,7 @@ class Promise {
                                 std::uint64_t without) const;
 
   const Scenario& scenario_;
-  const Witness& witness_;
+  const InvariantChecker& checker_;
   std::vector<Condition> conditions_;
   std::vector<std::uint64_t> groups_;
   std::size_t deaths_;

@@ -1,4 +1,4 @@
-#include "starling/engine/sim/witness.hpp"
+#include "starling/engine/sim/invariant_checker.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -45,7 +45,7 @@ const char* difference(const core::RangeState& a, const core::RangeState& b) {
 
 }  // namespace
 
-Witness::Witness(const Scenario& scenario)
+InvariantChecker::InvariantChecker(const Scenario& scenario)
     : scenario_(scenario),
       places_(nodes_max),
       epochs_(1),
@@ -54,7 +54,7 @@ Witness::Witness(const Scenario& scenario)
   for (Place& place : places_) place.seen.resize(scenario.ranges);
 }
 
-std::optional<std::size_t> Witness::on_birth(core::Member member, const Node* node) {
+std::optional<std::size_t> InvariantChecker::on_birth(core::Member member, const Node* node) {
   if (lives_.size() == lives_max) return std::nullopt;
   Place& place = places_[member.id];
   place = {.node = node, .slot = lives_.size()};
@@ -63,24 +63,24 @@ std::optional<std::size_t> Witness::on_birth(core::Member member, const Node* no
   return place.slot;
 }
 
-void Witness::on_death(NodeId id) { places_[id].node = nullptr; }
+void InvariantChecker::on_death(NodeId id) { places_[id].node = nullptr; }
 
-void Witness::violate(const std::string& what) {
+void InvariantChecker::violate(const std::string& what) {
   if (violation_.empty()) violation_ = what;
 }
 
-std::string Witness::life_name(std::size_t slot) const {
+std::string InvariantChecker::life_name(std::size_t slot) const {
   const core::Member& member = lives_[slot].member;
   return std::to_string(member.id) + " (life " + std::to_string(member.life) + ")";
 }
 
-std::optional<std::size_t> Witness::slot_of(NodeId id, core::Incarnation life) const {
+std::optional<std::size_t> InvariantChecker::slot_of(NodeId id, core::Incarnation life) const {
   for (std::size_t slot = lives_.size(); slot-- > 0;)
     if (lives_[slot].member.id == id && lives_[slot].member.life == life) return slot;
   return std::nullopt;
 }
 
-void Witness::on_event(NodeId id) {
+void InvariantChecker::on_event(NodeId id) {
   Place& place = places_[id];
   if (place.node == nullptr || !place.node->configuration()) return;
   place.former = std::exchange(place.known, place.node->configuration());
@@ -103,7 +103,7 @@ void Witness::on_event(NodeId id) {
 }
 
 /// One configuration an epoch, and every node follows them upwards.
-void Witness::on_configuration(Place& place) {
+void InvariantChecker::on_configuration(Place& place) {
   const auto& mine = place.node->configuration();
   if (mine->epoch < place.epoch) violate("a node has gone back to an older epoch");
   place.epoch = mine->epoch;
@@ -117,7 +117,7 @@ void Witness::on_configuration(Place& place) {
     violate("two configurations of epoch " + std::to_string(mine->epoch));
 }
 
-void Witness::follow_worker(NodeId id, Place& place) {
+void InvariantChecker::follow_worker(NodeId id, Place& place) {
   const core::Worker* worker = place.node->worker();
   if (worker == nullptr || !worker->begun()) return;
   Life& life = lives_[place.slot];
@@ -135,7 +135,8 @@ void Witness::follow_worker(NodeId id, Place& place) {
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) expect_held(place.slot, r, life.reached);
 }
 
-const Witness::Node* Witness::full_owner(core::RangeId range, const core::RangeOwner& owner) const {
+const InvariantChecker::Node* InvariantChecker::full_owner(core::RangeId range,
+                                                           const core::RangeOwner& owner) const {
   const Node* node = places_[owner.id].node;
   if (node == nullptr || node->state() != Node::State::member) return nullptr;
   if (!latest()->contains(owner.id, node->self().life)) return nullptr;
@@ -145,7 +146,7 @@ const Witness::Node* Witness::full_owner(core::RangeId range, const core::RangeO
 }
 
 /// Steps of a life that are in a range, or wait for their round there.
-Step Witness::count_held(const Node& node, std::size_t slot, core::RangeId range) const {
+Step InvariantChecker::count_held(const Node& node, std::size_t slot, core::RangeId range) const {
   const auto& shard = node.replica().shard();
   auto count = static_cast<Step>(shard.value(range)[2 * slot]);
   if (shard.gathered(range).empty()) return count;
@@ -156,7 +157,7 @@ Step Witness::count_held(const Node& node, std::size_t slot, core::RangeId range
 }
 
 /// `slot` was told that its push is held: it must be, by every full owner.
-void Witness::expect_held(std::size_t slot, core::RangeId range, Step step) {
+void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step step) {
   Step& known = acknowledged(slot, range);
   if (step <= known || !lives_[slot].begun) return;
   known = step;
@@ -175,7 +176,7 @@ void Witness::expect_held(std::size_t slot, core::RangeId range, Step step) {
 }
 
 /// All that is in a range at a node: each step once, and where it `must_hold` them, none missing.
-void Witness::inspect(NodeId id, core::RangeId range, bool must_hold) {
+void InvariantChecker::inspect(NodeId id, core::RangeId range, bool must_hold) {
   const auto value = places_[id].node->replica().shard().value(range);
   for (std::size_t slot = 0; slot < lives_.size(); ++slot) {
     const auto count = static_cast<Step>(value[2 * slot]);
@@ -194,12 +195,12 @@ void Witness::inspect(NodeId id, core::RangeId range, bool must_hold) {
 
 // --- what is said -------------------------------------------------------------------------------
 
-void Witness::on_dispatch(NodeId id, const core::Envelope& envelope) {
+void InvariantChecker::on_dispatch(NodeId id, const core::Envelope& envelope) {
   if (!envelope.packet.payload || !is_new(places_[id], envelope)) return;
   std::visit([&](const auto& message) { judge(id, envelope, message); }, **envelope.packet.payload);
 }
 
-bool Witness::is_new(Place& place, const core::Envelope& envelope) {
+bool InvariantChecker::is_new(Place& place, const core::Envelope& envelope) {
   const std::uint64_t sequence = envelope.packet.sequence;
   if (sequence == 0) return true;
   Sent& sent = place.sent[2 * envelope.to + static_cast<std::size_t>(envelope.way)];
@@ -216,7 +217,8 @@ bool Witness::is_new(Place& place, const core::Envelope& envelope) {
          (std::exchange(sent.before, sent.before | std::uint64_t{1} << bit) >> bit) % 2 == 0;
 }
 
-void Witness::expect_primary(NodeId id, core::RangeId range, core::Epoch view, const char* does) {
+void InvariantChecker::expect_primary(NodeId id, core::RangeId range, core::Epoch view,
+                                      const char* does) {
   const core::Configuration* configuration = known(view);
   if (configuration == nullptr || configuration->ranges[range].owners.empty() ||
       configuration->ranges[range].owners.front().id != id)
@@ -224,32 +226,33 @@ void Witness::expect_primary(NodeId id, core::RangeId range, core::Epoch view, c
             " and is not its primary in epoch " + std::to_string(view));
 }
 
-void Witness::judge(NodeId id, const core::Envelope& envelope, const core::Ack& ack) {
+void InvariantChecker::judge(NodeId id, const core::Envelope& envelope, const core::Ack& ack) {
   expect_primary(id, ack.range, ack.view, "acknowledges");
   if (const auto slot = slot_of(envelope.to, ack.incarnation))
     expect_held(*slot, ack.range, ack.step);
 }
 
-void Witness::judge(NodeId id, const core::Envelope& envelope, const core::Value& value) {
+void InvariantChecker::judge(NodeId id, const core::Envelope& envelope, const core::Value& value) {
   expect_primary(id, value.range, envelope.epoch, "answers a read");
 }
 
-void Witness::judge(NodeId id, const core::Envelope&, const core::Install& install) {
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Install& install) {
   expect_primary(id, install.state->range, install.view, "begins a view");
 }
 
-void Witness::judge(NodeId id, const core::Envelope&, const core::Forward& forward) {
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Forward& forward) {
   expect_primary(id, forward.range, forward.view, "sends on a push");
 }
 
-void Witness::judge(NodeId id, const core::Envelope&, const core::Held& held) {
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Held& held) {
   const core::Configuration* configuration = known(held.view);
   if (configuration == nullptr || configuration->ranges[held.range].find(id) == nullptr)
     violate("node " + std::to_string(id) + " says that it holds range " +
             std::to_string(held.range) + ", which it does not own");
 }
 
-void Witness::judge(NodeId id, const core::Envelope& envelope, const core::StepQuery& query) {
+void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
+                             const core::StepQuery& query) {
   Draw& draw = places_[id].draw;
   const core::Configuration* configuration = known(envelope.epoch);
   if (draw.number > query.draw || configuration == nullptr) return;
@@ -265,7 +268,8 @@ void Witness::judge(NodeId id, const core::Envelope& envelope, const core::StepQ
 }
 
 /// Answers may be late, never ahead.
-void Witness::judge(NodeId id, const core::Envelope& envelope, const core::StepAnswer& answer) {
+void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
+                             const core::StepAnswer& answer) {
   const std::size_t slot = places_[id].slot;
   const Life& life = lives_[slot];
   if (answer.step == core::not_begun && life.had_begun)
@@ -280,7 +284,7 @@ void Witness::judge(NodeId id, const core::Envelope& envelope, const core::StepA
   if (asked != draw.asked.end()) asked->told = answer.step;
 }
 
-void Witness::judge(NodeId, const core::Envelope&, const core::CouncilMessage& message) {
+void InvariantChecker::judge(NodeId, const core::Envelope&, const core::CouncilMessage& message) {
   const auto* wish = std::get_if<core::Accept>(&message);
   if (wish == nullptr || wish->epoch < epochs_.size()) return;
   if (std::ranges::find(proposed_, wish->value) == proposed_.end())
@@ -289,13 +293,13 @@ void Witness::judge(NodeId, const core::Envelope&, const core::CouncilMessage& m
 
 // --- barriers, and reads behind them ------------------------------------------------------------
 
-bool Witness::has_reached(std::size_t slot, Step floor) const {
+bool InvariantChecker::has_reached(std::size_t slot, Step floor) const {
   const Life& life = lives_[slot];
   return life.done || life.reached >= floor;
 }
 
 /// The worker of `id` goes on from `step`.
-void Witness::on_plan(NodeId id, Step step) {
+void InvariantChecker::on_plan(NodeId id, Step step) {
   const std::size_t slot = places_[id].slot;
   if (step == lives_[slot].first) return;  // the first step is free
   if (!scenario_.has_coordinator()) return judge_pass(id, step);
@@ -314,7 +318,7 @@ void Witness::on_plan(NodeId id, Step step) {
   passes_ += place.view.empty() ? 0 : 1;
 }
 
-bool Witness::is_coordinator(const core::Member& member, const Place& place) const {
+bool InvariantChecker::is_coordinator(const core::Member& member, const Place& place) const {
   const core::Epoch first = (place.former ? place.former : place.known)->epoch;
   for (core::Epoch epoch = first; epoch <= place.known->epoch; ++epoch) {
     const core::Configuration* configuration = known(epoch);
@@ -325,7 +329,7 @@ bool Witness::is_coordinator(const core::Member& member, const Place& place) con
   return false;
 }
 
-void Witness::judge_pass(NodeId id, Step step) {
+void InvariantChecker::judge_pass(NodeId id, Step step) {
   const auto floor = barrier::floor(scenario_.barrier, step);
   Place& place = places_[id];
   place.view.clear();
@@ -343,7 +347,7 @@ void Witness::judge_pass(NodeId id, Step step) {
     if (asked.told != core::not_begun) place.view.push_back(asked.slot);
 }
 
-std::string Witness::why_not_pass(const Draw& draw, Step floor) const {
+std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
   if (draw.number == 0 || draw.used) return " without asking anyone";
   if (draw.asked.size() != draw.expected)
     return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
@@ -357,12 +361,12 @@ std::string Witness::why_not_pass(const Draw& draw, Step floor) const {
 }
 
 /// Workers but one.
-std::size_t Witness::others(const core::Configuration& configuration) {
+std::size_t InvariantChecker::others(const core::Configuration& configuration) {
   return static_cast<std::size_t>(
       std::ranges::count_if(configuration.members, &core::Member::works) - 1);
 }
 
-void Witness::judge(NodeId id, const core::Envelope&, const core::Arrived& arrived) {
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arrived& arrived) {
   const std::size_t slot = places_[id].slot;
   // Of who was shut out in the same event the last step is not known here.
   if (places_[id].node->state() != Node::State::member) return;
@@ -373,7 +377,7 @@ void Witness::judge(NodeId id, const core::Envelope&, const core::Arrived& arriv
 
 /// What a new coordinator hears is no further than the truth, and nobody says that it was let go
 /// who was not.
-void Witness::judge(NodeId id, const core::Envelope&, const core::Standing& standing) {
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Standing& standing) {
   using enum core::Standing::Phase;
   const std::size_t slot = places_[id].slot;
   const Life& life = lives_[slot];
@@ -390,7 +394,8 @@ void Witness::judge(NodeId id, const core::Envelope&, const core::Standing& stan
 }
 
 /// The coordinator lets a worker go on.
-void Witness::judge(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed) {
+void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
+                             const core::Proceed& proceed) {
   const auto slot = slot_of(envelope.to, envelope.packet.to.value_or(0));
   const core::Configuration* configuration = known(envelope.epoch);
   if (!slot || configuration == nullptr) return;
@@ -401,8 +406,8 @@ void Witness::judge(NodeId id, const core::Envelope& envelope, const core::Proce
   note_word(id, envelope.to, *slot, proceed.step, *configuration);
 }
 
-void Witness::note_word(NodeId id, NodeId to, std::size_t slot, Step step,
-                        const core::Configuration& known) {
+void InvariantChecker::note_word(NodeId id, NodeId to, std::size_t slot, Step step,
+                                 const core::Configuration& known) {
   const std::size_t by = places_[id].slot;
   auto word = std::ranges::find(words_[slot], by, &Word::by);
   if (word == words_[slot].end())
@@ -417,8 +422,8 @@ void Witness::note_word(NodeId id, NodeId to, std::size_t slot, Step step,
   word->objection = why_not_proceed(known, word->view, *floor);
 }
 
-std::vector<std::size_t> Witness::seen_by(NodeId id, NodeId to,
-                                          const core::Configuration& known) const {
+std::vector<std::size_t> InvariantChecker::seen_by(NodeId id, NodeId to,
+                                                   const core::Configuration& known) const {
   std::vector<std::size_t> view;
   const auto add = [&](core::WorkerId other) {
     const core::Member* member = known.find(other);
@@ -434,8 +439,9 @@ std::vector<std::size_t> Witness::seen_by(NodeId id, NodeId to,
 }
 
 /// Empty where those in `view` let a worker go on.
-std::string Witness::why_not_proceed(const core::Configuration& known,
-                                     const std::vector<std::size_t>& view, Step floor) const {
+std::string InvariantChecker::why_not_proceed(const core::Configuration& known,
+                                              const std::vector<std::size_t>& view,
+                                              Step floor) const {
   const std::size_t expected = barrier::observes(scenario_.barrier, others(known));
   if (scenario_.barrier.sample && view.size() != expected)
     return " after drawing " + std::to_string(view.size()) + " others, not " +
@@ -446,7 +452,7 @@ std::string Witness::why_not_proceed(const core::Configuration& known,
   return {};
 }
 
-void Witness::on_compute(NodeId id, const core::Compute& compute) {
+void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
   const Place& place = places_[id];
   const auto floor = barrier::floor(scenario_.barrier, compute.step);
   if (compute.step == lives_[place.slot].first || !floor || *floor == 0) return;
@@ -466,7 +472,7 @@ void Witness::on_compute(NodeId id, const core::Compute& compute) {
   for (const std::size_t slot : place.view) expect_read(slot);
 }
 
-void Witness::expect_equal_copies() {
+void InvariantChecker::expect_equal_copies() {
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
     std::optional<core::RangeState> first;
     for (const core::RangeOwner& owner : latest()->ranges[r].owners) {

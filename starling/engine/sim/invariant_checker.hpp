@@ -30,11 +30,11 @@ namespace starling::sim {
 /// Lives that a run can tell apart.
 inline constexpr std::size_t lives_max = 48;
 
-class Witness {
+class InvariantChecker {
  public:
   using Node = core::Node<double>;
 
-  explicit Witness(const Scenario& scenario);
+  explicit InvariantChecker(const Scenario& scenario);
 
   /// A node has begun a new life; gives its slot, or nothing where there are too many.
   std::optional<std::size_t> on_birth(core::Member member, const Node* node);
