@@ -113,7 +113,7 @@ void ChaosRun::apply_cuts() {
   }
 }
 
-Promise ChaosRun::promise() const {
+FaultBudget ChaosRun::fault_budget() const {
   std::vector<Condition> conditions;
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
@@ -137,9 +137,9 @@ Promise ChaosRun::promise() const {
 bool ChaosRun::may_endure(const Fault& fault) const {
   if (std::ranges::count(under_way_, true) > 0 || !is_settled()) return false;
   if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
-    return promise().allows_parting(fault.group);
-  if (fault.kind == Fault::Kind::pair && !promise().allows_death(fault.other)) return false;
-  return promise().allows_death(fault.node);
+    return fault_budget().allows_parting(fault.group);
+  if (fault.kind == Fault::Kind::pair && !fault_budget().allows_death(fault.other)) return false;
+  return fault_budget().allows_death(fault.node);
 }
 
 /// Nobody comes or goes, and no range moves.
@@ -163,17 +163,17 @@ bool ChaosRun::may_happen(const Fault& fault) const {
   const Machine& machine = machines_[fault.node];
   if (fault.kind == Fault::Kind::join) return machine.life == 0;
   if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
-    return scenario_.beyond || promise().allows_cut(fault.group);
+    return scenario_.beyond || fault_budget().allows_cut(fault.group);
   if (!machine.running || machine.dies_after || machine.node->state() == Node::State::excluded)
     return false;
   if (fault.kind == Fault::Kind::pair)  // one of the two has to go, and each may be the one in turn
-    return scenario_.beyond || promise().allows_doubt(fault.node, fault.other);
+    return scenario_.beyond || fault_budget().allows_doubt(fault.node, fault.other);
   if (fault.kind == Fault::Kind::leave)
     return !machine.wants_to_leave && machine.node->state() == Node::State::member &&
            is_dispensable(fault.node);
   if (scenario_.beyond) return true;
-  return fault.kind == Fault::Kind::crash ? promise().allows_death(fault.node)
-                                          : promise().allows_doubt(fault.node);
+  return fault.kind == Fault::Kind::crash ? fault_budget().allows_death(fault.node)
+                                          : fault_budget().allows_doubt(fault.node);
 }
 
 /// Enough members of the same role mean to stay; whoever neither works nor owns is missed nowhere.

@@ -10,9 +10,9 @@
 
 #include "starling/engine/sim/chaos.hpp"
 #include "starling/engine/sim/chaos_job.hpp"
+#include "starling/engine/sim/fault_budget.hpp"
 #include "starling/engine/sim/invariant_checker.hpp"
 #include "starling/engine/sim/network.hpp"
-#include "starling/engine/sim/promise.hpp"
 #include "starling/engine/sim/queue.hpp"
 
 namespace starling::sim::detail {
@@ -131,7 +131,7 @@ class ChaosRun : public ChaosWorld {
   [[nodiscard]] bool may_endure(const Fault& fault) const;
   [[nodiscard]] bool is_settled() const;
   [[nodiscard]] bool endures() const;
-  [[nodiscard]] Promise promise() const;
+  [[nodiscard]] FaultBudget fault_budget() const;
   [[nodiscard]] bool is_dispensable(NodeId node) const;
 
   void look_around();

@@ -1,24 +1,24 @@
-#include "starling/engine/sim/promise.hpp"
+#include "starling/engine/sim/fault_budget.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace starling::sim {
 
-Promise::Promise(const Scenario& scenario, const InvariantChecker& checker,
-                 std::vector<Condition> conditions, std::vector<std::uint64_t> groups,
-                 std::size_t deaths)
+FaultBudget::FaultBudget(const Scenario& scenario, const InvariantChecker& checker,
+                         std::vector<Condition> conditions, std::vector<std::uint64_t> groups,
+                         std::size_t deaths)
     : scenario_(scenario),
       checker_(checker),
       conditions_(std::move(conditions)),
       groups_(std::move(groups)),
       deaths_(deaths) {}
 
-bool Promise::allows_cut(std::uint64_t group) const {
+bool FaultBudget::allows_cut(std::uint64_t group) const {
   return keeps_ranges(group, 0) && keeps_ranges(0);
 }
 
-bool Promise::allows_parting(std::uint64_t group) const {
+bool FaultBudget::allows_parting(std::uint64_t group) const {
   const auto goes_on = [&](std::uint64_t side) {
     if (!has_quorum(*checker_.latest(), everyone & ~side) || !checker_.proposed().empty())
       return false;
@@ -30,7 +30,7 @@ bool Promise::allows_parting(std::uint64_t group) const {
 }
 
 /// Runs, in the life that all know and are to know, and nobody on its side doubts it.
-bool Promise::is_well(NodeId node, std::uint64_t side) const {
+bool FaultBudget::is_well(NodeId node, std::uint64_t side) const {
   const Condition& self = conditions_[node];
   if (self.node == nullptr || self.frozen || self.dying || self.suspected || self.leaving)
     return false;
@@ -49,7 +49,7 @@ bool Promise::is_well(NodeId node, std::uint64_t side) const {
 }
 
 /// Has all that was acknowledged, and goes on owning the range whatever comes of what is proposed.
-bool Promise::holds(core::RangeId range, const core::RangeOwner& owner) const {
+bool FaultBudget::holds(core::RangeId range, const core::RangeOwner& owner) const {
   if (checker_.full_owner(range, owner) == nullptr) return false;
   return std::ranges::all_of(checker_.proposed(), [&](const auto& value) {
     const auto* next = value->ranges[range].find(owner.id);
@@ -57,7 +57,7 @@ bool Promise::holds(core::RangeId range, const core::RangeOwner& owner) const {
   });
 }
 
-bool Promise::keeps_ranges(std::uint64_t without) const {
+bool FaultBudget::keeps_ranges(std::uint64_t without) const {
   if (groups_.empty()) return keeps_ranges(everyone, without);
   return std::ranges::all_of(groups_,
                              [&](std::uint64_t group) { return keeps_ranges(group, without); });
@@ -66,7 +66,7 @@ bool Promise::keeps_ranges(std::uint64_t without) const {
 /// Whoever is on one side of a cut may win in the end, and takes the others for dead. That is no
 /// harm where its side has a good owner of every range; and none where it has no owner of some, for
 /// then it waits for the others to come back. Every range needs a good owner on its own side.
-bool Promise::keeps_ranges(std::uint64_t group, std::uint64_t without) const {
+bool FaultBudget::keeps_ranges(std::uint64_t group, std::uint64_t without) const {
   bool some_held = true;
   for (const std::uint64_t side : {group, everyone & ~group}) {
     bool waits = false;
@@ -84,13 +84,13 @@ bool Promise::keeps_ranges(std::uint64_t group, std::uint64_t without) const {
   return some_held;
 }
 
-bool Promise::is_held(core::RangeId range, std::uint64_t side, std::uint64_t without) const {
+bool FaultBudget::is_held(core::RangeId range, std::uint64_t side, std::uint64_t without) const {
   return std::ranges::any_of(checker_.latest()->ranges[range].owners, [&](const auto& owner) {
     return has(side & ~without, owner.id) && is_well(owner.id, side) && holds(range, owner);
   });
 }
 
-bool Promise::keeps_councils(std::uint64_t without) const {
+bool FaultBudget::keeps_councils(std::uint64_t without) const {
   // The next council may still name whoever died lately, also before it was let in.
   const std::size_t doubtful = deaths_ + 1;
   const auto& latest = *checker_.latest();
@@ -103,7 +103,8 @@ bool Promise::keeps_councils(std::uint64_t without) const {
                              [&](const auto& value) { return has_quorum(*value, without); });
 }
 
-bool Promise::has_quorum(const core::Configuration& configuration, std::uint64_t without) const {
+bool FaultBudget::has_quorum(const core::Configuration& configuration,
+                             std::uint64_t without) const {
   std::vector<core::WorkerId> alive;
   for (const core::WorkerId id : configuration.council) {
     const Condition& member = conditions_[id];

@@ -24,12 +24,13 @@ struct Condition {
   bool leaving = false;
 };
 
-class Promise {
+class FaultBudget {
  public:
   /// `groups` are those that are cut from the others now, and `deaths` counts the processes that
   /// were killed so lately that not everyone need know.
-  Promise(const Scenario& scenario, const InvariantChecker& checker,
-          std::vector<Condition> conditions, std::vector<std::uint64_t> groups, std::size_t deaths);
+  FaultBudget(const Scenario& scenario, const InvariantChecker& checker,
+              std::vector<Condition> conditions, std::vector<std::uint64_t> groups,
+              std::size_t deaths);
 
   /// May `node` be silent for a while, or be declared dead by mistake?
   [[nodiscard]] bool allows_doubt(NodeId node) const { return keeps_ranges(mask(node)); }
