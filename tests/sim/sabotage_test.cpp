@@ -113,7 +113,7 @@ class PatientlyIgnored : public Sabotage {
     if (node == nullptr || node->configuration() == nullptr) return true;
     const auto* query = letter<core::StepQuery>(envelope);
     if (query == nullptr) return true;
-    // The asker hears nothing else for it: it takes the silence for consent.
+    // The requester hears nothing else for it: it takes the silence for consent.
     world.whisper(world.now() + std::chrono::milliseconds{20}, envelope.to, envelope.from,
                   core::StepAnswer{envelope.to, query->draw, barrier::finished});
     blank(envelope);

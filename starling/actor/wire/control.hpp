@@ -232,7 +232,7 @@ struct LogLines {
 using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges, LogLines,
                                JobBegun, JobRecords>;
 
-/// `number` is the asker's, and comes back with the reply.
+/// `number` is the requester's, and comes back with the reply.
 struct Request {
   std::uint64_t number = 0;
   RequestBody body;

@@ -31,7 +31,7 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   std::erase_if(complaints_, [&](const auto& complaint) {
     return !configuration_->contains(complaint.first.id, complaint.first.life);
   });
-  askers_.clear();
+  requesters_.clear();
   std::erase_if(suspicions_, [&](const Suspicion& suspicion) {
     return !configuration_->contains(suspicion.id, suspicion.life);
   });
@@ -85,8 +85,8 @@ void Council::wish(const CouncilContext& context, const Wish& wish) {
 void Council::hold(const CouncilContext& context, std::vector<RangeId> full) {
   if (full == held_) return;
   held_ = std::move(full);
-  for (const WorkerId asker : askers_)
-    context.out.push_back(CouncilSend{asker, Holdings{configuration_->epoch, held_}});
+  for (const WorkerId requester : requesters_)
+    context.out.push_back(CouncilSend{requester, Holdings{configuration_->epoch, held_}});
 }
 
 bool Council::suspects(WorkerId id) const {
@@ -142,7 +142,7 @@ void Council::complain(const CouncilContext& context) {
 // --- whoever is asked ---------------------------------------------------------------------------
 
 void Council::hear(const CouncilContext& context, WorkerId from, const Ask&) {
-  insert(askers_, from);
+  insert(requesters_, from);
   context.out.push_back(CouncilSend{from, Holdings{configuration_->epoch, held_}});
 }
 

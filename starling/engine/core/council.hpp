@@ -224,7 +224,7 @@ class Council {
   std::map<Life, std::vector<Life>> complaints_;
 
   /// Who asked in this epoch.
-  std::vector<WorkerId> askers_;
+  std::vector<WorkerId> requesters_;
   Alarm alarm_;
 };
 

@@ -194,8 +194,8 @@ void Membership::hear(const MembershipContext& context, const MemberRecord& from
   }
   const auto relay = relays_.find(ack.sequence);
   if (relay == relays_.end() || relay->second.target != from.id) return;
-  if (const MemberEntry* asker = members_.find(relay->second.asker))
-    send(context, asker->record.address, asker->record.id, PingAck{relay->second.sequence});
+  if (const MemberEntry* requester = members_.find(relay->second.requester))
+    send(context, requester->record.address, requester->record.id, PingAck{relay->second.sequence});
   std::erase(nacks_, relay->first);
   relays_.erase(relay);
 }
@@ -221,8 +221,8 @@ void Membership::send_nacks(const MembershipContext& context) {
     const Relay& relay = relays_.at(nacks_.front());
     if (now_ < relay.since + options_.nack_after) break;
     nacks_.pop_front();
-    if (const MemberEntry* asker = members_.find(relay.asker))
-      send(context, asker->record.address, asker->record.id, PingNack{relay.sequence});
+    if (const MemberEntry* requester = members_.find(relay.requester))
+      send(context, requester->record.address, requester->record.id, PingNack{relay.sequence});
   }
   // An answer counts as long as whoever asked may be waiting.
   const Time longest = options_.probe_every * (1 + options_.health_max);

@@ -171,7 +171,7 @@ class Membership {
   };
   struct Relay {
     MemberId target;
-    MemberId asker;
+    MemberId requester;
     std::uint64_t sequence;
     Time since;
   };

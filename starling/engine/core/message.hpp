@@ -119,7 +119,7 @@ struct StepAnswer {
   Step step;
 };
 
-/// Tell me when your step reaches `floor`. A later one of the same asker replaces it.
+/// Tell me when your step reaches `floor`. A later one of the same requester replaces it.
 struct NotifyAt {
   WorkerId from;
   std::uint64_t draw;

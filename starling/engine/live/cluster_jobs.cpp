@@ -39,27 +39,27 @@ std::vector<wire::JobStatus> ClusterNode::Running::preparing() const {
   return some;
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::AskLog& request) {
-  reply(asker, log_book_.read(request.from));
+void ClusterNode::Running::answer(const Requester& requester, const wire::AskLog& request) {
+  reply(requester, log_book_.read(request.from));
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::AskJobs&) {
-  reply(asker, history_.all());
+void ClusterNode::Running::answer(const Requester& requester, const wire::AskJobs&) {
+  reply(requester, history_.all());
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::StopJob& request) {
+void ClusterNode::Running::answer(const Requester& requester, const wire::StopJob& request) {
   if (const JobPtr job = find(request.job)) job->stop(request.is_done);
-  reply(asker, wire::Done{});
+  reply(requester, wire::Done{});
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::CloseJob& request) {
+void ClusterNode::Running::answer(const Requester& requester, const wire::CloseJob& request) {
   submissions_.close(request.job);
   if (request.summary) history_.tell(request.job, *request.summary, now());
   // A node need not know that a job is closed which it never knew.
   if (find(request.job) || plans_.knows(request.job) || considered_.contains(request.job))
     end(request.job, request.summary);
   drop_preparations(request.job);
-  reply(asker, wire::Done{});
+  reply(requester, wire::Done{});
 }
 
 void ClusterNode::Running::end(JobId id, const std::optional<wire::JobSummary>& summary) {

@@ -192,8 +192,8 @@ class ClusterNode::Running {
       if (news->from.address != message.address) return;
       run_membership([&](core::Membership& m, const auto& c) { m.on(c, *news); });
     } else if (const auto* request = std::get_if<wire::Request>(&message.body)) {
-      const Asker asker{message.address, request->number, client_of(message.address, key)};
-      std::visit([&](const auto& body) { answer(asker, body); }, request->body);
+      const Requester requester{message.address, request->number, client_of(message.address, key)};
+      std::visit([&](const auto& body) { answer(requester, body); }, request->body);
     } else if (const auto* reply = std::get_if<wire::Reply>(&message.body)) {
       requests_.take(*reply, key);
     }
@@ -296,10 +296,10 @@ class ClusterNode::Running {
                     wire::encode(wire::ControlMessage{id_, address_, std::move(body)}));
   }
 
-  void reply(const Asker& asker, wire::ReplyBody body) {
+  void reply(const Requester& requester, wire::ReplyBody body) {
     const auto lane =
         std::holds_alternative<wire::Ranges>(body) ? wire::Lane::data : wire::Lane::control;
-    say(asker.address, wire::Reply{asker.number, std::move(body)}, lane);
+    say(requester.address, wire::Reply{requester.number, std::move(body)}, lane);
   }
 
   void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
@@ -462,31 +462,31 @@ class ClusterNode::Running {
   wire::NodeStatus make_status();
   /// Jobs that have a place and have not begun.
   [[nodiscard]] std::vector<wire::JobStatus> preparing() const;
-  void answer(const Asker& asker, const wire::AskLog& request);
-  void answer(const Asker& asker, const wire::AskJobs&);
-  void answer(const Asker& asker, const wire::StopJob& request);
-  void answer(const Asker& asker, const wire::CloseJob& request);
+  void answer(const Requester& requester, const wire::AskLog& request);
+  void answer(const Requester& requester, const wire::AskJobs&);
+  void answer(const Requester& requester, const wire::StopJob& request);
+  void answer(const Requester& requester, const wire::CloseJob& request);
   /// The job is known here no more, but for how it went.
   void end(JobId id, const std::optional<wire::JobSummary>& summary);
 
   // --- requests (cluster_requests.cpp) ---
 
-  void answer(const Asker& asker, const wire::AskStatus&);
-  void answer(const Asker& asker, const wire::PrepareJob& request);
+  void answer(const Requester& requester, const wire::AskStatus&);
+  void answer(const Requester& requester, const wire::PrepareJob& request);
   Result<void> take_place(const wire::PrepareJob& request);
   /// An Error where this node has no room for it, as one of so many.
   Result<void> fit(JobId id, const JobPlan& plan);
-  void answer(const Asker& asker, const wire::StartJob& request);
+  void answer(const Requester& requester, const wire::StartJob& request);
   /// Job `former` ends; what was read for it is `job`'s.
   void replace(JobId former, JobId job);
   /// The job is known here no more.
   void drop(JobId id);
-  void answer(const Asker& asker, const wire::AskJob& request);
-  void answer(const Asker& asker, const wire::ReadRanges& request);
-  void answer(const Asker& asker, const wire::RestJob& request);
-  void answer(const Asker& asker, const wire::SubmitJob& request);
-  void answer(const Asker& asker, const wire::LeaveCluster&);
-  void answer(const Asker& asker, const wire::Farewell&);
+  void answer(const Requester& requester, const wire::AskJob& request);
+  void answer(const Requester& requester, const wire::ReadRanges& request);
+  void answer(const Requester& requester, const wire::RestJob& request);
+  void answer(const Requester& requester, const wire::SubmitJob& request);
+  void answer(const Requester& requester, const wire::LeaveCluster&);
+  void answer(const Requester& requester, const wire::Farewell&);
 
   static constexpr auto sweep_every = std::chrono::milliseconds{250};
   /// Who leaves, and cannot be replaced, lets what is being handed on arrive.
@@ -539,7 +539,9 @@ class ClusterNode::Running {
              Requests::OnReply on_reply) {
         ask(target, std::move(body), within, std::move(on_reply));
       },
-      [this](const Asker& asker, wire::ReplyBody body) { reply(asker, std::move(body)); },
+      [this](const Requester& requester, wire::ReplyBody body) {
+        reply(requester, std::move(body));
+      },
       [this](const std::string& line, const std::string& job) { log_book_.say(line, job); },
       [this](wire::JobRecord record) { history_.add(std::move(record), now()); }};
   NodeBook nodes_;

@@ -54,28 +54,29 @@ void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddres
 
 // --- requests ---
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::AskStatus&) {
-  reply(asker, make_status());
+void ClusterNode::Running::answer(const Requester& requester, const wire::AskStatus&) {
+  reply(requester, make_status());
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::PrepareJob& request) {
+void ClusterNode::Running::answer(const Requester& requester, const wire::PrepareJob& request) {
   if (leaving_ || closed_.contains(request.job))
-    return reply(asker, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
+    return reply(requester, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
   if (auto fits = Plans::check(request.settings); !fits)
-    return reply(asker, wire::Refused{fits.error().message});
+    return reply(requester, wire::Refused{fits.error().message});
   if (auto named = places_.check_name(live::text_of(request.settings, "name"), request.job); !named)
-    return reply(asker, wire::Refused{named.error().message, true});
+    return reply(requester, wire::Refused{named.error().message, true});
   if (auto place = take_place(request); !place)
-    return reply(asker, wire::Refused{place.error().message});
-  plans_.prepare(request.job, request.settings, request.nodes, [this, asker, request](auto& plan) {
-    auto fits = plan ? fit(request.job, **plan) : Result<void>{plan.error()};
-    if (!fits) {
-      drop_preparations(request.job);
-      return reply(asker, wire::Refused{fits.error().message});
-    }
-    reply(asker,
-          wire::JobPrepared{(*plan)->fingerprint(), static_cast<std::uint32_t>((*plan)->ranges())});
-  });
+    return reply(requester, wire::Refused{place.error().message});
+  plans_.prepare(
+      request.job, request.settings, request.nodes, [this, requester, request](auto& plan) {
+        auto fits = plan ? fit(request.job, **plan) : Result<void>{plan.error()};
+        if (!fits) {
+          drop_preparations(request.job);
+          return reply(requester, wire::Refused{fits.error().message});
+        }
+        reply(requester, wire::JobPrepared{(*plan)->fingerprint(),
+                                           static_cast<std::uint32_t>((*plan)->ranges())});
+      });
 }
 
 Result<void> ClusterNode::Running::take_place(const wire::PrepareJob& request) {
@@ -89,14 +90,14 @@ Result<void> ClusterNode::Running::fit(JobId id, const JobPlan& plan) {
   return places_.take_threads(id, compute_threads(plan.options()));
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::StartJob& request) {
-  if (closed_.contains(request.job)) return reply(asker, wire::Refused{"the job is closed"});
+void ClusterNode::Running::answer(const Requester& requester, const wire::StartJob& request) {
+  if (closed_.contains(request.job)) return reply(requester, wire::Refused{"the job is closed"});
   if (!find(request.job))
     for (const JobId former : request.former) replace(former, request.job);
   considered_[request.job] = now();
   const auto begun = begin(request.job, request.first, std::nullopt);
-  reply(asker, begun ? wire::ReplyBody{wire::Done{}}
-                     : wire::ReplyBody{wire::Refused{begun.error().message}});
+  reply(requester, begun ? wire::ReplyBody{wire::Done{}}
+                         : wire::ReplyBody{wire::Refused{begun.error().message}});
 }
 
 void ClusterNode::Running::replace(JobId former, JobId job) {
@@ -117,52 +118,53 @@ void ClusterNode::Running::drop(JobId id) {
   endings_->end(std::move(job));
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::AskJob& request) {
+void ClusterNode::Running::answer(const Requester& requester, const wire::AskJob& request) {
   const JobPtr job = find(request.job);
-  if (!job) return reply(asker, unknown(request.job));
-  reply(asker, job->facts());
+  if (!job) return reply(requester, unknown(request.job));
+  reply(requester, job->facts());
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::ReadRanges& request) {
+void ClusterNode::Running::answer(const Requester& requester, const wire::ReadRanges& request) {
   const JobPtr job = find(request.job);
-  if (!job) return reply(asker, unknown(request.job));
-  reply(asker, job->read(request.from, request.whole));
+  if (!job) return reply(requester, unknown(request.job));
+  reply(requester, job->read(request.from, request.whole));
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::RestJob& request) {
+void ClusterNode::Running::answer(const Requester& requester, const wire::RestJob& request) {
   const JobPtr job = find(request.job);
-  if (!job) return reply(asker, unknown(request.job));
+  if (!job) return reply(requester, unknown(request.job));
   job->site().rest(std::min(std::chrono::milliseconds{request.milliseconds}, rest_max));
-  reply(asker, wire::Done{});
+  reply(requester, wire::Done{});
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::SubmitJob& request) {
-  if (submissions_.ask_again(asker, request.job)) return;
-  if (leaving_) return reply(asker, wire::Refused{"this node is leaving"});
-  if (auto free = places_.check(asker.client); !free)
-    return reply(asker, wire::Refused{"node " + name_ + " " + free.error().message});
+void ClusterNode::Running::answer(const Requester& requester, const wire::SubmitJob& request) {
+  if (submissions_.ask_again(requester, request.job)) return;
+  if (leaving_) return reply(requester, wire::Refused{"this node is leaving"});
+  if (auto free = places_.check(requester.client); !free)
+    return reply(requester, wire::Refused{"node " + name_ + " " + free.error().message});
   if (auto named = places_.check_name(live::text_of(request.settings, "name"), request.job); !named)
-    return reply(asker, wire::Refused{"node " + name_ + " " + named.error().message, true});
+    return reply(requester, wire::Refused{"node " + name_ + " " + named.error().message, true});
   // It is copied for each node.
   if (auto fits = Plans::check(request.settings); !fits)
-    return reply(asker, wire::Refused{fits.error().message});
+    return reply(requester, wire::Refused{fits.error().message});
   if (submissions_.open_count() >= options_.limits.jobs)
-    return reply(asker, wire::Refused{"node " + name_ + " is starting " +
-                                      std::to_string(options_.limits.jobs) +
-                                      " jobs; valid: to try again when one of them has begun"});
+    return reply(requester, wire::Refused{"node " + name_ + " is starting " +
+                                          std::to_string(options_.limits.jobs) +
+                                          " jobs; valid: to try again when one of them has begun"});
   const auto nodes = live_nodes();
-  submissions_.submit(asker, request, asker.client, nodes);
-  log_book_.say("submitted by " + asker.client + "; " + counted(nodes.size(), "node"),
+  submissions_.submit(requester, request, requester.client, nodes);
+  log_book_.say("submitted by " + requester.client + "; " + counted(nodes.size(), "node"),
                 live::name_of(request.settings, request.job));
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::LeaveCluster&) {
-  if (!is_asked_to_leave_.exchange(true)) log("asked to leave by " + wire::place_of(asker.address));
-  reply(asker, wire::Done{});
+void ClusterNode::Running::answer(const Requester& requester, const wire::LeaveCluster&) {
+  if (!is_asked_to_leave_.exchange(true))
+    log("asked to leave by " + wire::place_of(requester.address));
+  reply(requester, wire::Done{});
 }
 
-void ClusterNode::Running::answer(const Asker& asker, const wire::Farewell&) {
-  endpoint_->forget(asker.address);
+void ClusterNode::Running::answer(const Requester& requester, const wire::Farewell&) {
+  endpoint_->forget(requester.address);
 }
 
 }  // namespace starling::live

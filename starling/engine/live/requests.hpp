@@ -17,7 +17,7 @@
 namespace starling::live {
 
 /// Whom to answer, and under which number.
-struct Asker {
+struct Requester {
   std::string address;
   std::uint64_t number = 0;
   /// The name that limits count it under.

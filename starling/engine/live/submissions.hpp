@@ -30,7 +30,7 @@ class Submissions {
  public:
   using Ask = std::function<void(const NodeAddress& target, wire::RequestBody body,
                                  std::chrono::milliseconds within, Requests::OnReply on_reply)>;
-  using Answer = std::function<void(const Asker& asker, wire::ReplyBody body)>;
+  using Answer = std::function<void(const Requester& requester, wire::ReplyBody body)>;
   using Log = std::function<void(const std::string& line, const std::string& job)>;
   /// Told of each job that ends before it has begun.
   using OnRefused = std::function<void(wire::JobRecord record)>;
@@ -46,26 +46,27 @@ class Submissions {
         log_(std::move(log)),
         on_refused_(std::move(on_refused)) {}
 
-  /// True where the job was submitted before: its asker is answered once it has begun, or at once.
-  bool ask_again(const Asker& asker, wire::JobId job) {
+  /// True where the job was submitted before: its requester is answered once it has begun, or at
+  /// once.
+  bool ask_again(const Requester& requester, wire::JobId job) {
     const auto known = all_.find(job);
     if (known == all_.end()) return false;
     if (known->second.outcome)
-      answer_(asker, *known->second.outcome);
+      answer_(requester, *known->second.outcome);
     else
-      known->second.note(asker);
+      known->second.note(requester);
     return true;
   }
 
   /// `nodes` are live, and this one is the first of them. Requires: not submitted before.
-  void submit(const Asker& asker, const wire::SubmitJob& request, const std::string& client,
+  void submit(const Requester& requester, const wire::SubmitJob& request, const std::string& client,
               const std::vector<core::MemberRecord>& nodes) {
     Submission& submission = all_[request.job];
     submission.run = request.job;
     submission.settings = request.settings;
     submission.client = client;
     submission.since_ms = utc_now_us() / 1000;
-    submission.note(asker);
+    submission.note(requester);
     for (const auto& node : nodes)
       submission.nodes.push_back({{node.id, node.address}, node.name, std::nullopt, false});
     const auto count = static_cast<std::uint32_t>(nodes.size());
@@ -121,7 +122,7 @@ class Submissions {
     /// When it was submitted: ms since 1970, UTC.
     std::int64_t since_ms = 0;
     /// Where each is asked from, and under which number last.
-    std::map<std::string, std::uint64_t> askers;
+    std::map<std::string, std::uint64_t> requesters;
     std::vector<Participant> nodes;
     std::vector<std::string> lost;
     /// Set from the first start on.
@@ -132,7 +133,7 @@ class Submissions {
     std::optional<wire::ReplyBody> outcome;
     EventLoop::Clock::time_point concluded{};
 
-    void note(const Asker& asker) { askers[asker.address] = asker.number; }
+    void note(const Requester& requester) { requesters[requester.address] = requester.number; }
     Participant* find(wire::NodeId node) {
       const auto found =
           std::ranges::find(nodes, node, [](const auto& n) { return n.target.node; });
@@ -272,10 +273,10 @@ class Submissions {
       on_refused_(record_of(id, submission, {state, "before it began: " + refused->why}));
     submission.outcome = std::move(outcome);
     submission.concluded = EventLoop::Clock::now();
-    for (const auto& [address, number] : submission.askers)
+    for (const auto& [address, number] : submission.requesters)
       answer_({address, number}, *submission.outcome);
     const auto nodes = std::exchange(submission.nodes, {});
-    submission.askers.clear();
+    submission.requesters.clear();
     submission.plan = nullptr;
     // Nobody needs what was read for it.
     if (std::holds_alternative<wire::Refused>(*submission.outcome))
