@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "starling/base/check.hpp"
-#include "starling/engine/core/alarm.hpp"
 #include "starling/engine/core/effect.hpp"
 #include "starling/engine/core/ids.hpp"
+#include "starling/engine/core/timer.hpp"
 
 namespace starling::core {
 
@@ -190,7 +190,7 @@ class Channel {
   }
 
   void on_timer(const Context& context) {
-    alarm_.fired(context.now);
+    timer_.fired(context.now);
     if (resend_at_ && *resend_at_ <= context.now) {
       resend_.silence();
       resend(context);
@@ -339,8 +339,8 @@ class Channel {
 
   void set_alarm(const Context& context) {
     if (acknowledge_at_ && *acknowledge_at_ <= context.now) transmit(context);
-    if (acknowledge_at_) alarm_.want(context, *acknowledge_at_);
-    if (resend_at_) alarm_.want(context, *resend_at_);
+    if (acknowledge_at_) timer_.want(context, *acknowledge_at_);
+    if (resend_at_) timer_.want(context, *resend_at_);
   }
 
   ChannelOptions options_;
@@ -365,7 +365,7 @@ class Channel {
   std::size_t unsaid_ = 0;
   std::size_t unsaid_bytes_ = 0;
 
-  Alarm alarm_;
+  Timer timer_;
 };
 
 }  // namespace starling::core

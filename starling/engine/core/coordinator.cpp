@@ -167,7 +167,7 @@ void Coordinator::on(const Context& context, const Stop&) {
 }
 
 void Coordinator::on_timer(const Context& context) {
-  alarm_.fired(context.now);
+  timer_.fired(context.now);
   std::vector<WorkerId> due;
   for (const auto& [at, id] : retries_) {
     if (at > context.now) break;
@@ -175,7 +175,7 @@ void Coordinator::on_timer(const Context& context) {
   }
   for (const WorkerId id : due)
     if (consider(context, id)) std::erase(waiting_, id);
-  if (!retries_.empty()) alarm_.want(context, retries_.begin()->first);
+  if (!retries_.empty()) timer_.want(context, retries_.begin()->first);
 }
 
 void Coordinator::set_step(WorkerId id, Step step) {
@@ -238,7 +238,7 @@ bool Coordinator::consider(const Context& context, WorkerId id) {
   if (!interval && someone_calls) return false;
   const bool automatic = !interval || *interval == barrier::Recheck::automatic;
   retry_at(id, context.now + (automatic ? member.step_times.recheck_interval() : *interval));
-  alarm_.want(context, member.retry);
+  timer_.want(context, member.retry);
   return false;
 }
 

@@ -9,9 +9,9 @@
 
 #include "starling/barrier/barrier.hpp"
 #include "starling/barrier/recheck.hpp"
-#include "starling/engine/core/alarm.hpp"
 #include "starling/engine/core/effect.hpp"
 #include "starling/engine/core/step_times.hpp"
+#include "starling/engine/core/timer.hpp"
 
 namespace starling::core {
 
@@ -141,7 +141,7 @@ class Coordinator {
   Step first_spread_ = 0;
   std::uint64_t draws_ = 0;
   std::uint64_t passes_ = 0;
-  Alarm alarm_;
+  Timer timer_;
   std::vector<std::uint32_t> picks_;
   std::vector<Step> seen_;
 };

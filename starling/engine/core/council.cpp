@@ -115,7 +115,7 @@ bool Council::on(const CouncilContext& context, WorkerId from, const CouncilMess
 }
 
 void Council::on_timer(const CouncilContext& context) {
-  alarm_.fired(context.now);
+  timer_.fired(context.now);
   for (const Suspicion& suspicion : suspicions_) {
     if (context.now < suspicion.since + options_.patience) continue;
     context.out.push_back(Fail{"member " + std::to_string(suspicion.id) +
@@ -393,6 +393,6 @@ void Council::send_council(const CouncilContext& context, const CouncilMessage& 
   for (const WorkerId id : configuration_->council) context.out.push_back(CouncilSend{id, message});
 }
 
-void Council::wake(const CouncilContext& context, Time at) { alarm_.want(context, at); }
+void Council::wake(const CouncilContext& context, Time at) { timer_.want(context, at); }
 
 }  // namespace starling::core

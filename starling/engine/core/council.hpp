@@ -18,8 +18,8 @@
 #include <variant>
 #include <vector>
 
-#include "starling/engine/core/alarm.hpp"
 #include "starling/engine/core/configuration.hpp"
+#include "starling/engine/core/timer.hpp"
 
 namespace starling::core {
 
@@ -225,7 +225,7 @@ class Council {
 
   /// Who asked in this epoch.
   std::vector<WorkerId> requesters_;
-  Alarm alarm_;
+  Timer timer_;
 };
 
 }  // namespace starling::core

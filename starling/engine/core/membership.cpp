@@ -61,7 +61,7 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
 }
 
 void Membership::on_timer(const MembershipContext& context) {
-  alarm_.fired(context.now);
+  timer_.fired(context.now);
   begin(context);
   if (self_.state != MemberState::left) {
     send_nacks(context);
@@ -111,7 +111,7 @@ void Membership::begin(const MembershipContext& context) {
 void Membership::finish(const MembershipContext& context) {
   const Time next = next_deadline();
   due_ = next == never ? never : next + slept_;
-  if (due_ != never) alarm_.want(context, due_);
+  if (due_ != never) timer_.want(context, due_);
 }
 
 Time Membership::next_deadline() const {

@@ -35,10 +35,10 @@
 #include <variant>
 #include <vector>
 
-#include "starling/engine/core/alarm.hpp"
 #include "starling/engine/core/gossip_queue.hpp"
 #include "starling/engine/core/member_list.hpp"
 #include "starling/engine/core/membership_message.hpp"
+#include "starling/engine/core/timer.hpp"
 
 namespace starling::core {
 
@@ -273,7 +273,7 @@ class Membership {
   Time slept_{};
   /// When the carrier was to call on_timer, on its clock.
   Time due_ = never;
-  Alarm alarm_;
+  Timer timer_;
 
   std::optional<Probe> probe_;
   std::uint64_t sequence_ = 0;

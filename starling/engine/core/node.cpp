@@ -96,7 +96,7 @@ void Node<T>::on_timer(const NodeContext& context, TimerKey key) {
   } else if (key == council_key) {
     run_council(context, [](Council& council, const CouncilContext& c) { council.on_timer(c); });
   } else if (key == own_key) {
-    alarm_.fired(context.now);
+    timer_.fired(context.now);
     ask_again(context);
   } else if (key == greeting_key) {
     greet(context);
@@ -488,7 +488,7 @@ void Node<T>::ask_again(const NodeContext& context) {
   }
   NodeEffects& out = context.out;
   Effects timers;
-  alarm_.want(Context{context.now, context.random, timers}, context.now + options_.ask_again);
+  timer_.want(Context{context.now, context.random, timers}, context.now + options_.ask_again);
   for (const Effect& timer : timers)
     out.push_back(NodeTimer{std::get<SetTimer>(timer).at, own_key});
 }

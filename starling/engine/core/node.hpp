@@ -201,7 +201,7 @@ class Node {
   Time joining_since_{};
   /// What this member says to itself, in order.
   std::vector<LetterPtr> inbox_;
-  Alarm alarm_;
+  Timer timer_;
 };
 
 /// A packet has come, where configurations up to `known` are. They go the way of control: before

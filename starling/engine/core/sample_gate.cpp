@@ -32,7 +32,7 @@ bool SampleGate::enter(const Context& context) {
 }
 
 bool SampleGate::resume(const Context& context) {
-  alarm_.forget();
+  timer_.forget();
   return phase_ != Phase::idle && draw(context);
 }
 
@@ -100,10 +100,10 @@ bool SampleGate::on(const Context& context, const CaughtUp& note) {
 }
 
 bool SampleGate::on_timer(const Context& context) {
-  alarm_.fired(context.now);
+  timer_.fired(context.now);
   if (phase_ == Phase::idle) return false;
   if (context.now < deadline_) {
-    alarm_.want(context, deadline_);
+    timer_.want(context, deadline_);
     return false;
   }
   if (phase_ == Phase::entering) return silent_.empty() ? draw(context) : judge_entry(context);
@@ -189,7 +189,7 @@ void SampleGate::ask_for_notice(const Context& context) const {
 
 void SampleGate::wait_until(const Context& context, Time deadline) {
   deadline_ = deadline;
-  alarm_.want(context, deadline);
+  timer_.want(context, deadline);
 }
 
 }  // namespace starling::core

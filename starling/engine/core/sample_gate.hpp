@@ -8,8 +8,8 @@
 
 #include "starling/barrier/barrier.hpp"
 #include "starling/barrier/recheck.hpp"
-#include "starling/engine/core/alarm.hpp"
 #include "starling/engine/core/effect.hpp"
+#include "starling/engine/core/timer.hpp"
 
 namespace starling::core {
 
@@ -105,7 +105,7 @@ class SampleGate {
   std::vector<Step> seen_;
   std::optional<WorkerId> laggard_;
   Time deadline_{};
-  Alarm alarm_;
+  Timer timer_;
   Counts counts_;
   std::vector<std::uint32_t> picks_;
 };

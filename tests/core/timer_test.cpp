@@ -1,4 +1,4 @@
-#include "starling/engine/core/alarm.hpp"
+#include "starling/engine/core/timer.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@ struct Timers {
   std::vector<SetTimer>& out;
 };
 
-TEST(Alarm, SetsATimerOnlyWhereNoneComesInTime) {
-  Alarm alarm;
+TEST(Timer, SetsATimerOnlyWhereNoneComesInTime) {
+  Timer alarm;
   std::vector<SetTimer> set;
   const Timers timers{set};
   alarm.want(timers, 5ms);
@@ -22,8 +22,8 @@ TEST(Alarm, SetsATimerOnlyWhereNoneComesInTime) {
   EXPECT_EQ(set.size(), 2U);
 }
 
-TEST(Alarm, CallOfSomeoneElseLeavesItsTimersSet) {
-  Alarm alarm;
+TEST(Timer, CallOfSomeoneElseLeavesItsTimersSet) {
+  Timer alarm;
   std::vector<SetTimer> set;
   const Timers timers{set};
   alarm.want(timers, 5ms);

@@ -8,7 +8,7 @@
 namespace starling::core {
 
 /// Keeps the timers of a core few: a new one is set only where none pending fires early enough.
-class Alarm {
+class Timer {
  public:
   /// Makes sure that on_timer is called at `at` or before. `context.out` takes a SetTimer.
   template <class AnyContext>
