@@ -18,8 +18,8 @@
 
 #include "starling/actor/wire/inbox.hpp"
 #include "starling/actor/wire/listener.hpp"
+#include "starling/actor/wire/outbound_connection.hpp"
 #include "starling/actor/wire/outbound_guard.hpp"
-#include "starling/actor/wire/outlet.hpp"
 #include "starling/actor/wire/pack.hpp"
 #include "starling/actor/wire/wake.hpp"
 #include "starling/base/blocks.hpp"
@@ -88,8 +88,8 @@ class Transport::Thread {
   void order(const Peer& peer, Lane lane, std::span<Frame> frames) {
     const std::lock_guard lock{mutex_};
     const bool is_here = receives_here == this;
-    Outlet* outlet = is_here || !orders_.empty() ? nullptr : outlet_to(peer, lane);
-    if (outlet == nullptr || outlet->is_waiting()) {
+    OutboundConnection* connection = is_here || !orders_.empty() ? nullptr : outlet_to(peer, lane);
+    if (connection == nullptr || connection->is_waiting()) {
       if (!is_here && orders_.empty()) wake_.ring();
       for (Frame& frame : frames) {
         const std::size_t bytes = frame.head.size() + frame.body_size();
@@ -102,9 +102,9 @@ class Transport::Thread {
       }
       return;
     }
-    for (Frame& frame : frames) add(*outlet, std::move(frame));
-    flush(*outlet);
-    if (outlet->is_waiting()) wake_.ring();
+    for (Frame& frame : frames) add(*connection, std::move(frame));
+    flush(*connection);
+    if (connection->is_waiting()) wake_.ring();
   }
   void order_to_forget(Peer peer) {
     const std::lock_guard lock{mutex_};
@@ -140,7 +140,7 @@ class Transport::Thread {
   using Order = std::variant<Sending, Forgetting>;
 
   struct Connection {
-    std::array<std::unique_ptr<Outlet>, 3> lanes;
+    std::array<std::unique_ptr<OutboundConnection>, 3> lanes;
     Clock::time_point used;
   };
   struct PeerHash {
@@ -151,16 +151,16 @@ class Transport::Thread {
 
   /// Null where there is none yet. Requires: the lock is held, as for all that follows but run()
   /// and receive().
-  Outlet* outlet_to(const Peer& peer, Lane lane) {
+  OutboundConnection* outlet_to(const Peer& peer, Lane lane) {
     const auto found = connections_.find(peer);
     if (found == connections_.end()) return nullptr;
     found->second.used = Clock::now();
     return found->second.lanes.at(static_cast<std::size_t>(lane)).get();
   }
 
-  void add(Outlet& outlet, Frame&& frame) {
+  void add(OutboundConnection& connection, Frame&& frame) {
     try {
-      ++(outlet.add(std::move(frame)) ? sent_ : dropped_);
+      ++(connection.add(std::move(frame)) ? sent_ : dropped_);
     } catch (const std::exception&) {
       ++dropped_;  // no memory, or no connection: lost like what a broken one loses
     }
@@ -171,7 +171,7 @@ class Transport::Thread {
     // The descriptors of ZeroMQ's sockets say that there may be something new since all there was
     // was taken. zmq_poll() would make more calls of the system.
     std::vector<pollfd> items;
-    std::vector<Outlet*> waiting;
+    std::vector<OutboundConnection*> waiting;
     for (bool has_more = true; !stopping_;) {
       items.assign({{inbox_->descriptor(), POLLIN, 0}, {wake_.descriptor(), POLLIN, 0}});
       waiting.clear();
@@ -192,7 +192,7 @@ class Transport::Thread {
       if (items[1].revents != 0) wake_.hush();
       {
         const std::lock_guard lock{mutex_};
-        for (Outlet* outlet : waiting) flush(*outlet);
+        for (OutboundConnection* connection : waiting) flush(*connection);
         carry_out_orders();
         close_idle();
       }
@@ -223,15 +223,15 @@ class Transport::Thread {
     flush_filled();
   }
 
-  /// What was added by orders. Called before an outlet may end.
+  /// What was added by orders. Called before an connection may end.
   void flush_filled() {
-    for (Outlet* outlet : filled_) flush(*outlet);
+    for (OutboundConnection* connection : filled_) flush(*connection);
     filled_.clear();
   }
 
-  void flush(Outlet& outlet) {
+  void flush(OutboundConnection& connection) {
     try {
-      outlet.flush();
+      connection.flush();
     } catch (const std::exception&) {
       ++dropped_;  // as above; what waits may go later
     }
@@ -247,7 +247,8 @@ class Transport::Thread {
     Connection& connection = connection_to(sending.peer);
     auto& lane = connection.lanes.at(static_cast<std::size_t>(sending.lane));
     try {
-      if (!lane) lane = std::make_unique<Outlet>(context_, sending.peer, options_, sending.lane);
+      if (!lane)
+        lane = std::make_unique<OutboundConnection>(context_, sending.peer, options_, sending.lane);
     } catch (const zmq::error_t&) {
       ++dropped_;  // an address that is none, or no more sockets: nobody is there
       return;
@@ -360,7 +361,7 @@ class Transport::Thread {
   std::vector<Order> orders_;
   std::size_t ordered_bytes_ = 0;
   /// Where orders have put something that is not sent yet.
-  std::vector<Outlet*> filled_;
+  std::vector<OutboundConnection*> filled_;
   /// Made and ended by the thread.
   std::unordered_map<Peer, Connection, PeerHash> connections_;
   Clock::time_point next_look_{};

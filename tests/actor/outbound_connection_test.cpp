@@ -1,5 +1,5 @@
-// What an outlet makes of the frames that wait, seen by a bare ROUTER.
-#include "starling/actor/wire/outlet.hpp"
+// What an connection makes of the frames that wait, seen by a bare ROUTER.
+#include "starling/actor/wire/outbound_connection.hpp"
 
 #include <gtest/gtest.h>
 
@@ -79,7 +79,8 @@ std::vector<std::pair<int, Bytes>> frames_in(const std::vector<zmq::message_t>& 
 Parts messages_of(const std::vector<std::size_t>& sizes, bool in_one_piece = true,
                   const TransportOptions& options = {}) {
   Server server;
-  Outlet outlet{server.context, {server.address, std::nullopt}, options, Lane::data};
+  OutboundConnection connection{
+      server.context, {server.address, std::nullopt}, options, Lane::data};
   const auto all = memory_of(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
   std::size_t offset = 0;
   std::vector<Bytes> bodies;
@@ -87,15 +88,15 @@ Parts messages_of(const std::vector<std::size_t>& sizes, bool in_one_piece = tru
     const auto part = std::span{*all}.subspan(offset, sizes[i]);
     bodies.emplace_back(part.begin(), part.end());
     const auto own = std::make_shared<const Bytes>(bodies.back());
-    EXPECT_TRUE(outlet.add(in_one_piece ? frame_of(static_cast<int>(i), all, offset, sizes[i])
-                                        : frame_of(static_cast<int>(i), own, 0, sizes[i])));
+    EXPECT_TRUE(connection.add(in_one_piece ? frame_of(static_cast<int>(i), all, offset, sizes[i])
+                                            : frame_of(static_cast<int>(i), own, 0, sizes[i])));
     offset += sizes[i];
   }
   Parts messages;
   server.router.set(zmq::sockopt::rcvtimeo, 20);
   std::size_t came = 0;
   for (int i = 0; came < sizes.size() && i < 1000; ++i) {
-    outlet.flush();
+    connection.flush();
     const auto parts = server.receive();
     if (parts.empty()) continue;
     EXPECT_LE(parts.size(), 2U);
@@ -108,11 +109,11 @@ Parts messages_of(const std::vector<std::size_t>& sizes, bool in_one_piece = tru
     messages.push_back(frames.size());
   }
   EXPECT_EQ(came, sizes.size());
-  EXPECT_FALSE(outlet.is_waiting());
+  EXPECT_FALSE(connection.is_waiting());
   return messages;
 }
 
-TEST(Outlet, JoinsLongFramesUpToAMebibyte) {
+TEST(OutboundConnection, JoinsLongFramesUpToAMebibyte) {
   const std::vector<std::size_t> ranges(10, 256 * kib);
   EXPECT_EQ(messages_of(ranges), (Parts{4, 4, 2}));
   EXPECT_EQ(messages_of(ranges, false), (Parts{4, 4, 2}));
@@ -120,13 +121,13 @@ TEST(Outlet, JoinsLongFramesUpToAMebibyte) {
   EXPECT_EQ(messages_of({1024 * kib + 1, 10 * kib, 10 * kib}), (Parts{1, 2}));
 }
 
-TEST(Outlet, PacksSmallFramesAndKeepsTheOrder) {
+TEST(OutboundConnection, PacksSmallFramesAndKeepsTheOrder) {
   EXPECT_EQ(messages_of({0, 100, 0}), (Parts{3}));
   EXPECT_EQ(messages_of({0, 100, 256 * kib, 256 * kib, 50, 0}), (Parts{2, 3, 1}));
   EXPECT_EQ(messages_of({256 * kib, 0, 256 * kib}), (Parts{1, 1, 1}));
 }
 
-TEST(Outlet, JoinsNoMoreThanAPartMayHave) {
+TEST(OutboundConnection, JoinsNoMoreThanAPartMayHave) {
   const std::vector<std::size_t> ranges(4, 256 * kib);
   EXPECT_EQ(messages_of(ranges, true, {.part_bytes_max = 512 * kib}), (Parts{2, 2}));
 }
@@ -150,25 +151,26 @@ TEST(Joined, CopiesNothingThatLiesInOnePiece) {
 }
 
 /// What waits for one who takes nothing is bounded, and goes once it is taken.
-TEST(Outlet, KeepsWhatFindsNoRoom) {
+TEST(OutboundConnection, KeepsWhatFindsNoRoom) {
   Server server;
   TransportOptions options;
   options.queue_bytes_max = 8 << 20U;
-  Outlet outlet{server.context, {server.address, std::nullopt}, options, Lane::data};
+  OutboundConnection connection{
+      server.context, {server.address, std::nullopt}, options, Lane::data};
   const auto all = memory_of(256 * kib);
   int sent = 0;
   for (int tries = 0; tries < 1000; ++tries) {
-    sent += outlet.add(frame_of(sent, all, 0, 256 * kib)) ? 1 : 0;
-    outlet.flush();
+    sent += connection.add(frame_of(sent, all, 0, 256 * kib)) ? 1 : 0;
+    connection.flush();
     std::this_thread::sleep_for(1ms);
     if (sent == 200) break;
   }
   EXPECT_LT(sent, 200);
-  EXPECT_TRUE(outlet.is_waiting());
+  EXPECT_TRUE(connection.is_waiting());
   server.router.set(zmq::sockopt::rcvtimeo, 100);
   int came = 0;
   for (int tries = 0; came < sent && tries < 1000; ++tries) {
-    outlet.flush();
+    connection.flush();
     if (const auto parts = server.receive(); !parts.empty())
       for (const auto& [number, body] : frames_in(parts)) {
         EXPECT_EQ(number, came++);
@@ -176,7 +178,7 @@ TEST(Outlet, KeepsWhatFindsNoRoom) {
       }
   }
   EXPECT_EQ(came, sent);
-  EXPECT_FALSE(outlet.is_waiting());
+  EXPECT_FALSE(connection.is_waiting());
 }
 
 }  // namespace

@@ -67,11 +67,12 @@ inline zmq::message_t body_message(std::vector<Attachment> parts) {
 }
 
 /// Frames to one peer in one lane.
-class Outlet {
+class OutboundConnection {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Outlet(zmq::context_t& context, const Peer& peer, const TransportOptions& options, Lane lane)
+  OutboundConnection(zmq::context_t& context, const Peer& peer, const TransportOptions& options,
+                     Lane lane)
       : context_(context), peer_(peer), options_(options), lane_(lane) {
     connect();
   }
