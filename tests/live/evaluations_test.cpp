@@ -33,7 +33,7 @@ struct FallingModel {
 };
 
 /// Lets everyone act who can before anything is computed.
-class Attentive : public Conductor {
+class Attentive : public TestScheduler {
  public:
   void conduct(caf::actor_system& system, ComputePool& pool,
                const std::function<bool()>& over) override {
@@ -97,9 +97,9 @@ INSTANTIATE_TEST_SUITE_P(In, Evaluations,
                          [](const auto& mode) { return core::print(mode.param); });
 
 TEST_P(Evaluations, OfAWorkerComeAtEachOfItsMilestonesAndAtTheEnd) {
-  Attentive conductor;
+  Attentive scheduler;
   TrainOptions job = options(1, 30);
-  job.job.conductor = &conductor;
+  job.job.scheduler = &scheduler;
   const Outcome outcome = run(job);
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
   EXPECT_EQ(steps_, (std::vector<double>{30, 60, 90, 100}));
@@ -108,17 +108,17 @@ TEST_P(Evaluations, OfAWorkerComeAtEachOfItsMilestonesAndAtTheEnd) {
 }
 
 TEST_P(Evaluations, AtTheEndStandForTheMilestoneThere) {
-  Attentive conductor;
+  Attentive scheduler;
   TrainOptions job = options(1, 50);
-  job.job.conductor = &conductor;
+  job.job.scheduler = &scheduler;
   EXPECT_EQ(run(job).last.counts.due, 2U);
   EXPECT_EQ(steps_, (std::vector<double>{50, 100}));
 }
 
 TEST_P(Evaluations, OfManyWorkersComeBeforeTheirMeanHasPassedTheNext) {
-  Attentive conductor;
+  Attentive scheduler;
   TrainOptions job = options(3, 7);
-  job.job.conductor = &conductor;
+  job.job.scheduler = &scheduler;
   const Outcome outcome = run(job);
   ASSERT_EQ(steps_.size(), 15U);
   for (std::size_t i = 0; i < 14; ++i)
@@ -134,9 +134,9 @@ INSTANTIATE_TEST_SUITE_P(In, CentralEvaluations, testing::Values(core::Mode::cen
 
 /// One is computed, eight wait, and the rest is counted.
 TEST_P(CentralEvaluations, ThatAreTooSlowAreLeftOutAndCounted) {
-  Absorbed conductor;
+  Absorbed scheduler;
   TrainOptions job = options(1, 5);
-  job.job.conductor = &conductor;
+  job.job.scheduler = &scheduler;
   const Outcome outcome = run(job);
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
   EXPECT_EQ(steps_, (std::vector<double>{5, 10, 15, 20, 25, 30, 35, 40, 45, 100}));
@@ -149,9 +149,9 @@ TEST_P(CentralEvaluations, ThatAreTooSlowAreLeftOutAndCounted) {
 
 /// The job is over when the evaluation comes that shows it.
 TEST_P(Evaluations, ThatWaitMayReachTheTarget) {
-  Absorbed conductor;
+  Absorbed scheduler;
   TrainOptions job = options(1, 5);
-  job.job.conductor = &conductor;
+  job.job.scheduler = &scheduler;
   job.job.until = Target{"loss", 0.9801, false};
   const Outcome outcome = run(job);
   EXPECT_EQ(outcome.end, Outcome::End::reached) << outcome.error;
@@ -162,9 +162,9 @@ TEST_P(Evaluations, ThatWaitMayReachTheTarget) {
 }
 
 TEST_P(Evaluations, EndTheJobWhereTheirCallbackSaysSo) {
-  Attentive conductor;
+  Attentive scheduler;
   TrainOptions job = options(1, 10);
-  job.job.conductor = &conductor;
+  job.job.scheduler = &scheduler;
   stop_after_ = 3;
   const Outcome outcome = run(job);
   EXPECT_EQ(outcome.end, Outcome::End::reached);

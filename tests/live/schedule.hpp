@@ -19,7 +19,7 @@
 
 namespace starling::live {
 
-class Schedule final : public Conductor {
+class Schedule final : public TestScheduler {
  public:
   /// Called with each of the cores' messages before its receiver handles it, and with the time.
   std::function<void(const std::string& to, const core::Message&)> on_message;
@@ -36,7 +36,7 @@ class Schedule final : public Conductor {
 
   /// Runs `options` by this schedule.
   [[nodiscard]] JobOptions conducted(JobOptions options) {
-    options.conductor = this;
+    options.scheduler = this;
     options.on_start = [this, on_start = options.on_start](const auto& directory, auto& system) {
       name(*directory);
       if (on_start) on_start(directory, system);

@@ -381,8 +381,8 @@ TEST(BarrierChecker, NoticesWhoPassesTooEarly) {
 }
 
 /// A job that would never be over is given up.
-TEST(Conductor, ThatGivesUpFailsTheJob) {
-  struct Idle final : Conductor {
+TEST(TestScheduler, ThatGivesUpFailsTheJob) {
+  struct Idle final : TestScheduler {
     Schedule schedule{1};
     bool began = false;
     void conduct(caf::actor_system& system, ComputePool& pool,
@@ -392,11 +392,11 @@ TEST(Conductor, ThatGivesUpFailsTheJob) {
   } idle;
   JobOptions job;
   job.steps = 1;
-  job.conductor = &idle;
+  job.scheduler = &idle;
   const auto task = std::make_shared<CountingTask>(job.workers, 1, false);
   const auto outcome = run_job<float>(job, task, CountingTask::applier(), task->start()).value();
   EXPECT_EQ(outcome.end, Outcome::End::failed);
-  EXPECT_EQ(outcome.error, "the conductor has given the job up");
+  EXPECT_EQ(outcome.error, "the scheduler has given the job up");
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ class Company {
         layout_(std::shared_ptr<const core::Layout>{task, &task->layout()}),
         owner_of_(std::make_shared<const std::vector<core::OwnerId>>(
             core::assign(layout_->ranges.size(), owner_count(options)))),
-        config_(options.conductor != nullptr ? 0 : control_threads()),
+        config_(options.scheduler != nullptr ? 0 : control_threads()),
         system_(config_) {
     std::vector<WorkerId> everyone(options.workers);
     for (WorkerId id = 0; id < everyone.size(); ++id) everyone[id] = id;
@@ -101,16 +101,16 @@ class Company {
     return !fault;
   }
 
-  /// Without a conductor, threads do the rest.
+  /// Without a scheduler, threads do the rest.
   void conduct(const std::function<bool()>& over) {
-    if (options_.conductor != nullptr) options_.conductor->conduct(system_, *scene_->pool, over);
+    if (options_.scheduler != nullptr) options_.scheduler->conduct(system_, *scene_->pool, over);
   }
 
   void conduct_to_the_end() {
     conduct([this] { return verdict_->is_in(); });
-    if (options_.conductor != nullptr)
+    if (options_.scheduler != nullptr)
       verdict_->deliver({.end = Outcome::End::failed,
-                         .error = "the conductor has given the job up",
+                         .error = "the scheduler has given the job up",
                          .last = {},
                          .model = {}});
   }
@@ -130,7 +130,7 @@ class Company {
     const auto deliver = [verdict = verdict_](Outcome outcome) {
       verdict->deliver(std::move(outcome));
     };
-    if (options_.conductor != nullptr)
+    if (options_.scheduler != nullptr)
       directory->observer = system_.spawn<ObserverHost>(scene_, options_, first_, deliver);
     else
       directory->observer =
@@ -313,7 +313,7 @@ std::size_t owners_wanted(const JobOptions& options) {
 }
 
 std::size_t compute_threads(const JobOptions& options) {
-  if (options.conductor != nullptr) return 0;
+  if (options.scheduler != nullptr) return 0;
   return options.compute_threads > 0 ? options.compute_threads : processors();
 }
 

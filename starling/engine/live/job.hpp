@@ -17,8 +17,8 @@
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/core/mode.hpp"
 #include "starling/engine/core/shard.hpp"
-#include "starling/engine/live/conductor.hpp"
 #include "starling/engine/live/task.hpp"
+#include "starling/engine/live/test_scheduler.hpp"
 
 namespace caf {
 class actor_system;
@@ -163,7 +163,7 @@ struct JobOptions {
   OnStart on_start = {};
 
   /// Decides who acts next, in place of threads and of the wall clock; it outlives the job.
-  Conductor* conductor = nullptr;
+  TestScheduler* scheduler = nullptr;
 };
 
 /// How a job ended, and what it leaves.
@@ -207,7 +207,7 @@ void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options
 /// On several nodes: how many of them are to own ranges, as long as there are so many.
 [[nodiscard]] std::size_t owners_wanted(const JobOptions& options);
 /// How many threads compute in one process: as many as it has processors, unless options say; none
-/// beside a conductor.
+/// beside a scheduler.
 [[nodiscard]] std::size_t compute_threads(const JobOptions& options);
 
 /// Runs a job to its end; blocks. `start` holds the content of every range of task->layout(), with

@@ -13,12 +13,12 @@ class actor_system;
 
 namespace starling::live {
 
-/// A job with a conductor starts no threads. Actors act when CAF's deterministic scheduler
+/// A job with a scheduler starts no threads. Actors act when CAF's deterministic scheduler
 /// (caf::scheduler::test_coordinator) is told to run one of those that have mail; computations run
 /// when the pool is; time stands still until the scheduler's clock is moved.
-class Conductor {
+class TestScheduler {
  public:
-  virtual ~Conductor() = default;
+  virtual ~TestScheduler() = default;
 
   /// Lets actors act, computations run and time pass until `over` says that it is enough. Called
   /// twice, on the thread that runs the job: first until the job has an outcome, then, after all
