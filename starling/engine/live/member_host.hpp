@@ -11,7 +11,7 @@
 
 #include "starling/base/check.hpp"
 #include "starling/engine/core/node.hpp"
-#include "starling/engine/live/worker_desk.hpp"
+#include "starling/engine/live/step_executor.hpp"
 
 namespace starling::live {
 
@@ -232,7 +232,7 @@ class MemberHost : public actor::MemberActor::base {
   std::function<void()> shut_out_;
   std::function<void(const std::string&)> failed_;
   Random random_;
-  WorkerDesk<actor::MemberActor> desk_;
+  StepExecutor<actor::MemberActor> desk_;
   Core node_;
   core::Time rests_until_{};
   /// What it computes when it has rested.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "starling/engine/live/host.hpp"
-#include "starling/engine/live/worker_desk.hpp"
+#include "starling/engine/live/step_executor.hpp"
 
 namespace starling::live {
 
@@ -162,7 +162,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
 
   Core core_;
   core::WorkerId id_;
-  WorkerDesk<Interface> desk_;
+  StepExecutor<Interface> desk_;
   bool credit_ = true;
   core::Step reported_;
   double told_loss_sum_ = 0;

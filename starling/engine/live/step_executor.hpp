@@ -19,10 +19,10 @@ enum class DeskPlace { pool, here_where_brief };
 
 /// `Handle` is of an actor that takes Planned, Computed and ComputeFailed.
 template <class Handle>
-class WorkerDesk {
+class StepExecutor {
  public:
   /// Code that may wait for actors needs the pool.
-  WorkerDesk(ScenePtr scene, core::WorkerId id, DeskPlace place = DeskPlace::pool)
+  StepExecutor(ScenePtr scene, core::WorkerId id, DeskPlace place = DeskPlace::pool)
       : scene_(std::move(scene)), id_(id), place_(place) {}
 
   /// Has the job say what the step after `step` reads; `self` is told.
@@ -98,7 +98,7 @@ class WorkerDesk {
  private:
   /// How often in a row the job's code was brief. Code that breaks the habit must show it for eight
   /// times as long: so whatever it does, it keeps its actor waiting a few times at most.
-  class Habit {
+  class InlineHeuristic {
    public:
     /// Runs it; what it throws counts as well.
     template <class F>
@@ -112,10 +112,11 @@ class WorkerDesk {
     static constexpr core::Time brief = std::chrono::microseconds{20};
 
     struct Watch {
-      Habit& habit;
+      InlineHeuristic& habit;
       const Scene& scene;
       core::Time began;
-      Watch(Habit& kept, const Scene& of, core::Time at) : habit(kept), scene(of), began(at) {}
+      Watch(InlineHeuristic& kept, const Scene& of, core::Time at)
+          : habit(kept), scene(of), began(at) {}
       Watch(const Watch&) = delete;
       Watch& operator=(const Watch&) = delete;
       ~Watch() { habit.add(scene.now() - began); }
@@ -161,7 +162,7 @@ class WorkerDesk {
   ScenePtr scene_;
   core::WorkerId id_;
   DeskPlace place_;
-  std::shared_ptr<Habit> habit_ = std::make_shared<Habit>();
+  std::shared_ptr<InlineHeuristic> habit_ = std::make_shared<InlineHeuristic>();
   /// Of what runs here.
   Scratch scratch_;
   std::optional<actor::Computed> held_;
