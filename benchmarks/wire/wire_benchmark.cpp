@@ -99,7 +99,7 @@ void measure_tensors(bool curve, const std::string& only) {
       };
       const auto job = run_job(setup);
       const auto raw = run_raw(load, curve);
-      setup.applier = core::Descend{.optimizer = models::Sgd{.lr = 0.01}, .schedule = {}};
+      setup.applier = core::GradientApplier{.optimizer = models::Sgd{.lr = 0.01}, .schedule = {}};
       const auto sgd = run_job(setup);
       if (job.size() != 2 || raw.size() != 2 || sgd.size() != 2) {
         std::fprintf(stderr, "%s: a run has failed: %zu %zu %zu\n", load.name, job.size(),

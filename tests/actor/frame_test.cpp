@@ -142,7 +142,7 @@ TEST(Frame, OfAStandingInNoKnownPhaseIsRefused) {
 }
 
 TEST(Frame, AnnouncingFourBillionElementsTakesNoMemory) {
-  const core::Letter holdings = core::CouncilMessage{core::Holdings{7, {1, 2, 3}}};
+  const core::Letter holdings = core::CouncilMessage{core::RangeReport{7, {1, 2, 3}}};
   Arrived frame{encode(job, node, envelope_of(&holdings))};
   const std::uint32_t huge = UINT32_MAX;
   std::memcpy(frame.head.data() + frame.head.size() - 16, &huge, sizeof huge);

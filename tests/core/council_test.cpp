@@ -176,7 +176,7 @@ TEST(Council, DecidesThoughOneNamesRoundsThatNobodyHasReached) {
     for (const WorkerId id : {0U, 1U, 2U})
       for (const CouncilMessage& message :
            {CouncilMessage{Prepare{2, ballot}}, CouncilMessage{Accept{2, ballot, value}},
-            CouncilMessage{Refuse{2, ballot}}})
+            CouncilMessage{Nack{2, ballot}}})
         chamber.happen(id, [&](Council& council, const auto& context) {
           EXPECT_TRUE(council.on(context, 4, message));
         });

@@ -40,7 +40,7 @@ class Owners : public testing::Test {
         }};
     if (momentum_)  // each push counts in full: one sample of a batch of one, from one worker
       options.shard.applier =
-          Descend{.optimizer = models::Sgd{.lr = 1, .momentum = 0.5}, .schedule = {}};
+          GradientApplier{.optimizer = models::Sgd{.lr = 1, .momentum = 0.5}, .schedule = {}};
     options.shard.workers = momentum_ ? 1 : 10;
     options.shard.workers_max = 10;
     options.shard.bulk = bulk_;

@@ -207,11 +207,11 @@ ShardOptions<float> read_shard(Words& words) {
           std::ranges::transform(value, update, value.begin(), std::plus<>{});
         }};
   else
-    options.applier =
-        Descend{.optimizer = must(models::parse_optimizer(words.text("optimizer", "sgd:lr=1"))),
-                .schedule = must(models::parse_schedule(words.text("schedule", "constant"))),
-                .l2 = 0,
-                .batch = words.count("batch", 1)};
+    options.applier = GradientApplier{
+        .optimizer = must(models::parse_optimizer(words.text("optimizer", "sgd:lr=1"))),
+        .schedule = must(models::parse_schedule(words.text("schedule", "constant"))),
+        .l2 = 0,
+        .batch = words.count("batch", 1)};
   options.bulk = words.flag("bulk");
   return options;
 }

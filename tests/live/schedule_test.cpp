@@ -49,7 +49,8 @@ class CountingTask final : public Task {
 
   /// A push of `workers` samples weighs 1 at batch 1; a round's mean divides by the workers.
   [[nodiscard]] static core::Applier<float> applier() {
-    return core::Descend{.optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
+    return core::GradientApplier{
+        .optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
   }
   [[nodiscard]] std::vector<core::RangeState> start() const {
     return to_ranges<float>(layout_, std::vector<float>(layout_.size));

@@ -63,8 +63,8 @@ Job<double> counting_job(const ProtocolOptions& options, std::size_t ranges, con
   job.layout = std::make_shared<const core::Layout>(std::move(layout));
   // A push of `workers` samples weighs 1 at batch 1; a round's mean divides by the workers.
   if (descends)
-    job.applier =
-        core::Descend{.optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
+    job.applier = core::GradientApplier{
+        .optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
   else
     job.applier = core::Merge<double>{
         [](const core::MergeSite&, std::span<double> value, std::span<const double> update) {

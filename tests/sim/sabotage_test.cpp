@@ -27,7 +27,7 @@ void replace(Envelope& envelope, Letter letter) {
 }
 
 /// A letter that says nothing, in place of another.
-void blank(Envelope& envelope) { replace(envelope, core::Greeting{}); }
+void blank(Envelope& envelope) { replace(envelope, core::EpochProbe{}); }
 
 /// Runs seeds until one fails; how many it took, or nothing.
 template <class Saboteur>

@@ -110,7 +110,7 @@ std::vector<typename M::Scalar> train_as_job(const M& model, const Recipe& recip
   const auto layout = std::make_shared<const Layout>(core::cut(model.parameters(), sizeof(T), 3));
   Job<T> job;
   job.layout = layout;
-  job.applier = core::Descend{recipe.optimizer, recipe.schedule, recipe.l2, batch};
+  job.applier = core::GradientApplier{recipe.optimizer, recipe.schedule, recipe.l2, batch};
   const auto w = initial(model);
   for (RangeId r = 0; r < layout->ranges.size(); ++r) {
     const Range& range = layout->ranges[r];

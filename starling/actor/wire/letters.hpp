@@ -154,7 +154,7 @@ void serialize(A& archive, Ask& m) {
   archive(m.epoch);
 }
 template <class A>
-void serialize(A& archive, Holdings& m) {
+void serialize(A& archive, RangeReport& m) {
   archive(m.epoch, m.full);
 }
 template <class A>
@@ -166,7 +166,7 @@ void serialize(A& archive, Promise& m) {
   archive(m.epoch, m.ballot, m.accepted, m.value);
 }
 template <class A>
-void serialize(A& archive, Refuse& m) {
+void serialize(A& archive, Nack& m) {
   archive(m.epoch, m.promised);
 }
 template <class A>

@@ -86,7 +86,7 @@ void Council::hold(const CouncilContext& context, std::vector<RangeId> full) {
   if (full == held_) return;
   held_ = std::move(full);
   for (const WorkerId requester : requesters_)
-    context.out.push_back(CouncilSend{requester, Holdings{configuration_->epoch, held_}});
+    context.out.push_back(CouncilSend{requester, RangeReport{configuration_->epoch, held_}});
 }
 
 bool Council::suspects(WorkerId id) const {
@@ -106,7 +106,7 @@ bool Council::on(const CouncilContext& context, WorkerId from, const CouncilMess
       return m.epoch;
   };
   const bool is_of_now =
-      std::holds_alternative<Ask>(message) || std::holds_alternative<Holdings>(message);
+      std::holds_alternative<Ask>(message) || std::holds_alternative<RangeReport>(message);
   const Epoch expected = configuration_->epoch + (is_of_now ? 0 : 1);
   if (std::visit(epoch_of, message) != expected) return false;
   if (!is_of_now && !configuration_->in_council(from)) return true;  // has no voice
@@ -143,7 +143,7 @@ void Council::complain(const CouncilContext& context) {
 
 void Council::hear(const CouncilContext& context, WorkerId from, const Ask&) {
   insert(requesters_, from);
-  context.out.push_back(CouncilSend{from, Holdings{configuration_->epoch, held_}});
+  context.out.push_back(CouncilSend{from, RangeReport{configuration_->epoch, held_}});
 }
 
 /// False where the round is too far ahead. Who says so again and again is believed in the end: it
@@ -159,7 +159,7 @@ void Council::hear(const CouncilContext& context, WorkerId from, const Prepare& 
   if (!configuration_->in_council(options_.self.id)) return;
   if (!note(prepare.ballot)) return;
   if (prepare.ballot < promised_) {
-    context.out.push_back(CouncilSend{from, Refuse{prepare.epoch, promised_}});
+    context.out.push_back(CouncilSend{from, Nack{prepare.epoch, promised_}});
     return;
   }
   promised_ = prepare.ballot;
@@ -171,7 +171,7 @@ void Council::hear(const CouncilContext& context, WorkerId from, const Accept& a
   if (!configuration_->in_council(options_.self.id)) return;
   if (!note(accept.ballot)) return;
   if (accept.ballot < promised_) {
-    context.out.push_back(CouncilSend{from, Refuse{accept.epoch, promised_}});
+    context.out.push_back(CouncilSend{from, Nack{accept.epoch, promised_}});
     return;
   }
   promised_ = accepted_ = accept.ballot;
@@ -181,7 +181,7 @@ void Council::hear(const CouncilContext& context, WorkerId from, const Accept& a
 
 // --- whoever proposes ---------------------------------------------------------------------------
 
-void Council::hear(const CouncilContext& context, WorkerId from, const Holdings& holdings) {
+void Council::hear(const CouncilContext& context, WorkerId from, const RangeReport& holdings) {
   const auto known =
       std::ranges::find(answers_, from, &std::pair<WorkerId, std::vector<RangeId>>::first);
   if (known == answers_.end())
@@ -218,7 +218,7 @@ void Council::hear(const CouncilContext& context, WorkerId from, const Accepted&
   context.out.push_back(Decided{value_});
 }
 
-void Council::hear(const CouncilContext& context, WorkerId, const Refuse& refuse) {
+void Council::hear(const CouncilContext& context, WorkerId, const Nack& refuse) {
   (void)note(refuse.promised);
   if (phase_ == Phase::idle || refuse.promised <= ballot_) return;
   phase_ = Phase::idle;

@@ -35,13 +35,13 @@ struct Ballot {
 };
 
 // --- what councils say to one another -----------------------------------------------------------
-// `epoch` is the epoch to be decided; in Ask and Holdings, the sender's epoch.
+// `epoch` is the epoch to be decided; in Ask and RangeReport, the sender's epoch.
 
 /// Which ranges do you hold? Answered at once, and whenever that changes within the epoch.
 struct Ask {
   Epoch epoch;
 };
-struct Holdings {
+struct RangeReport {
   Epoch epoch;
   /// Ranges of which the sender has all that was acknowledged, ascending.
   std::vector<RangeId> full;
@@ -58,7 +58,7 @@ struct Promise {
   ConfigurationPtr value;
 };
 /// The sender has promised not to take part in a ballot below this one.
-struct Refuse {
+struct Nack {
   Epoch epoch;
   Ballot promised;
 };
@@ -77,7 +77,7 @@ struct Complaint {
   std::vector<Life> silent;
 };
 using CouncilMessage =
-    std::variant<Ask, Holdings, Prepare, Promise, Refuse, Accept, Accepted, Complaint>;
+    std::variant<Ask, RangeReport, Prepare, Promise, Nack, Accept, Accepted, Complaint>;
 
 // --- effects ------------------------------------------------------------------------------------
 
@@ -163,10 +163,10 @@ class Council {
   };
 
   void hear(const CouncilContext& context, WorkerId from, const Ask& ask);
-  void hear(const CouncilContext& context, WorkerId from, const Holdings& holdings);
+  void hear(const CouncilContext& context, WorkerId from, const RangeReport& holdings);
   void hear(const CouncilContext& context, WorkerId from, const Prepare& prepare);
   void hear(const CouncilContext& context, WorkerId from, const Promise& promise);
-  void hear(const CouncilContext& context, WorkerId from, const Refuse& refuse);
+  void hear(const CouncilContext& context, WorkerId from, const Nack& refuse);
   void hear(const CouncilContext& context, WorkerId from, const Accept& accept);
   void hear(const CouncilContext& context, WorkerId from, const Accepted& accepted);
   void hear(const CouncilContext& context, WorkerId from, const Complaint& complaint);

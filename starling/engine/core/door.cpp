@@ -65,14 +65,14 @@ struct Judge {
   bool operator()(const Held& m) const { return is_range(m.range); }
   bool operator()(const CouncilMessage& m) const { return std::visit(*this, m); }
   bool operator()(const Ask&) const { return true; }
-  bool operator()(const Holdings&) const { return true; }
+  bool operator()(const RangeReport&) const { return true; }
   bool operator()(const Complaint&) const { return true; }
   bool operator()(const Prepare& m) const { return m.ballot.by == door.from; }
   /// An accepted ballot is no later than the promised one.
   bool operator()(const Promise& m) const {
     return m.accepted <= m.ballot && (!m.value || is_next(m.value, m.epoch));
   }
-  bool operator()(const Refuse&) const { return true; }
+  bool operator()(const Nack&) const { return true; }
   bool operator()(const Accept& m) const {
     return m.ballot.by == door.from && is_next(m.value, m.epoch);
   }
@@ -81,7 +81,7 @@ struct Judge {
   bool operator()(const LeaveRequest& m) const {
     return m.member.id == door.from && door.now.contains(door.from, m.member.life);
   }
-  bool operator()(const Greeting&) const { return true; }
+  bool operator()(const EpochProbe&) const { return true; }
   bool operator()(const JoinRefused&) const { return false; }  // no member asks to be taken in
 
   [[nodiscard]] bool is_next(const ConfigurationPtr& value, Epoch epoch) const {

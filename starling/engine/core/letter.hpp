@@ -16,7 +16,7 @@ namespace starling::core {
 /// To any member, now and then: the envelope's epoch says all. Whoever knows a later one answers
 /// with its configuration, so that nobody stays behind who has nothing to say or is no member any
 /// more.
-struct Greeting {};
+struct EpochProbe {};
 /// To any member, and by it to the council: take me in.
 struct JoinRequest {
   Member member;
@@ -33,7 +33,7 @@ struct JoinRefused {
 using Letter =
     std::variant<ConfigurationPtr, Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
                  StepAnswer, NotifyAt, CaughtUp, Install, Forward, Held, CouncilMessage,
-                 JoinRequest, LeaveRequest, Greeting, JoinRefused, Standing>;
+                 JoinRequest, LeaveRequest, EpochProbe, JoinRefused, Standing>;
 /// Immutable and shared: a packet that is sent again, and every copy of it, holds the same letter.
 using LetterPtr = std::shared_ptr<const Letter>;
 

@@ -244,12 +244,12 @@ template <class T>
 void Node<T>::hear_loose(const NodeContext& context, const Envelope& envelope) {
   const Packet<LetterPtr>& packet = envelope.packet;
   if (packet.to && *packet.to != options_.self.life) return;
-  if (std::holds_alternative<Greeting>(**packet.payload)) {
+  if (std::holds_alternative<EpochProbe>(**packet.payload)) {
     if (!configuration_) return;
     if (envelope.epoch < configuration_->epoch)
       send_loose(context, envelope.from, packet.from, letter_of(configuration_));
     else if (envelope.epoch > configuration_->epoch && state_ == State::member)
-      send_loose(context, envelope.from, packet.from, letter_of(Greeting{}));
+      send_loose(context, envelope.from, packet.from, letter_of(EpochProbe{}));
     return;
   }
   if (const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload)) {
@@ -499,7 +499,7 @@ void Node<T>::greet(const NodeContext& context) {
   const auto& members = configuration_->members;
   const Member& other = members[context.random.below(members.size())];
   if (other.id != options_.self.id)
-    send_loose(context, other.id, other.life, letter_of(Greeting{}));
+    send_loose(context, other.id, other.life, letter_of(EpochProbe{}));
   context.out.push_back(NodeTimer{context.now + options_.greet_every, greeting_key});
 }
 

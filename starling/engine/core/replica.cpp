@@ -77,9 +77,9 @@ bool Replica<T>::on(const ReplicaContext& context, const std::shared_ptr<const P
   if (push->range >= parts_.size()) return true;  // no worker of the job sends that
   Part& part = parts_[push->range];
   if (!part.primary || part.view != push->view) return false;
-  const Receipt receipt = shard_.take(context.core, *push);
-  if (receipt == Receipt::refused) return true;
-  if (receipt == Receipt::taken && !part.copies.empty()) {
+  const PushResult receipt = shard_.take(context.core, *push);
+  if (receipt == PushResult::refused) return true;
+  if (receipt == PushResult::taken && !part.copies.empty()) {
     ++part.number;
     for (const Copy& copy : part.copies)
       context.out.emplace_back(copy.id, Forward{push->range, part.view, part.number, push});
@@ -135,7 +135,7 @@ bool Replica<T>::on(const ReplicaContext& context, WorkerId from, const Forward&
   STARLING_CHECK(forward.number == part.number + 1);
   // The same state and the same push: what the primary took is taken here.
   if (forward.push)
-    STARLING_CHECK(shard_.take(context.core, *forward.push) == Receipt::taken);
+    STARLING_CHECK(shard_.take(context.core, *forward.push) == PushResult::taken);
   else
     STARLING_CHECK(shard_.end(context.core, range, forward.ended));
   part.number = forward.number;

@@ -77,7 +77,7 @@ Shard<T>::Shard(ShardOptions<T> options)
 
 template <class T>
 void Shard<T>::take_in(const RangeState& state) {
-  const auto* descend = std::get_if<Descend>(&options_.applier);
+  const auto* descend = std::get_if<GradientApplier>(&options_.applier);
   const std::size_t slots = descend ? models::slots(descend->optimizer) : 0;
   const std::size_t count = options_.layout->ranges.at(state.range).count;
   STARLING_CHECK(fits(state));
@@ -156,7 +156,7 @@ bool Shard<T>::fits(const RangeState& state) const {
   if (state.range >= ranges.size() || state.value.rows || state.slots.rows ||
       !core::fits(ranges[state.range], state.value, sizeof(T)))
     return false;
-  const auto* descend = std::get_if<Descend>(&options_.applier);
+  const auto* descend = std::get_if<GradientApplier>(&options_.applier);
   const std::size_t slot_count = descend ? models::slots(descend->optimizer) : 0;
   const Range slots{0, slot_count * ranges[state.range].count, 0, {}};
   const auto is_worker = [&](const auto& of) { return of.worker < options_.workers_max; };
@@ -202,17 +202,17 @@ Value Shard<T>::value_of(const Pull& pull, const Held& range) const {
 
 template <class T>
 void Shard<T>::on(const Context& context, const Push& push) {
-  if (take(context, push) == Receipt::refused) return;
+  if (take(context, push) == PushResult::refused) return;
   context.send(ToWorker{push.worker}, Ack{push.range, push.step, push.incarnation, push.view});
 }
 
 template <class T>
-Receipt Shard<T>::take(const Context& context, const Push& push) {
-  if (!takes(push)) return Receipt::refused;
+PushResult Shard<T>::take(const Context& context, const Push& push) {
+  if (!takes(push)) return PushResult::refused;
   Held& range = held(push.range);
   if (options_.bulk && push.enters) return enter(context, push, range);
   LedgerEntry& last = range.ledger.at(push.worker);
-  if (push.incarnation < last.incarnation) return Receipt::refused;  // that life was replaced
+  if (push.incarnation < last.incarnation) return PushResult::refused;  // that life was replaced
   if (push.incarnation > last.incarnation) {
     // Rounds are everyone's: what a former life brought to one is not brought again.
     if (options_.bulk)
@@ -221,18 +221,19 @@ Receipt Shard<T>::take(const Context& context, const Push& push) {
       last = {push.incarnation, 0, 0};
   }
   // Its round went without it, which happens to whoever was declared dead: no answer either.
-  if (options_.bulk && push.step > last.step && push.step <= range.round) return Receipt::refused;
-  if (push.step <= last.step) return Receipt::known;
+  if (options_.bulk && push.step > last.step && push.step <= range.round)
+    return PushResult::refused;
+  if (push.step <= last.step) return PushResult::known;
   last.step = push.step;
   accept(context, push, range);
-  return Receipt::taken;
+  return PushResult::taken;
 }
 
 template <class T>
 void Shard<T>::accept(const Context& context, const Push& push, Held& range) {
   if (options_.bulk) return gather(context, push, range);
   double weight = 1;
-  if (const auto* descend = std::get_if<Descend>(&options_.applier))
+  if (const auto* descend = std::get_if<GradientApplier>(&options_.applier))
     weight =
         static_cast<double>(push.samples) / static_cast<double>(options_.workers * descend->batch);
   // A gradient over no samples is none: it must not even age momentum.
@@ -380,7 +381,7 @@ void Shard<T>::apply_piece(RangeId id, Held& range, std::size_t from, std::span<
       models::axpy(static_cast<T>(weight), change, part);
       continue;
     }
-    const auto& descend = std::get<Descend>(options_.applier);
+    const auto& descend = std::get<GradientApplier>(options_.applier);
     models::apply<T>(descend.optimizer, part, change, slots.empty() ? slots : slots.subspan(first),
                      shape.count,
                      {.rate_scale = weight * models::factor(descend.schedule, range.samples),
@@ -431,17 +432,17 @@ void Shard<T>::keep_awaiting(const Context& context, RangeId id,
 
 /// A worker joins in: nothing of what it brings is in a round yet.
 template <class T>
-Receipt Shard<T>::enter(const Context& context, const Push& push, Held& range) {
+PushResult Shard<T>::enter(const Context& context, const Push& push, Held& range) {
   LedgerEntry& last = range.ledger[push.worker];
-  if (push.incarnation < last.incarnation) return Receipt::refused;
+  if (push.incarnation < last.incarnation) return PushResult::refused;
   auto& awaited = range.awaited[push.worker];
-  if (awaited && awaited->life == push.incarnation) return Receipt::known;
+  if (awaited && awaited->life == push.incarnation) return PushResult::known;
   last.incarnation = push.incarnation;
   last.step = std::max(last.step, push.step);
   awaited = Awaited{push.worker, push.incarnation, push.step};
   range.missing = count_missing(range);
   complete_rounds(context, push.range, range);
-  return Receipt::taken;
+  return PushResult::taken;
 }
 
 template <class T>

@@ -19,7 +19,7 @@ namespace starling::core {
 /// A push of n samples is applied with rate lr * schedule * n / (workers * batch); in
 /// bulk-synchronous jobs the sample-weighted mean of a round is applied once with rate lr *
 /// schedule.
-struct Descend {
+struct GradientApplier {
   models::Optimizer optimizer;
   models::Schedule schedule;
   double l2 = 0;
@@ -42,7 +42,7 @@ using Merge =
     std::function<void(const MergeSite& site, std::span<T> value, std::span<const T> update)>;
 
 template <class T>
-using Applier = std::variant<Descend, Merge<T>>;
+using Applier = std::variant<GradientApplier, Merge<T>>;
 
 template <class T>
 struct ShardOptions {
@@ -63,7 +63,7 @@ struct ShardOptions {
 [[nodiscard]] LedgerEntry first_entry(const std::vector<RangeState>& start, WorkerId worker);
 
 /// What became of a push.
-enum class Receipt {
+enum class PushResult {
   /// It does not count: no answer.
   refused,
   /// It was taken before.
@@ -87,7 +87,7 @@ class Shard {
   void on_left(const Context& context, WorkerId worker);
 
   /// As on(push), but for the answer.
-  [[nodiscard]] Receipt take(const Context& context, const Push& push);
+  [[nodiscard]] PushResult take(const Context& context, const Push& push);
 
   /// Bulk only: awaits no pushes but those of `lives` any more; rounds are completed without the
   /// others. Requires: holds it.
@@ -165,7 +165,7 @@ class Shard {
   [[nodiscard]] RangeState state(RangeId range, const Held& held, std::uint64_t ticket) const;
   [[nodiscard]] static std::size_t count_missing(const Held& held);
   [[nodiscard]] static bool takes_part(const Held& held, WorkerId worker);
-  Receipt enter(const Context& context, const Push& push, Held& held);
+  PushResult enter(const Context& context, const Push& push, Held& held);
   void worker_gone(const Context& context, WorkerId worker);
 
   ShardOptions<T> options_;

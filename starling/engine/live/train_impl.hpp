@@ -52,10 +52,10 @@ requires models::Model<M, D> Result<Assignment<typename M::Scalar>> assign_train
       return Error{"initialise: " + *std::move(fault)};
     all.start = to_ranges<T>(task->layout(), w);
   }
-  all.applier = core::Descend{.optimizer = options.optimizer,
-                              .schedule = options.schedule,
-                              .l2 = options.l2,
-                              .batch = task->batch_size()};
+  all.applier = core::GradientApplier{.optimizer = options.optimizer,
+                                      .schedule = options.schedule,
+                                      .l2 = options.l2,
+                                      .batch = task->batch_size()};
   all.task = std::move(task);
   return all;
 }

@@ -67,7 +67,7 @@ core::NodeOptions<double> ChaosJob::options(core::Member self, bool founding,
   if (scenario_.has_coordinator() && barrier::is_bulk_synchronous(scenario_.barrier))
     options.shard.applier = core::Merge<double>{merge};
   else
-    options.shard.applier = core::Descend{
+    options.shard.applier = core::GradientApplier{
         .optimizer = models::Sgd{.lr = 0.125, .momentum = 0.75}, .schedule = {}, .batch = 1};
   options.shard.workers = scenario_.workers;
   options.members_max = nodes_max;

@@ -77,10 +77,10 @@ requires models::Model<M, D>
   Job<T> job;
   job.layout = gradients->layout();
   job.start = core::to_ranges<T>(*job.layout, w);
-  job.applier = core::Descend{.optimizer = options.optimizer,
-                              .schedule = options.schedule,
-                              .l2 = options.l2,
-                              .batch = gradients->batch_size()};
+  job.applier = core::GradientApplier{.optimizer = options.optimizer,
+                                      .schedule = options.schedule,
+                                      .l2 = options.l2,
+                                      .batch = gradients->batch_size()};
   job.compute = [gradients, seed = protocol.seed, scratch = std::make_shared<core::Scratch>()](
                     WorkerId worker, const core::Compute& read) {
     Random step = Random::stream(seed, worker, read.step);
