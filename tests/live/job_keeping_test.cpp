@@ -8,7 +8,7 @@
 #include "starling/base/utc.hpp"
 #include "starling/engine/live/job_history.hpp"
 #include "starling/engine/live/job_name.hpp"
-#include "starling/engine/live/log_book.hpp"
+#include "starling/engine/live/log_buffer.hpp"
 #include "starling/engine/live/places.hpp"
 #include "starling/engine/live/recent_figures.hpp"
 
@@ -138,9 +138,9 @@ TEST(JobHistory, KeepsADayAndSoManyOfBoundedSize) {
   }
 }
 
-TEST(LogBook, KeepsTheJobAndTheTimeOfEachLine) {
+TEST(LogBuffer, KeepsTheJobAndTheTimeOfEachLine) {
   std::vector<std::string> shown;
-  LogBook book{[&](const std::string& line) { shown.push_back(line); }};
+  LogBuffer book{[&](const std::string& line) { shown.push_back(line); }};
   const auto before = utc_now_us();
   book.say("joined");
   book.say("begins", "run-1");

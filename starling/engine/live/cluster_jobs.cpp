@@ -40,7 +40,7 @@ std::vector<wire::JobStatus> ClusterNode::Running::preparing() const {
 }
 
 void ClusterNode::Running::answer(const Requester& requester, const wire::AskLog& request) {
-  reply(requester, log_book_.read(request.from));
+  reply(requester, log_buffer_.read(request.from));
 }
 
 void ClusterNode::Running::answer(const Requester& requester, const wire::AskJobs&) {

@@ -12,13 +12,13 @@
 #include "starling/engine/core/membership.hpp"
 #include "starling/engine/live/cluster_job.hpp"
 #include "starling/engine/live/cluster_node.hpp"
-#include "starling/engine/live/endings.hpp"
 #include "starling/engine/live/event_loop.hpp"
 #include "starling/engine/live/job_history.hpp"
-#include "starling/engine/live/log_book.hpp"
-#include "starling/engine/live/node_book.hpp"
+#include "starling/engine/live/log_buffer.hpp"
+#include "starling/engine/live/node_table.hpp"
 #include "starling/engine/live/places.hpp"
 #include "starling/engine/live/plans.hpp"
+#include "starling/engine/live/reaper.hpp"
 #include "starling/engine/live/requests.hpp"
 #include "starling/engine/live/submissions.hpp"
 
@@ -43,7 +43,7 @@ class ClusterNode::Running {
       ending.swap(jobs_);
     }
     ending.clear();
-    endings_.reset();
+    reaper_.reset();
     endpoint_.reset();
   }
 
@@ -116,8 +116,8 @@ class ClusterNode::Running {
  private:
   using JobPtr = std::shared_ptr<ClusterJob>;
 
-  void log(const std::string& line) { log_book_.say(line); }
-  void log_of(JobId job, const std::string& line) { log_book_.say(line, name_of_job(job)); }
+  void log(const std::string& line) { log_buffer_.say(line); }
+  void log_of(JobId job, const std::string& line) { log_buffer_.say(line, name_of_job(job)); }
   /// As people call it; its number where this node does not know it.
   [[nodiscard]] std::string name_of_job(JobId job) const;
 
@@ -259,7 +259,7 @@ class ClusterNode::Running {
     if (!core::is_live(record.state) && !nodes_.is_in_use(record.address))
       endpoint_->forget(record.address);
     if (record.state == core::MemberState::dead)
-      loop_.post_after(NodeBook::believe_after, [this] { sweep_jobs(); });
+      loop_.post_after(NodeTable::believe_after, [this] { sweep_jobs(); });
     sweep_jobs();
   }
   void carry_out(const core::HasJoined&) { log("joined"); }
@@ -523,7 +523,7 @@ class ClusterNode::Running {
   core::Time lonely_told_ = std::chrono::seconds{3} - tell_loneliness_every;
   std::atomic<bool> has_left_ = false;
   std::atomic<bool> is_asked_to_leave_ = false;
-  LogBook log_book_{options_.log};
+  LogBuffer log_buffer_{options_.log};
 
   Requests requests_{loop_, wire::draw_id(),
                      [this](const std::string& address, wire::Request request) {
@@ -542,9 +542,9 @@ class ClusterNode::Running {
       [this](const Requester& requester, wire::ReplyBody body) {
         reply(requester, std::move(body));
       },
-      [this](const std::string& line, const std::string& job) { log_book_.say(line, job); },
+      [this](const std::string& line, const std::string& job) { log_buffer_.say(line, job); },
       [this](wire::JobRecord record) { history_.add(std::move(record), now()); }};
-  NodeBook nodes_;
+  NodeTable nodes_;
   /// Nodes that were refused, for their names.
   std::set<NodeId> refused_;
   /// Jobs that this node has been in, or has tried to join, since when.
@@ -561,7 +561,7 @@ class ClusterNode::Running {
   std::map<JobId, JobPtr> jobs_;
   std::string refusal_;
   std::unique_ptr<security::Endpoint> endpoint_;
-  std::unique_ptr<Endings> endings_ = std::make_unique<Endings>();
+  std::unique_ptr<Reaper> reaper_ = std::make_unique<Reaper>();
   EventLoop loop_;
 };
 

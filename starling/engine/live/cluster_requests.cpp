@@ -27,8 +27,8 @@ void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddres
   if (!runs || !job.failure.empty() || find(job.job) || leaving_ || plans_.is_busy()) return;
   if (!considered_.emplace(job.job, now()).second) return;
   if (auto place = places_.take(job.job, job.settings, job.client, now()); !place)
-    return log_book_.say("does not join: " + place.error().message,
-                         live::name_of(job.settings, job.job));
+    return log_buffer_.say("does not join: " + place.error().message,
+                           live::name_of(job.settings, job.job));
   plans_.prepare(job.job, job.settings, live_nodes().size(), [this, job, target](const auto& plan) {
     auto fits = plan ? fit(job.job, **plan) : Result<void>{plan.error()};
     if (leaving_ || !fits) {
@@ -81,7 +81,7 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Prepar
 
 Result<void> ClusterNode::Running::take_place(const wire::PrepareJob& request) {
   // Jobs that end have memory and threads still.
-  if (const std::size_t ending = endings_->count(); ending >= ending_max)
+  if (const std::size_t ending = reaper_->count(); ending >= ending_max)
     return Error{"ends " + std::to_string(ending) + " jobs that were dropped; valid: to try again"};
   return places_.take(request.job, request.settings, request.client, now());
 }
@@ -114,8 +114,8 @@ void ClusterNode::Running::drop(JobId id) {
     const std::unique_lock lock{shared_};
     jobs_.erase(id);
   }
-  log_book_.say("closed", job->name());
-  endings_->end(std::move(job));
+  log_buffer_.say("closed", job->name());
+  reaper_->end(std::move(job));
 }
 
 void ClusterNode::Running::answer(const Requester& requester, const wire::AskJob& request) {
@@ -153,8 +153,8 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Submit
                                           " jobs; valid: to try again when one of them has begun"});
   const auto nodes = live_nodes();
   submissions_.submit(requester, request, requester.client, nodes);
-  log_book_.say("submitted by " + requester.client + "; " + counted(nodes.size(), "node"),
-                live::name_of(request.settings, request.job));
+  log_buffer_.say("submitted by " + requester.client + "; " + counted(nodes.size(), "node"),
+                  live::name_of(request.settings, request.job));
 }
 
 void ClusterNode::Running::answer(const Requester& requester, const wire::LeaveCluster&) {

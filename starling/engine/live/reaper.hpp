@@ -14,10 +14,10 @@
 namespace starling::live {
 
 /// Its own end waits for all others.
-class Endings {
+class Reaper {
  public:
-  Endings() = default;
-  ~Endings() {
+  Reaper() = default;
+  ~Reaper() {
     {
       const std::lock_guard lock{mutex_};
       closing_ = true;
@@ -25,8 +25,8 @@ class Endings {
     came_.notify_one();
     thread_.join();
   }
-  Endings(const Endings&) = delete;
-  Endings& operator=(const Endings&) = delete;
+  Reaper(const Reaper&) = delete;
+  Reaper& operator=(const Reaper&) = delete;
 
   /// Ends it on a thread of this one's, once nobody else uses it. Requires: nobody can begin to.
   void end(std::shared_ptr<void> last) {

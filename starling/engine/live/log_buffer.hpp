@@ -15,12 +15,12 @@
 namespace starling::live {
 
 /// Thread-safe.
-class LogBook {
+class LogBuffer {
  public:
   using Show = std::function<void(const std::string&)>;
 
   /// `show` may be empty.
-  explicit LogBook(Show show) : show_(std::move(show)) {}
+  explicit LogBuffer(Show show) : show_(std::move(show)) {}
 
   /// Names of others may stand in it. `job`: the name of the job that it is about, if any, which
   /// leads the line.

@@ -16,7 +16,7 @@
 namespace starling::live {
 
 /// One thread writes, any reads.
-class NodeBook {
+class NodeTable {
  public:
   /// A death is believed when it has not been taken back for this long.
   static constexpr std::chrono::milliseconds believe_after{400};
