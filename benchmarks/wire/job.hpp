@@ -140,7 +140,7 @@ class Side {
 
  public:
   std::shared_ptr<Steps> task;
-  std::unique_ptr<live::JobSite> site;
+  std::unique_ptr<live::LocalJob> site;
 };
 
 }  // namespace starling::benchmarks

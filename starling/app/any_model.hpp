@@ -23,7 +23,7 @@ struct Layout;
 struct RangeState;
 }  // namespace starling::core
 namespace starling::live {
-class JobSite;
+class LocalJob;
 struct JobOptions;
 struct Outcome;
 struct SiteOptions;
@@ -84,7 +84,7 @@ class AnyModel {
   [[nodiscard]] virtual Result<std::vector<core::RangeState>> initial_state(
       const AnyData& data, const live::TrainOptions& options) const = 0;
   /// This node's part of the same on several nodes.
-  [[nodiscard]] virtual Result<std::unique_ptr<live::JobSite>> make_site(
+  [[nodiscard]] virtual Result<std::unique_ptr<live::LocalJob>> make_site(
       const AnyData& data, const live::TrainOptions& options, live::SiteOptions site) const = 0;
   /// The same in virtual time. The curve's figures are those of evaluate() over `test`, or over
   /// `data` where it is null, and `error`, the normalised one, where it is known.

@@ -112,7 +112,7 @@ class ModelOf final : public AnyModel {
     return std::move(job->start);
   }
 
-  [[nodiscard]] Result<std::unique_ptr<live::JobSite>> make_site(
+  [[nodiscard]] Result<std::unique_ptr<live::LocalJob>> make_site(
       const AnyData& data, const live::TrainOptions& options,
       live::SiteOptions site) const override {
     auto job = live::assign_training(model_, *data.as<D>(), nullptr, options);

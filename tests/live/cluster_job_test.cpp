@@ -9,7 +9,7 @@ namespace starling::live {
 namespace {
 
 /// Keeps who was heard.
-class ListeningSite final : public JobSite {
+class ListeningSite final : public LocalJob {
  public:
   ListeningSite(std::vector<core::WorkerId>& heard, core::ConfigurationPtr now)
       : heard_(heard), now_(std::move(now)) {}
@@ -37,8 +37,8 @@ class ListeningPlan final : public JobPlan {
   [[nodiscard]] const JobOptions& options() const override { return options_; }
   [[nodiscard]] std::size_t ranges() const override { return 1; }
   [[nodiscard]] std::uint64_t fingerprint() const override { return 1; }
-  [[nodiscard]] Result<std::unique_ptr<JobSite>> make_site(SiteOptions) const override {
-    return std::unique_ptr<JobSite>{std::make_unique<ListeningSite>(heard_, now_)};
+  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_site(SiteOptions) const override {
+    return std::unique_ptr<LocalJob>{std::make_unique<ListeningSite>(heard_, now_)};
   }
 
  private:

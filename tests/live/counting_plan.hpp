@@ -31,7 +31,7 @@ class CountingPlan final : public JobPlan {
   [[nodiscard]] const JobOptions& options() const override { return options_.job; }
   [[nodiscard]] std::size_t ranges() const override { return job().task->layout().ranges.size(); }
   [[nodiscard]] std::uint64_t fingerprint() const override { return 1; }
-  [[nodiscard]] Result<std::unique_ptr<JobSite>> make_site(SiteOptions options) const override {
+  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_site(SiteOptions options) const override {
     return live::make_site<float>(job(), std::move(options));
   }
 
@@ -54,7 +54,7 @@ class StandingPlan final : public JobPlan {
   [[nodiscard]] const JobOptions& options() const override { return plan_.options(); }
   [[nodiscard]] std::size_t ranges() const override { return plan_.ranges(); }
   [[nodiscard]] std::uint64_t fingerprint() const override { return plan_.fingerprint(); }
-  [[nodiscard]] Result<std::unique_ptr<JobSite>> make_site(SiteOptions options) const override {
+  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_site(SiteOptions options) const override {
     enough_.wait();
     return plan_.make_site(std::move(options));
   }

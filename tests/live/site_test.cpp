@@ -68,7 +68,7 @@ class Nodes {
       nodes_[node].site->found(members_[node], first);
   }
 
-  JobSite& site(std::size_t node) { return *nodes_.at(node).site; }
+  LocalJob& site(std::size_t node) { return *nodes_.at(node).site; }
   [[nodiscard]] bool lives(std::size_t node) const { return nodes_[node].site != nullptr; }
 
   /// Ends at once, without a word.
@@ -141,7 +141,7 @@ class Nodes {
  private:
   struct One {
     std::unique_ptr<wire::Transport> transport;
-    std::unique_ptr<JobSite> site;
+    std::unique_ptr<LocalJob> site;
   };
 
   void send(std::size_t from, const core::Envelope& envelope) {

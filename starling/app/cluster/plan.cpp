@@ -40,7 +40,7 @@ class TrainingPlan final : public live::JobPlan {
     return {};
   }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
-  [[nodiscard]] Result<std::unique_ptr<live::JobSite>> make_site(
+  [[nodiscard]] Result<std::unique_ptr<live::LocalJob>> make_site(
       live::SiteOptions site) const override {
     return ready_.model->make_site(ready_.data.train, ready_.running.options, std::move(site));
   }

@@ -78,10 +78,10 @@ class ClusterJob {
     join(std::move(roles), random);
   }
 
-  /// A packet of this job has come from `node`; see JobSite::deliver().
+  /// A packet of this job has come from `node`; see LocalJob::deliver().
   void deliver(wire::NodeId node, core::Envelope envelope, bool at_once) {
     if (envelope.from >= SiteOptions{}.members_max) return;
-    JobSite* site = nullptr;
+    LocalJob* site = nullptr;
     {
       const std::lock_guard lock{mutex_};
       // Who joins is known by what it sends; of two with one number the one that was taken in
@@ -254,7 +254,7 @@ class ClusterJob {
     return reply;
   }
 
-  [[nodiscard]] JobSite& site() noexcept { return *site_; }
+  [[nodiscard]] LocalJob& site() noexcept { return *site_; }
   [[nodiscard]] const JobPlan& plan() const noexcept { return *plan_; }
   [[nodiscard]] const wire::JobSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] wire::JobId id() const noexcept { return id_; }
@@ -422,7 +422,7 @@ class ClusterJob {
   std::optional<core::Epoch> given_up_;
   std::string failure_;
   /// Set once, by begin(). Last: its members send until they have ended.
-  std::unique_ptr<JobSite> site_;
+  std::unique_ptr<LocalJob> site_;
 };
 
 }  // namespace starling::live

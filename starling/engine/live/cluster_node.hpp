@@ -36,7 +36,7 @@ class JobPlan {
   [[nodiscard]] virtual Result<void> lay_out() const { return {}; }
   /// Equal on two nodes that would compute the same.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
-  [[nodiscard]] virtual Result<std::unique_ptr<JobSite>> make_site(SiteOptions options) const = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<LocalJob>> make_site(SiteOptions options) const = 0;
 };
 
 /// Reads a job's data; may take long, and is called from a thread of its own, under a ReadScope:

@@ -33,9 +33,9 @@ constexpr std::size_t mailbox_bytes_max = std::size_t{64} << 20U;
 constexpr std::size_t credit_bytes = std::size_t{64} << 20U;
 
 template <class T>
-class JobSiteOf final : public JobSite {
+class LocalJobOf final : public LocalJob {
  public:
-  JobSiteOf(Assignment<T> assignment, SiteOptions options)
+  LocalJobOf(Assignment<T> assignment, SiteOptions options)
       : assignment_(std::move(assignment)),
         options_(std::move(options)),
         layout_(std::shared_ptr<const core::Layout>{assignment_.task, &assignment_.task->layout()}),
@@ -55,7 +55,7 @@ class JobSiteOf final : public JobSite {
     scene_->start = scene_->clock->now();
   }
 
-  ~JobSiteOf() override {
+  ~LocalJobOf() override {
     scene_->pool->close();
     for_everyone([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
     {
@@ -65,8 +65,8 @@ class JobSiteOf final : public JobSite {
     system_.await_all_actors_done();
   }
 
-  JobSiteOf(const JobSiteOf&) = delete;
-  JobSiteOf& operator=(const JobSiteOf&) = delete;
+  LocalJobOf(const LocalJobOf&) = delete;
+  LocalJobOf& operator=(const LocalJobOf&) = delete;
 
   void found(const std::vector<core::Member>& here, const core::ConfigurationPtr& first) override {
     for (const core::Member& member : here) hire(member, first, {});
@@ -295,7 +295,7 @@ class JobSiteOf final : public JobSite {
 }  // namespace
 
 template <class T>
-Result<std::unique_ptr<JobSite>> make_site(Assignment<T> assignment, SiteOptions options) {
+Result<std::unique_ptr<LocalJob>> make_site(Assignment<T> assignment, SiteOptions options) {
   if (auto valid = check(assignment.job); !valid) return std::move(valid).error();
   if (auto valid = check_start(assignment.job, assignment.start); !valid)
     return std::move(valid).error().within("the saved state");
@@ -303,11 +303,11 @@ Result<std::unique_ptr<JobSite>> make_site(Assignment<T> assignment, SiteOptions
     return Error{"workers=" + std::to_string(assignment.job.workers) + ": at most " +
                  std::to_string(options.members_max) + " members are allowed for"};
   keep_freed_memory();
-  return std::unique_ptr<JobSite>{
-      std::make_unique<JobSiteOf<T>>(std::move(assignment), std::move(options))};
+  return std::unique_ptr<LocalJob>{
+      std::make_unique<LocalJobOf<T>>(std::move(assignment), std::move(options))};
 }
 
-template Result<std::unique_ptr<JobSite>> make_site<float>(Assignment<float>, SiteOptions);
-template Result<std::unique_ptr<JobSite>> make_site<double>(Assignment<double>, SiteOptions);
+template Result<std::unique_ptr<LocalJob>> make_site<float>(Assignment<float>, SiteOptions);
+template Result<std::unique_ptr<LocalJob>> make_site<double>(Assignment<double>, SiteOptions);
 
 }  // namespace starling::live

@@ -24,12 +24,12 @@ struct SiteOptions {
 };
 
 /// Thread-safe.
-class JobSite {
+class LocalJob {
  public:
-  JobSite() = default;
-  virtual ~JobSite() = default;
-  JobSite(const JobSite&) = delete;
-  JobSite& operator=(const JobSite&) = delete;
+  LocalJob() = default;
+  virtual ~LocalJob() = default;
+  LocalJob(const LocalJob&) = delete;
+  LocalJob& operator=(const LocalJob&) = delete;
 
   /// Members `here` found the job together with those elsewhere whom `first` names.
   virtual void found(const std::vector<core::Member>& here,
@@ -64,10 +64,11 @@ class JobSite {
 
 /// A site without members yet. An Error says what cannot work on several nodes.
 template <class T>
-[[nodiscard]] Result<std::unique_ptr<JobSite>> make_site(Assignment<T> assignment,
-                                                         SiteOptions options);
+[[nodiscard]] Result<std::unique_ptr<LocalJob>> make_site(Assignment<T> assignment,
+                                                          SiteOptions options);
 
-extern template Result<std::unique_ptr<JobSite>> make_site<float>(Assignment<float>, SiteOptions);
-extern template Result<std::unique_ptr<JobSite>> make_site<double>(Assignment<double>, SiteOptions);
+extern template Result<std::unique_ptr<LocalJob>> make_site<float>(Assignment<float>, SiteOptions);
+extern template Result<std::unique_ptr<LocalJob>> make_site<double>(Assignment<double>,
+                                                                    SiteOptions);
 
 }  // namespace starling::live

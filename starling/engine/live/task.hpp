@@ -47,7 +47,7 @@ struct StepResult {
   std::optional<std::string> fault;
 };
 
-/// Called by several threads at once: those of the compute pool, and in a JobSite, whose actors it
+/// Called by several threads at once: those of the compute pool, and in a LocalJob, whose actors it
 /// may therefore not ask, where it is brief, that of the worker's actor. What it throws is caught,
 /// and the step tried again.
 class Task {
