@@ -1,4 +1,4 @@
-// What an connection makes of the frames that wait, seen by a bare ROUTER.
+// What a connection makes of the frames that wait, seen by a bare ROUTER.
 #include "starling/actor/wire/outbound_connection.hpp"
 
 #include <gtest/gtest.h>

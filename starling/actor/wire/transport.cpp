@@ -88,7 +88,8 @@ class Transport::Thread {
   void order(const Peer& peer, Lane lane, std::span<Frame> frames) {
     const std::lock_guard lock{mutex_};
     const bool is_here = receives_here == this;
-    OutboundConnection* connection = is_here || !orders_.empty() ? nullptr : outlet_to(peer, lane);
+    OutboundConnection* connection =
+        is_here || !orders_.empty() ? nullptr : connection_to(peer, lane);
     if (connection == nullptr || connection->is_waiting()) {
       if (!is_here && orders_.empty()) wake_.ring();
       for (Frame& frame : frames) {
@@ -151,7 +152,7 @@ class Transport::Thread {
 
   /// Null where there is none yet. Requires: the lock is held, as for all that follows but run()
   /// and receive().
-  OutboundConnection* outlet_to(const Peer& peer, Lane lane) {
+  OutboundConnection* connection_to(const Peer& peer, Lane lane) {
     const auto found = connections_.find(peer);
     if (found == connections_.end()) return nullptr;
     found->second.used = Clock::now();
@@ -223,7 +224,7 @@ class Transport::Thread {
     flush_filled();
   }
 
-  /// What was added by orders. Called before an connection may end.
+  /// What was added by orders. Called before a connection may end.
   void flush_filled() {
     for (OutboundConnection* connection : filled_) flush(*connection);
     filled_.clear();
