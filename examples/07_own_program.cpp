@@ -90,9 +90,9 @@ bool half(barrier::Step own, std::span<const barrier::Step> seen) {
 }
 
 int main(int argc, char** argv) {
-  Contents contents;
-  contents.model<QuantileRegression>("quantile", "a quantile of the target: quantile[:q=0.5]",
+  Registry registry;
+  registry.model<QuantileRegression>("quantile", "a quantile of the target: quantile[:q=0.5]",
                                      make_quantile);
-  contents.barrier(barrier::Predicate::make("half", half), "half of those seen are not behind me");
-  return starling::main(argc, argv, std::move(contents));
+  registry.barrier(barrier::Predicate::make("half", half), "half of those seen are not behind me");
+  return starling::main(argc, argv, std::move(registry));
 }

@@ -10,26 +10,26 @@ namespace starling::app {
 namespace {
 
 /// Each name once; of those for which `wanted` holds.
-std::vector<std::string> names_of(const Contents& contents, const auto& wanted) {
+std::vector<std::string> names_of(const Registry& registry, const auto& wanted) {
   std::vector<std::string> names;
-  for (const ModelEntry& model : contents.models())
+  for (const ModelEntry& model : registry.models())
     if (wanted(model) && std::ranges::find(names, model.name) == names.end())
       names.push_back(model.name);
   return names;
 }
 
-Error unknown(const Contents& contents, const std::string& name) {
+Error unknown(const Registry& registry, const std::string& name) {
   const auto all = [](const ModelEntry&) { return true; };
-  return Error{"unknown model '" + name + "'; " + suggest(name, names_of(contents, all))};
+  return Error{"unknown model '" + name + "'; " + suggest(name, names_of(registry, all))};
 }
 
 }  // namespace
 
-std::vector<std::string> models_for(const Contents& contents, const AnyData& data) {
-  return names_of(contents, [&](const ModelEntry& model) { return model.takes(data); });
+std::vector<std::string> models_for(const Registry& registry, const AnyData& data) {
+  return names_of(registry, [&](const ModelEntry& model) { return model.takes(data); });
 }
 
-Contents with_built_in(Contents own) {
+Registry with_built_in(Registry own) {
   add_models<float>(own);
   add_models<double>(own);
   own.data(safetensors_source, safetensors_summary,
@@ -37,26 +37,26 @@ Contents with_built_in(Contents own) {
   return own;
 }
 
-Result<std::shared_ptr<const AnyModel>> make_model(const Contents& contents,
+Result<std::shared_ptr<const AnyModel>> make_model(const Registry& registry,
                                                    const std::string& text, const AnyData& data,
                                                    std::optional<ElementType> type) {
   const auto spec = Spec::parse(text);
   if (!spec) return spec.error();
   const ModelEntry* named = nullptr;
   const ModelEntry* typed = nullptr;
-  for (const ModelEntry& entry : contents.models()) {
+  for (const ModelEntry& entry : registry.models()) {
     if (entry.name != spec->name) continue;
     if (named == nullptr) named = &entry;
     if (type && entry.element_type != *type) continue;
     if (typed == nullptr) typed = &entry;
     if (entry.takes(data)) return entry.make(*spec, data);
   }
-  if (named == nullptr) return unknown(contents, spec->name);
+  if (named == nullptr) return unknown(registry, spec->name);
   if (typed == nullptr)
     return Error{"model " + spec->name + " does not compute in " + print(*type) +
                  "; valid: " + print(named->element_type)};
   return Error{"model " + spec->name + " learns from data of another type; " +
-               valid_names(models_for(contents, data))};
+               valid_names(models_for(registry, data))};
 }
 
 }  // namespace starling::app

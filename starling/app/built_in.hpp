@@ -6,24 +6,24 @@
 #include <string>
 #include <vector>
 
-#include "starling/app/contents.hpp"
+#include "starling/app/registry.hpp"
 
 namespace starling::app {
 
 /// `own`, then the built-in models in float32 and float64.
-[[nodiscard]] Contents with_built_in(Contents own);
+[[nodiscard]] Registry with_built_in(Registry own);
 
 /// The model that `text` names, shaped for `data`; an entry of `type` where one is asked for.
 /// Errors: an unknown name (with the nearest valid one), a bad option, data it cannot learn from.
 [[nodiscard]] Result<std::shared_ptr<const AnyModel>> make_model(
-    const Contents& contents, const std::string& text, const AnyData& data,
+    const Registry& registry, const std::string& text, const AnyData& data,
     std::optional<ElementType> type = {});
 
 /// The names of the models that learn from data of this type, whatever their options.
-[[nodiscard]] std::vector<std::string> models_for(const Contents& contents, const AnyData& data);
+[[nodiscard]] std::vector<std::string> models_for(const Registry& registry, const AnyData& data);
 
 /// Internal, for float and double.
 template <class T>
-void add_models(Contents& contents);
+void add_models(Registry& registry);
 
 }  // namespace starling::app

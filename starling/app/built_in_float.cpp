@@ -1,3 +1,3 @@
 #include "starling/app/built_in_models.hpp"
 
-template void starling::app::add_models<float>(Contents&);
+template void starling::app::add_models<float>(Registry&);

@@ -18,23 +18,23 @@ inline constexpr std::string_view net_summary =
     "layers of your own, from a TOML file or as text: net:FILE | net:layers=LAYERS[,...]";
 
 template <class T, class Model>
-void add_model(Contents& contents, std::type_identity<Model>) {
-  contents.model<Model>();
+void add_model(Registry& registry, std::type_identity<Model>) {
+  registry.model<Model>();
 }
 
 template <class T>
-void add_model(Contents& contents, std::type_identity<models::Net<T>>) {
+void add_model(Registry& registry, std::type_identity<models::Net<T>>) {
   for (const models::ModelName& known : models::Net<T>::names()) {
     const bool is_net = known.name == "net";
-    contents.model<models::Net<T>>(std::string{known.name},
+    registry.model<models::Net<T>>(std::string{known.name},
                                    std::string{is_net ? net_summary : known.summary}, make_net<T>);
   }
 }
 
 template <class T>
-void add_models(Contents& contents) {
+void add_models(Registry& registry) {
   [&]<class... Models>(std::type_identity<std::variant<Models...>>) {
-    (add_model<T>(contents, std::type_identity<Models>{}), ...);
+    (add_model<T>(registry, std::type_identity<Models>{}), ...);
   }(std::type_identity<models::AnyModel<T>>{});
 }
 

@@ -24,13 +24,13 @@
 namespace starling::app {
 namespace {
 
-std::string sources_help(const Contents& contents) {
+std::string sources_help(const Registry& registry) {
   std::string text = "Sources of data:\n";
   const auto line = [&](const std::string& name, const std::string& summary) {
     text +=
         "  " + name + std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') + summary + "\n";
   };
-  for (const auto& entry : contents.data()) line(entry.name, entry.summary);
+  for (const auto& entry : registry.data()) line(entry.name, entry.summary);
   for (const auto& [name, summary] : models::source_names()) line(name, summary);
   return text;
 }
@@ -41,24 +41,24 @@ Result<std::uint64_t> seed_of(const std::string& text) {
   return seed;
 }
 
-std::string train_footer(const Contents& contents) {
-  return "\n" + sources_help(contents) + "\nModels:\n" + models_list(contents) + "\nBarriers:\n" +
-         barriers_list(contents) +
+std::string train_footer(const Registry& registry) {
+  return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry) + "\nBarriers:\n" +
+         barriers_list(registry) +
          "\nFlags override the job file. Ctrl-C, SIGTERM and SIGHUP stop in order and save; "
          "Ctrl-C\nagain stops at once.\nExit codes: 0 done, 1 the job failed, 2 bad input, "
          "130 interrupted.";
 }
 
-std::string submit_footer(const Contents& contents) {
-  return train_footer(contents) + " A job that\n`" + program_name() + " stop` ends is done.";
+std::string submit_footer(const Registry& registry) {
+  return train_footer(registry) + " A job that\n`" + program_name() + " stop` ends is done.";
 }
 
-std::string bench_footer(const Contents& contents) {
-  return "\n" + sources_help(contents) + "\nModels:\n" + models_list(contents);
+std::string bench_footer(const Registry& registry) {
+  return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry);
 }
 
-std::string sim_footer(const Contents& contents) {
-  return "\nBarriers:\n" + barriers_list(contents) +
+std::string sim_footer(const Registry& registry) {
+  return "\nBarriers:\n" + barriers_list(registry) +
          "\nWith a job file, the job is simulated: its workers, mode, barrier, recheck, stragglers "
          "and limits\ncount, and its delay is the step time; what is about data and models counts "
          "at\n--level protocol only. Keys that only a simulation has stand below [sim] there. "
@@ -68,9 +68,9 @@ std::string sim_footer(const Contents& contents) {
          "the\nsame bytes, on any number of threads.";
 }
 
-std::string twin_footer(const Contents& contents) {
-  return "\n" + sources_help(contents) + "\nModels:\n" + models_list(contents) + "\nBarriers:\n" +
-         barriers_list(contents) +
+std::string twin_footer(const Registry& registry) {
+  return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry) + "\nBarriers:\n" +
+         barriers_list(registry) +
          "\nRuns the job, then simulates it with its delay as the time of a step, and compares. A "
          "job that\nended with its time is simulated for as long; one that made all its steps, "
          "until "
@@ -85,7 +85,7 @@ std::string twin_footer(const Contents& contents) {
 class EvaluateArguments {
  public:
   EvaluateArguments(CLI::App& program, const std::string& name, const std::string& summary,
-                    const Contents& contents)
+                    const Registry& registry)
       : command_(program, name, summary) {
     CLI::App& app = command_.app();
     app.add_option("FILE", file_, "what train --save wrote")->type_name("");
@@ -97,7 +97,7 @@ class EvaluateArguments {
     app.add_option("--seed", seed_, "of --data where it is generated [the model's own]")
         ->type_name("N");
     app.add_option("--device", device_, device_help)->type_name("DEVICE");
-    app.footer("\n" + sources_help(contents) +
+    app.footer("\n" + sources_help(registry) +
                "\nOf generated data it sees samples that are in no training data of that seed.");
   }
   void add_json() { command_.app().add_flag("--json", options_.json, "one JSON object"); }
@@ -115,7 +115,7 @@ class EvaluateArguments {
 
   [[nodiscard]] const Command& command() const { return command_; }
   template <class Run>
-  [[nodiscard]] Result<int> run(Run with, const Contents& contents) const {
+  [[nodiscard]] Result<int> run(Run with, const Registry& registry) const {
     const std::string call = program_name() + " " + command_.name() + " FILE";
     if (file_.empty() && flag_.empty())
       return Error{"the saved model's file is missing; valid: " + call};
@@ -136,7 +136,7 @@ class EvaluateArguments {
                      " was tested on is of its own seed"};
       options.seed = *seed;
     }
-    return with(contents, options);
+    return with(registry, options);
   }
 
  private:
@@ -152,7 +152,7 @@ class EvaluateArguments {
 
 class InspectArguments {
  public:
-  InspectArguments(CLI::App& program, const Contents& contents)
+  InspectArguments(CLI::App& program, const Registry& registry)
       : command_(program, "inspect", "say what is in a data source or a saved model") {
     command_.app()
         .add_option("WHAT", options_.what, "a source of data, or a file that train --save wrote")
@@ -160,16 +160,16 @@ class InspectArguments {
         ->required();
     command_.app().add_option("--seed", seed_, "of generated data [1]")->type_name("N");
     command_.app().add_flag("--json", options_.json, "one JSON object");
-    command_.app().footer("\n" + sources_help(contents));
+    command_.app().footer("\n" + sources_help(registry));
   }
   [[nodiscard]] const Command& command() const { return command_; }
 
-  [[nodiscard]] Result<int> run(const Contents& contents) const {
+  [[nodiscard]] Result<int> run(const Registry& registry) const {
     const auto seed = seed_of(seed_);
     if (!seed) return seed.error();
     InspectOptions options = options_;
     options.seed = *seed;
-    return inspect_command(contents, options);
+    return inspect_command(registry, options);
   }
 
  private:
@@ -191,7 +191,7 @@ void refuse_flags_as_values(CLI::App& app) {
 /// All of the command line, as declared.
 class CommandLine {
  public:
-  explicit CommandLine(const Contents& contents) : contents_(contents) {
+  explicit CommandLine(const Registry& registry) : registry_(registry) {
     program_.set_version_flag("--version", "starling " + version(), "the version");
     program_.set_help_flag("-h,--help", "this help");
     program_.allow_extras();
@@ -266,9 +266,9 @@ class CommandLine {
   }
 
   Result<int> run_with_contents(const FlagArguments& arguments,
-                                Result<int> (*command)(const Contents&, const Settings&)) const {
+                                Result<int> (*command)(const Registry&, const Settings&)) const {
     const auto settings = arguments.settings();
-    return settings ? command(contents_, *settings) : Result<int>{settings.error()};
+    return settings ? command(registry_, *settings) : Result<int>{settings.error()};
   }
 
   Result<int> dispatch() {
@@ -287,9 +287,9 @@ class CommandLine {
       if (command->is_chosen())
         if (auto known = command->refuse_extras(); !known) return std::move(known).error();
     const std::string& name = chosen.get_name();
-    if (name == "evaluate") return evaluate_.run(evaluate_command, contents_);
-    if (name == "predict") return predict_.run(predict_command, contents_);
-    if (name == "inspect") return inspect_.run(contents_);
+    if (name == "evaluate") return evaluate_.run(evaluate_command, registry_);
+    if (name == "predict") return predict_.run(predict_command, registry_);
+    if (name == "inspect") return inspect_.run(registry_);
     if (name == "submit") return run_job(submit_, submit_command);
     if (name == "node") return run_with_contents(node_, node_command);
     if (name == "attach") return run_with_contents(attach_, attach_command);
@@ -299,12 +299,12 @@ class CommandLine {
     if (name == "logs") return run_plain(logs_, logs_command);
     if (name == "leave") return run_plain(leave_, leave_command);
     if (name == "launch") return run_plain(launch_, launch_command);
-    if (name == "repro") return repro_.run(contents_);
+    if (name == "repro") return repro_.run(registry_);
     if (name == "chaos") return chaos_.run();
-    if (name == "bench") return bench_.run(contents_);
+    if (name == "bench") return bench_.run(registry_);
     if (name == "keys") return keys_.run();
-    if (name == "barriers") return barriers_command(contents_);
-    if (name == "models") return models_command(contents_);
+    if (name == "barriers") return barriers_command(registry_);
+    if (name == "models") return models_command(registry_);
     if (name == "sim") return run_job(sim_, sim_command);
     if (name == "twin") return run_job(twin_, twin_command);
     return run_job(train_, train_command);
@@ -314,7 +314,7 @@ class CommandLine {
   Result<int> run_job(const JobArguments& job, Run with) {
     const auto settings = job.settings();
     if (!settings) return settings.error();
-    return with(contents_, *settings, job.file());
+    return with(registry_, *settings, job.file());
   }
 
   Result<int> without_command() {
@@ -333,16 +333,16 @@ class CommandLine {
     return Error{"unknown command '" + word + "'; " + as_flag + suggest(word, names)};
   }
 
-  const Contents& contents_;
+  const Registry& registry_;
   CLI::App program_{
       "Starling: actor-model distributed learning with probabilistic synchronous "
       "parallel barriers",
       program_name()};
   JobArguments train_{program_,   "train",       "train a model with many workers",
-                      job_keys(), read_job_file, train_footer(contents_)};
+                      job_keys(), read_job_file, train_footer(registry_)};
   FlagArguments node_{program_, "node", "be one of the nodes of a cluster", node_keys()};
   JobArguments submit_{program_,      "submit",      "train on the nodes of a cluster",
-                       submit_keys(), read_job_file, submit_footer(contents_)};
+                       submit_keys(), read_job_file, submit_footer(registry_)};
   FlagArguments attach_{program_, "attach", "follow a job that runs, and save its model",
                         attach_keys()};
   FlagArguments stop_{program_, "stop", "end a job at the end of its workers' steps", stop_keys()};
@@ -356,16 +356,16 @@ class CommandLine {
   FlagArguments launch_{program_, "launch", "start nodes on other machines over ssh",
                         launch_keys()};
   JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",
-                    sim_keys(), read_sim_file, sim_footer(contents_)};
+                    sim_keys(), read_sim_file, sim_footer(registry_)};
   JobArguments twin_{program_,    "twin",        "run a job and its simulation, and compare",
-                     twin_keys(), read_job_file, twin_footer(contents_)};
+                     twin_keys(), read_job_file, twin_footer(registry_)};
   ReproArguments repro_{program_};
-  EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", contents_};
+  EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", registry_};
   EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",
-                             contents_};
-  InspectArguments inspect_{program_, contents_};
+                             registry_};
+  InspectArguments inspect_{program_, registry_};
   ChaosArguments chaos_{program_};
-  BenchArguments bench_{program_, bench_footer(contents_)};
+  BenchArguments bench_{program_, bench_footer(registry_)};
   KeysArguments keys_{program_};
   Command barriers_{program_, "barriers", "list the barriers"};
   Command models_{program_, "models", "list the models"};
@@ -373,8 +373,8 @@ class CommandLine {
 
 }  // namespace
 
-Result<int> run_command_line(int argc, const char* const* argv, const Contents& contents) {
-  return CommandLine{contents}.run(argc, argv);
+Result<int> run_command_line(int argc, const char* const* argv, const Registry& registry) {
+  return CommandLine{registry}.run(argc, argv);
 }
 
 }  // namespace starling::app

@@ -1,13 +1,13 @@
 /// The command line: which command, with what. CLI11 does the reading and the help.
 #pragma once
 
-#include "starling/app/contents.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/base/result.hpp"
 
 namespace starling::app {
 
 /// Reads the arguments and runs their command; the exit code, or an error of the input.
 [[nodiscard]] Result<int> run_command_line(int argc, const char* const* argv,
-                                           const Contents& contents);
+                                           const Registry& registry);
 
 }  // namespace starling::app

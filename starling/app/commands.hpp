@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "starling/app/contents.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/app/settings.hpp"
 #include "starling/base/result.hpp"
 #include "starling/models/device.hpp"
@@ -18,7 +18,7 @@ inline constexpr int job_failed = 1;
 inline constexpr int bad_input = 2;
 
 /// `job_file` is where settings were read, empty for none. Requires: settings of known keys.
-[[nodiscard]] Result<int> train_command(const Contents& contents, const Settings& settings,
+[[nodiscard]] Result<int> train_command(const Registry& registry, const Settings& settings,
                                         const std::string& job_file);
 
 struct EvaluateOptions {
@@ -38,18 +38,18 @@ struct EvaluateOptions {
   /// Where the model is computed.
   models::Device device = {};
 };
-[[nodiscard]] Result<int> evaluate_command(const Contents& contents,
+[[nodiscard]] Result<int> evaluate_command(const Registry& registry,
                                            const EvaluateOptions& options);
-[[nodiscard]] Result<int> predict_command(const Contents& contents, const EvaluateOptions& options);
+[[nodiscard]] Result<int> predict_command(const Registry& registry, const EvaluateOptions& options);
 
 /// Steps and barriers in virtual time. `job_file` and `settings` as of train_command, with the keys
 /// of sim/sim_keys.hpp too.
-[[nodiscard]] Result<int> sim_command(const Contents& contents, const Settings& settings,
+[[nodiscard]] Result<int> sim_command(const Registry& registry, const Settings& settings,
                                       const std::string& job_file);
 
 /// A live run of a job beside its simulations: job_failed where a figure is not as simulated.
 /// `job_file` and `settings` as of train_command, with the keys of twin/twin_keys.hpp too.
-[[nodiscard]] Result<int> twin_command(const Contents& contents, const Settings& settings,
+[[nodiscard]] Result<int> twin_command(const Registry& registry, const Settings& settings,
                                        const std::string& job_file);
 
 struct ReproOptions {
@@ -71,7 +71,7 @@ struct ReproOptions {
 
 /// The PSP paper's training run, live, as a report. Requires: settings of keys of
 /// sim/training_keys.hpp.
-[[nodiscard]] Result<int> repro_psp_train_command(const Contents& contents,
+[[nodiscard]] Result<int> repro_psp_train_command(const Registry& registry,
                                                   const Settings& settings);
 
 struct ChaosOptions {
@@ -96,14 +96,14 @@ struct InspectOptions {
   bool json = false;
 };
 /// A data source or a saved model, in figures.
-[[nodiscard]] Result<int> inspect_command(const Contents& contents, const InspectOptions& options);
+[[nodiscard]] Result<int> inspect_command(const Registry& registry, const InspectOptions& options);
 
 /// A line for each that the program contains, as the commands and the help of train show them.
-[[nodiscard]] std::string barriers_list(const Contents& contents);
-[[nodiscard]] std::string models_list(const Contents& contents);
+[[nodiscard]] std::string barriers_list(const Registry& registry);
+[[nodiscard]] std::string models_list(const Registry& registry);
 
-[[nodiscard]] Result<int> barriers_command(const Contents& contents);
-[[nodiscard]] Result<int> models_command(const Contents& contents);
+[[nodiscard]] Result<int> barriers_command(const Registry& registry);
+[[nodiscard]] Result<int> models_command(const Registry& registry);
 
 struct Ended;
 struct Job;

@@ -18,19 +18,19 @@ namespace {
 /// Tells a user's test data apart from the training data of the same source.
 constexpr std::uint64_t test_stream = 0x74657374;
 
-const DataEntry* own_source(const Contents& contents, const std::string& name) {
-  const auto at = std::ranges::find(contents.data(), name, &DataEntry::name);
-  return at == contents.data().end() ? nullptr : &*at;
+const DataEntry* own_source(const Registry& registry, const std::string& name) {
+  const auto at = std::ranges::find(registry.data(), name, &DataEntry::name);
+  return at == registry.data().end() ? nullptr : &*at;
 }
 
-bool is_own(const Contents& contents, const std::string& text) {
+bool is_own(const Registry& registry, const std::string& text) {
   const auto spec = Spec::parse(text);
-  return spec && own_source(contents, spec->name) != nullptr;
+  return spec && own_source(registry, spec->name) != nullptr;
 }
 
-Error unknown(const Contents& contents, const Spec& spec) {
+Error unknown(const Registry& registry, const Spec& spec) {
   std::vector<std::string> names;
-  for (const auto& entry : contents.data()) names.push_back(entry.name);
+  for (const auto& entry : registry.data()) names.push_back(entry.name);
   for (const auto& [known, summary] : models::source_names()) names.push_back(known);
   return unknown_data(spec, names);
 }
@@ -119,21 +119,21 @@ bool has_whole_labels(const models::Table& table) {
   return true;
 }
 
-Result<TrainAndTest> load_parts(const Contents& contents, const DataRequest& request) {
+Result<TrainAndTest> load_parts(const Registry& registry, const DataRequest& request) {
   if (auto one = refuse_two_tests(request); !one) return std::move(one).error();
-  if (auto valid = check_data(contents, request.data); !valid)
+  if (auto valid = check_data(registry, request.data); !valid)
     return std::move(valid).error().within("data");
   if (request.test)
-    if (auto valid = check_data(contents, *request.test); !valid)
+    if (auto valid = check_data(registry, *request.test); !valid)
       return std::move(valid).error().within("test");
-  if (request.test && !is_own(contents, request.data) && !is_own(contents, *request.test))
+  if (request.test && !is_own(registry, request.data) && !is_own(registry, *request.test))
     return load_both(request.data, *request.test, request.seed);
-  auto data = load_whole(contents, request.data, request.seed);
+  auto data = load_whole(registry, request.data, request.seed);
   if (!data) return std::move(data).error().within("data");
   if (auto labelled = check_labels(*data, request.data); !labelled)
     return std::move(labelled).error().within("data");
   if (!request.test) return divide(*data, request);
-  auto test = load_unseen(contents, *request.test, request.seed, shape_of(*data));
+  auto test = load_unseen(registry, *request.test, request.seed, shape_of(*data));
   if (!test) return std::move(test).error().within("test");
   return TrainAndTest{*std::move(data), *std::move(test)};
 }
@@ -169,24 +169,24 @@ Result<void> check_labels(const AnyData& data, const std::string& text) {
                valid_labels(text)};
 }
 
-Result<void> check_data(const Contents& contents, const std::string& text) {
+Result<void> check_data(const Registry& registry, const std::string& text) {
   const auto spec = Spec::parse(text);
   if (!spec) return spec.error();
-  if (own_source(contents, spec->name) != nullptr) return {};
+  if (own_source(registry, spec->name) != nullptr) return {};
   const auto& known = models::source_names();
   if (std::ranges::none_of(known, [&](const auto& source) { return source.first == spec->name; }))
-    return unknown(contents, *spec);
+    return unknown(registry, *spec);
   const auto source = models::Source::parse(text);
   if (!source) return source.error();
   if (spec->name != "csv" && spec->name != "libsvm") return {};
-  return check_text_file(spec->name, files_in(contents, text).front());
+  return check_text_file(spec->name, files_in(registry, text).front());
 }
 
-std::vector<std::string> files_in(const Contents& contents, const std::string& text) {
+std::vector<std::string> files_in(const Registry& registry, const std::string& text) {
   const auto spec = Spec::parse(text);
   if (!spec) return {};
   std::vector<std::string> files;
-  if (own_source(contents, spec->name) != nullptr) {
+  if (own_source(registry, spec->name) != nullptr) {
     std::error_code ignored;
     for (const auto& [key, value] : spec->options)
       if (std::filesystem::is_regular_file(value, ignored)) files.push_back(value);
@@ -210,19 +210,19 @@ std::vector<std::string> files_in(const Contents& contents, const std::string& t
   return files;
 }
 
-Result<AnyData> load_whole(const Contents& contents, const std::string& text, std::uint64_t seed) {
-  if (auto valid = check_data(contents, text); !valid) return std::move(valid).error();
+Result<AnyData> load_whole(const Registry& registry, const std::string& text, std::uint64_t seed) {
+  if (auto valid = check_data(registry, text); !valid) return std::move(valid).error();
   const Spec spec = Spec::parse(text).value();
-  if (const DataEntry* own = own_source(contents, spec.name)) return load_own(*own, spec, seed);
+  if (const DataEntry* own = own_source(registry, spec.name)) return load_own(*own, spec, seed);
   return as_any(models::load(models::Source::parse(text).value(), seed));
 }
 
-Result<AnyData> load_unseen(const Contents& contents, const std::string& text, std::uint64_t seed,
+Result<AnyData> load_unseen(const Registry& registry, const std::string& text, std::uint64_t seed,
                             const std::optional<models::Table>& shape) {
-  if (auto valid = check_data(contents, text); !valid) return std::move(valid).error();
+  if (auto valid = check_data(registry, text); !valid) return std::move(valid).error();
   const auto rule = shape ? std::optional{shape->labelling} : std::nullopt;
   const Spec spec = Spec::parse(text).value();
-  if (const DataEntry* own = own_source(contents, spec.name)) {
+  if (const DataEntry* own = own_source(registry, spec.name)) {
     auto data = load_own(*own, spec, mix(seed ^ test_stream));
     if (!data) return data;
     if (auto alike = check_numbering(*data, rule); !alike)
@@ -246,8 +246,8 @@ Result<AnyData> load_unseen(const Contents& contents, const std::string& text, s
   return as_any(std::move(table));
 }
 
-Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& request) {
-  auto data = load_parts(contents, request);
+Result<TrainAndTest> load_data(const Registry& registry, const DataRequest& request) {
+  auto data = load_parts(registry, request);
   if (data) data = fill(*std::move(data));
   if (!data) return data;
   if (auto labelled = check_labels(data->train, request.data); !labelled)

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "starling/app/any_data.hpp"
-#include "starling/app/contents.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/base/result.hpp"
 #include "starling/models/data/scaling.hpp"
 #include "starling/models/recipe.hpp"
@@ -33,14 +33,14 @@ struct TrainAndTest {
 };
 
 /// Refuses text that names no source, before anything is read.
-[[nodiscard]] Result<void> check_data(const Contents& contents, const std::string& text);
+[[nodiscard]] Result<void> check_data(const Registry& registry, const std::string& text);
 
 /// The files that a source is read from; of a user's own source, every option that names one.
-[[nodiscard]] std::vector<std::string> files_in(const Contents& contents, const std::string& text);
+[[nodiscard]] std::vector<std::string> files_in(const Registry& registry, const std::string& text);
 
 /// What is trained on and what is tested on. Errors are led by `data:` or `test:`, or by the flag
 /// that they are about.
-[[nodiscard]] Result<TrainAndTest> load_data(const Contents& contents, const DataRequest& request);
+[[nodiscard]] Result<TrainAndTest> load_data(const Registry& registry, const DataRequest& request);
 
 /// How tables of this source are scaled for a model of this recipe, where the request does not say:
 /// those of text, and NumPy's arrays unless all of `train` lies between 0 and 1, as images do.
@@ -56,13 +56,13 @@ struct TrainAndTest {
 [[nodiscard]] Result<AnyData> scaled_as(const models::Table& shape, const AnyData& data);
 
 /// All of one source, as it is trained on.
-[[nodiscard]] Result<AnyData> load_whole(const Contents& contents, const std::string& text,
+[[nodiscard]] Result<AnyData> load_whole(const Registry& registry, const std::string& text,
                                          std::uint64_t seed);
 
 /// All of one source, for a model that was trained with `seed`: generators give samples that no
 /// training has seen; tables have their labels read as those of `shape`, the training data, where
 /// it is given. A file with as many columns as that has features is taken to have no labels.
-[[nodiscard]] Result<AnyData> load_unseen(const Contents& contents, const std::string& text,
+[[nodiscard]] Result<AnyData> load_unseen(const Registry& registry, const std::string& text,
                                           std::uint64_t seed,
                                           const std::optional<models::Table>& shape);
 

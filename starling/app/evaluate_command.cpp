@@ -35,16 +35,16 @@ Error cannot_be_had(const StoredModel& stored, const Error& error) {
 }
 
 /// The data that a model was tested on, or the one that was named.
-Result<AnyData> data_for(const Contents& contents, const StoredModel& stored,
+Result<AnyData> data_for(const Registry& registry, const StoredModel& stored,
                          const EvaluateOptions& options) {
   const auto& notes = stored.notes;
   if (!options.data.empty()) {
     auto data =
-        load_unseen(contents, options.data, options.seed.value_or(notes.data.seed), notes.shape);
+        load_unseen(registry, options.data, options.seed.value_or(notes.data.seed), notes.shape);
     if (!data) return std::move(data).error().within("--data");
     return data;
   }
-  auto both = load_data(contents, notes.data);
+  auto both = load_data(registry, notes.data);
   if (!both) return cannot_be_had(stored, both.error());
   if (!both->test) return Error{"--data: is needed, " + stored.path + " was tested on none"};
   // The file may have changed since.
@@ -55,10 +55,10 @@ Result<AnyData> data_for(const Contents& contents, const StoredModel& stored,
 }
 
 /// Predictions may not overwrite what they are made from.
-Result<void> check_out(const Contents& contents, const EvaluateOptions& options,
+Result<void> check_out(const Registry& registry, const EvaluateOptions& options,
                        const std::string& source) {
   std::vector<FileUse> taken{{"the model", options.model_file}};
-  for (const std::string& file : files_in(contents, source)) taken.push_back({"the data", file});
+  for (const std::string& file : files_in(registry, source)) taken.push_back({"the data", file});
   return check_free({"--out", options.out}, taken);
 }
 
@@ -86,16 +86,16 @@ std::vector<double> labels_of(const AnyData& data) {
   return labels;
 }
 
-Result<Use> prepare(const Contents& contents, const EvaluateOptions& options) {
-  if (auto free = check_out(contents, options, options.data); !free) return std::move(free).error();
+Result<Use> prepare(const Registry& registry, const EvaluateOptions& options) {
+  if (auto free = check_out(registry, options, options.data); !free) return std::move(free).error();
   auto stored = read_model(options.model_file, options.trusts_file ? Trust::any : Trust::checked);
   if (!stored) return std::move(stored).error();
   for (const auto& source : {stored->notes.data.data, stored->notes.data.test.value_or("")})
     if (options.data.empty())
-      if (auto free = check_out(contents, options, source); !free) return std::move(free).error();
-  auto data = data_for(contents, *stored, options);
+      if (auto free = check_out(registry, options, source); !free) return std::move(free).error();
+  auto data = data_for(registry, *stored, options);
   if (!data) return std::move(data).error();
-  auto model = model_in(contents, *stored, *data,
+  auto model = model_in(registry, *stored, *data,
                         options.data.empty() ? stored->notes.data.data : "--data: " + options.data);
   if (!model) return std::move(model).error();
   auto weights = weights_in(*stored, **model);
@@ -263,8 +263,8 @@ std::string rows_of(const Use& use, const std::vector<float>& predictions, const
 
 }  // namespace
 
-Result<int> evaluate_command(const Contents& contents, const EvaluateOptions& options) {
-  const auto use = prepare(contents, options);
+Result<int> evaluate_command(const Registry& registry, const EvaluateOptions& options) {
+  const auto use = prepare(registry, options);
   if (!use) return use.error();
   if (auto labelled = check_labels(use->data, use->source); !labelled)
     return std::move(labelled).error().within("--data");
@@ -274,13 +274,13 @@ Result<int> evaluate_command(const Contents& contents, const EvaluateOptions& op
       options.json ? json_of(*use, options, metrics, worth) : table_of(*use, metrics, worth), done);
 }
 
-Result<int> predict_command(const Contents& contents, const EvaluateOptions& options) {
+Result<int> predict_command(const Registry& registry, const EvaluateOptions& options) {
   if (options.probabilities && options.scores)
     return Error{"--probabilities and --scores exclude each other; valid: one of them"};
   if (!options.out.empty())
     if (auto writable = check_writable(options.out); !writable)
       return std::move(writable).error().within("--out");
-  const auto use = prepare(contents, options);
+  const auto use = prepare(registry, options);
   if (!use) return use.error();
   const auto predictions = use->model->predict(use->weights, use->data);
   if (!predictions) return Error{"model " + use->model->print() + " has no predict()"};

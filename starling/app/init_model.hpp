@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "starling/app/contents.hpp"
 #include "starling/app/data.hpp"
 #include "starling/app/job.hpp"
 #include "starling/app/model_file.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/base/result.hpp"
 #include "starling/engine/core/message.hpp"
 

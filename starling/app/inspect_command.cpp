@@ -162,13 +162,13 @@ Result<int> inspect_model(const std::string& path, bool as_json) {
 
 }  // namespace
 
-Result<int> inspect_command(const Contents& contents, const InspectOptions& options) {
+Result<int> inspect_command(const Registry& registry, const InspectOptions& options) {
   const std::string& what = options.what;
   std::error_code ignored;
   const bool is_file = std::filesystem::exists(what, ignored);
-  if (is_file || (what.ends_with(extension) && !check_data(contents, what)))
+  if (is_file || (what.ends_with(extension) && !check_data(registry, what)))
     return inspect_model(what, options.json);
-  const auto data = load_whole(contents, what, options.seed);
+  const auto data = load_whole(registry, what, options.seed);
   if (!data) return data.error();
   const models::Table* table = data->table();
   if (options.json)

@@ -53,10 +53,10 @@ void fit_sample(live::JobOptions& options) {
 }
 
 /// Names the program's own barriers, too, where one that sees everyone cannot work.
-Error with_own_barriers(Error error, const live::JobOptions& options, const Contents& contents) {
+Error with_own_barriers(Error error, const live::JobOptions& options, const Registry& registry) {
   if (core::keeps_steps_centrally(options.mode) || !barrier::needs_every_step(options.barrier))
     return error;
-  for (const auto& rule : contents.rules())
+  for (const auto& rule : registry.rules())
     error.message += "; also valid: " + barrier::print(barrier::sampled(
                                             rule, std::min<std::size_t>(2, options.workers - 1)));
   return error;
@@ -64,11 +64,11 @@ Error with_own_barriers(Error error, const live::JobOptions& options, const Cont
 
 }  // namespace
 
-Result<Job> make_job(const Settings& settings, const Contents& contents) {
+Result<Job> make_job(const Settings& settings, const Registry& registry) {
   if (auto once = refuse_repeats(settings); !once) return std::move(once).error();
   Job job;
   for (const Setting& setting : settings)
-    if (auto done = find_key(setting.key)->set({job, contents, setting.text}); !done)
+    if (auto done = find_key(setting.key)->set({job, registry, setting.text}); !done)
       return at(setting, std::move(done).error());
   if (auto fits = refuse_clashes(job, settings); !fits) return std::move(fits).error();
   auto& options = job.train.job;
@@ -81,7 +81,7 @@ Result<Job> make_job(const Settings& settings, const Contents& contents) {
         return limited;
       }());
       !valid)
-    return placed(with_own_barriers(std::move(valid).error(), options, contents), settings);
+    return placed(with_own_barriers(std::move(valid).error(), options, registry), settings);
   return job;
 }
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "starling/app/contents.hpp"
 #include "starling/app/data.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/app/selection.hpp"
 #include "starling/app/settings.hpp"
 #include "starling/app/weights.hpp"
@@ -56,7 +56,7 @@ struct Job {
 inline constexpr double epochs_default = 10;
 
 /// Reads every setting. The first bad one is refused with its place.
-[[nodiscard]] Result<Job> make_job(const Settings& settings, const Contents& contents);
+[[nodiscard]] Result<Job> make_job(const Settings& settings, const Registry& registry);
 
 /// Refuses shards where the mode has no servers; 0 is none asked for.
 [[nodiscard]] Result<void> check_shards(std::size_t shards, core::Mode mode,

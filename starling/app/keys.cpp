@@ -60,8 +60,8 @@ Result<void> put_flag(bool& into, Text text) {
   return {};
 }
 
-Result<void> put_data(std::string& into, const Contents& contents, Text text) {
-  if (auto valid = check_data(contents, text); !valid) return valid;
+Result<void> put_data(std::string& into, const Registry& registry, Text text) {
+  if (auto valid = check_data(registry, text); !valid) return valid;
   into = text;
   return {};
 }
@@ -116,9 +116,9 @@ std::vector<Key> data_keys() {
   return {
       {{"data", KeyKind::text, "SOURCE", "what is trained on (sources: see below) [digits:n=30000]",
         group},
-       [](In in) { return put_data(in.job.data.data, in.contents, in.text); }},
+       [](In in) { return put_data(in.job.data.data, in.registry, in.text); }},
       {{"test", KeyKind::text, "SOURCE", "what is tested on", group},
-       [](In in) { return put_data(in.job.data.test.emplace(), in.contents, in.text); }},
+       [](In in) { return put_data(in.job.data.test.emplace(), in.registry, in.text); }},
       {{"split", KeyKind::count, "ROWS", "or: the first rows train, the rest test", group},
        [](In in) { return put(in.job.data.split, count_in(in.text, 1, UINT32_MAX)); }},
       {{"holdout", KeyKind::number, "SHARE", "or: this share, drawn by seed, tests [0.2]", group},
@@ -219,7 +219,7 @@ std::vector<Key> psp_keys() {
         "beta = workers - 1]; see below",
         group},
        [](In in) {
-         return put(in.job.train.job.barrier, barrier::parse(in.text, in.contents.rules()));
+         return put(in.job.train.job.barrier, barrier::parse(in.text, in.registry.rules()));
        }},
       {{"recheck", KeyKind::text, "HOW",
         "when who waits looks again: arrival | notify | interval:5ms | notify+interval:5ms "

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "starling/app/contents.hpp"
 #include "starling/app/job.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/base/result.hpp"
 
 namespace starling::app {
@@ -32,7 +32,7 @@ enum class KeyKind {
 /// A value on its way into a job.
 struct KeyInput {
   Job& job;
-  const Contents& contents;
+  const Registry& registry;
   const std::string& text;
 };
 

@@ -13,19 +13,19 @@ namespace starling {
 namespace {
 
 /// What the programmer got wrong is said whatever the command.
-Result<int> run(int argc, const char* const* argv, const Contents& contents) {
-  for (const auto& rule : contents.rules())
+Result<int> run(int argc, const char* const* argv, const Registry& registry) {
+  for (const auto& rule : registry.rules())
     if (auto valid = barrier::check(rule); !valid) return std::move(valid).error();
-  return app::run_command_line(argc, argv, contents);
+  return app::run_command_line(argc, argv, registry);
 }
 
 }  // namespace
 
-int main(int argc, const char* const* argv, Contents contents) {
+int main(int argc, const char* const* argv, Registry registry) {
   try {
     if (argc > 0) app::set_program_name(argv[0]);
     app::watch_interrupts();
-    const auto code = run(argc, argv, app::with_built_in(std::move(contents)));
+    const auto code = run(argc, argv, app::with_built_in(std::move(registry)));
     if (code) return *code;
     app::complain(code.error().message);
     return app::bad_input;

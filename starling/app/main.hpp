@@ -3,20 +3,20 @@
 ///     #include "starling/starling.hpp"
 ///
 ///     int main(int argc, char** argv) {
-///       return starling::main(argc, argv, starling::Contents{}.model<Ring>("ring", "my model"));
+///       return starling::main(argc, argv, starling::Registry{}.model<Ring>("ring", "my model"));
 ///     }
 ///
 /// It trains, evaluates, predicts and helps like `starling`, with your models, data and barriers
-/// beside the built-in ones (contents.hpp). examples/07_own_program.cpp is such a program.
+/// beside the built-in ones (registry.hpp). examples/07_own_program.cpp is such a program.
 #pragma once
 
-#include "starling/app/contents.hpp"
 #include "starling/app/model_of.hpp"
+#include "starling/app/registry.hpp"
 
 namespace starling {
 
 /// Exit codes: 0 done, 1 the job failed, 2 bad input and nothing was started, 130 interrupted.
 /// Takes over SIGINT, SIGTERM and SIGHUP. Call once.
-[[nodiscard]] int main(int argc, const char* const* argv, Contents contents = {});
+[[nodiscard]] int main(int argc, const char* const* argv, Registry registry = {});
 
 }  // namespace starling

@@ -290,12 +290,12 @@ Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model) {
                                                       : take_all<double>(stored, model);
 }
 
-Result<std::shared_ptr<const AnyModel>> model_in(const Contents& contents,
+Result<std::shared_ptr<const AnyModel>> model_in(const Registry& registry,
                                                  const StoredModel& stored, const AnyData& data,
                                                  const std::string& source) {
   const ModelNotes& notes = stored.notes;
   const AnyData shape = notes.shape ? AnyData::of(*notes.shape) : data;
-  auto model = make_model(contents, notes.model, shape, notes.element_type);
+  auto model = make_model(registry, notes.model, shape, notes.element_type);
   if (!model) return std::move(model).error().within(stored.path);
   if (auto valid = check_parameters(**model); !valid)
     return std::move(valid).error().within(stored.path);

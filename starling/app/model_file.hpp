@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "starling/app/any_model.hpp"
-#include "starling/app/contents.hpp"
 #include "starling/app/data.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/app/safetensors.hpp"
 #include "starling/app/weights.hpp"
 #include "starling/base/result.hpp"
@@ -69,7 +69,7 @@ enum class Trust { checked, any };
 [[nodiscard]] Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model);
 
 /// The model of the file, which must accept `data`, which `source` names in errors.
-[[nodiscard]] Result<std::shared_ptr<const AnyModel>> model_in(const Contents& contents,
+[[nodiscard]] Result<std::shared_ptr<const AnyModel>> model_in(const Registry& registry,
                                                                const StoredModel& stored,
                                                                const AnyData& data,
                                                                const std::string& source);

@@ -24,12 +24,12 @@ namespace starling::app {
 namespace {
 
 /// What the job reads, but for the checkpoint that it goes on from.
-std::vector<FileUse> inputs(const Contents& contents, const Job& job, const Settings& settings,
+std::vector<FileUse> inputs(const Registry& registry, const Job& job, const Settings& settings,
                             const std::string& job_file) {
   std::vector<FileUse> files{{"the job", job_file}};
-  for (const std::string& file : files_in(contents, job.data.data))
+  for (const std::string& file : files_in(registry, job.data.data))
     files.push_back({place_of(settings, "data"), file});
-  for (const std::string& file : files_in(contents, job.data.test.value_or("")))
+  for (const std::string& file : files_in(registry, job.data.test.value_or("")))
     files.push_back({place_of(settings, "test"), file});
   if (const auto model = Spec::parse(job.model))
     files.push_back({place_of(settings, "model"), net_file_in(*model)});
@@ -39,9 +39,9 @@ std::vector<FileUse> inputs(const Contents& contents, const Job& job, const Sett
 
 /// No output overwrites what is read or another output; a checkpoint may replace the one that the
 /// job goes on from.
-Result<void> check_files(const Contents& contents, const Job& job, const Settings& settings,
+Result<void> check_files(const Registry& registry, const Job& job, const Settings& settings,
                          const std::string& job_file) {
-  auto taken = inputs(contents, job, settings, job_file);
+  auto taken = inputs(registry, job, settings, job_file);
   const auto claim = [&](const char* key, const std::string& path, auto check) -> Result<void> {
     const FileUse use{place_of(settings, key), path};
     if (path.empty()) return {};
@@ -63,27 +63,27 @@ Error within_place(Error error, const Settings& settings, const char* key) {
   return place.empty() ? error : std::move(error).within(place);
 }
 
-Result<TrainAndTest> load(const Contents& contents, const Job& job, const Settings& settings) {
+Result<TrainAndTest> load(const Registry& registry, const Job& job, const Settings& settings) {
   Display display{job.quiet};
   display.begin("loading " + job.data.data);
   const auto start = std::chrono::steady_clock::now();
-  auto data = load_data(contents, job.data);
+  auto data = load_data(registry, job.data);
   if (data) display.finish(loaded_text(*data, std::chrono::steady_clock::now() - start));
   if (!data) return placed(std::move(data).error(), settings);
   return data;
 }
 
-Result<std::shared_ptr<const AnyModel>> make(const Contents& contents, const Job& job,
+Result<std::shared_ptr<const AnyModel>> make(const Registry& registry, const Job& job,
                                              const TrainAndTest& data, const Settings& settings) {
   const std::string text =
       job.model.empty() ? suitable_model(job.data.data, data.train) : job.model;
   if (text.empty())
     return Error{"--model: is needed for data of its own type; " +
-                 valid_names(models_for(contents, data.train))};
-  auto model = make_model(contents, text, data.train, job.element_type);
+                 valid_names(models_for(registry, data.train))};
+  auto model = make_model(registry, text, data.train, job.element_type);
   if (!model) {
     const auto other = other_task(job.data.data, data.train);
-    const bool fits = other && make_model(contents, text, other->shape, job.element_type);
+    const bool fits = other && make_model(registry, text, other->shape, job.element_type);
     const std::string hint = fits ? "; or read its labels otherwise: " + other->source : "";
     return within_place(Error{model.error().message + hint}, settings, "model");
   }
@@ -223,11 +223,11 @@ void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Se
            (barriers.size() == 1 ? ", which draws no one" : ", which draw no one"));
 }
 
-Result<Prepared> prepare(const Contents& contents, const Settings& settings,
+Result<Prepared> prepare(const Registry& registry, const Settings& settings,
                          const std::string& job_file) {
-  auto job = make_job(settings, contents);
+  auto job = make_job(settings, registry);
   if (!job) return std::move(job).error();
-  if (auto fit = check_files(contents, *job, settings, job_file); !fit)
+  if (auto fit = check_files(registry, *job, settings, job_file); !fit)
     return std::move(fit).error();
   if (!job->quiet) say_what_has_no_effect({&job->train.job.barrier, 1}, settings);
   std::optional<StoredModel> init;
@@ -236,9 +236,9 @@ Result<Prepared> prepare(const Contents& contents, const Settings& settings,
     if (!stored) return within_place(std::move(stored).error(), settings, "init");
     init = *std::move(stored);
   }
-  auto data = load(contents, *job, settings);
+  auto data = load(registry, *job, settings);
   if (!data) return std::move(data).error();
-  auto model = make(contents, *job, *data, settings);
+  auto model = make(registry, *job, *data, settings);
   if (!model) return std::move(model).error();
   if (init)
     if (auto fits = check_init(*init, **model, data->train); !fits)

@@ -4,8 +4,8 @@
 #include <span>
 #include <string>
 
-#include "starling/app/contents.hpp"
 #include "starling/app/recorder.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/app/settings.hpp"
 #include "starling/barrier/barrier.hpp"
 #include "starling/base/result.hpp"
@@ -14,7 +14,7 @@ namespace starling::app {
 
 /// `job_file` is where settings were read, empty for none. Says on stderr that it loads data, and
 /// what has no effect. The first thing that is wrong is refused with its place.
-[[nodiscard]] Result<Prepared> prepare(const Contents& contents, const Settings& settings,
+[[nodiscard]] Result<Prepared> prepare(const Registry& registry, const Settings& settings,
                                        const std::string& job_file);
 
 /// Optimiser, weight decay and schedule are the recipe's where the settings do not say them. True

@@ -47,9 +47,9 @@ int report(const Ended& ended, const Job& job) {
   return put ? *put : job_failed;
 }
 
-Result<int> train_command(const Contents& contents, const Settings& settings,
+Result<int> train_command(const Registry& registry, const Settings& settings,
                           const std::string& job_file) {
-  auto ready = prepare(contents, settings, job_file);
+  auto ready = prepare(registry, settings, job_file);
   if (!ready) return std::move(ready).error();
   if (auto fits = check_memory(*ready->model, ready->running.options); !fits)
     return placed(std::move(fits).error(), settings);

@@ -164,7 +164,7 @@ bool half(starling::barrier::Step own, std::span<const starling::barrier::Step> 
 int main(int argc, char** argv) {
   return starling::main(
       argc, argv,
-      starling::Contents{}
+      starling::Registry{}
           .model<Circle, Ring>("circle", "a circle through points")
           .model<Mean>("mean", "the labels' mean")
           .model<Fragile>("fragile", "fails above a limit: fragile[:limit=0.5,gradient]",

@@ -40,11 +40,11 @@ class Checkpoint : public testing::Test {
   }
 
   Folder folder_;
-  Contents contents_ = with_built_in({});
-  AnyData data_ = load_whole(contents_, "linear:d=20000,n=4", 1).value();
+  Registry registry_ = with_built_in({});
+  AnyData data_ = load_whole(registry_, "linear:d=20000,n=4", 1).value();
   Prepared ready_{.job = {},
                   .data = {.train = data_, .test = std::nullopt},
-                  .model = make_model(contents_, "linear", data_, std::nullopt).value(),
+                  .model = make_model(registry_, "linear", data_, std::nullopt).value(),
                   .running = {},
                   .notes = {},
                   .agreement = {}};

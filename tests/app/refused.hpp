@@ -14,7 +14,7 @@ namespace starling::app {
 struct Bad {
   std::string name;
   std::string line;
-  /// Paths and contents; a path that ends with / is a folder.
+  /// Paths and registry; a path that ends with / is a folder.
   std::vector<std::pair<std::string, std::string>> files;
   std::vector<std::string> said;
 };

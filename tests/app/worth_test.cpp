@@ -21,8 +21,8 @@ AnyData classes(std::size_t count, std::vector<float> labels) {
 }
 
 Names names_of(const std::string& model, const AnyData& data) {
-  const Contents contents = with_built_in({});
-  return figure_names(*make_model(contents, model, data, std::nullopt).value(), data);
+  const Registry registry = with_built_in({});
+  return figure_names(*make_model(registry, model, data, std::nullopt).value(), data);
 }
 
 TEST(Worth, OfTwoClassesIsNamed) {

@@ -21,8 +21,8 @@ using namespace app;
 /// A header is parsed into JSON values, each some times as large as its text.
 constexpr std::size_t heap_factor = 128;
 
-const Contents& contents() {
-  static const Contents all = with_built_in({});
+const Registry& registry() {
+  static const Registry all = with_built_in({});
   return all;
 }
 
@@ -34,7 +34,7 @@ AnyData data() {
 }
 
 std::shared_ptr<const AnyModel> model() {
-  return make_model(contents(), "softmax", data()).value();
+  return make_model(registry(), "softmax", data()).value();
 }
 
 Running job() {
@@ -112,12 +112,12 @@ void look_at(const safetensors::Tensor& tensor) {
 void take_model(const std::string& path) {
   const auto stored = read_model(path, Trust::any);
   if (!stored) return;
-  const auto model = model_in(contents(), *stored, data(), "data");
+  const auto model = model_in(registry(), *stored, data(), "data");
   if (model) (void)weights_in(*stored, **model);
 }
 
 void take_data(const std::string& path) {
-  const auto loaded = load_whole(contents(), "safetensors:" + path, 1);
+  const auto loaded = load_whole(registry(), "safetensors:" + path, 1);
   if (!loaded) return;
   const models::Table* table = loaded->table();
   require(table != nullptr && table->size() > 0 && table->features() > 0, "data have samples");
@@ -168,7 +168,7 @@ std::vector<Bytes> seeds() {
   written(safetensors::write(place().file(), {},
                              std::vector{safetensors::view<float>("x", {2, 1}, f),
                                          safetensors::view<std::uint64_t>("y", {2}, labels)}));
-  require(load_whole(contents(), "safetensors:" + place().file(), 1).ok(),
+  require(load_whole(registry(), "safetensors:" + place().file(), 1).ok(),
           "the data of the seeds are data");
   const ModelNotes notes = notes_of(*model(), {}, data());
   written(

@@ -68,7 +68,7 @@ BenchArguments::BenchArguments(CLI::App& program, const std::string& train_foote
       "the loss is no number, 2 bad input, 130 interrupted.");
 }
 
-Result<int> BenchArguments::run(const Contents& contents) const {
+Result<int> BenchArguments::run(const Registry& registry) const {
   if (bench_.app().get_subcommands().empty())
     return bench_.without_command("what to measure is missing",
                                   ", as in " + bench_.call() + " train",
@@ -76,7 +76,7 @@ Result<int> BenchArguments::run(const Contents& contents) const {
   for (const Command* command : {&bench_, &kernels_.command(), &train_.command()})
     if (command->is_chosen())
       if (auto known = command->refuse_extras(); !known) return std::move(known).error();
-  return kernels_.command().is_chosen() ? run_kernels() : run_train(contents);
+  return kernels_.command().is_chosen() ? run_kernels() : run_train(registry);
 }
 
 Result<int> BenchArguments::run_kernels() const {
@@ -91,7 +91,7 @@ Result<int> BenchArguments::run_kernels() const {
   return bench_kernels_command(options);
 }
 
-Result<int> BenchArguments::run_train(const Contents& contents) const {
+Result<int> BenchArguments::run_train(const Registry& registry) const {
   const auto settings = train_.settings();
   if (!settings) return settings.error();
   BenchTrainOptions options;
@@ -114,7 +114,7 @@ Result<int> BenchArguments::run_train(const Contents& contents) const {
     return std::move(put).error();
   if (steps > 0) options.steps = steps;
   if (auto put = put_time(options, *settings); !put) return std::move(put).error();
-  return bench_train_command(contents, options);
+  return bench_train_command(registry, options);
 }
 
 }  // namespace starling::app

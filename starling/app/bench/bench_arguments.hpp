@@ -3,7 +3,7 @@
 
 #include "starling/app/arguments.hpp"
 #include "starling/app/command.hpp"
-#include "starling/app/contents.hpp"
+#include "starling/app/registry.hpp"
 
 namespace starling::app {
 
@@ -13,11 +13,11 @@ class BenchArguments {
 
   [[nodiscard]] const Command& command() const { return bench_; }
   /// Requires: the command was chosen.
-  [[nodiscard]] Result<int> run(const Contents& contents) const;
+  [[nodiscard]] Result<int> run(const Registry& registry) const;
 
  private:
   [[nodiscard]] Result<int> run_kernels() const;
-  [[nodiscard]] Result<int> run_train(const Contents& contents) const;
+  [[nodiscard]] Result<int> run_train(const Registry& registry) const;
 
   Command bench_;
   FlagArguments kernels_;

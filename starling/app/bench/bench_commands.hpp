@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "starling/app/contents.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/base/result.hpp"
 #include "starling/models/optimizer.hpp"
 
@@ -37,7 +37,7 @@ struct BenchTrainOptions {
 };
 /// Whole training steps on one thread: batches drawn, gradients, updates. job_failed where the loss
 /// is no number in the end.
-[[nodiscard]] Result<int> bench_train_command(const Contents& contents,
+[[nodiscard]] Result<int> bench_train_command(const Registry& registry,
                                               const BenchTrainOptions& options);
 
 }  // namespace starling::app

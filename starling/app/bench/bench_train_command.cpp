@@ -43,16 +43,16 @@ double seconds_since(Clock::time_point began) {
   return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-Result<Subject> load(const Contents& contents, const BenchTrainOptions& options) {
-  auto data = load_whole(contents, options.data, options.seed);
+Result<Subject> load(const Registry& registry, const BenchTrainOptions& options) {
+  auto data = load_whole(registry, options.data, options.seed);
   if (!data) return std::move(data).error().within("--data");
   if (data->size() == 0) return Error{"--data: " + options.data + ": has no samples"};
   const std::string text =
       options.model.empty() ? suitable_model(options.data, *data) : options.model;
   if (text.empty())
     return Error{"--model: is needed for data of its own type; " +
-                 valid_names(models_for(contents, *data))};
-  auto model = make_model(contents, text, *data);
+                 valid_names(models_for(registry, *data))};
+  auto model = make_model(registry, text, *data);
   if (!model) return std::move(model).error().within("--model");
   if (auto valid = check_parameters(**model); !valid)
     return std::move(valid).error().within("--model");
@@ -152,8 +152,8 @@ std::string table_of(const Subject& subject, const BenchTrainOptions& options,
 
 }  // namespace
 
-Result<int> bench_train_command(const Contents& contents, const BenchTrainOptions& options) {
-  const auto subject = load(contents, options);
+Result<int> bench_train_command(const Registry& registry, const BenchTrainOptions& options) {
+  const auto subject = load(registry, options);
   if (!subject) return subject.error();
   const Speeds speeds = measure(*subject, options);
   if (!std::isfinite(speeds.loss)) {

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "starling/app/contents.hpp"
 #include "starling/app/keys.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/app/settings.hpp"
 #include "starling/base/result.hpp"
 
@@ -23,15 +23,15 @@ namespace starling::app {
 [[nodiscard]] const std::vector<KeyForm>& launch_keys();
 
 /// Runs a node until a signal: then it hands over what it owns, and leaves.
-[[nodiscard]] Result<int> node_command(const Contents& contents, const Settings& settings);
+[[nodiscard]] Result<int> node_command(const Registry& registry, const Settings& settings);
 
 /// Has a cluster's nodes train, follows them, and ends with the model, as train does.
-[[nodiscard]] Result<int> submit_command(const Contents& contents, const Settings& settings,
+[[nodiscard]] Result<int> submit_command(const Registry& registry, const Settings& settings,
                                          const std::string& job_file);
 
 /// Follows a job that runs, in the place of the submit that began it, and saves its model. A signal
 /// ends this command, not the job.
-[[nodiscard]] Result<int> attach_command(const Contents& contents, const Settings& settings);
+[[nodiscard]] Result<int> attach_command(const Registry& registry, const Settings& settings);
 
 /// The nodes and jobs of a cluster.
 [[nodiscard]] Result<int> status_command(const Settings& settings);

@@ -268,12 +268,12 @@ const std::vector<KeyForm>& node_keys() {
   return keys;
 }
 
-Result<int> node_command(const Contents& contents, const Settings& settings) {
+Result<int> node_command(const Registry& registry, const Settings& settings) {
   auto options = make_options(settings);
   if (!options) return std::move(options).error();
   const auto handover = take_handover(settings);
   if (!handover) return handover.error();
-  options->make_plan = plan_maker(contents);
+  options->make_plan = plan_maker(registry);
   if (place_of(settings, "quiet").empty())
     options->log = [](const std::string& line) {
       std::fprintf(stderr, "%s %s\n", print_utc(utc_now_us()).c_str(), printable(line).c_str());

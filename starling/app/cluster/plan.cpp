@@ -80,14 +80,14 @@ Result<Settings> from_wire(const wire::JobSettings& told) {
   return settings;
 }
 
-live::PlanMaker plan_maker(const Contents& contents) {
-  return [&contents](
+live::PlanMaker plan_maker(const Registry& registry) {
+  return [&registry](
              const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
     auto read = from_wire(told);
     if (!read) return std::move(read).error();
     Settings settings = *std::move(read);
     settings.push_back({"quiet", "true", "--quiet"});
-    auto ready = prepare(contents, settings, "");
+    auto ready = prepare(registry, settings, "");
     if (!ready) return std::move(ready).error();
     return std::shared_ptr<const live::JobPlan>{std::make_shared<TrainingPlan>(*std::move(ready))};
   };

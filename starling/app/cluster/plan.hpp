@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "starling/app/contents.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/app/settings.hpp"
 #include "starling/engine/live/cluster_node.hpp"
 
@@ -21,7 +21,7 @@ namespace starling::app {
 /// An Error names a key that is none of them.
 [[nodiscard]] Result<Settings> from_wire(const wire::JobSettings& told);
 
-/// Reads the data and makes the model. `contents` outlives what is made.
-[[nodiscard]] live::PlanMaker plan_maker(const Contents& contents);
+/// Reads the data and makes the model. `registry` outlives what is made.
+[[nodiscard]] live::PlanMaker plan_maker(const Registry& registry);
 
 }  // namespace starling::app

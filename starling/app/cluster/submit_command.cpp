@@ -34,12 +34,12 @@ Settings without(const std::vector<KeyForm>& others, Settings settings) {
 }
 
 /// Of a job that can be read. The devices are the nodes': this one computes nothing.
-Result<Settings> without_device(const Contents& contents, Settings job) {
+Result<Settings> without_device(const Registry& registry, Settings job) {
   if (const std::string place = place_of(job, "device"); !place.empty())
     if (auto device = models::parse_device(text_of(job, "device")); !device)
       return std::move(device).error().within(place);
   std::erase_if(job, [](const Setting& setting) { return setting.key == "device"; });
-  if (auto read = make_job(job, contents); !read) return std::move(read).error();
+  if (auto read = make_job(job, registry); !read) return std::move(read).error();
   return job;
 }
 
@@ -165,7 +165,7 @@ const std::vector<KeyForm>& submit_keys() {
   return all;
 }
 
-Result<int> submit_command(const Contents& contents, const Settings& settings,
+Result<int> submit_command(const Registry& registry, const Settings& settings,
                            const std::string& job_file) {
   const ReadScope as_nodes{limits_of_nodes()};
   auto others = access_keys("");
@@ -174,7 +174,7 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   const bool detaches = !place_of(settings, "detach").empty();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
-  const auto own = without_device(contents, job);
+  const auto own = without_device(registry, job);
   if (!own) return own.error();
   // Data may take long to load; whether a node is there shows soon.
   const auto node = access->greet();
@@ -187,7 +187,7 @@ Result<int> submit_command(const Contents& contents, const Settings& settings,
   if (auto checked = check_name(job, *view); !checked) return std::move(checked).error();
   const auto for_nodes = with_absolute_paths(job, view->nodes);
   if (!for_nodes) return for_nodes.error();
-  auto ready = prepare(contents, *own, job_file);
+  auto ready = prepare(registry, *own, job_file);
   if (!ready) return std::move(ready).error();
   if (detaches)
     if (auto checked = check_detached(job, *ready); !checked) return std::move(checked).error();
@@ -251,7 +251,7 @@ const std::vector<KeyForm>& attach_keys() {
   return all;
 }
 
-Result<int> attach_command(const Contents& contents, const Settings& settings) {
+Result<int> attach_command(const Registry& registry, const Settings& settings) {
   const ReadScope as_nodes{limits_of_nodes()};
   auto chosen = choose_job(settings);
   if (!chosen) return std::move(chosen).error();
@@ -273,9 +273,9 @@ Result<int> attach_command(const Contents& contents, const Settings& settings) {
   auto others = access_keys("");
   others.push_back(job_key(""));
   const auto job =
-      without_device(contents, overridden(*std::move(told), without(others, settings)));
+      without_device(registry, overridden(*std::move(told), without(others, settings)));
   if (!job) return job.error();
-  auto ready = prepare(contents, *job, "");
+  auto ready = prepare(registry, *job, "");
   if (!ready) return std::move(ready).error();
   auto metrics = MetricsFile::open(ready->job.metrics, true);
   if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));

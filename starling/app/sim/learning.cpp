@@ -13,11 +13,11 @@ namespace starling::app {
 namespace {
 
 /// The training that the settings ask for.
-Result<Job> training_of(const Settings& settings, const Contents& contents) {
+Result<Job> training_of(const Settings& settings, const Registry& registry) {
   Job job;
   for (const Setting& setting : settings) {
     if (setting.key != "seed" && std::ranges::count(learning_keys(), setting.key) == 0) continue;
-    if (auto set = find_key(setting.key)->set({job, contents, setting.text}); !set)
+    if (auto set = find_key(setting.key)->set({job, registry, setting.text}); !set)
       return std::move(set).error().within(setting.place);
   }
   return job;
@@ -115,17 +115,17 @@ const std::vector<std::string>& learning_keys() {
 }
 
 Result<Learning> make_learning(const SimJob& job, const Settings& settings,
-                               const Contents& contents) {
-  auto training = training_of(settings, contents);
+                               const Registry& registry) {
+  auto training = training_of(settings, registry);
   if (!training) return std::move(training).error();
   const live::TrainOptions& train = training->train;
   if (auto fits = check_shards(train.job.shards, job.mode, settings); !fits)
     return std::move(fits).error();
-  auto data = load_data(contents, training->data);
+  auto data = load_data(registry, training->data);
   if (!data) return placed(std::move(data).error(), settings);
   const std::string text =
       training->model.empty() ? suitable_model(training->data.data, data->train) : training->model;
-  auto model = make_model(contents, text, data->train, training->element_type);
+  auto model = make_model(registry, text, data->train, training->element_type);
   if (!model) {
     return std::move(model).error().within(place_or(settings, "model"));
   }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "starling/app/any_model.hpp"
-#include "starling/app/contents.hpp"
 #include "starling/app/data.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/app/settings.hpp"
 #include "starling/app/sim/runs.hpp"
 #include "starling/app/sim/sim_job.hpp"
@@ -31,7 +31,7 @@ struct Learning {
 
 /// Loads the data and makes the model. Refuses what cannot be learned or simulated.
 [[nodiscard]] Result<Learning> make_learning(const SimJob& job, const Settings& settings,
-                                             const Contents& contents);
+                                             const Registry& registry);
 
 /// A run for each barrier and seed, barrier by barrier; what comes out does not depend on the
 /// number of threads. `watch` is told the share that is done. The error is of a job that failed.

@@ -34,7 +34,7 @@ ReproArguments::ReproArguments(CLI::App& program)
   psp_train_.command().app().footer(training_footer());
 }
 
-Result<int> ReproArguments::run(const Contents& contents) const {
+Result<int> ReproArguments::run(const Registry& registry) const {
   if (repro_.app().get_subcommands().empty())
     return repro_.without_command("what to reproduce is missing",
                                   ", as in " + repro_.call() + " psp",
@@ -44,7 +44,7 @@ Result<int> ReproArguments::run(const Contents& contents) const {
       if (auto known = command->refuse_extras(); !known) return std::move(known).error();
   if (psp_.command().is_chosen()) return run_psp();
   const auto settings = psp_train_.settings();
-  return settings ? repro_psp_train_command(contents, *settings) : Result<int>{settings.error()};
+  return settings ? repro_psp_train_command(registry, *settings) : Result<int>{settings.error()};
 }
 
 Result<int> ReproArguments::run_psp() const {

@@ -3,7 +3,7 @@
 
 #include "starling/app/arguments.hpp"
 #include "starling/app/command.hpp"
-#include "starling/app/contents.hpp"
+#include "starling/app/registry.hpp"
 
 namespace starling::app {
 
@@ -13,7 +13,7 @@ class ReproArguments {
 
   [[nodiscard]] const Command& command() const { return repro_; }
   /// Requires: the command was chosen.
-  [[nodiscard]] Result<int> run(const Contents& contents) const;
+  [[nodiscard]] Result<int> run(const Registry& registry) const;
 
  private:
   [[nodiscard]] Result<int> run_psp() const;

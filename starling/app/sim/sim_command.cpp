@@ -27,7 +27,7 @@ using Folders = std::vector<OutputFolder>;
 
 /// No output overwrites what is read or another output; all can be written.
 Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
-                                const Contents& contents, const std::string& job_file) {
+                                const Registry& registry, const std::string& job_file) {
   std::vector<FileUse> taken{{"the job", job_file},
                              {"the step time", trace_of(job.options.step_time)},
                              {"the latency", trace_of(job.link.latency)},
@@ -35,7 +35,7 @@ Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
   if (job.level == Level::protocol || job.epochs)
     for (const Setting& setting : settings)
       if (setting.key == "data" || setting.key == "test")
-        for (const std::string& file : files_in(contents, setting.text))
+        for (const std::string& file : files_in(registry, setting.text))
           taken.push_back({setting.place, file});
   if (!job.csv.empty()) {
     const FileUse csv{place_of(settings, "csv"), job.csv};
@@ -126,15 +126,15 @@ int write_files(const SimJob& job, const Simulated& simulated) {
 
 }  // namespace
 
-Result<int> sim_command(const Contents& contents, const Settings& settings,
+Result<int> sim_command(const Registry& registry, const Settings& settings,
                         const std::string& job_file) {
-  auto job = make_sim_job(settings, contents, !job_file.empty());
+  auto job = make_sim_job(settings, registry, !job_file.empty());
   if (!job) return job.error();
-  auto folders = prepare_outputs(*job, settings, contents, job_file);
+  auto folders = prepare_outputs(*job, settings, registry, job_file);
   if (!folders) return std::move(folders).error();
   std::optional<Learning> learning;
   if (job->level == Level::protocol) {
-    auto made = make_learning(*job, settings, contents);
+    auto made = make_learning(*job, settings, registry);
     if (!made) return std::move(made).error();
     learning = *std::move(made);
     job->learned = learning->about;

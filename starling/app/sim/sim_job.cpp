@@ -91,14 +91,14 @@ Error at(const Setting& setting, Error error) {
   return std::move(error).within(setting.place);
 }
 
-Result<void> read(SimJob& job, const Settings& settings, const Contents& contents) {
+Result<void> read(SimJob& job, const Settings& settings, const Registry& registry) {
   std::set<std::string> seen;
   for (const Setting& setting : settings) {
     const SimKey* key = find_sim_key(setting.key);
     if (key == nullptr) continue;
     if (key->kind != KeyKind::texts && !seen.insert(setting.key).second)
       return Error{setting.place + ": is given twice"};
-    if (auto done = key->set({job, contents, setting.text}); !done)
+    if (auto done = key->set({job, registry, setting.text}); !done)
       return at(setting, std::move(done).error());
   }
   return {};
@@ -106,13 +106,13 @@ Result<void> read(SimJob& job, const Settings& settings, const Contents& content
 
 /// How many steps of a worker the job's epochs are: that takes its data.
 Result<core::Step> steps_of_epochs(const SimJob& job, const Settings& settings,
-                                   const Contents& contents) {
+                                   const Registry& registry) {
   Job train;
   for (const Setting& setting : settings)
     if (tells_epochs(setting.key))
-      if (auto set = find_key(setting.key)->set({train, contents, setting.text}); !set)
+      if (auto set = find_key(setting.key)->set({train, registry, setting.text}); !set)
         return at(setting, std::move(set).error());
-  const auto data = load_data(contents, train.data);
+  const auto data = load_data(registry, train.data);
   if (!data)
     return Error{"the data that says how many steps an epoch has cannot be had (" +
                  data.error().message + "); valid: steps instead"}
@@ -180,12 +180,12 @@ void note_assumptions(SimJob& job, const Settings& settings) {
 
 }  // namespace
 
-Result<SimJob> make_sim_job(const Settings& settings, const Contents& contents, bool has_file) {
+Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, bool has_file) {
   const auto level = std::ranges::find(settings, "level", &Setting::key);
   const bool reads_file = has_file;
   has_file |= level != settings.end() && level->text == "protocol";
   SimJob job = first_defaults(has_file);
-  if (auto done = read(job, settings, contents); !done) return std::move(done).error();
+  if (auto done = read(job, settings, registry); !done) return std::move(done).error();
   if (auto valid = check_level(job, settings); !valid) return std::move(valid).error();
   auto& options = job.options;
   if (job.barriers.empty()) job.barriers = default_barriers(job, has_file);
@@ -208,7 +208,7 @@ Result<SimJob> make_sim_job(const Settings& settings, const Contents& contents, 
   }
   if (auto valid = check_combinations(job, settings); !valid) return std::move(valid).error();
   if (job.epochs) {
-    auto steps = steps_of_epochs(job, settings, contents);
+    auto steps = steps_of_epochs(job, settings, registry);
     if (!steps) return std::move(steps).error();
     options.last = std::min(options.last, *steps);
   }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "starling/app/contents.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/app/settings.hpp"
 #include "starling/barrier/barrier.hpp"
 #include "starling/base/result.hpp"
@@ -77,7 +77,7 @@ struct SimJob {
 /// first bad one is refused with its place. Without a job file the defaults are the published
 /// simulation: 1,000 workers, steps of 100 ms on average, 40 s, five barriers side by side. With
 /// one, or at the protocol level, they are those of training.
-[[nodiscard]] Result<SimJob> make_sim_job(const Settings& settings, const Contents& contents,
+[[nodiscard]] Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry,
                                           bool has_file);
 
 /// The options of one run.

@@ -76,7 +76,7 @@ Result<void> put_flag(bool& into, Text text) {
 }
 
 Result<void> put_barrier(In in) {
-  auto barrier = barrier::parse(in.text, in.contents.rules());
+  auto barrier = barrier::parse(in.text, in.registry.rules());
   if (!barrier) {
     const bool many = in.text.find(',') < in.text.find(':');
     return Error{barrier.error().message +

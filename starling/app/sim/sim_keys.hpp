@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "starling/app/contents.hpp"
 #include "starling/app/keys.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/app/sim/sim_job.hpp"
 #include "starling/base/result.hpp"
 
@@ -16,7 +16,7 @@ namespace starling::app {
 /// A value on its way into a simulation.
 struct SimKeyInput {
   SimJob& job;
-  const Contents& contents;
+  const Registry& registry;
   const std::string& text;
 };
 

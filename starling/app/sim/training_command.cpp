@@ -100,12 +100,12 @@ std::string closing_text(const TrainingOptions& options) {
 
 }  // namespace
 
-Result<int> repro_psp_train_command(const Contents& contents, const Settings& settings) {
-  const auto options = make_training(settings, contents);
+Result<int> repro_psp_train_command(const Registry& registry, const Settings& settings) {
+  const auto options = make_training(settings, registry);
   if (!options) return options.error();
   const auto folders = prepare_outputs(*options);
   if (!folders) return folders.error();
-  const auto ready = prepare(contents, options->job, "");
+  const auto ready = prepare(registry, options->job, "");
   if (!ready) return ready.error();
   if (auto fits = check_accuracy(*ready); !fits) return std::move(fits).error();
   const auto runs = run_training(*ready, *options);

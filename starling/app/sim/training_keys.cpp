@@ -123,7 +123,7 @@ std::string training_footer() {
          "or nothing could be written; 2 bad\ninput, 130 interrupted, then nothing was written.";
 }
 
-Result<TrainingOptions> make_training(const Settings& settings, const Contents& contents) {
+Result<TrainingOptions> make_training(const Settings& settings, const Registry& registry) {
   if (place_of(settings, "data").empty())
     return Error{
         "--data: is missing; valid: idx:IMAGES,LABELS of MNIST, as published, or digits:n=10000, "
@@ -137,7 +137,7 @@ Result<TrainingOptions> make_training(const Settings& settings, const Contents& 
   for (const Setting& barrier : barrier_settings(settings)) {
     Settings whole = job;
     whole.push_back(barrier);
-    const auto made = make_job(whole, contents);
+    const auto made = make_job(whole, registry);
     if (!made) return made.error();
     if (std::ranges::find(options.barriers, made->train.job.barrier) != options.barriers.end())
       return Error{barrier.place + ": '" + barrier.text + "' is given twice"};

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "starling/app/contents.hpp"
 #include "starling/app/keys.hpp"
+#include "starling/app/registry.hpp"
 #include "starling/app/settings.hpp"
 #include "starling/barrier/barrier.hpp"
 #include "starling/base/result.hpp"
@@ -38,7 +38,7 @@ struct TrainingOptions {
 /// Refuses what no barrier could run with; the first bad setting with its place. Requires: settings
 /// of known keys.
 [[nodiscard]] Result<TrainingOptions> make_training(const Settings& settings,
-                                                    const Contents& contents);
+                                                    const Registry& registry);
 
 /// The flags that say the same again, but for where the report goes.
 [[nodiscard]] std::string print(const TrainingOptions& options);

@@ -16,8 +16,8 @@ namespace starling::app {
 namespace {
 
 /// The job as it is simulated, but for its end.
-Result<SimJob> simulation_of(const Settings& settings, const Contents& contents) {
-  auto job = make_sim_job(sim_settings(settings), contents, true);
+Result<SimJob> simulation_of(const Settings& settings, const Registry& registry) {
+  auto job = make_sim_job(sim_settings(settings), registry, true);
   if (!job) return job;
   if (!job->delay)
     return Error{
@@ -73,11 +73,11 @@ void liken(SimJob& job, const live::JobOptions& options, const live::Outcome& ou
 
 }  // namespace
 
-Result<int> twin_command(const Contents& contents, const Settings& settings,
+Result<int> twin_command(const Registry& registry, const Settings& settings,
                          const std::string& job_file) {
-  auto job = simulation_of(settings, contents);
+  auto job = simulation_of(settings, registry);
   if (!job) return std::move(job).error();
-  auto ready = prepare(contents, live_settings(settings), job_file);
+  auto ready = prepare(registry, live_settings(settings), job_file);
   if (!ready) return std::move(ready).error();
   const auto outcome = run_live(*ready);
   if (!outcome) return placed(outcome.error(), settings);

@@ -41,8 +41,8 @@ TEST(Kernels, RunOnTheLibraryThatIsAskedFor) {
 
 /// The parameters of a net's layers are those that the net itself has.
 TEST(Kernels, AreThoseOfTheNets) {
-  const Contents contents = with_built_in({});
-  const auto data = load_whole(contents, "digits:n=20", 1);
+  const Registry registry = with_built_in({});
+  const auto data = load_whole(registry, "digits:n=20", 1);
   ASSERT_TRUE(data);
   std::set<std::string> nets;
   for (const KernelLayer& layer : kernel_layers()) nets.insert(layer.net);
@@ -56,7 +56,7 @@ TEST(Kernels, AreThoseOfTheNets) {
       else if (const auto* image = std::get_if<models::ConvolutionShape>(&layer.shape))
         counted += (image->window() + 1) * image->outputs;
     }
-    const auto model = make_model(contents, net, *data);
+    const auto model = make_model(registry, net, *data);
     ASSERT_TRUE(model) << net;
     EXPECT_EQ(counted, models::total_size((*model)->parameters())) << net;
   }

@@ -51,5 +51,5 @@ int main() {
   const std::array arguments{"outside", "train", "--data",  "linear:d=3,n=200", "--model", "mean",
                              "--steps", "3",     "--quiet", "--workers",        "3"};
   return starling::main(static_cast<int>(arguments.size()), arguments.data(),
-                        starling::Contents{}.model<Mean>("mean", "the labels' mean"));
+                        starling::Registry{}.model<Mean>("mean", "the labels' mean"));
 }

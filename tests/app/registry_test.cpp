@@ -1,4 +1,4 @@
-#include "starling/app/contents.hpp"
+#include "starling/app/registry.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,8 +30,8 @@ struct One {
   }
 };
 
-Contents with_whole() {
-  return Contents{}.model<One, Whole>("one", "").data(
+Registry with_whole() {
+  return Registry{}.model<One, Whole>("one", "").data(
       "whole", "", [](SpecReader& read, std::uint64_t) -> Result<Whole> {
         const auto n = static_cast<int>(read.count("n", 3));
         if (n == 13) return Error{"whole: n=13 is unlucky"};
@@ -39,8 +39,8 @@ Contents with_whole() {
       });
 }
 
-TEST(Contents, BuiltInModelsComeInBothTypes) {
-  const Contents all = with_built_in({});
+TEST(Registry, BuiltInModelsComeInBothTypes) {
+  const Registry all = with_built_in({});
   const auto data = load_whole(all, "linear:d=4,n=10", 1);
   ASSERT_TRUE(data);
   for (const ElementType type : {ElementType::float32, ElementType::float64}) {
@@ -51,8 +51,8 @@ TEST(Contents, BuiltInModelsComeInBothTypes) {
   EXPECT_EQ((*make_model(all, "linear", *data))->element_type(), ElementType::float32);
 }
 
-TEST(Contents, AnOwnModelTakesItsOwnDataOnly) {
-  const Contents all = with_built_in(with_whole());
+TEST(Registry, AnOwnModelTakesItsOwnDataOnly) {
+  const Registry all = with_built_in(with_whole());
   const auto data = load_whole(all, "whole:n=5", 1);
   ASSERT_TRUE(data);
   EXPECT_EQ(data->size(), 5U);
@@ -66,9 +66,9 @@ TEST(Contents, AnOwnModelTakesItsOwnDataOnly) {
   EXPECT_FALSE((*model)->accepts(*table));
 }
 
-TEST(Contents, AModelIsConfiguredByTheFunctionThatMakesIt) {
+TEST(Registry, AModelIsConfiguredByTheFunctionThatMakesIt) {
   const auto data = AnyData::of(Whole{});
-  const auto all = Contents{}
+  const auto all = Registry{}
                        .model<One, Whole>("plain", "")
                        .model<One, Whole>("set", "", [](SpecReader&, const Whole& whole) {
                          return One{.loss = 10.0 * whole.n};
@@ -80,8 +80,8 @@ TEST(Contents, AModelIsConfiguredByTheFunctionThatMakesIt) {
   EXPECT_EQ(loss_of("set"), 30);
 }
 
-TEST(Contents, AnOwnNameHidesABuiltInOne) {
-  Contents own;
+TEST(Registry, AnOwnNameHidesABuiltInOne) {
+  Registry own;
   own.data("digits", "",
            [](SpecReader&, std::uint64_t seed) { return Whole{static_cast<int>(seed)}; });
   const auto data = load_whole(with_built_in(own), "digits", 9);
@@ -89,19 +89,19 @@ TEST(Contents, AnOwnNameHidesABuiltInOne) {
   EXPECT_EQ(data->size(), 9U);
 }
 
-TEST(Contents, ABarrierThatHidesABuiltInOneIsRefusedWhateverTheCommand) {
+TEST(Registry, ABarrierThatHidesABuiltInOneIsRefusedWhateverTheCommand) {
   const auto rule = barrier::Predicate::make(
       "ssp", [](barrier::Step, std::span<const barrier::Step>) { return true; });
   testing::internal::CaptureStderr();
   const std::array words{"mine", "models"};
-  EXPECT_EQ(starling::main(2, words.data(), Contents{}.barrier(rule)), 2);
+  EXPECT_EQ(starling::main(2, words.data(), Registry{}.barrier(rule)), 2);
   EXPECT_EQ(testing::internal::GetCapturedStderr(),
             "mine: the label 'ssp' of a barrier of your own is a built-in barrier's; valid: any "
             "other\n");
 }
 
-TEST(Contents, AnIndivisibleTypeIsTrainedOnWhole) {
-  const Contents all = with_whole();
+TEST(Registry, AnIndivisibleTypeIsTrainedOnWhole) {
+  const Registry all = with_whole();
   const auto both = load_data(all, {.data = "whole"});
   ASSERT_TRUE(both);
   EXPECT_EQ(both->train.size(), 3U);
@@ -114,7 +114,7 @@ TEST(Contents, AnIndivisibleTypeIsTrainedOnWhole) {
   EXPECT_EQ(tested->test->size(), 8U);
 }
 
-TEST(Contents, AnErrorOfALoaderIsPassedOn) {
+TEST(Registry, AnErrorOfALoaderIsPassedOn) {
   EXPECT_EQ(load_whole(with_whole(), "whole:n=13", 1).error().message, "whole: n=13 is unlucky");
   EXPECT_EQ(load_whole(with_whole(), "whole:n=0", 1).error().message, "whole: holds no samples");
 }

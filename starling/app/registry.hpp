@@ -2,11 +2,11 @@
 /// own to starling::main (main.hpp), which adds the built-in ones.
 ///
 ///     int main(int argc, char** argv) {
-///       starling::Contents contents;
-///       contents.model<Ring>("ring", "a model of my own");
-///       contents.data("rings", "points on two rings: rings[:n=1000]", make_rings);
-///       contents.barrier(half);
-///       return starling::main(argc, argv, std::move(contents));
+///       starling::Registry registry;
+///       registry.model<Ring>("ring", "a model of my own");
+///       registry.data("rings", "points on two rings: rings[:n=1000]", make_rings);
+///       registry.barrier(half);
+///       return starling::main(argc, argv, std::move(registry));
 ///     }
 ///
 /// A name of your own hides a built-in one, but for barriers.
@@ -89,26 +89,26 @@ concept ParsedModel = requires(const Spec& spec, const D& data) {
 
 }  // namespace app
 
-class Contents {
+class Registry {
  public:
   /// A model over data of type D, written `--model name[:options]`. It is made, in this order, by
   /// `M::parse(const Spec&, const D&)` -> Result<M>, by the constructor `M(const D&)`, or by `M()`,
   /// which leaves the fields of an aggregate at their defaults. A model with other values is made
   /// by a function, see below:
   ///
-  ///     contents.model<Ring>("ring", "my model",
+  ///     registry.model<Ring>("ring", "my model",
   ///                          [](SpecReader&, const models::Table&) { return Ring{.radius = 2}; });
   ///
   /// Tables are looked at for their shape only: where a saved model is read back, they hold the
   /// features and classes of its training data, but no rows.
   template <class M, class D = models::Table>
-  requires models::Model<M, D> Contents& model(std::string name, std::string summary) {
+  requires models::Model<M, D> Registry& model(std::string name, std::string summary) {
     return add_model<M, D>(std::move(name), std::move(summary), {});
   }
 
   /// A model with a `name` and a `summary` of its own, which print() writes as parse() reads it.
   template <class M, class D = models::Table>
-  requires models::Model<M, D> Contents& model() {
+  requires models::Model<M, D> Registry& model() {
     return add_model<M, D>(std::string{M::name}, std::string{M::summary},
                            [](const M& made) { return made.print(); });
   }
@@ -116,7 +116,7 @@ class Contents {
   /// A model made by `make(SpecReader& options, const D& data)`, which returns an M or a Result<M>
   /// and takes what options it wants; others are refused.
   template <class M, class D = models::Table, class Make>
-  requires models::Model<M, D> && std::invocable<Make, SpecReader&, const D&> Contents& model(
+  requires models::Model<M, D> && std::invocable<Make, SpecReader&, const D&> Registry& model(
       std::string name, std::string summary, Make make) {
     auto whole = [make = std::move(make)](const Spec& spec, const D& data) -> Result<M> {
       SpecReader read{spec};
@@ -132,7 +132,7 @@ class Contents {
   template <class M, class D = models::Table, class Make>
   requires models::Model<M, D> &&
       std::is_same_v<std::invoke_result_t<Make, const Spec&, const D&>, Result<M>>
-          Contents& model(std::string name, std::string summary, Make make) {
+          Registry& model(std::string name, std::string summary, Make make) {
     return add_made<M, D>(std::move(name), std::move(summary), std::move(make),
                           [](const M& made) { return made.print(); });
   }
@@ -141,7 +141,7 @@ class Contents {
   /// seed)` returns a data set of any type D, or a Result of one. With `--test name` it is called
   /// again with another seed. Where D has `select(rows)`, test samples can be held out.
   template <class Load>
-  requires std::invocable<Load, SpecReader&, std::uint64_t> Contents& data(std::string name,
+  requires std::invocable<Load, SpecReader&, std::uint64_t> Registry& data(std::string name,
                                                                            std::string summary,
                                                                            Load load) {
     using D = typename app::ResultOf<
@@ -158,7 +158,7 @@ class Contents {
 
   /// A barrier, written by its label; a `p` before it and `beta=` sample it. A label that is a
   /// built-in barrier's, or cannot be written, is refused when the program starts.
-  Contents& barrier(barrier::Predicate rule, std::string summary = {}) {
+  Registry& barrier(barrier::Predicate rule, std::string summary = {}) {
     barriers_.push_back({std::move(rule), std::move(summary)});
     return *this;
   }
@@ -195,12 +195,12 @@ class Contents {
   }
 
   template <class M, class D>
-  Contents& add_model(std::string name, std::string summary, Print<M> print) {
+  Registry& add_model(std::string name, std::string summary, Print<M> print) {
     return add_made<M, D>(std::move(name), std::move(summary), make_from<M, D>, std::move(print));
   }
 
   template <class M, class D, class Make>
-  Contents& add_made(std::string name, std::string summary, Make make, Print<M> print) {
+  Registry& add_made(std::string name, std::string summary, Make make, Print<M> print) {
     auto erased = [make = std::move(make), print = std::move(print)](
                       const Spec& spec,
                       const app::AnyData& data) -> Result<std::shared_ptr<const app::AnyModel>> {

@@ -1,4 +1,4 @@
-#include "starling/app/contents.hpp"
+#include "starling/app/registry.hpp"
 
 namespace starling::app {
 
