@@ -12,7 +12,7 @@
 #include "starling/engine/core/mode.hpp"
 #include "starling/engine/live/engine.hpp"
 #include "starling/engine/live/train.hpp"
+#include "starling/models/built_in_models.hpp"
 #include "starling/models/data/load.hpp"
 #include "starling/models/data/split.hpp"
-#include "starling/models/list.hpp"
 #include "starling/models/model.hpp"

@@ -17,8 +17,8 @@
 #include "benchmarks/live/idle_model.hpp"
 #include "starling/actor/interfaces.hpp"
 #include "starling/engine/live/train.hpp"
+#include "starling/models/built_in_models.hpp"
 #include "starling/models/data/load.hpp"
-#include "starling/models/list.hpp"
 
 namespace starling::benchmarks {
 namespace {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "starling/models/built_in_models.hpp"
 #include "starling/models/gemm.hpp"
-#include "starling/models/list.hpp"
 #include "starling/models/optimizer.hpp"
 
 namespace starling::models {

@@ -10,7 +10,7 @@
 #include "starling/app/built_in.hpp"
 #include "starling/app/model_of.hpp"
 #include "starling/app/net_file.hpp"
-#include "starling/models/list.hpp"
+#include "starling/models/built_in_models.hpp"
 
 namespace starling::app {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "starling/base/check.hpp"
-#include "starling/models/clones.hpp"
+#include "starling/models/multiversioning.hpp"
 
 // Each kernel is a loop written once as a template, compiled for each precision and processor by
 // the macros at the foot of its group, and entered through the public template.

@@ -6,7 +6,7 @@
 #include "starling/base/check.hpp"
 #include "starling/base/spec.hpp"
 #include "starling/base/text.hpp"
-#include "starling/models/clones.hpp"
+#include "starling/models/multiversioning.hpp"
 
 namespace starling::models {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "starling/models/gradient_compression.hpp"
 #include "starling/models/host_device.hpp"
-#include "starling/models/threshold.hpp"
 
 namespace starling::models {
 

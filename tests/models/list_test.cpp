@@ -1,4 +1,4 @@
-#include "starling/models/list.hpp"
+#include "starling/models/built_in_models.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "starling/models/built_in_models.hpp"
 #include "starling/models/data/load.hpp"
-#include "starling/models/list.hpp"
 
 namespace starling::sim {
 namespace {

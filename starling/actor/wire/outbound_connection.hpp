@@ -15,7 +15,7 @@
 
 #include "starling/actor/wire/pack.hpp"
 #include "starling/actor/wire/transport.hpp"
-#include "starling/base/blocks.hpp"
+#include "starling/base/tensor_pool.hpp"
 
 namespace starling::wire {
 

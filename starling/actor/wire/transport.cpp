@@ -22,7 +22,7 @@
 #include "starling/actor/wire/outbound_guard.hpp"
 #include "starling/actor/wire/pack.hpp"
 #include "starling/actor/wire/wake.hpp"
-#include "starling/base/blocks.hpp"
+#include "starling/base/tensor_pool.hpp"
 
 namespace starling::wire {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "starling/base/blocks.hpp"
+#include "starling/base/tensor_pool.hpp"
 
 namespace starling::wire {
 namespace {

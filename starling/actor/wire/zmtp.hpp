@@ -17,7 +17,7 @@
 
 namespace starling::wire {
 
-/// Bytes of a part that comes, in memory of blocks.hpp.
+/// Bytes of a part that comes, in memory of tensor_pool.hpp.
 class PartBuffer {
  public:
   PartBuffer() = default;

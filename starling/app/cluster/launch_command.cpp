@@ -9,8 +9,8 @@
 #include "starling/app/cluster/address.hpp"
 #include "starling/app/cluster/cluster_commands.hpp"
 #include "starling/app/commands.hpp"
-#include "starling/app/other_program.hpp"
 #include "starling/app/program_name.hpp"
+#include "starling/app/subprocess.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::app {

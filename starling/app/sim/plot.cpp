@@ -12,7 +12,7 @@
 #include <limits>
 #include <memory>
 
-#include "starling/app/other_program.hpp"
+#include "starling/app/subprocess.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::app {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "starling/base/blocks.hpp"
 #include "starling/base/check.hpp"
+#include "starling/base/tensor_pool.hpp"
 
 namespace starling::core {
 

@@ -18,8 +18,9 @@ using core::Scratch;
 
 /// Keeps the process from handing freed memory back to the system between steps: a fresh page costs
 /// more than the copy into it (measured: 228 us of processor time a step without, 105 us with, for
-/// 100,000 idle parameters and 4 peers). Tensors have blocks of their own (base/blocks.hpp); of all
-/// else some 8 MiB an arena stay. Idempotent; called by every job; a no-op where there is no glibc.
+/// 100,000 idle parameters and 4 peers). Tensors have blocks of their own (base/tensor_pool.hpp);
+/// of all else some 8 MiB an arena stay. Idempotent; called by every job; a no-op where there is no
+/// glibc.
 void keep_freed_memory();
 
 /// First come, first served, by the thread that fell asleep last: its caches are warm. Submitting

@@ -10,7 +10,7 @@
 #include "starling/barrier/barrier.hpp"
 #include "starling/base/random.hpp"
 #include "starling/engine/core/ids.hpp"
-#include "starling/engine/sim/window.hpp"
+#include "starling/engine/sim/ring_by_step.hpp"
 
 namespace starling::sim {
 

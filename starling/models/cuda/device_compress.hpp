@@ -1,12 +1,12 @@
-/// Internal: threshold compression (models/threshold.hpp) of a gradient that lies on a device; the
-/// residual stays there. Sends the same elements in the same order as on the host. One thread at a
-/// time.
+/// Internal: threshold compression (models/gradient_compression.hpp) of a gradient that lies on a
+/// device; the residual stays there. Sends the same elements in the same order as on the host. One
+/// thread at a time.
 #pragma once
 
 #include <cstddef>
 
 #include "starling/models/cuda/context.hpp"
-#include "starling/models/threshold.hpp"
+#include "starling/models/gradient_compression.hpp"
 
 namespace starling::models::cuda {
 

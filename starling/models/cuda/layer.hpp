@@ -1,6 +1,6 @@
-/// Internal: one layer's kernels on a device, made from its form (net/form.hpp). Each belongs to
-/// one worker and is used by one thread at a time; all calls put work into the context's stream and
-/// return. Pointers are the device's.
+/// Internal: one layer's kernels on a device, made from its form (net/layer_specification.hpp).
+/// Each belongs to one worker and is used by one thread at a time; all calls put work into the
+/// context's stream and return. Pointers are the device's.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 #include "starling/models/cuda/context.hpp"
 #include "starling/models/cuda/kernels/philox.hpp"
-#include "starling/models/net/form.hpp"
+#include "starling/models/net/layer_specification.hpp"
 #include "starling/models/net/shape.hpp"
 
 namespace starling::models::cuda {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "starling/models/cuda/device.hpp"
-#include "starling/models/net/form.hpp"
+#include "starling/models/net/layer_specification.hpp"
 
 namespace starling::models::cuda {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "starling/models/model.hpp"
-#include "starling/models/net/form.hpp"
+#include "starling/models/net/layer_specification.hpp"
 #include "starling/models/net/shape.hpp"
 #include "starling/models/parameter.hpp"
 

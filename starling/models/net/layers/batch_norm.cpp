@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "starling/models/columns.hpp"
+#include "starling/models/column_statistics.hpp"
 #include "starling/models/kernels.hpp"
 #include "starling/models/net/layers/makers.hpp"
 

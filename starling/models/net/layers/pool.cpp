@@ -1,8 +1,8 @@
 // Pooling: max-pool, avg-pool, global-avg-pool.
 #include <algorithm>
 
-#include "starling/models/clones.hpp"
 #include "starling/models/kernels.hpp"
+#include "starling/models/multiversioning.hpp"
 #include "starling/models/net/layers/makers.hpp"
 
 namespace starling::models {

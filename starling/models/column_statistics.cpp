@@ -1,7 +1,7 @@
-#include "starling/models/columns.hpp"
+#include "starling/models/column_statistics.hpp"
 
 #include "starling/base/check.hpp"
-#include "starling/models/clones.hpp"
+#include "starling/models/multiversioning.hpp"
 
 // As in kernels.cpp: each loop written once, compiled for each precision and processor.
 namespace starling::models {

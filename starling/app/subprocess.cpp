@@ -1,4 +1,4 @@
-#include "starling/app/other_program.hpp"
+#include "starling/app/subprocess.hpp"
 
 #include <spawn.h>
 #include <sys/wait.h>

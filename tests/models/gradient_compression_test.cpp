@@ -1,4 +1,4 @@
-#include "starling/models/threshold.hpp"
+#include "starling/models/gradient_compression.hpp"
 
 #include <gtest/gtest.h>
 

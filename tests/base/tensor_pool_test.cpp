@@ -1,4 +1,4 @@
-#include "starling/base/blocks.hpp"
+#include "starling/base/tensor_pool.hpp"
 
 #include <gtest/gtest.h>
 

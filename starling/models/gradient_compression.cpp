@@ -1,4 +1,4 @@
-#include "starling/models/threshold.hpp"
+#include "starling/models/gradient_compression.hpp"
 
 #include "starling/base/check.hpp"
 #include "starling/models/threshold_element.hpp"
