@@ -40,7 +40,7 @@ class Chamber {
     if (crashed_.contains(id)) return;
     std::vector<CouncilEffect> effects;
     event(councils_[id], CouncilContext{now_, random_, effects});
-    for (auto& effect : effects) carry_out(id, effect);
+    for (auto& effect : effects) execute(id, effect);
   }
 
   void suspect(WorkerId id, WorkerId whom) {
@@ -103,7 +103,7 @@ class Chamber {
     ConfigurationPtr configuration;
   };
 
-  void carry_out(WorkerId id, CouncilEffect& effect) {
+  void execute(WorkerId id, CouncilEffect& effect) {
     if (auto* send = std::get_if<CouncilSend>(&effect)) {
       letters_.push_back({id, send->to, send->message, nullptr});
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {

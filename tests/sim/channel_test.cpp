@@ -119,7 +119,7 @@ class Correspondence {
       case Kind::restart:
         return restart(event.end, end.life + 1);
     }
-    carry_out(event.end, effects);
+    execute(event.end, effects);
   }
 
   void restart(std::size_t which, Incarnation life) {
@@ -130,7 +130,7 @@ class Correspondence {
                         options_.channel);
   }
 
-  void carry_out(std::size_t which, core::ChannelEffects<Letter>& effects) {
+  void execute(std::size_t which, core::ChannelEffects<Letter>& effects) {
     End& end = ends_[which];
     for (auto& effect : effects) {
       if (auto* out = std::get_if<core::Transmit<Letter>>(&effect)) {

@@ -111,16 +111,16 @@ class CentralDriver : public Driver {
   void on_step(WorkerId worker) override {
     core::Effects effects;
     coordinator_.on(context(effects), core::Arrived{worker, steps_[worker]});
-    carry_out(effects);
+    execute(effects);
   }
   void on_timer(WorkerId) override {
     core::Effects effects;
     coordinator_.on_timer(context(effects));
-    carry_out(effects);
+    execute(effects);
   }
   [[nodiscard]] std::uint64_t draws() const override { return coordinator_.draws(); }
 
-  void carry_out(const core::Effects& effects) {
+  void execute(const core::Effects& effects) {
     for (const core::Effect& effect : effects) {
       if (const auto* timer = std::get_if<core::SetTimer>(&effect))
         ring(0, timer->at);

@@ -218,7 +218,7 @@ class Transport::Thread {
   }
 
   void carry_out_orders() {
-    for (Order& order : orders_) std::visit([this](auto& o) { carry_out(o); }, order);
+    for (Order& order : orders_) std::visit([this](auto& o) { execute(o); }, order);
     orders_.clear();
     ordered_bytes_ = 0;
     flush_filled();
@@ -238,7 +238,7 @@ class Transport::Thread {
     }
   }
 
-  void carry_out(Sending& sending) {
+  void execute(Sending& sending) {
     const bool has_keys =
         sending.lane == Lane::gate ? options_.gate.has_value() : options_.keys.has_value();
     if (has_keys != sending.peer.key.has_value()) {
@@ -257,7 +257,7 @@ class Transport::Thread {
     add(*lane, std::move(sending.frame));
     if (filled_.empty() || filled_.back() != lane.get()) filled_.push_back(lane.get());
   }
-  void carry_out(const Forgetting& forgetting) {
+  void execute(const Forgetting& forgetting) {
     flush_filled();
     connections_.erase(forgetting.peer);
   }

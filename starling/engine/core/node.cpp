@@ -517,7 +517,7 @@ void Node<T>::run_worker(const NodeContext& context, Event event) {
   if (!worker_) return;
   Effects effects;
   event(*worker_, Context{context.now, context.random, effects});
-  carry_out(context, std::move(effects), worker_key);
+  execute(context, std::move(effects), worker_key);
 }
 
 template <class T>
@@ -526,7 +526,7 @@ void Node<T>::run_coordinator(const NodeContext& context, Event event) {
   if (!coordinator_) return;
   Effects effects;
   event(*coordinator_, Context{context.now, context.random, effects});
-  carry_out(context, std::move(effects), coordinator_key);
+  execute(context, std::move(effects), coordinator_key);
 }
 
 template <class T>
@@ -538,7 +538,7 @@ bool Node<T>::run_replica(const NodeContext& context, Event event) {
   const bool fits = event(*replica_, ReplicaContext{core, out});
   for (auto& [to, message] : out)
     std::visit([&, to = to](auto& m) { post(context, to, letter_of(std::move(m))); }, message);
-  carry_out(context, std::move(effects), own_key);
+  execute(context, std::move(effects), own_key);
   return fits;
 }
 
@@ -563,7 +563,7 @@ void Node<T>::run_council(const NodeContext& context, Event event) {
 }
 
 template <class T>
-void Node<T>::carry_out(const NodeContext& context, Effects effects, TimerKey key) {
+void Node<T>::execute(const NodeContext& context, Effects effects, TimerKey key) {
   for (Effect& effect : effects) {
     if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(NodeTimer{timer->at, key});

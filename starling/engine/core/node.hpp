@@ -179,7 +179,7 @@ class Node {
   bool run_replica(const NodeContext& context, Event event);
   template <class Event>
   void run_council(const NodeContext& context, Event event);
-  void carry_out(const NodeContext& context, Effects effects, TimerKey key);
+  void execute(const NodeContext& context, Effects effects, TimerKey key);
 
   void take(const NodeContext& context, WorkerId from, const LetterPtr& letter,
             const CouncilMessage& message);

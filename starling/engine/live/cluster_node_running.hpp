@@ -237,18 +237,18 @@ class ClusterNode::Running {
   void run_membership(Event event) {
     std::vector<core::MembershipEffect> effects;
     event(*membership_, core::MembershipContext{now(), random_, effects});
-    for (auto& effect : effects) std::visit([this](auto& e) { this->carry_out(e); }, effect);
+    for (auto& effect : effects) std::visit([this](auto& e) { this->execute(e); }, effect);
   }
 
-  void carry_out(core::MembershipSend& send) {
+  void execute(core::MembershipSend& send) {
     say(send.address, std::move(send.message), wire::Lane::control);
   }
-  void carry_out(const core::SetTimer& timer) {
+  void execute(const core::SetTimer& timer) {
     loop_.post_after(timer.at - now(), [this] {
       run_membership([](core::Membership& m, const auto& c) { m.on_timer(c); });
     });
   }
-  void carry_out(const core::MemberChanged& changed) {
+  void execute(const core::MemberChanged& changed) {
     const core::MemberRecord& record = changed.record;
     if (!nodes_.note(record, now())) return;
     const char* what = core::is_live(record.state)               ? " is here"
@@ -262,16 +262,16 @@ class ClusterNode::Running {
       loop_.post_after(NodeTable::believe_after, [this] { sweep_jobs(); });
     sweep_jobs();
   }
-  void carry_out(const core::HasJoined&) { log("joined"); }
-  void carry_out(const core::HasLeft&) { has_left_ = true; }
-  void carry_out(const core::NameRefused& refused) {
+  void execute(const core::HasJoined&) { log("joined"); }
+  void execute(const core::HasLeft&) { has_left_ = true; }
+  void execute(const core::NameRefused& refused) {
     const std::unique_lock lock{shared_};
     if (!refusal_.empty()) return;
     refusal_ = "refused: a node called " + name_ + " is there already, at " +
                wire::place_of(refused.holder.address) +
                "; each needs a name of its own, and where there are keys a key file of its own";
   }
-  void carry_out(const core::MemberRefused& refused) {
+  void execute(const core::MemberRefused& refused) {
     if (!refused_.insert(refused.record.id).second) return;
     if (refused_.size() > refused_max) refused_.erase(refused_.begin());
     log("node " + refused.record.name + " at " + wire::place_of(refused.record.address) +

@@ -106,7 +106,7 @@ class Host : public Interface::base {
   void run(Event event) {
     core::Effects effects = std::move(spare_);
     event(core::Context{scene_->now(), random_, effects});
-    for (core::Effect& effect : effects) std::visit([&](auto& e) { carry_out(e); }, effect);
+    for (core::Effect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
     effects.clear();
     spare_ = std::move(effects);
   }
@@ -146,7 +146,7 @@ class Host : public Interface::base {
  private:
   Derived& derived() { return static_cast<Derived&>(*this); }
 
-  void carry_out(core::Send& effect) {
+  void execute(core::Send& effect) {
     if (!directory_) return;
     std::visit(
         [&]<class M>(M& message) {
@@ -154,9 +154,9 @@ class Host : public Interface::base {
         },
         effect.message);
   }
-  void carry_out(core::Fail& effect) { report_failure(effect.why); }
+  void execute(core::Fail& effect) { report_failure(effect.why); }
   template <class Effect>
-  void carry_out(Effect& effect) {
+  void execute(Effect& effect) {
     derived().on_effect(effect);
   }
 

@@ -106,23 +106,23 @@ class MemberHost : public actor::MemberActor::base {
     const CheckScope scope{throw_broken};
     core::NodeEffects effects;
     event(node_, Context{scene_->now(), random_, effects});
-    for (core::NodeEffect& effect : effects) std::visit([&](auto& e) { carry_out(e); }, effect);
+    for (core::NodeEffect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
     if (!parting_.empty()) send_(std::exchange(parting_, {}));
   }
 
-  void carry_out(core::Dispatch& dispatch) { parting_.push_back(std::move(dispatch.envelope)); }
-  void carry_out(const core::NodeTimer& timer) { tick_at(timer.at, actor::KeyTick{timer.key}); }
-  void carry_out(const core::Plan& plan) { desk_.plan(self(), plan.step); }
+  void execute(core::Dispatch& dispatch) { parting_.push_back(std::move(dispatch.envelope)); }
+  void execute(const core::NodeTimer& timer) { tick_at(timer.at, actor::KeyTick{timer.key}); }
+  void execute(const core::Plan& plan) { desk_.plan(self(), plan.step); }
   /// All that the worker pushed before is held by every owner.
-  void carry_out(core::Compute& compute) {
+  void execute(core::Compute& compute) {
     if (scene_->now() < rests_until_)
       resting_ = std::move(compute);
     else
       desk_.compute(self(), compute);
   }
-  void carry_out(const core::Done&) {}
-  void carry_out(const core::Fail& failure) { end_with(failure.why); }
-  void carry_out(const core::Excluded&) { shut_out_(); }
+  void execute(const core::Done&) {}
+  void execute(const core::Fail& failure) { end_with(failure.why); }
+  void execute(const core::Excluded&) { shut_out_(); }
 
   template <class Tick>
   void tick_at(core::Time at, Tick tick) {

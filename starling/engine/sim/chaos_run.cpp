@@ -170,11 +170,11 @@ void ChaosRun::hear(Node& node, const core::NodeContext& context, core::Envelope
   node.on_letter(context, envelope.from, from->self().life, *envelope.packet.payload);
 }
 
-void ChaosRun::carry_out(NodeId id, core::NodeEffects& effects) {
-  for (auto& effect : effects) std::visit([&](auto& e) { carry_out(id, e); }, effect);
+void ChaosRun::execute(NodeId id, core::NodeEffects& effects) {
+  for (auto& effect : effects) std::visit([&](auto& e) { execute(id, e); }, effect);
 }
 
-void ChaosRun::carry_out(NodeId id, core::Dispatch& dispatch) {
+void ChaosRun::execute(NodeId id, core::Dispatch& dispatch) {
   checker_.on_dispatch(id, dispatch.envelope);
   const NodeId to = dispatch.envelope.to;
   const Arrivals arrivals = network_.send(now(), id, to, 0);
@@ -185,20 +185,20 @@ void ChaosRun::carry_out(NodeId id, core::Dispatch& dispatch) {
   }
 }
 
-void ChaosRun::carry_out(NodeId id, const core::NodeTimer& timer) {
+void ChaosRun::execute(NodeId id, const core::NodeTimer& timer) {
   queue_.push(
       timer.at,
       Event{.kind = Event::Kind::timer, .node = id, .life = machines_[id].life, .key = timer.key});
 }
 
-void ChaosRun::carry_out(NodeId id, const core::Plan& plan) {
+void ChaosRun::execute(NodeId id, const core::Plan& plan) {
   checker_.on_plan(id, plan.step);
   queue_.push(
       now(),
       Event{.kind = Event::Kind::plan, .node = id, .life = machines_[id].life, .step = plan.step});
 }
 
-void ChaosRun::carry_out(NodeId id, const core::Compute& compute) {
+void ChaosRun::execute(NodeId id, const core::Compute& compute) {
   checker_.on_compute(id, compute);
   const double mean =
       static_cast<double>(scenario_.compute.count()) * (id == 0 ? scenario_.straggling : 1);
@@ -209,21 +209,21 @@ void ChaosRun::carry_out(NodeId id, const core::Compute& compute) {
                                   .step = compute.step});
 }
 
-void ChaosRun::carry_out(NodeId id, const core::Fail& fail) {
+void ChaosRun::execute(NodeId id, const core::Fail& fail) {
   // Whoever was cut off for so long may notice before it hears that the job has gone on without it.
   const auto& latest = checker_.latest();
   const bool goes_on = std::ranges::any_of(machines_, [&](const Machine& machine) {
     return machine.running && machine.node->state() == Node::State::member;
   });
   if (endured_ && goes_on && latest && !latest->contains(id, machines_[id].life))
-    return carry_out(id, core::Excluded{});
+    return execute(id, core::Excluded{});
   if (scenario_.beyond)
     report_.gave_up = true;
   else if (report_.violation.empty())
     report_.violation = "node " + std::to_string(id) + " has ended the job: " + fail.why;
 }
 
-void ChaosRun::carry_out(NodeId id, const core::Excluded&) {
+void ChaosRun::execute(NodeId id, const core::Excluded&) {
   checker_.on_death(id);
   if (machines_[id].wants_to_leave) return;
   ++report_.excluded;

@@ -115,14 +115,14 @@ class ChaosRun : public ChaosWorld {
   void happen_to(Machine& machine, Event& event);
   template <class Act>
   void act(NodeId id, Act act);
-  void carry_out(NodeId id, core::NodeEffects& effects);
-  void carry_out(NodeId id, core::Dispatch& dispatch);
-  void carry_out(NodeId id, const core::NodeTimer& timer);
-  void carry_out(NodeId id, const core::Plan& plan);
-  void carry_out(NodeId id, const core::Compute& compute);
-  void carry_out(NodeId, const core::Done&) {}
-  void carry_out(NodeId id, const core::Fail& fail);
-  void carry_out(NodeId id, const core::Excluded&);
+  void execute(NodeId id, core::NodeEffects& effects);
+  void execute(NodeId id, core::Dispatch& dispatch);
+  void execute(NodeId id, const core::NodeTimer& timer);
+  void execute(NodeId id, const core::Plan& plan);
+  void execute(NodeId id, const core::Compute& compute);
+  void execute(NodeId, const core::Done&) {}
+  void execute(NodeId id, const core::Fail& fail);
+  void execute(NodeId id, const core::Excluded&);
 
   void begin_fault(std::size_t index);
   void end_fault(std::size_t index);
@@ -178,10 +178,10 @@ void ChaosRun::act(NodeId id, Act act) {
   if (machine.dies_after && !effects_.empty()) {
     const bool all = *machine.dies_after >= effects_.size();
     if (!all) effects_.resize(*machine.dies_after);
-    carry_out(id, effects_);
+    execute(id, effects_);
     return end_life(id);
   }
-  carry_out(id, effects_);
+  execute(id, effects_);
 }
 
 }  // namespace starling::sim::detail

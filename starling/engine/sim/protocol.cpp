@@ -261,12 +261,12 @@ void Protocol<T>::tell(WorkerId id, What what) {
   for (core::Effect& effect : effects) {
     if (interrupt)
       if (const auto down = interrupt(id, effect)) return lose_carrier(id, *down);
-    carry_out(id, effect);
+    execute(id, effect);
   }
 }
 
 template <class T>
-void Protocol<T>::carry_out(WorkerId id, core::Effect& effect) {
+void Protocol<T>::execute(WorkerId id, core::Effect& effect) {
   if (auto* mail = std::get_if<core::Send>(&effect)) {
     if (on_send) on_send(id, *mail);
     send(id, std::move(*mail));
@@ -326,7 +326,7 @@ void Protocol<T>::send(NodeId from, core::Send mail) {
   }
   core::ChannelEffects<core::Send> effects;
   STARLING_CHECK(channel(from, to).send({now(), effects}, std::move(mail)));
-  carry_out(from, to, effects);
+  execute(from, to, effects);
 }
 
 template <class T>
@@ -336,7 +336,7 @@ typename Protocol<T>::Channel& Protocol<T>::channel(NodeId node, NodeId other) {
 }
 
 template <class T>
-void Protocol<T>::carry_out(NodeId node, NodeId other, core::ChannelEffects<core::Send>& effects) {
+void Protocol<T>::execute(NodeId node, NodeId other, core::ChannelEffects<core::Send>& effects) {
   for (auto& effect : effects) {
     if (auto* out = std::get_if<core::Transmit<core::Send>>(&effect)) {
       const auto& payload = out->packet.payload;
@@ -357,7 +357,7 @@ void Protocol<T>::happen(PacketArrival& arrival) {
   if (mourned_.contains({to, from}) || (to < dead_.size() && dead_[to])) return;
   core::ChannelEffects<core::Send> effects;
   channel(to, from).on({now(), effects}, std::move(arrival.packet));
-  carry_out(to, from, effects);
+  execute(to, from, effects);
 }
 
 template <class T>
@@ -366,7 +366,7 @@ void Protocol<T>::happen(ChannelTimer& timer) {
   if (mourned_.contains({node, other}) || (node < dead_.size() && dead_[node])) return;
   core::ChannelEffects<core::Send> effects;
   channel(node, other).on_timer({now(), effects});
-  carry_out(node, other, effects);
+  execute(node, other, effects);
 }
 
 template <class T>

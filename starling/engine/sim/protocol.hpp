@@ -233,7 +233,7 @@ class Protocol {
   template <class What>
   void tell(WorkerId id, What what);
   void fail_step(WorkerId id, Step step, const std::string& why);
-  void carry_out(WorkerId id, core::Effect& effect);
+  void execute(WorkerId id, core::Effect& effect);
   void compute(WorkerId id, core::Compute& compute);
   void lose_carrier(WorkerId id, Time down);
   void note_step(WorkerId id);
@@ -242,7 +242,7 @@ class Protocol {
   void send(NodeId from, core::Send mail);
   void deliver(const core::Send& mail);
   Channel& channel(NodeId node, NodeId other);
-  void carry_out(NodeId node, NodeId other, core::ChannelEffects<core::Send>& effects);
+  void execute(NodeId node, NodeId other, core::ChannelEffects<core::Send>& effects);
 
   [[nodiscard]] ProtocolPoint point();
   void plan_points();

@@ -77,10 +77,10 @@ class Bystander {
     if (!membership_) return;
     std::vector<core::MembershipEffect> effects;
     event(*membership_, core::MembershipContext{now(), random_, effects});
-    for (core::MembershipEffect& effect : effects) carry_out(effect);
+    for (core::MembershipEffect& effect : effects) execute(effect);
   }
 
-  void carry_out(core::MembershipEffect& effect) {
+  void execute(core::MembershipEffect& effect) {
     if (auto* send = std::get_if<core::MembershipSend>(&effect))
       endpoint_->send(send->address, wire::Lane::control, encode(std::move(send->message)));
     else if (const auto* timer = std::get_if<core::SetTimer>(&effect))
