@@ -19,7 +19,7 @@
 namespace starling::live {
 
 /// What the actors of one job share. Outlives them all.
-struct Scene {
+struct JobContext {
   std::shared_ptr<Task> task;
   std::unique_ptr<ComputePool> pool;
   Distribution delay;
@@ -32,7 +32,7 @@ struct Scene {
 
   [[nodiscard]] core::Time now() const { return clock->now() - start; }
 };
-using ScenePtr = std::shared_ptr<Scene>;
+using JobContextPtr = std::shared_ptr<JobContext>;
 
 namespace detail {
 
@@ -77,10 +77,10 @@ void deliver(Self* self, const actor::Directory& directory, const core::Address&
 template <class Interface, class Derived>
 class Host : public Interface::base {
  public:
-  Host(caf::actor_config& config, ScenePtr scene, std::uint64_t stream)
+  Host(caf::actor_config& config, JobContextPtr job_context, std::uint64_t stream)
       : Interface::base(config),
-        scene_(std::move(scene)),
-        random_(Random::stream(scene_->seed, stream)) {
+        job_context_(std::move(job_context)),
+        random_(Random::stream(job_context_->seed, stream)) {
     this->set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
       const auto fault = fault_of([&] { std::rethrow_exception(thrown); });
       report_failure(std::string{Derived::role} + ": " + fault.value_or(""));
@@ -95,7 +95,7 @@ class Host : public Interface::base {
   /// Sends a tick to `self` at `at`.
   template <class Handle>
   void tick_at(const Handle& self, core::Time at) {
-    const auto delay = std::max(core::Time{0}, at - scene_->now());
+    const auto delay = std::max(core::Time{0}, at - job_context_->now());
     // Rounded up: CAF counts microseconds, and a tick before its time finds nothing to do.
     actor::send_later(this, self, std::chrono::ceil<std::chrono::microseconds>(delay),
                       actor::tick_atom_v);
@@ -105,7 +105,7 @@ class Host : public Interface::base {
   template <class Event>
   void run(Event event) {
     core::Effects effects = std::move(spare_);
-    event(core::Context{scene_->now(), random_, effects});
+    event(core::Context{job_context_->now(), random_, effects});
     for (core::Effect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
     effects.clear();
     spare_ = std::move(effects);
@@ -139,7 +139,7 @@ class Host : public Interface::base {
     if (directory_) actor::send(this, directory_->observer, actor::Failure{std::move(why)});
   }
 
-  ScenePtr scene_;
+  JobContextPtr job_context_;
   Random random_;
   actor::DirectoryPtr directory_;
 

@@ -61,17 +61,17 @@ class Company {
     std::vector<WorkerId> everyone(options.workers);
     for (WorkerId id = 0; id < everyone.size(); ++id) everyone[id] = id;
     members_ = std::make_shared<const std::vector<WorkerId>>(std::move(everyone));
-    scene_->task = std::move(task);
-    scene_->pool = std::make_unique<ComputePool>(compute_threads(options));
-    scene_->delay = options.delay;
-    scene_->slowness = slowness(options.stragglers, options.workers).value();
-    scene_->seed = options.seed;
-    scene_->clock = &system_.clock();
+    job_context_->task = std::move(task);
+    job_context_->pool = std::make_unique<ComputePool>(compute_threads(options));
+    job_context_->delay = options.delay;
+    job_context_->slowness = slowness(options.stragglers, options.workers).value();
+    job_context_->seed = options.seed;
+    job_context_->clock = &system_.clock();
   }
 
   Outcome run() {
     hire();
-    scene_->start = scene_->clock->now();
+    job_context_->start = job_context_->clock->now();
     // Two rounds: nobody starts before everyone knows whom to answer.
     for_everyone([&](const auto& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
     if (introduce()) {
@@ -82,7 +82,7 @@ class Company {
     Outcome outcome = verdict_->wait();
     // Running computations end; the rest is dropped, also what workers of a failed job, who do not
     // know yet, still ask for.
-    scene_->pool->close();
+    job_context_->pool->close();
     for_everyone([](const auto& member) { actor::post(member, actor::quit_atom_v); });
     directory_.reset();
     conduct([this] { return system_.registry().running() == 0; });
@@ -103,7 +103,8 @@ class Company {
 
   /// Without a scheduler, threads do the rest.
   void conduct(const std::function<bool()>& over) {
-    if (options_.scheduler != nullptr) options_.scheduler->conduct(system_, *scene_->pool, over);
+    if (options_.scheduler != nullptr)
+      options_.scheduler->conduct(system_, *job_context_->pool, over);
   }
 
   void conduct_to_the_end() {
@@ -131,10 +132,10 @@ class Company {
       verdict->deliver(std::move(outcome));
     };
     if (options_.scheduler != nullptr)
-      directory->observer = system_.spawn<ObserverHost>(scene_, options_, first_, deliver);
+      directory->observer = system_.spawn<ObserverHost>(job_context_, options_, first_, deliver);
     else
       directory->observer =
-          system_.spawn<ObserverHost, caf::detached>(scene_, options_, first_, deliver);
+          system_.spawn<ObserverHost, caf::detached>(job_context_, options_, first_, deliver);
     actor::when_ended(directory->observer, [verdict = verdict_](const caf::error&) {
       verdict->deliver({.end = Outcome::End::failed,
                         .error = "the observer ended unasked",
@@ -146,24 +147,26 @@ class Company {
       for (core::OwnerId id = 0; id < owner_count(options_); ++id)
         directory->owners.push_back(
             watched(directory->observer, "shard " + std::to_string(id),
-                    system_.spawn<ShardHost<T>>(scene_, core::Shard<T>{shard_options(id)},
+                    system_.spawn<ShardHost<T>>(job_context_, core::Shard<T>{shard_options(id)},
                                                 streams + 1 + id)));
     if (core::keeps_steps_centrally(options_.mode))
-      directory->coordinator = watched(
-          directory->observer, "the coordinator",
-          system_.spawn<CoordinatorHost>(
-              scene_, core::Coordinator{{options_.barrier, recheck_, steps_of(first_)}}, streams));
+      directory->coordinator =
+          watched(directory->observer, "the coordinator",
+                  system_.spawn<CoordinatorHost>(
+                      job_context_,
+                      core::Coordinator{{options_.barrier, recheck_, steps_of(first_)}}, streams));
     for (WorkerId id = 0; id < options_.workers; ++id) {
       if (core::has_servers(options_.mode)) {
         using Plain = WorkerHost<actor::WorkerActor, core::Worker>;
         directory->workers.push_back(
             watched(directory->observer, "worker " + std::to_string(id),
-                    system_.spawn<Plain>(scene_, core::Worker{worker_options(id)})));
+                    system_.spawn<Plain>(job_context_, core::Worker{worker_options(id)})));
       } else {
         using Peer = WorkerHost<actor::PeerActor, core::Peer<T>>;
-        const actor::PeerActor peer = watched(
-            directory->observer, "peer " + std::to_string(id),
-            system_.spawn<Peer>(scene_, core::Peer<T>{worker_options(id), shard_options(id)}));
+        const actor::PeerActor peer =
+            watched(directory->observer, "peer " + std::to_string(id),
+                    system_.spawn<Peer>(job_context_,
+                                        core::Peer<T>{worker_options(id), shard_options(id)}));
         directory->workers.emplace_back(peer);
         directory->owners.emplace_back(peer);
       }
@@ -193,7 +196,7 @@ class Company {
             .last = options_.steps,
             .central = core::keeps_steps_centrally(options_.mode),
             .bulk = is_bulk(),
-            .plans = scene_->task->plans(),
+            .plans = job_context_->task->plans(),
             .barrier = options_.barrier,
             .recheck = recheck_,
             .members = members_,
@@ -224,7 +227,7 @@ class Company {
   std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
   core::Members members_;
   std::shared_ptr<Verdict> verdict_ = std::make_shared<Verdict>();
-  ScenePtr scene_ = std::make_shared<Scene>();
+  JobContextPtr job_context_ = std::make_shared<JobContext>();
   std::shared_ptr<const actor::Directory> directory_;
   actor::Config config_;
   /// Last: its end waits for all actors.

@@ -24,17 +24,17 @@ class MemberHost : public actor::MemberActor::base {
  public:
   /// `shut_out` is called once the member is none any more, and never will be again; `failed` where
   /// the actor ends by what was thrown, and answers nobody.
-  MemberHost(caf::actor_config& config, ScenePtr scene, core::NodeOptions<T> options,
+  MemberHost(caf::actor_config& config, JobContextPtr job_context, core::NodeOptions<T> options,
              SendEnvelopes send, std::function<void()> shut_out,
              std::function<void(const std::string&)> failed)
       : actor::MemberActor::base(config),
-        scene_(std::move(scene)),
+        job_context_(std::move(job_context)),
         send_(std::move(send)),
         shut_out_(std::move(shut_out)),
         failed_(std::move(failed)),
         // Lives of one member draw differently.
-        random_(Random::stream(scene_->seed, options.self.id, options.self.life)),
-        desk_(scene_, options.self.id, DeskPlace::here_where_brief),
+        random_(Random::stream(job_context_->seed, options.self.id, options.self.life)),
+        desk_(job_context_, options.self.id, ExecutorPlace::here_where_brief),
         node_(std::move(options)) {
     set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
       failed_("member " + std::to_string(node_.self().id) + ": " +
@@ -105,7 +105,7 @@ class MemberHost : public actor::MemberActor::base {
     // What others say may break a member, and never the node.
     const CheckScope scope{throw_broken};
     core::NodeEffects effects;
-    event(node_, Context{scene_->now(), random_, effects});
+    event(node_, Context{job_context_->now(), random_, effects});
     for (core::NodeEffect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
     if (!parting_.empty()) send_(std::exchange(parting_, {}));
   }
@@ -115,7 +115,7 @@ class MemberHost : public actor::MemberActor::base {
   void execute(const core::Plan& plan) { desk_.plan(self(), plan.step); }
   /// All that the worker pushed before is held by every owner.
   void execute(core::Compute& compute) {
-    if (scene_->now() < rests_until_)
+    if (job_context_->now() < rests_until_)
       resting_ = std::move(compute);
     else
       desk_.compute(self(), compute);
@@ -126,7 +126,7 @@ class MemberHost : public actor::MemberActor::base {
 
   template <class Tick>
   void tick_at(core::Time at, Tick tick) {
-    const auto delay = std::max(core::Time{0}, at - scene_->now());
+    const auto delay = std::max(core::Time{0}, at - job_context_->now());
     actor::send_later(this, self(), std::chrono::ceil<std::chrono::microseconds>(delay), tick);
   }
 
@@ -140,7 +140,7 @@ class MemberHost : public actor::MemberActor::base {
   }
 
   void on_rest(const actor::Rest& rest) {
-    rests_until_ = scene_->now() + rest.duration;
+    rests_until_ = job_context_->now() + rest.duration;
     if (rest.duration > core::Time{0})
       tick_at(rests_until_, actor::tick_atom_v);
     else
@@ -148,7 +148,7 @@ class MemberHost : public actor::MemberActor::base {
   }
 
   void wake() {
-    if (!resting_ || scene_->now() < rests_until_) return;
+    if (!resting_ || job_context_->now() < rests_until_) return;
     core::Compute compute = *std::exchange(resting_, std::nullopt);
     desk_.compute(self(), compute);
   }
@@ -201,7 +201,7 @@ class MemberHost : public actor::MemberActor::base {
     all.worker = {.worker = all.member,
                   .step = worker->step(),
                   .samples = worker->samples(),
-                  .waited = worker->waited(scene_->now()),
+                  .waited = worker->waited(job_context_->now()),
                   .draws = counts.draws,
                   .passes = counts.passes,
                   .drawn = worker->drawn(),
@@ -225,7 +225,7 @@ class MemberHost : public actor::MemberActor::base {
     return states;
   }
 
-  ScenePtr scene_;
+  JobContextPtr job_context_;
   SendEnvelopes send_;
   /// What an event sends, until its end.
   std::vector<core::Envelope> parting_;

@@ -51,17 +51,18 @@ core::Snapshot first_saved(const JobOptions& options, core::Step round) {
   return {.ticket = first_ticket, .round = next_saved(options, round)};
 }
 
-ObserverHost::ObserverHost(caf::actor_config& config, ScenePtr scene, const JobOptions& options,
-                           const std::vector<core::LedgerEntry>& first, Deliver deliver)
+ObserverHost::ObserverHost(caf::actor_config& config, JobContextPtr job_context,
+                           const JobOptions& options, const std::vector<core::LedgerEntry>& first,
+                           Deliver deliver)
     : actor::ObserverActor::base(config),
-      scene_(std::move(scene)),
+      job_context_(std::move(job_context)),
       options_(options),
       deliver_(std::move(deliver)),
       reports_(options.workers),
       ended_(options.workers, core::Time::max()),
       running_(options.workers),
       last_ticket_(first_ticket),
-      waiting_max_(models_that_may_wait(scene_->task->layout(), options)),
+      waiting_max_(models_that_may_wait(job_context_->task->layout(), options)),
       next_show_(options.progress_every),
       evaluations_(options.evaluate_every, mean_step_of(first)),
       checkpoints_(saves_rounds(options) ? 0 : options.checkpoint_every, mean_step_of(first)) {
@@ -107,7 +108,7 @@ void ObserverHost::on_report(const actor::Report& report) {
     actor::send(this, directory_->workers[report.worker], actor::credit_atom_v);
     return look_for_what_is_due();
   }
-  ended_[report.worker] = scene_->now();
+  ended_[report.worker] = job_context_->now();
   if (--running_ > 0) return look_for_what_is_due();
   if (phase_ > Phase::stopping) return;
   count_the_end();
@@ -127,7 +128,7 @@ void ObserverHost::note_step(core::Step from, const actor::Report& report) {
 
 void ObserverHost::on_tick() {
   if (phase_ == Phase::over || !directory_) return;
-  const core::Time now = scene_->now();
+  const core::Time now = job_context_->now();
   if (phase_ == Phase::running && options_.time && now >= *options_.time)
     stop(Outcome::End::reached);
   if (phase_ == Phase::running && options_.stop.stop_requested()) stop(Outcome::End::stopped);
@@ -163,7 +164,7 @@ void ObserverHost::on_failure(const actor::Failure& failure) {
   if (phase_ == Phase::collecting) return;
   phase_ = Phase::collecting;
   drop_evaluations();
-  give_up_ = scene_->now() + rescue_time;
+  give_up_ = job_context_->now() + rescue_time;
   collect(Purpose::last);
 }
 
@@ -173,7 +174,7 @@ void ObserverHost::save(const std::vector<core::RangeState>& states) {
 
 void ObserverHost::collect(Purpose purpose) {
   Collection collection{purpose, ++last_ticket_, mean_step(), {}, {}};
-  collection.states.assign(scene_->task->layout().ranges.size(), {});
+  collection.states.assign(job_context_->task->layout().ranges.size(), {});
   for (const auto& report : reports_)
     collection.settled.push_back({0, report.step, report.samples});
   collections_.push_back(std::move(collection));
@@ -192,7 +193,7 @@ void ObserverHost::ask_for_round(core::Step round) {
 
 void ObserverHost::await_round(std::uint64_t ticket) {
   round_ticket_ = ticket;
-  round_states_.assign(scene_->task->layout().ranges.size(), {});
+  round_states_.assign(job_context_->task->layout().ranges.size(), {});
 }
 
 void ObserverHost::on_state(const core::RangeState& state) {
@@ -275,7 +276,7 @@ double ObserverHost::mean_step() const {
 void ObserverHost::update_figures() {
   std::vector<core::Step> steps;
   core::Time active{};
-  const core::Time now = scene_->now();
+  const core::Time now = job_context_->now();
   const bool counted_centrally = directory_ && directory_->coordinator && phase_ == Phase::over;
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;

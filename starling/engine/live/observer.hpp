@@ -28,7 +28,7 @@ class ObserverHost : public actor::ObserverActor::base {
   using Deliver = std::function<void(Outcome)>;
 
   /// `first` is where each worker starts from; `deliver` is called once, with the outcome.
-  ObserverHost(caf::actor_config& config, ScenePtr scene, const JobOptions& options,
+  ObserverHost(caf::actor_config& config, JobContextPtr job_context, const JobOptions& options,
                const std::vector<core::LedgerEntry>& first, Deliver deliver);
 
   actor::ObserverActor::behavior_type make_behavior() override;
@@ -85,7 +85,7 @@ class ObserverHost : public actor::ObserverActor::base {
   void take_loss();
   [[nodiscard]] double mean_step() const;
 
-  ScenePtr scene_;
+  JobContextPtr job_context_;
   const JobOptions& options_;
   Deliver deliver_;
   actor::DirectoryPtr directory_;

@@ -72,17 +72,17 @@ void ObserverHost::evaluate(std::vector<core::RangeState> states, double step, b
   update_figures();
   Progress figures = figures_;
   figures.evaluated_at = step;
-  scene_->pool->submit([scene = scene_, self = actor::ObserverActor{this}, last,
-                        states = evaluated_, options = &options_,
-                        figures = std::move(figures)](Scratch& scratch) noexcept {
+  job_context_->pool->submit([job_context = job_context_, self = actor::ObserverActor{this}, last,
+                              states = evaluated_, options = &options_,
+                              figures = std::move(figures)](Scratch& scratch) noexcept {
     actor::Evaluated result{.final = last, .train = {}, .test = {}};
     const auto fault = fault_of([&] {
       if (!last && options->stop_when) result.stop = options->stop_when(figures, states);
-      result.test = scene->task->evaluate(states, false, scratch);
+      result.test = job_context->task->evaluate(states, false, scratch);
       if (options->more_figures && !result.test.empty())
         std::ranges::move(options->more_figures(states), std::back_inserter(result.test));
       if (last && options->evaluate_train)
-        result.train = scene->task->evaluate(states, true, scratch);
+        result.train = job_context->task->evaluate(states, true, scratch);
     });
     if (fault)
       actor::post(self, actor::Failure{"evaluation: " + *fault});

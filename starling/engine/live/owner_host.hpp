@@ -15,8 +15,9 @@ class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
  public:
   static constexpr std::string_view role = "shard";
 
-  ShardHost(caf::actor_config& config, ScenePtr scene, core::Shard<T> core, std::uint64_t stream)
-      : Super(config, std::move(scene), stream), core_(std::move(core)) {}
+  ShardHost(caf::actor_config& config, JobContextPtr job_context, core::Shard<T> core,
+            std::uint64_t stream)
+      : Super(config, std::move(job_context), stream), core_(std::move(core)) {}
 
   actor::OwnerActor::behavior_type make_behavior() override {
     return {this->learn_directory(),
@@ -45,9 +46,9 @@ class CoordinatorHost : public Host<actor::CoordinatorActor, CoordinatorHost> {
  public:
   static constexpr std::string_view role = "coordinator";
 
-  CoordinatorHost(caf::actor_config& config, ScenePtr scene, core::Coordinator core,
+  CoordinatorHost(caf::actor_config& config, JobContextPtr job_context, core::Coordinator core,
                   std::uint64_t stream)
-      : Super(config, std::move(scene), stream), core_(std::move(core)) {}
+      : Super(config, std::move(job_context), stream), core_(std::move(core)) {}
 
   actor::CoordinatorActor::behavior_type make_behavior() override {
     return {learn_directory(),

@@ -46,17 +46,17 @@ class LocalJobOf final : public LocalJob {
                     : std::max(1U, std::thread::hardware_concurrency() / 2)),
         system_(config_) {
     const JobOptions& job = assignment_.job;
-    scene_->task = assignment_.task;
-    scene_->pool = std::make_unique<ComputePool>(compute_threads(job));
-    scene_->delay = job.delay;
-    scene_->slowness = slowness(job.stragglers, job.workers).value();
-    scene_->seed = job.seed;
-    scene_->clock = &system_.clock();
-    scene_->start = scene_->clock->now();
+    job_context_->task = assignment_.task;
+    job_context_->pool = std::make_unique<ComputePool>(compute_threads(job));
+    job_context_->delay = job.delay;
+    job_context_->slowness = slowness(job.stragglers, job.workers).value();
+    job_context_->seed = job.seed;
+    job_context_->clock = &system_.clock();
+    job_context_->start = job_context_->clock->now();
   }
 
   ~LocalJobOf() override {
-    scene_->pool->close();
+    job_context_->pool->close();
     for_everyone([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
     {
       const std::lock_guard lock{mutex_};
@@ -191,7 +191,7 @@ class LocalJobOf final : public LocalJob {
     const auto fate = std::make_shared<Fate>(self);
     const actor::Visit visit;
     const MemberActor member = system_.spawn<MemberHost<T>>(
-        scene_, std::move(node),
+        job_context_, std::move(node),
         [this](std::vector<core::Envelope> envelopes) { send(std::move(envelopes)); },
         [fate] { fate->is_out = true; }, [fate](const std::string& why) { fate->fail(why); });
     const std::lock_guard lock{mutex_};
@@ -283,7 +283,7 @@ class LocalJobOf final : public LocalJob {
   SiteOptions options_;
   std::shared_ptr<const core::Layout> layout_;
   std::shared_ptr<const std::vector<core::RangeState>> start_;
-  ScenePtr scene_ = std::make_shared<Scene>();
+  JobContextPtr job_context_ = std::make_shared<JobContext>();
   actor::Config config_;
   caf::actor_system system_;
   std::mutex mutex_;

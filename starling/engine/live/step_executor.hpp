@@ -15,22 +15,24 @@ namespace starling::live {
 
 /// Where the job's code runs: on the pool, or on the actor's own thread where the code takes less
 /// time than waking another thread does.
-enum class DeskPlace { pool, here_where_brief };
+enum class ExecutorPlace { pool, here_where_brief };
 
 /// `Handle` is of an actor that takes Planned, Computed and ComputeFailed.
 template <class Handle>
 class StepExecutor {
  public:
   /// Code that may wait for actors needs the pool.
-  StepExecutor(ScenePtr scene, core::WorkerId id, DeskPlace place = DeskPlace::pool)
-      : scene_(std::move(scene)), id_(id), place_(place) {}
+  StepExecutor(JobContextPtr job_context, core::WorkerId id,
+               ExecutorPlace place = ExecutorPlace::pool)
+      : job_context_(std::move(job_context)), id_(id), place_(place) {}
 
   /// Has the job say what the step after `step` reads; `self` is told.
   void plan(const Handle& self, core::Step step) {
-    run([scene = scene_, habit = habit_, self, id = id_, step](Scratch&) {
+    run([job_context = job_context_, heuristic = heuristic_, self, id = id_, step](Scratch&) {
       attempt(self, step, [&] {
-        auto wanted = habit->note(*scene, [&] { return scene->task->plan(id, step); });
-        tell(*scene, self, actor::Planned{step, std::move(wanted)});
+        auto wanted =
+            heuristic->note(*job_context, [&] { return job_context->task->plan(id, step); });
+        tell(*job_context, self, actor::Planned{step, std::move(wanted)});
       });
     });
   }
@@ -38,40 +40,41 @@ class StepExecutor {
   /// Has a step computed; `self` is told. While what it found is on its way and the next values
   /// are, the thread has the next step's data brought nearer, unless others wait for it.
   void compute(const Handle& self, core::Compute& compute) {
-    const bool on_pool = scene_->pool->has_threads() && !runs_here();
-    run([scene = scene_, habit = habit_, self, id = id_, step = compute.step, on_pool,
-         values = std::move(compute.values)](Scratch& scratch) mutable {
+    const bool on_pool = job_context_->pool->has_threads() && !runs_here();
+    run([job_context = job_context_, heuristic = heuristic_, self, id = id_, step = compute.step,
+         on_pool, values = std::move(compute.values)](Scratch& scratch) mutable {
       attempt(self, step, [&] {
-        const core::Time began = scene->now();
-        StepResult result = habit->note(*scene, [&] {
-          return scene->task->compute({id, step, values}, scratch);
+        const core::Time began = job_context->now();
+        StepResult result = heuristic->note(*job_context, [&] {
+          return job_context->task->compute({id, step, values}, scratch);
         });
-        const core::Time took = scene->now() - began;
+        const core::Time took = job_context->now() - began;
         values.clear();  // owners may then change their ranges in place
         if (result.fault)
           return actor::post(self, actor::ComputeFailed{step, *std::move(result.fault), true});
-        tell(*scene, self, actor::Computed{step, std::move(result.update), result.loss, took});
+        tell(*job_context, self,
+             actor::Computed{step, std::move(result.update), result.loss, took});
       });
       // Not on the actor's thread. Where it throws, so will the step.
-      if (!on_pool || scene->pool->waiting() > 0) return;
-      (void)fault_of([&] { scene->task->prefetch(id, step + 1, scratch); });
+      if (!on_pool || job_context->pool->waiting() > 0) return;
+      (void)fault_of([&] { job_context->task->prefetch(id, step + 1, scratch); });
     });
   }
 
   /// When the update is to be accepted: later than now where it was kept back, see due().
   core::Time keep(const actor::Computed& computed, Random& random) {
-    const auto delay = scene_->delay.draw(random);
-    const double slowness = id_ < scene_->slowness.size() ? scene_->slowness[id_] : 1;
+    const auto delay = job_context_->delay.draw(random);
+    const double slowness = id_ < job_context_->slowness.size() ? job_context_->slowness[id_] : 1;
     const auto wait = slowed(computed.took, delay, slowness);
     if (!hurried_ && wait > core::Time{0}) delayed_ += slowed(core::Time{0}, delay, slowness);
     held_ = computed;
-    held_until_ = scene_->now() + (hurried_ ? core::Time{0} : std::max(core::Time{0}, wait));
+    held_until_ = job_context_->now() + (hurried_ ? core::Time{0} : std::max(core::Time{0}, wait));
     return held_until_;
   }
 
   /// The update that was kept, once its time has come.
   std::optional<actor::Computed> due() {
-    if (!held_ || held_until_ > scene_->now()) return std::nullopt;
+    if (!held_ || held_until_ > job_context_->now()) return std::nullopt;
     computed_ += held_->took;
     loss_sum_ += held_->loss;
     ++losses_;
@@ -82,7 +85,7 @@ class StepExecutor {
   void hurry() {
     hurried_ = true;
     if (!held_) return;
-    const core::Time now = scene_->now();
+    const core::Time now = job_context_->now();
     delayed_ -= std::max(core::Time{0}, held_until_ - now);
     held_until_ = std::min(held_until_, now);
   }
@@ -96,14 +99,14 @@ class StepExecutor {
   }
 
  private:
-  /// How often in a row the job's code was brief. Code that breaks the habit must show it for eight
-  /// times as long: so whatever it does, it keeps its actor waiting a few times at most.
+  /// How often in a row the job's code was brief. Code that breaks the heuristic must show it for
+  /// eight times as long: so whatever it does, it keeps its actor waiting a few times at most.
   class InlineHeuristic {
    public:
     /// Runs it; what it throws counts as well.
     template <class F>
-    auto note(const Scene& scene, F code) {
-      const Watch watch{*this, scene, scene.now()};
+    auto note(const JobContext& job_context, F code) {
+      const Watch watch{*this, job_context, job_context.now()};
       return code();
     }
     [[nodiscard]] bool is_brief() const { return in_a_row_ >= enough_; }
@@ -112,14 +115,14 @@ class StepExecutor {
     static constexpr core::Time brief = std::chrono::microseconds{20};
 
     struct Watch {
-      InlineHeuristic& habit;
-      const Scene& scene;
+      InlineHeuristic& heuristic;
+      const JobContext& job_context;
       core::Time began;
-      Watch(InlineHeuristic& kept, const Scene& of, core::Time at)
-          : habit(kept), scene(of), began(at) {}
+      Watch(InlineHeuristic& kept, const JobContext& of, core::Time at)
+          : heuristic(kept), job_context(of), began(at) {}
       Watch(const Watch&) = delete;
       Watch& operator=(const Watch&) = delete;
-      ~Watch() { habit.add(scene.now() - began); }
+      ~Watch() { heuristic.add(job_context.now() - began); }
     };
 
     void add(core::Time took) {
@@ -132,8 +135,8 @@ class StepExecutor {
   };
 
   [[nodiscard]] bool runs_here() const {
-    return place_ == DeskPlace::here_where_brief && scene_->pool->has_threads() &&
-           habit_->is_brief();
+    return place_ == ExecutorPlace::here_where_brief && job_context_->pool->has_threads() &&
+           heuristic_->is_brief();
   }
 
   template <class Work>
@@ -141,13 +144,13 @@ class StepExecutor {
     if (runs_here())
       work(scratch_);
     else
-      scene_->pool->submit(std::move(work));
+      job_context_->pool->submit(std::move(work));
   }
 
   /// `self` takes it on the thread that computed, where there is one: no other has to wake up.
   template <class Message>
-  static void tell(const Scene& scene, const Handle& self, Message message) {
-    if (scene.pool->has_threads())
+  static void tell(const JobContext& job_context, const Handle& self, Message message) {
+    if (job_context.pool->has_threads())
       actor::post_and_run(self, std::move(message));
     else
       actor::post(self, std::move(message));
@@ -159,10 +162,10 @@ class StepExecutor {
     if (auto fault = fault_of(f)) actor::post(self, actor::ComputeFailed{step, *std::move(fault)});
   }
 
-  ScenePtr scene_;
+  JobContextPtr job_context_;
   core::WorkerId id_;
-  DeskPlace place_;
-  std::shared_ptr<InlineHeuristic> habit_ = std::make_shared<InlineHeuristic>();
+  ExecutorPlace place_;
+  std::shared_ptr<InlineHeuristic> heuristic_ = std::make_shared<InlineHeuristic>();
   /// Of what runs here.
   Scratch scratch_;
   std::optional<actor::Computed> held_;

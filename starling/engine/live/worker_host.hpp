@@ -26,11 +26,11 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
  public:
   static constexpr std::string_view role = "worker";
 
-  WorkerHost(caf::actor_config& config, ScenePtr scene, Core core)
-      : Super(config, std::move(scene), worker_of(core).options().id),
+  WorkerHost(caf::actor_config& config, JobContextPtr job_context, Core core)
+      : Super(config, std::move(job_context), worker_of(core).options().id),
         core_(std::move(core)),
         id_(worker_of(core_).options().id),
-        desk_(this->scene_, id_),
+        desk_(this->job_context_, id_),
         reported_(worker_of(core_).step()) {}
 
   typename Interface::behavior_type make_behavior() override {
