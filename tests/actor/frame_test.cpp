@@ -132,7 +132,7 @@ TEST(Frame, WithALetterThatIsNoneIsRefused) {
 }
 
 TEST(Frame, OfAStandingInNoKnownPhaseIsRefused) {
-  const core::Letter standing = core::Standing{3, core::Standing::Phase::ended, 18, 17};
+  const core::Letter standing = core::WorkerStatus{3, core::WorkerStatus::Phase::ended, 18, 17};
   Arrived frame{encode(job, node, envelope_of(&standing))};
   // Two steps follow the phase.
   std::byte& phase = frame.head[frame.head.size() - 1 - 2 * sizeof(core::Step)];

@@ -139,8 +139,8 @@ TEST(Door, LetsNobodySpeakForAnother) {
     EXPECT_EQ(may(1, CaughtUp{named, 1}), own);
     EXPECT_EQ(may(1, Arrived{named, 1}), own);
     EXPECT_EQ(may(1, Ended{named, 1}), own);
-    EXPECT_EQ(may(1, Standing{named, Standing::Phase::idle, 0, 1}), own);
-    EXPECT_EQ(may(1, Standing{named, Standing::Phase::going, 1, 1}), own);
+    EXPECT_EQ(may(1, WorkerStatus{named, WorkerStatus::Phase::idle, 0, 1}), own);
+    EXPECT_EQ(may(1, WorkerStatus{named, WorkerStatus::Phase::going, 1, 1}), own);
     EXPECT_EQ(may(1, Pull{named, 0, 0, nullptr}), own);
     EXPECT_EQ(may(1, Push{named, 1, 0, 1, 1, 1, {}}), own);
     EXPECT_EQ(may(1, LeaveRequest{{named, 1}}), own);
@@ -157,8 +157,8 @@ TEST(Door, LetsNobodySpeakForAnother) {
   now.members[1].works = false;
   EXPECT_FALSE(may(1, Arrived{1, 1})) << "it does not work";
   EXPECT_FALSE(may(1, Ended{1, 1}));
-  EXPECT_FALSE(may(1, Standing{1, Standing::Phase::going, 1, 1}));
-  EXPECT_TRUE(may(1, Standing{1, Standing::Phase::idle, 0, 1}));
+  EXPECT_FALSE(may(1, WorkerStatus{1, WorkerStatus::Phase::going, 1, 1}));
+  EXPECT_TRUE(may(1, WorkerStatus{1, WorkerStatus::Phase::idle, 0, 1}));
   const WorkerId primary = now.ranges[0].owners.front().id;
   EXPECT_TRUE(may(primary, Ack{0, 1, 1, 1}));
   EXPECT_FALSE(may((primary + 1) % 3, Ack{0, 1, 1, 1}));
@@ -192,8 +192,8 @@ TEST(Door, LetsNothingInThatCannotBe) {
   EXPECT_FALSE(may(Arrived{1, barrier::finished})) << "nobody comes so far";
   EXPECT_FALSE(may(Ended{1, barrier::finished + 1}));
   EXPECT_TRUE(may(Ended{1, barrier::finished})) << "there was nothing left to do";
-  EXPECT_FALSE(may(Standing{1, Standing::Phase::going, barrier::finished + 1, 0}));
-  EXPECT_FALSE(may(Standing{1, Standing::Phase::going, 1, barrier::finished}));
+  EXPECT_FALSE(may(WorkerStatus{1, WorkerStatus::Phase::going, barrier::finished + 1, 0}));
+  EXPECT_FALSE(may(WorkerStatus{1, WorkerStatus::Phase::going, 1, barrier::finished}));
 }
 
 TEST(Door, TakesConfigurationsWhoseCoordinatorIsAMember) {
@@ -299,18 +299,18 @@ ConfigurationPtr without(WorkerId gone, WorkerId coordinator) {
 
 TEST(Node, TellsANewCoordinatorOnceWhereItStands) {
   Lone lone{{0, 1}, true, 2};
-  EXPECT_TRUE(lone.said<Standing>().empty()) << "founders stand at the beginning";
+  EXPECT_TRUE(lone.said<WorkerStatus>().empty()) << "founders stand at the beginning";
   lone.hear(1, without(2, 1), 2);
-  const auto said = lone.said<Standing>();
+  const auto said = lone.said<WorkerStatus>();
   ASSERT_EQ(said.size(), 1U);
   EXPECT_EQ(said[0].first, 1U);
   EXPECT_EQ(said[0].second.member, 0U);
-  EXPECT_EQ(said[0].second.phase, Standing::Phase::going);
+  EXPECT_EQ(said[0].second.phase, WorkerStatus::Phase::going);
   EXPECT_EQ(said[0].second.step, 0U);
   auto later = std::make_shared<Configuration>(*without(2, 1));
   later->epoch = 3;
   lone.hear(1, ConfigurationPtr{later}, 3);
-  EXPECT_TRUE(lone.said<Standing>().empty()) << "it is the same coordinator";
+  EXPECT_TRUE(lone.said<WorkerStatus>().empty()) << "it is the same coordinator";
 }
 
 TEST(Node, TakesOverWhereTheConfigurationSaysSoAndTellsAll) {
@@ -319,7 +319,7 @@ TEST(Node, TakesOverWhereTheConfigurationSaysSoAndTellsAll) {
   lone.hear(1, without(2, 0), 2);
   ASSERT_NE(lone.node().coordinator(), nullptr);
   EXPECT_FALSE(lone.node().coordinator()->knows_all()) << "member 1 has not told yet";
-  lone.hear(1, Standing{1, Standing::Phase::waiting, 1, 1}, 2);
+  lone.hear(1, WorkerStatus{1, WorkerStatus::Phase::waiting, 1, 1}, 2);
   EXPECT_TRUE(lone.node().coordinator()->knows_all());
   EXPECT_TRUE(lone.said<Proceed>().empty() || lone.said<Proceed>()[0].first == 1U);
 }

@@ -129,13 +129,13 @@ Message read_message(Words& words) {
   throw Unreadable{"'" + kind + "' is no message"};
 }
 
-Standing read_standing(Words& words) {
-  static const std::map<std::string, Standing::Phase> phases{
-      {"idle", Standing::Phase::idle},
-      {"entering", Standing::Phase::entering},
-      {"going", Standing::Phase::going},
-      {"waiting", Standing::Phase::waiting},
-      {"ended", Standing::Phase::ended}};
+WorkerStatus read_standing(Words& words) {
+  static const std::map<std::string, WorkerStatus::Phase> phases{
+      {"idle", WorkerStatus::Phase::idle},
+      {"entering", WorkerStatus::Phase::entering},
+      {"going", WorkerStatus::Phase::going},
+      {"waiting", WorkerStatus::Phase::waiting},
+      {"ended", WorkerStatus::Phase::ended}};
   const auto phase = phases.find(words.verb());
   if (phase == phases.end()) throw Unreadable{"that is no phase"};
   return {words.id("member"), phase->second, words.count("step", 0), words.count("held", 0)};

@@ -311,8 +311,8 @@ TEST(Sabotage, WorkersThatDoNotWaitForTheCoordinatorAreFound) {
 class HastySuccessor : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* standing = letter<core::Standing>(envelope);
-    if (standing != nullptr && standing->phase == core::Standing::Phase::waiting)
+    const auto* standing = letter<core::WorkerStatus>(envelope);
+    if (standing != nullptr && standing->phase == core::WorkerStatus::Phase::waiting)
       world.say(world.now(), envelope.to, envelope.from, core::Proceed{standing->step});
     return true;
   }
@@ -345,9 +345,9 @@ TEST(Sabotage, WorkersThatTakeANewCoordinatorForConsentAreFound) {
 class BoastfulStanding : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* standing = letter<core::Standing>(envelope);
-    if (standing == nullptr || standing->phase != core::Standing::Phase::waiting) return true;
-    core::Standing further = *standing;
+    const auto* standing = letter<core::WorkerStatus>(envelope);
+    if (standing == nullptr || standing->phase != core::WorkerStatus::Phase::waiting) return true;
+    core::WorkerStatus further = *standing;
     ++further.step;
     world.say(world.now(), envelope.from, envelope.to, further);
     blank(envelope);
@@ -363,7 +363,7 @@ TEST(Sabotage, WorkersThatTellANewCoordinatorMoreThanTheyDidAreFound) {
 class NoStanding : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    if (letter<core::Standing>(envelope) != nullptr) blank(envelope);
+    if (letter<core::WorkerStatus>(envelope) != nullptr) blank(envelope);
     return true;
   }
 };
@@ -376,9 +376,9 @@ TEST(Sabotage, CoordinatorsThatNeverTakeOverAreFound) {
 class NothingHeld : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* standing = letter<core::Standing>(envelope);
+    const auto* standing = letter<core::WorkerStatus>(envelope);
     if (standing == nullptr || standing->held == 0) return true;
-    core::Standing less = *standing;
+    core::WorkerStatus less = *standing;
     less.held = 0;
     replace(envelope, less);
     return true;

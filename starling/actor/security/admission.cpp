@@ -60,14 +60,14 @@ Merged Admission::merge(std::span<const Revocation> revocations, UtcSeconds now)
   return merged;
 }
 
-Standing Admission::standing_of(const Key& key, UtcSeconds now) const {
-  if (key == gate_) return Standing::gate;
+KeyAccess Admission::standing_of(const Key& key, UtcSeconds now) const {
+  if (key == gate_) return KeyAccess::gate;
   const std::shared_lock lock{mutex_};
-  return find(key, now) != nullptr ? Standing::member : Standing::stranger;
+  return find(key, now) != nullptr ? KeyAccess::member : KeyAccess::stranger;
 }
 
 bool Admission::admits(const Key& key, UtcSeconds now) const {
-  return standing_of(key, now) != Standing::stranger;
+  return standing_of(key, now) != KeyAccess::stranger;
 }
 
 std::optional<Certificate> Admission::certificate_of(const Key& key, UtcSeconds now) const {

@@ -22,7 +22,7 @@
 namespace starling::security {
 
 /// What may be done under a key.
-enum class Standing {
+enum class KeyAccess {
   /// Nothing.
   stranger,
   /// Handing in a certificate.
@@ -69,7 +69,7 @@ class Admission {
   /// Many; what is wrong with some keeps none of the others out.
   Merged merge(std::span<const Revocation> revocations, UtcSeconds now);
 
-  [[nodiscard]] Standing standing_of(const Key& key, UtcSeconds now) const;
+  [[nodiscard]] KeyAccess standing_of(const Key& key, UtcSeconds now) const;
   /// Whether someone with this key may connect, if only to the gate.
   [[nodiscard]] bool admits(const Key& key, UtcSeconds now) const;
   /// The one that lets the key in; the longest valid of several.

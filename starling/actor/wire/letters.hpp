@@ -73,12 +73,12 @@ void serialize(A& archive, Proceed& m) {
   archive(m.step);
 }
 template <class A>
-void serialize(A& archive, Standing& m) {
+void serialize(A& archive, WorkerStatus& m) {
   auto phase = static_cast<std::uint8_t>(m.phase);
   archive(m.member, phase, m.step, m.held);
-  if (phase > static_cast<std::uint8_t>(Standing::Phase::ended))
+  if (phase > static_cast<std::uint8_t>(WorkerStatus::Phase::ended))
     throw wire::DecodeError{"holds a worker in no known phase"};
-  m.phase = static_cast<Standing::Phase>(phase);
+  m.phase = static_cast<WorkerStatus::Phase>(phase);
 }
 template <class A>
 void serialize(A& archive, StepQuery& m) {

@@ -111,11 +111,11 @@ void Coordinator::take_over(const std::vector<WorkerId>& workers,
   knows_all_ = unheard_.empty();
 }
 
-void Coordinator::on(const Context& context, const Standing& standing) {
+void Coordinator::on(const Context& context, const WorkerStatus& standing) {
   if (unheard_.erase(standing.member) > 0) {
     book(context, standing);
     if (unheard_.empty()) know_all(context);
-  } else if (standing.phase == Standing::Phase::entering) {
+  } else if (standing.phase == WorkerStatus::Phase::entering) {
     Member& member = members_.at(standing.member);
     if (!member.alive || !member.entering || std::exchange(member.waiting, true)) return;
     if (!consider(context, standing.member)) waiting_.push_back(standing.member);
@@ -123,8 +123,8 @@ void Coordinator::on(const Context& context, const Standing& standing) {
 }
 
 /// What one says who was awaited.
-void Coordinator::book(const Context& context, const Standing& standing) {
-  using enum Standing::Phase;
+void Coordinator::book(const Context& context, const WorkerStatus& standing) {
+  using enum WorkerStatus::Phase;
   held_ = std::max(held_, standing.held);
   if (standing.phase == idle) return;
   Member& member = members_.at(standing.member);

@@ -38,7 +38,7 @@ class Coordinator {
   /// From now on whoever waits or arrives is told to stop.
   void on(const Context& context, const Stop& stop);
   /// Counts once of each that is awaited, and where a worker that has joined asks where to begin.
-  void on(const Context& context, const Standing& standing);
+  void on(const Context& context, const WorkerStatus& standing);
   void on_timer(const Context& context);
   /// `worker` has died: nobody waits for it any more.
   void on_left(const Context& context, WorkerId worker);
@@ -49,7 +49,7 @@ class Coordinator {
   /// step that anyone was let make, and makes that one by letting all owners know it.
   void on_joined(WorkerId worker);
 
-  /// Keeps the steps from now on in place of one that is gone. Awaits a Standing of each of the
+  /// Keeps the steps from now on in place of one that is gone. Awaits a WorkerStatus of each of the
   /// `workers`, and of those who own ranges: they know how far those came who are gone. Requires:
   /// nobody has joined.
   void take_over(const std::vector<WorkerId>& workers, const std::vector<WorkerId>& owners);
@@ -99,7 +99,7 @@ class Coordinator {
   bool dismiss(WorkerId worker);
   void add(WorkerId worker);
   void place(WorkerId worker, Step step);
-  void book(const Context& context, const Standing& standing);
+  void book(const Context& context, const WorkerStatus& standing);
   void know_all(const Context& context);
   void set_step(WorkerId id, Step step);
   [[nodiscard]] Step lowest() const;

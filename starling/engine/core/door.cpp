@@ -47,9 +47,9 @@ struct Judge {
   }
   bool operator()(const Proceed&) const { return door.from == door.now.coordinator; }
   bool operator()(const Stop&) const { return door.from == door.now.coordinator; }
-  bool operator()(const Standing& m) const {
+  bool operator()(const WorkerStatus& m) const {
     const bool fits =
-        m.phase == Standing::Phase::idle ? m.member == door.from : is_own_worker(m.member);
+        m.phase == WorkerStatus::Phase::idle ? m.member == door.from : is_own_worker(m.member);
     return fits && m.step <= barrier::finished && m.held < barrier::finished;
   }
   bool operator()(const StepQuery& m) const { return m.from == door.from; }

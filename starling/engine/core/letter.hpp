@@ -33,7 +33,7 @@ struct JoinRefused {
 using Letter =
     std::variant<ConfigurationPtr, Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
                  StepAnswer, NotifyAt, CaughtUp, Install, Forward, Held, CouncilMessage,
-                 JoinRequest, LeaveRequest, EpochProbe, JoinRefused, Standing>;
+                 JoinRequest, LeaveRequest, EpochProbe, JoinRefused, WorkerStatus>;
 /// Immutable and shared: a packet that is sent again, and every copy of it, holds the same letter.
 using LetterPtr = std::shared_ptr<const Letter>;
 

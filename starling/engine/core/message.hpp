@@ -81,7 +81,7 @@ struct Proceed {
 
 /// Member to the coordinator of a replicated job, whenever that is another one than before, and
 /// once by whoever joins: what I know of the steps.
-struct Standing {
+struct WorkerStatus {
   enum class Phase : std::uint8_t {
     /// It computes no updates.
     idle,

@@ -451,7 +451,7 @@ void Node<T>::tell_standing(const NodeContext& context, const Configuration* for
   const Configuration& now = *configuration_;
   if (!now.coordinator || now.epoch == 1) return;
   if (former != nullptr && now.keeps_coordinator_of(*former)) return;
-  Standing standing = worker_ ? worker_->standing() : Standing{.member = options_.self.id};
+  WorkerStatus standing = worker_ ? worker_->standing() : WorkerStatus{.member = options_.self.id};
   standing.held = replica_->shard().highest_step();
   post(context, *now.coordinator, letter_of(standing));
 }

@@ -387,18 +387,20 @@ void Worker::resume(const Context& context) {
   }
 }
 
-Standing Worker::standing() const {
-  const auto at = [&](Standing::Phase phase) { return Standing{options_.id, phase, step_}; };
+WorkerStatus Worker::standing() const {
+  const auto at = [&](WorkerStatus::Phase phase) {
+    return WorkerStatus{options_.id, phase, step_};
+  };
   switch (phase_) {
     case Phase::idle:
     case Phase::entering:
-      return at(Standing::Phase::entering);
+      return at(WorkerStatus::Phase::entering);
     case Phase::waiting:
-      return at(Standing::Phase::waiting);
+      return at(WorkerStatus::Phase::waiting);
     case Phase::done:
-      return at(Standing::Phase::ended);
+      return at(WorkerStatus::Phase::ended);
     default:
-      return at(Standing::Phase::going);
+      return at(WorkerStatus::Phase::going);
   }
 }
 

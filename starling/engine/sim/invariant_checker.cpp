@@ -377,8 +377,8 @@ void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arriv
 
 /// What a new coordinator hears is no further than the truth, and nobody says that it was let go
 /// who was not.
-void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Standing& standing) {
-  using enum core::Standing::Phase;
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::WorkerStatus& standing) {
+  using enum core::WorkerStatus::Phase;
   const std::size_t slot = places_[id].slot;
   const Life& life = lives_[slot];
   const auto says = [&](const std::string& what) {

@@ -10,7 +10,7 @@
 #include "starling/base/check.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/core/step_times.hpp"
-#include "starling/engine/sim/standing.hpp"
+#include "starling/engine/sim/step_counts.hpp"
 #include "starling/engine/sim/step_queue.hpp"
 
 namespace starling::sim {
@@ -378,11 +378,11 @@ class Simulation {
 
   Random times_ = Random::stream(options_.seed, 1);
   Random draw_random_ = Random::stream(options_.seed, 2);
-  /// See Standing::let_pass.
+  /// See StepCounts::let_pass.
   double patience_ = draw_random_.exponential(1);
 
   StepQueue queue_;
-  Standing standing_;
+  StepCounts standing_;
   std::vector<Step> steps_;
   std::vector<Waiter> waiters_;
   /// By laggard, whom it is to tell what.
