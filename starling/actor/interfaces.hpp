@@ -77,7 +77,7 @@ using MemberActor =
               void(ComputeFailed),                        // The computation threw.
               void(KeyTick),                              // A timer of its core.
               void(tick_atom),                            // What was kept back until now.
-              void(Verdict),                              // Is another member dead?
+              void(LivenessUpdate),                       // Is another member dead?
               void(Rest),                                 // Begin no update for a while.
               void(leave_atom),                           // Make your last step, hand over, go.
               void(core::Stop),                           // Stop at the end of the step.

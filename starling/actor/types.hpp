@@ -92,7 +92,7 @@ struct KeyTick {
 };
 
 /// What failure detection thinks of a member.
-struct Verdict {
+struct LivenessUpdate {
   core::WorkerId member = 0;
   core::Incarnation life = 0;
   bool dead = false;
@@ -155,7 +155,7 @@ CAF_ADD_TYPE_ID(starling, (starling::actor::Report))
 CAF_ADD_TYPE_ID(starling, (starling::actor::StepsReport))
 CAF_ADD_TYPE_ID(starling, (starling::actor::Failure))
 CAF_ADD_TYPE_ID(starling, (starling::actor::MemberReport))
-CAF_ADD_TYPE_ID(starling, (starling::actor::Verdict))
+CAF_ADD_TYPE_ID(starling, (starling::actor::LivenessUpdate))
 CAF_ADD_TYPE_ID(starling, (starling::actor::KeyTick))
 CAF_ADD_TYPE_ID(starling, (starling::actor::EnvelopePtr))
 CAF_ADD_TYPE_ID(starling, (starling::actor::Rest))
@@ -199,7 +199,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::EnvelopePtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Rest)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::ReadRanges)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::KeyTick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Verdict)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::LivenessUpdate)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::MemberReport)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::ConfigurationPtr)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::vector<starling::core::RangeState>)

@@ -16,7 +16,7 @@ class ListeningSite final : public LocalJob {
   void found(const std::vector<core::Member>&, const core::ConfigurationPtr&) override {}
   void join(const core::Member&, const std::vector<core::WorkerId>&) override {}
   void deliver(core::Envelope envelope, bool) override { heard_.push_back(envelope.from); }
-  void judge(const actor::Verdict&) override {}
+  void judge(const actor::LivenessUpdate&) override {}
   void stop() override {}
   void rest(core::Time) override {}
   void leave() override {}

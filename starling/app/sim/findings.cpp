@@ -27,13 +27,13 @@ std::string spread_text(const SimRuns& runs) {
 
 }  // namespace
 
-std::string print(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::reproduced:
+std::string print(ClaimStatus status) {
+  switch (status) {
+    case ClaimStatus::reproduced:
       return "reproduced";
-    case Verdict::close:
+    case ClaimStatus::close:
       return "close";
-    case Verdict::not_reproduced:
+    case ClaimStatus::not_reproduced:
       return "not reproduced";
   }
   return {};
@@ -47,19 +47,21 @@ Picture Findings::add(Plot plot, const std::string& caption) {
 
 void Findings::add(const std::string& what, const std::string& published, const std::string& here,
                    bool holds) {
-  claims.push_back({what, published, here, holds ? Verdict::reproduced : Verdict::not_reproduced});
+  claims.push_back(
+      {what, published, here, holds ? ClaimStatus::reproduced : ClaimStatus::not_reproduced});
 }
 
 void Findings::add(const std::string& what, double published, const Summary& here) {
   const double off = std::abs(here.mean / published - 1);
   claims.push_back({what, print_number(published), with_error(here),
-                    off <= misread ? Verdict::reproduced
-                    : off <= near  ? Verdict::close
-                                   : Verdict::not_reproduced});
+                    off <= misread ? ClaimStatus::reproduced
+                    : off <= near  ? ClaimStatus::close
+                                   : ClaimStatus::not_reproduced});
 }
 
 std::size_t Findings::reproduced() const {
-  return static_cast<std::size_t>(std::ranges::count(claims, Verdict::reproduced, &Claim::verdict));
+  return static_cast<std::size_t>(
+      std::ranges::count(claims, ClaimStatus::reproduced, &Claim::status));
 }
 
 std::string with_error(const Summary& values, int digits) {

@@ -11,20 +11,20 @@
 
 namespace starling::app {
 
-enum class Verdict {
+enum class ClaimStatus {
   reproduced,
   /// Off by more than the published figure can be misread, but not by much.
   close,
   not_reproduced,
 };
-[[nodiscard]] std::string print(Verdict verdict);
+[[nodiscard]] std::string print(ClaimStatus status);
 
 /// Something published, beside what was found.
 struct Claim {
   std::string what;
   std::string published;
   std::string here;
-  Verdict verdict = Verdict::not_reproduced;
+  ClaimStatus status = ClaimStatus::not_reproduced;
 };
 
 struct Findings {

@@ -67,7 +67,7 @@ std::string learning_csv(const Lab& lab) {
 TextTable claims_table(const Findings& findings) {
   TextTable table{{"claim", "published", "here", "verdict"}, {}, true};
   for (const Claim& claim : findings.claims)
-    table.rows.push_back({claim.what, claim.published, claim.here, print(claim.verdict)});
+    table.rows.push_back({claim.what, claim.published, claim.here, print(claim.status)});
   return table;
 }
 
@@ -75,7 +75,7 @@ void to_json(nlohmann::ordered_json& json, const Claim& claim) {
   json = {{"what", claim.what},
           {"published", claim.published},
           {"here", claim.here},
-          {"verdict", print(claim.verdict)}};
+          {"verdict", print(claim.status)}};
 }
 
 std::string summary_json(const Lab& lab, const Findings& findings) {

@@ -61,7 +61,7 @@ struct BarrierRuns {
 /// The mean over the runs at each instant that all of them have.
 [[nodiscard]] std::vector<TrainingPoint> mean_curve(const BarrierRuns& all);
 
-/// The published claims about the barriers that are here, each with its verdict. Requires: the same
+/// The published claims about the barriers that are here, each with its status. Requires: the same
 /// seeds, in the same order, for each barrier.
 void judge_training(const std::vector<BarrierRuns>& all, Findings& findings);
 

@@ -23,7 +23,7 @@ std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency
 std::size_t control_threads() { return std::max<std::size_t>(1, processors() / 2); }
 
 /// The outcome, set once by whoever is first.
-class Verdict {
+class JobOutcome {
  public:
   void deliver(Outcome outcome) {
     if (!set_.exchange(true)) promise_.set_value(std::move(outcome));
@@ -79,7 +79,7 @@ class Company {
       for (const auto& worker : directory_->workers) actor::post(worker, actor::start_atom_v);
     }
     conduct_to_the_end();
-    Outcome outcome = verdict_->wait();
+    Outcome outcome = ending_->wait();
     // Running computations end; the rest is dropped, also what workers of a failed job, who do not
     // know yet, still ask for.
     job_context_->pool->close();
@@ -96,7 +96,7 @@ class Company {
       if (options_.on_start) options_.on_start(directory_, system_);
     });
     if (fault)
-      verdict_->deliver(
+      ending_->deliver(
           {.end = Outcome::End::failed, .error = "on_start: " + *fault, .last = {}, .model = {}});
     return !fault;
   }
@@ -108,12 +108,12 @@ class Company {
   }
 
   void conduct_to_the_end() {
-    conduct([this] { return verdict_->is_in(); });
+    conduct([this] { return ending_->is_in(); });
     if (options_.scheduler != nullptr)
-      verdict_->deliver({.end = Outcome::End::failed,
-                         .error = "the scheduler has given the job up",
-                         .last = {},
-                         .model = {}});
+      ending_->deliver({.end = Outcome::End::failed,
+                        .error = "the scheduler has given the job up",
+                        .last = {},
+                        .model = {}});
   }
 
   /// In the order in which they begin and end: owners before those who use them.
@@ -128,19 +128,19 @@ class Company {
 
   void hire() {
     auto directory = std::make_shared<actor::Directory>();
-    const auto deliver = [verdict = verdict_](Outcome outcome) {
-      verdict->deliver(std::move(outcome));
+    const auto deliver = [ending = ending_](Outcome outcome) {
+      ending->deliver(std::move(outcome));
     };
     if (options_.scheduler != nullptr)
       directory->observer = system_.spawn<ObserverHost>(job_context_, options_, first_, deliver);
     else
       directory->observer =
           system_.spawn<ObserverHost, caf::detached>(job_context_, options_, first_, deliver);
-    actor::when_ended(directory->observer, [verdict = verdict_](const caf::error&) {
-      verdict->deliver({.end = Outcome::End::failed,
-                        .error = "the observer ended unasked",
-                        .last = {},
-                        .model = {}});
+    actor::when_ended(directory->observer, [ending = ending_](const caf::error&) {
+      ending->deliver({.end = Outcome::End::failed,
+                       .error = "the observer ended unasked",
+                       .last = {},
+                       .model = {}});
     });
     const auto streams = options_.workers;
     if (core::has_servers(options_.mode))
@@ -226,7 +226,7 @@ class Company {
   std::shared_ptr<const core::Layout> layout_;
   std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
   core::Members members_;
-  std::shared_ptr<Verdict> verdict_ = std::make_shared<Verdict>();
+  std::shared_ptr<JobOutcome> ending_ = std::make_shared<JobOutcome>();
   JobContextPtr job_context_ = std::make_shared<JobContext>();
   std::shared_ptr<const actor::Directory> directory_;
   actor::Config config_;

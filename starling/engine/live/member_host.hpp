@@ -68,7 +68,7 @@ class MemberHost : public actor::MemberActor::base {
           accept_due();
           wake();
         },
-        [this](const actor::Verdict& verdict) { on_verdict(verdict); },
+        [this](const actor::LivenessUpdate& update) { on_liveness(update); },
         [this](const actor::Rest& rest) { on_rest(rest); },
         [this](actor::leave_atom) {
           run([](Core& node, const Context& context) { node.leave(context); });
@@ -162,12 +162,12 @@ class MemberHost : public actor::MemberActor::base {
     });
   }
 
-  void on_verdict(const actor::Verdict& verdict) {
+  void on_liveness(const actor::LivenessUpdate& update) {
     run([&](Core& node, const Context& context) {
-      if (verdict.dead)
-        node.suspect(context, verdict.member, verdict.life);
+      if (update.dead)
+        node.suspect(context, update.member, update.life);
       else
-        node.trust(context, verdict.member, verdict.life);
+        node.trust(context, update.member, update.life);
     });
   }
 

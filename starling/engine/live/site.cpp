@@ -98,8 +98,8 @@ class LocalJobOf final : public LocalJob {
       actor::post(member, std::move(counted));
   }
 
-  void judge(const actor::Verdict& verdict) override {
-    for_everyone([&](const MemberActor& member) { actor::post(member, verdict); });
+  void judge(const actor::LivenessUpdate& update) override {
+    for_everyone([&](const MemberActor& member) { actor::post(member, update); });
   }
   void stop() override {
     for_everyone([](const MemberActor& member) {

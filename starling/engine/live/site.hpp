@@ -41,7 +41,7 @@ class LocalJob {
   /// in the caller's thread.
   virtual void deliver(core::Envelope envelope, bool at_once) = 0;
   /// What failure detection thinks.
-  virtual void judge(const actor::Verdict& verdict) = 0;
+  virtual void judge(const actor::LivenessUpdate& update) = 0;
   /// Workers end at the end of their step; ranges are served on.
   virtual void stop() = 0;
   /// Workers begin no update for so long from now; 0: they go on.

@@ -72,7 +72,7 @@ class Wishes {
 };
 
 /// A draw's outcome, and whom it failed on where the rule can tell.
-struct Verdict {
+struct DrawResult {
   bool pass;
   std::optional<WorkerId> laggard = std::nullopt;
 };
@@ -203,12 +203,12 @@ class Simulation {
     if (step >= options_.last) {
       standing_.finish(step);
       review();
-    } else if (const Verdict verdict = consider(worker); verdict.pass) {
+    } else if (const DrawResult result = consider(worker); result.pass) {
       release(worker);
       review();
     } else {
       review();  // before it waits itself: it has drawn for this arrival
-      wait(worker, verdict);
+      wait(worker, result);
     }
   }
 
@@ -217,12 +217,12 @@ class Simulation {
     begin(worker);
   }
 
-  void wait(WorkerId worker, const Verdict& verdict) {
+  void wait(WorkerId worker, const DrawResult& result) {
     ++waiting_;
     if (on_arrival_ && by_chance_) standing_.join(steps_[worker], worker);
     if (on_arrival_ && !by_chance_) in_order_.push_back(worker);
     if (clocked_) waiters_[worker].waiting = true;
-    if (clocked_) look_again(worker, verdict);
+    if (clocked_) look_again(worker, result);
   }
 
   /// Ends the wait of one whom the caller has taken out of its group.
@@ -259,12 +259,12 @@ class Simulation {
   }
 
   /// Looks at the others once: may the worker pass?
-  Verdict consider(WorkerId worker) {
+  DrawResult consider(WorkerId worker) {
     if (free_ || asks_nobody(worker)) return {true};
     if (clocked_) ++waiters_[worker].draw;
-    const Verdict verdict = by_chance_ ? consider_by_chance(worker) : consider_plainly(worker);
-    if (draws_) count_draws(1, verdict.pass ? 1 : 0);
-    return verdict;
+    const DrawResult result = by_chance_ ? consider_by_chance(worker) : consider_plainly(worker);
+    if (draws_) count_draws(1, result.pass ? 1 : 0);
+    return result;
   }
 
   /// See barrier::floor; the groups have it at hand.
@@ -274,7 +274,7 @@ class Simulation {
                       : barrier::floor(options_.barrier, step) == Step{0};
   }
 
-  Verdict consider_by_chance(WorkerId worker) {
+  DrawResult consider_by_chance(WorkerId worker) {
     const Group& group = standing_.group(steps_[worker]);
     if (group.pass >= 1 || (group.pass > 0 && draw_random_.real() < group.pass)) return {true};
     if (!notify_) return {false};
@@ -286,22 +286,22 @@ class Simulation {
     }
   }
 
-  Verdict consider_plainly(WorkerId worker) {
+  DrawResult consider_plainly(WorkerId worker) {
     pick_others();
     const auto floor = barrier::floor(options_.barrier, steps_[worker]);
     seen_.clear();
     std::uint64_t laggards = 0;
-    Verdict verdict{false};
+    DrawResult result{false};
     for (const std::uint32_t pick : picks_) {
       const WorkerId other = pick + (pick >= worker ? 1U : 0U);
       const Step step = steps_[other];
       seen_.push_back(step >= options_.last ? barrier::finished : step);
       // The first to answer, and any may be.
       if (notify_ && floor && step < *floor && draw_random_.below(++laggards) == 0)
-        verdict.laggard = other;
+        result.laggard = other;
     }
-    verdict.pass = barrier::admits(options_.barrier, steps_[worker], seen_);
-    return verdict;
+    result.pass = barrier::admits(options_.barrier, steps_[worker], seen_);
+    return result;
   }
 
   /// Whom a worker sees, as numbers among the others: everyone, or a draw.
@@ -314,12 +314,12 @@ class Simulation {
   }
 
   /// A refused draw: who or what makes the worker draw again?
-  void look_again(WorkerId worker, const Verdict& verdict) {
+  void look_again(WorkerId worker, const DrawResult& result) {
     Waiter& waiter = waiters_[worker];
-    const bool told = notify_ && verdict.laggard;
+    const bool told = notify_ && result.laggard;
     if (told) {
       const Step floor = *barrier::floor(options_.barrier, steps_[worker]);
-      wishes_[*verdict.laggard].add({worker, floor, waiter.draw});
+      wishes_[*result.laggard].add({worker, floor, waiter.draw});
       if (!central_) ++result_.messages.wishes;
     }
     if (options_.recheck.interval || !(told || on_arrival_))
@@ -344,8 +344,8 @@ class Simulation {
   }
 
   void draw_again(WorkerId worker) {
-    const Verdict verdict = consider(worker);
-    if (!verdict.pass) return look_again(worker, verdict);
+    const DrawResult result = consider(worker);
+    if (!result.pass) return look_again(worker, result);
     if (on_arrival_ && by_chance_) standing_.leave(steps_[worker], worker);
     if (on_arrival_ && !by_chance_) std::erase(in_order_, worker);
     resume(worker);

@@ -16,10 +16,10 @@ TEST(Findings, JudgeNumbersByHowFarOffTheyAre) {
   findings.add("close", 200, mean(181));
   findings.add("off", 200, mean(221));
   ASSERT_EQ(findings.claims.size(), 4U);
-  EXPECT_EQ(findings.claims[0].verdict, Verdict::reproduced);
-  EXPECT_EQ(findings.claims[1].verdict, Verdict::reproduced);
-  EXPECT_EQ(findings.claims[2].verdict, Verdict::close);
-  EXPECT_EQ(findings.claims[3].verdict, Verdict::not_reproduced);
+  EXPECT_EQ(findings.claims[0].status, ClaimStatus::reproduced);
+  EXPECT_EQ(findings.claims[1].status, ClaimStatus::reproduced);
+  EXPECT_EQ(findings.claims[2].status, ClaimStatus::close);
+  EXPECT_EQ(findings.claims[3].status, ClaimStatus::not_reproduced);
   EXPECT_EQ(findings.claims[2].here, "181.0 ± 0.5");
 }
 

@@ -30,9 +30,9 @@ std::vector<BarrierRuns> published() {
           runs_of("asp", 444, 0.55, 0.1)};
 }
 
-Verdict verdict_of(const Findings& findings, const std::string& what) {
+ClaimStatus status_of(const Findings& findings, const std::string& what) {
   for (const Claim& claim : findings.claims)
-    if (claim.what.starts_with(what)) return claim.verdict;
+    if (claim.what.starts_with(what)) return claim.status;
   ADD_FAILURE() << "nothing is said of " << what;
   return {};
 }
@@ -42,7 +42,7 @@ TEST(TrainingClaims, HoldForThePublishedOutcome) {
   judge_training(published(), findings);
   ASSERT_EQ(findings.claims.size(), 6U);
   for (const Claim& claim : findings.claims)
-    EXPECT_EQ(claim.verdict, Verdict::reproduced) << claim.what << ": " << claim.here;
+    EXPECT_EQ(claim.status, ClaimStatus::reproduced) << claim.what << ": " << claim.here;
   EXPECT_EQ(findings.claims[0].here,
             "133; ssp:s=4 427, pbsp:beta=2 271, pssp:s=4,beta=2 433, asp 445");
   EXPECT_EQ(findings.claims[1].here, "2.04 ± 0.01 times");
@@ -53,7 +53,7 @@ TEST(TrainingClaims, FailWhereAnotherMakesFewerUpdatesThanBsp) {
   all[1] = runs_of("ssp:s=4", 120, 0.8, 0.01);
   Findings findings;
   judge_training(all, findings);
-  EXPECT_EQ(verdict_of(findings, "Updates at equal wall time"), Verdict::not_reproduced);
+  EXPECT_EQ(status_of(findings, "Updates at equal wall time"), ClaimStatus::not_reproduced);
 }
 
 TEST(TrainingClaims, FailWhereSamplingGainsTooLittle) {
@@ -62,9 +62,9 @@ TEST(TrainingClaims, FailWhereSamplingGainsTooLittle) {
   all[3] = runs_of("pssp:s=4,beta=2", 132 * 1.79, 0.85, 0.01);
   Findings findings;
   judge_training(all, findings);
-  EXPECT_EQ(verdict_of(findings, "Updates of pbsp:beta=2"), Verdict::not_reproduced);
-  EXPECT_EQ(verdict_of(findings, "Updates of pssp:s=4,beta=2"), Verdict::not_reproduced);
-  EXPECT_EQ(verdict_of(findings, "Updates at equal wall time"), Verdict::reproduced);
+  EXPECT_EQ(status_of(findings, "Updates of pbsp:beta=2"), ClaimStatus::not_reproduced);
+  EXPECT_EQ(status_of(findings, "Updates of pssp:s=4,beta=2"), ClaimStatus::not_reproduced);
+  EXPECT_EQ(status_of(findings, "Updates at equal wall time"), ClaimStatus::reproduced);
 }
 
 TEST(TrainingClaims, FailWhereAspIsAsEvenAndAsHigh) {
@@ -72,10 +72,10 @@ TEST(TrainingClaims, FailWhereAspIsAsEvenAndAsHigh) {
   all[4] = runs_of("asp", 444, 0.86, 0.009);
   Findings findings;
   judge_training(all, findings);
-  EXPECT_EQ(verdict_of(findings, "Late accuracy: pssp:s=4,beta=2 varies less than asp"),
-            Verdict::not_reproduced);
-  EXPECT_EQ(verdict_of(findings, "Late accuracy: pssp:s=4,beta=2 is above asp"),
-            Verdict::not_reproduced);
+  EXPECT_EQ(status_of(findings, "Late accuracy: pssp:s=4,beta=2 varies less than asp"),
+            ClaimStatus::not_reproduced);
+  EXPECT_EQ(status_of(findings, "Late accuracy: pssp:s=4,beta=2 is above asp"),
+            ClaimStatus::not_reproduced);
 }
 
 TEST(TrainingClaims, FailWhereAnotherLearnsMoreFromAnUpdate) {
@@ -84,7 +84,7 @@ TEST(TrainingClaims, FailWhereAnotherLearnsMoreFromAnUpdate) {
     for (TrainingPoint& point : run.curve) point.accuracy = 0.95;
   Findings findings;
   judge_training(all, findings);
-  EXPECT_EQ(verdict_of(findings, "Accuracy at equal updates"), Verdict::not_reproduced);
+  EXPECT_EQ(status_of(findings, "Accuracy at equal updates"), ClaimStatus::not_reproduced);
 }
 
 TEST(TrainingClaims, AreOfTheBarriersThatAreThere) {
