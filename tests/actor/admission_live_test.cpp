@@ -151,7 +151,7 @@ TEST_F(AdmissionLive, HearsWhoWasIntroducedAtTheGate) {
   Caller at_gate{gate};
   at_gate.send(door);
   ASSERT_TRUE(door.wait_for(gate.public_key, 1));
-  EXPECT_EQ(door.admission.standing_of(gate.public_key, now), KeyAccess::gate);
+  EXPECT_EQ(door.admission.access_of(gate.public_key, now), KeyAccess::gate);
   caller.send(door);
   ASSERT_TRUE(door.wait_for_refusals(0));
   // What came through the gate was the caller's certificate: its next try is heard.

@@ -33,15 +33,15 @@ TEST_F(AdmissionTest, LetsInWhomItHasLearned) {
   const Certificate c = issue("w");
   EXPECT_FALSE(admission.admits(c.key, now));
   ASSERT_TRUE(admission.learn(c, now));
-  EXPECT_EQ(admission.standing_of(c.key, now), KeyAccess::member);
+  EXPECT_EQ(admission.access_of(c.key, now), KeyAccess::member);
   EXPECT_TRUE(admission.admits(c.key, now));
   EXPECT_EQ(admission.certificate_of(c.key, now), c);
-  EXPECT_EQ(admission.standing_of(new_key(), now), KeyAccess::stranger);
+  EXPECT_EQ(admission.access_of(new_key(), now), KeyAccess::none);
   EXPECT_FALSE(admission.certificate_of(new_key(), now));
 }
 
 TEST_F(AdmissionTest, TheGateIsLetInButIsNoMember) {
-  EXPECT_EQ(admission.standing_of(gate, now), KeyAccess::gate);
+  EXPECT_EQ(admission.access_of(gate, now), KeyAccess::gate);
   EXPECT_TRUE(admission.admits(gate, now));
   EXPECT_FALSE(admission.certificate_of(gate, now));
 }
@@ -50,7 +50,7 @@ TEST_F(AdmissionTest, TheGateIsLetInButIsNoMember) {
 TEST_F(AdmissionTest, TheGateCannotBecomeAMember) {
   EXPECT_EQ(error_of_learning(certificate_for("w", gate, cluster)),
             "the certificate of w is for the gate's key");
-  EXPECT_EQ(admission.standing_of(gate, now), KeyAccess::gate);
+  EXPECT_EQ(admission.access_of(gate, now), KeyAccess::gate);
 }
 
 TEST_F(AdmissionTest, RefusesWhatIsForgedForeignOrOutOfItsTime) {

@@ -1,6 +1,6 @@
 /// Chances that are kept up to date, against chances found anew; waiters that are skipped over,
 /// against the law of independent draws.
-#include "starling/engine/sim/standing.hpp"
+#include "starling/engine/sim/step_counts.hpp"
 
 #include <gtest/gtest.h>
 

@@ -60,14 +60,14 @@ Merged Admission::merge(std::span<const Revocation> revocations, UtcSeconds now)
   return merged;
 }
 
-KeyAccess Admission::standing_of(const Key& key, UtcSeconds now) const {
+KeyAccess Admission::access_of(const Key& key, UtcSeconds now) const {
   if (key == gate_) return KeyAccess::gate;
   const std::shared_lock lock{mutex_};
-  return find(key, now) != nullptr ? KeyAccess::member : KeyAccess::stranger;
+  return find(key, now) != nullptr ? KeyAccess::member : KeyAccess::none;
 }
 
 bool Admission::admits(const Key& key, UtcSeconds now) const {
-  return standing_of(key, now) != KeyAccess::stranger;
+  return access_of(key, now) != KeyAccess::none;
 }
 
 std::optional<Certificate> Admission::certificate_of(const Key& key, UtcSeconds now) const {

@@ -24,7 +24,7 @@ namespace starling::security {
 /// What may be done under a key.
 enum class KeyAccess {
   /// Nothing.
-  stranger,
+  none,
   /// Handing in a certificate.
   gate,
   /// Whatever its certificate's role is for.
@@ -69,7 +69,7 @@ class Admission {
   /// Many; what is wrong with some keeps none of the others out.
   Merged merge(std::span<const Revocation> revocations, UtcSeconds now);
 
-  [[nodiscard]] KeyAccess standing_of(const Key& key, UtcSeconds now) const;
+  [[nodiscard]] KeyAccess access_of(const Key& key, UtcSeconds now) const;
   /// Whether someone with this key may connect, if only to the gate.
   [[nodiscard]] bool admits(const Key& key, UtcSeconds now) const;
   /// The one that lets the key in; the longest valid of several.

@@ -95,7 +95,7 @@ class Endpoint::Core {
   }
 
   bool is_member(const Key& key) const {
-    return admission_->standing_of(key, options_.utc_now()) == KeyAccess::member;
+    return admission_->access_of(key, options_.utc_now()) == KeyAccess::member;
   }
 
   std::string name_of(const Key& key) const {

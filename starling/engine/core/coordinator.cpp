@@ -97,7 +97,7 @@ void Coordinator::add(WorkerId worker) {
 /// Requires: it stands nowhere yet.
 void Coordinator::place(WorkerId worker, Step step) {
   members_[worker].step = step;
-  if (step < barrier::finished) ++standing_[step];
+  if (step < barrier::finished) ++workers_at_[step];
 }
 
 // --- taking over --------------------------------------------------------------------------------
@@ -111,29 +111,29 @@ void Coordinator::take_over(const std::vector<WorkerId>& workers,
   knows_all_ = unheard_.empty();
 }
 
-void Coordinator::on(const Context& context, const WorkerStatus& standing) {
-  if (unheard_.erase(standing.member) > 0) {
-    book(context, standing);
+void Coordinator::on(const Context& context, const WorkerStatus& status) {
+  if (unheard_.erase(status.member) > 0) {
+    book(context, status);
     if (unheard_.empty()) know_all(context);
-  } else if (standing.phase == WorkerStatus::Phase::entering) {
-    Member& member = members_.at(standing.member);
+  } else if (status.phase == WorkerStatus::Phase::entering) {
+    Member& member = members_.at(status.member);
     if (!member.alive || !member.entering || std::exchange(member.waiting, true)) return;
-    if (!consider(context, standing.member)) waiting_.push_back(standing.member);
+    if (!consider(context, status.member)) waiting_.push_back(status.member);
   }
 }
 
 /// What one says who was awaited.
-void Coordinator::book(const Context& context, const WorkerStatus& standing) {
+void Coordinator::book(const Context& context, const WorkerStatus& status) {
   using enum WorkerStatus::Phase;
-  held_ = std::max(held_, standing.held);
-  if (standing.phase == idle) return;
-  Member& member = members_.at(standing.member);
+  held_ = std::max(held_, status.held);
+  if (status.phase == idle) return;
+  Member& member = members_.at(status.member);
   member.began = context.now;
-  member.entering = standing.phase == entering;
-  member.waiting = standing.phase == entering || standing.phase == waiting;
-  if (member.waiting) waiting_.push_back(standing.member);
-  if (standing.phase == ended) ended_ = true;
-  if (standing.phase == going || standing.phase == waiting) place(standing.member, standing.step);
+  member.entering = status.phase == entering;
+  member.waiting = status.phase == entering || status.phase == waiting;
+  if (member.waiting) waiting_.push_back(status.member);
+  if (status.phase == ended) ended_ = true;
+  if (status.phase == going || status.phase == waiting) place(status.member, status.step);
 }
 
 void Coordinator::know_all(const Context& context) {
@@ -141,7 +141,7 @@ void Coordinator::know_all(const Context& context) {
   // Who joins begins with the slowest. Nobody was ever let make more than its next step, not even
   // of those who are gone, under a barrier for which that matters; nor more than the next of what
   // is held, where they all are.
-  reviewed_ = standing_.empty() ? held_ : standing_.begin()->first;
+  reviewed_ = workers_at_.empty() ? held_ : workers_at_.begin()->first;
   frontier_ = reviewed_ + 1;
   const Step first = lowest();
   for (const WorkerId worker : alive_)
@@ -155,9 +155,9 @@ void Coordinator::know_all(const Context& context) {
 
 /// Of those that run; where none does, of the last that did.
 Step Coordinator::lowest() const {
-  if (barrier::is_bulk_synchronous(options_.barrier) && !(standing_.empty() && ended_))
+  if (barrier::is_bulk_synchronous(options_.barrier) && !(workers_at_.empty() && ended_))
     return frontier_ - 1;
-  if (!standing_.empty()) return standing_.begin()->first;
+  if (!workers_at_.empty()) return workers_at_.begin()->first;
   return ended_ ? barrier::finished : reviewed_;
 }
 
@@ -180,10 +180,10 @@ void Coordinator::on_timer(const Context& context) {
 
 void Coordinator::set_step(WorkerId id, Step step) {
   Member& member = members_[id];
-  const auto old = standing_.find(member.step);
-  if (--old->second == 0) standing_.erase(old);
+  const auto old = workers_at_.find(member.step);
+  if (--old->second == 0) workers_at_.erase(old);
   member.step = step;
-  ++standing_[step];
+  ++workers_at_[step];
   const auto [min, max] = spread();
   spread_max_ = std::max(spread_max_, max - min);
   const auto bound = barrier::spread_bound(options_.barrier);
@@ -193,15 +193,15 @@ void Coordinator::set_step(WorkerId id, Step step) {
 
 /// Takes a worker out of the race; it may still be drawn unless it is dead.
 void Coordinator::remove(WorkerId id) {
-  const auto standing = standing_.find(members_[id].step);
-  if (standing != standing_.end() && --standing->second == 0) standing_.erase(standing);
+  const auto standing = workers_at_.find(members_[id].step);
+  if (standing != workers_at_.end() && --standing->second == 0) workers_at_.erase(standing);
   if (std::exchange(members_[id].waiting, false)) std::erase(waiting_, id);
   retry_at(id, Time::max());
 }
 
 Coordinator::Spread Coordinator::spread() const {
-  if (standing_.empty()) return {};
-  return {standing_.begin()->first, standing_.rbegin()->first};
+  if (workers_at_.empty()) return {};
+  return {workers_at_.begin()->first, workers_at_.rbegin()->first};
 }
 
 /// `moved` has a new step, has finished or is gone: who waits for that?

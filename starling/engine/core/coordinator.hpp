@@ -123,7 +123,7 @@ class Coordinator {
   /// Who of them draws again by the clock, and when; as Member::retry.
   std::set<std::pair<Time, WorkerId>> retries_;
   /// How many running workers stand at each step.
-  std::map<Step, std::size_t> standing_;
+  std::map<Step, std::size_t> workers_at_;
   /// The slowest of them when who waits was last looked at.
   Step reviewed_ = 0;
   /// The highest step that anyone was let make.

@@ -377,20 +377,20 @@ void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arriv
 
 /// What a new coordinator hears is no further than the truth, and nobody says that it was let go
 /// who was not.
-void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::WorkerStatus& standing) {
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::WorkerStatus& status) {
   using enum core::WorkerStatus::Phase;
   const std::size_t slot = places_[id].slot;
   const Life& life = lives_[slot];
   const auto says = [&](const std::string& what) {
     violate("worker " + life_name(slot) + " says to the coordinator that it " + what);
   };
-  if (standing.phase == entering && life.had_begun) says("has not begun");
-  if (standing.phase == idle && life.member.works) says("does not work");
-  if ((standing.phase == waiting || standing.phase == ended) && standing.step > life.reached)
-    says("is at " + std::to_string(standing.step));
-  if (standing.phase == going && standing.step != life.first &&
-      std::ranges::find(words_[slot], standing.step, &Word::step) == words_[slot].end())
-    says("was let go from " + std::to_string(standing.step));
+  if (status.phase == entering && life.had_begun) says("has not begun");
+  if (status.phase == idle && life.member.works) says("does not work");
+  if ((status.phase == waiting || status.phase == ended) && status.step > life.reached)
+    says("is at " + std::to_string(status.step));
+  if (status.phase == going && status.step != life.first &&
+      std::ranges::find(words_[slot], status.step, &Word::step) == words_[slot].end())
+    says("was let go from " + std::to_string(status.step));
 }
 
 /// The coordinator lets a worker go on.

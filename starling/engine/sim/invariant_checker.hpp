@@ -152,7 +152,7 @@ class InvariantChecker {
   void judge(NodeId id, const core::Envelope& envelope, const core::StepQuery& query);
   void judge(NodeId id, const core::Envelope& envelope, const core::StepAnswer& answer);
   void judge(NodeId id, const core::Envelope& envelope, const core::Arrived& arrived);
-  void judge(NodeId id, const core::Envelope& envelope, const core::WorkerStatus& standing);
+  void judge(NodeId id, const core::Envelope& envelope, const core::WorkerStatus& status);
   void judge(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed);
   void judge(NodeId id, const core::Envelope& envelope, const core::CouncilMessage& message);
   void expect_primary(NodeId id, core::RangeId range, core::Epoch view, const char* does);

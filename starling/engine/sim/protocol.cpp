@@ -94,7 +94,7 @@ void Protocol<T>::hire() {
   step_of_.resize(workers);
   running_.assign(workers, true);
   ended_at_.assign(workers, Time::max());
-  standing_[0] = workers;
+  workers_at_[0] = workers;
   frozen_until_.resize(nodes());
 }
 
@@ -298,14 +298,14 @@ void Protocol<T>::note_step(WorkerId id) {
   const core::Worker& core = worker(id);
   const bool runs = !core.done() && !dead_[id];
   if (core.step() == step_of_[id] && runs) return;
-  const auto old = standing_.find(step_of_[id]);
-  if (--old->second == 0) standing_.erase(old);
+  const auto old = workers_at_.find(step_of_[id]);
+  if (--old->second == 0) workers_at_.erase(old);
   updates_ += core.step() - step_of_[id];
   step_of_[id] = core.step();
   running_[id] = runs;
   if (runs) {
-    ++standing_[core.step()];
-    max_lag_ = std::max(max_lag_, standing_.rbegin()->first - standing_.begin()->first);
+    ++workers_at_[core.step()];
+    max_lag_ = std::max(max_lag_, workers_at_.rbegin()->first - workers_at_.begin()->first);
   } else {
     ended_at_[id] = now();
   }

@@ -285,7 +285,7 @@ class Protocol {
   /// When each worker was done or died; Time::max() where it still runs.
   std::vector<Time> ended_at_;
   /// How many of the running stand at each step.
-  std::map<Step, std::size_t> standing_;
+  std::map<Step, std::size_t> workers_at_;
   Step max_lag_ = 0;
   std::uint64_t updates_ = 0;
   TrafficByKind traffic_{};

@@ -1,4 +1,4 @@
-#include "starling/engine/sim/standing.hpp"
+#include "starling/engine/sim/step_counts.hpp"
 
 #include "starling/barrier/sampling.hpp"
 #include "starling/base/check.hpp"

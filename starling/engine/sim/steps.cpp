@@ -91,7 +91,7 @@ class Simulation {
         by_chance_(barrier::floor(options.barrier, 0) &&
                    (options.sampling == Sampling::exact || !draws_)),
         queue_(options.workers, mean_of(options)),
-        standing_(options.barrier, options.workers),
+        counts_(options.barrier, options.workers),
         steps_(options.workers),
         waiters_(clocked_ ? options.workers : 0),
         wishes_(notify_ ? options.workers : 0) {}
@@ -105,7 +105,7 @@ class Simulation {
       if (const auto soon = queue_.soon()) __builtin_prefetch(&steps_[*soon], 1);
       pass_time(event->at);
       happen(event->worker);
-      if (standing_.running() == 0) break;
+      if (counts_.running() == 0) break;
     }
     return finish();
   }
@@ -135,7 +135,7 @@ class Simulation {
       note(at);
     const auto elapsed = static_cast<double>((to - now_).count());
     waited_ += elapsed * static_cast<double>(waiting_);
-    ran_ += elapsed * static_cast<double>(standing_.running());
+    ran_ += elapsed * static_cast<double>(counts_.running());
     now_ = to;
   }
 
@@ -146,18 +146,18 @@ class Simulation {
   }
 
   void note(Time at) {
-    const bool runs = standing_.running() > 0;
+    const bool runs = counts_.running() > 0;
     result_.curve.push_back(
         {.at = at,
          .updates = result_.updates,
-         .min = runs ? standing_.min() : options_.last,
-         .median = standing_.median().value_or(options_.last),
-         .max = standing_.max(),
+         .min = runs ? counts_.min() : options_.last,
+         .median = counts_.median().value_or(options_.last),
+         .max = counts_.max(),
          .waiting = static_cast<double>(waiting_) / static_cast<double>(options_.workers)});
   }
 
   StepResult finish() {
-    const bool early = stopped_ || standing_.running() == 0;
+    const bool early = stopped_ || counts_.running() == 0;
     if (!early) pass_time(options_.horizon);
     if (result_.curve.size() < options_.points) note(now_);
     result_.elapsed = now_;
@@ -197,11 +197,11 @@ class Simulation {
     ++result_.updates;
     if (learner_) learner_->on_end(worker, step, now_);
     if (central_) ++result_.messages.arrivals;
-    standing_.advance(step);
-    result_.max_lag = std::max(result_.max_lag, step - standing_.min());
+    counts_.advance(step);
+    result_.max_lag = std::max(result_.max_lag, step - counts_.min());
     if (notify_) give_notice(worker);
     if (step >= options_.last) {
-      standing_.finish(step);
+      counts_.finish(step);
       review();
     } else if (const DrawResult result = consider(worker); result.pass) {
       release(worker);
@@ -219,7 +219,7 @@ class Simulation {
 
   void wait(WorkerId worker, const DrawResult& result) {
     ++waiting_;
-    if (on_arrival_ && by_chance_) standing_.join(steps_[worker], worker);
+    if (on_arrival_ && by_chance_) counts_.join(steps_[worker], worker);
     if (on_arrival_ && !by_chance_) in_order_.push_back(worker);
     if (clocked_) waiters_[worker].waiting = true;
     if (clocked_) look_again(worker, result);
@@ -238,7 +238,7 @@ class Simulation {
     reviewed_ = now_;
     if (by_chance_) {
       const std::size_t before = waiting_;
-      standing_.let_pass(patience_, draw_random_, [&](WorkerId worker) { resume(worker); });
+      counts_.let_pass(patience_, draw_random_, [&](WorkerId worker) { resume(worker); });
       if (draws_) count_draws(before, before - waiting_);
     } else {
       std::erase_if(in_order_, [&](WorkerId worker) {
@@ -270,12 +270,12 @@ class Simulation {
   /// See barrier::floor; the groups have it at hand.
   [[nodiscard]] bool asks_nobody(WorkerId worker) const {
     const Step step = steps_[worker];
-    return by_chance_ ? standing_.group(step).floor == 0
+    return by_chance_ ? counts_.group(step).floor == 0
                       : barrier::floor(options_.barrier, step) == Step{0};
   }
 
   DrawResult consider_by_chance(WorkerId worker) {
-    const Group& group = standing_.group(steps_[worker]);
+    const Group& group = counts_.group(steps_[worker]);
     if (group.pass >= 1 || (group.pass > 0 && draw_random_.real() < group.pass)) return {true};
     if (!notify_) return {false};
     // Each laggard is as likely as another to be the first. Found by trial: few laggards refuse few
@@ -346,7 +346,7 @@ class Simulation {
   void draw_again(WorkerId worker) {
     const DrawResult result = consider(worker);
     if (!result.pass) return look_again(worker, result);
-    if (on_arrival_ && by_chance_) standing_.leave(steps_[worker], worker);
+    if (on_arrival_ && by_chance_) counts_.leave(steps_[worker], worker);
     if (on_arrival_ && !by_chance_) std::erase(in_order_, worker);
     resume(worker);
   }
@@ -373,7 +373,7 @@ class Simulation {
   bool central_;
   /// Some events are timers, or become late.
   bool clocked_;
-  /// Outcomes come from the chances that standing_ keeps.
+  /// Outcomes come from the chances that counts_ keeps.
   bool by_chance_;
 
   Random times_ = Random::stream(options_.seed, 1);
@@ -382,7 +382,7 @@ class Simulation {
   double patience_ = draw_random_.exponential(1);
 
   StepQueue queue_;
-  StepCounts standing_;
+  StepCounts counts_;
   std::vector<Step> steps_;
   std::vector<Waiter> waiters_;
   /// By laggard, whom it is to tell what.
