@@ -193,8 +193,8 @@ void Coordinator::set_step(WorkerId id, Step step) {
 
 /// Takes a worker out of the race; it may still be drawn unless it is dead.
 void Coordinator::remove(WorkerId id) {
-  const auto standing = workers_at_.find(members_[id].step);
-  if (standing != workers_at_.end() && --standing->second == 0) workers_at_.erase(standing);
+  const auto place = workers_at_.find(members_[id].step);
+  if (place != workers_at_.end() && --place->second == 0) workers_at_.erase(place);
   if (std::exchange(members_[id].waiting, false)) std::erase(waiting_, id);
   retry_at(id, Time::max());
 }

@@ -38,7 +38,7 @@ class Coordinator {
   /// From now on whoever waits or arrives is told to stop.
   void on(const Context& context, const Stop& stop);
   /// Counts once of each that is awaited, and where a worker that has joined asks where to begin.
-  void on(const Context& context, const WorkerStatus& standing);
+  void on(const Context& context, const WorkerStatus& status);
   void on_timer(const Context& context);
   /// `worker` has died: nobody waits for it any more.
   void on_left(const Context& context, WorkerId worker);
@@ -99,7 +99,7 @@ class Coordinator {
   bool dismiss(WorkerId worker);
   void add(WorkerId worker);
   void place(WorkerId worker, Step step);
-  void book(const Context& context, const WorkerStatus& standing);
+  void book(const Context& context, const WorkerStatus& status);
   void know_all(const Context& context);
   void set_step(WorkerId id, Step step);
   [[nodiscard]] Step lowest() const;

@@ -385,7 +385,7 @@ void Node<T>::adopt(const NodeContext& context, const ConfigurationPtr& next) {
   });
   inform_coordinator(context, former.get());
   inform_worker(context, former.get());
-  tell_standing(context, former.get());
+  send_status(context, former.get());
   run_council(context, [&](Council& council, const CouncilContext& c) {
     council.hold(c, replica_->full());
     council.on_configuration(c, configuration_);
@@ -447,13 +447,13 @@ void Node<T>::inform_coordinator(const NodeContext& context, const Configuration
 
 /// Tells a coordinator that is new to this member what it knows of the steps.
 template <class T>
-void Node<T>::tell_standing(const NodeContext& context, const Configuration* former) {
+void Node<T>::send_status(const NodeContext& context, const Configuration* former) {
   const Configuration& now = *configuration_;
   if (!now.coordinator || now.epoch == 1) return;
   if (former != nullptr && now.keeps_coordinator_of(*former)) return;
-  WorkerStatus standing = worker_ ? worker_->standing() : WorkerStatus{.member = options_.self.id};
-  standing.held = replica_->shard().highest_step();
-  post(context, *now.coordinator, letter_of(standing));
+  WorkerStatus status = worker_ ? worker_->status() : WorkerStatus{.member = options_.self.id};
+  status.held = replica_->shard().highest_step();
+  post(context, *now.coordinator, letter_of(status));
 }
 
 /// Tells everyone in the old and in the new configuration what was decided.

@@ -165,7 +165,7 @@ class Node {
   void renew_links(const Configuration& next);
   void inform_worker(const NodeContext& context, const Configuration* former);
   void inform_coordinator(const NodeContext& context, const Configuration* former);
-  void tell_standing(const NodeContext& context, const Configuration* former);
+  void send_status(const NodeContext& context, const Configuration* former);
   void announce(const NodeContext& context, const ConfigurationPtr& former);
   void ask_again(const NodeContext& context);
   void greet(const NodeContext& context);

@@ -387,7 +387,7 @@ void Worker::resume(const Context& context) {
   }
 }
 
-WorkerStatus Worker::standing() const {
+WorkerStatus Worker::status() const {
   const auto at = [&](WorkerStatus::Phase phase) {
     return WorkerStatus{options_.id, phase, step_};
   };

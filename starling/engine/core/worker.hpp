@@ -105,7 +105,7 @@ class Worker {
   /// What a coordinator that does not know it is to hear. Where there is one, whoever carries this
   /// core says so when it joins: there the worker itself does not ask where to begin. Requires: has
   /// started.
-  [[nodiscard]] WorkerStatus standing() const;
+  [[nodiscard]] WorkerStatus status() const;
 
   [[nodiscard]] Step step() const noexcept { return step_; }
   /// Samples of the steps finished.
