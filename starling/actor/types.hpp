@@ -6,8 +6,8 @@
 #include <string>
 
 #include "starling/actor/caf.hpp"
-#include "starling/engine/core/letter.hpp"
 #include "starling/engine/core/message.hpp"
+#include "starling/engine/core/peer_message.hpp"
 #include "starling/engine/core/worker.hpp"
 #include "starling/models/model.hpp"
 

@@ -66,7 +66,7 @@ ConfigurationPtr founding() {
 
 }  // namespace
 
-std::vector<Letter> example_letters() {
+std::vector<PeerMessage> example_messages() {
   const auto push = std::make_shared<const Push>(example_push(slice_of<double>({0.5, -0.0})));
   Push entry = example_push({});
   entry.enters = true;
@@ -109,14 +109,15 @@ std::vector<Letter> example_letters() {
   };
 }
 
-Envelope envelope_of(const Letter* letter) {
+Envelope envelope_of(const PeerMessage* peer_message) {
   Envelope envelope{.from = 3, .to = 9, .epoch = 7, .packet = {}};
   envelope.packet.from = 2;
   envelope.packet.to = 4;
-  envelope.packet.sequence = letter == nullptr ? 0 : 41;
+  envelope.packet.sequence = peer_message == nullptr ? 0 : 41;
   envelope.packet.acknowledged = 39;
   envelope.packet.held = 0b101;
-  if (letter != nullptr) envelope.packet.payload = std::make_shared<const Letter>(*letter);
+  if (peer_message != nullptr)
+    envelope.packet.payload = std::make_shared<const PeerMessage>(*peer_message);
   return envelope;
 }
 

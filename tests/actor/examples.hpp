@@ -5,18 +5,18 @@
 #include <vector>
 
 #include "starling/actor/wire/control.hpp"
-#include "starling/engine/core/letter.hpp"
+#include "starling/engine/core/peer_message.hpp"
 
 namespace starling::wire {
 
 /// At least one of each kind, tensors of both element types, with and without rows.
-std::vector<core::Letter> example_letters();
+std::vector<core::PeerMessage> example_messages();
 
 /// At least one of each kind.
 std::vector<ControlMessage> example_control_messages();
 
-/// A packet of `letter`, or of none.
-core::Envelope envelope_of(const core::Letter* letter);
+/// A packet of `peer_message`, or of none.
+core::Envelope envelope_of(const core::PeerMessage* peer_message);
 
 template <class T>
 core::Slice slice_of(std::vector<T> values, core::Rows rows = nullptr) {

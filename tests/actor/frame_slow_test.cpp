@@ -17,7 +17,7 @@ TEST(Frame, CarriesAllFloatPatterns) {
     }
     const core::Slice slice{buffer, 0, piece, nullptr};
     core::Envelope envelope;
-    envelope.packet.payload = std::make_shared<const core::Letter>(core::Value{0, 0, slice});
+    envelope.packet.payload = std::make_shared<const core::PeerMessage>(core::Value{0, 0, slice});
     const Frame frame = encode(1, 1, envelope);
     ASSERT_EQ(frame.body.size(), 1U);
     const Bytes body{frame.body[0].bytes.begin(), frame.body[0].bytes.end()};

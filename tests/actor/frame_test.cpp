@@ -29,8 +29,8 @@ struct Arrived {
 
 std::vector<Arrived> all_frames() {
   std::vector<Arrived> frames;
-  for (const auto& letter : example_letters())
-    frames.emplace_back(encode(job, node, envelope_of(&letter)));
+  for (const auto& peer_message : example_messages())
+    frames.emplace_back(encode(job, node, envelope_of(&peer_message)));
   frames.emplace_back(encode(job, node, envelope_of(nullptr)));
   return frames;
 }
@@ -40,10 +40,10 @@ std::string error_of(const FrameView& view) {
   return decoded ? "" : decoded.error().message;
 }
 
-TEST(Frame, ExamplesCoverEveryKindOfLetter) {
+TEST(Frame, ExamplesCoverEveryKindOfMessage) {
   std::set<std::size_t> kinds;
-  for (const auto& letter : example_letters()) kinds.insert(letter.index());
-  EXPECT_EQ(kinds.size(), std::variant_size_v<core::Letter>);
+  for (const auto& peer_message : example_messages()) kinds.insert(peer_message.index());
+  EXPECT_EQ(kinds.size(), std::variant_size_v<core::PeerMessage>);
 }
 
 TEST(Frame, SaysEverythingAgain) {
@@ -72,7 +72,7 @@ TEST(Frame, KeepsWhoWroteToWhomAndWhatTheChannelNeeds) {
 
 TEST(Frame, KeepsTensorsToTheBitWithTheirRows) {
   const auto rows = std::make_shared<const std::vector<std::uint32_t>>(std::vector{2U, 7U});
-  const core::Letter value = core::Value{1, 2, slice_of<double>({-0.0, 1e-310}, rows)};
+  const core::PeerMessage value = core::Value{1, 2, slice_of<double>({-0.0, 1e-310}, rows)};
   const auto decoded = decode_envelope(Arrived{encode(job, node, envelope_of(&value))}.view());
   ASSERT_TRUE(decoded);
   const auto& slice = std::get<core::Value>(**decoded->envelope.packet.payload).value;
@@ -83,7 +83,7 @@ TEST(Frame, KeepsTensorsToTheBitWithTheirRows) {
 
 TEST(Frame, SendsTensorsWithoutCopyingThem) {
   const auto slice = slice_of<float>(std::vector<float>(65536));
-  const core::Letter value = core::Value{1, 2, slice};
+  const core::PeerMessage value = core::Value{1, 2, slice};
   const Frame frame = encode(job, node, envelope_of(&value));
   ASSERT_EQ(frame.body.size(), 1U);
   EXPECT_EQ(frame.body[0].bytes.data(), slice.bytes().data());
@@ -123,16 +123,17 @@ TEST(Frame, OfSomeoneElseIsRefusedByName) {
   EXPECT_EQ(error_of({}), "a frame is not Starling's");
 }
 
-TEST(Frame, WithALetterThatIsNoneIsRefused) {
+TEST(Frame, WithAMessageThatIsNoneIsRefused) {
   Arrived frame{encode(job, node, envelope_of(nullptr))};
   ASSERT_EQ(frame.head.back(), std::byte{0});
   frame.head.back() = std::byte{1};
   frame.head.push_back(std::byte{0});
-  EXPECT_EQ(error_of(frame.view()), "a frame holds no letter");
+  EXPECT_EQ(error_of(frame.view()), "a frame holds no message");
 }
 
 TEST(Frame, OfAStandingInNoKnownPhaseIsRefused) {
-  const core::Letter standing = core::WorkerStatus{3, core::WorkerStatus::Phase::ended, 18, 17};
+  const core::PeerMessage standing =
+      core::WorkerStatus{3, core::WorkerStatus::Phase::ended, 18, 17};
   Arrived frame{encode(job, node, envelope_of(&standing))};
   // Two steps follow the phase.
   std::byte& phase = frame.head[frame.head.size() - 1 - 2 * sizeof(core::Step)];
@@ -142,7 +143,7 @@ TEST(Frame, OfAStandingInNoKnownPhaseIsRefused) {
 }
 
 TEST(Frame, AnnouncingFourBillionElementsTakesNoMemory) {
-  const core::Letter holdings = core::CouncilMessage{core::RangeReport{7, {1, 2, 3}}};
+  const core::PeerMessage holdings = core::CouncilMessage{core::RangeReport{7, {1, 2, 3}}};
   Arrived frame{encode(job, node, envelope_of(&holdings))};
   const std::uint32_t huge = UINT32_MAX;
   std::memcpy(frame.head.data() + frame.head.size() - 16, &huge, sizeof huge);

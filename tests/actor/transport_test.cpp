@@ -67,8 +67,8 @@ class End {
     } else {
       packets.push_back(decoded->envelope.packet.sequence);
       senders.push_back(incoming.key);
-      if (const auto& letter = decoded->envelope.packet.payload) {
-        const auto values = std::get<core::Value>(**letter).value.as<float>();
+      if (const auto& peer_message = decoded->envelope.packet.payload) {
+        const auto values = std::get<core::Value>(**peer_message).value.as<float>();
         floats.emplace_back(values.begin(), values.end());
       }
       bytes += incoming.frame.head.size() + incoming.frame.body.size();
@@ -85,7 +85,7 @@ Frame frame_of(std::uint64_t sequence, core::Slice value) {
   envelope.packet.sequence = sequence;
   if (!value.empty())
     envelope.packet.payload =
-        std::make_shared<const core::Letter>(core::Value{0, 0, std::move(value)});
+        std::make_shared<const core::PeerMessage>(core::Value{0, 0, std::move(value)});
   return encode(1, 1, envelope);
 }
 

@@ -59,11 +59,11 @@ class Chamber {
   /// One thing happens: a message arrives, is lost or comes twice, in any order; or time passes.
   /// False where nothing is left to happen.
   bool stir(double loss, double twice) {
-    if (!letters_.empty() && (timers_.empty() || loss == 0 || random_.below(10) > 0)) {
-      const std::size_t at = loss > 0 ? random_.below(letters_.size()) : 0;
-      const Letter letter = letters_[at];
-      if (random_.real() >= twice) letters_.erase(letters_.begin() + static_cast<long>(at));
-      if (random_.real() >= loss) deliver(letter);
+    if (!in_flight_.empty() && (timers_.empty() || loss == 0 || random_.below(10) > 0)) {
+      const std::size_t at = loss > 0 ? random_.below(in_flight_.size()) : 0;
+      const Sent sent = in_flight_[at];
+      if (random_.real() >= twice) in_flight_.erase(in_flight_.begin() + static_cast<long>(at));
+      if (random_.real() >= loss) deliver(sent);
       return true;
     }
     if (timers_.empty()) return false;
@@ -79,7 +79,7 @@ class Chamber {
   }
   /// As far as it goes before `until`.
   void settle(Time until) {
-    while ((!letters_.empty() || (!timers_.empty() && timers_.begin()->first <= until)) &&
+    while ((!in_flight_.empty() || (!timers_.empty() && timers_.begin()->first <= until)) &&
            stir(0, 0)) {
     }
     now_ = std::max(now_, until);
@@ -96,7 +96,7 @@ class Chamber {
   Random& random() { return random_; }
 
  private:
-  struct Letter {
+  struct Sent {
     WorkerId from;
     WorkerId to;
     CouncilMessage message;
@@ -105,24 +105,24 @@ class Chamber {
 
   void execute(WorkerId id, CouncilEffect& effect) {
     if (auto* send = std::get_if<CouncilSend>(&effect)) {
-      letters_.push_back({id, send->to, send->message, nullptr});
+      in_flight_.push_back({id, send->to, send->message, nullptr});
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       timers_.insert({timer->at, id});
     } else if (const auto* fail = std::get_if<Fail>(&effect)) {
       failures_.push_back(fail->why);
     } else {
       const auto next = std::get<Decided>(effect).configuration;
-      for (const Member& member : next->members) letters_.push_back({id, member.id, {}, next});
+      for (const Member& member : next->members) in_flight_.push_back({id, member.id, {}, next});
       adopt(id, next);
     }
   }
 
-  void deliver(const Letter& letter) {
-    if (deaf_.contains({letter.from, letter.to})) return;
-    if (letter.configuration) return adopt(letter.to, letter.configuration);
-    happen(letter.to, [&](Council& council, const auto& context) {
-      if (!council.on(context, letter.from, letter.message) && epochs_[letter.to] > 0)
-        letters_.push_back({letter.to, letter.from, {}, decided_.at(epochs_[letter.to])});
+  void deliver(const Sent& sent) {
+    if (deaf_.contains({sent.from, sent.to})) return;
+    if (sent.configuration) return adopt(sent.to, sent.configuration);
+    happen(sent.to, [&](Council& council, const auto& context) {
+      if (!council.on(context, sent.from, sent.message) && epochs_[sent.to] > 0)
+        in_flight_.push_back({sent.to, sent.from, {}, decided_.at(epochs_[sent.to])});
     });
   }
 
@@ -146,7 +146,7 @@ class Chamber {
   std::vector<Council> councils_;
   std::vector<Epoch> epochs_;
   std::map<Epoch, ConfigurationPtr> decided_;
-  std::vector<Letter> letters_;
+  std::vector<Sent> in_flight_;
   std::multiset<std::pair<Time, WorkerId>> timers_;
   std::set<WorkerId> crashed_;
   /// Who is not heard by whom.

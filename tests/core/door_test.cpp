@@ -18,8 +18,8 @@ class TensorsAtTheDoor : public testing::Test {
   static Rows rows(std::vector<std::uint32_t> all) {
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(all));
   }
-  [[nodiscard]] bool may_say(const Letter& letter) const {
-    return core::may_say({now_, 1, 16, layout_, sizeof(float)}, letter);
+  [[nodiscard]] bool may_say(const PeerMessage& peer_message) const {
+    return core::may_say({now_, 1, 16, layout_, sizeof(float)}, peer_message);
   }
   /// As a value, as an update, and as an update that is handed on.
   [[nodiscard]] std::vector<bool> may_bring(RangeId range, const Slice& tensor) const {
@@ -87,10 +87,10 @@ TEST_F(TensorsAtTheDoor, AreOfAnEpochThatThereMayBe) {
     return std::make_shared<const Configuration>(next);
   };
   const Epoch last = ~Epoch{0};
-  EXPECT_TRUE(may_say(Letter{at(now_.epoch + 1)}));
-  EXPECT_TRUE(may_say(Letter{at(now_.epoch + epoch_jump_max)}));
-  EXPECT_FALSE(may_say(Letter{at(now_.epoch + epoch_jump_max + 1)}));
-  EXPECT_FALSE(may_say(Letter{at(last)}));
+  EXPECT_TRUE(may_say(PeerMessage{at(now_.epoch + 1)}));
+  EXPECT_TRUE(may_say(PeerMessage{at(now_.epoch + epoch_jump_max)}));
+  EXPECT_FALSE(may_say(PeerMessage{at(now_.epoch + epoch_jump_max + 1)}));
+  EXPECT_FALSE(may_say(PeerMessage{at(last)}));
   EXPECT_TRUE(is_sound(at(epoch_max), 16));
   EXPECT_FALSE(is_sound(at(epoch_max + 1), 16));
   EXPECT_FALSE(is_sound(at(last), 16));
@@ -101,7 +101,7 @@ TEST_F(TensorsAtTheDoor, AreAcceptedBeforeWhatIsPromised) {
   next.epoch = now_.epoch + 1;
   const auto value = std::make_shared<const Configuration>(next);
   const auto promise = [&](Ballot accepted) {
-    return Letter{CouncilMessage{Promise{next.epoch, {5, 0}, accepted, value}}};
+    return PeerMessage{CouncilMessage{Promise{next.epoch, {5, 0}, accepted, value}}};
   };
   EXPECT_TRUE(may_say(promise({4, 1})));
   EXPECT_FALSE(may_say(promise({6, 1})));

@@ -35,20 +35,21 @@ class Lone {
     happen([&](auto& node, const auto& context) { node.on_packet(context, envelope); });
   }
   /// From a member, through its channel.
-  void hear(WorkerId from, Letter letter, Epoch epoch = 1) {
+  void hear(WorkerId from, PeerMessage peer_message, Epoch epoch = 1) {
     hear({.from = from,
           .to = node_.self().id,
           .epoch = epoch,
           .packet = {.from = 1,
                      .to = node_.self().life,
                      .sequence = ++sent_[from],
-                     .payload = std::make_shared<const Letter>(std::move(letter))}});
+                     .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
   }
   /// From anyone.
-  void hear_loose(WorkerId from, Incarnation life, Letter letter) {
+  void hear_loose(WorkerId from, Incarnation life, PeerMessage peer_message) {
     hear({.from = from,
           .to = node_.self().id,
-          .packet = {.from = life, .payload = std::make_shared<const Letter>(std::move(letter))}});
+          .packet = {.from = life,
+                     .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
   }
 
   /// What was sent in the last event, of one kind, and to whom.
@@ -128,8 +129,8 @@ Door at_door(const Configuration& now, WorkerId from) {
 TEST(Door, LetsNobodySpeakForAnother) {
   Configuration now = founding();
   now.coordinator = 2;
-  const auto may = [&](WorkerId from, const Letter& letter) {
-    return may_say(at_door(now, from), letter);
+  const auto may = [&](WorkerId from, const PeerMessage& peer_message) {
+    return may_say(at_door(now, from), peer_message);
   };
   for (const WorkerId named : {0U, 1U}) {
     const bool own = named == 1;
@@ -148,7 +149,7 @@ TEST(Door, LetsNobodySpeakForAnother) {
   }
   EXPECT_FALSE(may(1, Push{1, 2, 0, 1, 1, 1, {}})) << "another life";
   EXPECT_FALSE(may(1, LeaveRequest{{1, 2}}));
-  for (const Letter& word : {Letter{Proceed{1}}, Letter{Stop{}}}) {
+  for (const PeerMessage& word : {PeerMessage{Proceed{1}}, PeerMessage{Stop{}}}) {
     EXPECT_TRUE(may(2, word));
     EXPECT_FALSE(may(1, word));
   }
@@ -166,7 +167,9 @@ TEST(Door, LetsNobodySpeakForAnother) {
 
 TEST(Door, LetsNothingInThatCannotBe) {
   const Configuration now = founding();
-  const auto may = [&](const Letter& letter) { return may_say(at_door(now, 1), letter); };
+  const auto may = [&](const PeerMessage& peer_message) {
+    return may_say(at_door(now, 1), peer_message);
+  };
   EXPECT_FALSE(may(Pull{1, 1, 0, nullptr})) << "there is one range";
   EXPECT_FALSE(may(Value{1, 0, {}}));
   EXPECT_FALSE(may(Ack{1, 1, 1, 1}));
@@ -268,7 +271,7 @@ TEST(Node, TimersOfALinkThatWasReplacedAreNoOnesAnyMore) {
   next->members[1].life = 2;
   lone.hear(2, ConfigurationPtr{next}, 2);
   lone.happen([&](auto& node, const auto& context) { node.on_timer(context, keys.front()); });
-  for (const auto& [to, letter] : lone.said<StepAnswer>()) EXPECT_NE(to, 1U);
+  for (const auto& [to, peer_message] : lone.said<StepAnswer>()) EXPECT_NE(to, 1U);
   EXPECT_TRUE(lone.timers().empty());
 }
 
@@ -329,7 +332,7 @@ TEST(Node, HearsNoFormerCoordinator) {
   lone.hear(1, without(2, 1), 2);
   for (const WorkerId from : {2U, 0U}) {
     lone.happen([&](auto& node, const auto& context) {
-      node.on_letter(context, from, 1, std::make_shared<const Letter>(Proceed{0}));
+      node.on_message(context, from, 1, std::make_shared<const PeerMessage>(Proceed{0}));
     });
     EXPECT_TRUE(lone.said<Pull>().empty());
   }

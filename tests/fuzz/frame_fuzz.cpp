@@ -1,4 +1,4 @@
-/// Packets of a job's members, as a node receives them, and the door that their letters come to.
+/// Packets of a job's members, as a node receives them, and the door that their messages come to.
 #include "starling/actor/wire/frame.hpp"
 
 #include <algorithm>
@@ -50,11 +50,12 @@ void walk(core::RangeId range, const core::Slice& slice) {
 }
 
 /// Whatever is said may be judged, and tensors that are let in may be used.
-void knock(const core::Letter& letter) {
+void knock(const core::PeerMessage& peer_message) {
   for (const core::Configuration& now : configurations())
     for (const core::Member& member : now.members)
-      if (core::may_say({now, member.id, members_max, layout(), sizeof(float)}, letter))
-        if (const auto* value = std::get_if<core::Value>(&letter)) walk(value->range, value->value);
+      if (core::may_say({now, member.id, members_max, layout(), sizeof(float)}, peer_message))
+        if (const auto* value = std::get_if<core::Value>(&peer_message))
+          walk(value->range, value->value);
 }
 
 }  // namespace
@@ -66,19 +67,19 @@ bool read(Input input) {
   if (!decoded) return false;
   require(kind.ok() && *kind == wire::Kind::envelope, "what is decoded is of that kind");
   require_same(wire::encode(decoded->job, decoded->node, decoded->envelope), frame);
-  const auto& letter = decoded->envelope.packet.payload;
-  if (letter) {
-    require(*letter != nullptr, "a payload is a letter");
-    (void)core::payload_bytes(*letter);
-    knock(**letter);
+  const auto& peer_message = decoded->envelope.packet.payload;
+  if (peer_message) {
+    require(*peer_message != nullptr, "a payload is a message");
+    (void)core::payload_bytes(*peer_message);
+    knock(**peer_message);
   }
   return true;
 }
 
 std::vector<Bytes> seeds() {
   std::vector<Bytes> all{input_of(wire::encode(1, 2, wire::envelope_of(nullptr)))};
-  for (const auto& letter : wire::example_letters())
-    all.push_back(input_of(wire::encode(1, 2, wire::envelope_of(&letter))));
+  for (const auto& peer_message : wire::example_messages())
+    all.push_back(input_of(wire::encode(1, 2, wire::envelope_of(&peer_message))));
   return all;
 }
 

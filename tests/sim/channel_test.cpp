@@ -19,12 +19,12 @@ using namespace std::chrono_literals;
 using core::Incarnation;
 
 /// One payload: the lives it was sent between, and its place there.
-struct Letter {
+struct TestMessage {
   std::array<Incarnation, 2> lives;
   std::uint64_t number;
 };
 
-/// Two ends that send one another letters all along.
+/// Two ends that send one another messages all along.
 class Correspondence {
  public:
   struct Options {
@@ -73,19 +73,19 @@ class Correspondence {
   [[nodiscard]] const Network& network() const { return network_; }
 
  private:
-  using Channel = core::Channel<Letter>;
+  using Channel = core::Channel<TestMessage>;
   enum class Kind { write, packet, timer, cut, heal, restart };
   struct Event {
     Kind kind;
     std::size_t end;
     std::size_t other = 0;
     Incarnation life = 0;
-    core::Packet<Letter> packet = {};
+    core::Packet<TestMessage> packet = {};
   };
   struct End {
     Incarnation life = 0;
     std::optional<Channel> channel;
-    /// Letters sent to and received from the present life of the other end.
+    /// Messages sent to and received from the present life of the other end.
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
     /// The first of them that may be dropped next.
@@ -94,8 +94,8 @@ class Correspondence {
 
   void happen(const Event& event) {
     End& end = ends_[event.end];
-    core::ChannelEffects<Letter> effects;
-    const core::ChannelContext<Letter> context{queue_.now(), effects};
+    core::ChannelEffects<TestMessage> effects;
+    const core::ChannelContext<TestMessage> context{queue_.now(), effects};
     switch (event.kind) {
       case Kind::write:
         if (queue_.now() > options_.until) return;
@@ -130,21 +130,21 @@ class Correspondence {
                         options_.channel);
   }
 
-  void execute(std::size_t which, core::ChannelEffects<Letter>& effects) {
+  void execute(std::size_t which, core::ChannelEffects<TestMessage>& effects) {
     End& end = ends_[which];
     for (auto& effect : effects) {
-      if (auto* out = std::get_if<core::Transmit<Letter>>(&effect)) {
+      if (auto* out = std::get_if<core::Transmit<TestMessage>>(&effect)) {
         const auto other = static_cast<NodeId>(1 - which);
         for (const Time at : network_.send(queue_.now(), static_cast<NodeId>(which), other, 100))
           queue_.push(at, {.kind = Kind::packet, .end = other, .packet = out->packet});
       } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
         queue_.push(timer->at, {.kind = Kind::timer, .end = which, .life = end.life});
-      } else if (const auto* in = std::get_if<core::Deliver<Letter>>(&effect)) {
+      } else if (const auto* in = std::get_if<core::Deliver<TestMessage>>(&effect)) {
         receive(which, in->payload);
       } else if (std::holds_alternative<core::Restarted>(effect)) {
         end.sent = end.received = 0;
         last_dropped_ = 0;
-      } else if (const auto* lost = std::get_if<core::Dropped<Letter>>(&effect)) {
+      } else if (const auto* lost = std::get_if<core::Dropped<TestMessage>>(&effect)) {
         // In order, and without a gap up to the last that was sent.
         if (last_dropped_ > 0) {
           EXPECT_EQ(lost->payload.number, last_dropped_ + 1);
@@ -156,14 +156,14 @@ class Correspondence {
   }
 
   /// The next in order of what this pair of lives has said, and nothing else.
-  void receive(std::size_t which, const Letter& letter) {
+  void receive(std::size_t which, const TestMessage& message) {
     End& end = ends_[which];
     ++delivered_;
-    ASSERT_EQ(letter.number, end.received + 1);
-    end.received = letter.number;
-    ASSERT_EQ(letter.lives[0], *end.channel->other());
+    ASSERT_EQ(message.number, end.received + 1);
+    end.received = message.number;
+    ASSERT_EQ(message.lives[0], *end.channel->other());
     // 0: written before the sender knew whom it writes to.
-    ASSERT_TRUE(letter.lives[1] == 0 || letter.lives[1] == end.life);
+    ASSERT_TRUE(message.lives[1] == 0 || message.lives[1] == end.life);
   }
 
   Options options_;
@@ -188,27 +188,27 @@ LinkOptions terrible() {
 TEST(Channel, DeliversAllOnceAndInOrderOverATerribleNetwork) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Correspondence letters{{.link = terrible()}, seed};
-    ASSERT_NO_FATAL_FAILURE(letters.run());
-    letters.expect_all_arrived();
-    EXPECT_EQ(letters.delivered(), 2 * 1001U);
-    EXPECT_EQ(letters.dropped(), 0U);
+    Correspondence link{{.link = terrible()}, seed};
+    ASSERT_NO_FATAL_FAILURE(link.run());
+    link.expect_all_arrived();
+    EXPECT_EQ(link.delivered(), 2 * 1001U);
+    EXPECT_EQ(link.dropped(), 0U);
   }
 }
 
 TEST(Channel, GoesOnAfterCutsOfOneDirectionOrBoth) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Correspondence letters{{.link = terrible()}, seed};
+    Correspondence link{{.link = terrible()}, seed};
     Random random{seed};
     for (int i = 0; i < 6; ++i) {
       const auto from = static_cast<NodeId>(random.below(2));
       const Time start{random.below(2'000'000'000)};
-      letters.cut(from, 1 - from, start, start + Time{random.below(700'000'000)});
+      link.cut(from, 1 - from, start, start + Time{random.below(700'000'000)});
     }
-    ASSERT_NO_FATAL_FAILURE(letters.run());
-    letters.expect_all_arrived();
-    EXPECT_EQ(letters.dropped(), 0U);
+    ASSERT_NO_FATAL_FAILURE(link.run());
+    link.expect_all_arrived();
+    EXPECT_EQ(link.dropped(), 0U);
   }
 }
 
@@ -216,34 +216,33 @@ TEST(Channel, StartsAnewWithEachLifeAndMixesNone) {
   std::uint64_t dropped = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Correspondence letters{{.link = terrible(), .lives_known = seed % 2 == 0}, seed};
+    Correspondence link{{.link = terrible(), .lives_known = seed % 2 == 0}, seed};
     Random random{seed};
-    for (int i = 0; i < 5; ++i)
-      letters.restart_at(random.below(2), Time{random.below(1'900'000'000)});
-    letters.cut(0, 1, Time{random.below(1'000'000'000)}, 1200ms);
-    ASSERT_NO_FATAL_FAILURE(letters.run());
-    letters.expect_all_arrived();
-    dropped += letters.dropped();
+    for (int i = 0; i < 5; ++i) link.restart_at(random.below(2), Time{random.below(1'900'000'000)});
+    link.cut(0, 1, Time{random.below(1'000'000'000)}, 1200ms);
+    ASSERT_NO_FATAL_FAILURE(link.run());
+    link.expect_all_arrived();
+    dropped += link.dropped();
   }
   EXPECT_GT(dropped, 0U) << "something was under way to a life that ended";
 }
 
 TEST(Channel, KeepsASmallWindowFull) {
   for (const std::size_t window : {1U, 2U, 7U}) {
-    Correspondence letters{{.link = terrible(), .send_every = 10ms, .channel = {.window = window}},
-                           window};
-    ASSERT_NO_FATAL_FAILURE(letters.run());
-    letters.expect_all_arrived();
+    Correspondence link{{.link = terrible(), .send_every = 10ms, .channel = {.window = window}},
+                        window};
+    ASSERT_NO_FATAL_FAILURE(link.run());
+    link.expect_all_arrived();
   }
 }
 
 /// Without losses nothing is sent twice, and acknowledgements ride on what goes anyway.
 TEST(Channel, AddsLittleToAGoodNetwork) {
-  Correspondence letters{{.link = {.latency = {laws::Constant{1ms}}}}, 1};
-  ASSERT_NO_FATAL_FAILURE(letters.run());
-  letters.expect_all_arrived();
-  EXPECT_EQ(letters.delivered(), 2002U);
-  EXPECT_LE(letters.network().counts().sent, 2 * 2002U);
+  Correspondence link{{.link = {.latency = {laws::Constant{1ms}}}}, 1};
+  ASSERT_NO_FATAL_FAILURE(link.run());
+  link.expect_all_arrived();
+  EXPECT_EQ(link.delivered(), 2002U);
+  EXPECT_LE(link.network().counts().sent, 2 * 2002U);
 }
 
 }  // namespace

@@ -14,19 +14,19 @@ namespace starling::sim {
 namespace {
 
 using core::Envelope;
-using core::Letter;
+using core::PeerMessage;
 
-/// The letter in a packet, as a T; nullptr where it holds another or none.
+/// The message in a packet, as a T; nullptr where it holds another or none.
 template <class T>
-const T* letter(const Envelope& envelope) {
+const T* peer_message(const Envelope& envelope) {
   return envelope.packet.payload ? std::get_if<T>(&**envelope.packet.payload) : nullptr;
 }
 
-void replace(Envelope& envelope, Letter letter) {
-  envelope.packet.payload = std::make_shared<const Letter>(std::move(letter));
+void replace(Envelope& envelope, PeerMessage peer_message) {
+  envelope.packet.payload = std::make_shared<const PeerMessage>(std::move(peer_message));
 }
 
-/// A letter that says nothing, in place of another.
+/// A message that says nothing, in place of another.
 void blank(Envelope& envelope) { replace(envelope, core::EpochProbe{}); }
 
 /// Runs seeds until one fails; how many it took, or nothing.
@@ -46,7 +46,7 @@ std::optional<std::uint64_t> found_after(std::uint64_t seeds, std::string_view e
 class NoLedger : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* push = letter<core::Push>(envelope);
+    const auto* push = peer_message<core::Push>(envelope);
     auto* node = world.node(envelope.to);
     if (push == nullptr || node == nullptr) return true;
     auto& shard = node->replica().shard();
@@ -66,7 +66,7 @@ TEST(Sabotage, UpdatesThatAreTakenTwiceAreFound) {
 class HastyPrimary : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* push = letter<core::Push>(envelope);
+    const auto* push = peer_message<core::Push>(envelope);
     auto* node = world.node(envelope.to);
     if (push == nullptr || node == nullptr) return true;
     if (!node->replica().is_primary(push->range)) return true;
@@ -87,7 +87,7 @@ TEST(Sabotage, AcknowledgementsBeforeTheUpdateIsAppliedAreFound) {
 class TrustingPrimary : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* push = letter<core::Push>(envelope);
+    const auto* push = peer_message<core::Push>(envelope);
     auto* node = world.node(envelope.to);
     if (push == nullptr || node == nullptr || node->configuration() == nullptr) return true;
     // Right after this arrival the primary will have forwarded it, under some number up to here.
@@ -111,7 +111,7 @@ class PatientlyIgnored : public Sabotage {
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     auto* node = world.node(envelope.to);
     if (node == nullptr || node->configuration() == nullptr) return true;
-    const auto* query = letter<core::StepQuery>(envelope);
+    const auto* query = peer_message<core::StepQuery>(envelope);
     if (query == nullptr) return true;
     // The requester hears nothing else for it: it takes the silence for consent.
     world.whisper(world.now() + std::chrono::milliseconds{20}, envelope.to, envelope.from,
@@ -129,7 +129,7 @@ TEST(Sabotage, BarriersThatIgnoreSilenceAreFound) {
 class SecondPrimary : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* next = letter<core::ConfigurationPtr>(envelope);
+    const auto* next = peer_message<core::ConfigurationPtr>(envelope);
     if (next == nullptr) return true;
     auto other = std::make_shared<core::Configuration>(**next);
     for (core::Ownership& range : other->ranges) {
@@ -138,7 +138,7 @@ class SecondPrimary : public Sabotage {
         std::rotate(range.owners.begin(), self, self + 1);
     }
     envelope.packet.payload =
-        std::make_shared<const Letter>(core::ConfigurationPtr{std::move(other)});
+        std::make_shared<const PeerMessage>(core::ConfigurationPtr{std::move(other)});
     return true;
   }
 };
@@ -151,7 +151,7 @@ TEST(Sabotage, TwoPrimariesInOneEpochAreFound) {
 class NeverBegun : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* query = letter<core::StepQuery>(envelope);
+    const auto* query = peer_message<core::StepQuery>(envelope);
     if (query == nullptr) return true;
     world.say(world.now(), envelope.to, envelope.from,
               core::StepAnswer{envelope.to, query->draw, core::not_begun});
@@ -168,7 +168,7 @@ TEST(Sabotage, WorkersThatDenyHavingBegunAreFound) {
 class Boaster : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* query = letter<core::StepQuery>(envelope);
+    const auto* query = peer_message<core::StepQuery>(envelope);
     auto* node = world.node(envelope.to);
     if (query == nullptr || node == nullptr || node->worker() == nullptr) return true;
     world.say(world.now(), envelope.to, envelope.from,
@@ -186,7 +186,7 @@ TEST(Sabotage, WorkersThatClaimMoreThanTheyDidAreFound) {
 class Forgetful : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* install = letter<core::Install>(envelope);
+    const auto* install = peer_message<core::Install>(envelope);
     if (install == nullptr) return true;
     auto state = std::make_shared<core::RangeState>(*install->state);
     state->slots = {};
@@ -203,13 +203,14 @@ TEST(Sabotage, StatesWithoutTheOptimisersAreFound) {
 class Swapper : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    if (const auto* held = letter<core::Held>(envelope); held != nullptr && held->number > 0) {
+    if (const auto* held = peer_message<core::Held>(envelope);
+        held != nullptr && held->number > 0) {
       const auto pair =
           pairs_.find({envelope.from, held->range, held->view, (held->number - 1) / 2});
       if (pair != pairs_.end() && pair->second.pushes[1] && held->number % 2 == 1) blank(envelope);
       return true;
     }
-    const auto* forward = letter<core::Forward>(envelope);
+    const auto* forward = peer_message<core::Forward>(envelope);
     if (forward == nullptr) return true;
     const std::uint64_t first = (forward->number - 1) / 2;
     auto& pair = pairs_[{envelope.to, forward->range, forward->view, first}];
@@ -243,7 +244,7 @@ TEST(Sabotage, CopiesThatTakePushesInAnotherOrderAreFound) {
 class Alterer : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* forward = letter<core::Forward>(envelope);
+    const auto* forward = peer_message<core::Forward>(envelope);
     if (forward == nullptr || !forward->push || forward->push->update.empty()) return true;
     auto push = std::make_shared<core::Push>(*forward->push);
     auto values = core::Buffer::copy_of<double>(push->update.as<double>());
@@ -264,7 +265,7 @@ TEST(Sabotage, PushesThatAreAlteredOnTheirWayToCopiesAreFound) {
 class StaleReader : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* value = letter<core::Value>(envelope);
+    const auto* value = peer_message<core::Value>(envelope);
     if (value == nullptr) return true;
     const auto first = first_.try_emplace({envelope.to, value->range}, value->value).first;
     replace(envelope, core::Value{value->range, value->at, first->second});
@@ -281,7 +282,7 @@ TEST(Sabotage, StaleReadsAreFound) { EXPECT_TRUE(found_after<StaleReader>(20, " 
 class HastyCoordinator : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* arrived = letter<core::Arrived>(envelope);
+    const auto* arrived = peer_message<core::Arrived>(envelope);
     if (arrived != nullptr)
       world.say(world.now(), envelope.to, envelope.from, core::Proceed{arrived->step});
     return true;
@@ -296,7 +297,7 @@ TEST(Sabotage, WorkersThatAreLetGoEarlyAreFound) {
 class DisobedientWorker : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* arrived = letter<core::Arrived>(envelope);
+    const auto* arrived = peer_message<core::Arrived>(envelope);
     if (arrived != nullptr)
       world.whisper(world.now(), envelope.to, envelope.from, core::Proceed{arrived->step});
     return true;
@@ -311,7 +312,7 @@ TEST(Sabotage, WorkersThatDoNotWaitForTheCoordinatorAreFound) {
 class HastySuccessor : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* standing = letter<core::WorkerStatus>(envelope);
+    const auto* standing = peer_message<core::WorkerStatus>(envelope);
     if (standing != nullptr && standing->phase == core::WorkerStatus::Phase::waiting)
       world.say(world.now(), envelope.to, envelope.from, core::Proceed{standing->step});
     return true;
@@ -326,7 +327,7 @@ TEST(Sabotage, SuccessorsThatDoNotAwaitEveryonesWordAreFound) {
 class TakesChangeForConsent : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* next = letter<core::ConfigurationPtr>(envelope);
+    const auto* next = peer_message<core::ConfigurationPtr>(envelope);
     auto* node = world.node(envelope.to);
     if (next == nullptr || node == nullptr || node->worker() == nullptr) return true;
     if ((*next)->epoch > node->configuration()->epoch && node->worker()->waiting() &&
@@ -345,7 +346,7 @@ TEST(Sabotage, WorkersThatTakeANewCoordinatorForConsentAreFound) {
 class BoastfulStanding : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* standing = letter<core::WorkerStatus>(envelope);
+    const auto* standing = peer_message<core::WorkerStatus>(envelope);
     if (standing == nullptr || standing->phase != core::WorkerStatus::Phase::waiting) return true;
     core::WorkerStatus further = *standing;
     ++further.step;
@@ -363,7 +364,7 @@ TEST(Sabotage, WorkersThatTellANewCoordinatorMoreThanTheyDidAreFound) {
 class NoStanding : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    if (letter<core::WorkerStatus>(envelope) != nullptr) blank(envelope);
+    if (peer_message<core::WorkerStatus>(envelope) != nullptr) blank(envelope);
     return true;
   }
 };
@@ -376,7 +377,7 @@ TEST(Sabotage, CoordinatorsThatNeverTakeOverAreFound) {
 class NothingHeld : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* standing = letter<core::WorkerStatus>(envelope);
+    const auto* standing = peer_message<core::WorkerStatus>(envelope);
     if (standing == nullptr || standing->held == 0) return true;
     core::WorkerStatus less = *standing;
     less.held = 0;
@@ -413,7 +414,7 @@ TEST(Sabotage, CoordinatorsThatDoNotAskTheOwnersAreFound) {
 class NoHeld : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    if (letter<core::Held>(envelope) != nullptr) blank(envelope);
+    if (peer_message<core::Held>(envelope) != nullptr) blank(envelope);
     return true;
   }
 };
@@ -424,7 +425,7 @@ TEST(Sabotage, JobsThatStandStillAreFound) { EXPECT_TRUE(found_after<NoHeld>(20,
 class UsurpingCopy : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
-    const auto* forward = letter<core::Forward>(envelope);
+    const auto* forward = peer_message<core::Forward>(envelope);
     if (forward == nullptr || !forward->push) return true;
     const core::Push& push = *forward->push;
     world.say(world.now(), envelope.to, push.worker,
@@ -441,7 +442,7 @@ TEST(Sabotage, CopiesThatAcknowledgeAreFound) {
 class Skipper : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
-    const auto* forward = letter<core::Forward>(envelope);
+    const auto* forward = peer_message<core::Forward>(envelope);
     if (forward == nullptr) return true;
     core::Forward other = *forward;
     other.number += other.number > 3 ? 1 : 0;

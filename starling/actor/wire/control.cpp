@@ -1,7 +1,7 @@
 #include "starling/actor/wire/control.hpp"
 
 #include "starling/actor/wire/framing.hpp"
-#include "starling/actor/wire/letters.hpp"
+#include "starling/actor/wire/message_codec.hpp"
 
 namespace starling::core {
 

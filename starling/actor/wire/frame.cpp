@@ -5,7 +5,7 @@
 #include <string>
 
 #include "starling/actor/wire/framing.hpp"
-#include "starling/actor/wire/letters.hpp"
+#include "starling/actor/wire/message_codec.hpp"
 
 namespace starling::wire {
 

@@ -12,7 +12,7 @@
 
 #include "starling/actor/wire/archive.hpp"
 #include "starling/base/result.hpp"
-#include "starling/engine/core/letter.hpp"
+#include "starling/engine/core/peer_message.hpp"
 
 namespace starling::wire {
 

@@ -6,7 +6,7 @@
 namespace starling::core {
 namespace {
 
-/// One overload a kind of letter.
+/// One overload a kind of peer_message.
 struct Judge {
   const Door& door;
 
@@ -91,7 +91,9 @@ struct Judge {
 
 }  // namespace
 
-bool may_say(const Door& door, const Letter& letter) { return std::visit(Judge{door}, letter); }
+bool may_say(const Door& door, const PeerMessage& peer_message) {
+  return std::visit(Judge{door}, peer_message);
+}
 
 bool is_sound(const ConfigurationPtr& next, WorkerId members_max) {
   if (!next || next->epoch > epoch_max) return false;

@@ -1,9 +1,9 @@
-/// What is checked of a letter before any core hears it: nobody speaks for another, and nothing
+/// What is checked of a message before any core hears it: nobody speaks for another, and nothing
 /// names a member or a range that there cannot be, nor brings tensors that are not of its range.
 /// Pure functions; any thread.
 #pragma once
 
-#include "starling/engine/core/letter.hpp"
+#include "starling/engine/core/peer_message.hpp"
 
 namespace starling::core {
 
@@ -26,7 +26,7 @@ struct Door {
 };
 
 /// True where a member may say this.
-[[nodiscard]] bool may_say(const Door& door, const Letter& letter);
+[[nodiscard]] bool may_say(const Door& door, const PeerMessage& peer_message);
 
 /// True where `next` may be a configuration: members ascend below the maximum, council, owners and
 /// coordinator are among them, and its epoch is one that a job can have.

@@ -11,7 +11,7 @@
 namespace starling::core {
 namespace {
 
-/// What cores say to none of the members, and no letter holds: they are for observers.
+/// What cores say to none of the members, and no message holds: they are for observers.
 template <class M>
 constexpr bool is_for_observers = std::is_same_v<M, Snapshot> || std::is_same_v<M, RangeState>;
 
@@ -61,7 +61,7 @@ void Node<T>::start(const NodeContext& context) {
 
 template <class T>
 void Node<T>::on_packet(const NodeContext& context, const Envelope& envelope) {
-  const Packet<LetterPtr>& packet = envelope.packet;
+  const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (state_ == State::idle || state_ == State::failed || envelope.to != options_.self.id) return;
   if (packet.sequence == 0 && packet.payload) return hear_loose(context, envelope);
   if (state_ != State::excluded && packet.payload && packet.to == options_.self.life) {
@@ -74,7 +74,7 @@ void Node<T>::on_packet(const NodeContext& context, const Envelope& envelope) {
   const bool mine = !packet.to || *packet.to == options_.self.life;
   if (state_ != State::member || !known || !mine) {
     if (envelope.epoch < configuration_->epoch)
-      send_loose(context, envelope.from, packet.from, letter_of(configuration_));
+      send_loose(context, envelope.from, packet.from, peer_message_of(configuration_));
     return settle(context);
   }
   Link& other = *link(envelope.from);
@@ -160,10 +160,10 @@ void Node<T>::leave(const NodeContext& context) {
 }
 
 template <class T>
-void Node<T>::on_letter(const NodeContext& context, WorkerId from, Incarnation life,
-                        const LetterPtr& letter) {
+void Node<T>::on_message(const NodeContext& context, WorkerId from, Incarnation life,
+                         const PeerMessagePtr& peer_message) {
   if (state_ != State::member || !configuration_->contains(from, life)) return;
-  deliver(context, from, letter);
+  deliver(context, from, peer_message);
   settle(context);
 }
 
@@ -179,13 +179,13 @@ void Node<T>::act_on(const NodeContext& context, WorkerId id, Way way, LinkEffec
   const Epoch epoch = configuration_->epoch;
   const TimerKey key = link(id)->timer_of(way);
   for (auto& effect : effects) {
-    if (auto* transmit = std::get_if<Transmit<LetterPtr>>(&effect)) {
+    if (auto* transmit = std::get_if<Transmit<PeerMessagePtr>>(&effect)) {
       context.out.push_back(
           Dispatch{{options_.self.id, id, epoch, way, std::move(transmit->packet)}});
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(NodeTimer{timer->at, key});
-    } else if (auto* arrived = std::get_if<Deliver<LetterPtr>>(&effect)) {
-      // One letter may have removed the life that sent those behind it.
+    } else if (auto* arrived = std::get_if<Deliver<PeerMessagePtr>>(&effect)) {
+      // One message may have removed the life that sent those behind it.
       if (state_ == State::member && link(id) != nullptr && link(id)->has_timer(key))
         deliver(context, id, arrived->payload);
     }
@@ -193,30 +193,30 @@ void Node<T>::act_on(const NodeContext& context, WorkerId id, Way way, LinkEffec
 }
 
 template <class T>
-void Node<T>::post(const NodeContext& context, WorkerId to, LetterPtr letter) {
+void Node<T>::post(const NodeContext& context, WorkerId to, PeerMessagePtr peer_message) {
   if (to == options_.self.id) {
-    inbox_.push_back(std::move(letter));
+    inbox_.push_back(std::move(peer_message));
     return;
   }
   if (link(to) == nullptr) return;  // no member (any more)
   tell(context, to);
-  send(context, to, std::move(letter));
+  send(context, to, std::move(peer_message));
 }
 
 /// Requires: there is a link.
 template <class T>
-void Node<T>::send(const NodeContext& context, WorkerId to, LetterPtr letter) {
-  const Way way = way_of(*letter);
+void Node<T>::send(const NodeContext& context, WorkerId to, PeerMessagePtr peer_message) {
+  const Way way = way_of(*peer_message);
   LinkEffects effects;
-  if (!link(to)->channel(way).send({context.now, effects}, std::move(letter)))
+  if (!link(to)->channel(way).send({context.now, effects}, std::move(peer_message)))
     fail(context, "member " + std::to_string(to) + " is not known to be dead, and takes nothing");
   act_on(context, to, way, std::move(effects));
 }
 
 template <class T>
-void Node<T>::post_to_council(const NodeContext& context, const LetterPtr& letter) {
+void Node<T>::post_to_council(const NodeContext& context, const PeerMessagePtr& peer_message) {
   const ConfigurationPtr now = configuration_;
-  for (const WorkerId id : now->council) post(context, id, letter);
+  for (const WorkerId id : now->council) post(context, id, peer_message);
 }
 
 /// Sees to it that a member knows the configuration before whatever is sent next.
@@ -225,31 +225,31 @@ void Node<T>::tell(const NodeContext& context, WorkerId id) {
   Link* other = link(id);
   if (other == nullptr || other->told >= configuration_->epoch) return;
   other->told = configuration_->epoch;
-  send(context, id, letter_of(configuration_));
+  send(context, id, peer_message_of(configuration_));
 }
 
 /// To someone who may be no member: nothing repeats it.
 template <class T>
 void Node<T>::send_loose(const NodeContext& context, WorkerId to, std::optional<Incarnation> life,
-                         LetterPtr letter) const {
-  Packet<LetterPtr> packet;
+                         PeerMessagePtr peer_message) const {
+  Packet<PeerMessagePtr> packet;
   packet.from = options_.self.life;
   packet.to = life;
-  packet.payload = std::move(letter);
+  packet.payload = std::move(peer_message);
   const Epoch epoch = configuration_ ? configuration_->epoch : 0;
   context.out.push_back(Dispatch{{options_.self.id, to, epoch, Way::control, std::move(packet)}});
 }
 
 template <class T>
 void Node<T>::hear_loose(const NodeContext& context, const Envelope& envelope) {
-  const Packet<LetterPtr>& packet = envelope.packet;
+  const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (packet.to && *packet.to != options_.self.life) return;
   if (std::holds_alternative<EpochProbe>(**packet.payload)) {
     if (!configuration_) return;
     if (envelope.epoch < configuration_->epoch)
-      send_loose(context, envelope.from, packet.from, letter_of(configuration_));
+      send_loose(context, envelope.from, packet.from, peer_message_of(configuration_));
     else if (envelope.epoch > configuration_->epoch && state_ == State::member)
-      send_loose(context, envelope.from, packet.from, letter_of(EpochProbe{}));
+      send_loose(context, envelope.from, packet.from, peer_message_of(EpochProbe{}));
     return;
   }
   if (const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload)) {
@@ -271,14 +271,14 @@ void Node<T>::hear_request(const NodeContext& context, const Envelope& envelope,
   const Incarnation life = envelope.packet.from;
   if (!configuration_ || member.id != envelope.from || member.life != life) return;
   if (state_ == State::excluded || configuration_->has_had(member.id, life))
-    send_loose(context, member.id, life, letter_of(configuration_));
+    send_loose(context, member.id, life, peer_message_of(configuration_));
   else if (member.id >= options_.members_max)
-    send_loose(
-        context, member.id, life,
-        letter_of(JoinRefused{"members are numbered below " + std::to_string(options_.members_max) +
-                              ", and this one is " + std::to_string(member.id)}));
+    send_loose(context, member.id, life,
+               peer_message_of(JoinRefused{"members are numbered below " +
+                                           std::to_string(options_.members_max) +
+                                           ", and this one is " + std::to_string(member.id)}));
   else if (state_ == State::member)
-    post_to_council(context, letter_of(JoinRequest{member}));
+    post_to_council(context, peer_message_of(JoinRequest{member}));
 }
 
 template <class T>
@@ -294,7 +294,7 @@ bool Node<T>::is_news(const ConfigurationPtr& next) const {
 template <class T>
 void Node<T>::settle(const NodeContext& context) {
   for (std::size_t i = 0; state_ == State::member && i < inbox_.size(); ++i)
-    deliver(context, options_.self.id, LetterPtr{inbox_[i]});
+    deliver(context, options_.self.id, PeerMessagePtr{inbox_[i]});
   inbox_.clear();
   if (state_ != State::member || told_changes_ == replica_->changes()) return;
   told_changes_ = replica_->changes();
@@ -302,17 +302,19 @@ void Node<T>::settle(const NodeContext& context) {
   settle(context);
 }
 
-// --- letters ------------------------------------------------------------------------------------
+// --- messages ------------------------------------------------------------------------------------
 
 template <class T>
-void Node<T>::deliver(const NodeContext& context, WorkerId from, const LetterPtr& letter) {
+void Node<T>::deliver(const NodeContext& context, WorkerId from,
+                      const PeerMessagePtr& peer_message) {
   const Door door{*configuration_, from, options_.members_max, *options_.shard.layout, sizeof(T)};
-  if (!may_say(door, *letter)) return;
-  std::visit([&](const auto& message) { take(context, from, letter, message); }, *letter);
+  if (!may_say(door, *peer_message)) return;
+  std::visit([&](const auto& message) { take(context, from, peer_message, message); },
+             *peer_message);
 }
 
 template <class T>
-void Node<T>::take(const NodeContext& context, WorkerId from, const LetterPtr&,
+void Node<T>::take(const NodeContext& context, WorkerId from, const PeerMessagePtr&,
                    const CouncilMessage& message) {
   bool current = true;
   run_council(context, [&](Council& council, const CouncilContext& c) {
@@ -323,7 +325,7 @@ void Node<T>::take(const NodeContext& context, WorkerId from, const LetterPtr&,
 
 template <class T>
 template <class M>
-void Node<T>::take(const NodeContext& context, WorkerId from, const LetterPtr& letter,
+void Node<T>::take(const NodeContext& context, WorkerId from, const PeerMessagePtr& peer_message,
                    const M& message) {
   if constexpr (std::is_same_v<M, ConfigurationPtr>) {
     if (message->epoch > configuration_->epoch) adopt(context, message);
@@ -334,7 +336,7 @@ void Node<T>::take(const NodeContext& context, WorkerId from, const LetterPtr& l
                 [&](Council& council, const auto& c) { council.leave(c, message.member); });
   } else if constexpr (std::is_same_v<M, Push>) {
     const bool fits = run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
-      return replica.on(c, std::shared_ptr<const Push>{letter, &message});
+      return replica.on(c, std::shared_ptr<const Push>{peer_message, &message});
     });
     if (!fits) tell(context, from);
   } else if constexpr (std::is_same_v<M, Pull>) {
@@ -402,7 +404,7 @@ void Node<T>::renew_links(const Configuration& next) {
     if (member.id == options_.self.id) continue;
     if (member.id >= links_.size()) links_.resize(member.id + 1);
     if (links_[member.id]) continue;
-    const Channel<LetterPtr> fresh{options_.self.life, member.life, options_.channel};
+    const Channel<PeerMessagePtr> fresh{options_.self.life, member.life, options_.channel};
     links_[member.id] =
         std::make_unique<Link>(Link{{fresh, fresh}, 0, (++links_made_ << 32U) + member.id});
     if (next.epoch == 1) links_[member.id]->told = 1;  // founders know
@@ -453,7 +455,7 @@ void Node<T>::send_status(const NodeContext& context, const Configuration* forme
   if (former != nullptr && now.keeps_coordinator_of(*former)) return;
   WorkerStatus status = worker_ ? worker_->status() : WorkerStatus{.member = options_.self.id};
   status.held = replica_->shard().highest_step();
-  post(context, *now.coordinator, letter_of(status));
+  post(context, *now.coordinator, peer_message_of(status));
 }
 
 /// Tells everyone in the old and in the new configuration what was decided.
@@ -462,13 +464,13 @@ void Node<T>::announce(const NodeContext& context, const ConfigurationPtr& forme
   for (const Member& member : configuration_->members) {
     if (member.id == options_.self.id) continue;
     if (state_ == State::excluded)
-      send_loose(context, member.id, member.life, letter_of(configuration_));
+      send_loose(context, member.id, member.life, peer_message_of(configuration_));
     else
       tell(context, member.id);
   }
   for (const Member& member : former->members)
     if (!configuration_->contains(member.id, member.life) && member.id != options_.self.id)
-      send_loose(context, member.id, member.life, letter_of(configuration_));
+      send_loose(context, member.id, member.life, peer_message_of(configuration_));
 }
 
 /// Asks to be taken in or let go, as long as that is wanted.
@@ -479,10 +481,10 @@ void Node<T>::ask_again(const NodeContext& context) {
       return fail(context, "no member has let this one in");
     if (!options_.doors.empty())
       send_loose(context, options_.doors[context.random.below(options_.doors.size())], std::nullopt,
-                 letter_of(JoinRequest{options_.self}));
+                 peer_message_of(JoinRequest{options_.self}));
   } else if (state_ == State::member && leaving_) {
     if (!worker_ || worker_->done())
-      post_to_council(context, letter_of(LeaveRequest{options_.self}));
+      post_to_council(context, peer_message_of(LeaveRequest{options_.self}));
   } else {
     return;
   }
@@ -499,7 +501,7 @@ void Node<T>::greet(const NodeContext& context) {
   const auto& members = configuration_->members;
   const Member& other = members[context.random.below(members.size())];
   if (other.id != options_.self.id)
-    send_loose(context, other.id, other.life, letter_of(EpochProbe{}));
+    send_loose(context, other.id, other.life, peer_message_of(EpochProbe{}));
   context.out.push_back(NodeTimer{context.now + options_.greet_every, greeting_key});
 }
 
@@ -537,7 +539,8 @@ bool Node<T>::run_replica(const NodeContext& context, Event event) {
   const Context core{context.now, context.random, effects};
   const bool fits = event(*replica_, ReplicaContext{core, out});
   for (auto& [to, message] : out)
-    std::visit([&, to = to](auto& m) { post(context, to, letter_of(std::move(m))); }, message);
+    std::visit([&, to = to](auto& m) { post(context, to, peer_message_of(std::move(m))); },
+               message);
   execute(context, std::move(effects), own_key);
   return fits;
 }
@@ -549,7 +552,7 @@ void Node<T>::run_council(const NodeContext& context, Event event) {
   event(council_, CouncilContext{context.now, context.random, effects});
   for (CouncilEffect& effect : effects) {
     if (auto* send = std::get_if<CouncilSend>(&effect)) {
-      post(context, send->to, letter_of(std::move(send->message)));
+      post(context, send->to, peer_message_of(std::move(send->message)));
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(NodeTimer{timer->at, council_key});
     } else if (auto* why = std::get_if<Fail>(&effect)) {
@@ -575,8 +578,9 @@ void Node<T>::execute(const NodeContext& context, Effects effects, TimerKey key)
       if (!to) continue;  // nobody observes yet
       std::visit(
           [&]<class M>(M& message) {
-            static_assert(std::is_constructible_v<Letter, M> != is_for_observers<M>);
-            if constexpr (!is_for_observers<M>) post(context, *to, letter_of(std::move(message)));
+            static_assert(std::is_constructible_v<PeerMessage, M> != is_for_observers<M>);
+            if constexpr (!is_for_observers<M>)
+              post(context, *to, peer_message_of(std::move(message)));
           },
           send->message);
     } else if (auto* plan = std::get_if<Plan>(&effect)) {

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "starling/engine/core/coordinator.hpp"
-#include "starling/engine/core/letter.hpp"
 #include "starling/engine/core/mode.hpp"
+#include "starling/engine/core/peer_message.hpp"
 #include "starling/engine/core/worker.hpp"
 
 namespace starling::core {
@@ -98,8 +98,8 @@ class Node {
 
   /// What a channel has delivered; for tests that need no network. Dropped, with the configuration
   /// for an answer, where the sender is no member.
-  void on_letter(const NodeContext& context, WorkerId from, Incarnation life,
-                 const LetterPtr& letter);
+  void on_message(const NodeContext& context, WorkerId from, Incarnation life,
+                  const PeerMessagePtr& peer_message);
 
   enum class State { idle, joining, member, excluded, failed };
   [[nodiscard]] State state() const noexcept { return state_; }
@@ -120,24 +120,24 @@ class Node {
  private:
   struct Link {
     /// By Way.
-    std::array<Channel<LetterPtr>, 2> channels;
+    std::array<Channel<PeerMessagePtr>, 2> channels;
     /// The other side knows a configuration of this epoch, or is sent it before all that follows.
     Epoch told = 0;
     /// Below, the other's id; above, which link of this node it is: that to a former life had
     /// another. The bit between says which channel a timer is for.
     TimerKey timer = 0;
 
-    [[nodiscard]] Channel<LetterPtr>& channel(Way way) {
+    [[nodiscard]] Channel<PeerMessagePtr>& channel(Way way) {
       return channels[static_cast<std::size_t>(way)];
     }
-    void on(const ChannelContext<LetterPtr>& context, const Envelope& envelope, Epoch known);
+    void on(const ChannelContext<PeerMessagePtr>& context, const Envelope& envelope, Epoch known);
     [[nodiscard]] TimerKey timer_of(Way way) const { return timer | (way == Way::bulk ? bulk : 0); }
     [[nodiscard]] bool has_timer(TimerKey key) const { return (key & ~bulk) == timer; }
     static constexpr TimerKey bulk = TimerKey{1} << 31U;
     static Way way_of(TimerKey key) { return (key & bulk) != 0 ? Way::bulk : Way::control; }
     static WorkerId other_of(TimerKey key) { return static_cast<WorkerId>(key & ~bulk); }
   };
-  using LinkEffects = ChannelEffects<LetterPtr>;
+  using LinkEffects = ChannelEffects<PeerMessagePtr>;
 
   static constexpr TimerKey worker_key = 0;
   static constexpr TimerKey coordinator_key = 1;
@@ -147,14 +147,14 @@ class Node {
 
   [[nodiscard]] Link* link(WorkerId id) const;
   void act_on(const NodeContext& context, WorkerId id, Way way, LinkEffects effects);
-  void send(const NodeContext& context, WorkerId to, LetterPtr letter);
-  void post(const NodeContext& context, WorkerId to, LetterPtr letter);
-  void post_to_council(const NodeContext& context, const LetterPtr& letter);
+  void send(const NodeContext& context, WorkerId to, PeerMessagePtr peer_message);
+  void post(const NodeContext& context, WorkerId to, PeerMessagePtr peer_message);
+  void post_to_council(const NodeContext& context, const PeerMessagePtr& peer_message);
   void tell(const NodeContext& context, WorkerId id);
   void send_loose(const NodeContext& context, WorkerId to, std::optional<Incarnation> life,
-                  LetterPtr letter) const;
+                  PeerMessagePtr peer_message) const;
 
-  void deliver(const NodeContext& context, WorkerId from, const LetterPtr& letter);
+  void deliver(const NodeContext& context, WorkerId from, const PeerMessagePtr& peer_message);
   void hear_loose(const NodeContext& context, const Envelope& envelope);
   void hear_request(const NodeContext& context, const Envelope& envelope, const Member& member);
   [[nodiscard]] bool is_news(const ConfigurationPtr& next) const;
@@ -181,10 +181,11 @@ class Node {
   void run_council(const NodeContext& context, Event event);
   void execute(const NodeContext& context, Effects effects, TimerKey key);
 
-  void take(const NodeContext& context, WorkerId from, const LetterPtr& letter,
+  void take(const NodeContext& context, WorkerId from, const PeerMessagePtr& peer_message,
             const CouncilMessage& message);
   template <class M>
-  void take(const NodeContext& context, WorkerId from, const LetterPtr& letter, const M& message);
+  void take(const NodeContext& context, WorkerId from, const PeerMessagePtr& peer_message,
+            const M& message);
 
   NodeOptions<T> options_;
   State state_ = State::idle;
@@ -200,14 +201,14 @@ class Node {
   bool leaving_ = false;
   Time joining_since_{};
   /// What this member says to itself, in order.
-  std::vector<LetterPtr> inbox_;
+  std::vector<PeerMessagePtr> inbox_;
   Timer timer_;
 };
 
 /// A packet has come, where configurations up to `known` are. They go the way of control: before
 /// one is known here, a tensor that may be meant for it is as good as lost, and comes again.
 template <class T>
-void Node<T>::Link::on(const ChannelContext<LetterPtr>& context, const Envelope& envelope,
+void Node<T>::Link::on(const ChannelContext<PeerMessagePtr>& context, const Envelope& envelope,
                        Epoch known) {
   if (envelope.way == Way::bulk && envelope.epoch > known)
     channel(Way::bulk).on_acknowledgement(context, envelope.packet);

@@ -60,9 +60,9 @@ class ChaosWorld {
   [[nodiscard]] virtual core::Node<double>* node(NodeId id) = 0;
   /// Has `to` hear at `at`, past the channel, what `from` would have said in its present life, and
   /// has not: the core of `to` is what is broken.
-  virtual void whisper(Time at, NodeId from, NodeId to, core::Letter letter) = 0;
+  virtual void whisper(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;
   /// Has `from` say so: its core is what is broken.
-  virtual void say(Time at, NodeId from, NodeId to, core::Letter letter) = 0;
+  virtual void say(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;
 };
 
 [[nodiscard]] ChaosReport run_chaos(const Scenario& scenario, Sabotage* sabotage = nullptr);

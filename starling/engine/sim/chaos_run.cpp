@@ -143,7 +143,7 @@ void ChaosRun::happen_to(Machine& machine, Event& event) {
         if (sabotage_ == nullptr || sabotage_->on_arrival(*this, event.envelope))
           node.on_packet(context, event.envelope);
         break;
-      case Event::Kind::letter:
+      case Event::Kind::peer_message:
         hear(node, context, event.envelope, event.key == 1);
         break;
       case Event::Kind::timer:
@@ -158,7 +158,7 @@ void ChaosRun::happen_to(Machine& machine, Event& event) {
   });
 }
 
-/// A saboteur's letter.
+/// A saboteur's peer_message.
 void ChaosRun::hear(Node& node, const core::NodeContext& context, core::Envelope& envelope,
                     bool said) {
   const Node* from = this->node(envelope.from);
@@ -167,7 +167,7 @@ void ChaosRun::hear(Node& node, const core::NodeContext& context, core::Envelope
   envelope.packet.from = from->self().life;
   envelope.packet.to = node.self().life;
   if (said) checker_.on_dispatch(envelope.from, envelope);
-  node.on_letter(context, envelope.from, from->self().life, *envelope.packet.payload);
+  node.on_message(context, envelope.from, from->self().life, *envelope.packet.payload);
 }
 
 void ChaosRun::execute(NodeId id, core::NodeEffects& effects) {

@@ -30,7 +30,7 @@ struct Event {
     timer,
     plan,
     update,
-    letter,
+    peer_message,
     fault,
     fault_ends,
     crash,
@@ -41,7 +41,7 @@ struct Event {
   NodeId node = 0;
   /// What is meant for a life does not reach the next; 0 for any.
   core::Incarnation life = 0;
-  /// Timer key, or which fault, or whether a letter was truly said.
+  /// Timer key, or which fault, or whether a message was truly said.
   core::TimerKey key = 0;
   core::Step step = 0;
   core::Envelope envelope = {};
@@ -81,11 +81,11 @@ class ChaosRun : public ChaosWorld {
   [[nodiscard]] Node* node(NodeId id) override {
     return machines_.at(id).running ? machines_[id].node.get() : nullptr;
   }
-  void whisper(Time at, NodeId from, NodeId to, core::Letter letter) override {
-    pass_on(at, from, to, std::move(letter), false);
+  void whisper(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) override {
+    pass_on(at, from, to, std::move(peer_message), false);
   }
-  void say(Time at, NodeId from, NodeId to, core::Letter letter) override {
-    pass_on(at, from, to, std::move(letter), true);
+  void say(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) override {
+    pass_on(at, from, to, std::move(peer_message), true);
   }
 
  private:
@@ -99,11 +99,12 @@ class ChaosRun : public ChaosWorld {
     return options;
   }
 
-  void pass_on(Time at, NodeId from, NodeId to, core::Letter letter, bool said) {
-    Event event{.kind = Event::Kind::letter, .node = to, .key = said ? 1U : 0U};
+  void pass_on(Time at, NodeId from, NodeId to, core::PeerMessage peer_message, bool said) {
+    Event event{.kind = Event::Kind::peer_message, .node = to, .key = said ? 1U : 0U};
     event.envelope.from = from;
     event.envelope.to = to;
-    event.envelope.packet.payload = std::make_shared<const core::Letter>(std::move(letter));
+    event.envelope.packet.payload =
+        std::make_shared<const core::PeerMessage>(std::move(peer_message));
     queue_.push(at, std::move(event));
   }
 

@@ -102,7 +102,7 @@ class InvariantChecker {
     std::uint64_t updates = 0;
     bool full = false;
   };
-  /// Which letters have gone to another: what comes again is known by its number.
+  /// Which messages have gone to another: what comes again is known by its number.
   struct Sent {
     core::Incarnation life = 0;
     std::uint64_t last = 0;

@@ -1,4 +1,4 @@
-#include "starling/engine/core/letter.hpp"
+#include "starling/engine/core/peer_message.hpp"
 
 namespace starling::core {
 namespace {
@@ -22,13 +22,14 @@ constexpr bool may_hold_tensors = std::is_same_v<M, Value> || std::is_same_v<M, 
 
 }  // namespace
 
-Way way_of(const Letter& letter) {
+Way way_of(const PeerMessage& peer_message) {
   return std::visit(
-      []<class M>(const M&) { return may_hold_tensors<M> ? Way::bulk : Way::control; }, letter);
+      []<class M>(const M&) { return may_hold_tensors<M> ? Way::bulk : Way::control; },
+      peer_message);
 }
 
-std::size_t payload_bytes(const LetterPtr& letter) {
-  return std::visit([](const auto& message) { return bytes_in(message); }, *letter);
+std::size_t payload_bytes(const PeerMessagePtr& peer_message) {
+  return std::visit([](const auto& message) { return bytes_in(message); }, *peer_message);
 }
 
 }  // namespace starling::core

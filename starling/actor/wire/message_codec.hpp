@@ -2,7 +2,7 @@
 #pragma once
 
 #include "starling/actor/wire/archive.hpp"
-#include "starling/engine/core/letter.hpp"
+#include "starling/engine/core/peer_message.hpp"
 
 namespace starling::core {
 
@@ -203,7 +203,7 @@ void serialize(A& archive, Envelope& m) {
   archive(m.from, m.to, m.epoch, way, m.packet.from, m.packet.to, m.packet.sequence,
           m.packet.acknowledged, m.packet.held, m.packet.payload);
   if (way > static_cast<std::uint8_t>(Way::bulk)) throw wire::DecodeError{"goes no known way"};
-  if (m.packet.payload && !*m.packet.payload) throw wire::DecodeError{"holds no letter"};
+  if (m.packet.payload && !*m.packet.payload) throw wire::DecodeError{"holds no message"};
   m.way = static_cast<Way>(way);
 }
 

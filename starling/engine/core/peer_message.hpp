@@ -1,4 +1,4 @@
-/// Everything the members of a replicated job say to one another, and how it travels: letters in
+/// Everything the members of a replicated job say to one another, and how it travels: messages in
 /// channels, in packets that name both ends and the sender's epoch.
 #pragma once
 
@@ -30,24 +30,25 @@ struct JoinRefused {
   std::string why;
 };
 
-using Letter =
+using PeerMessage =
     std::variant<ConfigurationPtr, Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
                  StepAnswer, NotifyAt, CaughtUp, Install, Forward, Held, CouncilMessage,
                  JoinRequest, LeaveRequest, EpochProbe, JoinRefused, WorkerStatus>;
-/// Immutable and shared: a packet that is sent again, and every copy of it, holds the same letter.
-using LetterPtr = std::shared_ptr<const Letter>;
+/// Immutable and shared: a packet that is sent again, and every copy of it, holds the same
+/// peer_message.
+using PeerMessagePtr = std::shared_ptr<const PeerMessage>;
 
-/// Letters between two members go two ways, each in order, so that no burst of tensors keeps a step
-/// or a vote waiting: those that may hold tensors, and all others.
+/// Messages between two members go two ways, each in order, so that no burst of tensors keeps a
+/// step or a vote waiting: those that may hold tensors, and all others.
 enum class Way : std::uint8_t { control, bulk };
-[[nodiscard]] Way way_of(const Letter& letter);
-[[nodiscard]] inline LetterPtr letter_of(Letter letter) {
-  return std::make_shared<const Letter>(std::move(letter));
+[[nodiscard]] Way way_of(const PeerMessage& peer_message);
+[[nodiscard]] inline PeerMessagePtr peer_message_of(PeerMessage peer_message) {
+  return std::make_shared<const PeerMessage>(std::move(peer_message));
 }
 /// Of the tensors in it.
-[[nodiscard]] std::size_t payload_bytes(const LetterPtr& letter);
+[[nodiscard]] std::size_t payload_bytes(const PeerMessagePtr& peer_message);
 
-/// What the network carries from node to node. A packet with a letter and no number belongs to no
+/// What the network carries from node to node. A packet with a message and no number belongs to no
 /// channel: it comes from, or goes to, someone that is no member.
 struct Envelope {
   WorkerId from = 0;
@@ -56,7 +57,7 @@ struct Envelope {
   Epoch epoch = 0;
   /// Whose packet it is: that of the channel that goes this way.
   Way way = Way::control;
-  Packet<LetterPtr> packet;
+  Packet<PeerMessagePtr> packet;
 };
 
 }  // namespace starling::core
