@@ -6,7 +6,7 @@
 namespace starling::core {
 namespace {
 
-/// One overload a kind of peer_message.
+/// One overload a kind of message.
 struct Judge {
   const Door& door;
 

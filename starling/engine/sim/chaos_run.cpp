@@ -158,7 +158,7 @@ void ChaosRun::happen_to(Machine& machine, Event& event) {
   });
 }
 
-/// A saboteur's peer_message.
+/// A saboteur's message.
 void ChaosRun::hear(Node& node, const core::NodeContext& context, core::Envelope& envelope,
                     bool said) {
   const Node* from = this->node(envelope.from);
