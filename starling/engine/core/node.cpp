@@ -15,6 +15,11 @@ namespace {
 template <class M>
 constexpr bool is_for_observers = std::is_same_v<M, Snapshot> || std::is_same_v<M, RangeState>;
 
+/// Messages that an owner refuses when they belong to another configuration than its own.
+template <class M>
+constexpr bool is_for_owners =
+    std::is_constructible_v<std::variant<Push, Pull, Install, Forward, Held>, M>;
+
 template <class T>
 bool is_bulk(const NodeOptions<T>& options) {
   return keeps_steps_centrally(options.mode) &&
@@ -334,20 +339,14 @@ void Node<T>::take(const NodeContext& context, WorkerId from, const PeerMessageP
   } else if constexpr (std::is_same_v<M, LeaveRequest>) {
     run_council(context,
                 [&](Council& council, const auto& c) { council.leave(c, message.member); });
-  } else if constexpr (std::is_same_v<M, Push>) {
+  } else if constexpr (is_for_owners<M>) {
     const bool fits = run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
-      return replica.on(c, std::shared_ptr<const Push>{peer_message, &message});
-    });
-    if (!fits) tell(context, from);
-  } else if constexpr (std::is_same_v<M, Pull>) {
-    const bool fits = run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
-      return replica.on(c, message);
-    });
-    if (!fits) tell(context, from);
-  } else if constexpr (std::is_same_v<M, Install> || std::is_same_v<M, Forward> ||
-                       std::is_same_v<M, Held>) {
-    const bool fits = run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
-      return replica.on(c, from, message);
+      if constexpr (std::is_same_v<M, Push>)
+        return replica.on(c, std::shared_ptr<const Push>{peer_message, &message});
+      else if constexpr (std::is_same_v<M, Pull>)
+        return replica.on(c, message);
+      else
+        return replica.on(c, from, message);
     });
     if (!fits) tell(context, from);
   } else if constexpr (Takes<Coordinator, M> && !Takes<Worker, M>) {
