@@ -105,13 +105,13 @@ class Side {
     live::SiteOptions options;
     options.members_max = 16;
     options.send = [this](const std::vector<core::Envelope>& envelopes) {
-      std::map<wire::Lane, std::vector<wire::Frame>> parcels;
+      std::map<wire::TrafficClass, std::vector<wire::Frame>> parcels;
       for (const core::Envelope& envelope : envelopes) {
         wire::Frame frame = wire::encode(1, node_, envelope);
-        const auto lane = wire::lane_of(frame);
-        parcels[lane].push_back(std::move(frame));
+        const auto traffic_class = wire::traffic_class_of(frame);
+        parcels[traffic_class].push_back(std::move(frame));
       }
-      for (auto& [lane, frames] : parcels) endpoint_->send(other_, lane, frames);
+      for (auto& [traffic_class, frames] : parcels) endpoint_->send(other_, traffic_class, frames);
     };
     site = live::make_site<float>(std::move(assignment), std::move(options)).value();
     security::EndpointOptions network;

@@ -15,7 +15,7 @@ namespace starling::security {
 namespace {
 
 using namespace std::chrono_literals;
-using wire::Lane;
+using wire::TrafficClass;
 
 wire::Frame frame_of(std::uint64_t sequence) {
   core::Envelope envelope;
@@ -83,7 +83,7 @@ class Caller {
     EXPECT_TRUE(opened);
     transport_ = std::move(opened).value();
   }
-  void send(const Door& to) { transport_->send(to.peer(), Lane::control, frame_of(1)); }
+  void send(const Door& to) { transport_->send(to.peer(), TrafficClass::control, frame_of(1)); }
   [[nodiscard]] const Key& key() const { return keys.public_key; }
 
   const KeyPair keys;

@@ -18,7 +18,7 @@ namespace starling::security {
 namespace {
 
 using namespace std::chrono_literals;
-using wire::Lane;
+using wire::TrafficClass;
 
 wire::Frame some_frame() {
   core::Envelope envelope;
@@ -53,7 +53,7 @@ class Party {
   bool reaches(Party& other) {
     const std::uint64_t before = other.heard;
     return wait_until([&] {
-      endpoint->send(other.endpoint->address(), Lane::control, some_frame());
+      endpoint->send(other.endpoint->address(), TrafficClass::control, some_frame());
       std::this_thread::sleep_for(10ms);
       return other.heard > before;
     });
@@ -62,7 +62,7 @@ class Party {
   bool is_deaf_to(Party& other) {
     const std::uint64_t before = heard;
     for (int i = 0; i < 50; ++i) {
-      other.endpoint->send(endpoint->address(), Lane::control, some_frame());
+      other.endpoint->send(endpoint->address(), TrafficClass::control, some_frame());
       std::this_thread::sleep_for(10ms);
     }
     return heard == before;
@@ -142,8 +142,8 @@ class Rogue {
     EXPECT_TRUE(opened);
     transport_ = std::move(opened).value();
   }
-  void send(const Party& to, Lane lane, const wire::Frame& frame) {
-    transport_->send(wire::parse_peer(to.endpoint->address()).value(), lane, frame);
+  void send(const Party& to, TrafficClass traffic_class, const wire::Frame& frame) {
+    transport_->send(wire::parse_peer(to.endpoint->address()).value(), traffic_class, frame);
   }
 
  private:
@@ -155,8 +155,8 @@ TEST_F(EndpointTest, TakesNothingButIntroductionsAtTheGate) {
   Party friendly{issue("friendly")};
   Rogue rogue{gate, gate};
   for (int i = 0; i < 20; ++i) {
-    rogue.send(node, Lane::control, some_frame());
-    rogue.send(node, Lane::gate, some_frame());
+    rogue.send(node, TrafficClass::control, some_frame());
+    rogue.send(node, TrafficClass::handshake, some_frame());
     std::this_thread::sleep_for(10ms);
   }
   EXPECT_TRUE(wait_until([&] { return node.endpoint->counts().received >= 20; }));
@@ -172,7 +172,7 @@ TEST_F(EndpointTest, BelievesNoIntroductionButTheHolders) {
   const auto received = node.endpoint->counts().received;
   Proof proof{};
   for (const bool answers : {false, true}) {
-    rogue.send(node, Lane::gate,
+    rogue.send(node, TrafficClass::handshake,
                encode({address, Introduction{other.certificate, answers, proof}}));
     // Nor with a proof by another key.
     proof = prove("I am, at " + address, wire::make_keys().secret_key,
@@ -180,7 +180,7 @@ TEST_F(EndpointTest, BelievesNoIntroductionButTheHolders) {
   }
   ASSERT_TRUE(wait_until([&] { return node.endpoint->counts().received >= received + 2; }));
   Rogue holder{other.keys, gate};
-  holder.send(node, Lane::control, some_frame());
+  holder.send(node, TrafficClass::control, some_frame());
   EXPECT_TRUE(wait_until([&] { return node.endpoint->counts().refused > 0; }));
   EXPECT_EQ(node.heard, 0U);
 }
@@ -245,7 +245,7 @@ TEST_F(EndpointTest, SaysItsRevocationsToNobodyAsOftenAsTheyAsk) {
   constexpr std::uint64_t asked = 300;
   for (std::uint64_t i = 0; i < asked; ++i) {
     second.endpoint->send(
-        first.endpoint->address(), Lane::control,
+        first.endpoint->address(), TrafficClass::control,
         encode({second.endpoint->address(), RevocationsDigest{.digest = i, .answers = true}}));
     std::this_thread::sleep_for(1ms);
   }

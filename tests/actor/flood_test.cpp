@@ -89,7 +89,7 @@ class Flood : public testing::TestWithParam<bool> {
     const int before = came_;
     std::optional<Key> key;
     if (options_.keys) key = options_.keys->public_key;
-    (*friendly)->send({address(), key}, Lane::control, encode(1, 1, core::Envelope{}));
+    (*friendly)->send({address(), key}, TrafficClass::control, encode(1, 1, core::Envelope{}));
     const auto give_up = Clock::now() + 10s;
     while (came_ == before && Clock::now() < give_up) std::this_thread::sleep_for(1ms);
     return came_ > before;
@@ -287,7 +287,7 @@ TEST_P(PlainFlood, OfAnswersTakesBoundedMemory) {
   auto grown = Clock::now();
   const auto give_up = grown + 30s;
   while (hostile.sent < 5 * mib && Clock::now() < std::min(give_up, grown + stands_after)) {
-    transport_->send({hostile.address, std::nullopt}, Lane::control,
+    transport_->send({hostile.address, std::nullopt}, TrafficClass::control,
                      encode(1, 1, core::Envelope{}));
     std::this_thread::sleep_for(10ms);
     if (const std::size_t sent = hostile.sent; std::exchange(before, sent) < sent)

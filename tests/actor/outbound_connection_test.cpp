@@ -80,7 +80,7 @@ Parts messages_of(const std::vector<std::size_t>& sizes, bool in_one_piece = tru
                   const TransportOptions& options = {}) {
   Server server;
   OutboundConnection connection{
-      server.context, {server.address, std::nullopt}, options, Lane::data};
+      server.context, {server.address, std::nullopt}, options, TrafficClass::data};
   const auto all = memory_of(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
   std::size_t offset = 0;
   std::vector<Bytes> bodies;
@@ -156,7 +156,7 @@ TEST(OutboundConnection, KeepsWhatFindsNoRoom) {
   TransportOptions options;
   options.queue_bytes_max = 8 << 20U;
   OutboundConnection connection{
-      server.context, {server.address, std::nullopt}, options, Lane::data};
+      server.context, {server.address, std::nullopt}, options, TrafficClass::data};
   const auto all = memory_of(256 * kib);
   int sent = 0;
   for (int tries = 0; tries < 1000; ++tries) {

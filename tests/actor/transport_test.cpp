@@ -109,7 +109,7 @@ TEST(Transport, CarriesFramesOfALaneInOrder) {
   End to;
   constexpr std::uint64_t count = 500;
   for (std::uint64_t i = 1; i <= count; ++i)
-    from.transport->send(to.peer(), Lane::data, frame_of(i, i % 7 == 0 ? 20000 : 0));
+    from.transport->send(to.peer(), TrafficClass::data, frame_of(i, i % 7 == 0 ? 20000 : 0));
   ASSERT_TRUE(to.wait_for(count));
   for (std::uint64_t i = 0; i < count; ++i) EXPECT_EQ(to.packets[i], i + 1);
   EXPECT_EQ(from.transport->counts().dropped, 0U);
@@ -119,7 +119,7 @@ TEST(Transport, CarriesFramesOfALaneInOrder) {
 TEST(Transport, CarriesFramesTogetherAsOneByOne) {
   End from{with_keys()};
   End to{with_keys()};
-  from.transport->send(to.peer(), Lane::data, frame_of(1));
+  from.transport->send(to.peer(), TrafficClass::data, frame_of(1));
   std::vector<Frame> frames;
   std::size_t bytes = size_of(frame_of(1));
   constexpr std::uint64_t count = 300;
@@ -127,7 +127,7 @@ TEST(Transport, CarriesFramesTogetherAsOneByOne) {
     frames.push_back(frame_of(i, i % 50 == 0 ? 20000 : i % 3 * 500));
     bytes += size_of(frames.back());
   }
-  from.transport->send(to.peer(), Lane::data, frames);
+  from.transport->send(to.peer(), TrafficClass::data, frames);
   ASSERT_TRUE(to.wait_for(count));
   for (std::uint64_t i = 0; i < count; ++i) {
     EXPECT_EQ(to.packets[i], i + 1);
@@ -149,7 +149,7 @@ TEST(Transport, CarriesLongFramesTogetherAsOneByOne) {
     for (const bool encrypted : {false, true}) {
       End from{encrypted ? with_keys() : TransportOptions{}};
       End to{encrypted ? with_keys() : TransportOptions{}};
-      from.transport->send(to.peer(), Lane::data, frame_of(0, 1));  // connects
+      from.transport->send(to.peer(), TrafficClass::data, frame_of(0, 1));  // connects
       ASSERT_TRUE(to.wait_for(1));
       std::vector<Frame> frames;
       core::Slice piece = slice_of<float>(all);
@@ -159,7 +159,7 @@ TEST(Transport, CarriesLongFramesTogetherAsOneByOne) {
         frames.push_back(frame_of(
             i + 1, in_one_piece ? piece : slice_of<float>({part(i).begin(), part(i).end()})));
       }
-      from.transport->send(to.peer(), Lane::data, frames);
+      from.transport->send(to.peer(), TrafficClass::data, frames);
       ASSERT_TRUE(to.wait_for(31));
       for (std::size_t i = 0; i < 30; ++i) {
         EXPECT_EQ(to.packets[i + 1], i + 1);
@@ -172,17 +172,17 @@ TEST(Transport, CarriesLongFramesTogetherAsOneByOne) {
 TEST(Transport, KeepsControlMovingBesideData) {
   End from;
   End to;
-  from.transport->send(to.peer(), Lane::data, frame_of(1));
-  from.transport->send(to.peer(), Lane::control, frame_of(2));
+  from.transport->send(to.peer(), TrafficClass::data, frame_of(1));
+  from.transport->send(to.peer(), TrafficClass::control, frame_of(2));
   ASSERT_TRUE(to.wait_for(2));
   to.pause = 1ms;
   {
     // Nothing is taken before all is on its way.
     const std::lock_guard held{to.taking};
     for (std::uint64_t i = 1; i <= 100; ++i)
-      from.transport->send(to.peer(), Lane::data, frame_of(i, 65536));
+      from.transport->send(to.peer(), TrafficClass::data, frame_of(i, 65536));
     for (std::uint64_t i = 1001; i <= 1010; ++i)
-      from.transport->send(to.peer(), Lane::control, frame_of(i));
+      from.transport->send(to.peer(), TrafficClass::control, frame_of(i));
   }
   ASSERT_TRUE(to.wait_for(112));
   const auto last = std::ranges::find(to.packets, 1010U);
@@ -195,9 +195,9 @@ TEST(Transport, DropsWhatNobodyTakesBeyondItsBound) {
   End from{options};
   const Peer nobody{"tcp://127.0.0.1:1", std::nullopt};
   for (std::uint64_t i = 1; i <= 100; ++i)
-    from.transport->send(nobody, Lane::data, frame_of(i, 65536));
+    from.transport->send(nobody, TrafficClass::data, frame_of(i, 65536));
   End to;
-  from.transport->send(to.peer(), Lane::control, frame_of(1));
+  from.transport->send(to.peer(), TrafficClass::control, frame_of(1));
   ASSERT_TRUE(to.wait_for(1));
   EXPECT_EQ(from.transport->counts().dropped, 97U);
 }
@@ -210,7 +210,7 @@ TEST(Transport, ReachesWhoIsThereAgain) {
     const End to;
     address = to.transport->address();
   }
-  from.transport->send({address, std::nullopt}, Lane::control, frame_of(1));
+  from.transport->send({address, std::nullopt}, TrafficClass::control, frame_of(1));
   options.listen = address;
   End again{options};
   EXPECT_TRUE(again.wait_for(1));
@@ -219,7 +219,7 @@ TEST(Transport, ReachesWhoIsThereAgain) {
 TEST(Transport, KnowsWhoSends) {
   End from{with_keys()};
   End to{with_keys()};
-  from.transport->send(to.peer(), Lane::data, frame_of(1, 70000));
+  from.transport->send(to.peer(), TrafficClass::data, frame_of(1, 70000));
   ASSERT_TRUE(to.wait_for(1));
   EXPECT_EQ(to.senders[0], from.key);
 }
@@ -228,9 +228,9 @@ TEST(Transport, TurnsAwayKeysThatAreNotAdmitted) {
   const auto friendly = with_keys();
   End to{with_keys([&](const Key& key) { return key == friendly.keys->public_key; })};
   End stranger{with_keys()};
-  stranger.transport->send(to.peer(), Lane::control, frame_of(66));
+  stranger.transport->send(to.peer(), TrafficClass::control, frame_of(66));
   End from{friendly};
-  from.transport->send(to.peer(), Lane::control, frame_of(1));
+  from.transport->send(to.peer(), TrafficClass::control, frame_of(1));
   ASSERT_TRUE(to.wait_for(1));
   while (to.transport->counts().refused == 0) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
@@ -239,13 +239,15 @@ TEST(Transport, TurnsAwayKeysThatAreNotAdmitted) {
 TEST(Transport, IsNotHeardUnderTheWrongServerKeyNorWithoutKeys) {
   End to{with_keys()};
   End from{with_keys()};
-  from.transport->send({to.transport->address(), make_keys().public_key}, Lane::control,
+  from.transport->send({to.transport->address(), make_keys().public_key}, TrafficClass::control,
                        frame_of(66));
   End plain;
-  plain.transport->send({to.transport->address(), std::nullopt}, Lane::control, frame_of(67));
-  from.transport->send({to.transport->address(), std::nullopt}, Lane::control, frame_of(68));
+  plain.transport->send({to.transport->address(), std::nullopt}, TrafficClass::control,
+                        frame_of(67));
+  from.transport->send({to.transport->address(), std::nullopt}, TrafficClass::control,
+                       frame_of(68));
   End other{with_keys()};
-  other.transport->send(to.peer(), Lane::control, frame_of(1));
+  other.transport->send(to.peer(), TrafficClass::control, frame_of(1));
   ASSERT_TRUE(to.wait_for(1));
   std::this_thread::sleep_for(300ms);
   EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
@@ -279,7 +281,7 @@ TEST(Transport, OutlivesGarbageAndHalfOpenConnections) {
     strangers.push_back(stranger_at(to, zeros));
   }
   End from{with_keys()};
-  from.transport->send(to.peer(), Lane::control, frame_of(1));
+  from.transport->send(to.peer(), TrafficClass::control, frame_of(1));
   EXPECT_TRUE(to.wait_for(1));
   for (const int stranger : strangers) ::close(stranger);
 }
@@ -289,9 +291,9 @@ TEST(Transport, DoesNotTakeFramesBeyondItsBound) {
   options.part_bytes_max = 100'000;
   End to{options};
   End from;
-  from.transport->send(to.peer(), Lane::data, frame_of(66, 65536));
+  from.transport->send(to.peer(), TrafficClass::data, frame_of(66, 65536));
   End other;
-  other.transport->send(to.peer(), Lane::data, frame_of(1, 20000));
+  other.transport->send(to.peer(), TrafficClass::data, frame_of(1, 20000));
   ASSERT_TRUE(to.wait_for(1));
   std::this_thread::sleep_for(100ms);
   EXPECT_EQ(to.packets, std::vector<std::uint64_t>{1});
@@ -313,7 +315,7 @@ TEST(Transport, BreaksWithWhoNeverEnds) {
   ::close(endless);
   EXPECT_EQ(to.transport->counts().refused, 1U);
   End from;
-  from.transport->send(to.peer(), Lane::control, frame_of(1));
+  from.transport->send(to.peer(), TrafficClass::control, frame_of(1));
   EXPECT_TRUE(to.wait_for(1));
 }
 
@@ -374,7 +376,7 @@ TEST(Transport, ClosesThePeerUsedLeastLately) {
   End third;
   for (std::uint64_t round = 1; round <= 3; ++round) {
     for (End* to : {&first, &second, &third}) {
-      from.transport->send(to->peer(), Lane::control, frame_of(round));
+      from.transport->send(to->peer(), TrafficClass::control, frame_of(round));
       ASSERT_TRUE(to->wait_for(round));
     }
   }

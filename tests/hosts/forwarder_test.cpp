@@ -35,7 +35,7 @@ class Through : public testing::Test {
     wire::Frame frame;
     for (const char c : text) frame.head.push_back(static_cast<std::byte>(c));
     sender_->send({"tcp://127.0.0.1:" + std::to_string(forwarder_.port()), std::nullopt},
-                  wire::Lane::control, std::move(frame));
+                  wire::TrafficClass::control, std::move(frame));
   }
   std::size_t came(const std::string& text) {
     const std::lock_guard lock{mutex_};

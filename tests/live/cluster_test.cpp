@@ -292,7 +292,7 @@ TEST_F(Cluster, LeavesOneOfEachNameWhereTwoBecomeOne) {
       security::Endpoint::open({}, [](const wire::FrameView&, const security::Sender&) {}).value();
   const core::MemberRecord self{.id = 7, .address = bridge->address(), .name = "bridge"};
   const core::MembershipMessage news{self, core::Gossip{}, {{nodes_[0]->status().self, 7}}};
-  bridge->send(nodes_[1]->address(), wire::Lane::control,
+  bridge->send(nodes_[1]->address(), wire::TrafficClass::control,
                wire::encode(wire::ControlMessage{7, bridge->address(), news}));
   const std::size_t lower = nodes_[0]->id() < nodes_[1]->id() ? 0 : 1;
   EXPECT_TRUE(wait_until([&] { return !nodes_[1 - lower]->refusal().empty(); }));
@@ -392,7 +392,7 @@ TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
       [&](const wire::FrameView&, const security::Sender&) { ++replies; });
   ASSERT_TRUE(client);
   const auto say = [&](auto body) {
-    (*client)->send(node->address(), wire::Lane::control,
+    (*client)->send(node->address(), wire::TrafficClass::control,
                     wire::encode(wire::ControlMessage{7, (*client)->address(), std::move(body)}));
   };
   const core::MemberRecord self{.id = 7, .address = (*client)->address(), .name = "client"};
@@ -550,7 +550,7 @@ TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
   for (int i = 0; i < 3; ++i) {
     wire::Frame frame = wire::encode(wire::ControlMessage{});
     frame.head[2] = std::byte{wire::version + 1};
-    other->send({node->address(), std::nullopt}, wire::Lane::control, std::move(frame));
+    other->send({node->address(), std::nullopt}, wire::TrafficClass::control, std::move(frame));
   }
   const auto give_up = std::chrono::steady_clock::now() + 10s;
   while (said().empty() && std::chrono::steady_clock::now() < give_up)

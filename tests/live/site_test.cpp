@@ -146,12 +146,12 @@ class Nodes {
 
   void send(std::size_t from, const core::Envelope& envelope) {
     wire::Frame frame = wire::encode(1, from, envelope);
-    const auto lane = wire::lane_of(frame);
+    const auto traffic_class = wire::traffic_class_of(frame);
     const std::lock_guard lock{mutex_};
     if (envelope.to >= node_of_.size() || !nodes_[from].transport) return;
     const std::size_t to = node_of_[envelope.to];
     if (from != to && (cut_off_ == from || cut_off_ == to)) return;
-    nodes_[from].transport->send({addresses_[to], std::nullopt}, lane, std::move(frame));
+    nodes_[from].transport->send({addresses_[to], std::nullopt}, traffic_class, std::move(frame));
   }
 
   void take(std::size_t to, const wire::Incoming& incoming) {

@@ -68,7 +68,8 @@ class Endpoint::Core {
 
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
 
-  void send(const std::string& address, wire::Lane lane, std::span<wire::Frame> frames) {
+  void send(const std::string& address, wire::TrafficClass traffic_class,
+            std::span<wire::Frame> frames) {
     wire::Peer peer;
     {
       const std::lock_guard lock{mutex_};
@@ -76,14 +77,14 @@ class Endpoint::Core {
       if (known == nullptr) return;
       peer = known->peer;
       if (admission_ && !knows_us(*peer.key)) {
-        for (wire::Frame& frame : frames) known->hold(lane, std::move(frame));
+        for (wire::Frame& frame : frames) known->hold(traffic_class, std::move(frame));
         const auto now = Clock::now();
         if (now - known->introduced < introduce_again_after) return;
         known->introduced = now;
         return introduce(peer, false);
       }
     }
-    if (!admission_ || is_member(*peer.key)) transport_->send(peer, lane, frames);
+    if (!admission_ || is_member(*peer.key)) transport_->send(peer, traffic_class, frames);
   }
 
   void forget(const std::string& address) {
@@ -136,14 +137,14 @@ class Endpoint::Core {
     Clock::time_point introduced{};
     /// All revocations.
     Clock::time_point list_sent{};
-    std::vector<std::pair<wire::Lane, wire::Frame>> held{};
+    std::vector<std::pair<wire::TrafficClass, wire::Frame>> held{};
     std::size_t held_bytes = 0;
 
-    void hold(wire::Lane lane, wire::Frame frame) {
+    void hold(wire::TrafficClass traffic_class, wire::Frame frame) {
       const std::size_t bytes = frame.head.size() + frame.body_size();
       if (held_bytes + bytes > held_bytes_max) return;
       held_bytes += bytes;
-      held.emplace_back(lane, std::move(frame));
+      held.emplace_back(traffic_class, std::move(frame));
     }
   };
 
@@ -167,7 +168,7 @@ class Endpoint::Core {
 
   void introduce(const wire::Peer& to, bool answers) {
     transport_->send(
-        to, wire::Lane::gate,
+        to, wire::TrafficClass::handshake,
         encode({address_, Introduction{options_.secrets->certificate, answers,
                                        prove(spoken(address_, answers),
                                              options_.secrets->keys.secret_key, *to.key)}}));
@@ -180,7 +181,7 @@ class Endpoint::Core {
   template <class Body>
   void say(const std::string& address, Body body) {
     wire::Frame frame = encode({address_, std::move(body)});
-    send(address, wire::Lane::control, {&frame, 1});
+    send(address, wire::TrafficClass::control, {&frame, 1});
   }
 
   void say_all(const std::string& address, std::span<const Revocation> all) {
@@ -225,7 +226,7 @@ class Endpoint::Core {
                                     options_.secrets->keys.secret_key, *peer->key) ||
         !admission_->learn(introduction.certificate, now))
       return;
-    std::vector<std::pair<wire::Lane, wire::Frame>> held{};
+    std::vector<std::pair<wire::TrafficClass, wire::Frame>> held{};
     {
       const std::lock_guard lock{mutex_};
       if (introduction.answers) {
@@ -239,7 +240,8 @@ class Endpoint::Core {
         transport_->forget(*peer);
       }
     }
-    for (auto& [lane, frame] : held) transport_->send(*peer, lane, std::move(frame));
+    for (auto& [traffic_class, frame] : held)
+      transport_->send(*peer, traffic_class, std::move(frame));
     if (!introduction.answers) introduce(*peer, true);
   }
 
@@ -295,8 +297,9 @@ Endpoint::Endpoint(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 Endpoint::~Endpoint() = default;
 
 const std::string& Endpoint::address() const noexcept { return core_->address(); }
-void Endpoint::send(const std::string& address, wire::Lane lane, std::span<wire::Frame> frames) {
-  core_->send(address, lane, frames);
+void Endpoint::send(const std::string& address, wire::TrafficClass traffic_class,
+                    std::span<wire::Frame> frames) {
+  core_->send(address, traffic_class, frames);
 }
 void Endpoint::forget(const std::string& address) { core_->forget(address); }
 bool Endpoint::admits(const Key& key) const { return core_->is_member(key); }

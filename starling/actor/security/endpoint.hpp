@@ -60,9 +60,10 @@ class Endpoint {
   [[nodiscard]] const std::string& address() const noexcept;
 
   /// To an address of that form; never waits. See Transport::send().
-  void send(const std::string& address, wire::Lane lane, std::span<wire::Frame> frames);
-  void send(const std::string& address, wire::Lane lane, wire::Frame frame) {
-    send(address, lane, {&frame, 1});
+  void send(const std::string& address, wire::TrafficClass traffic_class,
+            std::span<wire::Frame> frames);
+  void send(const std::string& address, wire::TrafficClass traffic_class, wire::Frame frame) {
+    send(address, traffic_class, {&frame, 1});
   }
   /// Closes the connections to it; sending opens them again.
   void forget(const std::string& address);

@@ -16,6 +16,8 @@
 
 namespace starling::wire {
 
+using core::TrafficClass;
+
 /// Nodes of another version are not heard; a node that is sent their frames says so in its log.
 inline constexpr std::uint8_t version = 8;
 

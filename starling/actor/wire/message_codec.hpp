@@ -199,12 +199,13 @@ void serialize(A& archive, JoinRefused& m) {
 
 template <class A>
 void serialize(A& archive, Envelope& m) {
-  auto way = static_cast<std::uint8_t>(m.way);
-  archive(m.from, m.to, m.epoch, way, m.packet.from, m.packet.to, m.packet.sequence,
+  auto traffic_class = static_cast<std::uint8_t>(m.traffic_class);
+  archive(m.from, m.to, m.epoch, traffic_class, m.packet.from, m.packet.to, m.packet.sequence,
           m.packet.acknowledged, m.packet.held, m.packet.payload);
-  if (way > static_cast<std::uint8_t>(Way::bulk)) throw wire::DecodeError{"goes no known way"};
+  if (traffic_class > static_cast<std::uint8_t>(TrafficClass::data))
+    throw wire::DecodeError{"has no known traffic class"};
   if (m.packet.payload && !*m.packet.payload) throw wire::DecodeError{"holds no message"};
-  m.way = static_cast<Way>(way);
+  m.traffic_class = static_cast<TrafficClass>(traffic_class);
 }
 
 }  // namespace starling::core

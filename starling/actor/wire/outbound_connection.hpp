@@ -1,5 +1,5 @@
-/// Internal to Transport: one lane to one peer. Frames that wait together go as one message. One
-/// thread at a time.
+/// Internal to Transport: the frames of one traffic class to one peer. Frames that wait together go
+/// as one message. One thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 
 namespace starling::wire {
 
-/// Messages that ZeroMQ itself may hold for one lane: what it holds is lost when a connection
-/// breaks.
+/// Messages that ZeroMQ itself may hold for one traffic class: what it holds is lost when a
+/// connection breaks.
 inline constexpr int control_waiting_max = 32;
 inline constexpr int data_waiting_max = 16;
 /// The same where frames are joined, and so up to four times as long.
@@ -66,14 +66,14 @@ inline zmq::message_t body_message(std::vector<Attachment> parts) {
           [](void*, void* hint) { delete static_cast<Attachment*>(hint); }, body};
 }
 
-/// Frames to one peer in one lane.
+/// Sends the frames of one traffic class to one peer.
 class OutboundConnection {
  public:
   using Clock = std::chrono::steady_clock;
 
   OutboundConnection(zmq::context_t& context, const Peer& peer, const TransportOptions& options,
-                     Lane lane)
-      : context_(context), peer_(peer), options_(options), lane_(lane) {
+                     TrafficClass traffic_class)
+      : context_(context), peer_(peer), options_(options), traffic_class_(traffic_class) {
     connect();
   }
 
@@ -216,14 +216,15 @@ class OutboundConnection {
     socket_.set(rcvhwm, 1);
     socket_.set(maxmsgsize, answer_bytes_max);
     const int data_max = options_.keys ? data_waiting_max : joint_waiting_max;
-    socket_.set(sndhwm, lane_ == Lane::data ? data_max : control_waiting_max);
+    socket_.set(sndhwm, traffic_class_ == TrafficClass::data ? data_max : control_waiting_max);
     socket_.set(reconnect_ivl, 100);
     socket_.set(reconnect_ivl_max, 1000);
     socket_.set(connect_timeout, 1000);
     socket_.set(handshake_ivl, 3000);
     // A cut is noticed by what is not acknowledged; idle connections cost nothing.
     socket_.set(tcp_maxrt, 1500);
-    if (const auto& keys = lane_ == Lane::gate ? options_.gate : options_.keys) {
+    if (const auto& keys =
+            traffic_class_ == TrafficClass::handshake ? options_.gate : options_.keys) {
       socket_.set(curve_publickey, buffer_of(keys->public_key));
       socket_.set(curve_secretkey, buffer_of(keys->secret_key));
       socket_.set(curve_serverkey, buffer_of(*peer_.key));
@@ -248,7 +249,7 @@ class OutboundConnection {
   zmq::context_t& context_;
   const Peer peer_;
   const TransportOptions& options_;
-  const Lane lane_;
+  const TrafficClass traffic_class_;
   zmq::socket_t socket_;
   std::deque<Frame> waiting_;
   std::size_t waiting_bytes_ = 0;

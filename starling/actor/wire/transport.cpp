@@ -56,8 +56,8 @@ class Transport::Thread {
     wake_.ring();
     if (thread_.joinable()) thread_.join();
     for (auto& [peer, connection] : connections_)
-      for (auto& lane : connection.lanes)
-        if (lane) lane->linger_for(last_words);
+      for (auto& outbound : connection.by_class)
+        if (outbound) outbound->linger_for(last_words);
   }
 
   Thread(const Thread&) = delete;
@@ -85,11 +85,11 @@ class Transport::Thread {
 
   /// Sends in the caller's thread where nothing waits before it: a thread that must wake costs more
   /// than a small frame's whole way.
-  void order(const Peer& peer, Lane lane, std::span<Frame> frames) {
+  void order(const Peer& peer, TrafficClass traffic_class, std::span<Frame> frames) {
     const std::lock_guard lock{mutex_};
     const bool is_here = receives_here == this;
     OutboundConnection* connection =
-        is_here || !orders_.empty() ? nullptr : connection_to(peer, lane);
+        is_here || !orders_.empty() ? nullptr : connection_to(peer, traffic_class);
     if (connection == nullptr || connection->is_waiting()) {
       if (!is_here && orders_.empty()) wake_.ring();
       for (Frame& frame : frames) {
@@ -99,7 +99,7 @@ class Transport::Thread {
           continue;
         }
         ordered_bytes_ += bytes;
-        orders_.push_back(Sending{peer, lane, std::move(frame)});
+        orders_.push_back(Sending{peer, traffic_class, std::move(frame)});
       }
       return;
     }
@@ -132,7 +132,7 @@ class Transport::Thread {
 
   struct Sending {
     Peer peer;
-    Lane lane;
+    TrafficClass traffic_class;
     Frame frame;
   };
   struct Forgetting {
@@ -141,7 +141,7 @@ class Transport::Thread {
   using Order = std::variant<Sending, Forgetting>;
 
   struct Connection {
-    std::array<std::unique_ptr<OutboundConnection>, 3> lanes;
+    std::array<std::unique_ptr<OutboundConnection>, 3> by_class;
     Clock::time_point used;
   };
   struct PeerHash {
@@ -152,11 +152,11 @@ class Transport::Thread {
 
   /// Null where there is none yet. Requires: the lock is held, as for all that follows but run()
   /// and receive().
-  OutboundConnection* connection_to(const Peer& peer, Lane lane) {
+  OutboundConnection* connection_to(const Peer& peer, TrafficClass traffic_class) {
     const auto found = connections_.find(peer);
     if (found == connections_.end()) return nullptr;
     found->second.used = Clock::now();
-    return found->second.lanes.at(static_cast<std::size_t>(lane)).get();
+    return found->second.by_class.at(static_cast<std::size_t>(traffic_class)).get();
   }
 
   void add(OutboundConnection& connection, Frame&& frame) {
@@ -182,10 +182,10 @@ class Transport::Thread {
         if (!connections_.empty()) patience = std::min(patience, watch_answers());
         // Outlets where something waits are this thread's alone, and no others are polled.
         for (auto& [peer, connection] : connections_)
-          for (auto& lane : connection.lanes)
-            if (lane && lane->is_waiting()) {
-              waiting.push_back(lane.get());
-              items.push_back({lane->descriptor(), POLLIN, 0});
+          for (auto& outbound : connection.by_class)
+            if (outbound && outbound->is_waiting()) {
+              waiting.push_back(outbound.get());
+              items.push_back({outbound->descriptor(), POLLIN, 0});
             }
       }
       if (has_more) patience = {};
@@ -239,23 +239,25 @@ class Transport::Thread {
   }
 
   void execute(Sending& sending) {
-    const bool has_keys =
-        sending.lane == Lane::gate ? options_.gate.has_value() : options_.keys.has_value();
+    const bool has_keys = sending.traffic_class == TrafficClass::handshake
+                              ? options_.gate.has_value()
+                              : options_.keys.has_value();
     if (has_keys != sending.peer.key.has_value()) {
       ++dropped_;
       return;
     }
     Connection& connection = connection_to(sending.peer);
-    auto& lane = connection.lanes.at(static_cast<std::size_t>(sending.lane));
+    auto& outbound = connection.by_class.at(static_cast<std::size_t>(sending.traffic_class));
     try {
-      if (!lane)
-        lane = std::make_unique<OutboundConnection>(context_, sending.peer, options_, sending.lane);
+      if (!outbound)
+        outbound = std::make_unique<OutboundConnection>(context_, sending.peer, options_,
+                                                        sending.traffic_class);
     } catch (const zmq::error_t&) {
       ++dropped_;  // an address that is none, or no more sockets: nobody is there
       return;
     }
-    add(*lane, std::move(sending.frame));
-    if (filled_.empty() || filled_.back() != lane.get()) filled_.push_back(lane.get());
+    add(*outbound, std::move(sending.frame));
+    if (filled_.empty() || filled_.back() != outbound.get()) filled_.push_back(outbound.get());
   }
   void execute(const Forgetting& forgetting) {
     flush_filled();
@@ -283,10 +285,11 @@ class Transport::Thread {
     if (now < next_look_) return;
     next_look_ = now + options_.idle_max / 2;
     for (auto& [peer, connection] : connections_)
-      for (auto& lane : connection.lanes)
-        if (lane && now - lane->used() > options_.idle_max) lane.reset();
+      for (auto& outbound : connection.by_class)
+        if (outbound && now - outbound->used() > options_.idle_max) outbound.reset();
     std::erase_if(connections_, [](const auto& c) {
-      return std::ranges::none_of(c.second.lanes, [](const auto& lane) { return lane != nullptr; });
+      return std::ranges::none_of(c.second.by_class,
+                                  [](const auto& outbound) { return outbound != nullptr; });
     });
   }
 
@@ -387,8 +390,8 @@ Transport::Transport(std::unique_ptr<Thread> thread) : thread_(std::move(thread)
 Transport::~Transport() = default;
 
 const std::string& Transport::address() const noexcept { return thread_->address(); }
-void Transport::send(const Peer& to, Lane lane, std::span<Frame> frames) {
-  thread_->order(to, lane, frames);
+void Transport::send(const Peer& to, TrafficClass traffic_class, std::span<Frame> frames) {
+  thread_->order(to, traffic_class, frames);
 }
 void Transport::forget(const Peer& peer) { thread_->order_to_forget(peer); }
 TransportCounts Transport::counts() const { return thread_->counts(); }

@@ -4,8 +4,9 @@
 /// in a thread of the transport's: what strangers send takes bounded memory there (inbox.hpp).
 /// Whoever sends where nothing waits does it on the spot; what waits is the transport's.
 ///
-/// Frames of one lane to one peer arrive in order, each at most once; they may get lost, with a
-/// broken connection or where more is sent than the network takes. What comes is what was sent.
+/// Frames of one traffic class to one peer arrive in order, each at most once; they may get lost,
+/// with a broken connection or where more is sent than the network takes. What comes is what was
+/// sent.
 #pragma once
 
 #include <chrono>
@@ -22,16 +23,9 @@
 
 namespace starling::wire {
 
-enum class Lane {
-  control,
-  data,
-  /// Under the key pair `gate` instead of the transport's own: for whoever the peer does not know.
-  gate,
-};
-
 /// Where packets of jobs go: tensors keep nothing else waiting.
-[[nodiscard]] inline Lane lane_of(const Frame& packet) {
-  return packet.body.empty() ? Lane::control : Lane::data;
+[[nodiscard]] inline TrafficClass traffic_class_of(const Frame& packet) {
+  return packet.body.empty() ? TrafficClass::control : TrafficClass::data;
 }
 
 /// A frame that has come. Valid during the call that brings it.
@@ -46,7 +40,7 @@ struct TransportOptions {
   std::string listen = "tcp://127.0.0.1:*";
   /// Absent: nothing is encrypted, and everyone is heard.
   std::optional<KeyPair> keys = std::nullopt;
-  /// What the lane of that name connects with. Absent: it has nothing to send with.
+  /// The key pair of handshake connections. Absent: no handshake is sent.
   std::optional<KeyPair> gate = std::nullopt;
   /// Whether a client with this key may connect, and whether a frame that came from it is still
   /// taken: what is revoked while it is connected is not heard any more. Called on the transport's
@@ -61,7 +55,7 @@ struct TransportOptions {
   /// before all others those that have never brought a message. Never more than half of the
   /// descriptors that the process may have.
   std::size_t inbound_max = 32'768;
-  /// Of each lane: more than so much that waits to be sent is dropped.
+  /// The most bytes that may wait to be sent to one peer in each traffic class; more is dropped.
   std::size_t queue_bytes_max = std::size_t{32} << 20U;
   /// Beyond so many peers, the connections to the one used least lately are closed.
   std::size_t peers_max = 1024;
@@ -98,8 +92,10 @@ class Transport {
 
   /// Sends when it can; never waits. Frames that are handed in together travel together, but long
   /// ones that are encrypted.
-  void send(const Peer& to, Lane lane, std::span<Frame> frames);
-  void send(const Peer& to, Lane lane, Frame frame) { send(to, lane, {&frame, 1}); }
+  void send(const Peer& to, TrafficClass traffic_class, std::span<Frame> frames);
+  void send(const Peer& to, TrafficClass traffic_class, Frame frame) {
+    send(to, traffic_class, {&frame, 1});
+  }
   /// Closes the connections to a peer and drops what waits for it.
   void forget(const Peer& peer);
 

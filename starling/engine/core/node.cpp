@@ -87,7 +87,7 @@ void Node<T>::on_packet(const NodeContext& context, const Envelope& envelope) {
   other.told = std::max(other.told, std::min(envelope.epoch, configuration_->epoch));
   LinkEffects effects;
   other.on({context.now, effects}, envelope, configuration_->epoch);
-  act_on(context, envelope.from, envelope.way, std::move(effects));
+  act_on(context, envelope.from, envelope.traffic_class, std::move(effects));
   settle(context);
 }
 
@@ -107,8 +107,8 @@ void Node<T>::on_timer(const NodeContext& context, TimerKey key) {
     greet(context);
   } else if (Link* other = link(Link::other_of(key)); other && other->has_timer(key)) {
     LinkEffects effects;
-    other->channel(Link::way_of(key)).on_timer({context.now, effects});
-    act_on(context, Link::other_of(key), Link::way_of(key), std::move(effects));
+    other->channel(Link::traffic_class_of(key)).on_timer({context.now, effects});
+    act_on(context, Link::other_of(key), Link::traffic_class_of(key), std::move(effects));
   }
   settle(context);
 }
@@ -180,13 +180,14 @@ typename Node<T>::Link* Node<T>::link(WorkerId id) const {
 }
 
 template <class T>
-void Node<T>::act_on(const NodeContext& context, WorkerId id, Way way, LinkEffects effects) {
+void Node<T>::act_on(const NodeContext& context, WorkerId id, TrafficClass traffic_class,
+                     LinkEffects effects) {
   const Epoch epoch = configuration_->epoch;
-  const TimerKey key = link(id)->timer_of(way);
+  const TimerKey key = link(id)->timer_of(traffic_class);
   for (auto& effect : effects) {
     if (auto* transmit = std::get_if<Transmit<PeerMessagePtr>>(&effect)) {
       context.out.push_back(
-          Dispatch{{options_.self.id, id, epoch, way, std::move(transmit->packet)}});
+          Dispatch{{options_.self.id, id, epoch, traffic_class, std::move(transmit->packet)}});
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(NodeTimer{timer->at, key});
     } else if (auto* arrived = std::get_if<Deliver<PeerMessagePtr>>(&effect)) {
@@ -211,11 +212,11 @@ void Node<T>::post(const NodeContext& context, WorkerId to, PeerMessagePtr peer_
 /// Requires: there is a link.
 template <class T>
 void Node<T>::send(const NodeContext& context, WorkerId to, PeerMessagePtr peer_message) {
-  const Way way = way_of(*peer_message);
+  const TrafficClass traffic_class = traffic_class_of(*peer_message);
   LinkEffects effects;
-  if (!link(to)->channel(way).send({context.now, effects}, std::move(peer_message)))
+  if (!link(to)->channel(traffic_class).send({context.now, effects}, std::move(peer_message)))
     fail(context, "member " + std::to_string(to) + " is not known to be dead, and takes nothing");
-  act_on(context, to, way, std::move(effects));
+  act_on(context, to, traffic_class, std::move(effects));
 }
 
 template <class T>
@@ -242,7 +243,8 @@ void Node<T>::send_loose(const NodeContext& context, WorkerId to, std::optional<
   packet.to = life;
   packet.payload = std::move(peer_message);
   const Epoch epoch = configuration_ ? configuration_->epoch : 0;
-  context.out.push_back(Dispatch{{options_.self.id, to, epoch, Way::control, std::move(packet)}});
+  context.out.push_back(
+      Dispatch{{options_.self.id, to, epoch, TrafficClass::control, std::move(packet)}});
 }
 
 template <class T>
@@ -397,7 +399,7 @@ template <class T>
 void Node<T>::renew_links(const Configuration& next) {
   for (WorkerId id = 0; id < links_.size(); ++id) {
     if (!links_[id]) continue;
-    if (!next.contains(id, *links_[id]->channel(Way::control).other())) links_[id].reset();
+    if (!next.contains(id, *links_[id]->channel(TrafficClass::control).other())) links_[id].reset();
   }
   for (const Member& member : next.members) {
     if (member.id == options_.self.id) continue;

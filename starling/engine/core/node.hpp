@@ -119,7 +119,7 @@ class Node {
 
  private:
   struct Link {
-    /// By Way.
+    /// By traffic class: control, data.
     std::array<Channel<PeerMessagePtr>, 2> channels;
     /// The other side knows a configuration of this epoch, or is sent it before all that follows.
     Epoch told = 0;
@@ -127,15 +127,19 @@ class Node {
     /// another. The bit between says which channel a timer is for.
     TimerKey timer = 0;
 
-    [[nodiscard]] Channel<PeerMessagePtr>& channel(Way way) {
-      return channels[static_cast<std::size_t>(way)];
+    [[nodiscard]] Channel<PeerMessagePtr>& channel(TrafficClass traffic_class) {
+      return channels[static_cast<std::size_t>(traffic_class)];
     }
     void on(const ChannelContext<PeerMessagePtr>& context, const Envelope& envelope, Epoch known);
-    [[nodiscard]] TimerKey timer_of(Way way) const { return timer | (way == Way::bulk ? bulk : 0); }
-    [[nodiscard]] bool has_timer(TimerKey key) const { return (key & ~bulk) == timer; }
-    static constexpr TimerKey bulk = TimerKey{1} << 31U;
-    static Way way_of(TimerKey key) { return (key & bulk) != 0 ? Way::bulk : Way::control; }
-    static WorkerId other_of(TimerKey key) { return static_cast<WorkerId>(key & ~bulk); }
+    [[nodiscard]] TimerKey timer_of(TrafficClass traffic_class) const {
+      return timer | (traffic_class == TrafficClass::data ? data_bit : 0);
+    }
+    [[nodiscard]] bool has_timer(TimerKey key) const { return (key & ~data_bit) == timer; }
+    static constexpr TimerKey data_bit = TimerKey{1} << 31U;
+    static TrafficClass traffic_class_of(TimerKey key) {
+      return (key & data_bit) != 0 ? TrafficClass::data : TrafficClass::control;
+    }
+    static WorkerId other_of(TimerKey key) { return static_cast<WorkerId>(key & ~data_bit); }
   };
   using LinkEffects = ChannelEffects<PeerMessagePtr>;
 
@@ -146,7 +150,8 @@ class Node {
   static constexpr TimerKey greeting_key = 4;
 
   [[nodiscard]] Link* link(WorkerId id) const;
-  void act_on(const NodeContext& context, WorkerId id, Way way, LinkEffects effects);
+  void act_on(const NodeContext& context, WorkerId id, TrafficClass traffic_class,
+              LinkEffects effects);
   void send(const NodeContext& context, WorkerId to, PeerMessagePtr peer_message);
   void post(const NodeContext& context, WorkerId to, PeerMessagePtr peer_message);
   void post_to_council(const NodeContext& context, const PeerMessagePtr& peer_message);
@@ -205,15 +210,15 @@ class Node {
   Timer timer_;
 };
 
-/// A packet has come, where configurations up to `known` are. They go the way of control: before
-/// one is known here, a tensor that may be meant for it is as good as lost, and comes again.
+/// Receives a packet at a node that knows configurations up to `known`. Configurations are sent as
+/// control traffic: a tensor that belongs to a later one is dropped here, and sent again.
 template <class T>
 void Node<T>::Link::on(const ChannelContext<PeerMessagePtr>& context, const Envelope& envelope,
                        Epoch known) {
-  if (envelope.way == Way::bulk && envelope.epoch > known)
-    channel(Way::bulk).on_acknowledgement(context, envelope.packet);
+  if (envelope.traffic_class == TrafficClass::data && envelope.epoch > known)
+    channel(TrafficClass::data).on_acknowledgement(context, envelope.packet);
   else
-    channel(envelope.way).on(context, envelope.packet);
+    channel(envelope.traffic_class).on(context, envelope.packet);
 }
 
 extern template class Node<float>;

@@ -22,9 +22,11 @@ constexpr bool may_hold_tensors = std::is_same_v<M, Value> || std::is_same_v<M, 
 
 }  // namespace
 
-Way way_of(const PeerMessage& peer_message) {
+TrafficClass traffic_class_of(const PeerMessage& peer_message) {
   return std::visit(
-      []<class M>(const M&) { return may_hold_tensors<M> ? Way::bulk : Way::control; },
+      []<class M>(const M&) {
+        return may_hold_tensors<M> ? TrafficClass::data : TrafficClass::control;
+      },
       peer_message);
 }
 

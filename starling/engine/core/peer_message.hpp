@@ -10,6 +10,7 @@
 #include "starling/engine/core/channel.hpp"
 #include "starling/engine/core/council.hpp"
 #include "starling/engine/core/replica.hpp"
+#include "starling/engine/core/traffic_class.hpp"
 
 namespace starling::core {
 
@@ -38,14 +39,12 @@ using PeerMessage =
 /// peer_message.
 using PeerMessagePtr = std::shared_ptr<const PeerMessage>;
 
-/// Messages between two members go two ways, each in order, so that no burst of tensors keeps a
-/// step or a vote waiting: those that may hold tensors, and all others.
-enum class Way : std::uint8_t { control, bulk };
-[[nodiscard]] Way way_of(const PeerMessage& peer_message);
+/// Returns `data` for messages that may hold tensors, else `control`.
+[[nodiscard]] TrafficClass traffic_class_of(const PeerMessage& peer_message);
 [[nodiscard]] inline PeerMessagePtr peer_message_of(PeerMessage peer_message) {
   return std::make_shared<const PeerMessage>(std::move(peer_message));
 }
-/// Of the tensors in it.
+/// Returns the bytes of the tensors in a message.
 [[nodiscard]] std::size_t payload_bytes(const PeerMessagePtr& peer_message);
 
 /// What the network carries from node to node. A packet with a message and no number belongs to no
@@ -55,8 +54,8 @@ struct Envelope {
   WorkerId to = 0;
   /// The sender's; 0 before its first.
   Epoch epoch = 0;
-  /// Whose packet it is: that of the channel that goes this way.
-  Way way = Way::control;
+  /// The channel whose packet it is.
+  TrafficClass traffic_class = TrafficClass::control;
   Packet<PeerMessagePtr> packet;
 };
 

@@ -124,32 +124,33 @@ void Worker::send_all(const Context& context) {
   send_rest(context);
 }
 
-/// What is neither answered nor under way.
+/// Sends the parts that are neither answered nor in flight.
 void Worker::send_rest(const Context& context) {
-  lanes_.resize(owners_.empty() ? 0 : std::max<std::size_t>(lanes_.size(), owners_.back() + 1));
-  for (Lane& lane : lanes_) {
-    lane.under_way = 0;
-    lane.waiting.clear();
+  in_flight_.resize(owners_.empty() ? 0
+                                    : std::max<std::size_t>(in_flight_.size(), owners_.back() + 1));
+  for (InFlight& there : in_flight_) {
+    there.count = 0;
+    there.waiting.clear();
   }
   for (std::uint32_t part = 0; part < asked_.size(); ++part)
-    if (!is_answered(part) && asked_[part] != not_asked) ++lanes_[asked_[part]].under_way;
+    if (!is_answered(part) && asked_[part] != not_asked) ++in_flight_[asked_[part]].count;
   for (std::uint32_t part = 0; part < asked_.size(); ++part)
     if (!is_answered(part) && asked_[part] == not_asked) offer(context, part);
-  for (Lane& lane : lanes_) std::ranges::reverse(lane.waiting);
+  for (InFlight& there : in_flight_) std::ranges::reverse(there.waiting);
 }
 
 void Worker::offer(const Context& context, std::uint32_t part) {
-  Lane& lane = lanes_[(*options_.owner_of)[range_of(part)]];
-  if (lane.under_way < options_.window)
+  InFlight& there = in_flight_[(*options_.owner_of)[range_of(part)]];
+  if (there.count < options_.window)
     send_part(context, part);
   else
-    lane.waiting.push_back(part);
+    there.waiting.push_back(part);
 }
 
 void Worker::send_part(const Context& context, std::uint32_t part) {
   const RangeId range = range_of(part);
   const OwnerId owner = (*options_.owner_of)[range];
-  ++lanes_[owner].under_way;
+  ++in_flight_[owner].count;
   asked_[part] = owner;
   if (phase_ == Phase::pulling)
     context.send(ToOwner{owner}, Pull{options_.id, range, step_, plan_[part].rows});
@@ -162,11 +163,11 @@ void Worker::send_part(const Context& context, std::uint32_t part) {
 /// The next one that waits for the same owner has its turn.
 void Worker::on_answered(const Context& context, std::uint32_t part) {
   if (asked_[part] == not_asked) return;  // one who was asked before has answered
-  Lane& lane = lanes_[asked_[part]];
-  --lane.under_way;
-  while (!lane.waiting.empty()) {
-    const std::uint32_t next = lane.waiting.back();
-    lane.waiting.pop_back();
+  InFlight& there = in_flight_[asked_[part]];
+  --there.count;
+  while (!there.waiting.empty()) {
+    const std::uint32_t next = there.waiting.back();
+    there.waiting.pop_back();
     if (!is_answered(next)) return send_part(context, next);
   }
 }

@@ -178,15 +178,15 @@ class Worker {
   Update update_;
   std::vector<bool> unheld_;
   std::size_t missing_ = 0;
-  /// What is under way to one owner, and the parts of the plan or of the update that wait for it,
-  /// the first last.
-  struct Lane {
-    std::size_t under_way = 0;
+  /// Counts the parts of the plan or of the update that are in flight to one owner, and holds those
+  /// that wait until fewer are, the first last.
+  struct InFlight {
+    std::size_t count = 0;
     std::vector<std::uint32_t> waiting;
   };
   /// By owner.
-  std::vector<Lane> lanes_;
-  /// Where each part is under way to, or not_asked.
+  std::vector<InFlight> in_flight_;
+  /// The owner that each part was sent to, or not_asked.
   std::vector<OwnerId> asked_;
 
   /// Who wants to be told when this worker has caught up.

@@ -65,7 +65,7 @@ class ClusterClient::Inbox {
 
   void send(const std::string& address, std::uint64_t number, const wire::RequestBody& body) {
     endpoint_->send(
-        address, wire::Lane::control,
+        address, wire::TrafficClass::control,
         wire::encode(wire::ControlMessage{0, endpoint_->address(), wire::Request{number, body}}));
   }
 

@@ -26,8 +26,8 @@ namespace starling::live {
 class ClusterJob {
  public:
   /// Takes frames to a node.
-  using Carry =
-      std::function<void(wire::NodeId node, wire::Lane lane, std::span<wire::Frame> frames)>;
+  using Carry = std::function<void(wire::NodeId node, wire::TrafficClass traffic_class,
+                                   std::span<wire::Frame> frames)>;
 
   /// The job was founded `age` ago.
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings, std::string client,
@@ -355,10 +355,10 @@ class ClusterJob {
     for (const core::Member& member : now.members) routes_[member.id] = member.node;
   }
 
-  /// What goes one way.
+  /// Frames of one traffic class to one node.
   struct Parcel {
     wire::NodeId node = 0;
-    wire::Lane lane = wire::Lane::control;
+    wire::TrafficClass traffic_class = wire::TrafficClass::control;
     std::vector<wire::Frame> frames = {};
   };
 
@@ -368,13 +368,14 @@ class ClusterJob {
       const auto node = route_to(envelope.to);
       if (!node) continue;
       wire::Frame frame = wire::encode(id_, node_, envelope);
-      const auto lane = wire::lane_of(frame);
-      auto parcel = std::ranges::find_if(
-          parcels, [&](const Parcel& p) { return p.node == *node && p.lane == lane; });
-      if (parcel == parcels.end()) parcel = parcels.insert(parcel, Parcel{*node, lane});
+      const auto traffic_class = wire::traffic_class_of(frame);
+      auto parcel = std::ranges::find_if(parcels, [&](const Parcel& p) {
+        return p.node == *node && p.traffic_class == traffic_class;
+      });
+      if (parcel == parcels.end()) parcel = parcels.insert(parcel, Parcel{*node, traffic_class});
       parcel->frames.push_back(std::move(frame));
     }
-    for (Parcel& parcel : parcels) carry_(parcel.node, parcel.lane, parcel.frames);
+    for (Parcel& parcel : parcels) carry_(parcel.node, parcel.traffic_class, parcel.frames);
   }
 
   std::optional<wire::NodeId> route_to(core::WorkerId member) {

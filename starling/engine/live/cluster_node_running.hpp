@@ -241,7 +241,7 @@ class ClusterNode::Running {
   }
 
   void execute(core::MembershipSend& send) {
-    say(send.address, std::move(send.message), wire::Lane::control);
+    say(send.address, std::move(send.message), wire::TrafficClass::control);
   }
   void execute(const core::SetTimer& timer) {
     loop_.post_after(timer.at - now(), [this] {
@@ -291,15 +291,16 @@ class ClusterNode::Running {
   // --- what goes ---
 
   template <class Body>
-  void say(const std::string& address, Body body, wire::Lane lane) {
-    endpoint_->send(address, lane,
+  void say(const std::string& address, Body body, wire::TrafficClass traffic_class) {
+    endpoint_->send(address, traffic_class,
                     wire::encode(wire::ControlMessage{id_, address_, std::move(body)}));
   }
 
   void reply(const Requester& requester, wire::ReplyBody body) {
-    const auto lane =
-        std::holds_alternative<wire::Ranges>(body) ? wire::Lane::data : wire::Lane::control;
-    say(requester.address, wire::Reply{requester.number, std::move(body)}, lane);
+    const auto traffic_class = std::holds_alternative<wire::Ranges>(body)
+                                   ? wire::TrafficClass::data
+                                   : wire::TrafficClass::control;
+    say(requester.address, wire::Reply{requester.number, std::move(body)}, traffic_class);
   }
 
   void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
@@ -308,10 +309,11 @@ class ClusterNode::Running {
   }
 
   /// From members' threads.
-  void carry(NodeId node, wire::Lane lane, std::span<wire::Frame> frames) {
+  void carry(NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
     const std::shared_lock lock{shared_};
     if (!endpoint_) return;
-    nodes_.with(node, [&](const auto& known) { endpoint_->send(known.address, lane, frames); });
+    nodes_.with(node,
+                [&](const auto& known) { endpoint_->send(known.address, traffic_class, frames); });
   }
 
   // --- jobs ---
@@ -351,8 +353,8 @@ class ClusterNode::Running {
       return Error{"the job's configuration does not fit its model"};
     auto job = std::make_shared<ClusterJob>(
         id, id_, place->settings, place->client, plan, age.value_or(std::chrono::milliseconds{}),
-        [this](NodeId node, wire::Lane lane, std::span<wire::Frame> frames) {
-          carry(node, lane, frames);
+        [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
+          carry(node, traffic_class, frames);
         });
     auto begun = guarded([&] { return job->begin(now, !age); });
     if (!begun) return std::move(begun).error();
@@ -527,7 +529,7 @@ class ClusterNode::Running {
 
   Requests requests_{loop_, wire::draw_id(),
                      [this](const std::string& address, wire::Request request) {
-                       say(address, std::move(request), wire::Lane::control);
+                       say(address, std::move(request), wire::TrafficClass::control);
                      }};
   Plans plans_{loop_, options_.make_plan};
   std::size_t hanging_ = 0;

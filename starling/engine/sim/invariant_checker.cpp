@@ -203,7 +203,7 @@ void InvariantChecker::on_dispatch(NodeId id, const core::Envelope& envelope) {
 bool InvariantChecker::is_new(Place& place, const core::Envelope& envelope) {
   const std::uint64_t sequence = envelope.packet.sequence;
   if (sequence == 0) return true;
-  Sent& sent = place.sent[2 * envelope.to + static_cast<std::size_t>(envelope.way)];
+  Sent& sent = place.sent[2 * envelope.to + static_cast<std::size_t>(envelope.traffic_class)];
   if (envelope.packet.to != sent.life) sent = {.life = envelope.packet.to.value_or(0)};
   if (sequence > sent.last) {
     const std::uint64_t by = sequence - sent.last;

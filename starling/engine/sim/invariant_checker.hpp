@@ -120,7 +120,7 @@ class InvariantChecker {
     Draw draw = {};
     /// Who let it pass.
     std::vector<std::size_t> view = {};
-    /// By receiver and way.
+    /// By receiver and traffic class.
     std::vector<Sent> sent = std::vector<Sent>(std::size_t{2} * nodes_max);
   };
 

@@ -82,7 +82,7 @@ class Bystander {
 
   void execute(core::MembershipEffect& effect) {
     if (auto* send = std::get_if<core::MembershipSend>(&effect))
-      endpoint_->send(send->address, wire::Lane::control, encode(std::move(send->message)));
+      endpoint_->send(send->address, wire::TrafficClass::control, encode(std::move(send->message)));
     else if (const auto* timer = std::get_if<core::SetTimer>(&effect))
       loop_.post_after(timer->at - now(), [this] {
         run([](core::Membership& m, const auto& context) { m.on_timer(context); });
