@@ -1,5 +1,5 @@
-/// The actor around one member of a job that runs on several nodes: core::Node, which the simulator
-/// runs through every fault, with real time, real computing and a real network.
+/// The actor around one member of a job that runs on several nodes: core::MemberCore, which the
+/// simulator runs through every fault, with real time, real computing and a real network.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "starling/base/check.hpp"
-#include "starling/engine/core/node.hpp"
+#include "starling/engine/core/member_core.hpp"
 #include "starling/engine/live/step_executor.hpp"
 
 namespace starling::live {
@@ -24,7 +24,7 @@ class MemberHost : public actor::MemberActor::base {
  public:
   /// `shut_out` is called once the member is none any more, and never will be again; `failed` where
   /// the actor ends by what was thrown, and answers nobody.
-  MemberHost(caf::actor_config& config, JobContextPtr job_context, core::NodeOptions<T> options,
+  MemberHost(caf::actor_config& config, JobContextPtr job_context, core::MemberOptions<T> options,
              SendEnvelopes send, std::function<void()> shut_out,
              std::function<void(const std::string&)> failed)
       : actor::MemberActor::base(config),
@@ -89,8 +89,8 @@ class MemberHost : public actor::MemberActor::base {
   }
 
  private:
-  using Core = core::Node<T>;
-  using Context = core::NodeContext;
+  using Core = core::MemberCore<T>;
+  using Context = core::MemberContext;
 
   [[noreturn]] static void throw_broken(const char* condition, const char* file, int line) {
     throw std::logic_error{std::string{"broken invariant: "} + condition + ", " + file + ":" +
@@ -104,14 +104,14 @@ class MemberHost : public actor::MemberActor::base {
   void run(Event event) {
     // What others say may break a member, and never the node.
     const CheckScope scope{throw_broken};
-    core::NodeEffects effects;
+    core::MemberEffects effects;
     event(node_, Context{job_context_->now(), random_, effects});
-    for (core::NodeEffect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
+    for (core::MemberEffect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
     if (!parting_.empty()) send_(std::exchange(parting_, {}));
   }
 
   void execute(core::Dispatch& dispatch) { parting_.push_back(std::move(dispatch.envelope)); }
-  void execute(const core::NodeTimer& timer) { tick_at(timer.at, actor::KeyTick{timer.key}); }
+  void execute(const core::MemberTimer& timer) { tick_at(timer.at, actor::KeyTick{timer.key}); }
   void execute(const core::Plan& plan) { desk_.plan(self(), plan.step); }
   /// All that the worker pushed before is held by every owner.
   void execute(core::Compute& compute) {

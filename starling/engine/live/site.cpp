@@ -161,7 +161,7 @@ class LocalJobOf final : public LocalJob {
   void hire(const core::Member& self, const core::ConfigurationPtr& first,
             const std::vector<core::WorkerId>& doors) {
     const JobOptions& job = assignment_.job;
-    core::NodeOptions<T> node;
+    core::MemberOptions<T> node;
     node.self = self;
     node.mode = job.mode;
     node.worker.last = job.steps;

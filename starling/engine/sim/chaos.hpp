@@ -1,7 +1,7 @@
-/// Deterministic simulation testing: runs a small replicated job of core::Node, the very cores that
-/// run live, through a scenario of faults, and judges after every event what must hold always
-/// (invariant_checker.hpp), and after healing that everyone comes to the end and all copies are
-/// equal.
+/// Deterministic simulation testing: runs a small replicated job of core::MemberCore, the very
+/// cores that run live, through a scenario of faults, and judges after every event what must hold
+/// always (invariant_checker.hpp), and after healing that everyone comes to the end and all copies
+/// are equal.
 ///
 /// One at a time; not thread-safe; threads run one each. A run is a function of its scenario, and,
 /// in tests, of what sabotages it.
@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "starling/engine/core/node.hpp"
+#include "starling/engine/core/member_core.hpp"
 #include "starling/engine/sim/network.hpp"
 #include "starling/engine/sim/scenario.hpp"
 
@@ -57,7 +57,7 @@ class ChaosWorld {
   virtual ~ChaosWorld() = default;
   [[nodiscard]] virtual Time now() const = 0;
   /// nullptr where the process does not run.
-  [[nodiscard]] virtual core::Node<double>* node(NodeId id) = 0;
+  [[nodiscard]] virtual core::MemberCore<double>* node(NodeId id) = 0;
   /// Has `to` hear at `at`, past the channel, what `from` would have said in its present life, and
   /// has not: the core of `to` is what is broken.
   virtual void whisper(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;

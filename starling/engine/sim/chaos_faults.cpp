@@ -53,7 +53,7 @@ void ChaosRun::begin_fault(std::size_t index) {
       break;
     case Fault::Kind::leave:
       machine.wants_to_leave = true;
-      act(fault.node, [](Node& node, const core::NodeContext& c) { node.leave(c); });
+      act(fault.node, [](MemberCore& node, const core::MemberContext& c) { node.leave(c); });
       break;
   }
   queue_.push(now() + lasts, Event{.kind = Event::Kind::fault_ends, .key = index});
@@ -164,12 +164,13 @@ bool ChaosRun::may_happen(const Fault& fault) const {
   if (fault.kind == Fault::Kind::join) return machine.life == 0;
   if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
     return scenario_.beyond || fault_budget().allows_cut(fault.group);
-  if (!machine.running || machine.dies_after || machine.node->state() == Node::State::excluded)
+  if (!machine.running || machine.dies_after ||
+      machine.node->state() == MemberCore::State::excluded)
     return false;
   if (fault.kind == Fault::Kind::pair)  // one of the two has to go, and each may be the one in turn
     return scenario_.beyond || fault_budget().allows_doubt(fault.node, fault.other);
   if (fault.kind == Fault::Kind::leave)
-    return !machine.wants_to_leave && machine.node->state() == Node::State::member &&
+    return !machine.wants_to_leave && machine.node->state() == MemberCore::State::member &&
            is_dispensable(fault.node);
   if (scenario_.beyond) return true;
   return fault.kind == Fault::Kind::crash ? fault_budget().allows_death(fault.node)
@@ -184,8 +185,8 @@ bool ChaosRun::is_dispensable(NodeId node) const {
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
     const core::Member other = job_.role(id, 1);
-    const bool stays =
-        machine.running && !machine.wants_to_leave && machine.node->state() == Node::State::member;
+    const bool stays = machine.running && !machine.wants_to_leave &&
+                       machine.node->state() == MemberCore::State::member;
     count += stays && other.works == self.works && other.owns == self.owns ? 1 : 0;
   }
   return count > std::max<std::size_t>(2, scenario_.copies);
@@ -195,7 +196,7 @@ bool ChaosRun::is_dispensable(NodeId node) const {
 
 bool ChaosRun::hears(NodeId from, NodeId to) const {
   const Machine& other = machines_[from];
-  return other.running && !other.frozen && other.node->state() == Node::State::member &&
+  return other.running && !other.frozen && other.node->state() == MemberCore::State::member &&
          !network_.is_cut(from, to);
 }
 
@@ -203,7 +204,7 @@ bool ChaosRun::hears(NodeId from, NodeId to) const {
 void ChaosRun::look_around() {
   for (NodeId id = 0; id < nodes_max; ++id) {
     Machine& machine = machines_[id];
-    if (!machine.running || machine.frozen || machine.node->state() != Node::State::member)
+    if (!machine.running || machine.frozen || machine.node->state() != MemberCore::State::member)
       continue;
     const core::ConfigurationPtr known = machine.node->configuration();
     for (const core::Member& member : known->members) {
@@ -217,13 +218,13 @@ void ChaosRun::look_around() {
       const bool suspicious =
           suspected_[member.id] > 0 || now() > at + silence_max + Time{look_every * (id % 3)};
       if (suspicious == machine.node->suspects(member.id)) continue;
-      act(id, [&](Node& node, const core::NodeContext& c) {
+      act(id, [&](MemberCore& node, const core::MemberContext& c) {
         if (suspicious)
           node.suspect(c, member.id, member.life);
         else
           node.trust(c, member.id, member.life);
       });
-      if (!machine.running || machine.node->state() != Node::State::member) break;
+      if (!machine.running || machine.node->state() != MemberCore::State::member) break;
     }
   }
 }
@@ -246,10 +247,10 @@ std::string ChaosRun::unrest() const {
   if (births_ > 0) return "a life is to begin";
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
-    if (!machine.running || machine.node->state() == Node::State::excluded) continue;
+    if (!machine.running || machine.node->state() == MemberCore::State::excluded) continue;
     const auto who = "node " + std::to_string(id) + " (life " + std::to_string(machine.life) + ") ";
     if (machine.wants_to_leave && may_leave(id)) return who + "has not left";
-    if (machine.node->state() != Node::State::member) return who + "is no member";
+    if (machine.node->state() != MemberCore::State::member) return who + "is no member";
     const core::Worker* worker = machine.node->worker();
     if (worker != nullptr && !worker->done())
       return who + "is at step " + std::to_string(worker->step()) + " of " +

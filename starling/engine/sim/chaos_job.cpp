@@ -52,9 +52,9 @@ core::Member ChaosJob::role(NodeId id, core::Incarnation life) const {
   return {id, life, id % 2 == 0, id % 2 == 1};
 }
 
-core::NodeOptions<double> ChaosJob::options(core::Member self, bool founding,
-                                            std::vector<core::WorkerId> doors) const {
-  core::NodeOptions<double> options;
+core::MemberOptions<double> ChaosJob::options(core::Member self, bool founding,
+                                              std::vector<core::WorkerId> doors) const {
+  core::MemberOptions<double> options;
   options.self = self;
   options.mode = scenario_.mode;
   options.worker.last = scenario_.steps;

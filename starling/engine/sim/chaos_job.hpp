@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "starling/engine/core/node.hpp"
+#include "starling/engine/core/member_core.hpp"
 #include "starling/engine/sim/scenario.hpp"
 
 namespace starling::sim {
@@ -18,8 +18,8 @@ class ChaosJob {
   [[nodiscard]] core::Member role(NodeId id, core::Incarnation life) const;
 
   /// A founder where `founding`, else one that asks at the `doors` to be taken in.
-  [[nodiscard]] core::NodeOptions<double> options(core::Member self, bool founding,
-                                                  std::vector<core::WorkerId> doors) const;
+  [[nodiscard]] core::MemberOptions<double> options(core::Member self, bool founding,
+                                                    std::vector<core::WorkerId> doors) const;
 
   /// Every step reads everything.
   [[nodiscard]] const std::vector<core::RangeRows>& plan() const noexcept { return plan_; }

@@ -25,7 +25,7 @@ void ChaosRun::begin_life(NodeId id, bool founding) {
   std::vector<core::WorkerId> doors;
   for (NodeId other = 0; other < nodes_max; ++other)
     if (other != id && machines_[other].running) doors.push_back(other);
-  auto node = std::make_unique<Node>(job_.options(self, founding, std::move(doors)));
+  auto node = std::make_unique<MemberCore>(job_.options(self, founding, std::move(doors)));
   const auto slot = checker_.on_birth(self, node.get());
   if (!slot) return;
   machine.node = std::move(node);
@@ -35,7 +35,7 @@ void ChaosRun::begin_life(NodeId id, bool founding) {
   machine.running = true;
   machine.dies_after.reset();
   std::ranges::fill(machine.heard, std::pair{core::Incarnation{0}, Time{}});
-  act(id, [](Node& n, const core::NodeContext& c) { n.start(c); });
+  act(id, [](MemberCore& n, const core::MemberContext& c) { n.start(c); });
 }
 
 void ChaosRun::end_life(NodeId id) {
@@ -82,7 +82,7 @@ ChaosReport ChaosRun::run() {
     }
     if (report_.violation.empty()) report_.violation = checker_.violation();
     const auto takes_part = [](const Machine& machine) {
-      return machine.running && machine.node->state() != Node::State::excluded;
+      return machine.running && machine.node->state() != MemberCore::State::excluded;
     };
     if (scenario_.beyond && !std::ranges::any_of(machines_, takes_part) && births_ == 0)
       report_.gave_up = event.kind == Event::Kind::look && pending_faults_ == 0;
@@ -137,7 +137,7 @@ void ChaosRun::happen(Event& event) {
 }
 
 void ChaosRun::happen_to(Machine& machine, Event& event) {
-  act(event.node, [&](Node& node, const core::NodeContext& context) {
+  act(event.node, [&](MemberCore& node, const core::MemberContext& context) {
     switch (event.kind) {
       case Event::Kind::packet:
         if (sabotage_ == nullptr || sabotage_->on_arrival(*this, event.envelope))
@@ -159,9 +159,9 @@ void ChaosRun::happen_to(Machine& machine, Event& event) {
 }
 
 /// A saboteur's message.
-void ChaosRun::hear(Node& node, const core::NodeContext& context, core::Envelope& envelope,
+void ChaosRun::hear(MemberCore& node, const core::MemberContext& context, core::Envelope& envelope,
                     bool said) {
-  const Node* from = this->node(envelope.from);
+  const MemberCore* from = this->node(envelope.from);
   if (from == nullptr || !from->configuration()) return;
   envelope.epoch = from->configuration()->epoch;
   envelope.packet.from = from->self().life;
@@ -170,7 +170,7 @@ void ChaosRun::hear(Node& node, const core::NodeContext& context, core::Envelope
   node.on_message(context, envelope.from, from->self().life, *envelope.packet.payload);
 }
 
-void ChaosRun::execute(NodeId id, core::NodeEffects& effects) {
+void ChaosRun::execute(NodeId id, core::MemberEffects& effects) {
   for (auto& effect : effects) std::visit([&](auto& e) { execute(id, e); }, effect);
 }
 
@@ -185,7 +185,7 @@ void ChaosRun::execute(NodeId id, core::Dispatch& dispatch) {
   }
 }
 
-void ChaosRun::execute(NodeId id, const core::NodeTimer& timer) {
+void ChaosRun::execute(NodeId id, const core::MemberTimer& timer) {
   queue_.push(
       timer.at,
       Event{.kind = Event::Kind::timer, .node = id, .life = machines_[id].life, .key = timer.key});
@@ -213,7 +213,7 @@ void ChaosRun::execute(NodeId id, const core::Fail& fail) {
   // Whoever was cut off for so long may notice before it hears that the job has gone on without it.
   const auto& latest = checker_.latest();
   const bool goes_on = std::ranges::any_of(machines_, [&](const Machine& machine) {
-    return machine.running && machine.node->state() == Node::State::member;
+    return machine.running && machine.node->state() == MemberCore::State::member;
   });
   if (endured_ && goes_on && latest && !latest->contains(id, machines_[id].life))
     return execute(id, core::Excluded{});

@@ -17,7 +17,7 @@
 
 namespace starling::sim::detail {
 
-using Node = core::Node<double>;
+using MemberCore = core::MemberCore<double>;
 
 /// Failure detection looks around this often.
 inline constexpr Time look_every = std::chrono::milliseconds{25};
@@ -49,7 +49,7 @@ struct Event {
 
 /// One machine, and the life that runs on it.
 struct Machine {
-  std::unique_ptr<Node> node;
+  std::unique_ptr<MemberCore> node;
   Random random{0};
   core::Incarnation life = 0;
   std::size_t slot = 0;
@@ -78,7 +78,7 @@ class ChaosRun : public ChaosWorld {
   ChaosReport run();
 
   [[nodiscard]] Time now() const override { return queue_.now(); }
-  [[nodiscard]] Node* node(NodeId id) override {
+  [[nodiscard]] MemberCore* node(NodeId id) override {
     return machines_.at(id).running ? machines_[id].node.get() : nullptr;
   }
   void whisper(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) override {
@@ -112,13 +112,14 @@ class ChaosRun : public ChaosWorld {
   void end_life(NodeId id);
 
   void happen(Event& event);
-  void hear(Node& node, const core::NodeContext& context, core::Envelope& envelope, bool said);
+  void hear(MemberCore& node, const core::MemberContext& context, core::Envelope& envelope,
+            bool said);
   void happen_to(Machine& machine, Event& event);
   template <class Act>
   void act(NodeId id, Act act);
-  void execute(NodeId id, core::NodeEffects& effects);
+  void execute(NodeId id, core::MemberEffects& effects);
   void execute(NodeId id, core::Dispatch& dispatch);
-  void execute(NodeId id, const core::NodeTimer& timer);
+  void execute(NodeId id, const core::MemberTimer& timer);
   void execute(NodeId id, const core::Plan& plan);
   void execute(NodeId id, const core::Compute& compute);
   void execute(NodeId, const core::Done&) {}
@@ -165,7 +166,7 @@ class ChaosRun : public ChaosWorld {
   Time healed_at_{};
   /// When processes were killed.
   std::vector<Time> deaths_;
-  core::NodeEffects effects_;
+  core::MemberEffects effects_;
   ChaosReport report_;
 };
 
@@ -174,7 +175,7 @@ template <class Act>
 void ChaosRun::act(NodeId id, Act act) {
   Machine& machine = machines_[id];
   effects_.clear();
-  act(*machine.node, core::NodeContext{now(), machine.random, effects_});
+  act(*machine.node, core::MemberContext{now(), machine.random, effects_});
   checker_.on_event(id);
   if (machine.dies_after && !effects_.empty()) {
     const bool all = *machine.dies_after >= effects_.size();

@@ -34,7 +34,7 @@ bool FaultBudget::is_well(NodeId node, std::uint64_t side) const {
   const Condition& self = conditions_[node];
   if (self.node == nullptr || self.frozen || self.dying || self.suspected || self.leaving)
     return false;
-  if (self.node->state() != InvariantChecker::Node::State::member) return false;
+  if (self.node->state() != InvariantChecker::MemberCore::State::member) return false;
   const auto is_member = [&](const core::ConfigurationPtr& known) {
     return known->contains(node, self.node->self().life);
   };

@@ -15,7 +15,7 @@ namespace starling::sim {
 /// How a node fares, as only the world knows.
 struct Condition {
   /// nullptr where no process runs.
-  const InvariantChecker::Node* node = nullptr;
+  const InvariantChecker::MemberCore* node = nullptr;
   bool frozen = false;
   /// Its process is about to end.
   bool dying = false;

@@ -54,7 +54,7 @@ InvariantChecker::InvariantChecker(const Scenario& scenario)
   for (Place& place : places_) place.seen.resize(scenario.ranges);
 }
 
-std::optional<std::size_t> InvariantChecker::on_birth(core::Member member, const Node* node) {
+std::optional<std::size_t> InvariantChecker::on_birth(core::Member member, const MemberCore* node) {
   if (lives_.size() == lives_max) return std::nullopt;
   Place& place = places_[member.id];
   place = {.node = node, .slot = lives_.size()};
@@ -85,7 +85,7 @@ void InvariantChecker::on_event(NodeId id) {
   if (place.node == nullptr || !place.node->configuration()) return;
   place.former = std::exchange(place.known, place.node->configuration());
   if (place.node->configuration()->epoch != place.epoch) on_configuration(place);
-  if (place.node->state() != Node::State::member) return;
+  if (place.node->state() != MemberCore::State::member) return;
   follow_worker(id, place);
   const auto& replica = place.node->replica();
   for (core::RangeId r = 0; r < place.seen.size(); ++r) {
@@ -135,10 +135,10 @@ void InvariantChecker::follow_worker(NodeId id, Place& place) {
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) expect_held(place.slot, r, life.reached);
 }
 
-const InvariantChecker::Node* InvariantChecker::full_owner(core::RangeId range,
-                                                           const core::RangeOwner& owner) const {
-  const Node* node = places_[owner.id].node;
-  if (node == nullptr || node->state() != Node::State::member) return nullptr;
+const InvariantChecker::MemberCore* InvariantChecker::full_owner(
+    core::RangeId range, const core::RangeOwner& owner) const {
+  const MemberCore* node = places_[owner.id].node;
+  if (node == nullptr || node->state() != MemberCore::State::member) return nullptr;
   if (!latest()->contains(owner.id, node->self().life)) return nullptr;
   const auto* self = node->configuration()->ranges[range].find(owner.id);
   if (self == nullptr || self->since != owner.since) return nullptr;
@@ -146,7 +146,8 @@ const InvariantChecker::Node* InvariantChecker::full_owner(core::RangeId range,
 }
 
 /// Steps of a life that are in a range, or wait for their round there.
-Step InvariantChecker::count_held(const Node& node, std::size_t slot, core::RangeId range) const {
+Step InvariantChecker::count_held(const MemberCore& node, std::size_t slot,
+                                  core::RangeId range) const {
   const auto& shard = node.replica().shard();
   auto count = static_cast<Step>(shard.value(range)[2 * slot]);
   if (shard.gathered(range).empty()) return count;
@@ -163,7 +164,7 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
   known = step;
   std::size_t holders = 0;
   for (const core::RangeOwner& owner : latest()->ranges[range].owners) {
-    const Node* node = full_owner(range, owner);
+    const MemberCore* node = full_owner(range, owner);
     if (node == nullptr) continue;
     ++holders;
     if (count_held(*node, slot, range) < step - lives_[slot].first)
@@ -369,7 +370,7 @@ std::size_t InvariantChecker::others(const core::Configuration& configuration) {
 void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arrived& arrived) {
   const std::size_t slot = places_[id].slot;
   // Of who was shut out in the same event the last step is not known here.
-  if (places_[id].node->state() != Node::State::member) return;
+  if (places_[id].node->state() != MemberCore::State::member) return;
   if (arrived.step > lives_[slot].reached)
     violate("worker " + life_name(slot) + " says that it has arrived at " +
             std::to_string(arrived.step) + ", and is at " + std::to_string(lives_[slot].reached));
@@ -476,7 +477,7 @@ void InvariantChecker::expect_equal_copies() {
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
     std::optional<core::RangeState> first;
     for (const core::RangeOwner& owner : latest()->ranges[r].owners) {
-      const Node* node = full_owner(r, owner);
+      const MemberCore* node = full_owner(r, owner);
       if (node == nullptr) {
         violate("range " + std::to_string(r) + " is not held by its owner " +
                 std::to_string(owner.id));

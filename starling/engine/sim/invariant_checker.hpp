@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "starling/engine/core/node.hpp"
+#include "starling/engine/core/member_core.hpp"
 #include "starling/engine/sim/scenario.hpp"
 
 namespace starling::sim {
@@ -32,12 +32,12 @@ inline constexpr std::size_t lives_max = 48;
 
 class InvariantChecker {
  public:
-  using Node = core::Node<double>;
+  using MemberCore = core::MemberCore<double>;
 
   explicit InvariantChecker(const Scenario& scenario);
 
   /// A node has begun a new life; gives its slot, or nothing where there are too many.
-  std::optional<std::size_t> on_birth(core::Member member, const Node* node);
+  std::optional<std::size_t> on_birth(core::Member member, const MemberCore* node);
   /// The node runs no more.
   void on_death(NodeId id);
 
@@ -58,7 +58,8 @@ class InvariantChecker {
   [[nodiscard]] const std::vector<core::ConfigurationPtr>& proposed() const { return proposed_; }
   /// True where `owner` of the latest configuration owns the range without a break as it sees it
   /// itself, so that it must hold all that was acknowledged once it is full.
-  [[nodiscard]] const Node* full_owner(core::RangeId range, const core::RangeOwner& owner) const;
+  [[nodiscard]] const MemberCore* full_owner(core::RangeId range,
+                                             const core::RangeOwner& owner) const;
 
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
@@ -110,7 +111,7 @@ class InvariantChecker {
     std::uint64_t before = 0;
   };
   struct Place {
-    const Node* node = nullptr;
+    const MemberCore* node = nullptr;
     std::size_t slot = 0;
     core::Epoch epoch = 0;
     /// What it knew before the event.
@@ -137,7 +138,7 @@ class InvariantChecker {
   void on_configuration(Place& place);
   void follow_worker(NodeId id, Place& place);
   void inspect(NodeId id, core::RangeId range, bool must_hold);
-  [[nodiscard]] core::Step count_held(const Node& node, std::size_t slot,
+  [[nodiscard]] core::Step count_held(const MemberCore& node, std::size_t slot,
                                       core::RangeId range) const;
   void expect_held(std::size_t slot, core::RangeId range, core::Step step);
   /// True for what is not sent again.

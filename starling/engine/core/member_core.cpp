@@ -1,4 +1,4 @@
-#include "starling/engine/core/node.hpp"
+#include "starling/engine/core/member_core.hpp"
 
 #include <algorithm>
 #include <string>
@@ -21,7 +21,7 @@ constexpr bool is_for_owners =
     std::is_constructible_v<std::variant<Push, Pull, Install, Forward, Held>, M>;
 
 template <class T>
-bool is_bulk(const NodeOptions<T>& options) {
+bool is_bulk(const MemberOptions<T>& options) {
   return keeps_steps_centrally(options.mode) &&
          barrier::is_bulk_synchronous(options.worker.barrier);
 }
@@ -29,7 +29,7 @@ bool is_bulk(const NodeOptions<T>& options) {
 }  // namespace
 
 template <class T>
-Node<T>::Node(NodeOptions<T> options)
+MemberCore<T>::MemberCore(MemberOptions<T> options)
     : options_(std::move(options)), council_([&] {
         CouncilOptions council = options_.council;
         council.self = options_.self;
@@ -53,7 +53,7 @@ Node<T>::Node(NodeOptions<T> options)
 // --- events -------------------------------------------------------------------------------------
 
 template <class T>
-void Node<T>::start(const NodeContext& context) {
+void MemberCore<T>::start(const MemberContext& context) {
   STARLING_CHECK(state_ == State::idle);
   state_ = State::joining;
   joining_since_ = context.now;
@@ -65,7 +65,7 @@ void Node<T>::start(const NodeContext& context) {
 }
 
 template <class T>
-void Node<T>::on_packet(const NodeContext& context, const Envelope& envelope) {
+void MemberCore<T>::on_packet(const MemberContext& context, const Envelope& envelope) {
   const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (state_ == State::idle || state_ == State::failed || envelope.to != options_.self.id) return;
   if (packet.sequence == 0 && packet.payload) return hear_loose(context, envelope);
@@ -92,7 +92,7 @@ void Node<T>::on_packet(const NodeContext& context, const Envelope& envelope) {
 }
 
 template <class T>
-void Node<T>::on_timer(const NodeContext& context, TimerKey key) {
+void MemberCore<T>::on_timer(const MemberContext& context, TimerKey key) {
   if (state_ != State::member && state_ != State::joining) return;
   if (key == worker_key) {
     run_worker(context, [](Worker& worker, const Context& c) { worker.on_timer(c); });
@@ -114,14 +114,15 @@ void Node<T>::on_timer(const NodeContext& context, TimerKey key) {
 }
 
 template <class T>
-void Node<T>::on_plan(const NodeContext& context, Step step, std::vector<RangeRows> wanted) {
+void MemberCore<T>::on_plan(const MemberContext& context, Step step,
+                            std::vector<RangeRows> wanted) {
   if (state_ != State::member) return;
   run_worker(context, [&](Worker& w, const Context& c) { w.on_plan(c, step, std::move(wanted)); });
   settle(context);
 }
 
 template <class T>
-void Node<T>::on_update(const NodeContext& context, Step step, Update update) {
+void MemberCore<T>::on_update(const MemberContext& context, Step step, Update update) {
   if (state_ != State::member) return;
   run_worker(context,
              [&](Worker& w, const Context& c) { w.on_update(c, step, std::move(update)); });
@@ -129,35 +130,35 @@ void Node<T>::on_update(const NodeContext& context, Step step, Update update) {
 }
 
 template <class T>
-void Node<T>::on_failure(const NodeContext& context, Step step, const std::string& why) {
+void MemberCore<T>::on_failure(const MemberContext& context, Step step, const std::string& why) {
   if (state_ != State::member) return;
   run_worker(context, [&](Worker& w, const Context& c) { w.on_failure(c, step, why); });
   settle(context);
 }
 
 template <class T>
-void Node<T>::suspect(const NodeContext& context, WorkerId id, Incarnation life) {
+void MemberCore<T>::suspect(const MemberContext& context, WorkerId id, Incarnation life) {
   if (state_ != State::member) return;
   run_council(context, [&](Council& council, const auto& c) { council.suspect(c, id, life); });
   settle(context);
 }
 
 template <class T>
-void Node<T>::trust(const NodeContext& context, WorkerId id, Incarnation life) {
+void MemberCore<T>::trust(const MemberContext& context, WorkerId id, Incarnation life) {
   if (state_ != State::member) return;
   run_council(context, [&](Council& council, const auto& c) { council.trust(c, id, life); });
   settle(context);
 }
 
 template <class T>
-void Node<T>::stop(const NodeContext& context) {
+void MemberCore<T>::stop(const MemberContext& context) {
   if (state_ != State::member) return;
   run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
   settle(context);
 }
 
 template <class T>
-void Node<T>::leave(const NodeContext& context) {
+void MemberCore<T>::leave(const MemberContext& context) {
   if (state_ != State::member || std::exchange(leaving_, true)) return;
   run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
   ask_again(context);
@@ -165,8 +166,8 @@ void Node<T>::leave(const NodeContext& context) {
 }
 
 template <class T>
-void Node<T>::on_message(const NodeContext& context, WorkerId from, Incarnation life,
-                         const PeerMessagePtr& peer_message) {
+void MemberCore<T>::on_message(const MemberContext& context, WorkerId from, Incarnation life,
+                               const PeerMessagePtr& peer_message) {
   if (state_ != State::member || !configuration_->contains(from, life)) return;
   deliver(context, from, peer_message);
   settle(context);
@@ -175,13 +176,13 @@ void Node<T>::on_message(const NodeContext& context, WorkerId from, Incarnation 
 // --- links --------------------------------------------------------------------------------------
 
 template <class T>
-typename Node<T>::Link* Node<T>::link(WorkerId id) const {
+typename MemberCore<T>::Link* MemberCore<T>::link(WorkerId id) const {
   return id < links_.size() ? links_[id].get() : nullptr;
 }
 
 template <class T>
-void Node<T>::act_on(const NodeContext& context, WorkerId id, TrafficClass traffic_class,
-                     LinkEffects effects) {
+void MemberCore<T>::act_on(const MemberContext& context, WorkerId id, TrafficClass traffic_class,
+                           LinkEffects effects) {
   const Epoch epoch = configuration_->epoch;
   const TimerKey key = link(id)->timer_of(traffic_class);
   for (auto& effect : effects) {
@@ -189,7 +190,7 @@ void Node<T>::act_on(const NodeContext& context, WorkerId id, TrafficClass traff
       context.out.push_back(
           Dispatch{{options_.self.id, id, epoch, traffic_class, std::move(transmit->packet)}});
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
-      context.out.push_back(NodeTimer{timer->at, key});
+      context.out.push_back(MemberTimer{timer->at, key});
     } else if (auto* arrived = std::get_if<Deliver<PeerMessagePtr>>(&effect)) {
       // One message may have removed the life that sent those behind it.
       if (state_ == State::member && link(id) != nullptr && link(id)->has_timer(key))
@@ -199,7 +200,7 @@ void Node<T>::act_on(const NodeContext& context, WorkerId id, TrafficClass traff
 }
 
 template <class T>
-void Node<T>::post(const NodeContext& context, WorkerId to, PeerMessagePtr peer_message) {
+void MemberCore<T>::post(const MemberContext& context, WorkerId to, PeerMessagePtr peer_message) {
   if (to == options_.self.id) {
     inbox_.push_back(std::move(peer_message));
     return;
@@ -211,7 +212,7 @@ void Node<T>::post(const NodeContext& context, WorkerId to, PeerMessagePtr peer_
 
 /// Requires: there is a link.
 template <class T>
-void Node<T>::send(const NodeContext& context, WorkerId to, PeerMessagePtr peer_message) {
+void MemberCore<T>::send(const MemberContext& context, WorkerId to, PeerMessagePtr peer_message) {
   const TrafficClass traffic_class = traffic_class_of(*peer_message);
   LinkEffects effects;
   if (!link(to)->channel(traffic_class).send({context.now, effects}, std::move(peer_message)))
@@ -220,14 +221,15 @@ void Node<T>::send(const NodeContext& context, WorkerId to, PeerMessagePtr peer_
 }
 
 template <class T>
-void Node<T>::post_to_council(const NodeContext& context, const PeerMessagePtr& peer_message) {
+void MemberCore<T>::post_to_council(const MemberContext& context,
+                                    const PeerMessagePtr& peer_message) {
   const ConfigurationPtr now = configuration_;
   for (const WorkerId id : now->council) post(context, id, peer_message);
 }
 
 /// Sees to it that a member knows the configuration before whatever is sent next.
 template <class T>
-void Node<T>::tell(const NodeContext& context, WorkerId id) {
+void MemberCore<T>::tell(const MemberContext& context, WorkerId id) {
   Link* other = link(id);
   if (other == nullptr || other->told >= configuration_->epoch) return;
   other->told = configuration_->epoch;
@@ -236,8 +238,8 @@ void Node<T>::tell(const NodeContext& context, WorkerId id) {
 
 /// To someone who may be no member: nothing repeats it.
 template <class T>
-void Node<T>::send_loose(const NodeContext& context, WorkerId to, std::optional<Incarnation> life,
-                         PeerMessagePtr peer_message) const {
+void MemberCore<T>::send_loose(const MemberContext& context, WorkerId to,
+                               std::optional<Incarnation> life, PeerMessagePtr peer_message) const {
   Packet<PeerMessagePtr> packet;
   packet.from = options_.self.life;
   packet.to = life;
@@ -248,7 +250,7 @@ void Node<T>::send_loose(const NodeContext& context, WorkerId to, std::optional<
 }
 
 template <class T>
-void Node<T>::hear_loose(const NodeContext& context, const Envelope& envelope) {
+void MemberCore<T>::hear_loose(const MemberContext& context, const Envelope& envelope) {
   const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (packet.to && *packet.to != options_.self.life) return;
   if (std::holds_alternative<EpochProbe>(**packet.payload)) {
@@ -273,8 +275,8 @@ void Node<T>::hear_loose(const NodeContext& context, const Envelope& envelope) {
 
 /// Someone who is no member wants to be one.
 template <class T>
-void Node<T>::hear_request(const NodeContext& context, const Envelope& envelope,
-                           const Member& member) {
+void MemberCore<T>::hear_request(const MemberContext& context, const Envelope& envelope,
+                                 const Member& member) {
   const Incarnation life = envelope.packet.from;
   if (!configuration_ || member.id != envelope.from || member.life != life) return;
   if (state_ == State::excluded || configuration_->has_had(member.id, life))
@@ -289,7 +291,7 @@ void Node<T>::hear_request(const NodeContext& context, const Envelope& envelope,
 }
 
 template <class T>
-bool Node<T>::is_news(const ConfigurationPtr& next) const {
+bool MemberCore<T>::is_news(const ConfigurationPtr& next) const {
   if (configuration_)
     return may_follow(*configuration_, next, options_.members_max) &&
            next->epoch > configuration_->epoch;
@@ -299,7 +301,7 @@ bool Node<T>::is_news(const ConfigurationPtr& next) const {
 }
 
 template <class T>
-void Node<T>::settle(const NodeContext& context) {
+void MemberCore<T>::settle(const MemberContext& context) {
   for (std::size_t i = 0; state_ == State::member && i < inbox_.size(); ++i)
     deliver(context, options_.self.id, PeerMessagePtr{inbox_[i]});
   inbox_.clear();
@@ -312,8 +314,8 @@ void Node<T>::settle(const NodeContext& context) {
 // --- messages ------------------------------------------------------------------------------------
 
 template <class T>
-void Node<T>::deliver(const NodeContext& context, WorkerId from,
-                      const PeerMessagePtr& peer_message) {
+void MemberCore<T>::deliver(const MemberContext& context, WorkerId from,
+                            const PeerMessagePtr& peer_message) {
   const Door door{*configuration_, from, options_.members_max, *options_.shard.layout, sizeof(T)};
   if (!may_say(door, *peer_message)) return;
   std::visit([&](const auto& message) { take(context, from, peer_message, message); },
@@ -321,8 +323,8 @@ void Node<T>::deliver(const NodeContext& context, WorkerId from,
 }
 
 template <class T>
-void Node<T>::take(const NodeContext& context, WorkerId from, const PeerMessagePtr&,
-                   const CouncilMessage& message) {
+void MemberCore<T>::take(const MemberContext& context, WorkerId from, const PeerMessagePtr&,
+                         const CouncilMessage& message) {
   bool current = true;
   run_council(context, [&](Council& council, const CouncilContext& c) {
     current = council.on(c, from, message);
@@ -332,8 +334,8 @@ void Node<T>::take(const NodeContext& context, WorkerId from, const PeerMessageP
 
 template <class T>
 template <class M>
-void Node<T>::take(const NodeContext& context, WorkerId from, const PeerMessagePtr& peer_message,
-                   const M& message) {
+void MemberCore<T>::take(const MemberContext& context, WorkerId from,
+                         const PeerMessagePtr& peer_message, const M& message) {
   if constexpr (std::is_same_v<M, ConfigurationPtr>) {
     if (message->epoch > configuration_->epoch) adopt(context, message);
   } else if constexpr (std::is_same_v<M, JoinRequest>) {
@@ -366,7 +368,7 @@ void Node<T>::take(const NodeContext& context, WorkerId from, const PeerMessageP
 // --- configurations -----------------------------------------------------------------------------
 
 template <class T>
-void Node<T>::adopt(const NodeContext& context, const ConfigurationPtr& next) {
+void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& next) {
   if (state_ == State::failed || state_ == State::excluded) return;
   if (!next->contains(options_.self.id, options_.self.life)) {
     const bool had = next->has_had(options_.self.id, options_.self.life);
@@ -378,7 +380,7 @@ void Node<T>::adopt(const NodeContext& context, const ConfigurationPtr& next) {
   }
   const ConfigurationPtr former = std::exchange(configuration_, next);
   if (state_ != State::member)
-    context.out.push_back(NodeTimer{context.now + options_.greet_every, greeting_key});
+    context.out.push_back(MemberTimer{context.now + options_.greet_every, greeting_key});
   state_ = State::member;
   renew_links(*next);
   if (next->lost()) return fail(context, "a range has lost all its owners");
@@ -396,7 +398,7 @@ void Node<T>::adopt(const NodeContext& context, const ConfigurationPtr& next) {
 }
 
 template <class T>
-void Node<T>::renew_links(const Configuration& next) {
+void MemberCore<T>::renew_links(const Configuration& next) {
   for (WorkerId id = 0; id < links_.size(); ++id) {
     if (!links_[id]) continue;
     if (!next.contains(id, *links_[id]->channel(TrafficClass::control).other())) links_[id].reset();
@@ -413,7 +415,7 @@ void Node<T>::renew_links(const Configuration& next) {
 }
 
 template <class T>
-void Node<T>::inform_worker(const NodeContext& context, const Configuration* former) {
+void MemberCore<T>::inform_worker(const MemberContext& context, const Configuration* former) {
   if (!options_.self.works) return;
   Surroundings all = surroundings(*configuration_, former);
   if (worker_)
@@ -428,7 +430,7 @@ void Node<T>::inform_worker(const NodeContext& context, const Configuration* for
 }
 
 template <class T>
-void Node<T>::inform_coordinator(const NodeContext& context, const Configuration* former) {
+void MemberCore<T>::inform_coordinator(const MemberContext& context, const Configuration* former) {
   const Configuration& now = *configuration_;
   if (now.coordinator != options_.self.id) return;
   if (coordinator_)
@@ -450,7 +452,7 @@ void Node<T>::inform_coordinator(const NodeContext& context, const Configuration
 
 /// Tells a coordinator that is new to this member what it knows of the steps.
 template <class T>
-void Node<T>::send_status(const NodeContext& context, const Configuration* former) {
+void MemberCore<T>::send_status(const MemberContext& context, const Configuration* former) {
   const Configuration& now = *configuration_;
   if (!now.coordinator || now.epoch == 1) return;
   if (former != nullptr && now.keeps_coordinator_of(*former)) return;
@@ -461,7 +463,7 @@ void Node<T>::send_status(const NodeContext& context, const Configuration* forme
 
 /// Tells everyone in the old and in the new configuration what was decided.
 template <class T>
-void Node<T>::announce(const NodeContext& context, const ConfigurationPtr& former) {
+void MemberCore<T>::announce(const MemberContext& context, const ConfigurationPtr& former) {
   for (const Member& member : configuration_->members) {
     if (member.id == options_.self.id) continue;
     if (state_ == State::excluded)
@@ -476,7 +478,7 @@ void Node<T>::announce(const NodeContext& context, const ConfigurationPtr& forme
 
 /// Asks to be taken in or let go, as long as that is wanted.
 template <class T>
-void Node<T>::ask_again(const NodeContext& context) {
+void MemberCore<T>::ask_again(const MemberContext& context) {
   if (state_ == State::joining) {
     if (context.now >= joining_since_ + options_.council.patience)
       return fail(context, "no member has let this one in");
@@ -489,25 +491,25 @@ void Node<T>::ask_again(const NodeContext& context) {
   } else {
     return;
   }
-  NodeEffects& out = context.out;
+  MemberEffects& out = context.out;
   Effects timers;
   timer_.want(Context{context.now, context.random, timers}, context.now + options_.ask_again);
   for (const Effect& timer : timers)
-    out.push_back(NodeTimer{std::get<SetTimer>(timer).at, own_key});
+    out.push_back(MemberTimer{std::get<SetTimer>(timer).at, own_key});
 }
 
 template <class T>
-void Node<T>::greet(const NodeContext& context) {
+void MemberCore<T>::greet(const MemberContext& context) {
   if (state_ != State::member) return;
   const auto& members = configuration_->members;
   const Member& other = members[context.random.below(members.size())];
   if (other.id != options_.self.id)
     send_loose(context, other.id, other.life, peer_message_of(EpochProbe{}));
-  context.out.push_back(NodeTimer{context.now + options_.greet_every, greeting_key});
+  context.out.push_back(MemberTimer{context.now + options_.greet_every, greeting_key});
 }
 
 template <class T>
-void Node<T>::fail(const NodeContext& context, std::string why) {
+void MemberCore<T>::fail(const MemberContext& context, std::string why) {
   if (std::exchange(state_, State::failed) != State::failed)
     context.out.push_back(Fail{std::move(why)});
 }
@@ -516,7 +518,7 @@ void Node<T>::fail(const NodeContext& context, std::string why) {
 
 template <class T>
 template <class Event>
-void Node<T>::run_worker(const NodeContext& context, Event event) {
+void MemberCore<T>::run_worker(const MemberContext& context, Event event) {
   if (!worker_) return;
   Effects effects;
   event(*worker_, Context{context.now, context.random, effects});
@@ -525,7 +527,7 @@ void Node<T>::run_worker(const NodeContext& context, Event event) {
 
 template <class T>
 template <class Event>
-void Node<T>::run_coordinator(const NodeContext& context, Event event) {
+void MemberCore<T>::run_coordinator(const MemberContext& context, Event event) {
   if (!coordinator_) return;
   Effects effects;
   event(*coordinator_, Context{context.now, context.random, effects});
@@ -534,7 +536,7 @@ void Node<T>::run_coordinator(const NodeContext& context, Event event) {
 
 template <class T>
 template <class Event>
-bool Node<T>::run_replica(const NodeContext& context, Event event) {
+bool MemberCore<T>::run_replica(const MemberContext& context, Event event) {
   Effects effects;
   std::vector<std::pair<WorkerId, ReplicaMessage>> out;
   const Context core{context.now, context.random, effects};
@@ -548,14 +550,14 @@ bool Node<T>::run_replica(const NodeContext& context, Event event) {
 
 template <class T>
 template <class Event>
-void Node<T>::run_council(const NodeContext& context, Event event) {
+void MemberCore<T>::run_council(const MemberContext& context, Event event) {
   std::vector<CouncilEffect> effects;
   event(council_, CouncilContext{context.now, context.random, effects});
   for (CouncilEffect& effect : effects) {
     if (auto* send = std::get_if<CouncilSend>(&effect)) {
       post(context, send->to, peer_message_of(std::move(send->message)));
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
-      context.out.push_back(NodeTimer{timer->at, council_key});
+      context.out.push_back(MemberTimer{timer->at, council_key});
     } else if (auto* why = std::get_if<Fail>(&effect)) {
       fail(context, std::move(why->why));
     } else {
@@ -567,10 +569,10 @@ void Node<T>::run_council(const NodeContext& context, Event event) {
 }
 
 template <class T>
-void Node<T>::execute(const NodeContext& context, Effects effects, TimerKey key) {
+void MemberCore<T>::execute(const MemberContext& context, Effects effects, TimerKey key) {
   for (Effect& effect : effects) {
     if (const auto* timer = std::get_if<SetTimer>(&effect)) {
-      context.out.push_back(NodeTimer{timer->at, key});
+      context.out.push_back(MemberTimer{timer->at, key});
     } else if (auto* send = std::get_if<Send>(&effect)) {
       std::optional<WorkerId> to;
       if (const auto* worker = std::get_if<ToWorker>(&send->to)) to = worker->id;
@@ -596,7 +598,7 @@ void Node<T>::execute(const NodeContext& context, Effects effects, TimerKey key)
   }
 }
 
-template class Node<float>;
-template class Node<double>;
+template class MemberCore<float>;
+template class MemberCore<double>;
 
 }  // namespace starling::core

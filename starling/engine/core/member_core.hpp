@@ -25,7 +25,7 @@ namespace starling::core {
 using TimerKey = std::uint64_t;
 
 /// Call on_timer with this key at this time or soon after.
-struct NodeTimer {
+struct MemberTimer {
   Time at;
   TimerKey key;
 };
@@ -36,17 +36,17 @@ struct Dispatch {
 /// The job goes on without this life.
 struct Excluded {};
 
-using NodeEffect = std::variant<Dispatch, NodeTimer, Plan, Compute, Done, Fail, Excluded>;
-using NodeEffects = std::vector<NodeEffect>;
+using MemberEffect = std::variant<Dispatch, MemberTimer, Plan, Compute, Done, Fail, Excluded>;
+using MemberEffects = std::vector<MemberEffect>;
 
-struct NodeContext {
+struct MemberContext {
   Time now;
   Random& random;
-  NodeEffects& out;
+  MemberEffects& out;
 };
 
 template <class T>
-struct NodeOptions {
+struct MemberOptions {
   Member self;
   Mode mode = Mode::peer;
   /// As a worker's, where this member works: its barrier, its last step, whether it plans. Id,
@@ -74,37 +74,37 @@ struct NodeOptions {
 
 /// One at a time; not thread-safe.
 template <class T>
-class Node {
+class MemberCore {
  public:
-  explicit Node(NodeOptions<T> options);
+  explicit MemberCore(MemberOptions<T> options);
 
-  void start(const NodeContext& context);
-  void on_packet(const NodeContext& context, const Envelope& envelope);
-  void on_timer(const NodeContext& context, TimerKey key);
+  void start(const MemberContext& context);
+  void on_packet(const MemberContext& context, const Envelope& envelope);
+  void on_timer(const MemberContext& context, TimerKey key);
   /// The answers to Plan and Compute; see Worker.
-  void on_plan(const NodeContext& context, Step step, std::vector<RangeRows> wanted);
-  void on_update(const NodeContext& context, Step step, Update update);
-  void on_failure(const NodeContext& context, Step step, const std::string& why);
+  void on_plan(const MemberContext& context, Step step, std::vector<RangeRows> wanted);
+  void on_update(const MemberContext& context, Step step, Update update);
+  void on_failure(const MemberContext& context, Step step, const std::string& why);
 
   /// Failure detection has heard nothing of this life of a member for long, or hears it again. What
   /// it must guarantee: docs/design/0006-range-ownership.md. Verdicts on another life than the
   /// configuration names do not count.
-  void suspect(const NodeContext& context, WorkerId id, Incarnation life);
-  void trust(const NodeContext& context, WorkerId id, Incarnation life);
+  void suspect(const MemberContext& context, WorkerId id, Incarnation life);
+  void trust(const MemberContext& context, WorkerId id, Incarnation life);
   /// Ends the worker's part at the end of its step; its ranges stay, and are served.
-  void stop(const NodeContext& context);
+  void stop(const MemberContext& context);
   /// Ends the worker's part at the end of its step, hands over its ranges, and goes.
-  void leave(const NodeContext& context);
+  void leave(const MemberContext& context);
 
   /// What a channel has delivered; for tests that need no network. Dropped, with the configuration
   /// for an answer, where the sender is no member.
-  void on_message(const NodeContext& context, WorkerId from, Incarnation life,
+  void on_message(const MemberContext& context, WorkerId from, Incarnation life,
                   const PeerMessagePtr& peer_message);
 
   enum class State { idle, joining, member, excluded, failed };
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] const Member& self() const noexcept { return options_.self; }
-  [[nodiscard]] const NodeOptions<T>& options() const noexcept { return options_; }
+  [[nodiscard]] const MemberOptions<T>& options() const noexcept { return options_; }
   /// nullptr before the first.
   [[nodiscard]] const ConfigurationPtr& configuration() const noexcept { return configuration_; }
   [[nodiscard]] bool suspects(WorkerId id) const { return council_.suspects(id); }
@@ -150,49 +150,49 @@ class Node {
   static constexpr TimerKey greeting_key = 4;
 
   [[nodiscard]] Link* link(WorkerId id) const;
-  void act_on(const NodeContext& context, WorkerId id, TrafficClass traffic_class,
+  void act_on(const MemberContext& context, WorkerId id, TrafficClass traffic_class,
               LinkEffects effects);
-  void send(const NodeContext& context, WorkerId to, PeerMessagePtr peer_message);
-  void post(const NodeContext& context, WorkerId to, PeerMessagePtr peer_message);
-  void post_to_council(const NodeContext& context, const PeerMessagePtr& peer_message);
-  void tell(const NodeContext& context, WorkerId id);
-  void send_loose(const NodeContext& context, WorkerId to, std::optional<Incarnation> life,
+  void send(const MemberContext& context, WorkerId to, PeerMessagePtr peer_message);
+  void post(const MemberContext& context, WorkerId to, PeerMessagePtr peer_message);
+  void post_to_council(const MemberContext& context, const PeerMessagePtr& peer_message);
+  void tell(const MemberContext& context, WorkerId id);
+  void send_loose(const MemberContext& context, WorkerId to, std::optional<Incarnation> life,
                   PeerMessagePtr peer_message) const;
 
-  void deliver(const NodeContext& context, WorkerId from, const PeerMessagePtr& peer_message);
-  void hear_loose(const NodeContext& context, const Envelope& envelope);
-  void hear_request(const NodeContext& context, const Envelope& envelope, const Member& member);
+  void deliver(const MemberContext& context, WorkerId from, const PeerMessagePtr& peer_message);
+  void hear_loose(const MemberContext& context, const Envelope& envelope);
+  void hear_request(const MemberContext& context, const Envelope& envelope, const Member& member);
   [[nodiscard]] bool is_news(const ConfigurationPtr& next) const;
   /// Ends an event: what this member said to itself, and what has changed for its council.
-  void settle(const NodeContext& context);
+  void settle(const MemberContext& context);
 
-  void adopt(const NodeContext& context, const ConfigurationPtr& next);
+  void adopt(const MemberContext& context, const ConfigurationPtr& next);
   void renew_links(const Configuration& next);
-  void inform_worker(const NodeContext& context, const Configuration* former);
-  void inform_coordinator(const NodeContext& context, const Configuration* former);
-  void send_status(const NodeContext& context, const Configuration* former);
-  void announce(const NodeContext& context, const ConfigurationPtr& former);
-  void ask_again(const NodeContext& context);
-  void greet(const NodeContext& context);
-  void fail(const NodeContext& context, std::string why);
+  void inform_worker(const MemberContext& context, const Configuration* former);
+  void inform_coordinator(const MemberContext& context, const Configuration* former);
+  void send_status(const MemberContext& context, const Configuration* former);
+  void announce(const MemberContext& context, const ConfigurationPtr& former);
+  void ask_again(const MemberContext& context);
+  void greet(const MemberContext& context);
+  void fail(const MemberContext& context, std::string why);
 
   template <class Event>
-  void run_worker(const NodeContext& context, Event event);
+  void run_worker(const MemberContext& context, Event event);
   template <class Event>
-  void run_coordinator(const NodeContext& context, Event event);
+  void run_coordinator(const MemberContext& context, Event event);
   template <class Event>
-  bool run_replica(const NodeContext& context, Event event);
+  bool run_replica(const MemberContext& context, Event event);
   template <class Event>
-  void run_council(const NodeContext& context, Event event);
-  void execute(const NodeContext& context, Effects effects, TimerKey key);
+  void run_council(const MemberContext& context, Event event);
+  void execute(const MemberContext& context, Effects effects, TimerKey key);
 
-  void take(const NodeContext& context, WorkerId from, const PeerMessagePtr& peer_message,
+  void take(const MemberContext& context, WorkerId from, const PeerMessagePtr& peer_message,
             const CouncilMessage& message);
   template <class M>
-  void take(const NodeContext& context, WorkerId from, const PeerMessagePtr& peer_message,
+  void take(const MemberContext& context, WorkerId from, const PeerMessagePtr& peer_message,
             const M& message);
 
-  NodeOptions<T> options_;
+  MemberOptions<T> options_;
   State state_ = State::idle;
   ConfigurationPtr configuration_;
   std::vector<std::unique_ptr<Link>> links_;
@@ -213,15 +213,15 @@ class Node {
 /// Receives a packet at a node that knows configurations up to `known`. Configurations are sent as
 /// control traffic: a tensor that belongs to a later one is dropped here, and sent again.
 template <class T>
-void Node<T>::Link::on(const ChannelContext<PeerMessagePtr>& context, const Envelope& envelope,
-                       Epoch known) {
+void MemberCore<T>::Link::on(const ChannelContext<PeerMessagePtr>& context,
+                             const Envelope& envelope, Epoch known) {
   if (envelope.traffic_class == TrafficClass::data && envelope.epoch > known)
     channel(TrafficClass::data).on_acknowledgement(context, envelope.packet);
   else
     channel(envelope.traffic_class).on(context, envelope.packet);
 }
 
-extern template class Node<float>;
-extern template class Node<double>;
+extern template class MemberCore<float>;
+extern template class MemberCore<double>;
 
 }  // namespace starling::core

@@ -1,6 +1,6 @@
 /// What a node believes of what it is told: nobody speaks for another, claims more than it knows,
 /// or is taken in where there is no place.
-#include "starling/engine/core/node.hpp"
+#include "starling/engine/core/member_core.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ Configuration founding() {
   return first_configuration(std::move(members), 1, 2);
 }
 
-/// Node `self` of a job of three peers.
+/// MemberCore `self` of a job of three peers.
 class Lone {
  public:
   explicit Lone(Member self = {0, 1}, bool founder = true,
@@ -29,7 +29,7 @@ class Lone {
   template <class Event>
   void happen(Event event) {
     out_.clear();
-    event(node_, NodeContext{now_, random_, out_});
+    event(node_, MemberContext{now_, random_, out_});
   }
   void hear(const Envelope& envelope) {
     happen([&](auto& node, const auto& context) { node.on_packet(context, envelope); });
@@ -56,31 +56,31 @@ class Lone {
   template <class M>
   std::vector<std::pair<WorkerId, M>> said() const {
     std::vector<std::pair<WorkerId, M>> all;
-    for (const NodeEffect& effect : out_)
+    for (const MemberEffect& effect : out_)
       if (const auto* dispatch = std::get_if<Dispatch>(&effect); dispatch != nullptr)
         if (const auto& payload = dispatch->envelope.packet.payload)
           if (const auto* message = std::get_if<M>(&**payload))
             all.emplace_back(dispatch->envelope.to, *message);
     return all;
   }
-  std::vector<NodeTimer> timers() const {
-    std::vector<NodeTimer> all;
-    for (const NodeEffect& effect : out_)
-      if (const auto* timer = std::get_if<NodeTimer>(&effect)) all.push_back(*timer);
+  std::vector<MemberTimer> timers() const {
+    std::vector<MemberTimer> all;
+    for (const MemberEffect& effect : out_)
+      if (const auto* timer = std::get_if<MemberTimer>(&effect)) all.push_back(*timer);
     return all;
   }
   std::string failure() const {
-    for (const NodeEffect& effect : out_)
+    for (const MemberEffect& effect : out_)
       if (const auto* fail = std::get_if<Fail>(&effect)) return fail->why;
     return {};
   }
-  Node<double>& node() { return node_; }
+  MemberCore<double>& node() { return node_; }
   void pass(Time time) { now_ += time; }
 
  private:
-  static NodeOptions<double> options(Member self, bool founder,
-                                     std::optional<WorkerId> coordinator) {
-    NodeOptions<double> options;
+  static MemberOptions<double> options(Member self, bool founder,
+                                       std::optional<WorkerId> coordinator) {
+    MemberOptions<double> options;
     options.self = self;
     if (coordinator) options.mode = Mode::central;
     options.members_max = members_max;
@@ -106,12 +106,12 @@ class Lone {
 
   Time now_{};
   Random random_{1};
-  NodeEffects out_;
-  Node<double> node_;
+  MemberEffects out_;
+  MemberCore<double> node_;
   std::map<WorkerId, std::uint64_t> sent_;
 };
 
-TEST(Node, AnswersOnlyWhoAsksForItself) {
+TEST(MemberCore, AnswersOnlyWhoAsksForItself) {
   Lone lone;
   lone.hear(1, StepQuery{2, 7});
   EXPECT_TRUE(lone.said<StepAnswer>().empty());
@@ -214,7 +214,7 @@ TEST(Door, TakesConfigurationsWhoseCoordinatorIsAMember) {
   EXPECT_FALSE(may_be_next(std::nullopt)) << "somebody keeps the steps of this job";
 }
 
-TEST(Node, PassesOnRequestsOfThoseAloneWhoAskForThemselves) {
+TEST(MemberCore, PassesOnRequestsOfThoseAloneWhoAskForThemselves) {
   Lone lone;
   lone.hear_loose(4, 1, JoinRequest{{5, 1}});
   EXPECT_TRUE(lone.said<JoinRequest>().empty());
@@ -224,7 +224,7 @@ TEST(Node, PassesOnRequestsOfThoseAloneWhoAskForThemselves) {
   EXPECT_EQ(lone.said<JoinRequest>().size(), 2U) << "to the council";
 }
 
-TEST(Node, SaysWhyItTakesNobodyInBeyondTheMaximum) {
+TEST(MemberCore, SaysWhyItTakesNobodyInBeyondTheMaximum) {
   Lone lone;
   lone.hear_loose(members_max, 1, JoinRequest{{members_max, 1}});
   const auto refused = lone.said<JoinRefused>();
@@ -234,13 +234,13 @@ TEST(Node, SaysWhyItTakesNobodyInBeyondTheMaximum) {
 
   Lone joiner{{members_max, 1}, false};
   joiner.hear_loose(5, 1, JoinRefused{"no"});
-  EXPECT_EQ(joiner.node().state(), Node<double>::State::joining) << "5 is no door";
+  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::joining) << "5 is no door";
   joiner.hear_loose(1, 1, refused[0].second);
-  EXPECT_EQ(joiner.node().state(), Node<double>::State::failed);
+  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::failed);
   EXPECT_NE(joiner.failure().find("below 8"), std::string::npos);
 }
 
-TEST(Node, TellsOfEpochsWhoeverOnlyClaimsToKnowThem) {
+TEST(MemberCore, TellsOfEpochsWhoeverOnlyClaimsToKnowThem) {
   Lone lone;
   lone.hear(1, StepQuery{1, 1}, 1'000'000);
   auto next = std::make_shared<Configuration>(founding());
@@ -251,7 +251,7 @@ TEST(Node, TellsOfEpochsWhoeverOnlyClaimsToKnowThem) {
   EXPECT_EQ(lone.said<StepAnswer>().size(), 1U);
 }
 
-TEST(Node, VerdictsOnAFormerLifeDoNotCount) {
+TEST(MemberCore, VerdictsOnAFormerLifeDoNotCount) {
   Lone lone;
   lone.happen([](auto& node, const auto& context) { node.suspect(context, 1, 0); });
   EXPECT_FALSE(lone.node().suspects(1));
@@ -259,12 +259,12 @@ TEST(Node, VerdictsOnAFormerLifeDoNotCount) {
   EXPECT_TRUE(lone.node().suspects(1));
 }
 
-TEST(Node, TimersOfALinkThatWasReplacedAreNoOnesAnyMore) {
+TEST(MemberCore, TimersOfALinkThatWasReplacedAreNoOnesAnyMore) {
   Lone lone;
   lone.hear(1, StepQuery{1, 1});
   lone.pass(std::chrono::seconds{2});
   std::vector<TimerKey> keys;
-  for (const NodeTimer& timer : lone.timers()) keys.push_back(timer.key);
+  for (const MemberTimer& timer : lone.timers()) keys.push_back(timer.key);
   ASSERT_FALSE(keys.empty());
   auto next = std::make_shared<Configuration>(founding());
   next->epoch = 2;
@@ -275,16 +275,16 @@ TEST(Node, TimersOfALinkThatWasReplacedAreNoOnesAnyMore) {
   EXPECT_TRUE(lone.timers().empty());
 }
 
-TEST(Node, ALifeThatWasAMemberDoesNotWaitToBeTakenInAgain) {
+TEST(MemberCore, ALifeThatWasAMemberDoesNotWaitToBeTakenInAgain) {
   Lone joiner{{5, 1}, false};
   auto next = std::make_shared<Configuration>(founding());
   next->epoch = 4;
   joiner.hear_loose(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.node().state(), Node<double>::State::joining);
+  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::joining);
   next = std::make_shared<Configuration>(*next);
   next->departed = {{5, 1}};
   joiner.hear_loose(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.node().state(), Node<double>::State::excluded);
+  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::excluded);
 }
 
 /// The configuration after founding, without `gone`, under `coordinator`.
@@ -300,7 +300,7 @@ ConfigurationPtr without(WorkerId gone, WorkerId coordinator) {
   return next;
 }
 
-TEST(Node, TellsANewCoordinatorOnceWhereItStands) {
+TEST(MemberCore, TellsANewCoordinatorOnceWhereItStands) {
   Lone lone{{0, 1}, true, 2};
   EXPECT_TRUE(lone.said<WorkerStatus>().empty()) << "founders stand at the beginning";
   lone.hear(1, without(2, 1), 2);
@@ -316,7 +316,7 @@ TEST(Node, TellsANewCoordinatorOnceWhereItStands) {
   EXPECT_TRUE(lone.said<WorkerStatus>().empty()) << "it is the same coordinator";
 }
 
-TEST(Node, TakesOverWhereTheConfigurationSaysSoAndTellsAll) {
+TEST(MemberCore, TakesOverWhereTheConfigurationSaysSoAndTellsAll) {
   Lone lone{{0, 1}, true, 2};
   EXPECT_EQ(lone.node().coordinator(), nullptr);
   lone.hear(1, without(2, 0), 2);
@@ -327,7 +327,7 @@ TEST(Node, TakesOverWhereTheConfigurationSaysSoAndTellsAll) {
   EXPECT_TRUE(lone.said<Proceed>().empty() || lone.said<Proceed>()[0].first == 1U);
 }
 
-TEST(Node, HearsNoFormerCoordinator) {
+TEST(MemberCore, HearsNoFormerCoordinator) {
   Lone lone{{0, 1}, true, 2};
   lone.hear(1, without(2, 1), 2);
   for (const WorkerId from : {2U, 0U}) {
@@ -338,17 +338,17 @@ TEST(Node, HearsNoFormerCoordinator) {
   }
 }
 
-TEST(Node, BelievesNoConfigurationWithoutTheCoordinatorOfItsMode) {
+TEST(MemberCore, BelievesNoConfigurationWithoutTheCoordinatorOfItsMode) {
   Lone joiner{{5, 1}, false, 2};
   auto next = std::make_shared<Configuration>(founding());
   next->epoch = 4;
   next->departed = {{5, 1}};
   joiner.hear_loose(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.node().state(), Node<double>::State::joining);
+  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::joining);
   next = std::make_shared<Configuration>(*next);
   next->coordinator = 1;
   joiner.hear_loose(1, 1, ConfigurationPtr{next});
-  EXPECT_EQ(joiner.node().state(), Node<double>::State::excluded);
+  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::excluded);
 }
 
 }  // namespace
