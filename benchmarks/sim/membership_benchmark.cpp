@@ -216,7 +216,7 @@ void time(const char* what, int count, Call call) {
 
 void scale(std::uint64_t members) {
   const auto record = [](std::uint64_t i) {
-    return core::MemberRecord{
+    return core::NodeRecord{
         mix(i) | 1, "tcp://10.0.0.0:" + std::to_string(i), "node", 2, 0, core::MemberState::alive};
   };
   core::MembershipOptions options;

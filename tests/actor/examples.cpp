@@ -50,7 +50,7 @@ RangeState example_state() {
           .ticket = 9};
 }
 
-MemberRecord record(MemberState state) {
+NodeRecord record(NodeState state) {
   return {.id = 77,
           .address = "tcp://127.0.0.1:7400",
           .name = "n1",
@@ -130,7 +130,7 @@ std::vector<ControlMessage> example_control_messages() {
   const auto add = [&](auto body) { all.push_back({5, "tcp://127.0.0.1:1", std::move(body)}); };
   const auto tell = [&](MembershipMessage::Body body) {
     add(MembershipMessage{
-        record(MemberState::alive), std::move(body), {{record(MemberState::suspect), 9}}});
+        record(NodeState::alive), std::move(body), {{record(NodeState::suspect), 9}}});
   };
   tell(Ping{77, 1});
   tell(PingAck{1});
@@ -138,8 +138,8 @@ std::vector<ControlMessage> example_control_messages() {
   tell(PingNack{2});
   tell(Gossip{});
   tell(Digest{{1, 2, 3, 4}, true});
-  tell(Records{{record(MemberState::dead), record(MemberState::left)}});
-  tell(NameTaken{77, record(MemberState::alive)});
+  tell(Records{{record(NodeState::dead), record(NodeState::left)}});
+  tell(NameTaken{77, record(NodeState::alive)});
   const auto ask = [&](RequestBody body) { add(Request{12, std::move(body)}); };
   ask(SubmitJob{1, settings});
   ask(PrepareJob{1, settings, 3, "alice"});
@@ -159,8 +159,8 @@ std::vector<ControlMessage> example_control_messages() {
   answer(Refused{"no", true});
   answer(Done{});
   answer(JobPrepared{0xfeed, 3});
-  answer(NodeStatus{record(MemberState::alive),
-                    {record(MemberState::dead)},
+  answer(NodeStatus{record(NodeState::alive),
+                    {record(NodeState::dead)},
                     {9, 8, 7, 6, 5},
                     {{1,
                       settings,

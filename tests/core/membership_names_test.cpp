@@ -9,13 +9,13 @@ namespace {
 class Names : public OneMember {
  protected:
   /// A node with the name of `of`, somewhere else unless `at` says where.
-  static MemberRecord twin(MemberId id, MemberId of, const std::string& at = {}) {
-    MemberRecord one = record(id);
+  static NodeRecord twin(NodeId id, NodeId of, const std::string& at = {}) {
+    NodeRecord one = record(id);
     one.name = record(of).name;
     if (!at.empty()) one.address = at;
     return one;
   }
-  void knock(const MemberRecord& who) { hear({who, Digest{std::vector<std::uint64_t>(1), false}}); }
+  void knock(const NodeRecord& who) { hear({who, Digest{std::vector<std::uint64_t>(1), false}}); }
 };
 
 TEST_F(Names, WhoComesUnderAnothersNameIsRefusedOnceThatOneSpeaks) {
@@ -36,7 +36,7 @@ TEST_F(Names, WhoComesUnderAnothersNameIsRefusedOnceThatOneSpeaks) {
   EXPECT_EQ(taken.holder, record(1));
   EXPECT_TRUE(says<MemberRefused>());
   EXPECT_FALSE(state(2));
-  EXPECT_EQ(state(1), MemberState::alive);
+  EXPECT_EQ(state(1), NodeState::alive);
 }
 
 TEST_F(Names, WhoComesBackAfterACrashIsLetInOnceItsFormerLifeIsDead) {
@@ -45,17 +45,17 @@ TEST_F(Names, WhoComesBackAfterACrashIsLetInOnceItsFormerLifeIsDead) {
   pass(500ms);
   knock(twin(2, 1));
   EXPECT_TRUE(sent<NameTaken>().empty()) << "the former life does not answer";
-  hear(5, Gossip{}, {{record(1, 0, MemberState::dead), 5}});
+  hear(5, Gossip{}, {{record(1, 0, NodeState::dead), 5}});
   knock(twin(2, 1));
-  EXPECT_EQ(state(2), MemberState::alive);
+  EXPECT_EQ(state(2), NodeState::alive);
   EXPECT_FALSE(sent_to<Digest>(2).empty());
 }
 
 TEST_F(Names, WhoComesBackAtItsOldAddressIsLetInAtOnce) {
   hear(1);
   knock(twin(2, 1, record(1).address));
-  EXPECT_EQ(state(2), MemberState::alive);
-  EXPECT_EQ(state(1), MemberState::dead);
+  EXPECT_EQ(state(2), NodeState::alive);
+  EXPECT_EQ(state(1), NodeState::dead);
 }
 
 TEST_F(Names, WhoComesUnderTheNameOfThisOneIsRefusedAtOnce) {
@@ -69,8 +69,8 @@ TEST_F(Names, OfTwoMembersTheOneWithTheLowerIdStays) {
   for (const bool lower_speaks_first : {true, false}) {
     make({});
     hear(9, Gossip{}, {{twin(3, 8), 9}, {twin(4, 8), 9}});
-    EXPECT_EQ(state(3), MemberState::alive);
-    EXPECT_EQ(state(4), MemberState::alive) << "hearsay refuses nobody";
+    EXPECT_EQ(state(3), NodeState::alive);
+    EXPECT_EQ(state(4), NodeState::alive) << "hearsay refuses nobody";
     pass(300ms);
     forget();
     if (!lower_speaks_first) {
@@ -80,8 +80,8 @@ TEST_F(Names, OfTwoMembersTheOneWithTheLowerIdStays) {
     }
     hear({twin(3, 8), Gossip{}});
     ASSERT_EQ(sent_to<NameTaken>(4).size(), 1U);
-    EXPECT_EQ(state(4), MemberState::dead);
-    EXPECT_EQ(state(3), MemberState::alive);
+    EXPECT_EQ(state(4), NodeState::dead);
+    EXPECT_EQ(state(3), NodeState::alive);
   }
 }
 
@@ -91,7 +91,7 @@ TEST_F(Names, OneThatIsToldToGoByOneWithALowerIdGoes) {
 }
 
 TEST_F(Names, OneThatIsTheOlderTellsTheOther) {
-  const MemberRecord higher = twin(self_id + 1, self_id);
+  const NodeRecord higher = twin(self_id + 1, self_id);
   hear({record(1), NameTaken{self_id, higher}});
   EXPECT_FALSE(says<NameRefused>());
   ASSERT_EQ(sent_to<NameTaken>(higher.id).size(), 1U);
@@ -113,17 +113,17 @@ TEST_F(Names, NobodyGoesForWordsThatAreMeantForOthersOrForAnotherName) {
 
 TEST_F(Names, KnocksOfManyTakeBoundedMemoryAndLetTheRightOneIn) {
   hear(1);
-  for (MemberId id = 100; id < 1100; ++id) knock(twin(id, 1));
+  for (NodeId id = 100; id < 1100; ++id) knock(twin(id, 1));
   EXPECT_EQ(member_->members().size(), 1U);
   hear(1);
-  hear({record(1, 0, MemberState::left), Gossip{}});
+  hear({record(1, 0, NodeState::left), Gossip{}});
   knock(twin(2, 1));
-  EXPECT_EQ(state(2), MemberState::alive);
+  EXPECT_EQ(state(2), NodeState::alive);
 }
 
 TEST_F(Names, MembersWithoutANameAreNobodysTwins) {
-  for (MemberId id = 1; id <= 3; ++id) {
-    MemberRecord nameless = record(id);
+  for (NodeId id = 1; id <= 3; ++id) {
+    NodeRecord nameless = record(id);
     nameless.name.clear();
     hear({nameless, Gossip{}});
   }

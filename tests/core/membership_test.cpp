@@ -32,17 +32,17 @@ TEST_F(OneMember, KnocksAtEachDoorInTurnUntilOneAnswers) {
   hear(2, Digest{.buckets = {1}, .answer = true});
   EXPECT_TRUE(member_->joined());
   EXPECT_TRUE(says<HasJoined>());
-  EXPECT_EQ(state(3), MemberState::alive);
+  EXPECT_EQ(state(3), NodeState::alive);
   forget();
   pass(options_.join_again * 4);
   for (const auto& send : sent<Digest>()) EXPECT_NE(send.address, "host:1");
 }
 
 TEST_F(OneMember, TellsAKnockerAllItKnowsAndAsksForTheRest) {
-  for (MemberId id = 1; id <= 20; ++id) hear(id);
+  for (NodeId id = 1; id <= 20; ++id) hear(id);
   forget();
   hear(50, Digest{.buckets = {0}});
-  std::set<MemberId> told;
+  std::set<NodeId> told;
   for (const auto& send : sent_to<Records>(50))
     for (const auto& one : std::get<Records>(send.message.body).records) told.insert(one.id);
   EXPECT_EQ(told.size(), 21U) << "20, and whom it is told of itself";
@@ -51,16 +51,16 @@ TEST_F(OneMember, TellsAKnockerAllItKnowsAndAsksForTheRest) {
 }
 
 TEST_F(OneMember, SendsOnlyTheBucketsThatDiffer) {
-  for (MemberId id = 1; id <= 200; ++id) hear(id);
+  for (NodeId id = 1; id <= 200; ++id) hear(id);
   MemberDigest digest;
-  for (MemberId id = 1; id <= 200; ++id)
+  for (NodeId id = 1; id <= 200; ++id)
     digest.toggle(record(id, id == 17 ? 1 : 0));  // the other side knows a newer 17
   digest.toggle(record(self_id));
   forget();
   hear(1, Digest{.buckets = digest.folded(64)});
   ASSERT_EQ(sent_to<Records>(1).size(), 1U);
   const auto records = std::get<Records>(sent_to<Records>(1)[0].message.body).records;
-  EXPECT_TRUE(std::ranges::count(records, MemberId{17}, &MemberRecord::id) == 1);
+  EXPECT_TRUE(std::ranges::count(records, NodeId{17}, &NodeRecord::id) == 1);
   EXPECT_LT(records.size(), 20U);
   for (const auto& one : records)
     EXPECT_EQ(MemberDigest::bucket(one.id) % 64, MemberDigest::bucket(17) % 64);
@@ -70,7 +70,7 @@ TEST_F(OneMember, CutsRecordsIntoMessagesOfBoundedSize) {
   MembershipOptions options;
   options.records_bytes = 500;
   make(options);
-  for (MemberId id = 1; id <= 100; ++id) hear(id);
+  for (NodeId id = 1; id <= 100; ++id) hear(id);
   forget();
   hear(50, Digest{.buckets = {0}});
   std::size_t records = 0;
@@ -82,86 +82,85 @@ TEST_F(OneMember, CutsRecordsIntoMessagesOfBoundedSize) {
 }
 
 TEST_F(OneMember, DeclaresDeadWhatWasAtItsAddressBefore) {
-  MemberRecord old = record(5);
+  NodeRecord old = record(5);
   old.address = record(self_id).address;
   hear(1, Records{{old, record(2)}});
-  EXPECT_EQ(state(5), MemberState::dead);
-  EXPECT_EQ(state(2), MemberState::alive);
+  EXPECT_EQ(state(5), NodeState::dead);
+  EXPECT_EQ(state(2), NodeState::alive);
 }
 
 // --- probes -------------------------------------------------------------------------------------
 
 TEST_F(OneMember, ProbesEachMemberOnceInARoundAndIsContentWithAnswers) {
-  for (MemberId id = 1; id <= 5; ++id) hear(id);
+  for (NodeId id = 1; id <= 5; ++id) hear(id);
   const auto answered = [&](Time duration) {
     for (; duration > 0ms; duration -= 10ms) {
       pass(10ms);
-      for (MemberId id = 1; id <= 5; ++id) answer_as(id);
+      for (NodeId id = 1; id <= 5; ++id) answer_as(id);
     }
   };
   answered(5 * options_.probe_every);
-  for (MemberId id = 1; id <= 5; ++id) EXPECT_EQ(sent_to<Ping>(id).size(), 1U) << id;
+  for (NodeId id = 1; id <= 5; ++id) EXPECT_EQ(sent_to<Ping>(id).size(), 1U) << id;
   answered(options_.probe_every);
   EXPECT_EQ(member_->counts().probes_failed, 0U);
   EXPECT_TRUE(sent<PingRequest>().empty());
 }
 
 TEST_F(OneMember, AsksOthersThenSuspectsThenDeclaresDead) {
-  for (MemberId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) hear(id);
   forget();
   pass(options_.probe_every);
   ASSERT_EQ(sent<Ping>().size(), 1U);
-  const MemberId target = std::get<Ping>(sent<Ping>()[0].message.body).to;
+  const NodeId target = std::get<Ping>(sent<Ping>()[0].message.body).to;
   pass(options_.probe_timeout);
   EXPECT_EQ(sent<PingRequest>().size(), 3U);
   EXPECT_TRUE(sent_to<PingRequest>(target).empty());
   const auto asked = std::get<PingRequest>(sent<PingRequest>()[0].message.body);
   EXPECT_EQ(asked.target, target);
-  for (const MemberId helper : {1, 2})
-    hear(helper == target ? 3 : helper, PingNack{asked.sequence});
-  EXPECT_EQ(state(target), MemberState::alive);
+  for (const NodeId helper : {1, 2}) hear(helper == target ? 3 : helper, PingNack{asked.sequence});
+  EXPECT_EQ(state(target), NodeState::alive);
   pass(options_.probe_every);
-  EXPECT_EQ(state(target), MemberState::suspect);
+  EXPECT_EQ(state(target), NodeState::suspect);
   EXPECT_EQ(member_->health(), 0U) << "helpers were heard: it is not this member";
-  for (const MemberId other : {1, 2, 3, 4})
+  for (const NodeId other : {1, 2, 3, 4})
     if (other != target) {
-      hear(other, Gossip{}, {{record(target, 0, MemberState::suspect), other}});
+      hear(other, Gossip{}, {{record(target, 0, NodeState::suspect), other}});
       answer_as(other);
     }
   EXPECT_EQ(changes().size(), 1U);
   // Answers keep its doubts about itself away.
-  for (int i = 0; i < 60 && state(target) != MemberState::dead; ++i) {
+  for (int i = 0; i < 60 && state(target) != NodeState::dead; ++i) {
     pass(20ms);
-    for (const MemberId other : {1, 2, 3, 4})
+    for (const NodeId other : {1, 2, 3, 4})
       if (other != target) answer_as(other);
   }
-  EXPECT_EQ(state(target), MemberState::dead);
+  EXPECT_EQ(state(target), NodeState::dead);
   EXPECT_EQ(member_->counts().deaths, 1U);
-  EXPECT_EQ(changes().back().state, MemberState::dead);
+  EXPECT_EQ(changes().back().state, NodeState::dead);
 }
 
 TEST_F(OneMember, BelievesAHelperThatHasAnAnswer) {
-  for (MemberId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) hear(id);
   pass(options_.probe_every + options_.probe_timeout);
   ASSERT_FALSE(sent<PingRequest>().empty());
   const auto request = sent<PingRequest>()[0];
   const auto asked = std::get<PingRequest>(request.message.body);
-  MemberId helper = 1;
+  NodeId helper = 1;
   while (record(helper).address != request.address) ++helper;
   hear(helper, PingAck{asked.sequence});
   pass(options_.probe_every - options_.probe_timeout);
-  EXPECT_EQ(state(asked.target), MemberState::alive);
+  EXPECT_EQ(state(asked.target), NodeState::alive);
 }
 
 TEST_F(OneMember, BelievesNobodyElse) {
-  for (MemberId id = 1; id <= 2; ++id) hear(id);
+  for (NodeId id = 1; id <= 2; ++id) hear(id);
   pass(options_.probe_every);
   ASSERT_FALSE(sent<Ping>().empty());
   const auto ping = std::get<Ping>(sent<Ping>()[0].message.body);
   hear(77, PingAck{ping.sequence});
   hear(ping.to, PingAck{ping.sequence + 1});
   pass(options_.probe_every);
-  EXPECT_EQ(state(ping.to), MemberState::suspect);
+  EXPECT_EQ(state(ping.to), NodeState::suspect);
 }
 
 TEST_F(OneMember, AnswersPingsThatAreForIt) {

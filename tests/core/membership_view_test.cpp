@@ -13,33 +13,33 @@ namespace {
 // --- suspicion ----------------------------------------------------------------------------------
 
 TEST_F(OneMember, TellsASuspectFirstOfItsSuspicion) {
-  for (MemberId id = 1; id <= 30; ++id) hear(id);
-  hear(1, Gossip{}, {{record(2, 0, MemberState::suspect), 1}});
+  for (NodeId id = 1; id <= 30; ++id) hear(id);
+  hear(1, Gossip{}, {{record(2, 0, NodeState::suspect), 1}});
   pass(1s);
-  for (int i = 0; i < 50; ++i) hear(static_cast<MemberId>(1000 + i));  // much other news
+  for (int i = 0; i < 50; ++i) hear(static_cast<NodeId>(1000 + i));  // much other news
   forget();
   hear(2, Ping{self_id, 1});
   ASSERT_EQ(sent_to<PingAck>(2).size(), 1U);
   const auto updates = sent_to<PingAck>(2)[0].message.updates;
   ASSERT_FALSE(updates.empty());
-  EXPECT_EQ(updates[0].record, record(2, 0, MemberState::suspect));
+  EXPECT_EQ(updates[0].record, record(2, 0, NodeState::suspect));
 }
 
 TEST_F(OneMember, RefutesWithAHigherIncarnation) {
   hear(1);
-  hear(1, Gossip{}, {{record(self_id, 4, MemberState::suspect), 1}});
+  hear(1, Gossip{}, {{record(self_id, 4, NodeState::suspect), 1}});
   EXPECT_EQ(member_->self().incarnation, 5U);
   EXPECT_EQ(member_->health(), 1U);
   forget();
   pass(options_.gossip_every);
   ASSERT_FALSE(sent<Gossip>().empty());
   EXPECT_EQ(sent<Gossip>()[0].message.from.incarnation, 5U);
-  hear(1, Gossip{}, {{record(self_id, 4, MemberState::dead), 1}});
+  hear(1, Gossip{}, {{record(self_id, 4, NodeState::dead), 1}});
   EXPECT_EQ(member_->self().incarnation, 5U) << "that was refuted already";
 }
 
 TEST_F(OneMember, TakesBackSuspicionsAndDeathsThatAreRefuted) {
-  for (const MemberState state_then : {MemberState::suspect, MemberState::dead}) {
+  for (const NodeState state_then : {NodeState::suspect, NodeState::dead}) {
     make({});
     hear(1);
     hear(1, Gossip{}, {{record(2), 2}, {record(2, 0, state_then), 1}});
@@ -47,7 +47,7 @@ TEST_F(OneMember, TakesBackSuspicionsAndDeathsThatAreRefuted) {
     hear(1, Gossip{}, {{record(2, 0), 1}});
     EXPECT_EQ(state(2), state_then) << "the same incarnation refutes nothing";
     hear(1, Gossip{}, {{record(2, 1), 1}});
-    EXPECT_EQ(state(2), MemberState::alive);
+    EXPECT_EQ(state(2), NodeState::alive);
     EXPECT_EQ(changes().back(), record(2, 1));
   }
 }
@@ -55,13 +55,13 @@ TEST_F(OneMember, TakesBackSuspicionsAndDeathsThatAreRefuted) {
 TEST_F(OneMember, SuspectsTheLessLongTheMoreOthersDo) {
   const auto until_dead = [&](std::size_t confirmations) {
     make({});
-    for (MemberId id = 1; id <= 9; ++id) hear(id);
-    for (MemberId by = 1; by <= 1 + confirmations; ++by)
-      hear(1, Gossip{}, {{record(9, 0, MemberState::suspect), by}});
+    for (NodeId id = 1; id <= 9; ++id) hear(id);
+    for (NodeId by = 1; by <= 1 + confirmations; ++by)
+      hear(1, Gossip{}, {{record(9, 0, NodeState::suspect), by}});
     const Time start = now_;
-    for (int i = 0; i < 2000 && state(9) == MemberState::suspect; ++i) {
+    for (int i = 0; i < 2000 && state(9) == NodeState::suspect; ++i) {
       pass(10ms);
-      for (MemberId id = 1; id <= 9; ++id) answer_as(id);
+      for (NodeId id = 1; id <= 9; ++id) answer_as(id);
       forget();
     }
     return now_ - start;
@@ -76,30 +76,28 @@ TEST_F(OneMember, SuspectsTheLessLongTheMoreOthersDo) {
 
 TEST_F(OneMember, DoesNotWaitForOtherSuspectsToConfirm) {
   // Members 3 and 4 of five die at once, and all others suspect them.
-  for (MemberId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) hear(id);
   const Time start = now_;
-  const auto suspect_by = [&](MemberId by) {
-    for (MemberId id = 3; id <= 4; ++id)
-      hear(1, Gossip{}, {{record(id, 0, MemberState::suspect), by}});
+  const auto suspect_by = [&](NodeId by) {
+    for (NodeId id = 3; id <= 4; ++id) hear(1, Gossip{}, {{record(id, 0, NodeState::suspect), by}});
   };
   suspect_by(self_id);
   suspect_by(1);
   suspect_by(2);
-  while (state(3) != MemberState::dead || state(4) != MemberState::dead) {
+  while (state(3) != NodeState::dead || state(4) != NodeState::dead) {
     ASSERT_LT(now_, start + 2s);
     pass(10ms);
-    for (MemberId id = 1; id <= 2; ++id) answer_as(id);
+    for (NodeId id = 1; id <= 2; ++id) answer_as(id);
     forget();
   }
   EXPECT_NEAR(static_cast<double>((now_ - start - 6 * 200ms).count()), 0, 2e7);
 }
 
 TEST_F(OneMember, WaitsLongerWhereItSuspectsNearlyAll) {
-  for (MemberId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) hear(id);
   const Time start = now_;
-  for (MemberId id = 2; id <= 4; ++id)
-    hear(1, Gossip{}, {{record(id, 0, MemberState::suspect), 1}});
-  while (state(4) != MemberState::dead) {
+  for (NodeId id = 2; id <= 4; ++id) hear(1, Gossip{}, {{record(id, 0, NodeState::suspect), 1}});
+  while (state(4) != NodeState::dead) {
     ASSERT_LT(now_, start + 10s);
     pass(10ms);
     answer_as(1);
@@ -109,7 +107,7 @@ TEST_F(OneMember, WaitsLongerWhereItSuspectsNearlyAll) {
 }
 
 TEST_F(OneMember, DoubtsItselfWhereNobodyAnswersAndThenTakesMoreTime) {
-  for (MemberId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) hear(id);
   while (member_->counts().probes_failed == 0) pass(1ms);
   EXPECT_EQ(member_->health(), 1U);
   const auto probes = member_->counts().probes;
@@ -124,71 +122,71 @@ TEST_F(OneMember, DoubtsItselfWhereNobodyAnswersAndThenTakesMoreTime) {
 
 TEST_F(OneMember, SuspectsLongerInDoubt) {
   hear(1);
-  while (state(1) == MemberState::alive) pass(1ms);
+  while (state(1) == NodeState::alive) pass(1ms);
   EXPECT_EQ(member_->health(), 1U) << "there was nobody else to ask";
   const Time start = now_;
-  while (state(1) == MemberState::suspect) pass(1ms);
+  while (state(1) == NodeState::suspect) pass(1ms);
   EXPECT_NEAR(static_cast<double>((now_ - start - 2 * 1200ms).count()), 0, 1e7);
 }
 
 TEST_F(OneMember, DoesNotCountTheTimeInWhichItDidNotRun) {
-  for (MemberId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) hear(id);
   hear(1, Gossip{},
-       {{record(2, 0, MemberState::suspect), 1},
-        {record(2, 0, MemberState::suspect), 3},
-        {record(2, 0, MemberState::suspect), 4}});
+       {{record(2, 0, NodeState::suspect), 1},
+        {record(2, 0, NodeState::suspect), 3},
+        {record(2, 0, NodeState::suspect), 4}});
   stand_still(30s);
   member_->on_timer({now_, random_, effects_});
-  EXPECT_EQ(state(2), MemberState::suspect) << "it may have said long ago that it is alive";
+  EXPECT_EQ(state(2), NodeState::suspect) << "it may have said long ago that it is alive";
   EXPECT_GT(member_->health(), 0U);
   hear(3, Gossip{}, {{record(2, 1), 2}});
-  EXPECT_EQ(state(2), MemberState::alive);
+  EXPECT_EQ(state(2), NodeState::alive);
 }
 
 TEST_F(OneMember, TakesADeathFromAComparisonForASuspicion) {
   hear(1);
   hear(2);
-  hear(1, Records{{record(2, 0, MemberState::dead)}});
-  EXPECT_EQ(state(2), MemberState::suspect) << "it may still refute";
-  hear(1, Gossip{}, {{record(2, 0, MemberState::dead), 1}});
-  EXPECT_EQ(state(2), MemberState::dead);
+  hear(1, Records{{record(2, 0, NodeState::dead)}});
+  EXPECT_EQ(state(2), NodeState::suspect) << "it may still refute";
+  hear(1, Gossip{}, {{record(2, 0, NodeState::dead), 1}});
+  EXPECT_EQ(state(2), NodeState::dead);
 }
 
 // --- the dead -----------------------------------------------------------------------------------
 
 TEST_F(OneMember, TriesTheDeadAgainAndComparesWithWhoComesBack) {
-  hear(1, Gossip{}, {{record(2), 2}, {record(2, 0, MemberState::dead), 1}});
+  hear(1, Gossip{}, {{record(2), 2}, {record(2, 0, NodeState::dead), 1}});
   forget();
   pass(options_.retry_every * 10);
   const auto tries = sent_to<Ping>(2);
   ASSERT_FALSE(tries.empty());
   ASSERT_FALSE(tries[0].message.updates.empty());
-  EXPECT_EQ(tries[0].message.updates[0].record, record(2, 0, MemberState::dead));
-  MemberRecord back = record(2, 1);
+  EXPECT_EQ(tries[0].message.updates[0].record, record(2, 0, NodeState::dead));
+  NodeRecord back = record(2, 1);
   hear({back, PingAck{0}});
-  EXPECT_EQ(state(2), MemberState::alive);
+  EXPECT_EQ(state(2), NodeState::alive);
   EXPECT_EQ(sent_to<Digest>(2).size(), 1U);
 }
 
 TEST_F(OneMember, ForgetsTheDeadAndLetsNobodyBringThemBackAsDead) {
   hear(1, Gossip{},
        {{record(2), 2},
-        {record(2, 0, MemberState::dead), 1},
+        {record(2, 0, NodeState::dead), 1},
         {record(3), 3},
-        {record(3, 0, MemberState::left), 1}});
+        {record(3, 0, NodeState::left), 1}});
   pass(options_.dead_for - 1s);
-  EXPECT_EQ(state(2), MemberState::dead);
-  EXPECT_EQ(state(3), MemberState::left);
+  EXPECT_EQ(state(2), NodeState::dead);
+  EXPECT_EQ(state(3), NodeState::left);
   pass(2s);
   EXPECT_EQ(state(2), std::nullopt);
   EXPECT_EQ(state(3), std::nullopt);
-  hear(1, Records{{record(2, 0, MemberState::dead)}});
+  hear(1, Records{{record(2, 0, NodeState::dead)}});
   EXPECT_EQ(state(2), std::nullopt);
 }
 
 TEST_F(OneMember, DoesNotTryThoseThatLeft) {
-  hear(1, Gossip{}, {{record(2), 2}, {record(2, 1, MemberState::left), 2}});
-  EXPECT_EQ(state(2), MemberState::left);
+  hear(1, Gossip{}, {{record(2), 2}, {record(2, 1, NodeState::left), 2}});
+  EXPECT_EQ(state(2), NodeState::left);
   forget();
   pass(options_.retry_every * 20);
   EXPECT_TRUE(sent_to<Ping>(2).empty());
@@ -200,11 +198,11 @@ TEST_F(OneMember, TellsNewsSomeTimesAndThenIsQuiet) {
   MembershipOptions options;
   options.probe_every = options.retry_every = options.sync_every = 1h;
   make(options);
-  for (MemberId id = 1; id <= 100; ++id) hear(id);
+  for (NodeId id = 1; id <= 100; ++id) hear(id);
   pass(1min);
   forget();
   hear(1, Gossip{}, {{record(7, 1), 7}});
-  MemberRecord more = record(7, 2);
+  NodeRecord more = record(7, 2);
   more.workers = 9;
   hear(1, Gossip{}, {{more, 7}});
   pass(1min);
@@ -223,7 +221,7 @@ TEST_F(OneMember, KeepsMessagesWithinTheirBound) {
   MembershipOptions options;
   options.message_bytes = 600;
   make(options);
-  for (MemberId id = 1; id <= 300; ++id) hear(id);
+  for (NodeId id = 1; id <= 300; ++id) hear(id);
   pass(5s);
   std::size_t full = 0;
   for (const auto& effect : effects_)
@@ -246,54 +244,54 @@ TEST_F(OneMember, TellsItsNewFactsWithANewIncarnation) {
 
 TEST_F(OneMember, HearsNewFactsButNotFromOthersAtTheSameIncarnation) {
   hear(1);
-  MemberRecord wrong = record(1, 0, MemberState::suspect);
+  NodeRecord wrong = record(1, 0, NodeState::suspect);
   wrong.address = "elsewhere";
   hear(2, Gossip{}, {{wrong, 2}});
   EXPECT_EQ(member_->members().find(1)->record.address, record(1).address);
-  MemberRecord moved = record(1, 1);
+  NodeRecord moved = record(1, 1);
   moved.workers = 5;
   hear({moved, Gossip{}});
   EXPECT_EQ(changes().back(), moved);
 }
 
 TEST_F(OneMember, LeavesAtOnceAndSaysWhenItWasSaidOftenEnough) {
-  for (MemberId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) hear(id);
   forget();
   member_->leave({now_, random_, effects_});
   EXPECT_EQ(sent<Gossip>().size(), 3U) << "without a timer";
   for (const auto& send : sent<Gossip>()) {
-    EXPECT_EQ(send.message.from.state, MemberState::left);
+    EXPECT_EQ(send.message.from.state, NodeState::left);
     EXPECT_EQ(send.message.from.incarnation, 1U);
   }
-  hear(1, Gossip{}, {{record(self_id, 1, MemberState::dead), 1}});
+  hear(1, Gossip{}, {{record(self_id, 1, NodeState::dead), 1}});
   pass(5s);
   EXPECT_TRUE(says<HasLeft>());
   EXPECT_TRUE(sent<Ping>().empty());
   EXPECT_EQ(member_->self().incarnation, 1U) << "whoever leaves refutes nothing";
-  EXPECT_EQ(member_->self().state, MemberState::left);
+  EXPECT_EQ(member_->self().state, NodeState::left);
   hear(1, Ping{self_id, 1});
   ASSERT_EQ(sent_to<PingAck>(1).size(), 1U);
-  EXPECT_EQ(sent_to<PingAck>(1)[0].message.from.state, MemberState::left);
+  EXPECT_EQ(sent_to<PingAck>(1)[0].message.from.state, NodeState::left);
 }
 
 // --- nonsense -----------------------------------------------------------------------------------
 
 TEST_F(OneMember, IgnoresRecordsThatNoMemberSends) {
-  std::vector<MemberRecord> nonsense{record(0), record(3), record(4), record(5), record(6)};
+  std::vector<NodeRecord> nonsense{record(0), record(3), record(4), record(5), record(6)};
   nonsense[1].address.clear();
   nonsense[2].address = std::string(256, 'x');
   nonsense[3].name = std::string(256, 'x');
   nonsense[4].workers = options_.workers_max + 1;
   nonsense.push_back(record(7));
-  nonsense.back().state = static_cast<MemberState>(9);
-  for (const MemberRecord& one : nonsense) {
+  nonsense.back().state = static_cast<NodeState>(9);
+  for (const NodeRecord& one : nonsense) {
     hear({one, Ping{self_id, 1}});
     hear(1, Gossip{}, {{one, 1}});
     hear(1, Records{{one}});
   }
   EXPECT_EQ(member_->members().size(), 1U);
   EXPECT_TRUE(sent<PingAck>().empty());
-  hear({record(8, 0, MemberState::dead), Ping{self_id, 1}});
+  hear({record(8, 0, NodeState::dead), Ping{self_id, 1}});
   hear({record(self_id), Ping{self_id, 1}});
   EXPECT_TRUE(sent<PingAck>().empty()) << "nobody says so of itself, and not this member";
 }
@@ -302,11 +300,11 @@ TEST_F(OneMember, IgnoresIncarnationsThatNobodyReaches) {
   hear(1);
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   for (const std::uint64_t huge : {most, most - 1, std::uint64_t{1} << 40U}) {
-    hear(1, Gossip{}, {{record(self_id, huge, MemberState::dead), 1}});
-    hear(1, Gossip{}, {{record(1, huge, MemberState::dead), 2}, {record(9, huge), 2}});
+    hear(1, Gossip{}, {{record(self_id, huge, NodeState::dead), 1}});
+    hear(1, Gossip{}, {{record(1, huge, NodeState::dead), 2}, {record(9, huge), 2}});
   }
   EXPECT_EQ(member_->self().incarnation, 0U);
-  EXPECT_EQ(state(1), MemberState::alive);
+  EXPECT_EQ(state(1), NodeState::alive);
   EXPECT_EQ(state(9), std::nullopt);
 }
 
@@ -316,7 +314,7 @@ TEST_F(OneMember, StaysAtTheLastIncarnation) {
   options.self = record(self_id, most);
   member_.emplace(options, 1);
   member_->start({now_, random_, effects_});
-  hear(1, Gossip{}, {{record(self_id, most, MemberState::dead), 1}});
+  hear(1, Gossip{}, {{record(self_id, most, NodeState::dead), 1}});
   EXPECT_EQ(member_->self().incarnation, most);
 }
 
@@ -331,12 +329,12 @@ TEST_F(OneMember, KnowsNoMoreMembersThanItMay) {
   MembershipOptions options;
   options.members_max = 10;
   make(options);
-  for (MemberId id = 1; id <= 5; ++id) hear(id);
-  hear(1, Gossip{}, {{record(5, 0, MemberState::dead), 1}});
-  for (MemberId id = 6; id <= 2000; ++id) hear(id);
+  for (NodeId id = 1; id <= 5; ++id) hear(id);
+  hear(1, Gossip{}, {{record(5, 0, NodeState::dead), 1}});
+  for (NodeId id = 6; id <= 2000; ++id) hear(id);
   EXPECT_EQ(member_->members().size(), 10U);
   EXPECT_EQ(state(5), std::nullopt) << "the dead make room";
-  EXPECT_EQ(state(1), MemberState::alive);
+  EXPECT_EQ(state(1), NodeState::alive);
 }
 
 /// Whatever comes: no crash, no growth beyond the bounds, and still a member at the end.
@@ -346,8 +344,8 @@ TEST_F(OneMember, WithstandsRandomMessages) {
   make(options);
   Random noise{5};
   const auto any_record = [&] {
-    MemberRecord one = record(noise.below(8) == 0 ? self_id : noise.below(40) + 80, noise.below(4),
-                              static_cast<MemberState>(noise.below(5)));
+    NodeRecord one = record(noise.below(8) == 0 ? self_id : noise.below(40) + 80, noise.below(4),
+                            static_cast<NodeState>(noise.below(5)));
     if (noise.below(20) == 0) one.address.clear();
     if (noise.below(20) == 0) one.incarnation = noise();
     if (noise.below(10) == 0) one.address = record(self_id).address;
@@ -389,7 +387,7 @@ TEST_F(OneMember, WithstandsRandomMessages) {
     ASSERT_LE(member_->members().size(), 20U);
     ASSERT_LE(member_->members().live().size() + member_->members().dead().size(), 20U);
   }
-  EXPECT_EQ(member_->self().state, MemberState::alive);
+  EXPECT_EQ(member_->self().state, NodeState::alive);
   hear(1, Ping{self_id, 4242});
   EXPECT_EQ(std::get<PingAck>(sent<PingAck>().back().message.body).sequence, 4242U);
 }

@@ -15,10 +15,10 @@ namespace starling::core {
 
 using namespace std::chrono_literals;
 
-inline constexpr MemberId self_id = 10'000;
+inline constexpr NodeId self_id = 10'000;
 
-inline MemberRecord record(MemberId id, std::uint64_t incarnation = 0,
-                           MemberState state = MemberState::alive) {
+inline NodeRecord record(NodeId id, std::uint64_t incarnation = 0,
+                         NodeState state = NodeState::alive) {
   return {id, "host:" + std::to_string(id), "m" + std::to_string(id), 2, incarnation, state};
 }
 
@@ -37,8 +37,8 @@ class OneMember : public testing::Test {
     member_->start({now_, random_, effects_});
   }
 
-  void hear(MemberId from, MembershipMessage::Body body = Gossip{},
-            std::vector<MemberUpdate> updates = {}) {
+  void hear(NodeId from, MembershipMessage::Body body = Gossip{},
+            std::vector<NodeUpdate> updates = {}) {
     hear({record(from), std::move(body), std::move(updates)});
   }
   void hear(const MembershipMessage& message) { member_->on({now_, random_, effects_}, message); }
@@ -66,13 +66,13 @@ class OneMember : public testing::Test {
     return found;
   }
   template <class Body>
-  [[nodiscard]] std::vector<MembershipSend> sent_to(MemberId id) const {
+  [[nodiscard]] std::vector<MembershipSend> sent_to(NodeId id) const {
     auto all = sent<Body>();
     std::erase_if(all, [&](const auto& send) { return send.address != record(id).address; });
     return all;
   }
-  [[nodiscard]] std::vector<MemberRecord> changes() const {
-    std::vector<MemberRecord> found;
+  [[nodiscard]] std::vector<NodeRecord> changes() const {
+    std::vector<NodeRecord> found;
     for (const auto& effect : effects_)
       if (const auto* changed = std::get_if<MemberChanged>(&effect))
         found.push_back(changed->record);
@@ -88,13 +88,13 @@ class OneMember : public testing::Test {
     keep_timers();
     effects_.clear();
   }
-  [[nodiscard]] std::optional<MemberState> state(MemberId id) const {
+  [[nodiscard]] std::optional<NodeState> state(NodeId id) const {
     const MemberEntry* entry = member_->members().find(id);
     if (entry == nullptr) return std::nullopt;
     return entry->record.state;
   }
   /// Every answer that `id` owes, it gives.
-  void answer_as(MemberId id) {
+  void answer_as(NodeId id) {
     for (const auto& send : sent_to<Ping>(id))
       hear(id, PingAck{std::get<Ping>(send.message.body).sequence});
   }

@@ -12,7 +12,7 @@
 namespace starling::core {
 namespace {
 
-MemberRecord offering(MemberId id, std::uint32_t workers, MemberState state = MemberState::alive) {
+NodeRecord offering(NodeId id, std::uint32_t workers, NodeState state = NodeState::alive) {
   return {
       .id = id, .address = "a", .name = {}, .workers = workers, .incarnation = 0, .state = state};
 }
@@ -36,11 +36,11 @@ TEST(PeerSampler, IsUniformOverWorkersAndPairsOfThemWhateverTheirNodes) {
   PeerSampler sampler;
   Random random{1};
   // Members come, change and go, so that the list has seen every kind of event.
-  for (MemberId id = 1; id <= 40; ++id) sampler.set(offering(id, static_cast<std::uint32_t>(id)));
-  for (MemberId id = 11; id <= 40; ++id) sampler.set(offering(id, 40, MemberState::dead));
+  for (NodeId id = 1; id <= 40; ++id) sampler.set(offering(id, static_cast<std::uint32_t>(id)));
+  for (NodeId id = 11; id <= 40; ++id) sampler.set(offering(id, 40, NodeState::dead));
   sampler.set(offering(3, 9));
   sampler.set(offering(9, 2));
-  sampler.set(offering(4, 4, MemberState::suspect));
+  sampler.set(offering(4, 4, NodeState::suspect));
   // 1 + 2 + 9 + 4 + 5 + 6 + 7 + 8 + 2 + 10
   constexpr std::size_t workers = 54;
   ASSERT_EQ(sampler.workers(), workers);
@@ -68,7 +68,7 @@ TEST(PeerSampler, WouldBeFoundOutIfItDrewNodes) {
   Random random{2};
   std::map<WorkerAt, double> counts;
   for (int i = 0; i < 60'000; ++i) {
-    const MemberId node = random.below(10) + 1;
+    const NodeId node = random.below(10) + 1;
     ++counts[{node, static_cast<std::uint32_t>(random.below(node))}];
   }
   EXPECT_LT(evenness(counts, 55), 1e-6);
@@ -84,7 +84,7 @@ TEST(PeerSampler, DrawsAllOthersWhereThereAreFewer) {
   sampler.set(offering(2, 1));
   sampler.draw({1, 1}, 10, random, drawn);
   EXPECT_EQ((std::set<WorkerAt>{drawn.begin(), drawn.end()}), (std::set<WorkerAt>{{1, 0}, {2, 0}}));
-  sampler.set(offering(2, 1, MemberState::left));
+  sampler.set(offering(2, 1, NodeState::left));
   sampler.draw({1, 1}, 10, random, drawn);
   EXPECT_EQ(drawn, (std::vector<WorkerAt>{{1, 0}}));
   sampler.draw({9, 0}, 10, random, drawn);
@@ -94,13 +94,13 @@ TEST(PeerSampler, DrawsAllOthersWhereThereAreFewer) {
 TEST(PeerSampler, IsWhatItIsToldInTheEndWhateverCameBefore) {
   PeerSampler sampler;
   Random random{4};
-  std::map<MemberId, std::uint32_t> expected;
+  std::map<NodeId, std::uint32_t> expected;
   std::vector<WorkerAt> drawn;
   for (int i = 0; i < 20'000; ++i) {
-    const MemberId id = random.below(20) + 1;
+    const NodeId id = random.below(20) + 1;
     const auto workers = static_cast<std::uint32_t>(random.below(7));
     const bool dies = random.below(4) == 0;
-    sampler.set(offering(id, workers, dies ? MemberState::dead : MemberState::alive));
+    sampler.set(offering(id, workers, dies ? NodeState::dead : NodeState::alive));
     expected[id] = dies ? 0 : workers;
     sampler.draw({random.below(20) + 1, 0}, random.below(10), random, drawn);
   }

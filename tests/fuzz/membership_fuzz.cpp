@@ -52,7 +52,7 @@ class One {
  private:
   void look() {
     const MembershipOptions bounds = options();
-    require(member_.self().id == bounds.self.id && member_.self().state == MemberState::alive,
+    require(member_.self().id == bounds.self.id && member_.self().state == NodeState::alive,
             "nobody says for a member that it is gone");
     require(member_.members().size() <= bounds.members_max, "members are bounded");
     for (const MembershipEffect& effect : out_) {
@@ -101,7 +101,7 @@ bool read(Input input) {
 /// One message of each kind from others than itself, alone and all of them with time between.
 std::vector<Bytes> seeds() {
   std::vector<Bytes> all(1);
-  MemberId from = 100;
+  NodeId from = 100;
   for (auto message : wire::example_control_messages()) {
     auto* body = std::get_if<MembershipMessage>(&message.body);
     if (body == nullptr) continue;

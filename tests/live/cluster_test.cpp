@@ -290,7 +290,7 @@ TEST_F(Cluster, LeavesOneOfEachNameWhereTwoBecomeOne) {
   }
   const auto bridge =
       security::Endpoint::open({}, [](const wire::FrameView&, const security::Sender&) {}).value();
-  const core::MemberRecord self{.id = 7, .address = bridge->address(), .name = "bridge"};
+  const core::NodeRecord self{.id = 7, .address = bridge->address(), .name = "bridge"};
   const core::MembershipMessage news{self, core::Gossip{}, {{nodes_[0]->status().self, 7}}};
   bridge->send(nodes_[1]->address(), wire::TrafficClass::control,
                wire::encode(wire::ControlMessage{7, bridge->address(), news}));
@@ -395,7 +395,7 @@ TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
     (*client)->send(node->address(), wire::TrafficClass::control,
                     wire::encode(wire::ControlMessage{7, (*client)->address(), std::move(body)}));
   };
-  const core::MemberRecord self{.id = 7, .address = (*client)->address(), .name = "client"};
+  const core::NodeRecord self{.id = 7, .address = (*client)->address(), .name = "client"};
   say(core::MembershipMessage{self, core::Gossip{}});
   say(wire::Request{1, wire::PrepareJob{42, {{"mode", "peer"}}}});
   say(wire::Request{2, wire::StartJob{42, nullptr}});

@@ -14,7 +14,7 @@ namespace starling::sim {
 namespace {
 
 using namespace std::chrono_literals;
-using core::MemberState;
+using core::NodeState;
 
 using Nodes = std::vector<NodeId>;
 
@@ -41,7 +41,7 @@ class Found : public Cluster {
   /// How many times anybody called a process dead since then.
   [[nodiscard]] std::size_t deaths_since(Time start) const {
     return static_cast<std::size_t>(std::ranges::count_if(noticed(), [&](const Noticed& one) {
-      return one.at >= start && one.record.state == MemberState::dead;
+      return one.at >= start && one.record.state == NodeState::dead;
     }));
   }
 };
@@ -114,7 +114,7 @@ TEST(Membership, KnowsWhoLeavesAtOnceAndSuspectsItNever) {
     EXPECT_TRUE(cluster.run_until([&] { return cluster.has_left(7); }, 1s));
     cluster.crash(7);
     cluster.run(10s);
-    for (const NodeId by : all_but(cluster, 7)) EXPECT_EQ(cluster.state(by, 7), MemberState::left);
+    for (const NodeId by : all_but(cluster, 7)) EXPECT_EQ(cluster.state(by, 7), NodeState::left);
     EXPECT_EQ(cluster.deaths_since(start), 0U);
     EXPECT_EQ(cluster.counts().suspicions, 0U);
   });
@@ -146,12 +146,12 @@ TEST(Membership, MissesWhoCrashed) {
 
 TEST(Membership, TakesARestartedProcessForAnotherMember) {
   each_seed(20, near(), 10, [](Found& cluster) {
-    const core::MemberId old = cluster.of(4).self().id;
+    const core::NodeId old = cluster.of(4).self().id;
     cluster.crash(4);
     cluster.restart(4, {0, 1});
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 1s))
         << "the old one is dead as soon as the new one is known";
-    EXPECT_EQ(cluster.of(0).members().find(old)->record.state, MemberState::dead);
+    EXPECT_EQ(cluster.of(0).members().find(old)->record.state, NodeState::dead);
     cluster.run(20s);
     EXPECT_TRUE(cluster.agree());
   });
@@ -322,7 +322,7 @@ TEST(Membership, ASlowMemberHarmsNoOther) {
     cluster.slow(5, {laws::Exponential{500ms}}, {laws::Uniform{1500ms}});
     cluster.run(60s);
     for (const auto& noticed : cluster.noticed())
-      if (noticed.at >= start && noticed.record.state == MemberState::dead) {
+      if (noticed.at >= start && noticed.record.state == NodeState::dead) {
         EXPECT_EQ(noticed.record.name, "n5");
       }
   });
@@ -363,7 +363,7 @@ TEST(Membership, AgreesInTheEndWhateverHappened) {
     for (int fault = 0; fault < 25; ++fault) {
       const NodeId node = any();
       const bool running = cluster.runs(node) && !cluster.has_left(node) &&
-                           cluster.of(node).self().state == MemberState::alive;
+                           cluster.of(node).self().state == NodeState::alive;
       switch (random.below(7)) {
         case 0:
           if (node != 0) cluster.crash(node);

@@ -6,15 +6,15 @@
 namespace starling::core {
 
 template <class A>
-void serialize(A& archive, MemberRecord& m) {
+void serialize(A& archive, NodeRecord& m) {
   auto state = static_cast<std::uint8_t>(m.state);
   archive(m.id, m.address, m.name, m.workers, m.incarnation, state);
-  if (state > static_cast<std::uint8_t>(MemberState::left))
+  if (state > static_cast<std::uint8_t>(NodeState::left))
     throw wire::DecodeError{"holds a member in no known state"};
-  m.state = static_cast<MemberState>(state);
+  m.state = static_cast<NodeState>(state);
 }
 template <class A>
-void serialize(A& archive, MemberUpdate& m) {
+void serialize(A& archive, NodeUpdate& m) {
   archive(m.record, m.by);
 }
 template <class A>

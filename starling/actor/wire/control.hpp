@@ -171,12 +171,12 @@ struct JobStatus {
   std::uint64_t losses = 0;
 };
 struct NodeStatus {
-  core::MemberRecord self;
-  std::vector<core::MemberRecord> others;
+  core::NodeRecord self;
+  std::vector<core::NodeRecord> others;
   core::MembershipCounts counts;
   std::vector<JobStatus> jobs;
   /// Nodes whose certificate was revoked, among the others.
-  std::vector<core::MemberId> revoked = {};
+  std::vector<core::NodeId> revoked = {};
 };
 /// A job that has ended and was closed, as a node that took part in it keeps it.
 struct JobRecord {

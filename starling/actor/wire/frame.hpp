@@ -16,6 +16,7 @@
 
 namespace starling::wire {
 
+using core::NodeId;
 using core::TrafficClass;
 
 /// Nodes of another version are not heard; a node that is sent their frames says so in its log.
@@ -53,9 +54,6 @@ struct FrameView {
   /// Keeps the body alive for longer; null where nothing does, and what is wanted must be copied.
   std::shared_ptr<const void> body_owner = nullptr;
 };
-
-/// A process that holds members of jobs; drawn at random when it starts.
-using NodeId = std::uint64_t;
 
 /// A new JobId or NodeId, from the machine's own randomness; never 0.
 [[nodiscard]] std::uint64_t draw_id();

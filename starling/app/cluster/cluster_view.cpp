@@ -21,7 +21,7 @@ bool is_in(const wire::MemberStatus& member, Member state) {
 }
 
 /// As it may be shown: others wrote it.
-core::MemberRecord showable(core::MemberRecord node) {
+core::NodeRecord showable(core::NodeRecord node) {
   node.name = printable(std::move(node.name));
   return node;
 }
@@ -76,11 +76,11 @@ void add(ClusterView& view, const wire::NodeStatus& status) {
 }
 
 /// A process that ended is no news once another one has its name.
-void forget_former_lives(std::vector<core::MemberRecord>& nodes) {
+void forget_former_lives(std::vector<core::NodeRecord>& nodes) {
   std::set<std::string> living;
-  for (const core::MemberRecord& node : nodes)
+  for (const core::NodeRecord& node : nodes)
     if (core::is_live(node.state)) living.insert(node.name);
-  std::erase_if(nodes, [&](const core::MemberRecord& node) {
+  std::erase_if(nodes, [&](const core::NodeRecord& node) {
     return !core::is_live(node.state) && !node.name.empty() && living.contains(node.name);
   });
 }
@@ -157,7 +157,7 @@ std::optional<double> JobView::loss() const {
 
 std::vector<std::string> ClusterView::live_addresses() const {
   std::vector<std::string> some;
-  for (const core::MemberRecord& node : nodes)
+  for (const core::NodeRecord& node : nodes)
     if (core::is_live(node.state) && !revoked.contains(node.id)) some.push_back(node.address);
   return some;
 }
@@ -177,7 +177,7 @@ Result<ClusterView> look_at(Access& access, bool here, std::chrono::milliseconds
   ClusterView view;
   view.when = std::chrono::steady_clock::now();
   view.nodes.push_back(showable(door->self));
-  for (const core::MemberRecord& other : door->others) view.nodes.push_back(showable(other));
+  for (const core::NodeRecord& other : door->others) view.nodes.push_back(showable(other));
   forget_former_lives(view.nodes);
   add(view, *door);
   std::vector<std::string> others = view.live_addresses();
@@ -203,7 +203,7 @@ Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view)
 std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterView& view) {
   std::map<wire::JobId, wire::JobRecord> all;
   std::vector<std::string> heard;
-  for (const core::MemberRecord& node : view.nodes)
+  for (const core::NodeRecord& node : view.nodes)
     if (view.counts.contains(node.id)) heard.push_back(node.address);
   for (const auto& reply : access.client->ask_all(heard, wire::AskJobs{}, 1s)) {
     const auto* told = reply ? std::get_if<wire::JobRecords>(&*reply) : nullptr;

@@ -58,11 +58,11 @@ struct JobView {
 struct ClusterView {
   std::chrono::steady_clock::time_point when;
   /// As the door knows them, itself first. One that came back under its name stands there once.
-  std::vector<core::MemberRecord> nodes;
+  std::vector<core::NodeRecord> nodes;
   /// The nodes among them whose certificate was revoked.
-  std::set<core::MemberId> revoked;
+  std::set<core::NodeId> revoked;
   /// Of those that answered.
-  std::map<core::MemberId, core::MembershipCounts> counts;
+  std::map<core::NodeId, core::MembershipCounts> counts;
   std::map<wire::JobId, JobView> jobs;
 
   /// Where the nodes are that may answer.

@@ -107,8 +107,8 @@ std::string with_files(const std::string& source, std::string (*absolute)(const 
 }
 
 Result<Settings> with_absolute_paths(Settings settings,
-                                     const std::vector<core::MemberRecord>& nodes) {
-  const auto elsewhere = std::ranges::find_if(nodes, [](const core::MemberRecord& node) {
+                                     const std::vector<core::NodeRecord>& nodes) {
+  const auto elsewhere = std::ranges::find_if(nodes, [](const core::NodeRecord& node) {
     return core::is_live(node.state) && !is_here(node.address);
   });
   for (Setting& setting : settings) {

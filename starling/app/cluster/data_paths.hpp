@@ -19,6 +19,6 @@ namespace starling::app {
 /// The settings of a job as its nodes are told them: what is relative to where this program stands
 /// made absolute. An Error where a node is on another machine, which stands elsewhere.
 [[nodiscard]] Result<Settings> with_absolute_paths(Settings settings,
-                                                   const std::vector<core::MemberRecord>& nodes);
+                                                   const std::vector<core::NodeRecord>& nodes);
 
 }  // namespace starling::app

@@ -89,7 +89,7 @@ void Follower::hear(const std::string& address, const wire::NodeStatus& status) 
     }
 }
 
-void Follower::hear(const core::MemberRecord& node) {
+void Follower::hear(const core::NodeRecord& node) {
   const auto known = records_.find(node.id);
   if (known == records_.end() || known->second.incarnation < node.incarnation ||
       (known->second.incarnation == node.incarnation && known->second.state < node.state))
@@ -107,8 +107,8 @@ void Follower::lose(const core::Configuration& next) {
     nodes.insert(member.node);
   }
   for (const wire::NodeId node : nodes) {
-    const core::MemberRecord& record = records_[node];
-    const bool has_left = record.state == core::MemberState::left;
+    const core::NodeRecord& record = records_[node];
+    const bool has_left = record.state == core::NodeState::left;
     news_.push_back("node " + record.name + (has_left ? " has left: " : " is gone: ") +
                     std::to_string(workers(next.members)) + " of " +
                     std::to_string(workers(configuration_->members)) + " workers go on without it");

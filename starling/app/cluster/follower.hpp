@@ -83,7 +83,7 @@ class Follower {
   static constexpr std::chrono::seconds answer_within{2};
 
   void hear(const std::string& address, const wire::NodeStatus& status);
-  void hear(const core::MemberRecord& node);
+  void hear(const core::NodeRecord& node);
   void hear(const wire::JobStatus& status);
   /// The addresses that are worth a question now.
   [[nodiscard]] std::vector<std::string> addresses_to_ask() const;
@@ -127,7 +127,7 @@ class Follower {
   /// By node.
   std::map<wire::NodeId, std::string> nodes_;
   /// The latest that anyone says of each.
-  std::map<wire::NodeId, core::MemberRecord> records_;
+  std::map<wire::NodeId, core::NodeRecord> records_;
   /// Who answered at the last look.
   std::set<wire::NodeId> heard_now_;
   core::ConfigurationPtr configuration_;

@@ -21,12 +21,12 @@ constexpr auto leave_within = 35s;
 /// Whether a node that was asked to leave has: another one says so, or, where it was the last, it
 /// answers no more.
 bool is_gone(Access& access, const wire::NodeStatus& leaving) {
-  for (const core::MemberRecord& other : leaving.others) {
+  for (const core::NodeRecord& other : leaving.others) {
     if (!core::is_live(other.state)) continue;
     const auto seen =
         access.client->ask_for<wire::NodeStatus>(other.address, wire::AskStatus{}, 2s);
     if (!seen) continue;
-    const auto known = std::ranges::find(seen->others, leaving.self.id, &core::MemberRecord::id);
+    const auto known = std::ranges::find(seen->others, leaving.self.id, &core::NodeRecord::id);
     return known == seen->others.end() || !core::is_live(known->state);
   }
   return !access.client->ask(access.door, wire::AskStatus{}, reply_within);

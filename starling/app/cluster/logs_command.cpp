@@ -43,7 +43,7 @@ class LogReader {
     if (!view) return std::move(view).error();
     std::vector<NodeLine> lines;
     bool is_there = false;
-    for (const core::MemberRecord& node : view->nodes) {
+    for (const core::NodeRecord& node : view->nodes) {
       if (!core::is_live(node.state) || (!only_.empty() && node.name != only_)) continue;
       is_there = true;
       read(node, lines);
@@ -54,7 +54,7 @@ class LogReader {
   }
 
  private:
-  void read(const core::MemberRecord& node, std::vector<NodeLine>& lines) {
+  void read(const core::NodeRecord& node, std::vector<NodeLine>& lines) {
     std::uint64_t& next = next_[node.id];
     const std::size_t before = lines.size();
     while (lines.size() < before + lines_max) {
@@ -68,7 +68,7 @@ class LogReader {
 
   static std::string names(const ClusterView& view) {
     std::string all;
-    for (const core::MemberRecord& node : view.nodes)
+    for (const core::NodeRecord& node : view.nodes)
       if (core::is_live(node.state)) all += (all.empty() ? "" : ", ") + node.name;
     return all;
   }

@@ -25,7 +25,7 @@ using namespace std::chrono_literals;
 
 constexpr auto watch_every = 1s;
 
-std::string state_of(const ClusterView& view, const core::MemberRecord& node) {
+std::string state_of(const ClusterView& view, const core::NodeRecord& node) {
   if (view.revoked.contains(node.id)) return "revoked";
   constexpr std::array<const char*, 4> states{"alive", "suspect", "dead", "left"};
   return states.at(static_cast<std::size_t>(node.state));
@@ -37,14 +37,14 @@ std::string state_of(const wire::MemberStatus& member) {
 }
 
 /// As it may be shown: others wrote it.
-std::string shown_place(const core::MemberRecord& node) {
+std::string shown_place(const core::NodeRecord& node) {
   return printable(wire::place_of(node.address));
 }
 
 /// A line for each name that more than one live node has.
 std::vector<std::string> doubled_names(const ClusterView& view) {
   std::map<std::string, std::vector<std::string>> places;
-  for (const core::MemberRecord& node : view.nodes)
+  for (const core::NodeRecord& node : view.nodes)
     if (core::is_live(node.state) && !view.revoked.contains(node.id))
       places[node.name].push_back(shown_place(node));
   std::vector<std::string> lines;
@@ -92,7 +92,7 @@ std::string text_of(const JobView& job) {
 
 std::string text_of(const ClusterView& view, const std::vector<wire::JobId>& jobs) {
   std::string text;
-  for (const core::MemberRecord& node : view.nodes)
+  for (const core::NodeRecord& node : view.nodes)
     text += fmt::format("{}  {}  {}\n", node.name, shown_place(node), state_of(view, node));
   for (const wire::JobId id : jobs) text += text_of(view.jobs.at(id));
   return text;
@@ -153,7 +153,7 @@ nlohmann::ordered_json json_of(wire::JobId id, const JobView& job) {
 std::string json_of(const ClusterView& view, const std::vector<wire::JobId>& jobs) {
   nlohmann::ordered_json json;
   json["nodes"] = nlohmann::ordered_json::array();
-  for (const core::MemberRecord& node : view.nodes) {
+  for (const core::NodeRecord& node : view.nodes) {
     auto& all = json["nodes"].emplace_back(nlohmann::ordered_json{
         {"name", node.name}, {"address", shown_place(node)}, {"state", state_of(view, node)}});
     if (const auto counts = view.counts.find(node.id); counts != view.counts.end())

@@ -26,7 +26,7 @@ wire::RequestBody request_for(wire::JobId id, const JobView& job, bool drops) {
 /// The live nodes that have not said how they stand.
 std::string unheard(const ClusterView& view) {
   std::string names;
-  for (const core::MemberRecord& node : view.nodes)
+  for (const core::NodeRecord& node : view.nodes)
     if (core::is_live(node.state) && !view.revoked.contains(node.id) &&
         !view.counts.contains(node.id))
       names += (names.empty() ? "" : ", ") + node.name;
@@ -63,7 +63,7 @@ Result<int> stop_command(const Settings& settings) {
     return job_failed;
   }
   std::string silent;
-  for (const core::MemberRecord& node : view.nodes) {
+  for (const core::NodeRecord& node : view.nodes) {
     if (!core::is_live(node.state) || view.revoked.contains(node.id)) continue;
     if (!access.client->ask(node.address, request_for(id, job, drops), 5s))
       silent += (silent.empty() ? "" : ", ") + node.name;

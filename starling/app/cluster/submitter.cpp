@@ -81,7 +81,7 @@ class Submitter {
   void learn(const wire::NodeStatus& status) {
     name_ = printable(status.self.name);
     others_.clear();
-    for (const core::MemberRecord& other : status.others)
+    for (const core::NodeRecord& other : status.others)
       if (core::is_live(other.state)) others_.insert(other.address);
   }
 

@@ -27,7 +27,7 @@ struct Member {
   /// Where it runs: members of one node die together. At most one of a node's members owns ranges,
   /// and at most one is in the council, so that no death takes two copies or two votes. 0: nowhere
   /// else any member runs.
-  std::uint64_t node = 0;
+  NodeId node = 0;
   auto operator<=>(const Member&) const = default;
 };
 

@@ -17,14 +17,14 @@ namespace starling::core {
 class GossipQueue {
  public:
   /// There is news of `id`; older news of it is not told any more.
-  void put(MemberId id) {
+  void put(NodeId id) {
     remove(id);
     const Key key{0, ~order_++, id};
     queue_.insert(key);
     keys_.emplace(id, key);
   }
 
-  void remove(MemberId id) {
+  void remove(NodeId id) {
     const auto known = keys_.find(id);
     if (known == keys_.end()) return;
     queue_.erase(known->second);
@@ -52,15 +52,15 @@ class GossipQueue {
 
   [[nodiscard]] bool empty() const noexcept { return queue_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return queue_.size(); }
-  [[nodiscard]] bool contains(MemberId id) const { return keys_.contains(id); }
+  [[nodiscard]] bool contains(NodeId id) const { return keys_.contains(id); }
 
  private:
   /// Times told, the later put the less, whom.
-  using Key = std::tuple<unsigned, std::uint64_t, MemberId>;
+  using Key = std::tuple<unsigned, std::uint64_t, NodeId>;
 
   std::uint64_t order_ = 0;
   std::set<Key> queue_;
-  std::unordered_map<MemberId, Key> keys_;
+  std::unordered_map<NodeId, Key> keys_;
 };
 
 }  // namespace starling::core

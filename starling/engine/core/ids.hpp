@@ -1,4 +1,4 @@
-/// Names for the members of a job. All are dense numbers from 0, given when the job starts.
+/// Ids of nodes, and of the members and ranges of a job.
 #pragma once
 
 #include <chrono>
@@ -10,6 +10,9 @@ namespace starling::core {
 
 using barrier::Step;
 
+/// One life of one process of a cluster: drawn at random when the process starts, never 0. A
+/// process that restarts is another node, and the old one is dead.
+using NodeId = std::uint64_t;
 /// One worker of the job.
 using WorkerId = std::uint32_t;
 /// One owner of ranges: a server shard, or in peer mode the peer with the same number as its

@@ -35,15 +35,15 @@ void Membership::start(const MembershipContext& context) {
 }
 
 void Membership::on(const MembershipContext& context, const MembershipMessage& message) {
-  const MemberRecord& from = message.from;
+  const NodeRecord& from = message.from;
   if (!is_sane(from) || from.id == self_.id) return;
-  if (from.state != MemberState::alive && from.state != MemberState::left) return;
+  if (from.state != NodeState::alive && from.state != NodeState::left) return;
   begin(context);
-  const bool has_left = self_.state == MemberState::left;
+  const bool has_left = self_.state == NodeState::left;
   const auto* taken = std::get_if<NameTaken>(&message.body);
   if (!has_left && may_knock(context, from)) {
     const MemberEntry* was = members_.find(from.id);
-    const bool was_dead = was != nullptr && was->record.state == MemberState::dead;
+    const bool was_dead = was != nullptr && was->record.state == NodeState::dead;
     learn(context, {from, from.id}, Source::gossip);
     settle_name(context, from);
     const std::size_t count = std::min(message.updates.size(), updates_max);
@@ -63,7 +63,7 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
 void Membership::on_timer(const MembershipContext& context) {
   timer_.fired(context.now);
   begin(context);
-  if (self_.state != MemberState::left) {
+  if (self_.state != NodeState::left) {
     send_nacks(context);
     probe_indirectly(context);
     end_probe(context);
@@ -79,10 +79,10 @@ void Membership::on_timer(const MembershipContext& context) {
 }
 
 void Membership::leave(const MembershipContext& context) {
-  if (self_.state == MemberState::left) return;
+  if (self_.state == NodeState::left) return;
   begin(context);
   news_ = {};
-  self_.state = MemberState::left;
+  self_.state = NodeState::left;
   renew(self_.incarnation);
   gossip_at_ = now_;
   gossip(context);
@@ -92,7 +92,7 @@ void Membership::leave(const MembershipContext& context) {
 void Membership::offer(const MembershipContext& context, std::uint32_t workers) {
   begin(context);
   self_.workers = workers;
-  if (self_.state != MemberState::left) renew(self_.incarnation);
+  if (self_.state != NodeState::left) renew(self_.incarnation);
   finish(context);
 }
 
@@ -116,7 +116,7 @@ void Membership::finish(const MembershipContext& context) {
 
 Time Membership::next_deadline() const {
   Time next = news_.empty() ? never : gossip_at_;
-  if (self_.state == MemberState::left) return next;
+  if (self_.state == NodeState::left) return next;
   next = std::min({next, probe_at_, sync_at_, join_at_, retry_at_});
   if (probe_ && !probe_->indirect)
     next = std::min(next, probe_->started + options_.probe_timeout * (1 + health_));
@@ -151,7 +151,7 @@ void Membership::probe_indirectly(const MembershipContext& context) {
   probe_->indirect = true;
   const auto helpers =
       members_.draw_live(context.random, options_.probe_helpers, [&](const MemberEntry& entry) {
-        return entry.record.state == MemberState::alive && entry.record.id != probe_->target;
+        return entry.record.state == NodeState::alive && entry.record.id != probe_->target;
       });
   for (const MemberEntry* helper : helpers) {
     probe_->helpers.push_back(helper->record.id);
@@ -168,7 +168,7 @@ void Membership::end_probe(const MembershipContext& context) {
   ++counts_.probes_failed;
   // Where most helpers were not heard either, this member may be the one that is cut off or slow.
   const bool heard = failed.nacks > 0 && 2 * failed.nacks >= failed.helpers.size();
-  if (!heard && target->record.state == MemberState::alive) ail(1);
+  if (!heard && target->record.state == NodeState::alive) ail(1);
   suspect(context, failed.target);
   tell(context, *target);
 }
@@ -178,12 +178,11 @@ void Membership::tell(const MembershipContext& context, const MemberEntry& entry
   send(context, entry.record.address, entry.record.id, Ping{entry.record.id, 0});
 }
 
-void Membership::hear(const MembershipContext& context, const MemberRecord& from,
-                      const Ping& ping) {
+void Membership::hear(const MembershipContext& context, const NodeRecord& from, const Ping& ping) {
   if (ping.to == self_.id) send(context, from.address, from.id, PingAck{ping.sequence});
 }
 
-void Membership::hear(const MembershipContext& context, const MemberRecord& from,
+void Membership::hear(const MembershipContext& context, const NodeRecord& from,
                       const PingAck& ack) {
   if (probe_ && ack.sequence == probe_->sequence) {
     if (from.id == probe_->target || probe_->asked(from.id)) {
@@ -200,7 +199,7 @@ void Membership::hear(const MembershipContext& context, const MemberRecord& from
   relays_.erase(relay);
 }
 
-void Membership::hear(const MembershipContext& context, const MemberRecord& from,
+void Membership::hear(const MembershipContext& context, const NodeRecord& from,
                       const PingRequest& asked) {
   if (asked.target == self_.id)
     return send(context, from.address, from.id, PingAck{asked.sequence});
@@ -212,7 +211,7 @@ void Membership::hear(const MembershipContext& context, const MemberRecord& from
   send(context, target->record.address, asked.target, Ping{asked.target, sequence_});
 }
 
-void Membership::hear(const MembershipContext&, const MemberRecord& from, const PingNack& nack) {
+void Membership::hear(const MembershipContext&, const NodeRecord& from, const PingNack& nack) {
   if (probe_ && nack.sequence == probe_->sequence && probe_->asked(from.id)) ++probe_->nacks;
 }
 
@@ -241,7 +240,7 @@ void Membership::retry(const MembershipContext& context) {
 
 // --- news ---------------------------------------------------------------------------------------
 
-void Membership::send(const MembershipContext& context, const std::string& address, MemberId to,
+void Membership::send(const MembershipContext& context, const std::string& address, NodeId to,
                       MembershipMessage::Body body) {
   MembershipMessage message{self_, std::move(body)};
   ride(message, to);
@@ -249,20 +248,20 @@ void Membership::send(const MembershipContext& context, const std::string& addre
 }
 
 /// Lets news ride along; first, whatever its receiver has to refute.
-void Membership::ride(MembershipMessage& message, MemberId to) {
+void Membership::ride(MembershipMessage& message, NodeId to) {
   std::size_t bytes = wire_bytes(message);
   const auto add = [&](const MemberEntry& entry) {
-    MemberUpdate update{entry.record, entry.by};
+    NodeUpdate update{entry.record, entry.by};
     bytes += wire_bytes(update);
     if (bytes > options_.message_bytes) return false;
     message.updates.push_back(std::move(update));
     return true;
   };
   const MemberEntry* receiver = members_.find(to);
-  if (receiver != nullptr && receiver->record.state != MemberState::alive) add(*receiver);
+  if (receiver != nullptr && receiver->record.state != NodeState::alive) add(*receiver);
   const double members = static_cast<double>(members_.live().size()) + 2;
   const auto limit = static_cast<unsigned>(std::ceil(options_.gossip_repeats * std::log2(members)));
-  news_.take(updates_max, limit, [&](MemberId id) {
+  news_.take(updates_max, limit, [&](NodeId id) {
     // What this member is, each message says, and the receiver knows what it is itself.
     const MemberEntry* entry = id == to ? nullptr : members_.find(id);
     return entry == nullptr || add(*entry);
@@ -276,7 +275,7 @@ void Membership::gossip(const MembershipContext& context) {
   for (const MemberEntry* receiver : receivers)
     if (!news_.empty()) send(context, receiver->record.address, receiver->record.id, Gossip{});
   if (receivers.empty()) news_ = {};  // whoever comes asks for everything
-  if (self_.state == MemberState::left && news_.empty()) context.out.push_back(HasLeft{});
+  if (self_.state == NodeState::left && news_.empty()) context.out.push_back(HasLeft{});
 }
 
 // --- joining and comparing ----------------------------------------------------------------------
@@ -305,7 +304,7 @@ void Membership::sync(const MembershipContext& context) {
   if (!other.empty()) sync_with(context, other.front()->record);
 }
 
-void Membership::sync_with(const MembershipContext& context, const MemberRecord& member) {
+void Membership::sync_with(const MembershipContext& context, const NodeRecord& member) {
   if (now_ < sync_free_at_) return;
   sync_free_at_ = now_ + options_.gossip_every;
   send(context, member.address, member.id, Digest{.buckets = summary()});
@@ -323,7 +322,7 @@ std::vector<std::uint64_t> Membership::summary() const {
   return digest.folded(buckets());
 }
 
-void Membership::hear(const MembershipContext& context, const MemberRecord& from,
+void Membership::hear(const MembershipContext& context, const NodeRecord& from,
                       const Digest& digest) {
   const std::size_t count = digest.buckets.size();
   if (!std::has_single_bit(count) || count > MemberDigest::buckets_max) return;
@@ -339,7 +338,7 @@ void Membership::hear(const MembershipContext& context, const MemberRecord& from
     send(context, from.address, from.id, Digest{.buckets = summary(), .answer = true});
 }
 
-void Membership::send_records(const MembershipContext& context, const MemberRecord& to,
+void Membership::send_records(const MembershipContext& context, const NodeRecord& to,
                               const std::vector<std::uint64_t>& theirs) {
   MemberDigest digest = members_.digest();
   digest.toggle(self_);
@@ -354,7 +353,7 @@ void Membership::send_records(const MembershipContext& context, const MemberReco
   };
   for (std::size_t bucket = 0; bucket < ours.size(); ++bucket) {
     if (ours[bucket] == theirs[bucket]) continue;
-    members_.each_in(bucket, ours.size(), [&](const MemberRecord& record) {
+    members_.each_in(bucket, ours.size(), [&](const NodeRecord& record) {
       const std::size_t more = wire_bytes(record);
       if (bytes > empty && bytes + more > options_.records_bytes) turn();
       bytes += more;
@@ -364,7 +363,7 @@ void Membership::send_records(const MembershipContext& context, const MemberReco
   if (bytes > empty) turn();
 }
 
-void Membership::hear(const MembershipContext& context, const MemberRecord& from,
+void Membership::hear(const MembershipContext& context, const NodeRecord& from,
                       const Records& page) {
   const std::size_t count = std::min(page.records.size(), records_max);
   for (std::size_t i = 0; i < count; ++i) learn(context, {page.records[i], from.id}, Source::sync);

@@ -36,8 +36,8 @@
 #include <vector>
 
 #include "starling/engine/core/gossip_queue.hpp"
-#include "starling/engine/core/member_list.hpp"
 #include "starling/engine/core/membership_message.hpp"
+#include "starling/engine/core/node_list.hpp"
 #include "starling/engine/core/timer.hpp"
 
 namespace starling::core {
@@ -51,7 +51,7 @@ struct MembershipSend {
 };
 /// Another member's state or facts have changed, or it is new.
 struct MemberChanged {
-  MemberRecord record;
+  NodeRecord record;
 };
 /// A door has answered: the members that it knows follow, or are known already.
 struct HasJoined {};
@@ -59,12 +59,12 @@ struct HasJoined {};
 struct HasLeft {};
 /// Another member has this one's name, and stays: this one has to go.
 struct NameRefused {
-  MemberRecord holder;
+  NodeRecord holder;
 };
 /// Another member was told so.
 struct MemberRefused {
-  MemberRecord record;
-  MemberRecord holder;
+  NodeRecord record;
+  NodeRecord holder;
 };
 
 using MembershipEffect = std::variant<MembershipSend, SetTimer, MemberChanged, HasJoined, HasLeft,
@@ -80,7 +80,7 @@ struct MembershipContext {
 /// docs/concepts/membership.md.
 struct MembershipOptions {
   /// This member. Requires: an id other than 0, an address; state and incarnation as they are.
-  MemberRecord self;
+  NodeRecord self;
   /// Addresses of members to join through; one's own is passed over. Empty for the first.
   std::vector<std::string> doors = {};
 
@@ -147,9 +147,9 @@ class Membership {
   /// This member offers so many workers from now on.
   void offer(const MembershipContext& context, std::uint32_t workers);
 
-  [[nodiscard]] const MemberRecord& self() const noexcept { return self_; }
+  [[nodiscard]] const NodeRecord& self() const noexcept { return self_; }
   /// The others.
-  [[nodiscard]] const MemberList& members() const noexcept { return members_; }
+  [[nodiscard]] const NodeList& members() const noexcept { return members_; }
   /// True from the start where there are no doors.
   [[nodiscard]] bool joined() const noexcept { return joined_; }
   /// Lifeguard's local health multiplier less one: 0 when this member has no doubts about itself.
@@ -158,20 +158,20 @@ class Membership {
 
  private:
   struct Probe {
-    MemberId target;
+    NodeId target;
     std::uint64_t sequence;
     Time started;
-    std::vector<MemberId> helpers = {};
+    std::vector<NodeId> helpers = {};
     std::size_t nacks = 0;
     bool indirect = false;
 
-    [[nodiscard]] bool asked(MemberId id) const {
+    [[nodiscard]] bool asked(NodeId id) const {
       return std::ranges::find(helpers, id) != helpers.end();
     }
   };
   struct Relay {
-    MemberId target;
-    MemberId requester;
+    NodeId target;
+    NodeId requester;
     std::uint64_t sequence;
     Time since;
   };
@@ -201,59 +201,57 @@ class Membership {
   [[nodiscard]] Time next_deadline() const;
 
   // What is heard.
-  void hear(const MembershipContext& context, const MemberRecord& from, const Ping& ping);
-  void hear(const MembershipContext& context, const MemberRecord& from, const PingAck& ack);
-  void hear(const MembershipContext& context, const MemberRecord& from, const PingRequest& asked);
-  void hear(const MembershipContext& context, const MemberRecord& from, const PingNack& nack);
-  void hear(const MembershipContext& context, const MemberRecord& from, const Digest& digest);
-  void hear(const MembershipContext& context, const MemberRecord& from, const Records& page);
-  void hear(const MembershipContext& context, const MemberRecord& from, const NameTaken& taken);
-  void hear(const MembershipContext&, const MemberRecord&, const Gossip&) {}
+  void hear(const MembershipContext& context, const NodeRecord& from, const Ping& ping);
+  void hear(const MembershipContext& context, const NodeRecord& from, const PingAck& ack);
+  void hear(const MembershipContext& context, const NodeRecord& from, const PingRequest& asked);
+  void hear(const MembershipContext& context, const NodeRecord& from, const PingNack& nack);
+  void hear(const MembershipContext& context, const NodeRecord& from, const Digest& digest);
+  void hear(const MembershipContext& context, const NodeRecord& from, const Records& page);
+  void hear(const MembershipContext& context, const NodeRecord& from, const NameTaken& taken);
+  void hear(const MembershipContext&, const NodeRecord&, const Gossip&) {}
 
   // Whose a name is (membership_names.cpp).
   /// False where `from` is not heard, for it comes under another's name.
-  [[nodiscard]] bool may_knock(const MembershipContext& context, const MemberRecord& from);
+  [[nodiscard]] bool may_knock(const MembershipContext& context, const NodeRecord& from);
   /// `from` lives, and is a member.
-  void settle_name(const MembershipContext& context, const MemberRecord& from);
-  void refuse(const MembershipContext& context, const MemberRecord& member,
-              const MemberRecord& holder);
-  void bury(const MembershipContext& context, MemberId id);
+  void settle_name(const MembershipContext& context, const NodeRecord& from);
+  void refuse(const MembershipContext& context, const NodeRecord& member, const NodeRecord& holder);
+  void bury(const MembershipContext& context, NodeId id);
 
   // What is known of others (membership_view.cpp).
-  [[nodiscard]] bool is_sane(const MemberRecord& record) const;
-  void learn(const MembershipContext& context, const MemberUpdate& update, Source source);
-  MemberEntry* admit(const MembershipContext& context, const MemberRecord& record);
-  void learn_of_self(const MemberRecord& record);
-  void adopt(const MembershipContext& context, MemberEntry& entry, MemberRecord record,
-             MemberId by);
-  void confirm(MemberEntry& entry, MemberId by);
+  [[nodiscard]] bool is_sane(const NodeRecord& record) const;
+  void learn(const MembershipContext& context, const NodeUpdate& update, Source source);
+  MemberEntry* admit(const MembershipContext& context, const NodeRecord& record);
+  void learn_of_self(const NodeRecord& record);
+  void adopt(const MembershipContext& context, MemberEntry& entry, NodeRecord record, NodeId by);
+  void confirm(MemberEntry& entry, NodeId by);
   void renew(std::uint64_t above);
-  void suspect(const MembershipContext& context, MemberId id);
+  void suspect(const MembershipContext& context, NodeId id);
   void judge(const MembershipContext& context);
   /// True where this member suspects it itself.
   [[nodiscard]] bool accused(const MemberEntry& entry) const;
   [[nodiscard]] std::size_t confirmers() const;
   [[nodiscard]] Time patience(const MemberEntry& entry) const;
   void set_deadline(MemberEntry& suspect);
-  void forget(MemberId id);
+  void forget(NodeId id);
   void forget_old();
-  void spread(MemberId id);
+  void spread(NodeId id);
   void ail(unsigned by);
 
   // What is said.
-  void send(const MembershipContext& context, const std::string& address, MemberId to,
+  void send(const MembershipContext& context, const std::string& address, NodeId to,
             MembershipMessage::Body body);
-  void ride(MembershipMessage& message, MemberId to);
+  void ride(MembershipMessage& message, NodeId to);
   void gossip(const MembershipContext& context);
   void probe(const MembershipContext& context);
   void probe_indirectly(const MembershipContext& context);
   void end_probe(const MembershipContext& context);
   void send_nacks(const MembershipContext& context);
   void sync(const MembershipContext& context);
-  void sync_with(const MembershipContext& context, const MemberRecord& member);
+  void sync_with(const MembershipContext& context, const NodeRecord& member);
   [[nodiscard]] std::size_t buckets() const;
   [[nodiscard]] std::vector<std::uint64_t> summary() const;
-  void send_records(const MembershipContext& context, const MemberRecord& to,
+  void send_records(const MembershipContext& context, const NodeRecord& to,
                     const std::vector<std::uint64_t>& theirs);
   void knock(const MembershipContext& context);
   void join(const MembershipContext& context);
@@ -261,8 +259,8 @@ class Membership {
   void retry(const MembershipContext& context);
 
   MembershipOptions options_;
-  MemberRecord self_;
-  MemberList members_;
+  NodeRecord self_;
+  NodeList members_;
   GossipQueue news_;
   bool joined_ = false;
   unsigned health_ = 0;
@@ -282,8 +280,8 @@ class Membership {
   /// Relays that are owed a nack, in the order of their times.
   std::deque<std::uint64_t> nacks_;
   /// Suspicions in the order of their deadlines; the dead and those that left, of their times.
-  std::set<std::pair<Time, MemberId>> suspicions_;
-  std::set<std::pair<Time, MemberId>> graves_;
+  std::set<std::pair<Time, NodeId>> suspicions_;
+  std::set<std::pair<Time, NodeId>> graves_;
 
   Time gossip_at_{};
   Time sync_at_ = never;
@@ -293,7 +291,7 @@ class Membership {
   Time join_at_ = never;
   std::size_t door_ = 0;
   Time retry_at_ = never;
-  std::map<MemberId, Knock> knocks_;
+  std::map<NodeId, Knock> knocks_;
 };
 
 }  // namespace starling::core

@@ -1,5 +1,5 @@
-/// What the members of a cluster say to one another. Plain values; any thread. All that is heard is
-/// untrusted: Membership checks it.
+/// The messages by which the nodes of a cluster keep its membership. Plain values; any thread. All
+/// that is heard is untrusted: Membership checks it.
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,20 @@
 #include <variant>
 #include <vector>
 
+#include "starling/engine/core/ids.hpp"
+
 namespace starling::core {
 
-/// One life of one node: drawn at random when its process starts, never 0. A process that restarts
-/// is another member, and the old one is dead.
-using MemberId = std::uint64_t;
-
 /// In the order in which the later wins over the earlier of one incarnation.
-enum class MemberState : std::uint8_t { alive, suspect, dead, left };
+enum class NodeState : std::uint8_t { alive, suspect, dead, left };
 
 /// Suspects count as members until they are declared dead.
-[[nodiscard]] constexpr bool is_live(MemberState state) noexcept {
-  return state == MemberState::alive || state == MemberState::suspect;
+[[nodiscard]] constexpr bool is_live(NodeState state) noexcept {
+  return state == NodeState::alive || state == NodeState::suspect;
 }
 
-struct MemberRecord {
-  MemberId id = 0;
+struct NodeRecord {
+  NodeId id = 0;
   /// How others reach it.
   std::string address;
   /// For people, and its own: of two live members with one name one has to go. May be empty.
@@ -32,23 +30,23 @@ struct MemberRecord {
   std::uint32_t workers = 0;
   /// Raised by the member alone: when it refutes what others say of it, and when its facts change.
   std::uint64_t incarnation = 0;
-  MemberState state = MemberState::alive;
+  NodeState state = NodeState::alive;
 
-  bool operator==(const MemberRecord&) const = default;
+  bool operator==(const NodeRecord&) const = default;
 };
 
 /// News of a member.
-struct MemberUpdate {
-  MemberRecord record;
+struct NodeUpdate {
+  NodeRecord record;
   /// Who says so; suspicions of different members confirm one another.
-  MemberId by = 0;
+  NodeId by = 0;
 
-  bool operator==(const MemberUpdate&) const = default;
+  bool operator==(const NodeUpdate&) const = default;
 };
 
 /// Are you there? Ignored by all but `to`: a new process may have the address of an old one.
 struct Ping {
-  MemberId to;
+  NodeId to;
   std::uint64_t sequence;
 };
 /// The answer, to whoever asked: itself, or another one on its behalf.
@@ -57,7 +55,7 @@ struct PingAck {
 };
 /// Ping `target` for me.
 struct PingRequest {
-  MemberId target;
+  NodeId target;
   std::uint64_t sequence;
 };
 /// I was asked to, and have no answer yet: so at least I hear you.
@@ -74,13 +72,13 @@ struct Digest {
 };
 /// What the sender knows of some members.
 struct Records {
-  std::vector<MemberRecord> records;
+  std::vector<NodeRecord> records;
 };
 
 /// Two members have one name: you must go, for this one stays. Ignored by all but `to`.
 struct NameTaken {
-  MemberId to;
-  MemberRecord holder;
+  NodeId to;
+  NodeRecord holder;
 };
 
 struct MembershipMessage {
@@ -88,27 +86,27 @@ struct MembershipMessage {
       std::variant<Ping, PingAck, PingRequest, PingNack, Gossip, Digest, Records, NameTaken>;
 
   /// The sender as it is now: alive, or left.
-  MemberRecord from;
+  NodeRecord from;
   Body body;
   /// News that rides along.
-  std::vector<MemberUpdate> updates = {};
+  std::vector<NodeUpdate> updates = {};
 };
 
 // --- sizes on the wire, in bytes: fixed-width numbers, and two bytes before each string ----------
 
-[[nodiscard]] inline std::size_t wire_bytes(const MemberRecord& record) {
+[[nodiscard]] inline std::size_t wire_bytes(const NodeRecord& record) {
   return 8 + 2 + record.address.size() + 2 + record.name.size() + 4 + 8 + 1;
 }
-[[nodiscard]] inline std::size_t wire_bytes(const MemberUpdate& update) {
+[[nodiscard]] inline std::size_t wire_bytes(const NodeUpdate& update) {
   return wire_bytes(update.record) + 8;
 }
 [[nodiscard]] inline std::size_t wire_bytes(const MembershipMessage& message) {
   std::size_t bytes = wire_bytes(message.from) + 1 + 4;
-  for (const MemberUpdate& update : message.updates) bytes += wire_bytes(update);
+  for (const NodeUpdate& update : message.updates) bytes += wire_bytes(update);
   if (const auto* digest = std::get_if<Digest>(&message.body))
     return bytes + 4 + 8 * digest->buckets.size() + 1;
   if (const auto* page = std::get_if<Records>(&message.body)) {
-    for (const MemberRecord& record : page->records) bytes += wire_bytes(record);
+    for (const NodeRecord& record : page->records) bytes += wire_bytes(record);
     return bytes + 4;
   }
   if (const auto* taken = std::get_if<NameTaken>(&message.body))

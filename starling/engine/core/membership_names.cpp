@@ -7,12 +7,12 @@ namespace starling::core {
 namespace {
 
 /// Whether `one` stays, of two members with one name. Ids are random, and everyone judges alike.
-bool stays(const MemberRecord& one, const MemberRecord& other) { return one.id < other.id; }
+bool stays(const NodeRecord& one, const NodeRecord& other) { return one.id < other.id; }
 
 }  // namespace
 
-bool Membership::may_knock(const MembershipContext& context, const MemberRecord& from) {
-  if (from.name.empty() || from.state == MemberState::left || members_.find(from.id) != nullptr)
+bool Membership::may_knock(const MembershipContext& context, const NodeRecord& from) {
+  if (from.name.empty() || from.state == NodeState::left || members_.find(from.id) != nullptr)
     return true;
   const bool is_own = from.name == self_.name && from.address != self_.address && joined_;
   const MemberEntry* rival = is_own ? nullptr : members_.find_named(from.name, from.id);
@@ -28,13 +28,13 @@ bool Membership::may_knock(const MembershipContext& context, const MemberRecord&
     tell(context, *rival);  // so that it says that it lives
     return false;
   }
-  const MemberRecord holder = is_own ? self_ : rival->record;
+  const NodeRecord holder = is_own ? self_ : rival->record;
   if (!std::exchange(knock.is_refused, true)) context.out.push_back(MemberRefused{from, holder});
   send(context, from.address, from.id, NameTaken{from.id, holder});
   return false;
 }
 
-void Membership::settle_name(const MembershipContext& context, const MemberRecord& from) {
+void Membership::settle_name(const MembershipContext& context, const NodeRecord& from) {
   MemberEntry* known = members_.find(from.id);
   if (known == nullptr || !is_live(known->record.state) || from.name.empty()) return;
   known->heard = now_;
@@ -42,7 +42,7 @@ void Membership::settle_name(const MembershipContext& context, const MemberRecor
     return refuse(context, from, self_);
   const MemberEntry* rival = members_.find_named(from.name, from.id);
   if (rival == nullptr) return;
-  const MemberRecord other = rival->record;
+  const NodeRecord other = rival->record;
   if (other.address == from.address)
     bury(context, other.id);  // it was there before
   else if (stays(from, other))
@@ -52,23 +52,22 @@ void Membership::settle_name(const MembershipContext& context, const MemberRecor
 }
 
 /// Two members that were let in have one name.
-void Membership::refuse(const MembershipContext& context, const MemberRecord& member,
-                        const MemberRecord& holder) {
+void Membership::refuse(const MembershipContext& context, const NodeRecord& member,
+                        const NodeRecord& holder) {
   context.out.push_back(MemberRefused{member, holder});
   send(context, member.address, member.id, NameTaken{member.id, holder});
   bury(context, member.id);
 }
 
-void Membership::bury(const MembershipContext& context, MemberId id) {
+void Membership::bury(const MembershipContext& context, NodeId id) {
   MemberEntry& entry = *members_.find(id);
-  MemberRecord dead = entry.record;
-  dead.state = MemberState::dead;
+  NodeRecord dead = entry.record;
+  dead.state = NodeState::dead;
   adopt(context, entry, std::move(dead), self_.id);
 }
 
-void Membership::hear(const MembershipContext& context, const MemberRecord&,
-                      const NameTaken& taken) {
-  const MemberRecord& holder = taken.holder;
+void Membership::hear(const MembershipContext& context, const NodeRecord&, const NameTaken& taken) {
+  const NodeRecord& holder = taken.holder;
   if (taken.to != self_.id || !is_sane(holder) || holder.name != self_.name ||
       holder.id == self_.id)
     return;

@@ -7,16 +7,15 @@
 
 namespace starling::core {
 
-bool Membership::is_sane(const MemberRecord& record) const {
+bool Membership::is_sane(const NodeRecord& record) const {
   return record.id != 0 && !record.address.empty() && record.address.size() <= options_.text_max &&
          record.name.size() <= options_.text_max && record.workers <= options_.workers_max &&
-         record.state <= MemberState::left;
+         record.state <= NodeState::left;
 }
 
-void Membership::learn(const MembershipContext& context, const MemberUpdate& update,
-                       Source source) {
+void Membership::learn(const MembershipContext& context, const NodeUpdate& update, Source source) {
   if (!is_sane(update.record)) return;
-  MemberRecord record = update.record;
+  NodeRecord record = update.record;
   if (record.id == self_.id) return learn_of_self(record);
   MemberEntry* known = members_.find(record.id);
   bool replaced = false;
@@ -25,32 +24,32 @@ void Membership::learn(const MembershipContext& context, const MemberUpdate& upd
     if (known == nullptr) return;
     // Nobody else is at this address: it is what was here before.
     replaced = record.address == self_.address;
-    if (replaced) record.state = MemberState::dead;
+    if (replaced) record.state = NodeState::dead;
   }
-  const MemberRecord& before = known->record;
+  const NodeRecord& before = known->record;
   if (record.incarnation < before.incarnation ||
       record.incarnation - before.incarnation > incarnation_jump_max)
     return;
   // Each side of a cut has declared the other dead. It may still say otherwise.
-  if (source == Source::sync && record.state == MemberState::dead && !replaced &&
+  if (source == Source::sync && record.state == NodeState::dead && !replaced &&
       is_live(before.state))
-    record.state = MemberState::suspect;
+    record.state = NodeState::suspect;
   if (record.incarnation > before.incarnation || record.state > before.state)
     adopt(context, *known, std::move(record), update.by);
-  else if (record.state == MemberState::suspect && before.state == MemberState::suspect)
+  else if (record.state == NodeState::suspect && before.state == NodeState::suspect)
     confirm(*known, update.by);
 }
 
 /// A member that was not known; nullptr where there is no reason or no room to know it.
-MemberEntry* Membership::admit(const MembershipContext& context, const MemberRecord& record) {
+MemberEntry* Membership::admit(const MembershipContext& context, const NodeRecord& record) {
   if (!is_live(record.state) || record.incarnation > incarnation_jump_max) return nullptr;
   if (members_.size() >= options_.members_max) {
     if (graves_.empty()) return nullptr;
     forget(graves_.begin()->second);
   }
   MemberEntry& entry = members_.insert(record);
-  MemberRecord alive = record;
-  alive.state = MemberState::alive;
+  NodeRecord alive = record;
+  alive.state = NodeState::alive;
   members_.update(entry, std::move(alive));
   // What a door tells a new member, the others know.
   if (joined_) spread(record.id);
@@ -58,13 +57,13 @@ MemberEntry* Membership::admit(const MembershipContext& context, const MemberRec
   return &entry;
 }
 
-void Membership::learn_of_self(const MemberRecord& record) {
-  if (self_.state == MemberState::left || record == self_) return;
+void Membership::learn_of_self(const NodeRecord& record) {
+  if (self_.state == NodeState::left || record == self_) return;
   if (record.incarnation < self_.incarnation ||
       record.incarnation - self_.incarnation > incarnation_jump_max)
     return;
   ++counts_.refutations;
-  if (record.state != MemberState::alive) ail(1);
+  if (record.state != NodeState::alive) ail(1);
   renew(record.incarnation);
 }
 
@@ -75,24 +74,24 @@ void Membership::renew(std::uint64_t above) {
   spread(self_.id);
 }
 
-void Membership::adopt(const MembershipContext& context, MemberEntry& entry, MemberRecord record,
-                       MemberId by) {
-  const MemberRecord before = entry.record;
+void Membership::adopt(const MembershipContext& context, MemberEntry& entry, NodeRecord record,
+                       NodeId by) {
+  const NodeRecord before = entry.record;
   const auto needed = [&] { return std::min(options_.confirmations, confirmers()); };
   const std::size_t needed_before = needed();
   if (record.incarnation == before.incarnation) {
     // Only the member itself says what it is, and with a new incarnation.
-    const MemberState state = record.state;
+    const NodeState state = record.state;
     record = before;
     record.state = state;
   }
-  if (before.state == MemberState::suspect) suspicions_.erase({entry.deadline, before.id});
+  if (before.state == NodeState::suspect) suspicions_.erase({entry.deadline, before.id});
   if (!is_live(before.state)) graves_.erase({entry.since, before.id});
   entry.since = now_;
   entry.by = by;
   entry.accusers.clear();
   members_.update(entry, std::move(record));
-  if (entry.record.state == MemberState::suspect) {
+  if (entry.record.state == NodeState::suspect) {
     entry.accusers.push_back(by);
     suspicions_.insert({entry.deadline, before.id});
     set_deadline(entry);
@@ -103,12 +102,12 @@ void Membership::adopt(const MembershipContext& context, MemberEntry& entry, Mem
     for (const auto& [deadline, id] : std::set{suspicions_}) set_deadline(*members_.find(id));
   spread(before.id);
   // An incarnation alone is of no interest to anyone else.
-  MemberRecord same = entry.record;
+  NodeRecord same = entry.record;
   same.incarnation = before.incarnation;
   if (same != before) context.out.push_back(MemberChanged{entry.record});
 }
 
-void Membership::confirm(MemberEntry& entry, MemberId by) {
+void Membership::confirm(MemberEntry& entry, NodeId by) {
   if (entry.accusers.size() > options_.confirmations ||
       std::ranges::find(entry.accusers, by) != entry.accusers.end())
     return;
@@ -153,10 +152,10 @@ Time Membership::patience(const MemberEntry& entry) const {
   return Time{static_cast<Time::rep>(wait)};
 }
 
-void Membership::suspect(const MembershipContext& context, MemberId id) {
-  MemberUpdate update{members_.find(id)->record, self_.id};
-  if (update.record.state == MemberState::alive) ++counts_.suspicions;
-  update.record.state = MemberState::suspect;
+void Membership::suspect(const MembershipContext& context, NodeId id) {
+  NodeUpdate update{members_.find(id)->record, self_.id};
+  if (update.record.state == NodeState::alive) ++counts_.suspicions;
+  update.record.state = NodeState::suspect;
   learn(context, update, Source::gossip);
 }
 
@@ -167,13 +166,13 @@ void Membership::judge(const MembershipContext& context) {
     set_deadline(entry);
     if (entry.deadline > now_) continue;
     ++counts_.deaths;
-    MemberRecord record = entry.record;
-    record.state = MemberState::dead;
+    NodeRecord record = entry.record;
+    record.state = NodeState::dead;
     adopt(context, entry, std::move(record), self_.id);
   }
 }
 
-void Membership::forget(MemberId id) {
+void Membership::forget(NodeId id) {
   graves_.erase({members_.find(id)->since, id});
   news_.remove(id);
   members_.erase(id);
@@ -184,7 +183,7 @@ void Membership::forget_old() {
     forget(graves_.begin()->second);
 }
 
-void Membership::spread(MemberId id) {
+void Membership::spread(NodeId id) {
   if (news_.empty()) gossip_at_ = std::max(gossip_at_, now_);
   news_.put(id);
 }

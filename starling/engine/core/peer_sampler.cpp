@@ -5,7 +5,7 @@
 
 namespace starling::core {
 
-void PeerSampler::set(const MemberRecord& record) {
+void PeerSampler::set(const NodeRecord& record) {
   const std::size_t wanted = is_live(record.state) ? record.workers : 0;
   auto& places = places_[record.id];
   while (places.size() > wanted) {

@@ -13,7 +13,7 @@ namespace starling::core {
 
 /// A worker of the cluster: one of those that a member offers, from 0.
 struct WorkerAt {
-  MemberId member = 0;
+  NodeId member = 0;
   std::uint32_t index = 0;
   auto operator<=>(const WorkerAt&) const = default;
 };
@@ -29,7 +29,7 @@ class PeerSampler {
       : workers_max_(workers_max) {}
 
   /// A member is as `record` says: tell of every change, and of one's own node.
-  void set(const MemberRecord& record);
+  void set(const NodeRecord& record);
 
   /// Fills `drawn` with `beta` different workers, `self` not among them, every subset equally
   /// likely; with all others where there are fewer.
@@ -43,7 +43,7 @@ class PeerSampler {
   std::size_t workers_max_;
   std::vector<WorkerAt> list_;
   /// Where the workers of a member stand in the list.
-  std::unordered_map<MemberId, std::vector<std::uint32_t>> places_;
+  std::unordered_map<NodeId, std::vector<std::uint32_t>> places_;
 };
 
 }  // namespace starling::core

@@ -249,16 +249,16 @@ class ClusterNode::Running {
     });
   }
   void execute(const core::MemberChanged& changed) {
-    const core::MemberRecord& record = changed.record;
+    const core::NodeRecord& record = changed.record;
     if (!nodes_.note(record, now())) return;
-    const char* what = core::is_live(record.state)               ? " is here"
-                       : record.state == core::MemberState::left ? " has left"
-                       : revoked_.contains(record.id)            ? " is revoked, and gone"
-                                                                 : " is dead";
+    const char* what = core::is_live(record.state)             ? " is here"
+                       : record.state == core::NodeState::left ? " has left"
+                       : revoked_.contains(record.id)          ? " is revoked, and gone"
+                                                               : " is dead";
     log("node " + record.name + " at " + wire::place_of(record.address) + what);
     if (!core::is_live(record.state) && !nodes_.is_in_use(record.address))
       endpoint_->forget(record.address);
-    if (record.state == core::MemberState::dead)
+    if (record.state == core::NodeState::dead)
       loop_.post_after(NodeTable::believe_after, [this] { sweep_jobs(); });
     sweep_jobs();
   }
@@ -282,8 +282,8 @@ class ClusterNode::Running {
   [[nodiscard]] core::Time now() const { return EventLoop::Clock::now() - start_; }
 
   /// Live nodes, this one first.
-  [[nodiscard]] std::vector<core::MemberRecord> live_nodes() const {
-    std::vector<core::MemberRecord> all = nodes_.live();
+  [[nodiscard]] std::vector<core::NodeRecord> live_nodes() const {
+    std::vector<core::NodeRecord> all = nodes_.live();
     all.insert(all.begin(), membership_->self());
     return all;
   }
@@ -392,8 +392,7 @@ class ClusterNode::Running {
   /// Whoever hears nobody suspects the others long before it calls them dead.
   [[nodiscard]] bool is_heard(NodeId node) const {
     bool is_alive = true;
-    nodes_.with(node,
-                [&](const auto& known) { is_alive = known.state == core::MemberState::alive; });
+    nodes_.with(node, [&](const auto& known) { is_alive = known.state == core::NodeState::alive; });
     return is_alive;
   }
 

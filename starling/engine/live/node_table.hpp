@@ -22,14 +22,14 @@ class NodeTable {
   static constexpr std::chrono::milliseconds believe_after{400};
 
   /// True where the node is new, or lives now and did not, or the other way round.
-  bool note(const core::MemberRecord& record, core::Time now) {
+  bool note(const core::NodeRecord& record, core::Time now) {
     const std::unique_lock lock{mutex_};
     auto& known = nodes_[record.id];
     const bool is_news = core::is_live(known.state) != core::is_live(record.state) || known.id == 0;
     known = record;
     if (!is_news) return false;
     died_.erase(record.id);
-    if (record.state == core::MemberState::dead) died_[record.id] = now;
+    if (record.state == core::NodeState::dead) died_[record.id] = now;
     return true;
   }
 
@@ -53,15 +53,15 @@ class NodeTable {
     return true;
   }
 
-  [[nodiscard]] std::vector<core::MemberRecord> all() const {
+  [[nodiscard]] std::vector<core::NodeRecord> all() const {
     const std::shared_lock lock{mutex_};
-    std::vector<core::MemberRecord> all;
+    std::vector<core::NodeRecord> all;
     for (const auto& [id, record] : nodes_) all.push_back(record);
-    std::ranges::sort(all, {}, &core::MemberRecord::id);
+    std::ranges::sort(all, {}, &core::NodeRecord::id);
     return all;
   }
-  [[nodiscard]] std::vector<core::MemberRecord> live() const {
-    std::vector<core::MemberRecord> some = all();
+  [[nodiscard]] std::vector<core::NodeRecord> live() const {
+    std::vector<core::NodeRecord> some = all();
     std::erase_if(some, [](const auto& record) { return !core::is_live(record.state); });
     return some;
   }
@@ -87,7 +87,7 @@ class NodeTable {
 
  private:
   mutable std::shared_mutex mutex_;
-  std::unordered_map<wire::NodeId, core::MemberRecord> nodes_;
+  std::unordered_map<wire::NodeId, core::NodeRecord> nodes_;
   /// When each that is dead was called so.
   std::map<wire::NodeId, core::Time> died_;
 };

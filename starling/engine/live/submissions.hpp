@@ -60,7 +60,7 @@ class Submissions {
 
   /// `nodes` are live, and this one is the first of them. Requires: not submitted before.
   void submit(const Requester& requester, const wire::SubmitJob& request, const std::string& client,
-              const std::vector<core::MemberRecord>& nodes) {
+              const std::vector<core::NodeRecord>& nodes) {
     Submission& submission = all_[request.job];
     submission.run = request.job;
     submission.settings = request.settings;

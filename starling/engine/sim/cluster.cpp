@@ -142,7 +142,7 @@ void Cluster::act(NodeId node, Call call) {
   }
 }
 
-std::optional<core::MemberState> Cluster::state(NodeId by, NodeId of) const {
+std::optional<core::NodeState> Cluster::state(NodeId by, NodeId of) const {
   const core::MemberEntry* entry = nodes_[by].process->members().find(nodes_[of].id);
   if (entry == nullptr) return std::nullopt;
   return entry->record.state;
@@ -150,7 +150,7 @@ std::optional<core::MemberState> Cluster::state(NodeId by, NodeId of) const {
 
 bool Cluster::agree(const std::vector<NodeId>& nodes) const {
   return std::ranges::all_of(nodes, [&](NodeId by) {
-    const core::MemberList& members = nodes_[by].process->members();
+    const core::NodeList& members = nodes_[by].process->members();
     return members.live().size() + 1 == nodes.size() && std::ranges::all_of(nodes, [&](NodeId of) {
              if (of == by) return true;
              const core::MemberEntry* entry = members.find(nodes_[of].id);
@@ -162,7 +162,7 @@ bool Cluster::agree(const std::vector<NodeId>& nodes) const {
 bool Cluster::agree() const {
   std::vector<NodeId> running;
   for (NodeId node = 0; node < nodes_.size(); ++node)
-    if (runs(node) && of(node).self().state == core::MemberState::alive) running.push_back(node);
+    if (runs(node) && of(node).self().state == core::NodeState::alive) running.push_back(node);
   return agree(running);
 }
 
@@ -170,7 +170,7 @@ bool Cluster::miss(const std::vector<NodeId>& by, const std::vector<NodeId>& of)
   return std::ranges::all_of(by, [&](NodeId one) {
     return std::ranges::all_of(of, [&](NodeId other) {
       const auto known = state(one, other);
-      return known == core::MemberState::suspect || known == core::MemberState::dead;
+      return known == core::NodeState::suspect || known == core::NodeState::dead;
     });
   });
 }

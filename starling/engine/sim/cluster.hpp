@@ -31,7 +31,7 @@ class Cluster {
   struct Noticed {
     Time at;
     NodeId by;
-    core::MemberRecord record;
+    core::NodeRecord record;
   };
 
   Cluster(ClusterOptions options, std::uint64_t seed);
@@ -64,7 +64,7 @@ class Cluster {
   /// Requires: runs(node).
   [[nodiscard]] const core::Membership& of(NodeId node) const { return *nodes_[node].process; }
   /// What `by` knows of the process that runs or last ran on `of`; absent where it knows nothing.
-  [[nodiscard]] std::optional<core::MemberState> state(NodeId by, NodeId of) const;
+  [[nodiscard]] std::optional<core::NodeState> state(NodeId by, NodeId of) const;
   [[nodiscard]] bool has_left(NodeId node) const { return nodes_[node].has_left; }
 
   /// Every one of `nodes` sees all of them alive with what they say of themselves, and no other.
@@ -83,7 +83,7 @@ class Cluster {
 
  private:
   struct Node {
-    core::MemberId id = 0;
+    core::NodeId id = 0;
     std::unique_ptr<core::Membership> process;
     Time frozen_until{};
     Distribution runs;
@@ -96,7 +96,7 @@ class Cluster {
     Kind kind;
     NodeId node;
     /// The process that a timer or a slowness is of.
-    core::MemberId of = 0;
+    core::NodeId of = 0;
     std::shared_ptr<const core::MembershipMessage> message = nullptr;
   };
 

@@ -93,9 +93,9 @@ TEST(DataPaths, MakesFilesAbsoluteAndLeavesAllElse) {
 }
 
 TEST(DataPaths, RefusesWhatIsRelativeToAnotherMachine) {
-  core::MemberRecord here;
+  core::NodeRecord here;
   here.address = "tcp://127.0.0.1:7400";
-  core::MemberRecord there;
+  core::NodeRecord there;
   there.address = "tcp://192.0.2.7:7400";
   there.name = "b";
   const Settings relative{{"data", "csv:rows.csv", "--data"}};
@@ -110,9 +110,9 @@ TEST(DataPaths, RefusesWhatIsRelativeToAnotherMachine) {
       "tcp://192.0.2.7:7400 is on another machine; valid: "))
       << refused.error().message;
   // Who is dead reads nothing, and what is absolute is the same everywhere.
-  there.state = core::MemberState::dead;
+  there.state = core::NodeState::dead;
   EXPECT_TRUE(with_absolute_paths(relative, {here, there}));
-  there.state = core::MemberState::alive;
+  there.state = core::NodeState::alive;
   EXPECT_TRUE(with_absolute_paths({{"data", "csv:/data/rows.csv", "--data"}}, {here, there}));
   EXPECT_TRUE(with_absolute_paths({{"data", "digits", "--data"}}, {here, there}));
   for (const char* source : {"csv:/data//x.csv,ignore=a,b", "csv:/data/./x.csv",

@@ -1,4 +1,4 @@
-#include "starling/engine/core/member_list.hpp"
+#include "starling/engine/core/node_list.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -7,18 +7,18 @@
 
 namespace starling::core {
 
-MemberEntry* MemberList::find(MemberId id) {
+MemberEntry* NodeList::find(NodeId id) {
   const auto found = entries_.find(id);
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-const MemberEntry* MemberList::find(MemberId id) const {
+const MemberEntry* NodeList::find(NodeId id) const {
   const auto found = entries_.find(id);
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-MemberEntry& MemberList::insert(MemberRecord record) {
-  const MemberId id = record.id;
+MemberEntry& NodeList::insert(NodeRecord record) {
+  const NodeId id = record.id;
   const auto [place, fresh] = entries_.try_emplace(id, MemberEntry{.record = std::move(record)});
   STARLING_CHECK(fresh);
   ids_[MemberDigest::bucket(id)].push_back(id);
@@ -26,7 +26,7 @@ MemberEntry& MemberList::insert(MemberRecord record) {
   return place->second;
 }
 
-void MemberList::update(MemberEntry& entry, MemberRecord record) {
+void NodeList::update(MemberEntry& entry, NodeRecord record) {
   STARLING_CHECK(entry.record.id == record.id);
   // Whose turn it is does not change with a suspicion.
   const bool moves = is_live(entry.record.state) != is_live(record.state) ||
@@ -44,7 +44,7 @@ void MemberList::update(MemberEntry& entry, MemberRecord record) {
   }
 }
 
-void MemberList::erase(MemberId id) {
+void NodeList::erase(NodeId id) {
   const MemberEntry* entry = find(id);
   if (entry == nullptr) return;
   strike(*entry);
@@ -52,36 +52,36 @@ void MemberList::erase(MemberId id) {
   entries_.erase(id);
 }
 
-const MemberEntry* MemberList::find_named(const std::string& name, MemberId but) const {
+const MemberEntry* NodeList::find_named(const std::string& name, NodeId but) const {
   const auto [begin, end] = names_.equal_range(name);
   const auto found = std::find_if(begin, end, [&](const auto& one) { return one.second != but; });
   return found == end ? nullptr : find(found->second);
 }
 
-void MemberList::add_name(const MemberRecord& record) {
+void NodeList::add_name(const NodeRecord& record) {
   if (is_live(record.state) && !record.name.empty()) names_.emplace(record.name, record.id);
 }
 
-void MemberList::remove_name(const MemberRecord& record) {
+void NodeList::remove_name(const NodeRecord& record) {
   const auto [begin, end] = names_.equal_range(record.name);
   const auto found =
       std::find_if(begin, end, [&](const auto& one) { return one.second == record.id; });
   if (found != end) names_.erase(found);
 }
 
-void MemberList::enlist(MemberEntry& entry) {
+void NodeList::enlist(MemberEntry& entry) {
   digest_.toggle(entry.record);
   add_name(entry.record);
-  if (entry.record.state == MemberState::left) return;
+  if (entry.record.state == NodeState::left) return;
   auto& list = is_live(entry.record.state) ? live_ : dead_;
   entry.place = list.size();
   list.push_back(entry.record.id);
 }
 
-void MemberList::strike(const MemberEntry& entry) {
+void NodeList::strike(const MemberEntry& entry) {
   digest_.toggle(entry.record);
   remove_name(entry.record);
-  if (entry.record.state == MemberState::left) return;
+  if (entry.record.state == NodeState::left) return;
   const bool live = is_live(entry.record.state);
   auto& list = live ? live_ : dead_;
   std::size_t gap = entry.place;
@@ -96,7 +96,7 @@ void MemberList::strike(const MemberEntry& entry) {
   list.pop_back();
 }
 
-MemberEntry* MemberList::next(Random& random) {
+MemberEntry* NodeList::next(Random& random) {
   if (live_.empty()) return nullptr;
   if (probed_ >= live_.size()) probed_ = 0;
   const std::size_t drawn = probed_ + random.below(live_.size() - probed_);
@@ -107,7 +107,7 @@ MemberEntry* MemberList::next(Random& random) {
   return entry;
 }
 
-std::vector<const MemberEntry*> MemberList::draw_live(
+std::vector<const MemberEntry*> NodeList::draw_live(
     Random& random, std::size_t count, const std::function<bool(const MemberEntry&)>& fit) const {
   std::vector<const MemberEntry*> drawn;
   const auto consider = [&](const MemberEntry* entry) {
@@ -119,7 +119,7 @@ std::vector<const MemberEntry*> MemberList::draw_live(
       consider(find(live_[random.below(live_.size())]));
     return drawn;
   }
-  for (const MemberId id : live_) consider(find(id));
+  for (const NodeId id : live_) consider(find(id));
   for (std::size_t i = 0; i + 1 < drawn.size(); ++i)
     std::swap(drawn[i], drawn[i + random.below(drawn.size() - i)]);
   drawn.resize(std::min(drawn.size(), count));

@@ -1,5 +1,5 @@
 /// Whom a member knows, in what order it probes them, and what it has to tell.
-#include "starling/engine/core/member_list.hpp"
+#include "starling/engine/core/node_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,7 @@
 namespace starling::core {
 namespace {
 
-MemberRecord listed(MemberId id, MemberState state = MemberState::alive,
-                    std::uint64_t incarnation = 0) {
+NodeRecord listed(NodeId id, NodeState state = NodeState::alive, std::uint64_t incarnation = 0) {
   return {.id = id,
           .address = "a",
           .name = {},
@@ -21,13 +20,13 @@ MemberRecord listed(MemberId id, MemberState state = MemberState::alive,
           .state = state};
 }
 
-TEST(MemberList, GivesEachItsTurnOnceInARoundAndInANewOrder) {
-  MemberList list{1};
+TEST(NodeList, GivesEachItsTurnOnceInARoundAndInANewOrder) {
+  NodeList list{1};
   Random random{2};
-  for (MemberId id = 1; id <= 50; ++id) list.insert(listed(id));
-  std::vector<std::vector<MemberId>> rounds(3);
+  for (NodeId id = 1; id <= 50; ++id) list.insert(listed(id));
+  std::vector<std::vector<NodeId>> rounds(3);
   for (auto& round : rounds) {
-    std::set<MemberId> met;
+    std::set<NodeId> met;
     for (int i = 0; i < 50; ++i) met.insert(round.emplace_back(list.next(random)->record.id));
     EXPECT_EQ(met.size(), 50U);
   }
@@ -37,13 +36,13 @@ TEST(MemberList, GivesEachItsTurnOnceInARoundAndInANewOrder) {
 
 /// Whoever stays has a turn in each round whoever comes and goes; what is kept is never out of
 /// step.
-TEST(MemberList, StaysInStepWhoeverComesAndGoes) {
-  MemberList list{3};
+TEST(NodeList, StaysInStepWhoeverComesAndGoes) {
+  NodeList list{3};
   Random random{4};
-  std::map<MemberId, MemberRecord> expected;
+  std::map<NodeId, NodeRecord> expected;
   for (int i = 0; i < 20'000; ++i) {
-    const MemberId id = random.below(60) + 1;
-    const auto state = static_cast<MemberState>(random.below(4));
+    const NodeId id = random.below(60) + 1;
+    const auto state = static_cast<NodeState>(random.below(4));
     if (MemberEntry* entry = list.find(id); entry == nullptr) {
       list.insert(listed(id, state));
       expected[id] = listed(id, state);
@@ -63,24 +62,24 @@ TEST(MemberList, StaysInStepWhoeverComesAndGoes) {
     for (const auto& [unused, one] : expected) {
       digest.toggle(one);
       live += is_live(one.state) ? 1 : 0;
-      dead += one.state == MemberState::dead ? 1 : 0;
+      dead += one.state == NodeState::dead ? 1 : 0;
     }
     ASSERT_EQ(list.size(), expected.size());
     ASSERT_EQ(list.live().size(), live);
     ASSERT_EQ(list.dead().size(), dead);
     ASSERT_EQ(list.digest().folded(8), digest.folded(8));
   }
-  for (const MemberId id : list.live()) EXPECT_EQ(list.live()[list.find(id)->place], id);
-  for (const MemberId id : list.dead()) EXPECT_EQ(list.dead()[list.find(id)->place], id);
+  for (const NodeId id : list.live()) EXPECT_EQ(list.live()[list.find(id)->place], id);
+  for (const NodeId id : list.dead()) EXPECT_EQ(list.dead()[list.find(id)->place], id);
 }
 
-TEST(MemberList, KeepsTheTurnOfThoseThatStay) {
-  MemberList list{5};
+TEST(NodeList, KeepsTheTurnOfThoseThatStay) {
+  NodeList list{5};
   Random random{6};
-  for (MemberId id = 1; id <= 20; ++id) list.insert(listed(id));
-  MemberId strange = 1000;
+  for (NodeId id = 1; id <= 20; ++id) list.insert(listed(id));
+  NodeId strange = 1000;
   for (int round = 0; round < 100; ++round) {
-    std::map<MemberId, int> turns;
+    std::map<NodeId, int> turns;
     for (int i = 0; i < 60; ++i) {
       if (i % 10 == 0) {
         list.insert(listed(++strange));
@@ -88,29 +87,29 @@ TEST(MemberList, KeepsTheTurnOfThoseThatStay) {
       }
       ++turns[list.next(random)->record.id];
     }
-    for (MemberId id = 1; id <= 20; ++id)
+    for (NodeId id = 1; id <= 20; ++id)
       ASSERT_GE(turns[id], 1) << "two rounds, and those that came";
   }
 }
 
-TEST(MemberList, FindsTheMembersOfABucket) {
-  MemberList list{7};
-  for (MemberId id = 1; id <= 500; ++id) list.insert(listed(id));
-  std::set<MemberId> met;
+TEST(NodeList, FindsTheMembersOfABucket) {
+  NodeList list{7};
+  for (NodeId id = 1; id <= 500; ++id) list.insert(listed(id));
+  std::set<NodeId> met;
   for (std::size_t bucket = 0; bucket < 16; ++bucket)
-    list.each_in(bucket, 16, [&](const MemberRecord& one) {
+    list.each_in(bucket, 16, [&](const NodeRecord& one) {
       EXPECT_EQ(MemberDigest::bucket(one.id) % 16, bucket);
       met.insert(one.id);
     });
   EXPECT_EQ(met.size(), 500U);
 }
 
-TEST(MemberList, DrawsDifferentOnesThatFit) {
+TEST(NodeList, DrawsDifferentOnesThatFit) {
   Random random{8};
-  for (const MemberId size : {1U, 3U, 10U, 200U}) {
-    MemberList list{9};
-    for (MemberId id = 1; id <= size; ++id) list.insert(listed(id));
-    std::map<MemberId, int> drawn;
+  for (const NodeId size : {1U, 3U, 10U, 200U}) {
+    NodeList list{9};
+    for (NodeId id = 1; id <= size; ++id) list.insert(listed(id));
+    std::map<NodeId, int> drawn;
     for (int i = 0; i < 2000; ++i) {
       const auto some =
           list.draw_live(random, 3, [](const MemberEntry& entry) { return entry.record.id != 2; });
@@ -125,37 +124,37 @@ TEST(MemberList, DrawsDifferentOnesThatFit) {
 }
 
 TEST(MemberDigest, DiffersWithMembersAndIncarnationsButNotWithSuspicionsAndTheDead) {
-  const auto of = [](const std::vector<MemberRecord>& records) {
+  const auto of = [](const std::vector<NodeRecord>& records) {
     MemberDigest digest;
     for (const auto& one : records) digest.toggle(one);
     return digest.folded(1);
   };
   const auto digest = of({listed(1), listed(2)});
   EXPECT_NE(of({listed(1)}), digest);
-  EXPECT_NE(of({listed(1), listed(2, MemberState::alive, 1)}), digest);
-  EXPECT_EQ(of({listed(2, MemberState::suspect), listed(1)}), digest);
-  EXPECT_EQ(of({listed(1), listed(2), listed(3, MemberState::dead)}), digest);
+  EXPECT_NE(of({listed(1), listed(2, NodeState::alive, 1)}), digest);
+  EXPECT_EQ(of({listed(2, NodeState::suspect), listed(1)}), digest);
+  EXPECT_EQ(of({listed(1), listed(2), listed(3, NodeState::dead)}), digest);
 }
 
 TEST(GossipQueue, TellsTheLeastToldFirstAndTheNewestOfThem) {
   GossipQueue queue;
-  for (MemberId id = 1; id <= 4; ++id) queue.put(id);
+  for (NodeId id = 1; id <= 4; ++id) queue.put(id);
   const auto take = [&](std::size_t most) {
-    std::vector<MemberId> told;
-    queue.take(most, 2, [&](MemberId id) { return told.push_back(id), true; });
+    std::vector<NodeId> told;
+    queue.take(most, 2, [&](NodeId id) { return told.push_back(id), true; });
     return told;
   };
-  EXPECT_EQ(take(2), (std::vector<MemberId>{4, 3}));
-  EXPECT_EQ(take(3), (std::vector<MemberId>{2, 1, 4}));
-  EXPECT_EQ(take(9), (std::vector<MemberId>{3, 2, 1})) << "4 was told twice";
+  EXPECT_EQ(take(2), (std::vector<NodeId>{4, 3}));
+  EXPECT_EQ(take(3), (std::vector<NodeId>{2, 1, 4}));
+  EXPECT_EQ(take(9), (std::vector<NodeId>{3, 2, 1})) << "4 was told twice";
   EXPECT_TRUE(queue.empty());
   queue.put(1);
   queue.put(2);
-  EXPECT_EQ(take(1), (std::vector<MemberId>{2}));
+  EXPECT_EQ(take(1), (std::vector<NodeId>{2}));
   queue.put(2);
-  EXPECT_EQ(take(1), (std::vector<MemberId>{2})) << "news again";
+  EXPECT_EQ(take(1), (std::vector<NodeId>{2})) << "news again";
   queue.remove(2);
-  EXPECT_EQ(take(9), (std::vector<MemberId>{1}));
+  EXPECT_EQ(take(9), (std::vector<NodeId>{1}));
 }
 
 }  // namespace

@@ -18,17 +18,17 @@ namespace starling::core {
 
 /// What stands in a member's list of another one.
 struct MemberEntry {
-  MemberRecord record;
+  NodeRecord record;
   /// Suspected or dead since; of no meaning else.
   Time since{};
   /// When a suspicion is looked at again.
   Time deadline{};
   /// Who suspects it, each once; only so many as make a difference.
-  std::vector<MemberId> accusers = {};
+  std::vector<NodeId> accusers = {};
   /// When it said something itself, last.
   Time heard{};
   /// Whose word the state is.
-  MemberId by = 0;
+  NodeId by = 0;
   /// Its place among the live or the dead.
   std::size_t place = 0;
 };
@@ -39,9 +39,9 @@ class MemberDigest {
  public:
   static constexpr std::size_t buckets_max = 1024;
 
-  static std::size_t bucket(MemberId id) noexcept { return mix(id) % buckets_max; }
+  static std::size_t bucket(NodeId id) noexcept { return mix(id) % buckets_max; }
   /// Adds a live member, or takes it out.
-  void toggle(const MemberRecord& record) noexcept {
+  void toggle(const NodeRecord& record) noexcept {
     if (is_live(record.state)) sums_[bucket(record.id)] ^= mix(mix(record.id) ^ record.incarnation);
   }
   /// The same in `count` buckets. Requires: a power of two, up to buckets_max.
@@ -56,30 +56,30 @@ class MemberDigest {
 };
 
 /// One at a time; not thread-safe. Pointers to entries hold until the entry is erased.
-class MemberList {
+class NodeList {
  public:
   /// `salt`: secret, so that nobody can choose ids that fall together.
-  explicit MemberList(std::uint64_t salt) : entries_(0, Hash{salt}) {}
+  explicit NodeList(std::uint64_t salt) : entries_(0, Hash{salt}) {}
 
-  [[nodiscard]] MemberEntry* find(MemberId id);
-  [[nodiscard]] const MemberEntry* find(MemberId id) const;
+  [[nodiscard]] MemberEntry* find(NodeId id);
+  [[nodiscard]] const MemberEntry* find(NodeId id) const;
   /// Requires: not known yet.
-  MemberEntry& insert(MemberRecord record);
+  MemberEntry& insert(NodeRecord record);
   /// Replaces what is known of the member. Requires: the same id.
-  void update(MemberEntry& entry, MemberRecord record);
-  void erase(MemberId id);
+  void update(MemberEntry& entry, NodeRecord record);
+  void erase(NodeId id);
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
   /// In no order.
-  [[nodiscard]] const std::vector<MemberId>& live() const noexcept { return live_; }
+  [[nodiscard]] const std::vector<NodeId>& live() const noexcept { return live_; }
   /// Those that have not left.
-  [[nodiscard]] const std::vector<MemberId>& dead() const noexcept { return dead_; }
+  [[nodiscard]] const std::vector<NodeId>& dead() const noexcept { return dead_; }
 
   /// The next live member in turn, nullptr where there is none: each once in a round, in a new
   /// random order each round, so that at most 2 n - 2 others come between.
   MemberEntry* next(Random& random);
   /// A live member of this name other than `but`; nullptr where there is none, or no name.
-  [[nodiscard]] const MemberEntry* find_named(const std::string& name, MemberId but) const;
+  [[nodiscard]] const MemberEntry* find_named(const std::string& name, NodeId but) const;
   /// Up to `count` different live ones that `fit` accepts. Where few of many fit it may miss some.
   [[nodiscard]] std::vector<const MemberEntry*> draw_live(
       Random& random, std::size_t count,
@@ -90,30 +90,30 @@ class MemberList {
   template <class Each>
   void each_in(std::size_t bucket, std::size_t count, Each each) const {
     for (std::size_t i = bucket; i < ids_.size(); i += count)
-      for (const MemberId id : ids_[i]) each(find(id)->record);
+      for (const NodeId id : ids_[i]) each(find(id)->record);
   }
 
  private:
   struct Hash {
     std::uint64_t salt;
-    std::size_t operator()(MemberId id) const noexcept { return mix(id ^ salt); }
+    std::size_t operator()(NodeId id) const noexcept { return mix(id ^ salt); }
   };
 
   void enlist(MemberEntry& entry);
   void strike(const MemberEntry& entry);
-  void add_name(const MemberRecord& record);
-  void remove_name(const MemberRecord& record);
+  void add_name(const NodeRecord& record);
+  void remove_name(const NodeRecord& record);
 
-  std::unordered_map<MemberId, MemberEntry, Hash> entries_;
+  std::unordered_map<NodeId, MemberEntry, Hash> entries_;
   /// The names of live members that have one.
-  std::unordered_multimap<std::string, MemberId> names_;
+  std::unordered_multimap<std::string, NodeId> names_;
   /// The first `probed_` have had their turn in this round.
-  std::vector<MemberId> live_;
+  std::vector<NodeId> live_;
   std::size_t probed_ = 0;
-  std::vector<MemberId> dead_;
+  std::vector<NodeId> dead_;
   MemberDigest digest_;
   /// All of them, by their buckets.
-  std::array<std::vector<MemberId>, MemberDigest::buckets_max> ids_;
+  std::array<std::vector<NodeId>, MemberDigest::buckets_max> ids_;
 };
 
 }  // namespace starling::core
