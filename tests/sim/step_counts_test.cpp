@@ -21,32 +21,32 @@ TEST_P(Chances, AreThoseOfTheStepsAsTheyAre) {
   constexpr std::size_t workers = 12;
   constexpr Step last = 15;
   const std::size_t sees = barrier::observes(barrier, workers - 1);
-  Standing standing{barrier, workers};
+  StepCounts counts{barrier, workers};
   std::vector<Step> steps(workers);
   Random random{1};
   while (std::ranges::min(steps) < last) {
     Step& step = steps[random.below(workers)];
     if (step == last || step >= std::ranges::min(steps) + 6) continue;
-    standing.advance(++step);
-    if (step == last) standing.finish(last);
-    ASSERT_EQ(standing.running(),
+    counts.advance(++step);
+    if (step == last) counts.finish(last);
+    ASSERT_EQ(counts.running(),
               workers - static_cast<std::size_t>(std::ranges::count(steps, last)));
-    if (standing.running() == 0) break;
-    ASSERT_EQ(standing.min(), std::ranges::min(steps));
-    ASSERT_EQ(standing.max(), std::ranges::max(steps));
+    if (counts.running() == 0) break;
+    ASSERT_EQ(counts.min(), std::ranges::min(steps));
+    ASSERT_EQ(counts.max(), std::ranges::max(steps));
     auto sorted = steps;
     std::ranges::sort(sorted);
-    ASSERT_EQ(standing.median().value_or(last), sorted[workers / 2]);
+    ASSERT_EQ(counts.median().value_or(last), sorted[workers / 2]);
     for (const Step own : steps) {
       if (own == last) continue;
       const Step floor = barrier::floor(barrier, own).value();
       const auto reached = std::ranges::count_if(steps, [&](Step s) { return s >= floor; });
       const auto on_pace = static_cast<std::uint64_t>(reached) - 1;
-      ASSERT_DOUBLE_EQ(standing.group(own).pass,
+      ASSERT_DOUBLE_EQ(counts.group(own).pass,
                        barrier::pass_probability(on_pace, workers - 1, sees));
     }
   }
-  EXPECT_EQ(standing.running(), 0U);
+  EXPECT_EQ(counts.running(), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Barriers, Chances,
@@ -57,10 +57,10 @@ INSTANTIATE_TEST_SUITE_P(Barriers, Chances,
 class Waiters : public testing::Test {
  protected:
   void SetUp() override {
-    for (WorkerId worker = 0; worker < 9; ++worker) standing.advance(1);
-    for (WorkerId worker = 0; worker < 9; ++worker) standing.join(1, worker);
+    for (WorkerId worker = 0; worker < 9; ++worker) counts.advance(1);
+    for (WorkerId worker = 0; worker < 9; ++worker) counts.join(1, worker);
   }
-  Standing standing{barrier::parse("pbsp:beta=2").value(), 10};
+  StepCounts counts{barrier::parse("pbsp:beta=2").value(), 10};
   Random random{2};
 };
 
@@ -72,11 +72,11 @@ TEST_F(Waiters, PassIndependentlyWithTheirChance) {
   double patience = random.exponential(1);
   for (std::uint64_t round = 0; round < rounds; ++round) {
     std::vector<WorkerId> passed;
-    standing.let_pass(patience, random, [&](WorkerId worker) { passed.push_back(worker); });
+    counts.let_pass(patience, random, [&](WorkerId worker) { passed.push_back(worker); });
     ++at_once[passed.size()];
     for (const WorkerId worker : passed) {
       ++times[worker];
-      standing.join(1, worker);
+      counts.join(1, worker);
     }
   }
   for (const auto count : times) EXPECT_LT(std::abs(deviations(count, rounds, 7.0 / 9)), 5);
@@ -90,18 +90,18 @@ TEST_F(Waiters, PassIndependentlyWithTheirChance) {
 }
 
 TEST_F(Waiters, AllPassOnceNobodyIsBehind) {
-  standing.leave(1, 4);
-  standing.advance(1);
+  counts.leave(1, 4);
+  counts.advance(1);
   double patience = 1e300;
   std::vector<WorkerId> passed;
-  standing.let_pass(patience, random, [&](WorkerId worker) { passed.push_back(worker); });
+  counts.let_pass(patience, random, [&](WorkerId worker) { passed.push_back(worker); });
   std::ranges::sort(passed);
   EXPECT_EQ(passed, (std::vector<WorkerId>{0, 1, 2, 3, 5, 6, 7, 8}));
   EXPECT_EQ(patience, 1e300);
 }
 
-TEST(Standing, KeepsThoseWaitingWhoHaveNoChance) {
-  Standing strict{barrier::parse("bsp").value(), 10};
+TEST(StepCounts, KeepsThoseWaitingWhoHaveNoChance) {
+  StepCounts strict{barrier::parse("bsp").value(), 10};
   for (WorkerId worker = 0; worker < 9; ++worker) {
     strict.advance(1);
     strict.join(1, worker);

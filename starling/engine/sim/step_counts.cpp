@@ -5,7 +5,7 @@
 
 namespace starling::sim {
 
-Standing::Standing(const barrier::Barrier& barrier, std::size_t workers)
+StepCounts::StepCounts(const barrier::Barrier& barrier, std::size_t workers)
     : barrier_(barrier), workers_(workers), running_(workers) {
   if (!barrier::always_passes(barrier) && barrier::floor(barrier, 0))
     sees_ = barrier::observes(barrier, workers - 1);
@@ -14,7 +14,7 @@ Standing::Standing(const barrier::Barrier& barrier, std::size_t workers)
 }
 
 /// Begins the group of a step that nobody has finished yet.
-void Standing::open(Step step) {
+void StepCounts::open(Step step) {
   Group& group = groups_.push();
   group.running = 0;
   group.waiters.clear();
@@ -30,7 +30,7 @@ void Standing::open(Step step) {
   weigh(group);
 }
 
-void Standing::advance(Step to) {
+void StepCounts::advance(Step to) {
   if (to == groups_.end()) open(to);
   --groups_[to - 1].running;
   Group& arrived = groups_[to];
@@ -45,13 +45,13 @@ void Standing::advance(Step to) {
   while (groups_[groups_.first()].running == 0 && running_ > 0) groups_.pop();
 }
 
-void Standing::finish(Step last) {
+void StepCounts::finish(Step last) {
   --running_;
   --groups_[last].running;
   while (running_ > 0 && groups_[groups_.first()].running == 0) groups_.pop();
 }
 
-std::optional<Step> Standing::median() const {
+std::optional<Step> StepCounts::median() const {
   std::size_t before = 0;
   for (Step step = groups_.first(); step < groups_.end(); ++step) {
     before += groups_[step].running;
@@ -60,13 +60,13 @@ std::optional<Step> Standing::median() const {
   return std::nullopt;
 }
 
-void Standing::join(Step step, WorkerId worker) {
+void StepCounts::join(Step step, WorkerId worker) {
   Group& group = groups_[step];
   group.waiters.push_back(worker);
   hazard_ += group.hazard;
 }
 
-void Standing::leave(Step step, WorkerId worker) {
+void StepCounts::leave(Step step, WorkerId worker) {
   Group& group = groups_[step];
   STARLING_CHECK(std::erase(group.waiters, worker) == 1);
   hazard_ -= group.hazard;
@@ -74,7 +74,7 @@ void Standing::leave(Step step, WorkerId worker) {
 
 /// Finds the group's chance anew. Its members are not among the others they draw from, and have
 /// reached their own floor.
-void Standing::weigh(Group& group) const {
+void StepCounts::weigh(Group& group) const {
   if (group.reached == workers_) {
     group.pass = 1;
   } else {

@@ -37,10 +37,10 @@ struct Group {
 
 /// All workers begin at step 0. A barrier without a floor, and one that always passes, has no
 /// chances: for those only the counts are kept.
-class Standing {
+class StepCounts {
  public:
   /// Requires: barrier::check(barrier, workers).
-  Standing(const barrier::Barrier& barrier, std::size_t workers);
+  StepCounts(const barrier::Barrier& barrier, std::size_t workers);
 
   /// A worker that stood at `to - 1` has finished `to`.
   void advance(Step to);
