@@ -33,7 +33,7 @@ class Steps final : public live::Task {
   [[nodiscard]] const core::Layout& layout() const override { return layout_; }
   [[nodiscard]] bool plans() const override { return true; }
 
-  std::vector<core::RangeRows> plan(core::WorkerId, core::Step step) override {
+  std::vector<core::RangeRows> plan(core::MemberId, core::Step step) override {
     const auto now = Clock::now();
     keep_up();
     if (step > warm_up(load_)) pushing += now - since_;

@@ -133,7 +133,7 @@ void measure_barrier(bool curve) {
     setup.barrier = "pbsp:beta=10";
     setup.secrets = secrets(curve);
     setup.applier = [](const core::MergeSite&, std::span<float>, std::span<const float>) {};
-    for (core::WorkerId id = 0; id <= peers; ++id)
+    for (core::MemberId id = 0; id <= peers; ++id)
       setup.members.push_back({id, 1, true, id == 1, id == 0 ? 2ULL : 1ULL});
     JobSetup there = setup;
     there.steps = 1;

@@ -40,7 +40,7 @@ struct ComputeFailed {
 
 /// What a worker tells the observer; at most one is under way for each worker, beside its last.
 struct Report {
-  core::WorkerId worker = 0;
+  core::MemberId worker = 0;
   core::Step step = 0;
   /// Samples of the steps finished.
   std::uint64_t samples = 0;
@@ -93,7 +93,7 @@ struct KeyTick {
 
 /// What failure detection thinks of a member.
 struct LivenessUpdate {
-  core::WorkerId member = 0;
+  core::MemberId member = 0;
   core::Incarnation life = 0;
   bool dead = false;
 };
@@ -112,7 +112,7 @@ struct ReadRanges {
 /// How a member stands.
 struct MemberReport {
   enum class State { joining, running, done, excluded, failed };
-  core::WorkerId member = 0;
+  core::MemberId member = 0;
   core::Incarnation life = 0;
   State state = State::joining;
   /// Why it failed.

@@ -13,14 +13,14 @@
 namespace starling::core {
 namespace {
 
-std::vector<Member> members_of(std::initializer_list<WorkerId> ids) {
+std::vector<Member> members_of(std::initializer_list<MemberId> ids) {
   std::vector<Member> members;
-  for (const WorkerId id : ids) members.push_back({id, 1});
+  for (const MemberId id : ids) members.push_back({id, 1});
   return members;
 }
 
-std::vector<std::vector<WorkerId>> everyone_full(const Configuration& configuration) {
-  std::vector<std::vector<WorkerId>> full;
+std::vector<std::vector<MemberId>> everyone_full(const Configuration& configuration) {
+  std::vector<std::vector<MemberId>> full;
   for (const Ownership& range : configuration.ranges) {
     full.emplace_back();
     for (const RangeOwner& owner : range.owners) full.back().push_back(owner.id);
@@ -29,14 +29,14 @@ std::vector<std::vector<WorkerId>> everyone_full(const Configuration& configurat
   return full;
 }
 
-std::vector<std::vector<WorkerId>> primaries_full(const Configuration& configuration) {
-  std::vector<std::vector<WorkerId>> full;
+std::vector<std::vector<MemberId>> primaries_full(const Configuration& configuration) {
+  std::vector<std::vector<MemberId>> full;
   for (const Ownership& range : configuration.ranges) full.push_back({range.owners.front().id});
   return full;
 }
 
-std::map<WorkerId, std::size_t> loads(const Configuration& configuration, bool primaries = false) {
-  std::map<WorkerId, std::size_t> load;
+std::map<MemberId, std::size_t> loads(const Configuration& configuration, bool primaries = false) {
+  std::map<MemberId, std::size_t> load;
   for (const Member& member : configuration.members)
     if (member.owns) load[member.id] = 0;
   for (const Ownership& range : configuration.ranges)
@@ -45,7 +45,7 @@ std::map<WorkerId, std::size_t> loads(const Configuration& configuration, bool p
   return load;
 }
 
-std::size_t unevenness(const std::map<WorkerId, std::size_t>& loads) {
+std::size_t unevenness(const std::map<MemberId, std::size_t>& loads) {
   const auto [least, most] =
       std::ranges::minmax_element(loads, {}, [](const auto& entry) { return entry.second; });
   return most->second - least->second;
@@ -68,7 +68,7 @@ Configuration settle(Configuration now, Wishes wishes) {
     if (!next) return now;
     EXPECT_EQ(next->epoch, now.epoch + 1);
     now = *next;
-    std::erase_if(wishes.leaves, [&](WorkerId id) { return now.find(id) == nullptr; });
+    std::erase_if(wishes.leaves, [&](MemberId id) { return now.find(id) == nullptr; });
     wishes.dead.clear();
     wishes.joins.clear();
   }
@@ -81,11 +81,11 @@ TEST(Configuration, BeginsBalanced) {
     for (std::size_t ranges : {0, 1, 3, 7, 24})
       for (std::size_t copies : {1, 2, 3}) {
         std::vector<Member> all;
-        for (WorkerId id = 0; id < members; ++id) all.push_back({id, 1});
+        for (MemberId id = 0; id < members; ++id) all.push_back({id, 1});
         const auto first = first_configuration(all, ranges, copies);
         EXPECT_LE(unevenness(loads(first)), 1U) << members << " " << ranges << " " << copies;
         for (const Ownership& range : first.ranges) {
-          std::set<WorkerId> distinct;
+          std::set<MemberId> distinct;
           for (const RangeOwner& owner : range.owners) distinct.insert(owner.id);
           EXPECT_EQ(distinct.size(), std::min(copies, members));
         }
@@ -96,11 +96,11 @@ TEST(Configuration, BeginsBalanced) {
 
 TEST(Configuration, QuorumsOfOneCouncilAlwaysMeet) {
   for (std::size_t size = 1; size <= council_max; ++size) {
-    std::vector<WorkerId> council;
-    for (WorkerId id = 0; id < size; ++id) council.push_back(3 * id + 1);
+    std::vector<MemberId> council;
+    for (MemberId id = 0; id < size; ++id) council.push_back(3 * id + 1);
     const auto subset = [&](unsigned bits) {
-      std::vector<WorkerId> voters;
-      for (WorkerId i = 0; i < size; ++i)
+      std::vector<MemberId> voters;
+      for (MemberId i = 0; i < size; ++i)
         if ((bits >> i & 1U) != 0) voters.push_back(council[i]);
       return voters;
     };
@@ -115,10 +115,10 @@ TEST(Configuration, QuorumsOfOneCouncilAlwaysMeet) {
 }
 
 TEST(Configuration, HalfDecidesWhereItHoldsTheLowest) {
-  const std::vector<WorkerId> council{2, 5, 7, 9};
-  EXPECT_TRUE(is_quorum(council, std::vector<WorkerId>{2, 9}));
-  EXPECT_FALSE(is_quorum(council, std::vector<WorkerId>{5, 7}));
-  EXPECT_FALSE(is_quorum(council, std::vector<WorkerId>{2, 11, 12}));
+  const std::vector<MemberId> council{2, 5, 7, 9};
+  EXPECT_TRUE(is_quorum(council, std::vector<MemberId>{2, 9}));
+  EXPECT_FALSE(is_quorum(council, std::vector<MemberId>{5, 7}));
+  EXPECT_FALSE(is_quorum(council, std::vector<MemberId>{2, 11, 12}));
 }
 
 TEST(Configuration, NothingToDoIsNoEpoch) {
@@ -133,7 +133,7 @@ TEST(Configuration, DeadOnesRangesGoToWhoHoldsThem) {
   const auto after = next_configuration(first, {.dead = {1}, .full = everyone_full(first)}).next;
   ASSERT_TRUE(after);
   EXPECT_EQ(after->members, members_of({0, 2}));
-  EXPECT_EQ(after->council, (std::vector<WorkerId>{0, 2}));
+  EXPECT_EQ(after->council, (std::vector<MemberId>{0, 2}));
   for (RangeId r = 0; r < 6; ++r) {
     EXPECT_EQ(after->ranges[r].owners.size(), 2U);
     EXPECT_NE(first.ranges[r].find(after->ranges[r].owners.front().id), nullptr);
@@ -238,8 +238,8 @@ TEST(Configuration, ServersOwnAndWorkersDoNot) {
 }
 
 /// The owners of some ranges.
-std::set<WorkerId> owners_in(const Configuration& now) {
-  std::set<WorkerId> all;
+std::set<MemberId> owners_in(const Configuration& now) {
+  std::set<MemberId> all;
   for (const Ownership& range : now.ranges)
     for (const RangeOwner& owner : range.owners) all.insert(owner.id);
   return all;
@@ -248,7 +248,7 @@ std::set<WorkerId> owners_in(const Configuration& now) {
 /// Workers 0 to 4 on nodes 1 to 5, servers 5 and 6 on nodes 5 and 4, the coordinator 7 on node 1.
 Configuration five_nodes(std::size_t copies) {
   std::vector<Member> members;
-  for (WorkerId id = 0; id < 5; ++id) members.push_back({id, 1, true, false, 1 + id});
+  for (MemberId id = 0; id < 5; ++id) members.push_back({id, 1, true, false, 1 + id});
   members.push_back({5, 1, false, true, 5});
   members.push_back({6, 1, false, true, 4});
   members.push_back({7, 1, false, false, 1});
@@ -257,16 +257,16 @@ Configuration five_nodes(std::size_t copies) {
 
 TEST(Configuration, OwnersThatDieAreReplacedAsLongAsThereAreNodes) {
   const auto first = five_nodes(2);
-  ASSERT_EQ(owners_in(first), (std::set<WorkerId>{5, 6}));
+  ASSERT_EQ(owners_in(first), (std::set<MemberId>{5, 6}));
   const auto second = settle(first, {.dead = {4, 5}});
-  EXPECT_EQ(owners_in(second), (std::set<WorkerId>{1, 6})) << "not on node 4, which has an owner";
+  EXPECT_EQ(owners_in(second), (std::set<MemberId>{1, 6})) << "not on node 4, which has an owner";
   EXPECT_EQ(second.copies_min(), 2U);
   const auto third = settle(second, {.dead = {3, 6}});
-  EXPECT_EQ(owners_in(third), (std::set<WorkerId>{1, 2}));
+  EXPECT_EQ(owners_in(third), (std::set<MemberId>{1, 2}));
   const auto fourth = settle(third, {.dead = {1}});
-  EXPECT_EQ(owners_in(fourth), (std::set<WorkerId>{2, 7})) << "on the coordinator's node last";
+  EXPECT_EQ(owners_in(fourth), (std::set<MemberId>{2, 7})) << "on the coordinator's node last";
   const auto last = settle(fourth, {.dead = {2}});
-  EXPECT_EQ(owners_in(last), std::set<WorkerId>{7}) << "one of a node";
+  EXPECT_EQ(owners_in(last), std::set<MemberId>{7}) << "one of a node";
   EXPECT_EQ(last.copies_min(), 1U);
 }
 
@@ -280,7 +280,7 @@ TEST(Configuration, OwnersAreNoFewerThanCopiesAndThanTheyWereToBe) {
 
 TEST(Configuration, OwnersMayAllLeaveWhereOthersCanOwn) {
   const auto after = settle(five_nodes(2), {.leaves = {3, 4, 5, 6}});
-  EXPECT_EQ(owners_in(after), (std::set<WorkerId>{1, 2}));
+  EXPECT_EQ(owners_in(after), (std::set<MemberId>{1, 2}));
   EXPECT_EQ(after.find(5), nullptr);
   EXPECT_EQ(after.find(6), nullptr);
 }
@@ -288,7 +288,7 @@ TEST(Configuration, OwnersMayAllLeaveWhereOthersCanOwn) {
 /// Workers 0 to 3 on nodes 1 and 2, servers 4 and 5, and 6, which does nothing else, on node 1.
 Configuration coordinated() {
   std::vector<Member> members;
-  for (WorkerId id = 0; id < 4; ++id) members.push_back({id, 1, true, false, 1 + id / 2});
+  for (MemberId id = 0; id < 4; ++id) members.push_back({id, 1, true, false, 1 + id / 2});
   members.push_back({4, 1, false, true, 1});
   members.push_back({5, 1, false, true, 2});
   members.push_back({6, 1, false, false, 1});
@@ -327,7 +327,7 @@ TEST(Coordinator, StaysAsLongAsItIsAMember) {
 
 TEST(Configuration, BulkJobsBeginNewViewsWithTheirWorkers) {
   const auto first = first_configuration(members_of({0, 1, 2, 3, 4, 5}), 2, 2);
-  WorkerId idle = 0;
+  MemberId idle = 0;
   while (first.ranges[0].find(idle) != nullptr || first.ranges[1].find(idle) != nullptr) ++idle;
   const auto plain = next_configuration(first, {.dead = {idle}, .full = everyone_full(first)}).next;
   const auto bulk =
@@ -345,12 +345,12 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
     Random random{seed};
     const std::size_t copies = 1 + random.below(3);
     std::vector<Member> members;
-    const auto founders = static_cast<WorkerId>(copies + 1 + random.below(5));
-    for (WorkerId id = 0; id < founders; ++id) members.push_back({id, 1});
+    const auto founders = static_cast<MemberId>(copies + 1 + random.below(5));
+    for (MemberId id = 0; id < founders; ++id) members.push_back({id, 1});
     auto now = first_configuration(members, random.below(20), copies, seed % 2 == 0);
     auto full = everyone_full(now);
-    WorkerId fresh = founders;
-    std::vector<WorkerId> leaves;
+    MemberId fresh = founders;
+    std::vector<MemberId> leaves;
     for (int step = 0; step < 30; ++step) {
       Wishes wishes{.copies = copies, .leaves = leaves, .full = full};
       const auto any = [&] { return now.members[random.below(now.members.size())].id; };
@@ -364,7 +364,7 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
       ASSERT_EQ(next.epoch, now.epoch + 1);
       ASSERT_TRUE(std::ranges::is_sorted(next.members, {}, &Member::id));
       ASSERT_FALSE(next.council.empty());
-      for (const WorkerId id : next.council) ASSERT_NE(next.find(id), nullptr);
+      for (const MemberId id : next.council) ASSERT_NE(next.find(id), nullptr);
       // Whoever keeps the steps does so as long as it lives as a member, and then another one does.
       ASSERT_EQ(next.coordinator.has_value(), seed % 2 == 0);
       if (now.coordinator) {
@@ -373,7 +373,7 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
         ASSERT_EQ(next.keeps_coordinator_of(now), next.contains(*now.coordinator, life));
       }
       std::size_t owners_alive = 0;
-      std::map<WorkerId, std::size_t> targets;
+      std::map<MemberId, std::size_t> targets;
       for (const bool leaving : {false, true})  // leavers stay where there are too few others
         for (const Member& member : next.members)
           if ((std::ranges::count(leaves, member.id) > 0) == leaving &&
@@ -391,7 +391,7 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
         // The primary is full, and every owner a member, once.
         ASSERT_TRUE(continues(after.owners.front()));
         ASSERT_EQ(std::ranges::count(full[r], after.owners.front().id), 1);
-        std::set<WorkerId> distinct;
+        std::set<MemberId> distinct;
         std::size_t stay = 0;
         bool all_full = true;
         for (const RangeOwner& owner : after.owners) {
@@ -425,7 +425,7 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
       }
       // Who held a range and still owns it without a break holds it still; some newcomers do by
       // now.
-      std::vector<std::vector<WorkerId>> held(next.ranges.size());
+      std::vector<std::vector<MemberId>> held(next.ranges.size());
       for (RangeId r = 0; r < next.ranges.size(); ++r)
         for (const RangeOwner& owner : next.ranges[r].owners) {
           const bool kept = owner.since < next.epoch && std::ranges::count(full[r], owner.id) > 0;
@@ -434,7 +434,7 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
       for (auto& ids : held) std::ranges::sort(ids);
       full = std::move(held);
       now = next;
-      std::erase_if(leaves, [&](WorkerId id) { return now.find(id) == nullptr; });
+      std::erase_if(leaves, [&](MemberId id) { return now.find(id) == nullptr; });
     }
     const auto rest = settle(now, {.copies = copies});
     EXPECT_LE(unevenness(loads(rest)), 1U);
@@ -446,7 +446,7 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
 TEST(Configuration, MovesLittle) {
   for (std::size_t n = 3; n < 12; ++n) {
     std::vector<Member> members;
-    for (WorkerId id = 0; id < n; ++id) members.push_back({id, 1});
+    for (MemberId id = 0; id < n; ++id) members.push_back({id, 1});
     const std::size_t ranges = 5 * n;
     const auto first = first_configuration(members, ranges, 2);
     // A joiner takes its fair share and nothing else moves.
@@ -470,14 +470,14 @@ TEST(Configuration, PrimariesSpreadToo) {
 
 TEST(Council, HasOneMemberOfANode) {
   std::vector<Member> members;
-  for (WorkerId id = 0; id < 12; ++id) members.push_back({id, 1, true, id % 3 == 0, 1 + id / 3});
+  for (MemberId id = 0; id < 12; ++id) members.push_back({id, 1, true, id % 3 == 0, 1 + id / 3});
   Configuration now = first_configuration(members, 8, 2);
-  EXPECT_EQ(now.council, (std::vector<WorkerId>{0, 3, 6, 9}));
+  EXPECT_EQ(now.council, (std::vector<MemberId>{0, 3, 6, 9}));
   Wishes wishes;
   wishes.dead = {3};
   wishes.full.assign(8, {0, 3, 6, 9});
   now = *next_configuration(now, wishes).next;
-  EXPECT_EQ(now.council, (std::vector<WorkerId>{0, 4, 6, 9}));
+  EXPECT_EQ(now.council, (std::vector<MemberId>{0, 4, 6, 9}));
 }
 
 }  // namespace

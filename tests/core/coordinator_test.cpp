@@ -19,7 +19,7 @@ class SampledCoordinator : public testing::Test {
                                      .first = std::vector<Step>(workers)});
     return *core_;
   }
-  void arrive(WorkerId worker, Step step) {
+  void arrive(MemberId worker, Step step) {
     core_->on({1ms, random_, effects_}, Arrived{worker, step});
   }
 
@@ -50,7 +50,7 @@ TEST_F(SampledCoordinator, ThatNotifiesDrawsAgainOnlyWhenTheLaggardHasCaughtUp) 
   ASSERT_EQ(core.draws(), 1U);
   ASSERT_EQ(core.passes(), 0U);
   std::vector<std::uint64_t> draws;
-  for (const WorkerId other : {1U, 2U}) {
+  for (const MemberId other : {1U, 2U}) {
     Coordinator branch = core;
     Random random{7};
     branch.on({1ms, random, effects_}, Arrived{other, 1});

@@ -12,49 +12,49 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::vector<Member> founders(WorkerId count) {
+std::vector<Member> founders(MemberId count) {
   std::vector<Member> members;
-  for (WorkerId id = 0; id < count; ++id) members.push_back({id, 1});
+  for (MemberId id = 0; id < count; ++id) members.push_back({id, 1});
   return members;
 }
 
 /// Councils and what is on its way between them; a test decides what arrives when.
 class Chamber {
  public:
-  Chamber(WorkerId members, std::size_t ranges, std::uint64_t seed, WorkerId spare = 0)
+  Chamber(MemberId members, std::size_t ranges, std::uint64_t seed, MemberId spare = 0)
       : random_(seed) {
     const auto first =
         std::make_shared<const Configuration>(first_configuration(founders(members), ranges, 2));
     decided_[1] = first;
-    for (WorkerId id = 0; id < members + spare; ++id) {
+    for (MemberId id = 0; id < members + spare; ++id) {
       CouncilOptions options{.self = {id, 1}};
       options.give_up_after = 1s;
       councils_.emplace_back(options);
       epochs_.push_back(0);
     }
-    for (WorkerId id = 0; id < members; ++id) adopt(id, first);
+    for (MemberId id = 0; id < members; ++id) adopt(id, first);
   }
 
   template <class Event>
-  void happen(WorkerId id, Event event) {
+  void happen(MemberId id, Event event) {
     if (crashed_.contains(id)) return;
     std::vector<CouncilEffect> effects;
     event(councils_[id], CouncilContext{now_, random_, effects});
     for (auto& effect : effects) execute(id, effect);
   }
 
-  void suspect(WorkerId id, WorkerId whom) {
+  void suspect(MemberId id, MemberId whom) {
     happen(id, [&](Council& council, const auto& context) { council.suspect(context, whom, 1); });
   }
-  void trust(WorkerId id, WorkerId whom) {
+  void trust(MemberId id, MemberId whom) {
     happen(id, [&](Council& council, const auto& context) { council.trust(context, whom, 1); });
   }
   /// `id` hears nothing of `whom` from now on, and suspects it.
-  void deafen(WorkerId id, WorkerId whom) {
+  void deafen(MemberId id, MemberId whom) {
     deaf_.insert({whom, id});
     suspect(id, whom);
   }
-  void crash(WorkerId id) { crashed_.insert(id); }
+  void crash(MemberId id) { crashed_.insert(id); }
 
   /// One thing happens: a message arrives, is lost or comes twice, in any order; or time passes.
   /// False where nothing is left to happen.
@@ -85,25 +85,25 @@ class Chamber {
     now_ = std::max(now_, until);
   }
 
-  [[nodiscard]] const Configuration& of(WorkerId id) const { return *decided_.at(epochs_[id]); }
-  [[nodiscard]] Epoch epoch(WorkerId id) const { return epochs_[id]; }
+  [[nodiscard]] const Configuration& of(MemberId id) const { return *decided_.at(epochs_[id]); }
+  [[nodiscard]] Epoch epoch(MemberId id) const { return epochs_[id]; }
   [[nodiscard]] Epoch last() const { return decided_.rbegin()->first; }
   [[nodiscard]] const std::vector<std::string>& failures() const { return failures_; }
-  [[nodiscard]] bool suspects(WorkerId id, WorkerId whom) const {
+  [[nodiscard]] bool suspects(MemberId id, MemberId whom) const {
     return councils_[id].suspects(whom);
   }
-  [[nodiscard]] bool crashed(WorkerId id) const { return crashed_.contains(id); }
+  [[nodiscard]] bool crashed(MemberId id) const { return crashed_.contains(id); }
   Random& random() { return random_; }
 
  private:
   struct Sent {
-    WorkerId from;
-    WorkerId to;
+    MemberId from;
+    MemberId to;
     CouncilMessage message;
     ConfigurationPtr configuration;
   };
 
-  void execute(WorkerId id, CouncilEffect& effect) {
+  void execute(MemberId id, CouncilEffect& effect) {
     if (auto* send = std::get_if<CouncilSend>(&effect)) {
       in_flight_.push_back({id, send->to, send->message, nullptr});
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
@@ -127,7 +127,7 @@ class Chamber {
   }
 
   /// Here agreement is judged: an epoch has one configuration, whoever says so.
-  void adopt(WorkerId id, const ConfigurationPtr& configuration) {
+  void adopt(MemberId id, const ConfigurationPtr& configuration) {
     const auto [known, fresh] = decided_.try_emplace(configuration->epoch, configuration);
     ASSERT_EQ(*known->second, *configuration);
     if (configuration->epoch <= epochs_[id] || !configuration->contains(id, 1)) return;
@@ -147,19 +147,19 @@ class Chamber {
   std::vector<Epoch> epochs_;
   std::map<Epoch, ConfigurationPtr> decided_;
   std::vector<Sent> in_flight_;
-  std::multiset<std::pair<Time, WorkerId>> timers_;
-  std::set<WorkerId> crashed_;
+  std::multiset<std::pair<Time, MemberId>> timers_;
+  std::set<MemberId> crashed_;
   /// Who is not heard by whom.
-  std::set<std::pair<WorkerId, WorkerId>> deaf_;
+  std::set<std::pair<MemberId, MemberId>> deaf_;
   std::vector<std::string> failures_;
 };
 
 TEST(Council, LowestDecidesWithoutTheDead) {
   Chamber chamber{5, 6, 1};
   chamber.crash(3);
-  for (const WorkerId id : {0U, 1U, 2U, 4U}) chamber.suspect(id, 3);
+  for (const MemberId id : {0U, 1U, 2U, 4U}) chamber.suspect(id, 3);
   chamber.settle();
-  for (const WorkerId id : {0U, 1U, 2U, 4U}) {
+  for (const MemberId id : {0U, 1U, 2U, 4U}) {
     EXPECT_EQ(chamber.of(id).find(3), nullptr);
     EXPECT_EQ(chamber.epoch(id), chamber.last());
   }
@@ -173,7 +173,7 @@ TEST(Council, DecidesThoughOneNamesRoundsThatNobodyHasReached) {
     Chamber chamber{5, 6, 1};
     const Ballot ballot{round, 4};
     const auto value = std::make_shared<const Configuration>(chamber.of(0));
-    for (const WorkerId id : {0U, 1U, 2U})
+    for (const MemberId id : {0U, 1U, 2U})
       for (const CouncilMessage& message :
            {CouncilMessage{Prepare{2, ballot}}, CouncilMessage{Accept{2, ballot, value}},
             CouncilMessage{Nack{2, ballot}}})
@@ -182,10 +182,10 @@ TEST(Council, DecidesThoughOneNamesRoundsThatNobodyHasReached) {
         });
     chamber.crash(3);
     chamber.crash(4);
-    for (const WorkerId id : {0U, 1U, 2U})
-      for (const WorkerId dead : {3U, 4U}) chamber.suspect(id, dead);
+    for (const MemberId id : {0U, 1U, 2U})
+      for (const MemberId dead : {3U, 4U}) chamber.suspect(id, dead);
     chamber.settle();
-    for (const WorkerId id : {0U, 1U, 2U}) {
+    for (const MemberId id : {0U, 1U, 2U}) {
       EXPECT_EQ(chamber.of(id).find(3), nullptr) << round;
       EXPECT_EQ(chamber.epoch(id), chamber.last());
     }
@@ -202,17 +202,17 @@ TEST(Council, DecidesThoughOnlyOneHasHeardOfLateRounds) {
       EXPECT_TRUE(council.on(context, 2, Prepare{2, {i * round_jump_max, 2}}));
     });
   chamber.crash(2);
-  for (const WorkerId id : {0U, 1U}) chamber.suspect(id, 2);
+  for (const MemberId id : {0U, 1U}) chamber.suspect(id, 2);
   chamber.settle();
-  for (const WorkerId id : {0U, 1U}) EXPECT_EQ(chamber.of(id).find(2), nullptr);
+  for (const MemberId id : {0U, 1U}) EXPECT_EQ(chamber.of(id).find(2), nullptr);
 }
 
 TEST(Council, NextLowestStepsInForTheLowest) {
   Chamber chamber{4, 6, 1};
   chamber.crash(0);
-  for (const WorkerId id : {1U, 2U, 3U}) chamber.suspect(id, 0);
+  for (const MemberId id : {1U, 2U, 3U}) chamber.suspect(id, 0);
   chamber.settle();
-  for (const WorkerId id : {1U, 2U, 3U}) EXPECT_EQ(chamber.of(id).find(0), nullptr);
+  for (const MemberId id : {1U, 2U, 3U}) EXPECT_EQ(chamber.of(id).find(0), nullptr);
 }
 
 TEST(Council, NothingIsDecidedWithoutCause) {
@@ -236,9 +236,9 @@ TEST(Council, SuspicionOfOneIsNoCauseUntilItHasStood) {
 /// It can speak and not hear: nobody suspects it, and nothing would ever be decided.
 TEST(Council, DeafLeaderIsPassedOver) {
   Chamber chamber{5, 6, 1, 1};
-  for (const WorkerId other : {1U, 2U, 3U, 4U}) chamber.deafen(0, other);
+  for (const MemberId other : {1U, 2U, 3U, 4U}) chamber.deafen(0, other);
   chamber.settle(20s);
-  for (const WorkerId id : {1U, 2U, 3U, 4U}) {
+  for (const MemberId id : {1U, 2U, 3U, 4U}) {
     EXPECT_EQ(chamber.of(id).find(0), nullptr);
     EXPECT_EQ(chamber.of(id).members.size(), 4U);
   }
@@ -248,7 +248,7 @@ TEST(Council, DeafLeaderIsPassedOver) {
 TEST(Council, NextInTheCouncilTakesInWhomTheFirstDoesNot) {
   Chamber chamber{4, 6, 1, 1};
   chamber.crash(0);
-  for (const WorkerId id : {1U, 2U})
+  for (const MemberId id : {1U, 2U})
     chamber.happen(id, [](Council& council, const auto& context) {
       council.join(context, {4, 1});
     });
@@ -295,7 +295,7 @@ TEST(Council, VerdictsOnAFormerLifeDoNotCount) {
 }
 
 TEST(Council, WishesAreForgottenInTime) {
-  for (const WorkerId who : {1U, 2U}) {
+  for (const MemberId who : {1U, 2U}) {
     Chamber chamber{3, 6, 1, 1};
     chamber.happen(who, [](Council& council, const auto& context) {
       council.join(context, {3, 1});
@@ -322,9 +322,9 @@ TEST(Council, NoLifeIsAMemberTwice) {
 
 TEST(Council, MinorityDecidesNothingAndSaysSoInTheEnd) {
   Chamber chamber{5, 6, 1};
-  for (const WorkerId id : {0U, 1U, 2U}) chamber.crash(id);
-  for (const WorkerId id : {3U, 4U})
-    for (const WorkerId dead : {0U, 1U, 2U}) chamber.suspect(id, dead);
+  for (const MemberId id : {0U, 1U, 2U}) chamber.crash(id);
+  for (const MemberId id : {3U, 4U})
+    for (const MemberId dead : {0U, 1U, 2U}) chamber.suspect(id, dead);
   chamber.settle();
   EXPECT_EQ(chamber.last(), 1U);
   ASSERT_FALSE(chamber.failures().empty());
@@ -335,8 +335,8 @@ TEST(Council, HalfWithTheLowestGoesOn) {
   Chamber chamber{4, 6, 1};
   chamber.crash(2);
   chamber.crash(3);
-  for (const WorkerId id : {0U, 1U})
-    for (const WorkerId dead : {2U, 3U}) chamber.suspect(id, dead);
+  for (const MemberId id : {0U, 1U})
+    for (const MemberId dead : {2U, 3U}) chamber.suspect(id, dead);
   chamber.settle();
   EXPECT_EQ(chamber.of(0).members.size(), 2U);
   EXPECT_EQ(chamber.epoch(1), chamber.last());
@@ -345,14 +345,14 @@ TEST(Council, HalfWithTheLowestGoesOn) {
 TEST(Council, RangesWithoutALiveOwnerEndTheJobForAll) {
   Chamber chamber{5, 5, 1};
   const auto& owners = chamber.of(0).ranges[0].owners;
-  const WorkerId a = owners[0].id;
-  const WorkerId b = owners[1].id;
+  const MemberId a = owners[0].id;
+  const MemberId b = owners[1].id;
   chamber.crash(a);
   chamber.crash(b);
-  for (WorkerId id = 0; id < 5; ++id)
-    for (const WorkerId dead : {a, b}) chamber.suspect(id, dead);
+  for (MemberId id = 0; id < 5; ++id)
+    for (const MemberId dead : {a, b}) chamber.suspect(id, dead);
   chamber.settle();
-  for (WorkerId id = 0; id < 5; ++id)
+  for (MemberId id = 0; id < 5; ++id)
     if (id != a && id != b) {
       EXPECT_TRUE(chamber.of(id).lost());
     }
@@ -362,20 +362,20 @@ TEST(Council, RangesWithoutALiveOwnerEndTheJobForAll) {
 void lose_owners(Chamber& chamber, Time lasts) {
   const auto owners = chamber.of(0).ranges[0].owners;
   const auto all = [&](auto act) {
-    for (WorkerId id = 0; id < 5; ++id)
+    for (MemberId id = 0; id < 5; ++id)
       for (const auto& owner : owners)
         if (std::ranges::find(owners, id, &RangeOwner::id) == owners.end()) act(id, owner.id);
   };
-  all([&](WorkerId id, WorkerId owner) { chamber.suspect(id, owner); });
+  all([&](MemberId id, MemberId owner) { chamber.suspect(id, owner); });
   chamber.settle(lasts);
-  all([&](WorkerId id, WorkerId owner) { chamber.trust(id, owner); });
+  all([&](MemberId id, MemberId owner) { chamber.trust(id, owner); });
   chamber.settle(lasts + 10s);
 }
 
 TEST(Council, LostRangeThatTurnsOutToLiveIsNotGivenUp) {
   Chamber brief{5, 5, 1};
   lose_owners(brief, 900ms);  // give_up_after is 1 s
-  for (WorkerId id = 0; id < 5; ++id) EXPECT_FALSE(brief.of(id).lost());
+  for (MemberId id = 0; id < 5; ++id) EXPECT_FALSE(brief.of(id).lost());
   Chamber lengthy{5, 5, 1};
   lose_owners(lengthy, 2s);
   EXPECT_TRUE(lengthy.of(4).lost());
@@ -393,14 +393,14 @@ TEST(Council, TakesInWhoWantsToJoin) {
 TEST(Council, AgreesWhateverBecomesOfItsMessages) {
   std::size_t decided = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const auto members = static_cast<WorkerId>(3 + seed % 7);
+    const auto members = static_cast<MemberId>(3 + seed % 7);
     Chamber chamber{members, 5, seed, 3};
     Random& random = chamber.random();
     const double loss = 0.3 * random.real();
     std::size_t dead = 0;
     for (int i = 0; i < 400; ++i) {
-      const auto one = static_cast<WorkerId>(random.below(members));
-      const auto other = static_cast<WorkerId>(random.below(members));
+      const auto one = static_cast<MemberId>(random.below(members));
+      const auto other = static_cast<MemberId>(random.below(members));
       switch (random.below(30)) {
         case 0:
           chamber.suspect(one, other);
@@ -410,7 +410,7 @@ TEST(Council, AgreesWhateverBecomesOfItsMessages) {
           break;
         case 2:
           chamber.happen(one, [&](Council& council, const auto& context) {
-            council.join(context, {static_cast<WorkerId>(members + random.below(3)), 1});
+            council.join(context, {static_cast<MemberId>(members + random.below(3)), 1});
           });
           break;
         case 3:

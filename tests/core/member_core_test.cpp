@@ -9,11 +9,11 @@
 namespace starling::core {
 namespace {
 
-constexpr WorkerId members_max = 8;
+constexpr MemberId members_max = 8;
 
 Configuration founding() {
   std::vector<Member> members;
-  for (WorkerId id = 0; id < 3; ++id) members.push_back({id, 1});
+  for (MemberId id = 0; id < 3; ++id) members.push_back({id, 1});
   return first_configuration(std::move(members), 1, 2);
 }
 
@@ -21,7 +21,7 @@ Configuration founding() {
 class Lone {
  public:
   explicit Lone(Member self = {0, 1}, bool founder = true,
-                std::optional<WorkerId> coordinator = std::nullopt)
+                std::optional<MemberId> coordinator = std::nullopt)
       : node_(options(self, founder, coordinator)) {
     happen([](auto& node, const auto& context) { node.start(context); });
   }
@@ -35,7 +35,7 @@ class Lone {
     happen([&](auto& node, const auto& context) { node.on_packet(context, envelope); });
   }
   /// From a member, through its channel.
-  void hear(WorkerId from, PeerMessage peer_message, Epoch epoch = 1) {
+  void hear(MemberId from, PeerMessage peer_message, Epoch epoch = 1) {
     hear({.from = from,
           .to = node_.self().id,
           .epoch = epoch,
@@ -45,7 +45,7 @@ class Lone {
                      .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
   }
   /// From anyone.
-  void hear_loose(WorkerId from, Incarnation life, PeerMessage peer_message) {
+  void hear_loose(MemberId from, Incarnation life, PeerMessage peer_message) {
     hear({.from = from,
           .to = node_.self().id,
           .packet = {.from = life,
@@ -54,8 +54,8 @@ class Lone {
 
   /// What was sent in the last event, of one kind, and to whom.
   template <class M>
-  std::vector<std::pair<WorkerId, M>> said() const {
-    std::vector<std::pair<WorkerId, M>> all;
+  std::vector<std::pair<MemberId, M>> said() const {
+    std::vector<std::pair<MemberId, M>> all;
     for (const MemberEffect& effect : out_)
       if (const auto* dispatch = std::get_if<Dispatch>(&effect); dispatch != nullptr)
         if (const auto& payload = dispatch->envelope.packet.payload)
@@ -79,7 +79,7 @@ class Lone {
 
  private:
   static MemberOptions<double> options(Member self, bool founder,
-                                       std::optional<WorkerId> coordinator) {
+                                       std::optional<MemberId> coordinator) {
     MemberOptions<double> options;
     options.self = self;
     if (coordinator) options.mode = Mode::central;
@@ -108,7 +108,7 @@ class Lone {
   Random random_{1};
   MemberEffects out_;
   MemberCore<double> node_;
-  std::map<WorkerId, std::uint64_t> sent_;
+  std::map<MemberId, std::uint64_t> sent_;
 };
 
 TEST(MemberCore, AnswersOnlyWhoAsksForItself) {
@@ -121,7 +121,7 @@ TEST(MemberCore, AnswersOnlyWhoAsksForItself) {
 }
 
 /// Of a job with one range.
-Door at_door(const Configuration& now, WorkerId from) {
+Door at_door(const Configuration& now, MemberId from) {
   static const Layout layout = cut({{.name = "w", .shape = {4}}}, sizeof(float), 1);
   return {now, from, members_max, layout, sizeof(float)};
 }
@@ -129,10 +129,10 @@ Door at_door(const Configuration& now, WorkerId from) {
 TEST(Door, LetsNobodySpeakForAnother) {
   Configuration now = founding();
   now.coordinator = 2;
-  const auto may = [&](WorkerId from, const PeerMessage& peer_message) {
+  const auto may = [&](MemberId from, const PeerMessage& peer_message) {
     return may_say(at_door(now, from), peer_message);
   };
-  for (const WorkerId named : {0U, 1U}) {
+  for (const MemberId named : {0U, 1U}) {
     const bool own = named == 1;
     EXPECT_EQ(may(1, StepQuery{named, 1}), own);
     EXPECT_EQ(may(1, StepAnswer{named, 1, 1}), own);
@@ -160,7 +160,7 @@ TEST(Door, LetsNobodySpeakForAnother) {
   EXPECT_FALSE(may(1, Ended{1, 1}));
   EXPECT_FALSE(may(1, WorkerStatus{1, WorkerStatus::Phase::going, 1, 1}));
   EXPECT_TRUE(may(1, WorkerStatus{1, WorkerStatus::Phase::idle, 0, 1}));
-  const WorkerId primary = now.ranges[0].owners.front().id;
+  const MemberId primary = now.ranges[0].owners.front().id;
   EXPECT_TRUE(may(primary, Ack{0, 1, 1, 1}));
   EXPECT_FALSE(may((primary + 1) % 3, Ack{0, 1, 1, 1}));
 }
@@ -202,7 +202,7 @@ TEST(Door, LetsNothingInThatCannotBe) {
 TEST(Door, TakesConfigurationsWhoseCoordinatorIsAMember) {
   Configuration now = founding();
   now.coordinator = 2;
-  const auto may_be_next = [&](std::optional<WorkerId> coordinator) {
+  const auto may_be_next = [&](std::optional<MemberId> coordinator) {
     auto next = std::make_shared<Configuration>(now);
     next->epoch = 2;
     next->coordinator = coordinator;
@@ -288,7 +288,7 @@ TEST(MemberCore, ALifeThatWasAMemberDoesNotWaitToBeTakenInAgain) {
 }
 
 /// The configuration after founding, without `gone`, under `coordinator`.
-ConfigurationPtr without(WorkerId gone, WorkerId coordinator) {
+ConfigurationPtr without(MemberId gone, MemberId coordinator) {
   auto next = std::make_shared<Configuration>(founding());
   next->epoch = 2;
   std::erase_if(next->members, [&](const Member& member) { return member.id == gone; });
@@ -330,7 +330,7 @@ TEST(MemberCore, TakesOverWhereTheConfigurationSaysSoAndTellsAll) {
 TEST(MemberCore, HearsNoFormerCoordinator) {
   Lone lone{{0, 1}, true, 2};
   lone.hear(1, without(2, 1), 2);
-  for (const WorkerId from : {2U, 0U}) {
+  for (const MemberId from : {2U, 0U}) {
     lone.happen([&](auto& node, const auto& context) {
       node.on_message(context, from, 1, std::make_shared<const PeerMessage>(Proceed{0}));
     });

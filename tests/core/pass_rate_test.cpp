@@ -37,7 +37,7 @@ Barrier barrier_of(const Crowd& crowd) {
 class PassRate : public testing::TestWithParam<Crowd> {
  protected:
   /// Worker 0 asks; 1 to on_pace are far ahead, the others at 0.
-  [[nodiscard]] static Step step_of(WorkerId worker) {
+  [[nodiscard]] static Step step_of(MemberId worker) {
     return worker <= GetParam().on_pace ? far : 0;
   }
   static void expect_rate(std::uint64_t passes, std::uint64_t draws) {
@@ -49,7 +49,7 @@ class PassRate : public testing::TestWithParam<Crowd> {
 
 TEST_P(PassRate, OfTheCoordinatorIsHypergeometric) {
   std::vector<Step> first{GetParam().staleness};
-  for (WorkerId worker = 1; worker <= GetParam().others; ++worker) first.push_back(step_of(worker));
+  for (MemberId worker = 1; worker <= GetParam().others; ++worker) first.push_back(step_of(worker));
   Coordinator coordinator{
       {.barrier = barrier_of(GetParam()), .recheck = {.interval = 1us}, .first = first}};
   Random random{1};
@@ -72,12 +72,12 @@ TEST_P(PassRate, OfTheCoordinatorIsHypergeometric) {
 
 TEST_P(PassRate, OfAWorkerThatAsksIsHypergeometricAndWhoIsAskedUniform) {
   const auto [staleness, beta, on_pace, others] = GetParam();
-  std::vector<WorkerId> everyone(others + 1);
+  std::vector<MemberId> everyone(others + 1);
   std::iota(everyone.begin(), everyone.end(), 0U);
   SampleGate gate{barrier_of(GetParam()),
                   {.interval = 1us},
                   0,
-                  std::make_shared<const std::vector<WorkerId>>(everyone)};
+                  std::make_shared<const std::vector<MemberId>>(everyone)};
   Random random{2};
   Time now{};
   std::vector<std::uint64_t> asked(others);
@@ -90,7 +90,7 @@ TEST_P(PassRate, OfAWorkerThatAsksIsHypergeometricAndWhoIsAskedUniform) {
     for (const Effect& effect : questions) {
       const auto* send = std::get_if<Send>(&effect);
       if (send == nullptr) continue;
-      const WorkerId other = std::get<ToWorker>(send->to).id;
+      const MemberId other = std::get<ToWorker>(send->to).id;
       ++asked[other - 1];
       Effects out;
       passed = gate.on({now, random, out}, StepAnswer{other, gate.counts().draws, step_of(other)});

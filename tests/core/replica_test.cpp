@@ -14,8 +14,8 @@ namespace {
 class Owners : public testing::Test {
  protected:
   struct Mail {
-    WorkerId from;
-    WorkerId to;
+    MemberId from;
+    MemberId to;
     ReplicaMessage message;
   };
 
@@ -28,7 +28,7 @@ class Owners : public testing::Test {
     layout_ = std::make_shared<const Layout>(std::move(layout));
   }
 
-  Replica<double>& at(WorkerId id) {
+  Replica<double>& at(MemberId id) {
     const auto known = replicas_.find(id);
     if (known != replicas_.end()) return known->second;
     ReplicaOptions<double> options;
@@ -57,10 +57,10 @@ class Owners : public testing::Test {
   }
 
   /// All of `ids` learn that these own the range, each with its epoch since.
-  Configuration owned(Epoch epoch, std::vector<std::pair<WorkerId, Epoch>> owners) const {
+  Configuration owned(Epoch epoch, std::vector<std::pair<MemberId, Epoch>> owners) const {
     Configuration configuration;
     configuration.epoch = epoch;
-    for (WorkerId id = 0; id < 10; ++id)
+    for (MemberId id = 0; id < 10; ++id)
       if (!gone_.contains(id)) configuration.members.push_back({id, 0, id >= 8, id < 8});
     configuration.ranges.push_back({epoch, {}});
     for (const auto& [id, since] : owners)
@@ -69,9 +69,9 @@ class Owners : public testing::Test {
   }
 
   template <class Event>
-  auto happen(WorkerId id, Event event) {
+  auto happen(MemberId id, Event event) {
     Effects effects;
-    std::vector<std::pair<WorkerId, ReplicaMessage>> out;
+    std::vector<std::pair<MemberId, ReplicaMessage>> out;
     const Context core{Time{}, random_, effects};
     auto& replica = at(id);
     if constexpr (std::is_void_v<decltype(event(replica, ReplicaContext{core, out}))>) {
@@ -84,29 +84,29 @@ class Owners : public testing::Test {
     }
   }
 
-  void collect(WorkerId id, const Effects& effects,
-               std::vector<std::pair<WorkerId, ReplicaMessage>>& out) {
+  void collect(MemberId id, const Effects& effects,
+               std::vector<std::pair<MemberId, ReplicaMessage>>& out) {
     for (auto& [to, message] : out) mail_.push_back({id, to, std::move(message)});
     for (const Effect& effect : effects)
       if (const auto* ack = std::get_if<Ack>(&std::get<Send>(effect).message))
         acks_.push_back(ack->step);
   }
 
-  void learn(WorkerId id, const Configuration& configuration) {
+  void learn(MemberId id, const Configuration& configuration) {
     happen(id, [&](auto& replica, const auto& context) {
       replica.on_configuration(context, configuration, epochs_[id]);
     });
     epochs_[id] = configuration.epoch;
   }
 
-  bool push(WorkerId to, Step step, Epoch view, bool enters = false, WorkerId worker = 9) {
+  bool push(MemberId to, Step step, Epoch view, bool enters = false, MemberId worker = 9) {
     const auto one = std::make_shared<const Push>(
         Push{worker, 0, 0, step, 1, step, enters ? Slice{} : slice(1), enters, view});
     return happen(to, [&](auto& replica, const auto& context) { return replica.on(context, one); });
   }
 
   /// Delivers what is on its way to `to`, in order.
-  void deliver(WorkerId to) {
+  void deliver(MemberId to) {
     for (std::size_t i = 0; i < mail_.size();) {
       if (mail_[i].to != to) {
         ++i;
@@ -121,21 +121,21 @@ class Owners : public testing::Test {
     }
   }
 
-  double sum(WorkerId id) { return at(id).shard().value(0)[0]; }
+  double sum(MemberId id) { return at(id).shard().value(0)[0]; }
 
   bool bulk_ = false;
   bool momentum_ = false;
-  std::map<WorkerId, int> gone_;
+  std::map<MemberId, int> gone_;
   std::shared_ptr<const Layout> layout_;
-  std::map<WorkerId, Replica<double>> replicas_;
-  std::map<WorkerId, Epoch> epochs_;
+  std::map<MemberId, Replica<double>> replicas_;
+  std::map<MemberId, Epoch> epochs_;
   std::deque<Mail> mail_;
   std::vector<Step> acks_;
   Random random_{1};
 };
 
 TEST_F(Owners, AcknowledgeWhatAllOfThemHold) {
-  for (const WorkerId id : {0U, 1U, 2U}) learn(id, owned(1, {{0, 1}, {1, 1}, {2, 1}}));
+  for (const MemberId id : {0U, 1U, 2U}) learn(id, owned(1, {{0, 1}, {1, 1}, {2, 1}}));
   EXPECT_TRUE(push(0, 1, 1));
   deliver(1);
   deliver(0);
@@ -143,11 +143,11 @@ TEST_F(Owners, AcknowledgeWhatAllOfThemHold) {
   deliver(2);
   deliver(0);
   EXPECT_EQ(acks_, std::vector<Step>{1});
-  for (const WorkerId id : {0U, 1U, 2U}) EXPECT_EQ(sum(id), 1);
+  for (const MemberId id : {0U, 1U, 2U}) EXPECT_EQ(sum(id), 1);
 }
 
 TEST_F(Owners, AcknowledgeARepeatedPushNoSooner) {
-  for (const WorkerId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
   push(0, 1, 1);
   EXPECT_TRUE(acks_.empty());
@@ -165,7 +165,7 @@ TEST_F(Owners, AnswerAloneWhereTheyAreAlone) {
 }
 
 TEST_F(Owners, RefusePushesOfOtherViewsAndForOthers) {
-  for (const WorkerId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
   EXPECT_FALSE(push(1, 1, 1));  // a copy
   EXPECT_FALSE(push(2, 1, 1));  // no owner
   learn(0, owned(2, {{0, 1}}));
@@ -204,19 +204,19 @@ TEST_F(Owners, HandOverWhatTheOptimiserRemembers) {
 }
 
 TEST_F(Owners, GoOnFromACopyThatHeldAllAndNeverGotTheNextViewsState) {
-  for (const WorkerId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
   deliver(1);
   deliver(0);
   ASSERT_EQ(acks_, std::vector<Step>{1});
   const auto wider = owned(2, {{0, 1}, {1, 1}, {2, 2}});
-  for (const WorkerId id : {0U, 1U, 2U}) learn(id, wider);
+  for (const MemberId id : {0U, 1U, 2U}) learn(id, wider);
   push(0, 2, 2);
   mail_.clear();  // 0 dies with everything that it had sent
   EXPECT_TRUE(at(1).is_full(0));
   EXPECT_FALSE(at(2).is_full(0));
   const auto after = owned(3, {{1, 1}, {2, 2}});
-  for (const WorkerId id : {1U, 2U}) learn(id, after);
+  for (const MemberId id : {1U, 2U}) learn(id, after);
   EXPECT_EQ(sum(1), 1);
   push(1, 2, 3);  // was never acknowledged, and so comes again
   deliver(2);
@@ -227,7 +227,7 @@ TEST_F(Owners, GoOnFromACopyThatHeldAllAndNeverGotTheNextViewsState) {
 }
 
 TEST_F(Owners, ForgetWhatTheyHeldWhereTheyWereLeftOutMeanwhile) {
-  for (const WorkerId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
   learn(0, owned(2, {{0, 1}}));
   push(0, 1, 2);
   ASSERT_EQ(acks_, std::vector<Step>{1});
@@ -242,7 +242,7 @@ TEST_F(Owners, ForgetWhatTheyHeldWhereTheyWereLeftOutMeanwhile) {
 }
 
 TEST_F(Owners, DropWhatComesOfAFormerView) {
-  for (const WorkerId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
   learn(1, owned(2, {{1, 1}, {2, 2}}));
   learn(2, owned(2, {{1, 1}, {2, 2}}));
@@ -253,7 +253,7 @@ TEST_F(Owners, DropWhatComesOfAFormerView) {
 }
 
 TEST_F(Owners, DoNotAcknowledgeToALifeThatIsGone) {
-  for (const WorkerId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
   gone_[9] = 1;
   auto next = owned(2, {{0, 1}, {1, 1}});
@@ -266,7 +266,7 @@ TEST_F(Owners, DoNotAcknowledgeToALifeThatIsGone) {
 
 TEST_F(Owners, CarryOpenRoundsOverAndEndThemWithoutWhoHasGone) {
   bulk_ = true;
-  for (const WorkerId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1, false, 9);  // worker 8 does not push before it dies
   deliver(1);
   deliver(0);
@@ -284,12 +284,12 @@ TEST_F(Owners, CarryOpenRoundsOverAndEndThemWithoutWhoHasGone) {
 TEST_F(Owners, AwaitWhoHasJoinedFromTheNextRoundOn) {
   bulk_ = true;
   gone_[8] = 1;
-  for (const WorkerId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
+  for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);
   EXPECT_EQ(sum(0), 1);
   gone_.clear();
   const auto next = owned(2, {{0, 1}, {1, 1}});
-  for (const WorkerId id : {0U, 1U}) learn(id, next);
+  for (const MemberId id : {0U, 1U}) learn(id, next);
   push(0, 2, 2, true, 8);  // takes part in all rounds after 2
   push(0, 2, 2);
   EXPECT_EQ(sum(0), 2);

@@ -9,7 +9,7 @@ namespace {
 /// Each round in which nobody drawn has begun doubles how many are drawn, up to all.
 TEST(SampleGate, WhoeverEntersAsksOnAndOnWhereNobodyHasBegun) {
   const auto members =
-      std::make_shared<const std::vector<WorkerId>>(std::vector<WorkerId>{0, 1, 2});
+      std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1, 2});
   SampleGate gate{barrier::sampled(barrier::Bsp{}, 1), barrier::Recheck::distributed(), 2, members};
   Random random{1};
   Effects out;
@@ -22,7 +22,7 @@ TEST(SampleGate, WhoeverEntersAsksOnAndOnWhereNobodyHasBegun) {
       const auto* send = std::get_if<Send>(&effect);
       if (send == nullptr) continue;
       ++asked;
-      const WorkerId other = std::get<ToWorker>(send->to).id;
+      const MemberId other = std::get<ToWorker>(send->to).id;
       ASSERT_FALSE(gate.on({now, random, out}, StepAnswer{other, round, not_begun}));
     }
     ASSERT_EQ(asked, round == 1 ? 1U : 2U) << "round " << round;

@@ -165,9 +165,9 @@ WorkerOptions read_worker(Words& words) {
   options.barrier = read_barrier(words);
   options.recheck = read_recheck(words, barrier::Recheck::distributed());
   options.attempts = static_cast<int>(words.count("attempts", 3));
-  std::vector<WorkerId> everyone(words.count("workers", 1));
-  std::iota(everyone.begin(), everyone.end(), WorkerId{0});
-  options.members = std::make_shared<const std::vector<WorkerId>>(std::move(everyone));
+  std::vector<MemberId> everyone(words.count("workers", 1));
+  std::iota(everyone.begin(), everyone.end(), MemberId{0});
+  options.members = std::make_shared<const std::vector<MemberId>>(std::move(everyone));
   options.owner_of = std::make_shared<const std::vector<OwnerId>>(words.ids<OwnerId>("owners"));
   return options;
 }
@@ -244,10 +244,10 @@ class PlayerOf : public Player {
     if constexpr (std::same_as<Core, Coordinator>) {
       if (event == "stands") return core_.on(context, read_standing(words));
       if (event == "takes-over")
-        return core_.take_over(words.ids<WorkerId>("workers"), words.ids<WorkerId>("owners"));
+        return core_.take_over(words.ids<MemberId>("workers"), words.ids<MemberId>("owners"));
       if (event == "members")
-        return core_.on_members(context, words.ids<WorkerId>("left"),
-                                words.ids<WorkerId>("joined"));
+        return core_.on_members(context, words.ids<MemberId>("left"),
+                                words.ids<MemberId>("joined"));
     }
     if (event == "<-") return hear(context, read_message(words));
     if (event == "left") {

@@ -12,7 +12,7 @@
 namespace starling::fuzz {
 namespace {
 
-constexpr core::WorkerId members_max = 16;
+constexpr core::MemberId members_max = 16;
 
 /// One where nobody keeps the steps, and one where somebody does.
 const std::vector<core::Configuration>& configurations() {

@@ -127,7 +127,7 @@ TEST_P(Workers, UpdatesOfRowsTouchTheirRowsOnly) {
   std::vector<float> first(rows * width);
   std::iota(first.begin(), first.end(), 0.0F);
   // Worker w reads and changes rows 7w, 7w + 140 and 7w + 3, in this order.
-  const auto mine = [](core::WorkerId w) {
+  const auto mine = [](core::MemberId w) {
     return std::vector<std::uint32_t>{7 * w, 7 * w + 140, 7 * w + 3};
   };
   auto engine = PeerEngine<float>::make(
@@ -153,7 +153,7 @@ TEST_P(Workers, UpdatesOfRowsTouchTheirRowsOnly) {
   ASSERT_TRUE(engine) << engine.error().message;
   const Outcome outcome = engine->run();
   ASSERT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
-  for (core::WorkerId w = 0; w < GetParam(); ++w)
+  for (core::MemberId w = 0; w < GetParam(); ++w)
     for (const auto row : mine(w))
       for (std::size_t i = 0; i < width; ++i)
         first[row * width + i] += static_cast<float>(steps * (row + 1));

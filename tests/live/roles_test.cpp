@@ -18,7 +18,7 @@ core::Configuration of(std::vector<core::Member> members, std::vector<core::Life
 
 TEST(Roles, NewcomersKeepTheirRolesAndTakeIdsThatNobodyHadAtRandom) {
   const auto now = of({{0, 1, true, true, 1}, {2, 1, true, true, 2}}, {{1, 7}});
-  std::set<core::WorkerId> first;
+  std::set<core::MemberId> first;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     Random random{seed};
     const auto all = newcomers(roles_of_newcomer(core::Mode::central, 3, 1), now, 8, random);
@@ -48,7 +48,7 @@ TEST(Roles, ANewcomerBringsAsManyWorkersAsItIsToldAndOneOwner) {
 TEST(Roles, WhereAllIdsHaveBeenUsedNewcomersOutliveTheFormer) {
   const auto now = of({{0, 1, true, true, 1}}, {{1, 7}, {2, UINT32_MAX}, {3, UINT32_MAX - 1}});
   const std::vector<core::Member> roles(3, {0, 0, true, false, 2});
-  std::set<core::WorkerId> ids;
+  std::set<core::MemberId> ids;
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random{seed};
     const auto all = newcomers(roles, now, 4, random);
@@ -58,7 +58,7 @@ TEST(Roles, WhereAllIdsHaveBeenUsedNewcomersOutliveTheFormer) {
       ids.insert(member.id);
     }
   }
-  EXPECT_EQ(ids, (std::set<core::WorkerId>{1, 3}));
+  EXPECT_EQ(ids, (std::set<core::MemberId>{1, 3}));
 }
 
 const std::vector<std::uint64_t> five{11, 12, 13, 14, 15};
@@ -88,7 +88,7 @@ TEST(Roles, EachNodeHasAFounder) {
     for (std::size_t workers = 1; workers <= 7; ++workers) {
       const auto all = founders(mode, workers, 2, five);
       std::set<std::uint64_t> nodes;
-      for (core::WorkerId id = 0; id < all.size(); ++id) {
+      for (core::MemberId id = 0; id < all.size(); ++id) {
         EXPECT_EQ(all[id].id, id);
         nodes.insert(all[id].node);
       }

@@ -16,9 +16,9 @@ namespace starling::live {
 namespace {
 
 using namespace std::chrono_literals;
+using core::MemberId;
 using core::RangeId;
 using core::Step;
-using core::WorkerId;
 
 #ifdef STARLING_SANITIZED
 constexpr std::uint64_t schedules = 20;
@@ -31,9 +31,9 @@ constexpr std::uint64_t schedules = 200;
 class CountingTask final : public Task {
  public:
   /// Called with what a step has read.
-  std::function<void(WorkerId, Step, std::span<const core::Value>)> on_read;
+  std::function<void(MemberId, Step, std::span<const core::Value>)> on_read;
   /// True where the step is to throw this time.
-  std::function<bool(WorkerId, Step)> throws;
+  std::function<bool(MemberId, Step)> throws;
 
   CountingTask(std::size_t workers, std::size_t ranges, bool bulk)
       : workers_(workers), gradient_(bulk ? -static_cast<float>(workers) : -1.0F) {
@@ -96,11 +96,11 @@ class BarrierChecker {
 
   /// A worker has passed the barrier at `step` and reads: enough others were far enough, and where
   /// it is known who they were, their updates are in what it reads, as its own are.
-  void on_read(WorkerId reader, Step step, std::span<const core::Value> values) {
+  void on_read(MemberId reader, Step step, std::span<const core::Value> values) {
     const std::string who = "worker " + std::to_string(reader) + " at step " + std::to_string(step);
     const auto least = barrier::floor(options_.barrier, step).value_or(0);
     const bool central = core::keeps_steps_centrally(options_.mode);
-    std::set<WorkerId> ahead;
+    std::set<MemberId> ahead;
     for (const auto& [other, reached] : central ? arrived_ : heard_[reader].steps)
       if (other != reader && reached >= least) ahead.insert(other);
     const std::size_t others = options_.workers - 1;
@@ -112,7 +112,7 @@ class BarrierChecker {
       const auto counters = value.value.as<float>();
       if (counters[reader] != static_cast<float>(step))
         faults.push_back(who + " does not read its own updates");
-      for (const WorkerId other : ahead)
+      for (const MemberId other : ahead)
         if (counters[other] < static_cast<float>(std::min(least, options_.steps)))
           faults.push_back(who + " reads without updates of worker " + std::to_string(other));
     }
@@ -124,10 +124,10 @@ class BarrierChecker {
  private:
   struct Heard {
     std::uint64_t draw = 0;
-    std::map<WorkerId, Step> steps;
+    std::map<MemberId, Step> steps;
   };
   JobOptions options_;
-  std::map<WorkerId, Step> arrived_;
+  std::map<MemberId, Step> arrived_;
   std::vector<Heard> heard_;
 };
 
@@ -142,7 +142,7 @@ struct Told {
 
 struct Events {
   /// True where a step is to throw this time.
-  std::function<bool(WorkerId, Step)> throws = nullptr;
+  std::function<bool(MemberId, Step)> throws = nullptr;
   /// Called after each act with their number.
   std::function<void(std::size_t)> on_act = nullptr;
 };
@@ -157,7 +157,7 @@ Told run(const JobOptions& options, const barrier::Barrier& believed, Events eve
   const auto task = std::make_shared<CountingTask>(options.workers, 3,
                                                    barrier::is_bulk_synchronous(options.barrier));
   task->throws = std::move(events.throws);
-  task->on_read = [&](WorkerId worker, Step step, std::span<const core::Value> values) {
+  task->on_read = [&](MemberId worker, Step step, std::span<const core::Value> values) {
     checker.on_read(worker, step, values);
   };
   Told told;
@@ -217,7 +217,7 @@ class EverySchedule : public testing::TestWithParam<Case> {
     for (const auto& state : outcome.model) {
       const auto counters = state.value.as<float>();
       ASSERT_EQ(counters.size(), workers);
-      for (WorkerId w = 0; w < workers; ++w)
+      for (MemberId w = 0; w < workers; ++w)
         EXPECT_EQ(counters[w], static_cast<float>(state.ledger.at(w).step));
       EXPECT_EQ(std::accumulate(counters.begin(), counters.end(), 0.0F),
                 static_cast<float>(outcome.last.updates));
@@ -243,8 +243,8 @@ TEST_P(EverySchedule, GoesOnWhereStepsThrowAndAreTriedAgain) {
   for (std::uint64_t seed = 0; seed < schedules / 2; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const JobOptions job = options(seed);
-    std::map<std::pair<WorkerId, Step>, int> tries;
-    const auto throws = [&](WorkerId worker, Step step) {
+    std::map<std::pair<MemberId, Step>, int> tries;
+    const auto throws = [&](MemberId worker, Step step) {
       const auto tantrums = mix(mix(seed + worker) + step) % 3;
       return tries[{worker, step}]++ < static_cast<int>(tantrums);
     };
@@ -262,7 +262,7 @@ TEST_P(EverySchedule, EndsInOrderWhereAStepKeepsThrowing) {
   for (std::uint64_t seed = 0; seed < schedules / 2; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const JobOptions job = options(seed);
-    const auto throws = [&](WorkerId worker, Step step) {
+    const auto throws = [&](MemberId worker, Step step) {
       return worker == seed % job.workers && step == seed % job.steps;
     };
     const Outcome outcome = run_well(job, {.throws = throws}).outcome;
@@ -270,7 +270,7 @@ TEST_P(EverySchedule, EndsInOrderWhereAStepKeepsThrowing) {
     EXPECT_NE(outcome.error.find("failed 3 times at step"), std::string::npos) << outcome.error;
     ASSERT_EQ(outcome.model.size(), 3U);
     for (const auto& state : outcome.model)
-      for (WorkerId w = 0; w < job.workers; ++w) {
+      for (MemberId w = 0; w < job.workers; ++w) {
         const float counter = state.value.as<float>()[w];
         EXPECT_EQ(counter, std::floor(counter));
         EXPECT_LE(counter, static_cast<float>(job.steps));

@@ -52,7 +52,7 @@ class Nodes {
   }
 
   /// What is for that member goes there from now on.
-  void lead(core::WorkerId id, std::size_t node) {
+  void lead(core::MemberId id, std::size_t node) {
     const std::lock_guard lock{mutex_};
     node_of_.resize(std::max<std::size_t>(node_of_.size(), id + 1));
     node_of_[id] = node;
@@ -186,13 +186,13 @@ TrainOptions options_of(std::size_t workers, core::Step steps, const char* barri
 }
 
 /// Peers, one a node.
-void add_peers(Nodes& nodes, core::WorkerId count) {
-  for (core::WorkerId id = 0; id < count; ++id) nodes.add({{id, 1, true, true}});
+void add_peers(Nodes& nodes, core::MemberId count) {
+  for (core::MemberId id = 0; id < count; ++id) nodes.add({{id, 1, true, true}});
 }
 
 /// On three nodes: workers 0 to 5, two a node, servers 6 to 8, and on the first 9, the coordinator.
 void add_servers(Nodes& nodes) {
-  for (core::WorkerId node = 0; node < 3; ++node) {
+  for (core::MemberId node = 0; node < 3; ++node) {
     std::vector<Member> members{
         {2 * node, 1, true, false}, {2 * node + 1, 1, true, false}, {6 + node, 1, false, true}};
     if (node == 0) members.push_back({9, 1, false, false});
@@ -242,7 +242,7 @@ TEST(Site, OutlivesAMemberThatIsToldWhatCannotBe) {
   ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(0) > 3; }));
   auto next = std::make_shared<core::Configuration>(*nodes.site(0).configuration());
   next->epoch = 2;
-  core::WorkerId other = 0;
+  core::MemberId other = 0;
   while (next->ranges[0].find(other) != nullptr) ++other;
   next->ranges[0] = {2, {{other, 2}}};
   core::Envelope lie;

@@ -31,7 +31,7 @@ Job<float> idle_job() {
   job.start = core::to_ranges<float>(layout, std::vector<float>{0});
   job.layout = std::make_shared<const core::Layout>(std::move(layout));
   job.applier = core::Merge<float>{[](const auto&, auto, auto) {}};
-  job.compute = [](WorkerId, const core::Compute& read) {
+  job.compute = [](MemberId, const core::Compute& read) {
     return core::Update{.parts = {{0, read.values[0].value}}, .samples = 1};
   };
   return job;

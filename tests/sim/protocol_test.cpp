@@ -40,7 +40,7 @@ std::vector<double> first_is_slow(std::size_t workers, double factor) {
 }
 
 /// Says which ranges a worker's step concerns; all where absent.
-using Touches = std::function<bool(WorkerId, Step, RangeId)>;
+using Touches = std::function<bool(MemberId, Step, RangeId)>;
 
 /// Descends by gradients of -1 at rate 1 if `descends`, else adds 1: where workers die, a round's
 /// mean is over fewer.
@@ -71,7 +71,7 @@ Job<double> counting_job(const ProtocolOptions& options, std::size_t ranges, con
           std::ranges::transform(value, update, value.begin(), std::plus<>{});
         }};
   const double gradient = !descends ? 1 : bulk ? -static_cast<double>(workers) : -1;
-  job.compute = [=](WorkerId worker, const Compute& compute) {
+  job.compute = [=](MemberId worker, const Compute& compute) {
     Update update{.parts = {}, .samples = static_cast<std::uint32_t>(workers)};
     for (RangeId r = 0; r < ranges; ++r) {
       if (touches && !touches(worker, compute.step, r)) continue;
@@ -83,7 +83,7 @@ Job<double> counting_job(const ProtocolOptions& options, std::size_t ranges, con
     return update;
   };
   if (touches)
-    job.plan = [=](WorkerId worker, Step step) {
+    job.plan = [=](MemberId worker, Step step) {
       std::vector<core::RangeRows> wanted;
       for (RangeId r = 0; r < ranges; ++r)
         if (touches(worker, step, r)) wanted.push_back({r, nullptr});
@@ -96,19 +96,19 @@ Job<double> counting_job(const ProtocolOptions& options, std::size_t ranges, con
 class Counting {
  public:
   /// Worker, step and time of each start of a computation.
-  std::vector<std::tuple<WorkerId, Step, Time>> passes;
+  std::vector<std::tuple<MemberId, Step, Time>> passes;
 
   explicit Counting(const ProtocolOptions& options, std::size_t ranges = 3,
                     const Touches& touches = nullptr, bool descends = true)
       : touches_(touches),
         asked_(options.workers),
         protocol_(options, watched(counting_job(options, ranges, touches, descends))) {
-    protocol_.on_compute = [this](WorkerId worker, const Compute& compute) {
+    protocol_.on_compute = [this](MemberId worker, const Compute& compute) {
       passes.emplace_back(worker, compute.step, protocol_.now());
       expect_fresh_enough(worker, compute);
       asked_[worker].second.clear();
     };
-    protocol_.on_send = [this](WorkerId worker, const core::Send& mail) {
+    protocol_.on_send = [this](MemberId worker, const core::Send& mail) {
       if (const auto* query = std::get_if<core::StepQuery>(&mail.message)) {
         auto& [draw, members] = asked_[worker];
         if (std::exchange(draw, query->draw) != query->draw) members.clear();
@@ -123,7 +123,7 @@ class Counting {
 
   void run() {
     ASSERT_TRUE(protocol_.run()) << protocol_.error();
-    for (WorkerId w = 0; w < protocol_.options().workers; ++w)
+    for (MemberId w = 0; w < protocol_.options().workers; ++w)
       EXPECT_TRUE(protocol_.worker(w).done() || protocol_.dead(w))
           << "worker " << w << " hangs at step " << protocol_.worker(w).step();
   }
@@ -131,7 +131,7 @@ class Counting {
   /// Each acknowledged update of each worker is in each range it concerns, once.
   void expect_each_update_once() {
     for (const RangeState& state : protocol_.model())
-      for (WorkerId w = 0; w < protocol_.options().workers; ++w) {
+      for (MemberId w = 0; w < protocol_.options().workers; ++w) {
         if (protocol_.dead(w)) continue;
         EXPECT_EQ(state.value.as<double>()[w], counted(w, state.range, protocol_.worker(w).step()))
             << "range " << state.range << ", worker " << w;
@@ -146,7 +146,7 @@ class Counting {
  private:
   /// The job, whose computations expect to find what was read unchanged when they end.
   Job<double> watched(Job<double> job) {
-    job.compute = [this, compute = std::move(job.compute)](WorkerId worker, const Compute& read) {
+    job.compute = [this, compute = std::move(job.compute)](MemberId worker, const Compute& read) {
       EXPECT_EQ(counters(read), read_[worker]) << "an owner has changed what a reader holds";
       return compute(worker, read);
     };
@@ -162,7 +162,7 @@ class Counting {
   }
 
   /// How many of the first `steps` updates of a worker concern a range.
-  [[nodiscard]] double counted(WorkerId worker, RangeId range, Step steps) const {
+  [[nodiscard]] double counted(MemberId worker, RangeId range, Step steps) const {
     if (!touches_) return static_cast<double>(steps);
     double count = 0;
     for (Step step = 0; step < steps; ++step) count += touches_(worker, step, range) ? 1 : 0;
@@ -171,7 +171,7 @@ class Counting {
 
   /// "For every worker in the view that let me pass, what I read holds its updates up to my step
   /// - s", and of its own all.
-  void expect_fresh_enough(WorkerId reader, const Compute& compute) {
+  void expect_fresh_enough(MemberId reader, const Compute& compute) {
     read_[reader] = counters(compute);
     const auto& options = protocol_.options();
     const Step floor = barrier::floor(options.barrier, compute.step).value_or(0);
@@ -180,7 +180,7 @@ class Counting {
     for (const Value& value : compute.values) {
       const auto counters = value.value.as<double>();
       EXPECT_EQ(counters[reader], counted(reader, value.range, compute.step));
-      for (WorkerId other = 0; other < options.workers; ++other) {
+      for (MemberId other = 0; other < options.workers; ++other) {
         if (other == reader || protocol_.dead(other)) continue;
         if (!everyone && !asked_[reader].second.contains(other)) continue;
         core::Worker& seen = protocol_.worker(other);
@@ -195,7 +195,7 @@ class Counting {
   void expect_bounded_spread() {
     Step slowest = barrier::finished;
     Step fastest = 0;
-    for (WorkerId w = 0; w < protocol_.options().workers; ++w) {
+    for (MemberId w = 0; w < protocol_.options().workers; ++w) {
       if (protocol_.worker(w).done() || protocol_.dead(w)) continue;
       slowest = std::min(slowest, protocol_.worker(w).step());
       fastest = std::max(fastest, protocol_.worker(w).step());
@@ -208,9 +208,9 @@ class Counting {
   }
 
   Touches touches_;
-  std::map<WorkerId, std::vector<double>> read_;
+  std::map<MemberId, std::vector<double>> read_;
   /// The last draw of each worker since its last step, and whom it asked.
-  std::vector<std::pair<std::uint64_t, std::set<WorkerId>>> asked_;
+  std::vector<std::pair<std::uint64_t, std::set<MemberId>>> asked_;
   Protocol<double> protocol_;
   Step largest_spread_ = 0;
 };
@@ -253,13 +253,13 @@ TEST_P(EveryJob, FinishesWithEachUpdateAppliedOnceAndNoReadTooStale) {
     Counting job{options(seed)};
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();
-    for (WorkerId w = 0; w < job->options().workers; ++w)
+    for (MemberId w = 0; w < job->options().workers; ++w)
       EXPECT_EQ(job->worker(w).step(), job->options().steps);
   }
 }
 
 TEST_P(EveryJob, ThatTouchesOnlySomeRangesDoesToo) {
-  const Touches touches = [](WorkerId worker, Step step, RangeId range) {
+  const Touches touches = [](MemberId worker, Step step, RangeId range) {
     return mix(mix(Step{worker} * 1000 + step) + range) % 3 == 0;
   };
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
@@ -276,11 +276,11 @@ TEST_P(EveryJob, LosesAndDoublesNothingWhenCarriersAreLost) {
     Counting job{options(seed)};
     Random random{seed};
     for (int i = 0; i < 6; ++i)
-      job->crash(static_cast<WorkerId>(random.below(job->options().workers)),
+      job->crash(static_cast<MemberId>(random.below(job->options().workers)),
                  Time{random.below(150'000'000)}, Time{random.below(20'000'000)});
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();
-    for (WorkerId w = 0; w < job->options().workers; ++w)
+    for (MemberId w = 0; w < job->options().workers; ++w)
       EXPECT_EQ(job->worker(w).step(), job->options().steps);
   }
 }
@@ -318,7 +318,7 @@ void make_hostile(Counting& job, std::uint64_t seed) {
     job->freeze(frozen, start, some_time(60'000'000));
   }
   for (int i = 0; i < 4; ++i) {
-    const auto lost = static_cast<WorkerId>(random.below(job->options().workers));
+    const auto lost = static_cast<MemberId>(random.below(job->options().workers));
     const Time start = some_time(300'000'000);
     job->crash(lost, start, some_time(20'000'000));
   }
@@ -341,7 +341,7 @@ TEST_P(EveryJob, LosesAndDoublesNothingOverAHostileNetwork) {
     make_hostile(job, seed);
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();
-    for (WorkerId w = 0; w < hostile.workers; ++w) EXPECT_EQ(job->worker(w).step(), hostile.steps);
+    for (MemberId w = 0; w < hostile.workers; ++w) EXPECT_EQ(job->worker(w).step(), hostile.steps);
     EXPECT_GT(job->network().counts().lost + (hostile.workers == 1 ? 1 : 0), 0U);
   }
 }
@@ -352,7 +352,7 @@ TEST_P(EveryJob, LosesAndDoublesNothingWhereverBetweenTwoEffectsACarrierIsLost) 
     Counting job{options(seed)};
     Random random{seed};
     std::uint64_t faults = 0;
-    job->interrupt = [&](WorkerId, const core::Effect&) -> std::optional<Time> {
+    job->interrupt = [&](MemberId, const core::Effect&) -> std::optional<Time> {
       if (faults == 20 || random.below(15) > 0) return std::nullopt;
       ++faults;
       return Time{random.below(5'000'000)};
@@ -360,7 +360,7 @@ TEST_P(EveryJob, LosesAndDoublesNothingWhereverBetweenTwoEffectsACarrierIsLost) 
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();
     EXPECT_GT(faults, 0U);
-    for (WorkerId w = 0; w < job->options().workers; ++w)
+    for (MemberId w = 0; w < job->options().workers; ++w)
       EXPECT_EQ(job->worker(w).step(), job->options().steps);
   }
 }
@@ -373,7 +373,7 @@ TEST_P(JobWithServers, GoesOnWithoutTheDead) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Counting job{options(seed), 3, nullptr, false};
     Random random{seed};
-    for (WorkerId w = 1; w < job->options().workers; w += 2)
+    for (MemberId w = 1; w < job->options().workers; w += 2)
       job->die(w, Time{static_cast<Time::rep>(random.below(80'000'000))});
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();
@@ -388,7 +388,7 @@ TEST_P(JobWithServers, GoesOnWithoutTheDeadOverAHostileNetwork) {
     Counting job{hostile, 3, nullptr, false};
     make_hostile(job, seed);
     Random random{seed};
-    for (WorkerId w = 1; w < hostile.workers; w += 2)
+    for (MemberId w = 1; w < hostile.workers; w += 2)
       job->die(w, Time{static_cast<Time::rep>(random.below(200'000'000))});
     ASSERT_NO_FATAL_FAILURE(job.run());
     job.expect_each_update_once();

@@ -233,7 +233,7 @@ class Swapper : public Sabotage {
     Time since = Time::max();
     bool passed = false;
   };
-  std::map<std::tuple<core::WorkerId, core::RangeId, core::Epoch, std::uint64_t>, Pair> pairs_;
+  std::map<std::tuple<core::MemberId, core::RangeId, core::Epoch, std::uint64_t>, Pair> pairs_;
 };
 
 TEST(Sabotage, CopiesThatTakePushesInAnotherOrderAreFound) {
@@ -273,7 +273,7 @@ class StaleReader : public Sabotage {
   }
 
  private:
-  std::map<std::pair<core::WorkerId, core::RangeId>, core::Slice> first_;
+  std::map<std::pair<core::MemberId, core::RangeId>, core::Slice> first_;
 };
 
 TEST(Sabotage, StaleReadsAreFound) { EXPECT_TRUE(found_after<StaleReader>(20, " reads range ")); }

@@ -57,8 +57,8 @@ INSTANTIATE_TEST_SUITE_P(Barriers, Chances,
 class Waiters : public testing::Test {
  protected:
   void SetUp() override {
-    for (WorkerId worker = 0; worker < 9; ++worker) counts.advance(1);
-    for (WorkerId worker = 0; worker < 9; ++worker) counts.join(1, worker);
+    for (MemberId worker = 0; worker < 9; ++worker) counts.advance(1);
+    for (MemberId worker = 0; worker < 9; ++worker) counts.join(1, worker);
   }
   StepCounts counts{barrier::parse("pbsp:beta=2").value(), 10};
   Random random{2};
@@ -71,10 +71,10 @@ TEST_F(Waiters, PassIndependentlyWithTheirChance) {
   std::vector<std::uint64_t> at_once(10);
   double patience = random.exponential(1);
   for (std::uint64_t round = 0; round < rounds; ++round) {
-    std::vector<WorkerId> passed;
-    counts.let_pass(patience, random, [&](WorkerId worker) { passed.push_back(worker); });
+    std::vector<MemberId> passed;
+    counts.let_pass(patience, random, [&](MemberId worker) { passed.push_back(worker); });
     ++at_once[passed.size()];
-    for (const WorkerId worker : passed) {
+    for (const MemberId worker : passed) {
       ++times[worker];
       counts.join(1, worker);
     }
@@ -93,22 +93,22 @@ TEST_F(Waiters, AllPassOnceNobodyIsBehind) {
   counts.leave(1, 4);
   counts.advance(1);
   double patience = 1e300;
-  std::vector<WorkerId> passed;
-  counts.let_pass(patience, random, [&](WorkerId worker) { passed.push_back(worker); });
+  std::vector<MemberId> passed;
+  counts.let_pass(patience, random, [&](MemberId worker) { passed.push_back(worker); });
   std::ranges::sort(passed);
-  EXPECT_EQ(passed, (std::vector<WorkerId>{0, 1, 2, 3, 5, 6, 7, 8}));
+  EXPECT_EQ(passed, (std::vector<MemberId>{0, 1, 2, 3, 5, 6, 7, 8}));
   EXPECT_EQ(patience, 1e300);
 }
 
 TEST(StepCounts, KeepsThoseWaitingWhoHaveNoChance) {
   StepCounts strict{barrier::parse("bsp").value(), 10};
-  for (WorkerId worker = 0; worker < 9; ++worker) {
+  for (MemberId worker = 0; worker < 9; ++worker) {
     strict.advance(1);
     strict.join(1, worker);
   }
   double patience = 1e-300;
   Random random{1};
-  strict.let_pass(patience, random, [](WorkerId) { FAIL(); });
+  strict.let_pass(patience, random, [](MemberId) { FAIL(); });
   EXPECT_EQ(patience, 1e-300);
 }
 

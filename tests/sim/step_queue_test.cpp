@@ -11,8 +11,8 @@
 namespace starling::sim {
 namespace {
 
+using core::MemberId;
 using core::Time;
-using core::WorkerId;
 
 struct Crowd {
   std::size_t workers;
@@ -26,12 +26,12 @@ TEST_P(Laws, ComeOutInTheOrderOfTimeAndWorker) {
   const auto [workers, text] = GetParam();
   const auto law = parse_distribution(text).value();
   StepQueue queue{workers, lasting(law.mean() * 1e9)};
-  std::set<std::pair<Time, WorkerId>> oracle;
+  std::set<std::pair<Time, MemberId>> oracle;
   Random random{1};
-  const auto push = [&](Time at, WorkerId worker) {
+  const auto push = [&](Time at, MemberId worker) {
     if (oracle.emplace(at, worker).second) queue.push(at, worker);
   };
-  for (WorkerId worker = 0; worker < workers; ++worker) push(law.draw(random), worker);
+  for (MemberId worker = 0; worker < workers; ++worker) push(law.draw(random), worker);
   for (int pushes = 0; pushes < 20'000; ++pushes) {
     const auto event = queue.pop();
     ASSERT_TRUE(event);

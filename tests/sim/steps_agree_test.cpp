@@ -51,7 +51,7 @@ class Driver {
   virtual ~Driver() = default;
 
   StepResult run() {
-    for (WorkerId worker = 0; worker < options_.workers; ++worker) begin(worker);
+    for (MemberId worker = 0; worker < options_.workers; ++worker) begin(worker);
     while (std::get<Time>(*queue_.begin()) <= options_.horizon) {
       const auto [at, order, worker, is_timer] = *queue_.begin();
       queue_.erase(queue_.begin());
@@ -75,18 +75,18 @@ class Driver {
         random_(Random::stream(options.seed, 3)),
         step_times_(options.workers) {}
 
-  virtual void on_step(WorkerId worker) = 0;
-  virtual void on_timer(WorkerId worker) = 0;
+  virtual void on_step(MemberId worker) = 0;
+  virtual void on_timer(MemberId worker) = 0;
   [[nodiscard]] virtual std::uint64_t draws() const = 0;
 
-  void begin(WorkerId worker) {
+  void begin(MemberId worker) {
     const double factor = options_.slowness.empty() ? 1 : options_.slowness[worker];
     const Time takes =
         lasting(static_cast<double>(options_.step_time.draw(random_).count()) * factor);
     step_times_[worker].add(takes);
     queue_.emplace(now_ + takes, ++order_, worker, false);
   }
-  void ring(WorkerId worker, Time at) { queue_.emplace(at, ++order_, worker, true); }
+  void ring(MemberId worker, Time at) { queue_.emplace(at, ++order_, worker, true); }
   [[nodiscard]] core::Context context(core::Effects& effects) { return {now_, random_, effects}; }
 
   StepOptions options_;
@@ -97,7 +97,7 @@ class Driver {
  private:
   Time now_{};
   int order_ = 0;
-  std::set<std::tuple<Time, int, WorkerId, bool>> queue_;
+  std::set<std::tuple<Time, int, MemberId, bool>> queue_;
 };
 
 /// Steps are central.
@@ -108,12 +108,12 @@ class CentralDriver : public Driver {
         coordinator_({options.barrier, options.recheck, std::vector<Step>(options.workers)}) {}
 
  private:
-  void on_step(WorkerId worker) override {
+  void on_step(MemberId worker) override {
     core::Effects effects;
     coordinator_.on(context(effects), core::Arrived{worker, steps_[worker]});
     execute(effects);
   }
-  void on_timer(WorkerId) override {
+  void on_timer(MemberId) override {
     core::Effects effects;
     coordinator_.on_timer(context(effects));
     execute(effects);
@@ -136,15 +136,15 @@ class CentralDriver : public Driver {
 class AskingDriver : public Driver {
  public:
   explicit AskingDriver(const StepOptions& options) : Driver(options), wishes_(options.workers) {
-    std::vector<WorkerId> everyone(options.workers);
+    std::vector<MemberId> everyone(options.workers);
     std::iota(everyone.begin(), everyone.end(), 0U);
-    const auto members = std::make_shared<const std::vector<WorkerId>>(everyone);
-    for (const WorkerId worker : everyone)
+    const auto members = std::make_shared<const std::vector<MemberId>>(everyone);
+    for (const MemberId worker : everyone)
       gates_.emplace_back(options.barrier, options.recheck, worker, members);
   }
 
  private:
-  void on_step(WorkerId worker) override {
+  void on_step(MemberId worker) override {
     std::vector<core::NotifyAt> granted;
     std::erase_if(wishes_[worker], [&](const auto& entry) {
       const bool caught_up = steps_[worker] >= entry.second.floor;
@@ -159,7 +159,7 @@ class AskingDriver : public Driver {
       return gate.begin(at, steps_[worker], step_times_[worker].recheck_interval());
     });
   }
-  void on_timer(WorkerId worker) override {
+  void on_timer(MemberId worker) override {
     tell(worker, [](core::SampleGate& gate, const core::Context& at) { return gate.on_timer(at); });
   }
   [[nodiscard]] std::uint64_t draws() const override {
@@ -171,17 +171,17 @@ class AskingDriver : public Driver {
   /// True when the worker may pass.
   using Event = std::function<bool(core::SampleGate&, const core::Context&)>;
 
-  void tell(WorkerId worker, const Event& event) {
+  void tell(MemberId worker, const Event& event) {
     core::Effects effects;
     if (event(gates_[worker], context(effects))) return begin(worker);
-    std::vector<std::pair<WorkerId, core::StepQuery>> asked;
+    std::vector<std::pair<MemberId, core::StepQuery>> asked;
     for (const core::Effect& effect : effects) {
       if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
         ring(worker, timer->at);
         continue;
       }
       const auto& send = std::get<core::Send>(effect);
-      const WorkerId other = std::get<core::ToWorker>(send.to).id;
+      const MemberId other = std::get<core::ToWorker>(send.to).id;
       if (const auto* query = std::get_if<core::StepQuery>(&send.message))
         asked.emplace_back(other, *query);
       else
@@ -197,7 +197,7 @@ class AskingDriver : public Driver {
   }
 
   std::vector<core::SampleGate> gates_;
-  std::vector<std::map<WorkerId, core::NotifyAt>> wishes_;
+  std::vector<std::map<MemberId, core::NotifyAt>> wishes_;
 };
 
 /// Holds the simulator against a driver of what runs live.

@@ -293,9 +293,9 @@ TEST(Curve, HasTheMedianOfAllWorkers) {
 
 /// Writes down what it is told.
 struct Diary : Learner {
-  void on_begin(WorkerId worker, Step step, Time now) override { write('b', worker, step, now); }
-  void on_end(WorkerId worker, Step step, Time now) override { write('e', worker, step, now); }
-  void write(char what, WorkerId worker, Step step, Time now) {
+  void on_begin(MemberId worker, Step step, Time now) override { write('b', worker, step, now); }
+  void on_end(MemberId worker, Step step, Time now) override { write('e', worker, step, now); }
+  void write(char what, MemberId worker, Step step, Time now) {
     text += what + std::to_string(worker) + "/" + std::to_string(step) + "@" +
             std::to_string(now / 1ms) + " ";
   }

@@ -123,7 +123,7 @@ std::vector<typename M::Scalar> train_as_job(const M& model, const Recipe& recip
                          .ledger = {}});
   }
   const SampleOrder order{table().size(), workers, batch, order_seed};
-  job.compute = [&, order](WorkerId worker, const Compute& compute) {
+  job.compute = [&, order](MemberId worker, const Compute& compute) {
     std::vector<std::uint32_t> samples;
     order.batch(worker, compute.step, samples);
     const auto read = gather<T>(*layout, compute.values);

@@ -121,7 +121,7 @@ struct JobBegun {
 };
 /// How one member of a job stands; see actor::MemberReport.
 struct MemberStatus {
-  core::WorkerId member = 0;
+  core::MemberId member = 0;
   core::Incarnation life = 0;
   std::uint8_t state = 0;
   std::string why;

@@ -24,7 +24,7 @@ struct JobView {
   std::string name;
   /// The latest that any node knows.
   core::ConfigurationPtr configuration;
-  std::map<core::WorkerId, MemberView> members;
+  std::map<core::MemberId, MemberView> members;
   /// Who has submitted it.
   std::string client;
   /// Why it waits, and why it was given up, as nodes of the latest epoch say; empty where not.

@@ -21,7 +21,7 @@ std::size_t copies_wanted(const wire::JobSettings& settings) {
 namespace {
 
 /// Null where its node does not answer, or tells of another life.
-const wire::MemberStatus* told_of(const JobView& job, core::WorkerId id) {
+const wire::MemberStatus* told_of(const JobView& job, core::MemberId id) {
   const core::Member* member = job.configuration->find(id);
   const auto told = job.members.find(id);
   const bool is_told =
@@ -44,7 +44,7 @@ std::size_t copies_held(const JobView& job) {
 
 std::size_t copies_incomplete(const JobView& job) {
   if (!job.configuration) return 0;
-  std::map<core::WorkerId, std::size_t> owned;
+  std::map<core::MemberId, std::size_t> owned;
   for (const core::Ownership& range : job.configuration->ranges)
     for (const core::RangeOwner& owner : range.owners) ++owned[owner.id];
   std::size_t incomplete = 0;

@@ -130,7 +130,7 @@ void Follower::hear(const wire::JobStatus& status) {
   // Whoever follows it may have come late.
   if (status.worked_ms > 0 && status.worked_ms < worked_max)
     began_ = std::min(began_, Clock::now() - std::chrono::milliseconds{status.worked_ms});
-  const auto members_max = static_cast<core::WorkerId>(live::SiteOptions{}.members_max);
+  const auto members_max = static_cast<core::MemberId>(live::SiteOptions{}.members_max);
   if (status.configuration && core::is_sound(status.configuration, members_max) &&
       (!configuration_ || status.configuration->epoch > configuration_->epoch)) {
     if (configuration_) lose(*status.configuration);

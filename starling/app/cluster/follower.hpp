@@ -97,10 +97,10 @@ class Follower {
   /// False where one of them was silent when it was asked last.
   [[nodiscard]] bool all_answer() const;
   static void settle(std::vector<core::RangeState>& states,
-                     const std::map<core::WorkerId, core::LedgerEntry>& standing,
+                     const std::map<core::MemberId, core::LedgerEntry>& standing,
                      const live::JobOptions& options);
   /// Of those that work.
-  [[nodiscard]] std::map<core::WorkerId, core::LedgerEntry> standing() const;
+  [[nodiscard]] std::map<core::MemberId, core::LedgerEntry> standing() const;
   [[nodiscard]] Result<std::vector<core::RangeState>> read(const core::Layout& layout, bool whole,
                                                            Patience patience);
   [[nodiscard]] JobNews news();
@@ -131,7 +131,7 @@ class Follower {
   /// Who answered at the last look.
   std::set<wire::NodeId> heard_now_;
   core::ConfigurationPtr configuration_;
-  std::map<core::WorkerId, wire::MemberStatus> members_;
+  std::map<core::MemberId, wire::MemberStatus> members_;
   Clock::time_point rested_{};
   std::uint64_t workers_lost_ = 0;
   CopyWatch copies_;

@@ -70,8 +70,8 @@ Result<void> Follower::await_rest() {
                std::to_string(rest_within / std::chrono::seconds{1}) + " s"};
 }
 
-std::map<core::WorkerId, core::LedgerEntry> Follower::standing() const {
-  std::map<core::WorkerId, core::LedgerEntry> all;
+std::map<core::MemberId, core::LedgerEntry> Follower::standing() const {
+  std::map<core::MemberId, core::LedgerEntry> all;
   for (const core::Member& member : configuration_->members) {
     const auto known = members_.find(member.id);
     if (member.works && known != members_.end())
@@ -113,14 +113,14 @@ Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& la
 
 /// Each worker's last step is the same in all ranges.
 void Follower::settle(std::vector<core::RangeState>& states,
-                      const std::map<core::WorkerId, core::LedgerEntry>& standing,
+                      const std::map<core::MemberId, core::LedgerEntry>& standing,
                       const live::JobOptions& options) {
   // Rounds count for all at once, and what waits for the next one is made again.
   if (barrier::is_bulk_synchronous(options.barrier)) return;
   core::Step lowest = UINT64_MAX;
   for (const auto& [worker, stand] : standing) lowest = std::min(lowest, stand.step);
   for (core::RangeState& state : states) state.ledger.resize(options.workers);
-  for (core::WorkerId worker = 0; worker < options.workers; ++worker) {
+  for (core::MemberId worker = 0; worker < options.workers; ++worker) {
     core::LedgerEntry entry;
     if (const auto known = standing.find(worker); known != standing.end()) {
       // A range that its last steps did not concern knows of fewer.

@@ -41,7 +41,7 @@ LinearLearner::LinearLearner(const LinearProblem& problem, const LearnerOptions&
       next_(options.every),
       errors_{{0, 1}} {}
 
-void LinearLearner::on_begin(sim::WorkerId worker, sim::Step step, core::Time now) {
+void LinearLearner::on_begin(sim::MemberId worker, sim::Step step, core::Time now) {
   catch_up(now);
   auto random = Random::stream(options_.seed, batch_stream, worker, step);
   for (std::size_t i = worker * options_.batch; i < (worker + 1) * options_.batch; ++i) {
@@ -51,7 +51,7 @@ void LinearLearner::on_begin(sim::WorkerId worker, sim::Step step, core::Time no
   }
 }
 
-void LinearLearner::on_end(sim::WorkerId worker, sim::Step /*step*/, core::Time now) {
+void LinearLearner::on_end(sim::MemberId worker, sim::Step /*step*/, core::Time now) {
   catch_up(now);
   const auto each =
       static_cast<float>(options_.rate / static_cast<double>(options_.workers * options_.batch));

@@ -59,8 +59,8 @@ class LinearLearner final : public sim::Learner {
   /// Requires: `problem` outlives it.
   LinearLearner(const LinearProblem& problem, const LearnerOptions& options);
 
-  void on_begin(sim::WorkerId worker, sim::Step step, core::Time now) override;
-  void on_end(sim::WorkerId worker, sim::Step step, core::Time now) override;
+  void on_begin(sim::MemberId worker, sim::Step step, core::Time now) override;
+  void on_end(sim::MemberId worker, sim::Step step, core::Time now) override;
 
   /// The normalised error |w - w*| / |w0 - w*| over virtual time in seconds, up to the last event.
   [[nodiscard]] const std::vector<PlotPoint>& errors() const noexcept { return errors_; }

@@ -18,8 +18,8 @@ class Begun final : public sim::Learner {
  public:
   explicit Begun(std::size_t workers) : steps_(workers) {}
 
-  void on_begin(sim::WorkerId worker, sim::Step step, sim::Time) override { steps_[worker] = step; }
-  void on_end(sim::WorkerId, sim::Step, sim::Time) override {}
+  void on_begin(sim::MemberId worker, sim::Step step, sim::Time) override { steps_[worker] = step; }
+  void on_end(sim::MemberId, sim::Step, sim::Time) override {}
 
   [[nodiscard]] std::vector<sim::Step> sorted() && {
     std::ranges::sort(steps_);

@@ -6,28 +6,28 @@
 #include "starling/base/check.hpp"
 
 namespace starling::core {
-const RangeOwner* Ownership::find(WorkerId id) const {
+const RangeOwner* Ownership::find(MemberId id) const {
   const auto at = std::ranges::find(owners, id, &RangeOwner::id);
   return at == owners.end() ? nullptr : &*at;
 }
 
-const Member* Configuration::find(WorkerId id) const {
+const Member* Configuration::find(MemberId id) const {
   const auto at = std::ranges::lower_bound(members, id, {}, &Member::id);
   return at == members.end() || at->id != id ? nullptr : &*at;
 }
 
-bool Configuration::contains(WorkerId id, Incarnation life) const {
+bool Configuration::contains(MemberId id, Incarnation life) const {
   const Member* member = find(id);
   return member != nullptr && member->life == life;
 }
 
-bool Configuration::has_had(WorkerId id, Incarnation life) const {
+bool Configuration::has_had(MemberId id, Incarnation life) const {
   if (const Member* member = find(id)) return member->life >= life;
   const auto at = std::ranges::lower_bound(departed, id, {}, &Life::id);
   return at != departed.end() && at->id == id && at->life >= life;
 }
 
-bool Configuration::in_council(WorkerId id) const {
+bool Configuration::in_council(MemberId id) const {
   return std::ranges::binary_search(council, id);
 }
 
@@ -55,9 +55,9 @@ std::size_t Configuration::copies_min() const {
       .owners.size();
 }
 
-bool is_quorum(std::span<const WorkerId> council, std::span<const WorkerId> voters) {
+bool is_quorum(std::span<const MemberId> council, std::span<const MemberId> voters) {
   const auto votes = static_cast<std::size_t>(
-      std::ranges::count_if(council, [&](WorkerId id) { return is_among(voters, id); }));
+      std::ranges::count_if(council, [&](MemberId id) { return is_among(voters, id); }));
   if (2 * votes != council.size()) return 2 * votes > council.size();
   return !council.empty() && is_among(voters, council.front());
 }

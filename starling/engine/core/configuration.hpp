@@ -18,7 +18,7 @@ inline constexpr std::size_t council_max = 7;
 
 /// One life of one member. A member that restarts is a new life; the old one is dead.
 struct Member {
-  WorkerId id = 0;
+  MemberId id = 0;
   Incarnation life = 0;
   /// Computes updates.
   bool works = true;
@@ -33,18 +33,18 @@ struct Member {
 
 /// The name of one life of one member.
 struct Life {
-  WorkerId id = 0;
+  MemberId id = 0;
   Incarnation life = 0;
   auto operator<=>(const Life&) const = default;
 };
 
-[[nodiscard]] inline bool is_among(std::span<const WorkerId> ids, WorkerId id) {
+[[nodiscard]] inline bool is_among(std::span<const MemberId> ids, MemberId id) {
   return std::ranges::find(ids, id) != ids.end();
 }
 
 /// One owner of a range.
 struct RangeOwner {
-  WorkerId id = 0;
+  MemberId id = 0;
   /// The epoch since which it has owned the range without a break: what it held before then does
   /// not count.
   Epoch since = 0;
@@ -60,7 +60,7 @@ struct Ownership {
   std::vector<RangeOwner> owners;
   bool operator==(const Ownership&) const = default;
 
-  [[nodiscard]] const RangeOwner* find(WorkerId id) const;
+  [[nodiscard]] const RangeOwner* find(MemberId id) const;
 };
 
 struct Configuration {
@@ -68,7 +68,7 @@ struct Configuration {
   /// By id, each at most once.
   std::vector<Member> members;
   /// Who decides on the next configuration: some of the members, ascending.
-  std::vector<WorkerId> council;
+  std::vector<MemberId> council;
   /// By range.
   std::vector<Ownership> ranges;
   /// By id, of each that is no member the last life that was. None comes back: links and ledgers
@@ -76,15 +76,15 @@ struct Configuration {
   std::vector<Life> departed = {};
   /// The member that keeps the steps, in jobs where one does. It does so as long as it is a member;
   /// then another does: no life keeps them twice, so what it said names who said it.
-  std::optional<WorkerId> coordinator = std::nullopt;
+  std::optional<MemberId> coordinator = std::nullopt;
   bool operator==(const Configuration&) const = default;
 
   /// nullptr where there is none.
-  [[nodiscard]] const Member* find(WorkerId id) const;
-  [[nodiscard]] bool contains(WorkerId id, Incarnation life) const;
+  [[nodiscard]] const Member* find(MemberId id) const;
+  [[nodiscard]] bool contains(MemberId id, Incarnation life) const;
   /// True where this life, or a later one of the same, is or was a member.
-  [[nodiscard]] bool has_had(WorkerId id, Incarnation life) const;
-  [[nodiscard]] bool in_council(WorkerId id) const;
+  [[nodiscard]] bool has_had(MemberId id, Incarnation life) const;
+  [[nodiscard]] bool in_council(MemberId id) const;
   /// Its members that `other` does not name, or names in another life.
   [[nodiscard]] std::vector<Member> lacking_in(const Configuration& other) const;
   /// True where the same life kept the steps already in `former`.
@@ -98,7 +98,7 @@ using ConfigurationPtr = std::shared_ptr<const Configuration>;
 
 /// A majority, or an exact half that holds the lowest of the council: any two of these meet. Both
 /// lists ascending.
-[[nodiscard]] bool is_quorum(std::span<const WorkerId> council, std::span<const WorkerId> voters);
+[[nodiscard]] bool is_quorum(std::span<const MemberId> council, std::span<const MemberId> voters);
 
 /// What epoch 1 is: each range has `copies` owners, or all there are, and loads differ by one at
 /// most; where `coordinated`, one member keeps the steps: one that does nothing else, if there is
@@ -118,11 +118,11 @@ struct Wishes {
   bool bulk = false;
   std::vector<Member> joins = {};
   /// Members that want to go once nothing depends on them.
-  std::vector<WorkerId> leaves = {};
+  std::vector<MemberId> leaves = {};
   /// Members suspected to be dead, in the life that the configuration names.
-  std::vector<WorkerId> dead = {};
+  std::vector<MemberId> dead = {};
   /// By range, which of its owners are known to hold all that was acknowledged, ascending.
-  std::vector<std::vector<WorkerId>> full = {};
+  std::vector<std::vector<MemberId>> full = {};
   /// A range that no live owner is known to hold is given up; else it is named and nothing changes.
   bool give_up = false;
 };

@@ -11,9 +11,9 @@ namespace starling::core {
 namespace {
 
 /// True where one of `ids` runs on the node of `member`.
-bool shares_node(const Member& member, std::span<const WorkerId> ids,
+bool shares_node(const Member& member, std::span<const MemberId> ids,
                  const std::vector<Member>& members) {
-  return member.node != 0 && std::ranges::any_of(ids, [&](WorkerId id) {
+  return member.node != 0 && std::ranges::any_of(ids, [&](MemberId id) {
            const auto other = std::ranges::find(members, id, &Member::id);
            return other != members.end() && other->node == member.node;
          });
@@ -22,7 +22,7 @@ bool shares_node(const Member& member, std::span<const WorkerId> ids,
 /// Who is to keep the steps, of members that `rank` puts in order, the best first; among equals one
 /// that neither works nor owns, and the lowest.
 template <class Rank>
-WorkerId choose_coordinator(const std::vector<Member>& members, Rank rank) {
+MemberId choose_coordinator(const std::vector<Member>& members, Rank rank) {
   STARLING_CHECK(!members.empty());
   return std::ranges::min_element(
              members, {},
@@ -102,7 +102,7 @@ class Planner {
   /// Lets members own that did not, on nodes without an owner that stays: rather one that is not on
   /// the coordinator's node, then one that does not work; of those the lowest.
   void make_owners() {
-    std::vector<WorkerId> keeper;
+    std::vector<MemberId> keeper;
     if (now_.coordinator) keeper.push_back(*now_.coordinator);
     const std::size_t wanted = std::max(wishes_.owners, wishes_.copies);
     while (eligible_.size() < wanted) {
@@ -123,15 +123,15 @@ class Planner {
   }
 
   /// True for a member that goes on in the life that it has now.
-  [[nodiscard]] bool survives(WorkerId id) const {
+  [[nodiscard]] bool survives(MemberId id) const {
     const Member* member = now_.find(id);
     if (member == nullptr || is_among(wishes_.dead, id)) return false;
     return std::ranges::none_of(wishes_.joins, [&](const Member& joiner) {
       return joiner.id == id && joiner.life > member->life;
     });
   }
-  [[nodiscard]] bool is_eligible(WorkerId id) const { return is_among(eligible_, id); }
-  [[nodiscard]] bool is_full(RangeId range, WorkerId id) const {
+  [[nodiscard]] bool is_eligible(MemberId id) const { return is_among(eligible_, id); }
+  [[nodiscard]] bool is_full(RangeId range, MemberId id) const {
     return range < wishes_.full.size() && is_among(wishes_.full[range], id) && survives(id);
   }
 
@@ -150,7 +150,7 @@ class Planner {
       for (const RangeOwner& owner : survivors(r, false))
         if (!owner.retiring && is_eligible(owner.id) && targets_[r].size() < copies)
           targets_[r].push_back(owner.id);
-      for (const WorkerId id : targets_[r]) loads.add(id);
+      for (const MemberId id : targets_[r]) loads.add(id);
     }
     if (eligible_.empty()) return;
     for (RangeId r = 0; r < targets_.size(); ++r)
@@ -162,12 +162,12 @@ class Planner {
   }
 
   /// Who of those that may own has least; among equals, one that holds the range still.
-  [[nodiscard]] WorkerId next_owner(RangeId range, const Loads& loads) const {
-    std::optional<WorkerId> best;
-    const auto rank = [&](WorkerId id) {
+  [[nodiscard]] MemberId next_owner(RangeId range, const Loads& loads) const {
+    std::optional<MemberId> best;
+    const auto rank = [&](MemberId id) {
       return std::pair{loads.of(id), now_.ranges[range].find(id) == nullptr || !survives(id)};
     };
-    for (const WorkerId id : eligible_)
+    for (const MemberId id : eligible_)
       if (!is_among(targets_[range], id) && (!best || rank(id) < rank(*best))) best = id;
     STARLING_CHECK(best);
     return *best;
@@ -175,8 +175,8 @@ class Planner {
 
   /// Moves one range from who has most to who has least: one whose primary need not change, if any.
   void even_out(Loads& loads) {
-    const WorkerId from = loads.most();
-    const WorkerId to = loads.least();
+    const MemberId from = loads.most();
+    const MemberId to = loads.least();
     std::optional<RangeId> chosen;
     for (RangeId r = 0; r < targets_.size(); ++r) {
       if (!is_among(targets_[r], from) || is_among(targets_[r], to)) continue;
@@ -192,7 +192,7 @@ class Planner {
   }
 
   [[nodiscard]] bool settled(RangeId range) const {
-    return std::ranges::all_of(targets_[range], [&](WorkerId id) { return is_full(range, id); });
+    return std::ranges::all_of(targets_[range], [&](MemberId id) { return is_full(range, id); });
   }
 
   /// The owners of the next epoch, the primary first; the others in the order of now, then the new.
@@ -203,7 +203,7 @@ class Planner {
       owner.retiring = !is_among(targets_[range], owner.id);
       if (!owner.retiring || !settled(range)) owners.push_back(owner);
     }
-    for (const WorkerId id : targets_[range])
+    for (const MemberId id : targets_[range])
       if (std::ranges::find(owners, id, &RangeOwner::id) == owners.end())
         owners.push_back({id, now_.epoch + 1, false});
     // The primary of now goes on; else someone full does, rather one that stays.
@@ -261,12 +261,12 @@ class Planner {
   }
 
   /// The council of now, as far as it stays, filled up from the lowest.
-  [[nodiscard]] std::vector<WorkerId> council() const {
-    std::vector<WorkerId> chosen;
-    const auto is_member = [&](WorkerId id) {
+  [[nodiscard]] std::vector<MemberId> council() const {
+    std::vector<MemberId> chosen;
+    const auto is_member = [&](MemberId id) {
       return std::ranges::find(members_, id, &Member::id) != members_.end();
     };
-    for (const WorkerId id : now_.council)
+    for (const MemberId id : now_.council)
       if (survives(id) && is_member(id) && !is_among(wishes_.leaves, id)) chosen.push_back(id);
     for (const bool leavers : {false, true})  // leavers only where there is nobody else
       for (const Member& member : members_) {
@@ -281,13 +281,13 @@ class Planner {
 
   /// The one of now, as long as it is a member. Who follows it had best not be about to go too,
   /// because it wants to or because it sat on the same node, and know the job already.
-  [[nodiscard]] std::optional<WorkerId> coordinator() const {
+  [[nodiscard]] std::optional<MemberId> coordinator() const {
     if (!now_.coordinator) return std::nullopt;
-    const auto is_member = [&](WorkerId id) {
+    const auto is_member = [&](MemberId id) {
       return std::ranges::find(members_, id, &Member::id) != members_.end();
     };
     if (survives(*now_.coordinator) && is_member(*now_.coordinator)) return now_.coordinator;
-    const std::vector<WorkerId> former{*now_.coordinator};
+    const std::vector<MemberId> former{*now_.coordinator};
     return choose_coordinator(members_, [&](const Member& member) {
       return std::tuple{is_among(wishes_.leaves, member.id),
                         shares_node(member, former, now_.members), !survives(member.id)};
@@ -297,16 +297,16 @@ class Planner {
   const Configuration& now_;
   const Wishes& wishes_;
   std::vector<Member> members_;
-  std::vector<WorkerId> eligible_;
-  std::vector<std::vector<WorkerId>> targets_;
+  std::vector<MemberId> eligible_;
+  std::vector<std::vector<MemberId>> targets_;
 };
 
 /// Who of `owners` has least and not this range; among equals the next from `turn` on.
-WorkerId least_without(const Ownership& range, const std::vector<WorkerId>& owners,
+MemberId least_without(const Ownership& range, const std::vector<MemberId>& owners,
                        std::size_t turn, const Loads& loads) {
-  std::optional<WorkerId> best;
+  std::optional<MemberId> best;
   for (std::size_t i = 0; i < owners.size(); ++i) {
-    const WorkerId id = owners[(turn + i) % owners.size()];
+    const MemberId id = owners[(turn + i) % owners.size()];
     if (range.find(id) == nullptr && (!best || loads.of(id) < loads.of(*best))) best = id;
   }
   STARLING_CHECK(best);
@@ -316,8 +316,8 @@ WorkerId least_without(const Ownership& range, const std::vector<WorkerId>& owne
 /// Passes copies on from who has most to who has least, as long as that helps.
 void even_out_copies(Configuration& configuration, Loads& loads) {
   while (loads.of(loads.most()) > loads.of(loads.least()) + 1) {
-    const WorkerId from = loads.most();
-    const WorkerId to = loads.least();
+    const MemberId from = loads.most();
+    const MemberId to = loads.least();
     const auto range = std::ranges::find_if(configuration.ranges, [&](const Ownership& ownership) {
       return ownership.find(from) != nullptr && ownership.owners.front().id != from &&
              ownership.find(to) == nullptr;
@@ -342,13 +342,13 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
       first.council.push_back(member.id);
   if (coordinated)
     first.coordinator = choose_coordinator(first.members, [](const Member&) { return 0; });
-  std::vector<WorkerId> owners;
+  std::vector<MemberId> owners;
   for (const Member& member : first.members)
     if (member.owns) owners.push_back(member.id);
   STARLING_CHECK(!owners.empty());
   first.ranges.resize(ranges);
   const std::size_t each = std::min(copies, owners.size());
-  const auto own = [&](RangeId range, WorkerId id) {
+  const auto own = [&](RangeId range, MemberId id) {
     first.ranges[range].view = 1;
     first.ranges[range].owners.push_back({id, 1, false});
   };
@@ -360,7 +360,7 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
   }
   for (std::size_t copy = 1; copy < each; ++copy)
     for (RangeId r = 0; r < ranges; ++r) {
-      const WorkerId id =
+      const MemberId id =
           least_without(first.ranges[r], owners, r + r / owners.size() + copy, loads);
       own(r, id);
       loads.add(id);

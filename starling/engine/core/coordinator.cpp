@@ -8,10 +8,10 @@
 namespace starling::core {
 
 Coordinator::Coordinator(CoordinatorOptions options) : options_(std::move(options)) {
-  for (WorkerId id = 0; id < options_.first.size(); ++id) on_founded(id, options_.first[id]);
+  for (MemberId id = 0; id < options_.first.size(); ++id) on_founded(id, options_.first[id]);
 }
 
-void Coordinator::on_founded(WorkerId worker, Step step) {
+void Coordinator::on_founded(MemberId worker, Step step) {
   add(worker);
   place(worker, step);
   frontier_ = std::max(frontier_, step + 1);
@@ -44,26 +44,26 @@ void Coordinator::on(const Context& context, const Ended& ended) {
   review(context, ended.worker);
 }
 
-void Coordinator::on_left(const Context& context, WorkerId worker) {
+void Coordinator::on_left(const Context& context, MemberId worker) {
   if (!dismiss(worker)) return;
   review(context, worker);
 }
 
-void Coordinator::on_members(const Context& context, const std::vector<WorkerId>& left,
-                             const std::vector<WorkerId>& joined) {
+void Coordinator::on_members(const Context& context, const std::vector<MemberId>& left,
+                             const std::vector<MemberId>& joined) {
   // Only when all have gone and come is anyone let go: what is drawn is drawn from the new members.
-  std::vector<WorkerId> gone;
-  for (const WorkerId id : left) {
+  std::vector<MemberId> gone;
+  for (const MemberId id : left) {
     unheard_.erase(id);
     if (dismiss(id)) gone.push_back(id);
   }
-  for (const WorkerId worker : joined) on_joined(worker);
-  for (const WorkerId worker : gone) review(context, worker);
+  for (const MemberId worker : joined) on_joined(worker);
+  for (const MemberId worker : gone) review(context, worker);
   if (!knows_all_ && unheard_.empty()) know_all(context);
 }
 
 /// Forgets a worker; false where there is none, or that was done before.
-bool Coordinator::dismiss(WorkerId worker) {
+bool Coordinator::dismiss(MemberId worker) {
   if (worker >= members_.size() || !members_[worker].alive) return false;
   remove(worker);
   members_[worker].alive = false;
@@ -74,14 +74,14 @@ bool Coordinator::dismiss(WorkerId worker) {
   return true;
 }
 
-void Coordinator::on_joined(WorkerId worker) {
+void Coordinator::on_joined(MemberId worker) {
   add(worker);
   members_[worker].entering = true;
   if (knows_all_) place(worker, lowest());
 }
 
 /// A worker that stands nowhere yet.
-void Coordinator::add(WorkerId worker) {
+void Coordinator::add(MemberId worker) {
   if (worker >= members_.size()) {
     Member nobody;
     nobody.alive = false;
@@ -95,17 +95,17 @@ void Coordinator::add(WorkerId worker) {
 }
 
 /// Requires: it stands nowhere yet.
-void Coordinator::place(WorkerId worker, Step step) {
+void Coordinator::place(MemberId worker, Step step) {
   members_[worker].step = step;
   if (step < barrier::finished) ++workers_at_[step];
 }
 
 // --- taking over --------------------------------------------------------------------------------
 
-void Coordinator::take_over(const std::vector<WorkerId>& workers,
-                            const std::vector<WorkerId>& owners) {
+void Coordinator::take_over(const std::vector<MemberId>& workers,
+                            const std::vector<MemberId>& owners) {
   STARLING_CHECK(alive_.empty());
-  for (const WorkerId worker : workers) add(worker);
+  for (const MemberId worker : workers) add(worker);
   unheard_.insert(workers.begin(), workers.end());
   unheard_.insert(owners.begin(), owners.end());
   knows_all_ = unheard_.empty();
@@ -144,11 +144,11 @@ void Coordinator::know_all(const Context& context) {
   reviewed_ = workers_at_.empty() ? held_ : workers_at_.begin()->first;
   frontier_ = reviewed_ + 1;
   const Step first = lowest();
-  for (const WorkerId worker : alive_)
+  for (const MemberId worker : alive_)
     if (members_[worker].entering) place(worker, first);
   const auto [min, max] = spread();
   spread_max_ = first_spread_ = max - min;
-  std::erase_if(waiting_, [&](WorkerId id) { return consider(context, id); });
+  std::erase_if(waiting_, [&](MemberId id) { return consider(context, id); });
 }
 
 // --- steps --------------------------------------------------------------------------------------
@@ -163,22 +163,22 @@ Step Coordinator::lowest() const {
 
 void Coordinator::on(const Context& context, const Stop&) {
   stopping_ = true;
-  for (const WorkerId id : std::exchange(waiting_, {})) answer(context, id);
+  for (const MemberId id : std::exchange(waiting_, {})) answer(context, id);
 }
 
 void Coordinator::on_timer(const Context& context) {
   timer_.fired(context.now);
-  std::vector<WorkerId> due;
+  std::vector<MemberId> due;
   for (const auto& [at, id] : retries_) {
     if (at > context.now) break;
     due.push_back(id);
   }
-  for (const WorkerId id : due)
+  for (const MemberId id : due)
     if (consider(context, id)) std::erase(waiting_, id);
   if (!retries_.empty()) timer_.want(context, retries_.begin()->first);
 }
 
-void Coordinator::set_step(WorkerId id, Step step) {
+void Coordinator::set_step(MemberId id, Step step) {
   Member& member = members_[id];
   const auto old = workers_at_.find(member.step);
   if (--old->second == 0) workers_at_.erase(old);
@@ -192,7 +192,7 @@ void Coordinator::set_step(WorkerId id, Step step) {
 }
 
 /// Takes a worker out of the race; it may still be drawn unless it is dead.
-void Coordinator::remove(WorkerId id) {
+void Coordinator::remove(MemberId id) {
   const auto place = workers_at_.find(members_[id].step);
   if (place != workers_at_.end() && --place->second == 0) workers_at_.erase(place);
   if (std::exchange(members_[id].waiting, false)) std::erase(waiting_, id);
@@ -205,18 +205,18 @@ Coordinator::Spread Coordinator::spread() const {
 }
 
 /// `moved` has a new step, has finished or is gone: who waits for that?
-void Coordinator::review(const Context& context, WorkerId moved) {
+void Coordinator::review(const Context& context, MemberId moved) {
   // Over everyone, a rule with a floor can only change its mind when the slowest moves.
   const Step slowest = std::exchange(reviewed_, spread().min);
   const bool by_slowest =
       !options_.barrier.sample && barrier::floor(options_.barrier, 0).has_value();
   if (by_slowest && slowest == reviewed_) return;
-  std::erase_if(waiting_, [&](WorkerId id) {
+  std::erase_if(waiting_, [&](MemberId id) {
     return id != moved && looks_again(members_[id], moved) && consider(context, id);
   });
 }
 
-bool Coordinator::looks_again(const Member& member, WorkerId moved) const {
+bool Coordinator::looks_again(const Member& member, MemberId moved) const {
   if (!options_.barrier.sample || options_.recheck.arrival) return true;
   if (!options_.recheck.notify || member.laggard != moved) return false;
   const Member& other = members_[moved];
@@ -224,7 +224,7 @@ bool Coordinator::looks_again(const Member& member, WorkerId moved) const {
 }
 
 /// Lets `id` go if it may, or says when it looks again. The caller keeps waiting_.
-bool Coordinator::consider(const Context& context, WorkerId id) {
+bool Coordinator::consider(const Context& context, MemberId id) {
   if (!knows_all_) return false;
   if (members_[id].entering || admitted(context, id)) {
     answer(context, id);
@@ -242,7 +242,7 @@ bool Coordinator::consider(const Context& context, WorkerId id) {
   return false;
 }
 
-bool Coordinator::admitted(const Context& context, WorkerId id) {
+bool Coordinator::admitted(const Context& context, MemberId id) {
   if (barrier::always_passes(options_.barrier)) return true;
   const Step own = members_[id].step;
   const auto floor = barrier::floor(options_.barrier, own);
@@ -250,12 +250,12 @@ bool Coordinator::admitted(const Context& context, WorkerId id) {
   if (options_.barrier.sample) return admitted_by_sample(context, id);
   if (floor) return spread().min >= *floor;
   seen_.clear();
-  for (const WorkerId other : alive_)
+  for (const MemberId other : alive_)
     if (other != id) seen_.push_back(members_[other].step);
   return barrier::admits(options_.barrier, own, seen_);
 }
 
-bool Coordinator::admitted_by_sample(const Context& context, WorkerId id) {
+bool Coordinator::admitted_by_sample(const Context& context, MemberId id) {
   Member& member = members_[id];
   const auto others = static_cast<std::uint32_t>(alive_.size() - 1);
   const auto beta = static_cast<std::uint32_t>(barrier::observes(options_.barrier, others));
@@ -266,7 +266,7 @@ bool Coordinator::admitted_by_sample(const Context& context, WorkerId id) {
   member.drawn.clear();
   member.laggard.reset();
   for (const std::uint32_t pick : picks_) {
-    const WorkerId other = alive_[pick + (pick >= position_[id] ? 1 : 0)];
+    const MemberId other = alive_[pick + (pick >= position_[id] ? 1 : 0)];
     member.drawn.push_back(other);
     seen_.push_back(members_[other].step);
     if (floor && !member.laggard && seen_.back() < *floor) member.laggard = other;
@@ -278,7 +278,7 @@ bool Coordinator::admitted_by_sample(const Context& context, WorkerId id) {
 }
 
 /// Sets or, by Time::max(), clears when `id` draws again by the clock.
-void Coordinator::retry_at(WorkerId id, Time at) {
+void Coordinator::retry_at(MemberId id, Time at) {
   Member& member = members_[id];
   if (member.retry != Time::max()) retries_.erase({member.retry, id});
   member.retry = at;
@@ -286,7 +286,7 @@ void Coordinator::retry_at(WorkerId id, Time at) {
 }
 
 /// Tells a worker at the barrier to go on, or to stop where the job does.
-void Coordinator::answer(const Context& context, WorkerId id) {
+void Coordinator::answer(const Context& context, MemberId id) {
   Member& member = members_[id];
   member.waiting = member.entering = false;
   member.began = context.now;
@@ -298,7 +298,7 @@ void Coordinator::answer(const Context& context, WorkerId id) {
 
 /// Says what was decided for a worker. Who was let go before a stop stays so, or it would miss a
 /// round that the others make.
-void Coordinator::tell(const Context& context, WorkerId id) const {
+void Coordinator::tell(const Context& context, MemberId id) const {
   if (members_[id].stopped)
     context.send(ToWorker{id}, Stop{});
   else

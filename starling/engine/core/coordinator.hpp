@@ -41,23 +41,23 @@ class Coordinator {
   void on(const Context& context, const WorkerStatus& status);
   void on_timer(const Context& context);
   /// `worker` has died: nobody waits for it any more.
-  void on_left(const Context& context, WorkerId worker);
+  void on_left(const Context& context, MemberId worker);
   /// `worker` is there from the beginning of the job, and goes on from `step`.
-  void on_founded(WorkerId worker, Step step);
+  void on_founded(MemberId worker, Step step);
   /// `worker` has joined, after its former life has left if it had one. It begins at the lowest
   /// live step, and counts from now on. Where rounds are gathered it begins one before the highest
   /// step that anyone was let make, and makes that one by letting all owners know it.
-  void on_joined(WorkerId worker);
+  void on_joined(MemberId worker);
 
   /// Keeps the steps from now on in place of one that is gone. Awaits a WorkerStatus of each of the
   /// `workers`, and of those who own ranges: they know how far those came who are gone. Requires:
   /// nobody has joined.
-  void take_over(const std::vector<WorkerId>& workers, const std::vector<WorkerId>& owners);
+  void take_over(const std::vector<MemberId>& workers, const std::vector<MemberId>& owners);
 
   /// Many at once: those that `left`, workers or owners, for whom nobody waits any more, and
   /// workers that then `joined`.
-  void on_members(const Context& context, const std::vector<WorkerId>& left,
-                  const std::vector<WorkerId>& joined);
+  void on_members(const Context& context, const std::vector<MemberId>& left,
+                  const std::vector<MemberId>& joined);
 
   /// Smallest and largest step of the workers that still run; {0, 0} when none does.
   struct Spread {
@@ -73,7 +73,7 @@ class Coordinator {
   [[nodiscard]] std::uint64_t draws() const noexcept { return draws_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
   /// Sampled barriers: whom the last draw for `worker` fell on. Requires: it is or was a member.
-  [[nodiscard]] const std::vector<WorkerId>& drawn(WorkerId worker) const {
+  [[nodiscard]] const std::vector<MemberId>& drawn(MemberId worker) const {
     return members_.at(worker).drawn;
   }
 
@@ -90,38 +90,38 @@ class Coordinator {
     /// When it was last let go.
     Time began{};
     /// Sampled barriers: whom the last draw fell on, whom it failed on, and when to draw again.
-    std::vector<WorkerId> drawn;
-    std::optional<WorkerId> laggard;
+    std::vector<MemberId> drawn;
+    std::optional<MemberId> laggard;
     Time retry = Time::max();
     StepTimes step_times;
   };
 
-  bool dismiss(WorkerId worker);
-  void add(WorkerId worker);
-  void place(WorkerId worker, Step step);
+  bool dismiss(MemberId worker);
+  void add(MemberId worker);
+  void place(MemberId worker, Step step);
   void book(const Context& context, const WorkerStatus& status);
   void know_all(const Context& context);
-  void set_step(WorkerId id, Step step);
+  void set_step(MemberId id, Step step);
   [[nodiscard]] Step lowest() const;
-  void remove(WorkerId id);
-  void review(const Context& context, WorkerId moved);
-  [[nodiscard]] bool looks_again(const Member& member, WorkerId moved) const;
-  bool consider(const Context& context, WorkerId id);
-  bool admitted(const Context& context, WorkerId id);
-  bool admitted_by_sample(const Context& context, WorkerId id);
-  void retry_at(WorkerId id, Time at);
-  void answer(const Context& context, WorkerId id);
-  void tell(const Context& context, WorkerId id) const;
+  void remove(MemberId id);
+  void review(const Context& context, MemberId moved);
+  [[nodiscard]] bool looks_again(const Member& member, MemberId moved) const;
+  bool consider(const Context& context, MemberId id);
+  bool admitted(const Context& context, MemberId id);
+  bool admitted_by_sample(const Context& context, MemberId id);
+  void retry_at(MemberId id, Time at);
+  void answer(const Context& context, MemberId id);
+  void tell(const Context& context, MemberId id) const;
 
   CoordinatorOptions options_;
   std::vector<Member> members_;
-  std::vector<WorkerId> alive_;
+  std::vector<MemberId> alive_;
   /// Position in alive_ of each live worker.
   std::vector<std::uint32_t> position_;
   /// Who waits, in the order of arrival.
-  std::vector<WorkerId> waiting_;
+  std::vector<MemberId> waiting_;
   /// Who of them draws again by the clock, and when; as Member::retry.
-  std::set<std::pair<Time, WorkerId>> retries_;
+  std::set<std::pair<Time, MemberId>> retries_;
   /// How many running workers stand at each step.
   std::map<Step, std::size_t> workers_at_;
   /// The slowest of them when who waits was last looked at.
@@ -133,7 +133,7 @@ class Coordinator {
   bool stopping_ = false;
   bool knows_all_ = true;
   /// Whose word it awaits before it knows all.
-  std::set<WorkerId> unheard_;
+  std::set<MemberId> unheard_;
   /// The highest step of which an owner holds an update, as far as they were asked.
   Step held_ = 0;
   Step spread_max_ = 0;

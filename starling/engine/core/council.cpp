@@ -8,7 +8,7 @@
 namespace starling::core {
 namespace {
 
-void insert(std::vector<WorkerId>& ids, WorkerId id) {
+void insert(std::vector<MemberId>& ids, MemberId id) {
   const auto place = std::ranges::lower_bound(ids, id);
   if (place == ids.end() || *place != id) ids.insert(place, id);
 }
@@ -44,7 +44,7 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   review(context);
 }
 
-void Council::suspect(const CouncilContext& context, WorkerId id, Incarnation life) {
+void Council::suspect(const CouncilContext& context, MemberId id, Incarnation life) {
   if (!configuration_ || !configuration_->contains(id, life)) return;
   if (id == options_.self.id || suspects(id)) return;
   suspicions_.push_back({id, life, context.now});
@@ -52,7 +52,7 @@ void Council::suspect(const CouncilContext& context, WorkerId id, Incarnation li
   review(context);
 }
 
-void Council::trust(const CouncilContext& context, WorkerId id, Incarnation life) {
+void Council::trust(const CouncilContext& context, MemberId id, Incarnation life) {
   const auto is_meant = [&](const Suspicion& suspicion) {
     return suspicion.id == id && suspicion.life == life;
   };
@@ -85,15 +85,15 @@ void Council::wish(const CouncilContext& context, const Wish& wish) {
 void Council::hold(const CouncilContext& context, std::vector<RangeId> full) {
   if (full == held_) return;
   held_ = std::move(full);
-  for (const WorkerId requester : requesters_)
+  for (const MemberId requester : requesters_)
     context.out.push_back(CouncilSend{requester, RangeReport{configuration_->epoch, held_}});
 }
 
-bool Council::suspects(WorkerId id) const {
+bool Council::suspects(MemberId id) const {
   return std::ranges::find(suspicions_, id, &Suspicion::id) != suspicions_.end();
 }
 
-bool Council::on(const CouncilContext& context, WorkerId from, const CouncilMessage& message) {
+bool Council::on(const CouncilContext& context, MemberId from, const CouncilMessage& message) {
   if (!configuration_) return false;
   if (const auto* complaint = std::get_if<Complaint>(&message)) {
     hear(context, from, *complaint);
@@ -141,7 +141,7 @@ void Council::complain(const CouncilContext& context) {
 
 // --- whoever is asked ---------------------------------------------------------------------------
 
-void Council::hear(const CouncilContext& context, WorkerId from, const Ask&) {
+void Council::hear(const CouncilContext& context, MemberId from, const Ask&) {
   insert(requesters_, from);
   context.out.push_back(CouncilSend{from, RangeReport{configuration_->epoch, held_}});
 }
@@ -155,7 +155,7 @@ bool Council::note(const Ballot& ballot) {
   return is_near;
 }
 
-void Council::hear(const CouncilContext& context, WorkerId from, const Prepare& prepare) {
+void Council::hear(const CouncilContext& context, MemberId from, const Prepare& prepare) {
   if (!configuration_->in_council(options_.self.id)) return;
   if (!note(prepare.ballot)) return;
   if (prepare.ballot < promised_) {
@@ -167,7 +167,7 @@ void Council::hear(const CouncilContext& context, WorkerId from, const Prepare& 
       CouncilSend{from, Promise{prepare.epoch, prepare.ballot, accepted_, accepted_value_}});
 }
 
-void Council::hear(const CouncilContext& context, WorkerId from, const Accept& accept) {
+void Council::hear(const CouncilContext& context, MemberId from, const Accept& accept) {
   if (!configuration_->in_council(options_.self.id)) return;
   if (!note(accept.ballot)) return;
   if (accept.ballot < promised_) {
@@ -181,9 +181,9 @@ void Council::hear(const CouncilContext& context, WorkerId from, const Accept& a
 
 // --- whoever proposes ---------------------------------------------------------------------------
 
-void Council::hear(const CouncilContext& context, WorkerId from, const RangeReport& holdings) {
+void Council::hear(const CouncilContext& context, MemberId from, const RangeReport& holdings) {
   const auto known =
-      std::ranges::find(answers_, from, &std::pair<WorkerId, std::vector<RangeId>>::first);
+      std::ranges::find(answers_, from, &std::pair<MemberId, std::vector<RangeId>>::first);
   if (known == answers_.end())
     answers_.emplace_back(from, holdings.full);
   else
@@ -191,7 +191,7 @@ void Council::hear(const CouncilContext& context, WorkerId from, const RangeRepo
   review(context);
 }
 
-void Council::hear(const CouncilContext& context, WorkerId from, const Promise& promise) {
+void Council::hear(const CouncilContext& context, MemberId from, const Promise& promise) {
   if (phase_ != Phase::preparing || promise.ballot != ballot_) return;
   if (promise.value && (!value_ || promise.accepted > best_accepted_)) {
     best_accepted_ = promise.accepted;
@@ -210,7 +210,7 @@ void Council::hear(const CouncilContext& context, WorkerId from, const Promise& 
   send_council(context, Accept{configuration_->epoch + 1, ballot_, value_});
 }
 
-void Council::hear(const CouncilContext& context, WorkerId from, const Accepted& accepted) {
+void Council::hear(const CouncilContext& context, MemberId from, const Accepted& accepted) {
   if (phase_ != Phase::accepting || accepted.ballot != ballot_) return;
   insert(voters_, from);
   if (!is_quorum(configuration_->council, voters_)) return;
@@ -218,7 +218,7 @@ void Council::hear(const CouncilContext& context, WorkerId from, const Accepted&
   context.out.push_back(Decided{value_});
 }
 
-void Council::hear(const CouncilContext& context, WorkerId, const Nack& refuse) {
+void Council::hear(const CouncilContext& context, MemberId, const Nack& refuse) {
   (void)note(refuse.promised);
   if (phase_ == Phase::idle || refuse.promised <= ballot_) return;
   phase_ = Phase::idle;
@@ -231,7 +231,7 @@ void Council::hear(const CouncilContext& context, WorkerId, const Nack& refuse) 
   wake(context, retry_at_);
 }
 
-void Council::hear(const CouncilContext& context, WorkerId from, const Complaint& complaint) {
+void Council::hear(const CouncilContext& context, MemberId from, const Complaint& complaint) {
   const Member* sender = configuration_->find(from);
   if (sender == nullptr) return;
   complaints_[{from, sender->life}] = complaint.silent;
@@ -254,7 +254,7 @@ void Council::review(const CouncilContext& context) {
 
 /// How many of the council are to propose before this member.
 std::size_t Council::rank() const {
-  return static_cast<std::size_t>(std::ranges::count_if(configuration_->council, [&](WorkerId id) {
+  return static_cast<std::size_t>(std::ranges::count_if(configuration_->council, [&](MemberId id) {
     return id < options_.self.id && !suspects(id);
   }));
 }
@@ -279,7 +279,7 @@ void Council::ask_everyone(const CouncilContext& context) {
 }
 
 /// Has answered, or is not expected to.
-bool Council::heard(WorkerId id) const {
+bool Council::heard(MemberId id) const {
   return suspects(id) ||
          std::ranges::any_of(answers_, [&](const auto& answer) { return answer.first == id; });
 }
@@ -297,17 +297,17 @@ bool Council::heard_owners_of(RangeId range) const {
 /// Whom to let go so that of no two that stay one complains of the other. Never this member, whom
 /// those hear that matter: whoever does not hear it goes. Then whoever is in most complaints; among
 /// equals who is complained of.
-std::vector<WorkerId> Council::at_odds() const {
-  using Pair = std::pair<WorkerId, WorkerId>;
+std::vector<MemberId> Council::at_odds() const {
+  using Pair = std::pair<MemberId, MemberId>;
   std::vector<Pair> open;
-  const auto stays = [&](WorkerId id) { return id == options_.self.id; };
+  const auto stays = [&](MemberId id) { return id == options_.self.id; };
   for (const auto& [by, silent] : complaints_)
     for (const auto& [of, life] : silent)
       if (configuration_->contains(of, life) && !suspects(by.id) && !suspects(of) &&
           !(stays(by.id) && stays(of)))
         open.emplace_back(by.id, of);
-  std::vector<WorkerId> gone;
-  const auto let_go = [&](WorkerId id) {
+  std::vector<MemberId> gone;
+  const auto let_go = [&](MemberId id) {
     gone.push_back(id);
     std::erase_if(open, [&](const Pair& pair) { return pair.first == id || pair.second == id; });
   };
@@ -315,7 +315,7 @@ std::vector<WorkerId> Council::at_odds() const {
   for (auto at = open.begin(); (at = std::ranges::find_if(open, is_settled)) != open.end();)
     let_go(stays(at->first) ? at->second : at->first);
   while (!open.empty()) {
-    std::map<WorkerId, Pair> counts;  // complaints, and of them those about it
+    std::map<MemberId, Pair> counts;  // complaints, and of them those about it
     for (const auto& [by, of] : open) {
       ++counts[by].first;
       ++counts[of].first;
@@ -338,7 +338,7 @@ Wishes Council::wishes(Time now) const {
       all.joins.push_back(wish.member);
   }
   for (const Suspicion& suspicion : suspicions_) all.dead.push_back(suspicion.id);
-  for (const WorkerId id : at_odds()) all.dead.push_back(id);
+  for (const MemberId id : at_odds()) all.dead.push_back(id);
   std::ranges::sort(all.dead);
   for (RangeId r = 0; r < configuration_->ranges.size(); ++r) {
     // A primary is one because it holds the range.
@@ -360,7 +360,7 @@ ConfigurationPtr Council::next(const CouncilContext& context) {
   Successor successor = next_configuration(*configuration_, wanted);
   if (!successor.lost.empty() && !complaints_.empty()) {
     // What others say is never worth a range.
-    std::erase_if(wanted.dead, [&](WorkerId id) { return !suspects(id); });
+    std::erase_if(wanted.dead, [&](MemberId id) { return !suspects(id); });
     successor = next_configuration(*configuration_, wanted);
   }
   if (successor.lost.empty()) {
@@ -390,7 +390,7 @@ void Council::begin_ballot(const CouncilContext& context) {
 }
 
 void Council::send_council(const CouncilContext& context, const CouncilMessage& message) const {
-  for (const WorkerId id : configuration_->council) context.out.push_back(CouncilSend{id, message});
+  for (const MemberId id : configuration_->council) context.out.push_back(CouncilSend{id, message});
 }
 
 void Council::wake(const CouncilContext& context, Time at) { timer_.want(context, at); }

@@ -30,7 +30,7 @@ inline constexpr std::uint64_t round_jump_max = std::uint64_t{1} << 20U;
 /// Proposals are tried in this order.
 struct Ballot {
   std::uint64_t round = 0;
-  WorkerId by = 0;
+  MemberId by = 0;
   auto operator<=>(const Ballot&) const = default;
 };
 
@@ -83,7 +83,7 @@ using CouncilMessage =
 
 /// Also to oneself.
 struct CouncilSend {
-  WorkerId to;
+  MemberId to;
   CouncilMessage message;
 };
 /// This is the configuration of the next epoch: adopt it, and tell everyone in the old and the new.
@@ -133,8 +133,8 @@ class Council {
 
   /// Failure detection's verdicts on one life; those on others than the configuration names do not
   /// count.
-  void suspect(const CouncilContext& context, WorkerId id, Incarnation life);
-  void trust(const CouncilContext& context, WorkerId id, Incarnation life);
+  void suspect(const CouncilContext& context, MemberId id, Incarnation life);
+  void trust(const CouncilContext& context, MemberId id, Incarnation life);
   /// `member` wants to be one, or does not want to be one any more.
   void join(const CouncilContext& context, const Member& member);
   void leave(const CouncilContext& context, const Member& member);
@@ -143,16 +143,16 @@ class Council {
   void hold(const CouncilContext& context, std::vector<RangeId> full);
 
   /// False where the message is of an older epoch, and nothing was done.
-  [[nodiscard]] bool on(const CouncilContext& context, WorkerId from,
+  [[nodiscard]] bool on(const CouncilContext& context, MemberId from,
                         const CouncilMessage& message);
   void on_timer(const CouncilContext& context);
 
-  [[nodiscard]] bool suspects(WorkerId id) const;
+  [[nodiscard]] bool suspects(MemberId id) const;
 
  private:
   enum class Phase { idle, preparing, accepting };
   struct Suspicion {
-    WorkerId id;
+    MemberId id;
     Incarnation life;
     Time since;
   };
@@ -162,14 +162,14 @@ class Council {
     Time until;
   };
 
-  void hear(const CouncilContext& context, WorkerId from, const Ask& ask);
-  void hear(const CouncilContext& context, WorkerId from, const RangeReport& holdings);
-  void hear(const CouncilContext& context, WorkerId from, const Prepare& prepare);
-  void hear(const CouncilContext& context, WorkerId from, const Promise& promise);
-  void hear(const CouncilContext& context, WorkerId from, const Nack& refuse);
-  void hear(const CouncilContext& context, WorkerId from, const Accept& accept);
-  void hear(const CouncilContext& context, WorkerId from, const Accepted& accepted);
-  void hear(const CouncilContext& context, WorkerId from, const Complaint& complaint);
+  void hear(const CouncilContext& context, MemberId from, const Ask& ask);
+  void hear(const CouncilContext& context, MemberId from, const RangeReport& holdings);
+  void hear(const CouncilContext& context, MemberId from, const Prepare& prepare);
+  void hear(const CouncilContext& context, MemberId from, const Promise& promise);
+  void hear(const CouncilContext& context, MemberId from, const Nack& refuse);
+  void hear(const CouncilContext& context, MemberId from, const Accept& accept);
+  void hear(const CouncilContext& context, MemberId from, const Accepted& accepted);
+  void hear(const CouncilContext& context, MemberId from, const Complaint& complaint);
 
   void wish(const CouncilContext& context, const Wish& wish);
   void complain(const CouncilContext& context);
@@ -177,10 +177,10 @@ class Council {
   void ask_everyone(const CouncilContext& context);
   [[nodiscard]] std::size_t rank() const;
   [[nodiscard]] bool has_cause(Time now) const;
-  [[nodiscard]] bool heard(WorkerId id) const;
+  [[nodiscard]] bool heard(MemberId id) const;
   [[nodiscard]] bool heard_all() const;
   [[nodiscard]] bool heard_owners_of(RangeId range) const;
-  [[nodiscard]] std::vector<WorkerId> at_odds() const;
+  [[nodiscard]] std::vector<MemberId> at_odds() const;
   [[nodiscard]] Wishes wishes(Time now) const;
   /// What to propose, if anything; sees to its timers where something is missing.
   ConfigurationPtr next(const CouncilContext& context);
@@ -208,7 +208,7 @@ class Council {
   Ballot ballot_;
   /// The highest ballot ever heard of.
   Ballot highest_;
-  std::vector<WorkerId> voters_;
+  std::vector<MemberId> voters_;
   Ballot best_accepted_;
   ConfigurationPtr value_;
   unsigned losses_ = 0;
@@ -218,13 +218,13 @@ class Council {
   std::optional<Time> asked_at_;
   std::optional<Time> lost_since_;
   /// By member who answered in this epoch.
-  std::vector<std::pair<WorkerId, std::vector<RangeId>>> answers_;
+  std::vector<std::pair<MemberId, std::vector<RangeId>>> answers_;
 
   /// Which members complain, and of whom.
   std::map<Life, std::vector<Life>> complaints_;
 
   /// Who asked in this epoch.
-  std::vector<WorkerId> requesters_;
+  std::vector<MemberId> requesters_;
   Timer timer_;
 };
 

@@ -27,7 +27,7 @@ struct Judge {
     return may_follow(door.now, next, door.members_max);
   }
   /// The sender speaks of its own worker, and has one.
-  [[nodiscard]] bool is_own_worker(WorkerId worker) const {
+  [[nodiscard]] bool is_own_worker(MemberId worker) const {
     const Member* sender = door.now.find(door.from);
     return worker == door.from && sender != nullptr && sender->works;
   }
@@ -58,7 +58,7 @@ struct Judge {
   bool operator()(const CaughtUp& m) const { return m.from == door.from; }
   bool operator()(const Install& m) const { return m.state && is_range(m.state->range); }
   bool operator()(const Forward& m) const {
-    const WorkerId worker = m.push ? m.push->worker : m.ended;
+    const MemberId worker = m.push ? m.push->worker : m.ended;
     return is_range(m.range) && worker < door.members_max &&
            (!m.push || (m.push->range == m.range && is_update(*m.push)));
   }
@@ -95,10 +95,10 @@ bool may_say(const Door& door, const PeerMessage& peer_message) {
   return std::visit(Judge{door}, peer_message);
 }
 
-bool is_sound(const ConfigurationPtr& next, WorkerId members_max) {
+bool is_sound(const ConfigurationPtr& next, MemberId members_max) {
   if (!next || next->epoch > epoch_max) return false;
   const auto& members = next->members;
-  const auto is_member = [&](WorkerId id) { return next->find(id) != nullptr; };
+  const auto is_member = [&](MemberId id) { return next->find(id) != nullptr; };
   return std::ranges::adjacent_find(members, std::greater_equal<>{}, &Member::id) ==
              members.end() &&
          (members.empty() || members.back().id < members_max) &&
@@ -109,7 +109,7 @@ bool is_sound(const ConfigurationPtr& next, WorkerId members_max) {
          });
 }
 
-bool may_follow(const Configuration& now, const ConfigurationPtr& next, WorkerId members_max) {
+bool may_follow(const Configuration& now, const ConfigurationPtr& next, MemberId members_max) {
   const auto is_near = [&] {
     return next->epoch <= now.epoch || next->epoch - now.epoch <= epoch_jump_max;
   };

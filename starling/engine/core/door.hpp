@@ -17,9 +17,9 @@ inline constexpr Epoch epoch_jump_max = Epoch{1} << 20U;
 struct Door {
   /// The configuration of who is told. Requires: it names the sender.
   const Configuration& now;
-  WorkerId from;
+  MemberId from;
   /// Members are numbered below this.
-  WorkerId members_max;
+  MemberId members_max;
   /// Of the job's parameters.
   const Layout& layout;
   std::size_t element_bytes;
@@ -30,11 +30,11 @@ struct Door {
 
 /// True where `next` may be a configuration: members ascend below the maximum, council, owners and
 /// coordinator are among them, and its epoch is one that a job can have.
-[[nodiscard]] bool is_sound(const ConfigurationPtr& next, WorkerId members_max);
+[[nodiscard]] bool is_sound(const ConfigurationPtr& next, MemberId members_max);
 
 /// The same, and of the job of `now`: of as many ranges, with a coordinator where that has one, and
 /// not too many epochs later.
 [[nodiscard]] bool may_follow(const Configuration& now, const ConfigurationPtr& next,
-                              WorkerId members_max);
+                              MemberId members_max);
 
 }  // namespace starling::core

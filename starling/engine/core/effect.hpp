@@ -12,7 +12,7 @@
 namespace starling::core {
 
 struct ToWorker {
-  WorkerId id;
+  MemberId id;
 };
 struct ToOwner {
   OwnerId id;

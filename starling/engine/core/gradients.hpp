@@ -106,15 +106,15 @@ class Gradients {
 
   /// What the step after `step` reads. Throws where the model touches what its parameters do not
   /// have. Requires: by_rows().
-  [[nodiscard]] std::vector<RangeRows> plan(WorkerId worker, Step step) const;
+  [[nodiscard]] std::vector<RangeRows> plan(MemberId worker, Step step) const;
 
   /// Tells the data which samples the step after `step` will read.
-  void prefetch(WorkerId worker, Step step, Scratch& scratch) const;
+  void prefetch(MemberId worker, Step step, Scratch& scratch) const;
 
   /// The gradient of the step after `step`, from what was read: one value for each planned range.
   /// A step that is computed again repeats itself where `random` is
   /// Random::stream(seed, worker, step).
-  [[nodiscard]] Gradient compute(WorkerId worker, Step step, std::span<const Value> values,
+  [[nodiscard]] Gradient compute(MemberId worker, Step step, std::span<const Value> values,
                                  Random& random, Scratch& scratch) const;
 
  private:
@@ -137,7 +137,7 @@ class Gradients {
 };
 
 template <class M, class D>
-requires models::Model<M, D> std::vector<RangeRows> Gradients<M, D>::plan(WorkerId worker,
+requires models::Model<M, D> std::vector<RangeRows> Gradients<M, D>::plan(MemberId worker,
                                                                           Step step)
 const {
   std::vector<RangeRows> wanted;
@@ -191,7 +191,7 @@ void Gradients<M, D>::check_touched(const std::vector<models::TouchedRows>& touc
 
 template <class M, class D>
 requires models::Model<M, D>
-void Gradients<M, D>::prefetch(WorkerId worker, Step step, Scratch& scratch) const {
+void Gradients<M, D>::prefetch(MemberId worker, Step step, Scratch& scratch) const {
   static_assert(
       models::PrefetchableData<D> ||
           !requires(D data, models::Batch batch) { data.prefetch(batch); },
@@ -226,7 +226,7 @@ const {
 }
 
 template <class M, class D>
-requires models::Model<M, D> Gradient Gradients<M, D>::compute(WorkerId worker, Step step,
+requires models::Model<M, D> Gradient Gradients<M, D>::compute(MemberId worker, Step step,
                                                                std::span<const Value> values,
                                                                Random& random, Scratch& scratch)
 const {

@@ -13,8 +13,8 @@ using barrier::Step;
 /// One life of one process of a cluster: drawn at random when the process starts, never 0. A
 /// process that restarts is another node, and the old one is dead.
 using NodeId = std::uint64_t;
-/// One worker of the job.
-using WorkerId = std::uint32_t;
+/// One member of the job; a dense number from 0, given when the member is made.
+using MemberId = std::uint32_t;
 /// One owner of ranges: a server shard, or in peer mode the peer with the same number as its
 /// worker.
 using OwnerId = std::uint32_t;

@@ -137,14 +137,14 @@ void MemberCore<T>::on_failure(const MemberContext& context, Step step, const st
 }
 
 template <class T>
-void MemberCore<T>::suspect(const MemberContext& context, WorkerId id, Incarnation life) {
+void MemberCore<T>::suspect(const MemberContext& context, MemberId id, Incarnation life) {
   if (state_ != State::member) return;
   run_council(context, [&](Council& council, const auto& c) { council.suspect(c, id, life); });
   settle(context);
 }
 
 template <class T>
-void MemberCore<T>::trust(const MemberContext& context, WorkerId id, Incarnation life) {
+void MemberCore<T>::trust(const MemberContext& context, MemberId id, Incarnation life) {
   if (state_ != State::member) return;
   run_council(context, [&](Council& council, const auto& c) { council.trust(c, id, life); });
   settle(context);
@@ -166,7 +166,7 @@ void MemberCore<T>::leave(const MemberContext& context) {
 }
 
 template <class T>
-void MemberCore<T>::on_message(const MemberContext& context, WorkerId from, Incarnation life,
+void MemberCore<T>::on_message(const MemberContext& context, MemberId from, Incarnation life,
                                const PeerMessagePtr& peer_message) {
   if (state_ != State::member || !configuration_->contains(from, life)) return;
   deliver(context, from, peer_message);
@@ -176,12 +176,12 @@ void MemberCore<T>::on_message(const MemberContext& context, WorkerId from, Inca
 // --- links --------------------------------------------------------------------------------------
 
 template <class T>
-typename MemberCore<T>::Link* MemberCore<T>::link(WorkerId id) const {
+typename MemberCore<T>::Link* MemberCore<T>::link(MemberId id) const {
   return id < links_.size() ? links_[id].get() : nullptr;
 }
 
 template <class T>
-void MemberCore<T>::act_on(const MemberContext& context, WorkerId id, TrafficClass traffic_class,
+void MemberCore<T>::act_on(const MemberContext& context, MemberId id, TrafficClass traffic_class,
                            LinkEffects effects) {
   const Epoch epoch = configuration_->epoch;
   const TimerKey key = link(id)->timer_of(traffic_class);
@@ -200,7 +200,7 @@ void MemberCore<T>::act_on(const MemberContext& context, WorkerId id, TrafficCla
 }
 
 template <class T>
-void MemberCore<T>::post(const MemberContext& context, WorkerId to, PeerMessagePtr peer_message) {
+void MemberCore<T>::post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
   if (to == options_.self.id) {
     inbox_.push_back(std::move(peer_message));
     return;
@@ -212,7 +212,7 @@ void MemberCore<T>::post(const MemberContext& context, WorkerId to, PeerMessageP
 
 /// Requires: there is a link.
 template <class T>
-void MemberCore<T>::send(const MemberContext& context, WorkerId to, PeerMessagePtr peer_message) {
+void MemberCore<T>::send(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
   const TrafficClass traffic_class = traffic_class_of(*peer_message);
   LinkEffects effects;
   if (!link(to)->channel(traffic_class).send({context.now, effects}, std::move(peer_message)))
@@ -224,12 +224,12 @@ template <class T>
 void MemberCore<T>::post_to_council(const MemberContext& context,
                                     const PeerMessagePtr& peer_message) {
   const ConfigurationPtr now = configuration_;
-  for (const WorkerId id : now->council) post(context, id, peer_message);
+  for (const MemberId id : now->council) post(context, id, peer_message);
 }
 
 /// Sees to it that a member knows the configuration before whatever is sent next.
 template <class T>
-void MemberCore<T>::tell(const MemberContext& context, WorkerId id) {
+void MemberCore<T>::tell(const MemberContext& context, MemberId id) {
   Link* other = link(id);
   if (other == nullptr || other->told >= configuration_->epoch) return;
   other->told = configuration_->epoch;
@@ -238,7 +238,7 @@ void MemberCore<T>::tell(const MemberContext& context, WorkerId id) {
 
 /// To someone who may be no member: nothing repeats it.
 template <class T>
-void MemberCore<T>::send_loose(const MemberContext& context, WorkerId to,
+void MemberCore<T>::send_loose(const MemberContext& context, MemberId to,
                                std::optional<Incarnation> life, PeerMessagePtr peer_message) const {
   Packet<PeerMessagePtr> packet;
   packet.from = options_.self.life;
@@ -314,7 +314,7 @@ void MemberCore<T>::settle(const MemberContext& context) {
 // --- messages ------------------------------------------------------------------------------------
 
 template <class T>
-void MemberCore<T>::deliver(const MemberContext& context, WorkerId from,
+void MemberCore<T>::deliver(const MemberContext& context, MemberId from,
                             const PeerMessagePtr& peer_message) {
   const Door door{*configuration_, from, options_.members_max, *options_.shard.layout, sizeof(T)};
   if (!may_say(door, *peer_message)) return;
@@ -323,7 +323,7 @@ void MemberCore<T>::deliver(const MemberContext& context, WorkerId from,
 }
 
 template <class T>
-void MemberCore<T>::take(const MemberContext& context, WorkerId from, const PeerMessagePtr&,
+void MemberCore<T>::take(const MemberContext& context, MemberId from, const PeerMessagePtr&,
                          const CouncilMessage& message) {
   bool current = true;
   run_council(context, [&](Council& council, const CouncilContext& c) {
@@ -334,7 +334,7 @@ void MemberCore<T>::take(const MemberContext& context, WorkerId from, const Peer
 
 template <class T>
 template <class M>
-void MemberCore<T>::take(const MemberContext& context, WorkerId from,
+void MemberCore<T>::take(const MemberContext& context, MemberId from,
                          const PeerMessagePtr& peer_message, const M& message) {
   if constexpr (std::is_same_v<M, ConfigurationPtr>) {
     if (message->epoch > configuration_->epoch) adopt(context, message);
@@ -399,7 +399,7 @@ void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& 
 
 template <class T>
 void MemberCore<T>::renew_links(const Configuration& next) {
-  for (WorkerId id = 0; id < links_.size(); ++id) {
+  for (MemberId id = 0; id < links_.size(); ++id) {
     if (!links_[id]) continue;
     if (!next.contains(id, *links_[id]->channel(TrafficClass::control).other())) links_[id].reset();
   }
@@ -435,14 +435,14 @@ void MemberCore<T>::inform_coordinator(const MemberContext& context, const Confi
   if (now.coordinator != options_.self.id) return;
   if (coordinator_)
     return run_coordinator(context, [&](Coordinator& all, const Context& c) {
-      std::vector<WorkerId> left;
+      std::vector<MemberId> left;
       for (const Member& member : former->lacking_in(now)) left.push_back(member.id);
       all.on_members(c, left, workers_of(now.lacking_in(*former)));
     });
   coordinator_.emplace(CoordinatorOptions{options_.worker.barrier, options_.worker.recheck, {}});
-  const std::vector<WorkerId> workers = workers_of(now.members);
+  const std::vector<MemberId> workers = workers_of(now.members);
   if (now.epoch == 1) {
-    for (const WorkerId worker : workers)
+    for (const MemberId worker : workers)
       coordinator_->on_founded(worker, first_entry(*options_.start, worker).step);
     return;
   }
@@ -538,7 +538,7 @@ template <class T>
 template <class Event>
 bool MemberCore<T>::run_replica(const MemberContext& context, Event event) {
   Effects effects;
-  std::vector<std::pair<WorkerId, ReplicaMessage>> out;
+  std::vector<std::pair<MemberId, ReplicaMessage>> out;
   const Context core{context.now, context.random, effects};
   const bool fits = event(*replica_, ReplicaContext{core, out});
   for (auto& [to, message] : out)
@@ -574,7 +574,7 @@ void MemberCore<T>::execute(const MemberContext& context, Effects effects, Timer
     if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(MemberTimer{timer->at, key});
     } else if (auto* send = std::get_if<Send>(&effect)) {
-      std::optional<WorkerId> to;
+      std::optional<MemberId> to;
       if (const auto* worker = std::get_if<ToWorker>(&send->to)) to = worker->id;
       if (const auto* owner = std::get_if<ToOwner>(&send->to)) to = owner->id;
       if (std::holds_alternative<ToCoordinator>(send->to)) to = configuration_->coordinator;

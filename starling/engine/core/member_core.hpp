@@ -54,7 +54,7 @@ struct MemberOptions {
   WorkerOptions worker;
   /// Members are numbered below this, and whoever is not is never taken in: every owner keeps count
   /// of each of them in each of its ranges. The same for all members.
-  WorkerId members_max = 1024;
+  MemberId members_max = 1024;
   /// As a shard's, for ranges that this member comes to own, but for the ranges and how many may
   /// push.
   ShardOptions<T> shard;
@@ -62,7 +62,7 @@ struct MemberOptions {
   /// Epoch 1, for the members that it names; absent for those that join.
   ConfigurationPtr first;
   /// Members whom to ask to be taken in.
-  std::vector<WorkerId> doors;
+  std::vector<MemberId> doors;
   /// But for who this member is.
   CouncilOptions council;
   ChannelOptions channel;
@@ -89,8 +89,8 @@ class MemberCore {
   /// Failure detection has heard nothing of this life of a member for long, or hears it again. What
   /// it must guarantee: docs/design/0006-range-ownership.md. Verdicts on another life than the
   /// configuration names do not count.
-  void suspect(const MemberContext& context, WorkerId id, Incarnation life);
-  void trust(const MemberContext& context, WorkerId id, Incarnation life);
+  void suspect(const MemberContext& context, MemberId id, Incarnation life);
+  void trust(const MemberContext& context, MemberId id, Incarnation life);
   /// Ends the worker's part at the end of its step; its ranges stay, and are served.
   void stop(const MemberContext& context);
   /// Ends the worker's part at the end of its step, hands over its ranges, and goes.
@@ -98,7 +98,7 @@ class MemberCore {
 
   /// What a channel has delivered; for tests that need no network. Dropped, with the configuration
   /// for an answer, where the sender is no member.
-  void on_message(const MemberContext& context, WorkerId from, Incarnation life,
+  void on_message(const MemberContext& context, MemberId from, Incarnation life,
                   const PeerMessagePtr& peer_message);
 
   enum class State { idle, joining, member, excluded, failed };
@@ -107,7 +107,7 @@ class MemberCore {
   [[nodiscard]] const MemberOptions<T>& options() const noexcept { return options_; }
   /// nullptr before the first.
   [[nodiscard]] const ConfigurationPtr& configuration() const noexcept { return configuration_; }
-  [[nodiscard]] bool suspects(WorkerId id) const { return council_.suspects(id); }
+  [[nodiscard]] bool suspects(MemberId id) const { return council_.suspects(id); }
   /// nullptr where this member has none.
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
   [[nodiscard]] const Coordinator* coordinator() const noexcept {
@@ -139,7 +139,7 @@ class MemberCore {
     static TrafficClass traffic_class_of(TimerKey key) {
       return (key & data_bit) != 0 ? TrafficClass::data : TrafficClass::control;
     }
-    static WorkerId other_of(TimerKey key) { return static_cast<WorkerId>(key & ~data_bit); }
+    static MemberId other_of(TimerKey key) { return static_cast<MemberId>(key & ~data_bit); }
   };
   using LinkEffects = ChannelEffects<PeerMessagePtr>;
 
@@ -149,17 +149,17 @@ class MemberCore {
   static constexpr TimerKey own_key = 3;
   static constexpr TimerKey greeting_key = 4;
 
-  [[nodiscard]] Link* link(WorkerId id) const;
-  void act_on(const MemberContext& context, WorkerId id, TrafficClass traffic_class,
+  [[nodiscard]] Link* link(MemberId id) const;
+  void act_on(const MemberContext& context, MemberId id, TrafficClass traffic_class,
               LinkEffects effects);
-  void send(const MemberContext& context, WorkerId to, PeerMessagePtr peer_message);
-  void post(const MemberContext& context, WorkerId to, PeerMessagePtr peer_message);
+  void send(const MemberContext& context, MemberId to, PeerMessagePtr peer_message);
+  void post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message);
   void post_to_council(const MemberContext& context, const PeerMessagePtr& peer_message);
-  void tell(const MemberContext& context, WorkerId id);
-  void send_loose(const MemberContext& context, WorkerId to, std::optional<Incarnation> life,
+  void tell(const MemberContext& context, MemberId id);
+  void send_loose(const MemberContext& context, MemberId to, std::optional<Incarnation> life,
                   PeerMessagePtr peer_message) const;
 
-  void deliver(const MemberContext& context, WorkerId from, const PeerMessagePtr& peer_message);
+  void deliver(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message);
   void hear_loose(const MemberContext& context, const Envelope& envelope);
   void hear_request(const MemberContext& context, const Envelope& envelope, const Member& member);
   [[nodiscard]] bool is_news(const ConfigurationPtr& next) const;
@@ -186,10 +186,10 @@ class MemberCore {
   void run_council(const MemberContext& context, Event event);
   void execute(const MemberContext& context, Effects effects, TimerKey key);
 
-  void take(const MemberContext& context, WorkerId from, const PeerMessagePtr& peer_message,
+  void take(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
             const CouncilMessage& message);
   template <class M>
-  void take(const MemberContext& context, WorkerId from, const PeerMessagePtr& peer_message,
+  void take(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
             const M& message);
 
   MemberOptions<T> options_;

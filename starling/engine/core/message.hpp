@@ -17,7 +17,7 @@ namespace starling::core {
 
 /// Worker to owner: send me a range (or rows of it) as I may read it at step `at`.
 struct Pull {
-  WorkerId worker;
+  MemberId worker;
   RangeId range;
   Step at;
   Rows rows;
@@ -33,7 +33,7 @@ struct Value {
 /// Worker to owner: my update that makes my step `step` (counted from 1), as far as it concerns
 /// `range`. An empty slice says that it does not.
 struct Push {
-  WorkerId worker;
+  MemberId worker;
   Incarnation incarnation;
   RangeId range;
   Step step;
@@ -62,7 +62,7 @@ struct Ack {
 
 /// Worker to owner, and to the coordinator where there is one: `step` was my last.
 struct Ended {
-  WorkerId worker;
+  MemberId worker;
   Step step;
 };
 
@@ -70,7 +70,7 @@ struct Ended {
 
 /// Worker to coordinator: all owners hold my update; my step is now `step`. May I go on?
 struct Arrived {
-  WorkerId worker;
+  MemberId worker;
   Step step;
 };
 
@@ -94,7 +94,7 @@ struct WorkerStatus {
     /// `step` was its last.
     ended,
   };
-  WorkerId member = 0;
+  MemberId member = 0;
   Phase phase = Phase::idle;
   Step step = 0;
   /// The highest step of which some worker's update is held in the sender's ranges.
@@ -109,25 +109,25 @@ struct Stop {};
 
 /// What is your step?
 struct StepQuery {
-  WorkerId from;
+  MemberId from;
   std::uint64_t draw;
 };
 
 struct StepAnswer {
-  WorkerId from;
+  MemberId from;
   std::uint64_t draw;
   Step step;
 };
 
 /// Tell me when your step reaches `floor`. A later one of the same requester replaces it.
 struct NotifyAt {
-  WorkerId from;
+  MemberId from;
   std::uint64_t draw;
   Step floor;
 };
 
 struct CaughtUp {
-  WorkerId from;
+  MemberId from;
   std::uint64_t draw;
 };
 
@@ -153,7 +153,7 @@ struct LedgerEntry {
 
 /// Bulk-synchronous jobs: a worker without whose push no round after `from` is complete.
 struct Awaited {
-  WorkerId worker = 0;
+  MemberId worker = 0;
   Incarnation life = 0;
   Step from = 0;
   bool operator==(const Awaited&) const = default;

@@ -29,7 +29,7 @@ class Peer {
       shard_.on(context, message);
   }
 
-  void on_left(const Context& context, WorkerId worker) {
+  void on_left(const Context& context, MemberId worker) {
     shard_.on_left(context, worker);
     worker_.on_left(context, worker);
   }

@@ -50,8 +50,8 @@ using PeerMessagePtr = std::shared_ptr<const PeerMessage>;
 /// What the network carries from node to node. A packet with a message and no number belongs to no
 /// channel: it comes from, or goes to, someone that is no member.
 struct Envelope {
-  WorkerId from = 0;
-  WorkerId to = 0;
+  MemberId from = 0;
+  MemberId to = 0;
   /// The sender's; 0 before its first.
   Epoch epoch = 0;
   /// The channel whose packet it is.

@@ -13,29 +13,29 @@ namespace starling::core {
 /// How many ranges each of some members holds.
 class Loads {
  public:
-  explicit Loads(const std::vector<WorkerId>& ids) {
-    for (const WorkerId id : ids) loads_.push_back({id, 0});
+  explicit Loads(const std::vector<MemberId>& ids) {
+    for (const MemberId id : ids) loads_.push_back({id, 0});
   }
-  [[nodiscard]] bool knows(WorkerId id) const {
+  [[nodiscard]] bool knows(MemberId id) const {
     return std::ranges::find(loads_, id, &Entry::id) != loads_.end();
   }
   /// Requires: knows(id), as for all that follow.
-  void add(WorkerId id) { ++loads_[place(id)].load; }
-  void remove(WorkerId id) { --loads_[place(id)].load; }
-  [[nodiscard]] std::size_t of(WorkerId id) const { return loads_[place(id)].load; }
-  [[nodiscard]] WorkerId most() const {
+  void add(MemberId id) { ++loads_[place(id)].load; }
+  void remove(MemberId id) { --loads_[place(id)].load; }
+  [[nodiscard]] std::size_t of(MemberId id) const { return loads_[place(id)].load; }
+  [[nodiscard]] MemberId most() const {
     return std::ranges::max_element(loads_, {}, &Entry::load)->id;
   }
-  [[nodiscard]] WorkerId least() const {
+  [[nodiscard]] MemberId least() const {
     return std::ranges::min_element(loads_, {}, &Entry::load)->id;
   }
 
  private:
   struct Entry {
-    WorkerId id;
+    MemberId id;
     std::size_t load;
   };
-  [[nodiscard]] std::size_t place(WorkerId id) const {
+  [[nodiscard]] std::size_t place(MemberId id) const {
     const auto at = std::ranges::find(loads_, id, &Entry::id);
     STARLING_CHECK(at != loads_.end());
     return static_cast<std::size_t>(at - loads_.begin());

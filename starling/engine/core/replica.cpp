@@ -64,7 +64,7 @@ void Replica<T>::begin_view(const ReplicaContext& context, RangeId range, const 
     if (owner.id != options_.self) part.copies.push_back({owner.id, founding, 0});
   if (founding) return;
   if (options_.shard.bulk)  // who is awaited changes with the view, and copies begin with that
-    shard_.keep_awaiting(context.core, range, [&](WorkerId worker, Incarnation life) {
+    shard_.keep_awaiting(context.core, range, [&](MemberId worker, Incarnation life) {
       return next.contains(worker, life);
     });
   if (part.copies.empty()) return;
@@ -113,7 +113,7 @@ void Replica<T>::on(const ReplicaContext& context, const Ended& ended) {
 }
 
 template <class T>
-bool Replica<T>::on(const ReplicaContext& context, WorkerId from, const Install& install) {
+bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Install& install) {
   const RangeId range = install.state->range;
   Part& part = parts_.at(range);
   if (part.view != install.view || part.leader != from || part.primary) return false;
@@ -127,7 +127,7 @@ bool Replica<T>::on(const ReplicaContext& context, WorkerId from, const Install&
 }
 
 template <class T>
-bool Replica<T>::on(const ReplicaContext& context, WorkerId from, const Forward& forward) {
+bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Forward& forward) {
   const RangeId range = forward.range;
   Part& part = parts_.at(range);
   if (part.view != forward.view || part.leader != from || part.primary) return false;
@@ -144,7 +144,7 @@ bool Replica<T>::on(const ReplicaContext& context, WorkerId from, const Forward&
 }
 
 template <class T>
-bool Replica<T>::on(const ReplicaContext& context, WorkerId from, const Held& held) {
+bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Held& held) {
   Part& part = parts_.at(held.range);
   if (!part.primary || part.view != held.view) return false;
   const auto copy = std::ranges::find(part.copies, from, &Copy::id);

@@ -30,7 +30,7 @@ struct Forward {
   std::uint64_t number;
   std::shared_ptr<const Push> push;
   /// Where there is no push.
-  WorkerId ended = 0;
+  MemberId ended = 0;
 };
 /// To the primary: I hold the range in this view up to and with `number`.
 struct Held {
@@ -43,12 +43,12 @@ using ReplicaMessage = std::variant<Install, Forward, Held>;
 /// What every event brings. Acknowledgements and values go to `core`'s effects.
 struct ReplicaContext {
   const Context& core;
-  std::vector<std::pair<WorkerId, ReplicaMessage>>& out;
+  std::vector<std::pair<MemberId, ReplicaMessage>>& out;
 };
 
 template <class T>
 struct ReplicaOptions {
-  WorkerId self = 0;
+  MemberId self = 0;
   /// Without ranges.
   ShardOptions<T> shard;
   /// What each range holds when the job starts.
@@ -72,9 +72,9 @@ class Replica {
   [[nodiscard]] bool on(const ReplicaContext& context, const Pull& pull);
   /// Requires: the worker's own word. Bulk-synchronous jobs only.
   void on(const ReplicaContext& context, const Ended& ended);
-  [[nodiscard]] bool on(const ReplicaContext& context, WorkerId from, const Install& install);
-  [[nodiscard]] bool on(const ReplicaContext& context, WorkerId from, const Forward& forward);
-  [[nodiscard]] bool on(const ReplicaContext& context, WorkerId from, const Held& held);
+  [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Install& install);
+  [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Forward& forward);
+  [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Held& held);
 
   /// The ranges of which all that was acknowledged is held here, ascending.
   [[nodiscard]] std::vector<RangeId> full() const;
@@ -93,14 +93,14 @@ class Replica {
 
  private:
   struct Copy {
-    WorkerId id;
+    MemberId id;
     bool installed;
     std::uint64_t held;
   };
   /// To be acknowledged when everything up to `number` is held by all.
   struct Pending {
     std::uint64_t number;
-    WorkerId worker;
+    MemberId worker;
     Ack ack;
   };
   struct Part {
@@ -110,7 +110,7 @@ class Replica {
     bool primary = false;
     /// The view's state has come; on the primary from the beginning.
     bool installed = false;
-    WorkerId leader = 0;
+    MemberId leader = 0;
     /// The last number sent or held.
     std::uint64_t number = 0;
     std::vector<Copy> copies;

@@ -13,7 +13,7 @@ constexpr Time entry_retry = std::chrono::milliseconds{20};
 
 }  // namespace
 
-SampleGate::SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, WorkerId self,
+SampleGate::SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self,
                        Members members)
     : barrier_(std::move(barrier)), recheck_(recheck), self_(self), members_(std::move(members)) {
   exclude(self_);
@@ -72,7 +72,7 @@ void SampleGate::ask(const Context& context, std::uint32_t count) {
       if (pick < position) break;
       ++pick;
     }
-    const WorkerId other = (*members_)[pick];
+    const MemberId other = (*members_)[pick];
     silent_.push_back(other);
     context.send(ToWorker{other}, StepQuery{self_, draw_});
   }
@@ -118,24 +118,24 @@ bool SampleGate::on_timer(const Context& context) {
   return false;
 }
 
-bool SampleGate::on_left(const Context& context, WorkerId worker) {
+bool SampleGate::on_left(const Context& context, MemberId worker) {
   exclude(worker);
   const bool concerns_draw = laggard_ == worker || std::ranges::count(silent_, worker) > 0;
   return phase_ != Phase::idle && concerns_draw && draw(context);
 }
 
 bool SampleGate::on_members(const Context& context, Members members,
-                            const std::vector<WorkerId>& changed) {
+                            const std::vector<MemberId>& changed) {
   members_ = std::move(members);
   excluded_.clear();
   exclude(self_);
-  const auto has_changed = [&](WorkerId id) { return std::ranges::binary_search(changed, id); };
+  const auto has_changed = [&](MemberId id) { return std::ranges::binary_search(changed, id); };
   const bool concerns_draw =
       (laggard_ && has_changed(*laggard_)) || std::ranges::any_of(silent_, has_changed);
   return phase_ != Phase::idle && concerns_draw && draw(context);
 }
 
-void SampleGate::exclude(WorkerId worker) {
+void SampleGate::exclude(MemberId worker) {
   const auto at = std::ranges::find(*members_, worker);
   if (at == members_->end()) return;
   const auto position = static_cast<std::uint32_t>(at - members_->begin());
@@ -170,7 +170,7 @@ bool SampleGate::judge_entry(const Context& context) {
   return false;
 }
 
-void SampleGate::refuse(const Context& context, std::optional<WorkerId> laggard) {
+void SampleGate::refuse(const Context& context, std::optional<MemberId> laggard) {
   phase_ = Phase::refused;
   laggard_ = laggard;
   if (recheck_.notify && laggard) ask_for_notice(context);

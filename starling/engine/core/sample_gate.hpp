@@ -14,7 +14,7 @@
 namespace starling::core {
 
 /// Who can be drawn: shared by all workers of a node until someone leaves.
-using Members = std::shared_ptr<const std::vector<WorkerId>>;
+using Members = std::shared_ptr<const std::vector<MemberId>>;
 
 /// What a worker that has joined answers until it has found its first step: it holds nobody up.
 inline constexpr Step not_begun = barrier::finished + 1;
@@ -35,7 +35,7 @@ inline constexpr Time query_timeout = std::chrono::seconds{1};
 /// Events return true when the worker may pass, or begin. One at a time; not thread-safe.
 class SampleGate {
  public:
-  SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, WorkerId self, Members members);
+  SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self, Members members);
 
   /// The worker has finished step `own`. `automatic` is what the interval `auto` stands for.
   [[nodiscard]] bool begin(const Context& context, Step own, Time automatic);
@@ -50,12 +50,12 @@ class SampleGate {
   [[nodiscard]] bool on_timer(const Context& context);
 
   /// `worker` has left or died: it is not drawn again, and nobody waits for it.
-  [[nodiscard]] bool on_left(const Context& context, WorkerId worker);
+  [[nodiscard]] bool on_left(const Context& context, MemberId worker);
 
   /// From now on others are drawn from `members`; `changed` names, ascending, whom of the old ones
   /// it lacks, or knows in a new life only.
   [[nodiscard]] bool on_members(const Context& context, Members members,
-                                const std::vector<WorkerId>& changed);
+                                const std::vector<MemberId>& changed);
 
   /// Gives up waiting; later answers are ignored.
   void abandon() { phase_ = Phase::idle; }
@@ -79,16 +79,16 @@ class SampleGate {
   /// Draws `count` others and asks them.
   void ask(const Context& context, std::uint32_t count);
   [[nodiscard]] std::uint32_t others() const;
-  void exclude(WorkerId worker);
+  void exclude(MemberId worker);
   /// True where nothing but a note of the laggard makes the worker draw again.
   [[nodiscard]] bool waits_for_notice() const;
   void ask_for_notice(const Context& context) const;
-  void refuse(const Context& context, std::optional<WorkerId> laggard);
+  void refuse(const Context& context, std::optional<MemberId> laggard);
   void wait_until(const Context& context, Time deadline);
 
   barrier::Barrier barrier_;
   barrier::Recheck recheck_;
-  WorkerId self_;
+  MemberId self_;
   Members members_;
   /// Positions in members_ that are not drawn: one's own, and those of who has left. Ascending.
   std::vector<std::uint32_t> excluded_;
@@ -101,9 +101,9 @@ class SampleGate {
   std::size_t breadth_ = 1;
   Step lowest_ = 0;
   /// Whom the current draw still waits for.
-  std::vector<WorkerId> silent_;
+  std::vector<MemberId> silent_;
   std::vector<Step> seen_;
-  std::optional<WorkerId> laggard_;
+  std::optional<MemberId> laggard_;
   Time deadline_{};
   Timer timer_;
   Counts counts_;

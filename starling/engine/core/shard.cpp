@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t nowhere = UINT32_MAX;
 
-LedgerEntry entry_of(const RangeState& state, WorkerId worker) {
+LedgerEntry entry_of(const RangeState& state, MemberId worker) {
   return worker < state.ledger.size() ? state.ledger[worker] : LedgerEntry{};
 }
 
@@ -59,7 +59,7 @@ void for_each_piece(const Range& range, const Slice& slice, Piece piece) {
 
 }  // namespace
 
-LedgerEntry first_entry(const std::vector<RangeState>& start, WorkerId worker) {
+LedgerEntry first_entry(const std::vector<RangeState>& start, MemberId worker) {
   const auto least = std::ranges::min_element(
       start, {}, [&](const RangeState& state) { return entry_of(state, worker).step; });
   return least == start.end() ? LedgerEntry{} : entry_of(*least, worker);
@@ -99,7 +99,7 @@ void Shard<T>::take_in(const RangeState& state) {
     if (state.awaited)
       for (const Awaited& awaited : *state.awaited) held.awaited.at(awaited.worker) = awaited;
     else
-      for (WorkerId worker = 0; worker < options_.workers; ++worker)
+      for (MemberId worker = 0; worker < options_.workers; ++worker)
         held.awaited[worker] = Awaited{worker, held.ledger[worker].incarnation, 0};
     held.missing = count_missing(held);
   }
@@ -262,14 +262,14 @@ void Shard<T>::gather(const Context& context, const Push& push, Held& range) {
 
 /// True where the next round needs a push of `worker`.
 template <class T>
-bool Shard<T>::takes_part(const Held& range, WorkerId worker) {
+bool Shard<T>::takes_part(const Held& range, MemberId worker) {
   return range.awaited[worker] && range.awaited[worker]->from <= range.round;
 }
 
 template <class T>
 std::size_t Shard<T>::count_missing(const Held& range) {
   std::size_t missing = 0;
-  for (WorkerId worker = 0; worker < range.awaited.size(); ++worker)
+  for (MemberId worker = 0; worker < range.awaited.size(); ++worker)
     missing += takes_part(range, worker) && range.gathered[worker].empty() ? 1 : 0;
   return missing;
 }
@@ -396,20 +396,20 @@ void Shard<T>::on(const Context& context, const Ended& ended) {
 }
 
 template <class T>
-void Shard<T>::on_left(const Context& context, WorkerId worker) {
+void Shard<T>::on_left(const Context& context, MemberId worker) {
   for (Held& range : held_)
     std::erase_if(range.parked, [&](const Pull& pull) { return pull.worker == worker; });
   worker_gone(context, worker);
 }
 
 template <class T>
-void Shard<T>::worker_gone(const Context& context, WorkerId worker) {
+void Shard<T>::worker_gone(const Context& context, MemberId worker) {
   if (!options_.bulk) return;
   for (const RangeId range : ranges_) end(context, range, worker);
 }
 
 template <class T>
-bool Shard<T>::end(const Context& context, RangeId id, WorkerId worker) {
+bool Shard<T>::end(const Context& context, RangeId id, MemberId worker) {
   Held& range = held(id);
   if (!std::exchange(range.awaited.at(worker), std::nullopt)) return false;
   range.missing = count_missing(range);
@@ -419,7 +419,7 @@ bool Shard<T>::end(const Context& context, RangeId id, WorkerId worker) {
 
 template <class T>
 void Shard<T>::keep_awaiting(const Context& context, RangeId id,
-                             const std::function<bool(WorkerId, Incarnation)>& lives) {
+                             const std::function<bool(MemberId, Incarnation)>& lives) {
   Held& range = held(id);
   for (auto& awaited : range.awaited) {
     if (!awaited || lives(awaited->worker, awaited->life)) continue;

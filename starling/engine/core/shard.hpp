@@ -60,7 +60,7 @@ struct ShardOptions {
 };
 
 /// Where a worker goes on from: the step whose update every range holds.
-[[nodiscard]] LedgerEntry first_entry(const std::vector<RangeState>& start, WorkerId worker);
+[[nodiscard]] LedgerEntry first_entry(const std::vector<RangeState>& start, MemberId worker);
 
 /// What became of a push.
 enum class PushResult {
@@ -84,7 +84,7 @@ class Shard {
   void on(const Context& context, const Ended& ended);
   void on(const Context& context, const Snapshot& request);
   /// `worker` has died: rounds are completed without it.
-  void on_left(const Context& context, WorkerId worker);
+  void on_left(const Context& context, MemberId worker);
 
   /// As on(push), but for the answer.
   [[nodiscard]] PushResult take(const Context& context, const Push& push);
@@ -92,9 +92,9 @@ class Shard {
   /// Bulk only: awaits no pushes but those of `lives` any more; rounds are completed without the
   /// others. Requires: holds it.
   void keep_awaiting(const Context& context, RangeId range,
-                     const std::function<bool(WorkerId, Incarnation)>& lives);
+                     const std::function<bool(MemberId, Incarnation)>& lives);
   /// Bulk only: `worker` has made its last step; false where it was not awaited.
-  bool end(const Context& context, RangeId range, WorkerId worker);
+  bool end(const Context& context, RangeId range, MemberId worker);
   /// Bulk only: pushes that wait for their round, by worker. Requires: holds it.
   [[nodiscard]] const std::vector<std::vector<Push>>& gathered(RangeId range) const {
     return held_[position_[range]].gathered;
@@ -164,9 +164,9 @@ class Shard {
                    double weight);
   [[nodiscard]] RangeState state(RangeId range, const Held& held, std::uint64_t ticket) const;
   [[nodiscard]] static std::size_t count_missing(const Held& held);
-  [[nodiscard]] static bool takes_part(const Held& held, WorkerId worker);
+  [[nodiscard]] static bool takes_part(const Held& held, MemberId worker);
   PushResult enter(const Context& context, const Push& push, Held& held);
-  void worker_gone(const Context& context, WorkerId worker);
+  void worker_gone(const Context& context, MemberId worker);
 
   ShardOptions<T> options_;
   /// Bulk only: the last Snapshot asked for of a round to come.

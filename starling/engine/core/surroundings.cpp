@@ -4,15 +4,15 @@
 
 namespace starling::core {
 
-std::vector<WorkerId> workers_of(const std::vector<Member>& members) {
-  std::vector<WorkerId> workers;
+std::vector<MemberId> workers_of(const std::vector<Member>& members) {
+  std::vector<MemberId> workers;
   for (const Member& member : members)
     if (member.works) workers.push_back(member.id);
   return workers;
 }
 
-std::vector<WorkerId> owners_of(const Configuration& now) {
-  std::vector<WorkerId> all;
+std::vector<MemberId> owners_of(const Configuration& now) {
+  std::vector<MemberId> all;
   for (const Ownership& range : now.ranges)
     for (const RangeOwner& owner : range.owners) all.push_back(owner.id);
   std::ranges::sort(all);
@@ -27,7 +27,7 @@ Surroundings surroundings(const Configuration& now, const Configuration* former)
     owner_of->push_back(range.owners.front().id);
     view_of->push_back(range.view);
   }
-  Surroundings all{std::make_shared<const std::vector<WorkerId>>(workers_of(now.members)),
+  Surroundings all{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
                    std::move(owner_of), std::move(view_of)};
   if (former != nullptr) all.changed = workers_of(former->lacking_in(now));
   return all;

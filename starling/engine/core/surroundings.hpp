@@ -17,12 +17,12 @@ struct Surroundings {
   std::shared_ptr<const std::vector<OwnerId>> owner_of;
   std::shared_ptr<const std::vector<Epoch>> view_of;
   /// Workers that are no members any more, or in a new life only; ascending.
-  std::vector<WorkerId> changed = {};
+  std::vector<MemberId> changed = {};
 };
 
 /// Those of some members that work, and those that own ranges in `now`.
-[[nodiscard]] std::vector<WorkerId> workers_of(const std::vector<Member>& members);
-[[nodiscard]] std::vector<WorkerId> owners_of(const Configuration& now);
+[[nodiscard]] std::vector<MemberId> workers_of(const std::vector<Member>& members);
+[[nodiscard]] std::vector<MemberId> owners_of(const Configuration& now);
 
 /// Requires: no range is lost.
 [[nodiscard]] Surroundings surroundings(const Configuration& now, const Configuration* former);

@@ -299,7 +299,7 @@ void Worker::on_timer(const Context& context) {
   if (gate_ && gate_->on_timer(context)) go_on(context);
 }
 
-void Worker::on_left(const Context& context, WorkerId worker) {
+void Worker::on_left(const Context& context, MemberId worker) {
   waiters_.erase(worker);
   if (gate_ && gate_->on_left(context, worker)) go_on(context);
 }
@@ -318,7 +318,7 @@ void Worker::on_surroundings(const Context& context, Surroundings surroundings) 
   } else if (phase_ == Phase::done && options_.bulk) {
     say_ended_to_owners(context);
   }
-  for (const WorkerId id : surroundings.changed) waiters_.erase(id);
+  for (const MemberId id : surroundings.changed) waiters_.erase(id);
   options_.members = surroundings.members;
   if (gate_ && gate_->on_members(context, std::move(surroundings.members), surroundings.changed))
     go_on(context);

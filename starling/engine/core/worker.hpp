@@ -32,7 +32,7 @@ struct Update {
 };
 
 struct WorkerOptions {
-  WorkerId id = 0;
+  MemberId id = 0;
   Incarnation incarnation = 0;
   /// The step to go on from; more than 0 when a job resumes.
   Step first = 0;
@@ -84,7 +84,7 @@ class Worker {
   /// Planning or computing at `step` threw: it is tried again, then the job is given up.
   void on_failure(const Context& context, Step step, const std::string& why);
   void on_timer(const Context& context);
-  void on_left(const Context& context, WorkerId worker);
+  void on_left(const Context& context, MemberId worker);
   /// Owners or members have changed. What new owners have not acknowledged or answered is sent to
   /// them.
   void on_surroundings(const Context& context, Surroundings surroundings);
@@ -190,7 +190,7 @@ class Worker {
   std::vector<OwnerId> asked_;
 
   /// Who wants to be told when this worker has caught up.
-  std::map<WorkerId, NotifyAt> waiters_;
+  std::map<MemberId, NotifyAt> waiters_;
   std::uint64_t drawn_ = 0;
   Time step_began_{};
   Time wait_began_{};

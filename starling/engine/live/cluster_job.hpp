@@ -68,11 +68,11 @@ class ClusterJob {
   }
 
   /// Those of this node's members that were shut out ask to be taken in anew, each in its role.
-  void rejoin(const std::vector<core::WorkerId>& excluded, Random& random) {
+  void rejoin(const std::vector<core::MemberId>& excluded, Random& random) {
     std::vector<core::Member> roles;
     {
       const std::lock_guard lock{mutex_};
-      for (const core::WorkerId id : excluded)
+      for (const core::MemberId id : excluded)
         if (const auto role = roles_.find(id); role != roles_.end()) roles.push_back(role->second);
     }
     join(std::move(roles), random);
@@ -300,11 +300,11 @@ class ClusterJob {
   template <class IsHeard, class NameOf>
   [[nodiscard]] std::string hindrance(IsHeard is_heard, NameOf name_of) {
     const auto now = configuration();
-    const auto heard = [&](core::WorkerId id) {
+    const auto heard = [&](core::MemberId id) {
       const core::Member* member = now->find(id);
       return member != nullptr && (member->node == node_ || is_heard(member->node));
     };
-    std::vector<core::WorkerId> voters;
+    std::vector<core::MemberId> voters;
     std::ranges::copy_if(now->council, std::back_inserter(voters), heard);
     is_majority_heard_ = core::is_quorum(now->council, voters);
     if (!is_majority_heard_)
@@ -335,10 +335,10 @@ class ClusterJob {
 
   void join(std::vector<core::Member> roles, Random& random) {
     const auto now = configuration();
-    std::vector<core::WorkerId> doors;
+    std::vector<core::MemberId> doors;
     for (const core::Member& other : now->members)
       if (other.node != node_) doors.push_back(other.id);
-    const auto members_max = static_cast<core::WorkerId>(SiteOptions{}.members_max);
+    const auto members_max = static_cast<core::MemberId>(SiteOptions{}.members_max);
     for (const core::Member& member : newcomers(std::move(roles), *now, members_max, random)) {
       keep_role(member);
       site_->join(member, doors);
@@ -378,7 +378,7 @@ class ClusterJob {
     for (Parcel& parcel : parcels) carry_(parcel.node, parcel.traffic_class, parcel.frames);
   }
 
-  std::optional<wire::NodeId> route_to(core::WorkerId member) {
+  std::optional<wire::NodeId> route_to(core::MemberId member) {
     const std::lock_guard lock{mutex_};
     const auto route = routes_.find(member);
     if (route == routes_.end()) return std::nullopt;
@@ -410,9 +410,9 @@ class ClusterJob {
   wire::JobState state_ = wire::JobState::running;
 
   std::mutex mutex_;
-  std::map<core::WorkerId, wire::NodeId> routes_;
+  std::map<core::MemberId, wire::NodeId> routes_;
   /// What this node's members are, and were.
-  std::map<core::WorkerId, core::Member> roles_;
+  std::map<core::MemberId, core::Member> roles_;
   core::ConfigurationPtr configuration_;
   /// The loop's thread's: what hinders the job, when nothing did last, and whether that was told.
   std::string hindrance_;

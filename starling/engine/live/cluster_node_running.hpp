@@ -347,7 +347,7 @@ class ClusterNode::Running {
     const auto* place = places_.find(id);
     if (!plan || place == nullptr) return Error{"the job was not prepared here"};
     if (!now || (!age && now->epoch != 1) ||
-        !core::is_sound(now, static_cast<core::WorkerId>(SiteOptions{}.members_max)) ||
+        !core::is_sound(now, static_cast<core::MemberId>(SiteOptions{}.members_max)) ||
         now->ranges.size() != plan->ranges() ||
         now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
       return Error{"the job's configuration does not fit its model"};
@@ -404,7 +404,7 @@ class ClusterNode::Running {
 
   /// Who was declared dead wrongly begins a new life.
   void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports) {
-    std::vector<core::WorkerId> anew;
+    std::vector<core::MemberId> anew;
     for (const auto& report : reports)
       if (report.state == actor::MemberReport::State::excluded) anew.push_back(report.member);
     if (anew.empty()) return;

@@ -78,7 +78,7 @@ class Turn {
  public:
   explicit Turn(detail::TurnState<T>& state) : state_(state) {}
 
-  [[nodiscard]] core::WorkerId worker() const;
+  [[nodiscard]] core::MemberId worker() const;
   /// Steps the worker has finished, counted from 0 in each run.
   [[nodiscard]] core::Step step() const;
   [[nodiscard]] std::uint32_t workers() const;

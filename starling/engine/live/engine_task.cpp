@@ -38,7 +38,7 @@ SortedRows<T> sorted(const std::vector<std::uint32_t>& rows, const std::vector<T
 
 }  // namespace
 
-Result<std::vector<core::Value>> Fetcher::read(core::WorkerId worker,
+Result<std::vector<core::Value>> Fetcher::read(core::MemberId worker,
                                                std::span<const core::RangeRows> wanted) const {
   const auto directory = directory_.lock();
   if (!directory) return Error{"the job is over"};
@@ -77,7 +77,7 @@ core::Merge<T> EngineTask<T>::merge() const {
 }
 
 template <class T>
-TurnState<T> EngineTask<T>::turn(core::WorkerId worker, core::Step step) const {
+TurnState<T> EngineTask<T>::turn(core::MemberId worker, core::Step step) const {
   return {.keys = *keys_,
           .fetcher = fetcher_,
           .workers = static_cast<std::uint32_t>(workers_),
@@ -87,7 +87,7 @@ TurnState<T> EngineTask<T>::turn(core::WorkerId worker, core::Step step) const {
 }
 
 template <class T>
-std::vector<core::RangeRows> EngineTask<T>::plan(core::WorkerId worker, core::Step step) {
+std::vector<core::RangeRows> EngineTask<T>::plan(core::MemberId worker, core::Step step) {
   TurnState<T> state = turn(worker, step);
   Turn<T> mine{state};
   std::vector<core::RangeRows> wanted;
@@ -216,7 +216,7 @@ template class EngineTask<double>;
 namespace starling::live {
 
 template <class T>
-core::WorkerId Turn<T>::worker() const {
+core::MemberId Turn<T>::worker() const {
   return state_.worker;
 }
 

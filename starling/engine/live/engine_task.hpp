@@ -26,7 +26,7 @@ class Fetcher {
 
   /// One answer for each of `wanted`, in that order. Blocks.
   [[nodiscard]] Result<std::vector<core::Value>> read(
-      core::WorkerId worker, std::span<const core::RangeRows> wanted) const;
+      core::MemberId worker, std::span<const core::RangeRows> wanted) const;
 
  private:
   std::vector<core::OwnerId> owner_of_;
@@ -52,7 +52,7 @@ struct TurnState {
   const KeyTable& keys;
   const Fetcher& fetcher;
   std::uint32_t workers;
-  core::WorkerId worker;
+  core::MemberId worker;
   core::Step step;
   Random random;
   /// By key; empty while scheduling.
@@ -77,11 +77,11 @@ class EngineTask final : public Task {
 
   [[nodiscard]] const core::Layout& layout() const override { return keys_->layout(); }
   [[nodiscard]] bool plans() const override { return static_cast<bool>(hooks_.schedule); }
-  std::vector<core::RangeRows> plan(core::WorkerId worker, core::Step step) override;
+  std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) override;
   StepResult compute(const StepInput& input, Scratch& scratch) override;
 
  private:
-  TurnState<T> turn(core::WorkerId worker, core::Step step) const;
+  TurnState<T> turn(core::MemberId worker, core::Step step) const;
   std::vector<KeyRead<T>> assemble(std::span<const core::Value> values, Scratch& scratch) const;
   Result<core::Update> cut(const std::vector<Update<T>>& updates) const;
   Result<void> cut_one(const Update<T>& update, std::size_t key, core::Update& all) const;

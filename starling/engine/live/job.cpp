@@ -14,7 +14,7 @@
 namespace starling::live {
 namespace {
 
-using core::WorkerId;
+using core::MemberId;
 
 std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency()); }
 
@@ -58,9 +58,9 @@ class Company {
             core::assign(layout_->ranges.size(), owner_count(options)))),
         config_(options.scheduler != nullptr ? 0 : control_threads()),
         system_(config_) {
-    std::vector<WorkerId> everyone(options.workers);
-    for (WorkerId id = 0; id < everyone.size(); ++id) everyone[id] = id;
-    members_ = std::make_shared<const std::vector<WorkerId>>(std::move(everyone));
+    std::vector<MemberId> everyone(options.workers);
+    for (MemberId id = 0; id < everyone.size(); ++id) everyone[id] = id;
+    members_ = std::make_shared<const std::vector<MemberId>>(std::move(everyone));
     job_context_->task = std::move(task);
     job_context_->pool = std::make_unique<ComputePool>(compute_threads(options));
     job_context_->delay = options.delay;
@@ -155,7 +155,7 @@ class Company {
                   system_.spawn<CoordinatorHost>(
                       job_context_,
                       core::Coordinator{{options_.barrier, recheck_, steps_of(first_)}}, streams));
-    for (WorkerId id = 0; id < options_.workers; ++id) {
+    for (MemberId id = 0; id < options_.workers; ++id) {
       if (core::has_servers(options_.mode)) {
         using Plain = WorkerHost<actor::WorkerActor, core::Worker>;
         directory->workers.push_back(
@@ -188,7 +188,7 @@ class Company {
     return member;
   }
 
-  core::WorkerOptions worker_options(WorkerId id) const {
+  core::WorkerOptions worker_options(MemberId id) const {
     return {.id = id,
             .incarnation = 0,
             .first = first_[id].step,
@@ -255,7 +255,7 @@ Result<void> check_start(const JobOptions& options, const std::vector<core::Rang
   constexpr core::Step step_max = core::Step{1} << 60U;
   const auto first = first_entries(start, options.workers);
   for (const auto& state : start) {
-    for (WorkerId worker = 0; worker < state.ledger.size(); ++worker) {
+    for (MemberId worker = 0; worker < state.ledger.size(); ++worker) {
       const core::LedgerEntry& entry = state.ledger[worker];
       if (entry.step > step_max)
         return Error{"holds step " + std::to_string(entry.step) + " of worker " +
@@ -269,7 +269,7 @@ Result<void> check_start(const JobOptions& options, const std::vector<core::Rang
   }
   if (!barrier::is_bulk_synchronous(options.barrier)) return {};
   for (const auto& state : start) {
-    for (WorkerId worker = 0; worker < options.workers; ++worker) {
+    for (MemberId worker = 0; worker < options.workers; ++worker) {
       const core::Step step = worker < state.ledger.size() ? state.ledger[worker].step : 0;
       if (step == state.round && state.round == first[0].step) continue;
       return Error{"holds worker " + std::to_string(worker) + " at step " + std::to_string(step) +
@@ -301,7 +301,7 @@ void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options
 std::vector<core::LedgerEntry> first_entries(const std::vector<core::RangeState>& start,
                                              std::size_t workers) {
   std::vector<core::LedgerEntry> first;
-  for (WorkerId worker = 0; worker < workers; ++worker)
+  for (MemberId worker = 0; worker < workers; ++worker)
     first.push_back(core::first_entry(start, worker));
   return first;
 }

@@ -7,7 +7,7 @@
 namespace starling::live {
 
 using core::Member;
-using core::WorkerId;
+using core::MemberId;
 
 std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t owners,
                              std::span<const std::uint64_t> nodes) {
@@ -15,7 +15,7 @@ std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t o
   std::vector<Member> all;
   const bool peers = !core::has_servers(mode);
   const auto add = [&](bool works, bool owns, std::size_t node) {
-    all.push_back({static_cast<WorkerId>(all.size()), 1, works, owns, nodes[node % nodes.size()]});
+    all.push_back({static_cast<MemberId>(all.size()), 1, works, owns, nodes[node % nodes.size()]});
   };
   for (std::size_t i = 0; i < workers; ++i) add(true, peers && i < nodes.size(), i);
   // From the last node on: the first has the coordinator, and in peer mode the first workers own.
@@ -39,10 +39,10 @@ std::vector<Member> roles_of_newcomer(core::Mode mode, std::uint64_t node, std::
 }
 
 std::vector<Member> newcomers(std::vector<Member> roles, const core::Configuration& now,
-                              WorkerId members_max, Random& random) {
+                              MemberId members_max, Random& random) {
   std::vector<core::Life> fresh;
   std::vector<core::Life> former;
-  for (WorkerId id = 0; id < members_max; ++id) {
+  for (MemberId id = 0; id < members_max; ++id) {
     if (now.find(id) != nullptr) continue;
     const auto gone = std::ranges::find(now.departed, id, &core::Life::id);
     if (gone == now.departed.end())

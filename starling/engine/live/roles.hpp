@@ -34,6 +34,6 @@ namespace starling::live {
 /// Fewer where there are no more ids.
 [[nodiscard]] std::vector<core::Member> newcomers(std::vector<core::Member> roles,
                                                   const core::Configuration& now,
-                                                  core::WorkerId members_max, Random& random);
+                                                  core::MemberId members_max, Random& random);
 
 }  // namespace starling::live

@@ -73,7 +73,7 @@ class LocalJobOf final : public LocalJob {
     for (const core::Member& member : here) begin(member.id);
   }
 
-  void join(const core::Member& self, const std::vector<core::WorkerId>& doors) override {
+  void join(const core::Member& self, const std::vector<core::MemberId>& doors) override {
     hire(self, nullptr, doors);
     begin(self.id);
   }
@@ -117,8 +117,8 @@ class LocalJobOf final : public LocalJob {
     });
   }
 
-  void dismiss(const std::vector<core::WorkerId>& members) override {
-    for (const core::WorkerId id : members) {
+  void dismiss(const std::vector<core::MemberId>& members) override {
+    for (const core::MemberId id : members) {
       MemberActor gone;
       {
         const std::lock_guard lock{mutex_};
@@ -159,7 +159,7 @@ class LocalJobOf final : public LocalJob {
 
  private:
   void hire(const core::Member& self, const core::ConfigurationPtr& first,
-            const std::vector<core::WorkerId>& doors) {
+            const std::vector<core::MemberId>& doors) {
     const JobOptions& job = assignment_.job;
     core::MemberOptions<T> node;
     node.self = self;
@@ -174,7 +174,7 @@ class LocalJobOf final : public LocalJob {
     node.shard.layout = layout_;
     node.shard.applier = assignment_.applier;
     node.shard.workers = job.workers;
-    node.members_max = static_cast<core::WorkerId>(options_.members_max);
+    node.members_max = static_cast<core::MemberId>(options_.members_max);
     node.start = start_;
     node.first = first;
     node.doors = doors;
@@ -198,10 +198,10 @@ class LocalJobOf final : public LocalJob {
     members_[self.id] = {member, fate};
   }
 
-  void begin(core::WorkerId id) { actor::post(find(id), actor::start_atom_v); }
+  void begin(core::MemberId id) { actor::post(find(id), actor::start_atom_v); }
 
   /// Empty where there is none. Who is shut out is none: another node's member may have its number.
-  MemberActor find(core::WorkerId id) {
+  MemberActor find(core::MemberId id) {
     const std::lock_guard lock{mutex_};
     const auto member = members_.find(id);
     return member == members_.end() || member->second.fate->is_out ? MemberActor{}
@@ -287,7 +287,7 @@ class LocalJobOf final : public LocalJob {
   actor::Config config_;
   caf::actor_system system_;
   std::mutex mutex_;
-  std::map<core::WorkerId, Resident> members_;
+  std::map<core::MemberId, Resident> members_;
   std::shared_ptr<std::atomic<std::size_t>> waiting_bytes_ =
       std::make_shared<std::atomic<std::size_t>>(0);
 };

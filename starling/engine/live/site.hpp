@@ -35,7 +35,7 @@ class LocalJob {
   virtual void found(const std::vector<core::Member>& here,
                      const core::ConfigurationPtr& first) = 0;
   /// `self` asks the members `doors` to be taken in.
-  virtual void join(const core::Member& self, const std::vector<core::WorkerId>& doors) = 0;
+  virtual void join(const core::Member& self, const std::vector<core::MemberId>& doors) = 0;
 
   /// A packet for a member here; dropped where it is not. `at_once`: a member that sleeps takes it
   /// in the caller's thread.
@@ -50,7 +50,7 @@ class LocalJob {
   virtual void leave() = 0;
 
   /// Ends members that were shut out, and forgets them.
-  virtual void dismiss(const std::vector<core::WorkerId>& members) = 0;
+  virtual void dismiss(const std::vector<core::MemberId>& members) = 0;
 
   /// Asks every member here; of one that does not answer within half a second, what it said last.
   [[nodiscard]] virtual std::vector<actor::MemberReport> reports() = 0;

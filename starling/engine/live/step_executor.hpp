@@ -22,7 +22,7 @@ template <class Handle>
 class StepExecutor {
  public:
   /// Code that may wait for actors needs the pool.
-  StepExecutor(JobContextPtr job_context, core::WorkerId id,
+  StepExecutor(JobContextPtr job_context, core::MemberId id,
                ExecutorPlace place = ExecutorPlace::pool)
       : job_context_(std::move(job_context)), id_(id), place_(place) {}
 
@@ -163,7 +163,7 @@ class StepExecutor {
   }
 
   JobContextPtr job_context_;
-  core::WorkerId id_;
+  core::MemberId id_;
   ExecutorPlace place_;
   std::shared_ptr<InlineHeuristic> heuristic_ = std::make_shared<InlineHeuristic>();
   /// Of what runs here.

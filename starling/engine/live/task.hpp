@@ -32,7 +32,7 @@ template <class F>
 
 /// One step's work for one worker.
 struct StepInput {
-  core::WorkerId worker;
+  core::MemberId worker;
   /// Steps the worker has finished.
   core::Step step;
   /// What it read: one for each planned range.
@@ -57,7 +57,7 @@ class Task {
   [[nodiscard]] virtual const core::Layout& layout() const = 0;
   /// True where plan() says what a step reads; else each step reads everything.
   [[nodiscard]] virtual bool plans() const { return false; }
-  virtual std::vector<core::RangeRows> plan(core::WorkerId worker, core::Step step) {
+  virtual std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) {
     (void)worker;
     (void)step;
     return {};
@@ -65,7 +65,7 @@ class Task {
   virtual StepResult compute(const StepInput& input, Scratch& scratch) = 0;
   /// Has the data of the step after `step` brought nearer. A hint, given where a thread has nothing
   /// better to do.
-  virtual void prefetch(core::WorkerId worker, core::Step step, Scratch& scratch) {
+  virtual void prefetch(core::MemberId worker, core::Step step, Scratch& scratch) {
     (void)worker;
     (void)step;
     (void)scratch;

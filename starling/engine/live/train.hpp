@@ -65,11 +65,11 @@ class TrainTask final : public Task {
   /// Samples of a full batch of one worker.
   [[nodiscard]] std::size_t batch_size() const { return gradients_.batch_size(); }
 
-  std::vector<core::RangeRows> plan(core::WorkerId worker, core::Step step) override {
+  std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) override {
     return gradients_.plan(worker, step);
   }
   StepResult compute(const StepInput& input, Scratch& scratch) override;
-  void prefetch(core::WorkerId worker, core::Step step, Scratch& scratch) override {
+  void prefetch(core::MemberId worker, core::Step step, Scratch& scratch) override {
     gradients_.prefetch(worker, step, scratch);
   }
   models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,

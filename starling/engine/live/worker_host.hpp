@@ -161,7 +161,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   }
 
   Core core_;
-  core::WorkerId id_;
+  core::MemberId id_;
   StepExecutor<Interface> desk_;
   bool credit_ = true;
   core::Step reported_;

@@ -53,7 +53,7 @@ core::Member ChaosJob::role(NodeId id, core::Incarnation life) const {
 }
 
 core::MemberOptions<double> ChaosJob::options(core::Member self, bool founding,
-                                              std::vector<core::WorkerId> doors) const {
+                                              std::vector<core::MemberId> doors) const {
   core::MemberOptions<double> options;
   options.self = self;
   options.mode = scenario_.mode;

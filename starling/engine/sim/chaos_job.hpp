@@ -19,7 +19,7 @@ class ChaosJob {
 
   /// A founder where `founding`, else one that asks at the `doors` to be taken in.
   [[nodiscard]] core::MemberOptions<double> options(core::Member self, bool founding,
-                                                    std::vector<core::WorkerId> doors) const;
+                                                    std::vector<core::MemberId> doors) const;
 
   /// Every step reads everything.
   [[nodiscard]] const std::vector<core::RangeRows>& plan() const noexcept { return plan_; }

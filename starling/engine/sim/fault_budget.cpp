@@ -105,8 +105,8 @@ bool FaultBudget::keeps_councils(std::uint64_t without) const {
 
 bool FaultBudget::has_quorum(const core::Configuration& configuration,
                              std::uint64_t without) const {
-  std::vector<core::WorkerId> alive;
-  for (const core::WorkerId id : configuration.council) {
+  std::vector<core::MemberId> alive;
+  for (const core::MemberId id : configuration.council) {
     const Condition& member = conditions_[id];
     if (member.node != nullptr && !member.dying && !has(without, id) &&
         configuration.contains(id, member.node->self().life))

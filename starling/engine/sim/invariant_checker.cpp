@@ -426,14 +426,14 @@ void InvariantChecker::note_word(NodeId id, NodeId to, std::size_t slot, Step st
 std::vector<std::size_t> InvariantChecker::seen_by(NodeId id, NodeId to,
                                                    const core::Configuration& known) const {
   std::vector<std::size_t> view;
-  const auto add = [&](core::WorkerId other) {
+  const auto add = [&](core::MemberId other) {
     const core::Member* member = known.find(other);
     if (member == nullptr || !member->works || other == to) return;
     const auto seen = slot_of(other, member->life);
     if (seen && std::ranges::find(view, *seen) == view.end()) view.push_back(*seen);
   };
   if (scenario_.barrier.sample)
-    for (const core::WorkerId other : places_[id].node->coordinator()->drawn(to)) add(other);
+    for (const core::MemberId other : places_[id].node->coordinator()->drawn(to)) add(other);
   else
     for (const core::Member& member : known.members) add(member.id);
   return view;

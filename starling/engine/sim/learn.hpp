@@ -82,14 +82,14 @@ requires models::Model<M, D>
                                       .l2 = options.l2,
                                       .batch = gradients->batch_size()};
   job.compute = [gradients, seed = protocol.seed, scratch = std::make_shared<core::Scratch>()](
-                    WorkerId worker, const core::Compute& read) {
+                    MemberId worker, const core::Compute& read) {
     Random step = Random::stream(seed, worker, read.step);
     core::Gradient gradient = gradients->compute(worker, read.step, read.values, step, *scratch);
     if (gradient.fault) throw std::runtime_error{*gradient.fault};
     return std::move(gradient.update);
   };
   if (gradients->by_rows())
-    job.plan = [gradients](WorkerId worker, Step step) { return gradients->plan(worker, step); };
+    job.plan = [gradients](MemberId worker, Step step) { return gradients->plan(worker, step); };
   if (figures)
     job.evaluate = [layout = job.layout,
                     figures = std::move(figures)](const std::vector<core::RangeState>& states) {

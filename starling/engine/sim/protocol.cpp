@@ -64,9 +64,9 @@ void Protocol<T>::hire() {
   const std::size_t owner_count = owners(options_);
   owner_of_ = std::make_shared<const std::vector<core::OwnerId>>(
       core::assign(job_.layout->ranges.size(), owner_count));
-  std::vector<WorkerId> everyone(workers);
-  std::iota(everyone.begin(), everyone.end(), WorkerId{0});
-  members_ = std::make_shared<const std::vector<WorkerId>>(everyone);
+  std::vector<MemberId> everyone(workers);
+  std::iota(everyone.begin(), everyone.end(), MemberId{0});
+  members_ = std::make_shared<const std::vector<MemberId>>(everyone);
   for (core::OwnerId id = 0; id < owner_count; ++id) {
     core::ShardOptions<T> shard;
     shard.layout = job_.layout;
@@ -80,7 +80,7 @@ void Protocol<T>::hire() {
     else
       peers_.emplace_back(worker_options(id), std::move(shard));
   }
-  for (const WorkerId id : everyone) {
+  for (const MemberId id : everyone) {
     if (core::has_servers(options_.mode)) workers_.emplace_back(worker_options(id));
     random_.push_back(Random::stream(options_.seed, id));
     step_random_.push_back(stream(options_.seed, Stream::steps, id));
@@ -99,7 +99,7 @@ void Protocol<T>::hire() {
 }
 
 template <class T>
-core::WorkerOptions Protocol<T>::worker_options(WorkerId id) const {
+core::WorkerOptions Protocol<T>::worker_options(MemberId id) const {
   core::WorkerOptions worker;
   worker.id = id;
   worker.last = options_.steps;
@@ -154,7 +154,7 @@ std::optional<NodeId> Protocol<T>::node_of(const Event& event) const {
 
 template <class T>
 bool Protocol<T>::run() {
-  for (WorkerId id = 0; id < options_.workers; ++id)
+  for (MemberId id = 0; id < options_.workers; ++id)
     tell(id, [](core::Worker& worker, const core::Context& context) { worker.start(context); });
   plan_points();
   for (std::uint64_t events = 0; !queue_.empty() && !over_; ++events) {
@@ -197,7 +197,7 @@ void Protocol<T>::happen(WorkerTimer& timer) {
 
 template <class T>
 void Protocol<T>::happen(Planning& planning) {
-  const WorkerId id = planning.id;
+  const MemberId id = planning.id;
   const Step step = planning.step;
   if (life_[id] != planning.life) return;
   std::vector<core::RangeRows> wanted;
@@ -213,7 +213,7 @@ void Protocol<T>::happen(Planning& planning) {
 
 template <class T>
 void Protocol<T>::happen(Computing& computing) {
-  const WorkerId id = computing.id;
+  const MemberId id = computing.id;
   const Step step = computing.compute.step;
   if (life_[id] != computing.life) return;
   core::Update update;
@@ -228,7 +228,7 @@ void Protocol<T>::happen(Computing& computing) {
 }
 
 template <class T>
-void Protocol<T>::fail_step(WorkerId id, Step step, const std::string& why) {
+void Protocol<T>::fail_step(MemberId id, Step step, const std::string& why) {
   tell(id, [&](core::Worker& worker, const core::Context& context) {
     worker.on_failure(context, step, why);
   });
@@ -253,7 +253,7 @@ void Protocol<T>::play(NodeId node, Core& core, Random& random, What what) {
 /// Runs one event of a worker, be it alone or half of a peer.
 template <class T>
 template <class What>
-void Protocol<T>::tell(WorkerId id, What what) {
+void Protocol<T>::tell(MemberId id, What what) {
   if (down_[id] || dead_[id]) return;
   core::Effects effects;
   std::invoke(what, worker(id), core::Context{now(), random_[id], effects});
@@ -266,7 +266,7 @@ void Protocol<T>::tell(WorkerId id, What what) {
 }
 
 template <class T>
-void Protocol<T>::execute(WorkerId id, core::Effect& effect) {
+void Protocol<T>::execute(MemberId id, core::Effect& effect) {
   if (auto* mail = std::get_if<core::Send>(&effect)) {
     if (on_send) on_send(id, *mail);
     send(id, std::move(*mail));
@@ -283,7 +283,7 @@ void Protocol<T>::execute(WorkerId id, core::Effect& effect) {
 }
 
 template <class T>
-void Protocol<T>::compute(WorkerId id, core::Compute& read) {
+void Protocol<T>::compute(MemberId id, core::Compute& read) {
   if (on_compute) on_compute(id, read);
   const double slowness = options_.slowness.empty() ? 1 : options_.slowness[id];
   const Time took = options_.step_time.draw(step_random_[id]);
@@ -293,7 +293,7 @@ void Protocol<T>::compute(WorkerId id, core::Compute& read) {
 
 /// Follows the worker's step: who stands where, and how far apart.
 template <class T>
-void Protocol<T>::note_step(WorkerId id) {
+void Protocol<T>::note_step(MemberId id) {
   if (!running_[id]) return;
   const core::Worker& core = worker(id);
   const bool runs = !core.done() && !dead_[id];
@@ -400,19 +400,19 @@ void Protocol<T>::at(Time at, std::function<void()> happening) {
 }
 
 template <class T>
-void Protocol<T>::crash(WorkerId id, Time at, Time down) {
+void Protocol<T>::crash(MemberId id, Time at, Time down) {
   this->at(at, [this, id, down] { lose_carrier(id, down); });
 }
 
 template <class T>
-void Protocol<T>::lose_carrier(WorkerId id, Time down) {
+void Protocol<T>::lose_carrier(MemberId id, Time down) {
   down_[id] = true;
   ++life_[id];
   at(now() + down, [this, id] {
     if (!down_[id] || dead_[id]) return;
     down_[id] = false;
     tell(id, &core::Worker::resume);
-    for (WorkerId other = 0; other < options_.workers; ++other)  // news that came while it was down
+    for (MemberId other = 0; other < options_.workers; ++other)  // news that came while it was down
       if (mourned_.contains({id, other}))
         tell(id,
              [other](core::Worker& worker, const core::Context& c) { worker.on_left(c, other); });
@@ -430,13 +430,13 @@ template <class T>
 void Protocol<T>::stop(Time at) {
   this->at(at, [this] {
     if (coordinator_) return send(observer(), {core::ToCoordinator{}, core::Stop{}});
-    for (WorkerId id = 0; id < options_.workers; ++id)
+    for (MemberId id = 0; id < options_.workers; ++id)
       send(observer(), {core::ToWorker{id}, core::Stop{}});
   });
 }
 
 template <class T>
-void Protocol<T>::die(WorkerId id, Time at) {
+void Protocol<T>::die(MemberId id, Time at) {
   STARLING_CHECK(core::has_servers(options_.mode));
   this->at(at, [this, id] {
     dead_[id] = true;
@@ -451,7 +451,7 @@ void Protocol<T>::die(WorkerId id, Time at) {
 }
 
 template <class T>
-void Protocol<T>::learn_death(NodeId node, WorkerId dead) {
+void Protocol<T>::learn_death(NodeId node, MemberId dead) {
   mourned_.insert({node, dead});
   const auto left = [dead](auto& core, const core::Context& context) {
     core.on_left(context, dead);
@@ -487,7 +487,7 @@ ProtocolPoint Protocol<T>::point() {
   point.updates = updates_;
   std::vector<Step> steps;
   std::size_t waiting = 0;
-  for (WorkerId id = 0; id < options_.workers; ++id) {
+  for (MemberId id = 0; id < options_.workers; ++id) {
     if (dead_[id]) continue;
     steps.push_back(worker(id).step());
     waiting += worker(id).waiting() ? 1 : 0;
@@ -524,7 +524,7 @@ ProtocolResult Protocol<T>::result() {
   result.elapsed = std::min(now(), std::ranges::max(ended_at_));
   Time waited{};
   Time lived{};
-  for (WorkerId id = 0; id < options_.workers; ++id) {
+  for (MemberId id = 0; id < options_.workers; ++id) {
     const core::Worker& core = worker(id);
     const Time end = std::min(result.elapsed, ended_at_[id]);
     const auto counts = core.gate_counts();

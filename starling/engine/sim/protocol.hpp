@@ -85,9 +85,9 @@ struct Job {
   std::vector<core::RangeState> start;
   core::Applier<T> applier;
   /// Called when the step's time is over. What it throws is a failure of the step.
-  std::function<core::Update(WorkerId, const core::Compute&)> compute;
+  std::function<core::Update(MemberId, const core::Compute&)> compute;
   /// What each step reads; everything where absent.
-  std::function<std::vector<core::RangeRows>(WorkerId, Step)> plan = {};
+  std::function<std::vector<core::RangeRows>(MemberId, Step)> plan = {};
   /// Figures of the model for the curve; none where absent.
   std::function<models::Metrics(const std::vector<core::RangeState>&)> evaluate = {};
 };
@@ -125,9 +125,9 @@ template <class T>
 class Protocol {
  public:
   /// Called for each Compute, before it runs.
-  std::function<void(WorkerId, const core::Compute&)> on_compute;
+  std::function<void(MemberId, const core::Compute&)> on_compute;
   /// Called for each message of a worker, before it is sent.
-  std::function<void(WorkerId, const core::Send&)> on_send;
+  std::function<void(MemberId, const core::Send&)> on_send;
   /// Called after each event.
   std::function<void()> on_event;
   /// Called at each point of the curve; false ends the run.
@@ -135,7 +135,7 @@ class Protocol {
   /// A fault inside a core: asked before each effect of a worker is carried out. A time means that
   /// its carrier is lost right there, with this and the event's further effects, and is replaced
   /// after that time.
-  std::function<std::optional<Time>(WorkerId, const core::Effect&)> interrupt;
+  std::function<std::optional<Time>(MemberId, const core::Effect&)> interrupt;
 
   /// Requires: check(options).
   Protocol(ProtocolOptions options, Job<T> job);
@@ -147,10 +147,10 @@ class Protocol {
   /// Loses the carrier of `id` at `at`: its computation, its timers and what is said to it until
   /// another resumes it, `down` later. The core's state outlives it, as does its node: channels go
   /// on, and a peer's owner half hears all.
-  void crash(WorkerId id, Time at, Time down);
+  void crash(MemberId id, Time at, Time down);
 
   /// `id` falls silent at `at`; the others learn of it one by one. Not in peer mode.
-  void die(WorkerId id, Time at);
+  void die(MemberId id, Time at);
 
   /// Everything that concerns the node waits from `at` for `time`.
   void freeze(NodeId node, Time at, Time time);
@@ -162,11 +162,11 @@ class Protocol {
   void at(Time at, std::function<void()> happening);
 
   [[nodiscard]] Network& network() noexcept { return network_; }
-  [[nodiscard]] core::Worker& worker(WorkerId id) {
+  [[nodiscard]] core::Worker& worker(MemberId id) {
     return peers_.empty() ? workers_[id] : peers_[id].worker();
   }
   [[nodiscard]] core::Coordinator* coordinator() { return coordinator_ ? &*coordinator_ : nullptr; }
-  [[nodiscard]] bool dead(WorkerId id) const { return dead_[id]; }
+  [[nodiscard]] bool dead(MemberId id) const { return dead_[id]; }
   [[nodiscard]] NodeId nodes() const { return observer() + 1; }
   [[nodiscard]] NodeId node_of(const core::Address& address) const;
   [[nodiscard]] Time now() const { return queue_.now(); }
@@ -196,16 +196,16 @@ class Protocol {
   struct CoordinatorTimer {};
   /// What concerns a worker as long as its carrier is of this life.
   struct WorkerTimer {
-    WorkerId id;
+    MemberId id;
     std::uint32_t life;
   };
   struct Planning {
-    WorkerId id;
+    MemberId id;
     std::uint32_t life;
     Step step;
   };
   struct Computing {
-    WorkerId id;
+    MemberId id;
     std::uint32_t life;
     core::Compute compute;
   };
@@ -214,7 +214,7 @@ class Protocol {
                              WorkerTimer, Planning, Computing>;
 
   void hire();
-  core::WorkerOptions worker_options(WorkerId id) const;
+  core::WorkerOptions worker_options(MemberId id) const;
   [[nodiscard]] NodeId observer() const;
   [[nodiscard]] std::optional<NodeId> node_of(const Event& event) const;
 
@@ -231,13 +231,13 @@ class Protocol {
   template <class Core, class What>
   void play(NodeId node, Core& core, Random& random, What what);
   template <class What>
-  void tell(WorkerId id, What what);
-  void fail_step(WorkerId id, Step step, const std::string& why);
-  void execute(WorkerId id, core::Effect& effect);
-  void compute(WorkerId id, core::Compute& compute);
-  void lose_carrier(WorkerId id, Time down);
-  void note_step(WorkerId id);
-  void learn_death(NodeId node, WorkerId dead);
+  void tell(MemberId id, What what);
+  void fail_step(MemberId id, Step step, const std::string& why);
+  void execute(MemberId id, core::Effect& effect);
+  void compute(MemberId id, core::Compute& compute);
+  void lose_carrier(MemberId id, Time down);
+  void note_step(MemberId id);
+  void learn_death(NodeId node, MemberId dead);
 
   void send(NodeId from, core::Send mail);
   void deliver(const core::Send& mail);

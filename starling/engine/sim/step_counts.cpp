@@ -60,13 +60,13 @@ std::optional<Step> StepCounts::median() const {
   return std::nullopt;
 }
 
-void StepCounts::join(Step step, WorkerId worker) {
+void StepCounts::join(Step step, MemberId worker) {
   Group& group = groups_[step];
   group.waiters.push_back(worker);
   hazard_ += group.hazard;
 }
 
-void StepCounts::leave(Step step, WorkerId worker) {
+void StepCounts::leave(Step step, MemberId worker) {
   Group& group = groups_[step];
   STARLING_CHECK(std::erase(group.waiters, worker) == 1);
   hazard_ -= group.hazard;

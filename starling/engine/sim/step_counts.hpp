@@ -14,8 +14,8 @@
 
 namespace starling::sim {
 
+using core::MemberId;
 using core::Step;
-using core::WorkerId;
 
 /// The workers that have finished the same step. Among them all waiters have the same chance.
 struct Group {
@@ -28,7 +28,7 @@ struct Group {
   double pass = 1;
   double hazard = 0;
   /// Those of them that wait and are drawn for at each arrival.
-  std::vector<WorkerId> waiters;
+  std::vector<MemberId> waiters;
   /// The last group opened whose floor is this step, and the one opened before it with the same
   /// floor as this.
   std::optional<Step> watcher;
@@ -58,9 +58,9 @@ class StepCounts {
   [[nodiscard]] const Group& group(Step step) const { return groups_[step]; }
 
   /// Adds one to those who wait at `step`.
-  void join(Step step, WorkerId worker);
+  void join(Step step, MemberId worker);
   /// Takes one out again.
-  void leave(Step step, WorkerId worker);
+  void leave(Step step, MemberId worker);
 
   /// Each waiter draws once: takes out those that pass, and shows each to `release`. `patience` is
   /// an exponential variable of mean 1 that is used up by hazard, a new one being drawn at each
@@ -85,7 +85,7 @@ class StepCounts {
   template <class Release>
   static void let_pass(Group& group, double& patience, Random& random, Release release) {
     if (group.pass >= 1) {
-      for (const WorkerId worker : group.waiters) release(worker);
+      for (const MemberId worker : group.waiters) release(worker);
       group.waiters.clear();
       return;
     }
@@ -93,8 +93,8 @@ class StepCounts {
     auto left = static_cast<double>(group.waiters.size());
     while (patience < left * group.hazard) {
       left = std::max(0.0, left - std::floor(patience / group.hazard) - 1);
-      WorkerId& who = group.waiters[random.below(group.waiters.size())];
-      const WorkerId worker = std::exchange(who, group.waiters.back());
+      MemberId& who = group.waiters[random.below(group.waiters.size())];
+      const MemberId worker = std::exchange(who, group.waiters.back());
       group.waiters.pop_back();
       release(worker);
       patience = random.exponential(1);

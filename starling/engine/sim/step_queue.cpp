@@ -32,13 +32,13 @@ StepQueue::StepQueue(std::size_t workers, core::Time mean)
   ring_.resize(std::bit_ceil(std::clamp(wanted, ring_min, ring_max)));
 }
 
-StepQueue::Key StepQueue::key_of(core::Time at, core::WorkerId worker) const {
+StepQueue::Key StepQueue::key_of(core::Time at, core::MemberId worker) const {
   const auto offset =
       static_cast<std::uint64_t>(at.count()) & ((std::uint64_t{1} << width_bits_) - 1);
   return (offset << 32U) | worker;
 }
 
-void StepQueue::push(core::Time at, core::WorkerId worker) {
+void StepQueue::push(core::Time at, core::MemberId worker) {
   const std::uint64_t bucket = bucket_of(at);
   STARLING_CHECK(bucket >= current_);
   if (bucket == current_) {
@@ -60,7 +60,7 @@ std::optional<StepQueue::Event> StepQueue::pop() {
   }
   const Key key = due_[next_++];
   const auto offset = static_cast<core::Time::rep>((current_ << width_bits_) + (key >> 32U));
-  return Event{core::Time{offset}, static_cast<core::WorkerId>(key)};
+  return Event{core::Time{offset}, static_cast<core::MemberId>(key)};
 }
 
 /// On to the next bucket, and where the ring is empty to the next that holds anything.

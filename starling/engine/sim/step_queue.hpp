@@ -18,23 +18,23 @@ class StepQueue {
  public:
   struct Event {
     core::Time at;
-    core::WorkerId worker;
+    core::MemberId worker;
   };
 
   /// For about `workers` events, each about `mean` after the one before it.
   StepQueue(std::size_t workers, core::Time mean);
 
   /// Requires: `at` is not before the last event that was popped.
-  void push(core::Time at, core::WorkerId worker);
+  void push(core::Time at, core::MemberId worker);
 
   /// The next event; nullopt where there is none.
   [[nodiscard]] std::optional<Event> pop();
 
   /// A worker that is due soon, to have its memory fetched; nullopt where that is not known.
-  [[nodiscard]] std::optional<core::WorkerId> soon() const {
+  [[nodiscard]] std::optional<core::MemberId> soon() const {
     constexpr std::size_t ahead = 8;
     if (next_ + ahead >= due_.size()) return std::nullopt;
-    return static_cast<core::WorkerId>(due_[next_ + ahead]);
+    return static_cast<core::MemberId>(due_[next_ + ahead]);
   }
 
  private:
@@ -45,7 +45,7 @@ class StepQueue {
   [[nodiscard]] std::uint64_t bucket_of(core::Time at) const {
     return static_cast<std::uint64_t>(at.count()) >> width_bits_;
   }
-  [[nodiscard]] Key key_of(core::Time at, core::WorkerId worker) const;
+  [[nodiscard]] Key key_of(core::Time at, core::MemberId worker) const;
   void advance();
   void fetch_far();
 

@@ -31,7 +31,7 @@ struct Waiter {
 
 /// A waiter's wish to hear from a laggard.
 struct Wish {
-  WorkerId from;
+  MemberId from;
   Step floor;
   std::uint64_t draw;
 };
@@ -74,7 +74,7 @@ class Wishes {
 /// A draw's outcome, and whom it failed on where the rule can tell.
 struct DrawResult {
   bool pass;
-  std::optional<WorkerId> laggard = std::nullopt;
+  std::optional<MemberId> laggard = std::nullopt;
 };
 
 class Simulation {
@@ -98,7 +98,7 @@ class Simulation {
 
   StepResult run() {
     result_.curve.reserve(options_.points);
-    for (WorkerId id = 0; id < options_.workers; ++id) begin(id);
+    for (MemberId id = 0; id < options_.workers; ++id) begin(id);
     std::uint64_t events = 0;
     while (const auto event = queue_.pop()) {
       if (++events % 65536 == 0 && !progress()) break;
@@ -167,14 +167,14 @@ class Simulation {
   }
 
   /// Has `worker` be due after `delay`, if that is within the horizon.
-  void schedule(WorkerId worker, Time delay) {
+  void schedule(MemberId worker, Time delay) {
     if (clocked_) waiters_[worker].due = never;
     if (delay > options_.horizon - now_) return;
     if (clocked_) waiters_[worker].due = now_ + delay;
     queue_.push(now_ + delay, worker);
   }
 
-  void begin(WorkerId worker) {
+  void begin(MemberId worker) {
     if (learner_) learner_->on_begin(worker, steps_[worker] + 1, now_);
     Time takes = options_.step_time.draw(times_);
     if (!options_.slowness.empty())
@@ -185,14 +185,14 @@ class Simulation {
   }
 
   /// The worker is due: its step ends, or it draws again.
-  void happen(WorkerId worker) {
+  void happen(MemberId worker) {
     if (!clocked_) return arrive(worker);
     Waiter& waiter = waiters_[worker];
     if (waiter.due != now_) return;
     waiter.waiting ? draw_by_clock(worker) : arrive(worker);
   }
 
-  void arrive(WorkerId worker) {
+  void arrive(MemberId worker) {
     const Step step = ++steps_[worker];
     ++result_.updates;
     if (learner_) learner_->on_end(worker, step, now_);
@@ -212,12 +212,12 @@ class Simulation {
     }
   }
 
-  void release(WorkerId worker) {
+  void release(MemberId worker) {
     if (central_) ++result_.messages.releases;
     begin(worker);
   }
 
-  void wait(WorkerId worker, const DrawResult& result) {
+  void wait(MemberId worker, const DrawResult& result) {
     ++waiting_;
     if (on_arrival_ && by_chance_) counts_.join(steps_[worker], worker);
     if (on_arrival_ && !by_chance_) in_order_.push_back(worker);
@@ -226,7 +226,7 @@ class Simulation {
   }
 
   /// Ends the wait of one whom the caller has taken out of its group.
-  void resume(WorkerId worker) {
+  void resume(MemberId worker) {
     --waiting_;
     if (clocked_) waiters_[worker].waiting = false;
     release(worker);
@@ -238,10 +238,10 @@ class Simulation {
     reviewed_ = now_;
     if (by_chance_) {
       const std::size_t before = waiting_;
-      counts_.let_pass(patience_, draw_random_, [&](WorkerId worker) { resume(worker); });
+      counts_.let_pass(patience_, draw_random_, [&](MemberId worker) { resume(worker); });
       if (draws_) count_draws(before, before - waiting_);
     } else {
-      std::erase_if(in_order_, [&](WorkerId worker) {
+      std::erase_if(in_order_, [&](MemberId worker) {
         const bool pass = consider(worker).pass;
         if (pass) resume(worker);
         return pass;
@@ -259,7 +259,7 @@ class Simulation {
   }
 
   /// Looks at the others once: may the worker pass?
-  DrawResult consider(WorkerId worker) {
+  DrawResult consider(MemberId worker) {
     if (free_ || asks_nobody(worker)) return {true};
     if (clocked_) ++waiters_[worker].draw;
     const DrawResult result = by_chance_ ? consider_by_chance(worker) : consider_plainly(worker);
@@ -268,32 +268,32 @@ class Simulation {
   }
 
   /// See barrier::floor; the groups have it at hand.
-  [[nodiscard]] bool asks_nobody(WorkerId worker) const {
+  [[nodiscard]] bool asks_nobody(MemberId worker) const {
     const Step step = steps_[worker];
     return by_chance_ ? counts_.group(step).floor == 0
                       : barrier::floor(options_.barrier, step) == Step{0};
   }
 
-  DrawResult consider_by_chance(WorkerId worker) {
+  DrawResult consider_by_chance(MemberId worker) {
     const Group& group = counts_.group(steps_[worker]);
     if (group.pass >= 1 || (group.pass > 0 && draw_random_.real() < group.pass)) return {true};
     if (!notify_) return {false};
     // Each laggard is as likely as another to be the first. Found by trial: few laggards refuse few
     // draws, so that this takes beta trials a draw at most on average.
     while (true) {
-      const auto other = static_cast<WorkerId>(draw_random_.below(options_.workers));
+      const auto other = static_cast<MemberId>(draw_random_.below(options_.workers));
       if (steps_[other] < group.floor) return {false, other};
     }
   }
 
-  DrawResult consider_plainly(WorkerId worker) {
+  DrawResult consider_plainly(MemberId worker) {
     pick_others();
     const auto floor = barrier::floor(options_.barrier, steps_[worker]);
     seen_.clear();
     std::uint64_t laggards = 0;
     DrawResult result{false};
     for (const std::uint32_t pick : picks_) {
-      const WorkerId other = pick + (pick >= worker ? 1U : 0U);
+      const MemberId other = pick + (pick >= worker ? 1U : 0U);
       const Step step = steps_[other];
       seen_.push_back(step >= options_.last ? barrier::finished : step);
       // The first to answer, and any may be.
@@ -314,7 +314,7 @@ class Simulation {
   }
 
   /// A refused draw: who or what makes the worker draw again?
-  void look_again(WorkerId worker, const DrawResult& result) {
+  void look_again(MemberId worker, const DrawResult& result) {
     Waiter& waiter = waiters_[worker];
     const bool told = notify_ && result.laggard;
     if (told) {
@@ -328,13 +328,13 @@ class Simulation {
       waiter.due = never;
   }
 
-  [[nodiscard]] Time interval_of(WorkerId worker) const {
+  [[nodiscard]] Time interval_of(MemberId worker) const {
     const auto& interval = options_.recheck.interval;
     const bool fixed = interval && *interval != barrier::Recheck::automatic;
     return fixed ? *interval : waiters_[worker].step_times.recheck_interval();
   }
 
-  void draw_by_clock(WorkerId worker) {
+  void draw_by_clock(MemberId worker) {
     if (on_arrival_) {
       // The interval counts from the last draw, and the last arrival brought one.
       const Time due = reviewed_ + std::min(interval_of(worker), options_.horizon);
@@ -343,7 +343,7 @@ class Simulation {
     draw_again(worker);
   }
 
-  void draw_again(WorkerId worker) {
+  void draw_again(MemberId worker) {
     const DrawResult result = consider(worker);
     if (!result.pass) return look_again(worker, result);
     if (on_arrival_ && by_chance_) counts_.leave(steps_[worker], worker);
@@ -352,7 +352,7 @@ class Simulation {
   }
 
   /// The worker has a new step: tells those who waited for it. A late notice is sent all the same.
-  void give_notice(WorkerId worker) {
+  void give_notice(MemberId worker) {
     const Step step = steps_[worker] >= options_.last ? barrier::finished : steps_[worker];
     const auto told = wishes_[worker].take(step);
     if (!central_) result_.messages.notices += told.size();
@@ -388,7 +388,7 @@ class Simulation {
   /// By laggard, whom it is to tell what.
   std::vector<Wishes> wishes_;
   /// Waiters in the order of their arrival, where each draws plainly at each arrival.
-  std::vector<WorkerId> in_order_;
+  std::vector<MemberId> in_order_;
   std::size_t waiting_ = 0;
   Time now_{};
   /// When an arrival last made everyone draw.

@@ -22,9 +22,9 @@
 
 namespace starling::sim {
 
+using core::MemberId;
 using core::Step;
 using core::Time;
-using core::WorkerId;
 
 /// How the outcome of a draw is found.
 enum class Sampling {
@@ -121,9 +121,9 @@ struct Learner {
   virtual ~Learner() = default;
 
   /// The worker begins the step: it reads the model as it is now.
-  virtual void on_begin(WorkerId worker, Step step, Time now) = 0;
+  virtual void on_begin(MemberId worker, Step step, Time now) = 0;
   /// The worker ends the step: its update is applied. Whom this lets pass begins after it.
-  virtual void on_end(WorkerId worker, Step step, Time now) = 0;
+  virtual void on_end(MemberId worker, Step step, Time now) = 0;
 };
 
 /// Refuses what cannot be simulated: no workers, more than 2^31 of them, a sample that is too

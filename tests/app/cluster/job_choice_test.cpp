@@ -134,7 +134,7 @@ JobView job_of_two(std::uint8_t state) {
   job.configuration = std::make_shared<const core::Configuration>(
       core::first_configuration({{0, 1, true, true, 5}, {1, 1, true, true, 6}}, 3, 2));
   job.told = wire::JobState::running;
-  for (core::WorkerId id : {0, 1}) {
+  for (core::MemberId id : {0, 1}) {
     wire::MemberStatus member;
     member.member = id;
     member.life = 1;

@@ -43,11 +43,11 @@ TEST(LinearLearner, OfOneWorkerIsStochasticGradientDescent) {
 TEST(LinearLearner, AppliesTheGradientOfTheModelThatWasRead) {
   const LearnerOptions options{.workers = 2, .rate = 0.5, .batch = 4, .seed = 1, .every = 1s};
   LinearLearner together{problem(), options};
-  for (sim::WorkerId worker : {0U, 1U}) together.on_begin(worker, 1, 0s);
-  for (sim::WorkerId worker : {0U, 1U}) together.on_end(worker, 1, 0s);
+  for (sim::MemberId worker : {0U, 1U}) together.on_begin(worker, 1, 0s);
+  for (sim::MemberId worker : {0U, 1U}) together.on_end(worker, 1, 0s);
   together.on_begin(0, 2, 1s);
   LinearLearner after{problem(), options};
-  for (sim::WorkerId worker : {0U, 1U}) {
+  for (sim::MemberId worker : {0U, 1U}) {
     after.on_begin(worker, 1, 0s);
     after.on_end(worker, 1, 0s);
   }
