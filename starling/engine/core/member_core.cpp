@@ -417,10 +417,9 @@ void MemberCore<T>::renew_links(const Configuration& next) {
 template <class T>
 void MemberCore<T>::inform_worker(const MemberContext& context, const Configuration* former) {
   if (!options_.self.works) return;
-  Surroundings all = surroundings(*configuration_, former);
+  WorkerView all = view_of_worker(*configuration_, former);
   if (worker_)
-    return run_worker(context,
-                      [&](Worker& w, const Context& c) { w.on_surroundings(c, std::move(all)); });
+    return run_worker(context, [&](Worker& w, const Context& c) { w.on_view(c, std::move(all)); });
   WorkerOptions& worker = options_.worker;
   worker.members = std::move(all.members);
   worker.owner_of = std::move(all.owner_of);

@@ -304,9 +304,9 @@ void Worker::on_left(const Context& context, MemberId worker) {
   if (gate_ && gate_->on_left(context, worker)) go_on(context);
 }
 
-void Worker::on_surroundings(const Context& context, Surroundings surroundings) {
-  const auto old_views = std::exchange(options_.view_of, std::move(surroundings.view_of));
-  options_.owner_of = std::move(surroundings.owner_of);
+void Worker::on_view(const Context& context, WorkerView now) {
+  const auto old_views = std::exchange(options_.view_of, std::move(now.view_of));
+  options_.owner_of = std::move(now.owner_of);
   owners_ = distinct(*options_.owner_of);
   if (phase_ == Phase::pulling || phase_ == Phase::pushing) {
     // What was asked of owners that still are is not asked again.
@@ -318,10 +318,9 @@ void Worker::on_surroundings(const Context& context, Surroundings surroundings) 
   } else if (phase_ == Phase::done && options_.bulk) {
     say_ended_to_owners(context);
   }
-  for (const MemberId id : surroundings.changed) waiters_.erase(id);
-  options_.members = surroundings.members;
-  if (gate_ && gate_->on_members(context, std::move(surroundings.members), surroundings.changed))
-    go_on(context);
+  for (const MemberId id : now.changed) waiters_.erase(id);
+  options_.members = now.members;
+  if (gate_ && gate_->on_members(context, std::move(now.members), now.changed)) go_on(context);
 }
 
 void Worker::on(const Context& context, const StepAnswer& answer) {

@@ -11,7 +11,7 @@
 #include "starling/engine/core/effect.hpp"
 #include "starling/engine/core/sample_gate.hpp"
 #include "starling/engine/core/step_times.hpp"
-#include "starling/engine/core/surroundings.hpp"
+#include "starling/engine/core/worker_view.hpp"
 
 namespace starling::core {
 
@@ -87,7 +87,7 @@ class Worker {
   void on_left(const Context& context, MemberId worker);
   /// Owners or members have changed. What new owners have not acknowledged or answered is sent to
   /// them.
-  void on_surroundings(const Context& context, Surroundings surroundings);
+  void on_view(const Context& context, WorkerView view);
 
   void on(const Context& context, const Value& value);
   void on(const Context& context, const Ack& ack);

@@ -1,4 +1,4 @@
-#include "starling/engine/core/surroundings.hpp"
+#include "starling/engine/core/worker_view.hpp"
 
 #include <algorithm>
 
@@ -20,15 +20,15 @@ std::vector<MemberId> owners_of(const Configuration& now) {
   return all;
 }
 
-Surroundings surroundings(const Configuration& now, const Configuration* former) {
+WorkerView view_of_worker(const Configuration& now, const Configuration* former) {
   auto owner_of = std::make_shared<std::vector<OwnerId>>();
   auto view_of = std::make_shared<std::vector<Epoch>>();
   for (const Ownership& range : now.ranges) {
     owner_of->push_back(range.owners.front().id);
     view_of->push_back(range.view);
   }
-  Surroundings all{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
-                   std::move(owner_of), std::move(view_of)};
+  WorkerView all{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
+                 std::move(owner_of), std::move(view_of)};
   if (former != nullptr) all.changed = workers_of(former->lacking_in(now));
   return all;
 }

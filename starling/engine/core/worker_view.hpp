@@ -10,7 +10,7 @@
 
 namespace starling::core {
 
-struct Surroundings {
+struct WorkerView {
   /// Those that work.
   Members members;
   /// By range, the primary.
@@ -25,6 +25,6 @@ struct Surroundings {
 [[nodiscard]] std::vector<MemberId> owners_of(const Configuration& now);
 
 /// Requires: no range is lost.
-[[nodiscard]] Surroundings surroundings(const Configuration& now, const Configuration* former);
+[[nodiscard]] WorkerView view_of_worker(const Configuration& now, const Configuration* former);
 
 }  // namespace starling::core
