@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "starling/engine/core/door.hpp"
+#include "starling/engine/core/message_validator.hpp"
 
 namespace starling::core {
 namespace {
@@ -121,16 +121,16 @@ TEST(MemberCore, AnswersOnlyWhoAsksForItself) {
 }
 
 /// Of a job with one range.
-Door at_door(const Configuration& now, MemberId from) {
+MessageValidator validator_at(const Configuration& now, MemberId from) {
   static const Layout layout = cut({{.name = "w", .shape = {4}}}, sizeof(float), 1);
   return {now, from, members_max, layout, sizeof(float)};
 }
 
-TEST(Door, LetsNobodySpeakForAnother) {
+TEST(MessageValidator, LetsNobodySpeakForAnother) {
   Configuration now = founding();
   now.coordinator = 2;
   const auto may = [&](MemberId from, const PeerMessage& peer_message) {
-    return may_say(at_door(now, from), peer_message);
+    return validator_at(now, from).is_valid(peer_message);
   };
   for (const MemberId named : {0U, 1U}) {
     const bool own = named == 1;
@@ -165,10 +165,10 @@ TEST(Door, LetsNobodySpeakForAnother) {
   EXPECT_FALSE(may((primary + 1) % 3, Ack{0, 1, 1, 1}));
 }
 
-TEST(Door, LetsNothingInThatCannotBe) {
+TEST(MessageValidator, LetsNothingInThatCannotBe) {
   const Configuration now = founding();
   const auto may = [&](const PeerMessage& peer_message) {
-    return may_say(at_door(now, 1), peer_message);
+    return validator_at(now, 1).is_valid(peer_message);
   };
   EXPECT_FALSE(may(Pull{1, 1, 0, nullptr})) << "there is one range";
   EXPECT_FALSE(may(Value{1, 0, {}}));
@@ -199,14 +199,14 @@ TEST(Door, LetsNothingInThatCannotBe) {
   EXPECT_FALSE(may(WorkerStatus{1, WorkerStatus::Phase::going, 1, barrier::finished}));
 }
 
-TEST(Door, TakesConfigurationsWhoseCoordinatorIsAMember) {
+TEST(MessageValidator, TakesConfigurationsWhoseCoordinatorIsAMember) {
   Configuration now = founding();
   now.coordinator = 2;
   const auto may_be_next = [&](std::optional<MemberId> coordinator) {
     auto next = std::make_shared<Configuration>(now);
     next->epoch = 2;
     next->coordinator = coordinator;
-    return may_say(at_door(now, 1), ConfigurationPtr{std::move(next)});
+    return validator_at(now, 1).is_valid(ConfigurationPtr{std::move(next)});
   };
   EXPECT_TRUE(may_be_next(2));
   EXPECT_TRUE(may_be_next(0));
@@ -234,7 +234,7 @@ TEST(MemberCore, SaysWhyItTakesNobodyInBeyondTheMaximum) {
 
   Lone joiner{{members_max, 1}, false};
   joiner.hear_loose(5, 1, JoinRefused{"no"});
-  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::joining) << "5 is no door";
+  EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::joining) << "5 is no seed member";
   joiner.hear_loose(1, 1, refused[0].second);
   EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::failed);
   EXPECT_NE(joiner.failure().find("below 8"), std::string::npos);

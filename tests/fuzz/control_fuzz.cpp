@@ -1,7 +1,7 @@
 /// What nodes say to one another beside the packets of jobs: membership, requests, replies.
 #include "starling/actor/wire/control.hpp"
 
-#include "starling/engine/core/door.hpp"
+#include "starling/engine/core/message_validator.hpp"
 #include "tests/actor/examples.hpp"
 #include "tests/fuzz/frames.hpp"
 

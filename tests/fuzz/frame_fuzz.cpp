@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "starling/engine/core/door.hpp"
+#include "starling/engine/core/message_validator.hpp"
 #include "tests/actor/examples.hpp"
 #include "tests/fuzz/frames.hpp"
 
@@ -53,7 +53,8 @@ void walk(core::RangeId range, const core::Slice& slice) {
 void knock(const core::PeerMessage& peer_message) {
   for (const core::Configuration& now : configurations())
     for (const core::Member& member : now.members)
-      if (core::may_say({now, member.id, members_max, layout(), sizeof(float)}, peer_message))
+      if (core::MessageValidator{now, member.id, members_max, layout(), sizeof(float)}.is_valid(
+              peer_message))
         if (const auto* value = std::get_if<core::Value>(&peer_message))
           walk(value->range, value->value);
 }

@@ -7,7 +7,7 @@
 #include "starling/actor/types.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/base/text.hpp"
-#include "starling/engine/core/door.hpp"
+#include "starling/engine/core/message_validator.hpp"
 #include "starling/engine/live/site.hpp"
 
 namespace starling::app {

@@ -6,7 +6,7 @@
 #include "starling/app/cluster/follower.hpp"
 #include "starling/app/interrupt.hpp"
 #include "starling/base/text.hpp"
-#include "starling/engine/core/door.hpp"
+#include "starling/engine/core/message_validator.hpp"
 
 namespace starling::app {
 namespace {

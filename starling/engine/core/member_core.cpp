@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "starling/base/check.hpp"
-#include "starling/engine/core/door.hpp"
+#include "starling/engine/core/message_validator.hpp"
 #include "starling/engine/core/peer.hpp"
 
 namespace starling::core {
@@ -316,8 +316,9 @@ void MemberCore<T>::settle(const MemberContext& context) {
 template <class T>
 void MemberCore<T>::deliver(const MemberContext& context, MemberId from,
                             const PeerMessagePtr& peer_message) {
-  const Door door{*configuration_, from, options_.members_max, *options_.shard.layout, sizeof(T)};
-  if (!may_say(door, *peer_message)) return;
+  const MessageValidator validator{*configuration_, from, options_.members_max,
+                                   *options_.shard.layout, sizeof(T)};
+  if (!validator.is_valid(*peer_message)) return;
   std::visit([&](const auto& message) { take(context, from, peer_message, message); },
              *peer_message);
 }

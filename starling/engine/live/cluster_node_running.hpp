@@ -8,8 +8,8 @@
 #include <set>
 #include <shared_mutex>
 
-#include "starling/engine/core/door.hpp"
 #include "starling/engine/core/membership.hpp"
+#include "starling/engine/core/message_validator.hpp"
 #include "starling/engine/live/cluster_job.hpp"
 #include "starling/engine/live/cluster_node.hpp"
 #include "starling/engine/live/event_loop.hpp"

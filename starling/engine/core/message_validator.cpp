@@ -1,4 +1,4 @@
-#include "starling/engine/core/door.hpp"
+#include "starling/engine/core/message_validator.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -7,36 +7,37 @@ namespace starling::core {
 namespace {
 
 /// One overload a kind of message.
-struct Judge {
-  const Door& door;
+struct Check {
+  const MessageValidator& validator;
 
   [[nodiscard]] bool is_range(RangeId range) const {
-    return range < door.now.ranges.size() && range < door.layout.ranges.size();
+    return range < validator.now.ranges.size() && range < validator.layout.ranges.size();
   }
   [[nodiscard]] bool is_of(RangeId range, const Slice& slice) const {
-    return is_range(range) && fits(door.layout.ranges[range], slice, door.element_bytes);
+    return is_range(range) && fits(validator.layout.ranges[range], slice, validator.element_bytes);
   }
   [[nodiscard]] bool is_update(const Push& push) const {
     return push.update.empty() ? is_range(push.range) : is_of(push.range, push.update);
   }
   [[nodiscard]] bool is_primary(RangeId range) const {
-    return is_range(range) && !door.now.ranges[range].owners.empty() &&
-           door.now.ranges[range].owners.front().id == door.from;
+    return is_range(range) && !validator.now.ranges[range].owners.empty() &&
+           validator.now.ranges[range].owners.front().id == validator.from;
   }
   [[nodiscard]] bool is_configuration(const ConfigurationPtr& next) const {
-    return may_follow(door.now, next, door.members_max);
+    return may_follow(validator.now, next, validator.members_max);
   }
   /// The sender speaks of its own worker, and has one.
   [[nodiscard]] bool is_own_worker(MemberId worker) const {
-    const Member* sender = door.now.find(door.from);
-    return worker == door.from && sender != nullptr && sender->works;
+    const Member* sender = validator.now.find(validator.from);
+    return worker == validator.from && sender != nullptr && sender->works;
   }
 
   bool operator()(const ConfigurationPtr& m) const { return is_configuration(m); }
-  bool operator()(const Pull& m) const { return m.worker == door.from && is_range(m.range); }
+  bool operator()(const Pull& m) const { return m.worker == validator.from && is_range(m.range); }
   bool operator()(const Value& m) const { return is_of(m.range, m.value); }
   bool operator()(const Push& m) const {
-    return door.now.contains(m.worker, m.incarnation) && m.worker == door.from && is_update(m);
+    return validator.now.contains(m.worker, m.incarnation) && m.worker == validator.from &&
+           is_update(m);
   }
   bool operator()(const Ack& m) const { return is_primary(m.range); }
   bool operator()(const Ended& m) const {
@@ -45,21 +46,21 @@ struct Judge {
   bool operator()(const Arrived& m) const {
     return is_own_worker(m.worker) && m.step < barrier::finished;
   }
-  bool operator()(const Proceed&) const { return door.from == door.now.coordinator; }
-  bool operator()(const Stop&) const { return door.from == door.now.coordinator; }
+  bool operator()(const Proceed&) const { return validator.from == validator.now.coordinator; }
+  bool operator()(const Stop&) const { return validator.from == validator.now.coordinator; }
   bool operator()(const WorkerStatus& m) const {
     const bool fits =
-        m.phase == WorkerStatus::Phase::idle ? m.member == door.from : is_own_worker(m.member);
+        m.phase == WorkerStatus::Phase::idle ? m.member == validator.from : is_own_worker(m.member);
     return fits && m.step <= barrier::finished && m.held < barrier::finished;
   }
-  bool operator()(const StepQuery& m) const { return m.from == door.from; }
-  bool operator()(const StepAnswer& m) const { return m.from == door.from; }
-  bool operator()(const NotifyAt& m) const { return m.from == door.from; }
-  bool operator()(const CaughtUp& m) const { return m.from == door.from; }
+  bool operator()(const StepQuery& m) const { return m.from == validator.from; }
+  bool operator()(const StepAnswer& m) const { return m.from == validator.from; }
+  bool operator()(const NotifyAt& m) const { return m.from == validator.from; }
+  bool operator()(const CaughtUp& m) const { return m.from == validator.from; }
   bool operator()(const Install& m) const { return m.state && is_range(m.state->range); }
   bool operator()(const Forward& m) const {
     const MemberId worker = m.push ? m.push->worker : m.ended;
-    return is_range(m.range) && worker < door.members_max &&
+    return is_range(m.range) && worker < validator.members_max &&
            (!m.push || (m.push->range == m.range && is_update(*m.push)));
   }
   bool operator()(const Held& m) const { return is_range(m.range); }
@@ -67,19 +68,19 @@ struct Judge {
   bool operator()(const Ask&) const { return true; }
   bool operator()(const RangeReport&) const { return true; }
   bool operator()(const Complaint&) const { return true; }
-  bool operator()(const Prepare& m) const { return m.ballot.by == door.from; }
+  bool operator()(const Prepare& m) const { return m.ballot.by == validator.from; }
   /// An accepted ballot is no later than the promised one.
   bool operator()(const Promise& m) const {
     return m.accepted <= m.ballot && (!m.value || is_next(m.value, m.epoch));
   }
   bool operator()(const Nack&) const { return true; }
   bool operator()(const Accept& m) const {
-    return m.ballot.by == door.from && is_next(m.value, m.epoch);
+    return m.ballot.by == validator.from && is_next(m.value, m.epoch);
   }
   bool operator()(const Accepted&) const { return true; }
-  bool operator()(const JoinRequest& m) const { return m.member.id < door.members_max; }
+  bool operator()(const JoinRequest& m) const { return m.member.id < validator.members_max; }
   bool operator()(const LeaveRequest& m) const {
-    return m.member.id == door.from && door.now.contains(door.from, m.member.life);
+    return m.member.id == validator.from && validator.now.contains(validator.from, m.member.life);
   }
   bool operator()(const EpochProbe&) const { return true; }
   bool operator()(const JoinRefused&) const { return false; }  // no member asks to be taken in
@@ -91,8 +92,8 @@ struct Judge {
 
 }  // namespace
 
-bool may_say(const Door& door, const PeerMessage& peer_message) {
-  return std::visit(Judge{door}, peer_message);
+bool MessageValidator::is_valid(const PeerMessage& peer_message) const {
+  return std::visit(Check{*this}, peer_message);
 }
 
 bool is_sound(const ConfigurationPtr& next, MemberId members_max) {

@@ -1,6 +1,6 @@
-/// What is checked of a message before any core hears it: nobody speaks for another, and nothing
-/// names a member or a range that there cannot be, nor brings tensors that are not of its range.
-/// Pure functions; any thread.
+/// Checks messages before any core receives them: no member speaks for another, and no message
+/// names a member or a range that cannot exist, or brings tensors that do not fit their range. Pure
+/// functions; any thread.
 #pragma once
 
 #include "starling/engine/core/peer_message.hpp"
@@ -13,9 +13,9 @@ inline constexpr Epoch epoch_max = Epoch{1} << 60U;
 /// majority, so whoever says more makes them up, and could use all epochs up.
 inline constexpr Epoch epoch_jump_max = Epoch{1} << 20U;
 
-/// Who says something, and to whom.
-struct Door {
-  /// The configuration of who is told. Requires: it names the sender.
+/// Validates the messages from one member to another.
+struct MessageValidator {
+  /// The receiver's configuration. Requires: it names the sender.
   const Configuration& now;
   MemberId from;
   /// Members are numbered below this.
@@ -23,10 +23,10 @@ struct Door {
   /// Of the job's parameters.
   const Layout& layout;
   std::size_t element_bytes;
-};
 
-/// True where a member may say this.
-[[nodiscard]] bool may_say(const Door& door, const PeerMessage& peer_message);
+  /// Returns true if the sender may send this message.
+  [[nodiscard]] bool is_valid(const PeerMessage& peer_message) const;
+};
 
 /// True where `next` may be a configuration: members ascend below the maximum, council, owners and
 /// coordinator are among them, and its epoch is one that a job can have.

@@ -1,4 +1,4 @@
-#include "starling/engine/core/door.hpp"
+#include "starling/engine/core/message_validator.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace starling::core {
 namespace {
 
 /// A dense parameter of 8 elements and one of 4 rows of 3, and member 1, who says all.
-class TensorsAtTheDoor : public testing::Test {
+class ValidatedTensors : public testing::Test {
  protected:
   static Slice slice(std::size_t count, Rows rows = nullptr) {
     const std::vector<float> values(count, 1.0F);
@@ -18,8 +18,8 @@ class TensorsAtTheDoor : public testing::Test {
   static Rows rows(std::vector<std::uint32_t> all) {
     return std::make_shared<const std::vector<std::uint32_t>>(std::move(all));
   }
-  [[nodiscard]] bool may_say(const PeerMessage& peer_message) const {
-    return core::may_say({now_, 1, 16, layout_, sizeof(float)}, peer_message);
+  [[nodiscard]] bool is_valid(const PeerMessage& peer_message) const {
+    return MessageValidator{now_, 1, 16, layout_, sizeof(float)}.is_valid(peer_message);
   }
   /// As a value, as an update, and as an update that is handed on.
   [[nodiscard]] std::vector<bool> may_bring(RangeId range, const Slice& tensor) const {
@@ -29,8 +29,8 @@ class TensorsAtTheDoor : public testing::Test {
     push.range = range;
     push.step = 1;
     push.update = tensor;
-    return {may_say(Value{range, 0, tensor}), may_say(push),
-            may_say(Forward{range, 1, 1, std::make_shared<const Push>(push)})};
+    return {is_valid(Value{range, 0, tensor}), is_valid(push),
+            is_valid(Forward{range, 1, 1, std::make_shared<const Push>(push)})};
   }
 
   const Layout layout_ =
@@ -43,7 +43,7 @@ class TensorsAtTheDoor : public testing::Test {
 const std::vector<bool> all{true, true, true};
 const std::vector<bool> none{false, false, false};
 
-TEST_F(TensorsAtTheDoor, AreTakenWhereTheyAreOfTheirRange) {
+TEST_F(ValidatedTensors, AreTakenWhereTheyAreOfTheirRange) {
   ASSERT_EQ(layout_.ranges.size(), 2U);
   EXPECT_EQ(may_bring(0, slice(8)), all);
   EXPECT_EQ(may_bring(1, slice(12)), all);
@@ -51,7 +51,7 @@ TEST_F(TensorsAtTheDoor, AreTakenWhereTheyAreOfTheirRange) {
   EXPECT_EQ(may_bring(1, slice(0, rows({}))), all);
 }
 
-TEST_F(TensorsAtTheDoor, AreRefusedWhereTheyAreOfNoSuchRange) {
+TEST_F(ValidatedTensors, AreRefusedWhereTheyAreOfNoSuchRange) {
   EXPECT_EQ(may_bring(2, slice(8)), none);
   EXPECT_EQ(may_bring(0, slice(9)), none);
   EXPECT_EQ(may_bring(0, slice(7)), none);
@@ -60,7 +60,7 @@ TEST_F(TensorsAtTheDoor, AreRefusedWhereTheyAreOfNoSuchRange) {
   EXPECT_EQ(may_bring(1, slice(6, rows({0}))), none) << "too long for one row";
 }
 
-TEST_F(TensorsAtTheDoor, AreRefusedWhereTheyAreNotInMemoryAsTheySay) {
+TEST_F(ValidatedTensors, AreRefusedWhereTheyAreNotInMemoryAsTheySay) {
   Slice behind = slice(8);
   behind.offset = 1;
   EXPECT_EQ(may_bring(0, behind), none);
@@ -75,37 +75,37 @@ TEST_F(TensorsAtTheDoor, AreRefusedWhereTheyAreNotInMemoryAsTheySay) {
 }
 
 /// As bulk-synchronous workers say of ranges that their batch did not concern.
-TEST_F(TensorsAtTheDoor, NeedNotBeThereInAnUpdate) {
+TEST_F(ValidatedTensors, NeedNotBeThereInAnUpdate) {
   EXPECT_EQ(may_bring(0, {}), (std::vector<bool>{false, true, true}));
 }
 
 /// A majority decides each epoch, so nobody is many of them ahead; the last would leave none.
-TEST_F(TensorsAtTheDoor, AreOfAnEpochThatThereMayBe) {
+TEST_F(ValidatedTensors, AreOfAnEpochThatThereMayBe) {
   const auto at = [&](Epoch epoch) {
     Configuration next = now_;
     next.epoch = epoch;
     return std::make_shared<const Configuration>(next);
   };
   const Epoch last = ~Epoch{0};
-  EXPECT_TRUE(may_say(PeerMessage{at(now_.epoch + 1)}));
-  EXPECT_TRUE(may_say(PeerMessage{at(now_.epoch + epoch_jump_max)}));
-  EXPECT_FALSE(may_say(PeerMessage{at(now_.epoch + epoch_jump_max + 1)}));
-  EXPECT_FALSE(may_say(PeerMessage{at(last)}));
+  EXPECT_TRUE(is_valid(PeerMessage{at(now_.epoch + 1)}));
+  EXPECT_TRUE(is_valid(PeerMessage{at(now_.epoch + epoch_jump_max)}));
+  EXPECT_FALSE(is_valid(PeerMessage{at(now_.epoch + epoch_jump_max + 1)}));
+  EXPECT_FALSE(is_valid(PeerMessage{at(last)}));
   EXPECT_TRUE(is_sound(at(epoch_max), 16));
   EXPECT_FALSE(is_sound(at(epoch_max + 1), 16));
   EXPECT_FALSE(is_sound(at(last), 16));
 }
 
-TEST_F(TensorsAtTheDoor, AreAcceptedBeforeWhatIsPromised) {
+TEST_F(ValidatedTensors, AreAcceptedBeforeWhatIsPromised) {
   Configuration next = now_;
   next.epoch = now_.epoch + 1;
   const auto value = std::make_shared<const Configuration>(next);
   const auto promise = [&](Ballot accepted) {
     return PeerMessage{CouncilMessage{Promise{next.epoch, {5, 0}, accepted, value}}};
   };
-  EXPECT_TRUE(may_say(promise({4, 1})));
-  EXPECT_FALSE(may_say(promise({6, 1})));
-  EXPECT_FALSE(may_say(promise({~std::uint64_t{0}, 1})));
+  EXPECT_TRUE(is_valid(promise({4, 1})));
+  EXPECT_FALSE(is_valid(promise({6, 1})));
+  EXPECT_FALSE(is_valid(promise({~std::uint64_t{0}, 1})));
 }
 
 }  // namespace
