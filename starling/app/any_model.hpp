@@ -1,5 +1,5 @@
 /// A model of any type over data of any type: what the program does with it, and no more. Built-in
-/// models and a user's own come through this one door. Immutable; any thread may call it.
+/// models and a user's own have this one interface. Immutable; any thread may call it.
 #pragma once
 
 #include <cstdint>

@@ -100,7 +100,7 @@ class Lone {
     Configuration first = founding();
     first.coordinator = coordinator;
     if (founder) options.first = std::make_shared<const Configuration>(std::move(first));
-    options.doors = {1, 2};
+    options.seeds = {1, 2};
     return options;
   }
 

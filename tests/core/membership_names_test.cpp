@@ -64,7 +64,7 @@ TEST_F(Names, WhoComesUnderTheNameOfThisOneIsRefusedAtOnce) {
   EXPECT_FALSE(state(2));
 }
 
-/// They came in at the same time through different doors, or two clusters became one.
+/// They came in at the same time by different seed nodes, or two clusters became one.
 TEST_F(Names, OfTwoMembersTheOneWithTheLowerIdStays) {
   for (const bool lower_speaks_first : {true, false}) {
     make({});
@@ -99,7 +99,7 @@ TEST_F(Names, OneThatIsTheOlderTellsTheOther) {
 }
 
 TEST_F(Names, OneThatHasNotJoinedGoesWhoeverHasItsName) {
-  make({.self = {}, .doors = {"door"}});
+  make({.self = {}, .seeds = {"seed"}});
   hear({record(1), NameTaken{self_id, twin(self_id + 1, self_id)}});
   EXPECT_TRUE(says<NameRefused>());
 }

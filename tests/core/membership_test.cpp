@@ -20,7 +20,7 @@ TEST_F(OneMember, IsAloneAndHasJoinedWhereThereAreNoDoors) {
 
 TEST_F(OneMember, KnocksAtEachDoorInTurnUntilOneAnswers) {
   MembershipOptions options;
-  options.doors = {"host:1", "host:2", record(self_id).address};
+  options.seeds = {"host:1", "host:2", record(self_id).address};
   make(options);
   EXPECT_FALSE(member_->joined());
   pass(options_.join_again * 3);

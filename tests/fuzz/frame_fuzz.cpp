@@ -1,4 +1,4 @@
-/// Packets of a job's members, as a node receives them, and the door that their messages come to.
+/// Packets of a job's members, as a node receives them, and the validator of their messages.
 #include "starling/actor/wire/frame.hpp"
 
 #include <algorithm>

@@ -23,7 +23,7 @@ constexpr std::size_t timers_max = 1000;
 MembershipOptions options() {
   MembershipOptions options;
   options.self = {.id = 77, .address = "tcp://127.0.0.1:7400", .name = "n1", .workers = 4};
-  options.doors = {"tcp://127.0.0.1:1"};
+  options.seeds = {"tcp://127.0.0.1:1"};
   options.members_max = 5;  // less than the seeds know of
   return options;
 }

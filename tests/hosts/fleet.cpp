@@ -80,13 +80,13 @@ std::string Fleet::key(const std::string& name) const {
   return (work_.path() / (name + ".key")).string();
 }
 
-std::string Fleet::door(std::size_t node) const {
+std::string Fleet::seed(std::size_t node) const {
   return keys_ == Keys::none ? address(node) : nodes_.at(node)->name + "@" + address(node);
 }
 
 std::string Fleet::access(std::size_t node) const {
   return (keys_ == Keys::none ? " --insecure" : " --keys " + key("laptop")) + " --to " +
-         door(node) + " ";
+         seed(node) + " ";
 }
 
 Fleet::~Fleet() {
@@ -120,8 +120,8 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
   } else {
     line += " --listen 127.0.0.1:*";
   }
-  for (const std::size_t door : awake() | std::views::take(doors_max))
-    line += " --join " + this->door(door);
+  for (const std::size_t seed : awake() | std::views::take(doors_max))
+    line += " --join " + this->seed(seed);
   node->process = std::make_unique<app::Process>(node->folder, program_,
                                                  app::words(line + " " + more), in(host));
   const std::string begin = "node " + node->name + " at ";

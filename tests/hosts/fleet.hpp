@@ -123,7 +123,7 @@ class Fleet {
   void look();
   [[nodiscard]] app::Process::Prepare in(std::size_t host) const;
   [[nodiscard]] app::Process::Prepare aside() const;
-  [[nodiscard]] std::string door(std::size_t node) const;
+  [[nodiscard]] std::string seed(std::size_t node) const;
   [[nodiscard]] std::string key(const std::string& name) const;
 
   std::string program_;

@@ -30,7 +30,7 @@ class Cluster : public testing::Test {
   std::size_t add() {
     ClusterOptions options;
     for (const auto& node : nodes_)
-      if (node) options.doors.push_back(node->address());
+      if (node) options.seeds.push_back(node->address());
     options.name = "n" + std::to_string(nodes_.size());
     options.make_plan = make_plan;
     nodes_.push_back(ClusterNode::open(options).value());
@@ -60,8 +60,8 @@ class Cluster : public testing::Test {
     return true;
   }
 
-  Result<wire::JobBegun> submit(std::size_t door, const wire::JobSettings& settings) {
-    return client_->ask_for<wire::JobBegun>(nodes_[door]->address(),
+  Result<wire::JobBegun> submit(std::size_t seed, const wire::JobSettings& settings) {
+    return client_->ask_for<wire::JobBegun>(nodes_[seed]->address(),
                                             wire::SubmitJob{job_, settings}, 30s);
   }
 
@@ -200,7 +200,7 @@ TEST_F(Cluster, StartsAJobAnewWithoutANodeThatDiesWhileItBegins) {
   std::promise<void> promise;
   const std::shared_future<void> enough = promise.get_future().share();
   ClusterOptions options;
-  options.doors = {nodes_[0]->address()};
+  options.seeds = {nodes_[0]->address()};
   options.name = "slow";
   options.make_plan = [enough](const auto& settings) -> Result<std::shared_ptr<const JobPlan>> {
     return std::shared_ptr<const JobPlan>{std::make_shared<StandingPlan>(settings, enough)};
@@ -263,9 +263,9 @@ TEST_F(Cluster, RefusesMoreJobsThanAClientMayHave) {
 
 TEST_F(Cluster, TellsHowNodesOfOneNameCame) {
   add(1);
-  const auto twin = [&](std::vector<std::string> doors) {
+  const auto twin = [&](std::vector<std::string> seeds) {
     ClusterOptions options;
-    options.doors = std::move(doors);
+    options.seeds = std::move(seeds);
     options.name = "n0";
     options.make_plan = make_plan;
     return ClusterNode::open(options).value();

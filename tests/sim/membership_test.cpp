@@ -86,7 +86,7 @@ TEST(Membership, FindsAllOverABadNetworkToo) {
 TEST(Membership, JoinsThroughAnyMemberAndNotOnlyTheFirstDoor) {
   each_seed(20, near(), 5, [](Found& cluster) {
     cluster.crash(1);
-    const NodeId late = cluster.start({1, 3});  // one door is closed
+    const NodeId late = cluster.start({1, 3});  // one seed node is down
     EXPECT_TRUE(cluster.run_until([&] { return cluster.of(late).joined(); }, 2s));
     cluster.crash(0);
     const NodeId later = cluster.start({late});
@@ -97,12 +97,12 @@ TEST(Membership, JoinsThroughAnyMemberAndNotOnlyTheFirstDoor) {
 
 TEST(Membership, WaitsForADoorThatOpensLater) {
   Cluster cluster{near(), 1};
-  const NodeId door = cluster.start();
-  cluster.crash(door);
-  const NodeId early = cluster.start({door});
+  const NodeId seed = cluster.start();
+  cluster.crash(seed);
+  const NodeId early = cluster.start({seed});
   cluster.run(20s);
   EXPECT_FALSE(cluster.of(early).joined());
-  cluster.restart(door, {});
+  cluster.restart(seed, {});
   EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 1s));
 }
 

@@ -81,12 +81,12 @@ Result<void> try_connection(const std::string& place) {
 }
 
 /// The first of several that answers; they are at one place.
-std::string find_door(live::ClusterClient& client, const std::vector<std::string>& doors) {
-  if (doors.size() == 1 || !try_connection(wire::place_of(doors[0]))) return doors[0];
-  const auto replies = client.ask_all(doors, wire::AskStatus{}, doubt_after);
+std::string find_seed(live::ClusterClient& client, const std::vector<std::string>& seeds) {
+  if (seeds.size() == 1 || !try_connection(wire::place_of(seeds[0]))) return seeds[0];
+  const auto replies = client.ask_all(seeds, wire::AskStatus{}, doubt_after);
   const auto first = std::ranges::find_if(replies, [](const auto& r) { return r.has_value(); });
-  return first == replies.end() ? doors[0]
-                                : doors[static_cast<std::size_t>(first - replies.begin())];
+  return first == replies.end() ? seeds[0]
+                                : seeds[static_cast<std::size_t>(first - replies.begin())];
 }
 
 }  // namespace
@@ -106,8 +106,8 @@ Result<std::optional<security::NodeSecrets>> read_keys(const Settings& settings)
   return std::optional{*std::move(secrets)};
 }
 
-Result<std::vector<std::string>> parse_door(const Setting& setting,
-                                            const std::optional<security::NodeSecrets>& secrets) {
+Result<std::vector<std::string>> parse_seeds(const Setting& setting,
+                                             const std::optional<security::NodeSecrets>& secrets) {
   const auto at = setting.text.find('@');
   const bool is_named = at != std::string::npos;
   auto place = parse_address(is_named ? setting.text.substr(at + 1) : setting.text, false);
@@ -157,9 +157,9 @@ Result<Access> open_access(const Settings& settings) {
     return Error{"--to: is missing: the address of any node of the cluster, like 10.0.0.1:7400"};
   auto secrets = read_keys(settings);
   if (!secrets) return std::move(secrets).error();
-  const auto doors = parse_door(*to, *secrets);
-  if (!doors) return doors.error();
-  const std::string place = wire::place_of(doors->front());
+  const auto seeds = parse_seeds(*to, *secrets);
+  if (!seeds) return seeds.error();
+  const std::string place = wire::place_of(seeds->front());
   if (!*secrets && !is_loopback(place) && place_of(settings, "insecure").empty())
     return Error{to->place + ": " + place +
                  ": nothing would be encrypted or authenticated on the way to another machine; "
@@ -170,16 +170,16 @@ Result<Access> open_access(const Settings& settings) {
   auto client = live::ClusterClient::open(
       {.listen = *std::move(listen), .secrets = *std::move(secrets), .utc_now = utc_now});
   if (!client) return std::move(client).error().within(place_of(settings, "keys"));
-  std::string door = find_door(**client, *doors);
-  return Access{std::move(door), *std::move(client), has_keys};
+  std::string seed = find_seed(**client, *seeds);
+  return Access{std::move(seed), *std::move(client), has_keys};
 }
 
 Result<wire::NodeStatus> Access::greet() const {
-  auto status = client->ask_for<wire::NodeStatus>(door, wire::AskStatus{}, doubt_after);
+  auto status = client->ask_for<wire::NodeStatus>(seed, wire::AskStatus{}, doubt_after);
   if (status) return status;
-  const std::string place = wire::place_of(door);
+  const std::string place = wire::place_of(seed);
   if (auto taken = try_connection(place); !taken) return std::move(taken).error();
-  status = client->ask_for<wire::NodeStatus>(door, wire::AskStatus{}, view_within);
+  status = client->ask_for<wire::NodeStatus>(seed, wire::AskStatus{}, view_within);
   if (!status) return silence_of(place, has_keys);
   return status;
 }

@@ -1,4 +1,5 @@
-/// How commands reach the nodes of a cluster: key files, and doors by name and address.
+/// How commands reach the nodes of a cluster: key files, and the node that a command asks first, by
+/// name and address.
 #pragma once
 
 #include <memory>
@@ -17,16 +18,16 @@ namespace starling::app {
 [[nodiscard]] Result<std::optional<security::NodeSecrets>> read_keys(const Settings& settings);
 
 /// `[NAME@]HOST:PORT`, as wire::print has it: more than one where NAME has had several keys.
-[[nodiscard]] Result<std::vector<std::string>> parse_door(
+[[nodiscard]] Result<std::vector<std::string>> parse_seeds(
     const Setting& setting, const std::optional<security::NodeSecrets>& secrets);
 
 /// A node of the cluster, and how to ask it.
 struct Access {
-  std::string door;
+  std::string seed;
   std::unique_ptr<live::ClusterClient> client;
   bool has_keys = false;
 
-  /// What the node at the door says of itself; an Error that says why where there is no answer.
+  /// Asks the seed node for its status. Fails, saying why, if it does not answer.
   [[nodiscard]] Result<wire::NodeStatus> greet() const;
 };
 

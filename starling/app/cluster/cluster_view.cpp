@@ -172,16 +172,16 @@ KeyForm job_key(const char* group) {
 }
 
 Result<ClusterView> look_at(Access& access, bool here, std::chrono::milliseconds within) {
-  auto door = access.greet();
-  if (!door) return std::move(door).error();
+  auto seed = access.greet();
+  if (!seed) return std::move(seed).error();
   ClusterView view;
   view.when = std::chrono::steady_clock::now();
-  view.nodes.push_back(showable(door->self));
-  for (const core::NodeRecord& other : door->others) view.nodes.push_back(showable(other));
+  view.nodes.push_back(showable(seed->self));
+  for (const core::NodeRecord& other : seed->others) view.nodes.push_back(showable(other));
   forget_former_lives(view.nodes);
-  add(view, *door);
+  add(view, *seed);
   std::vector<std::string> others = view.live_addresses();
-  std::erase(others, door->self.address);
+  std::erase(others, seed->self.address);
   if (here) others.clear();
   for (const auto& reply : access.client->ask_all(others, wire::AskStatus{}, within))
     if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)

@@ -57,7 +57,8 @@ struct JobView {
 
 struct ClusterView {
   std::chrono::steady_clock::time_point when;
-  /// As the door knows them, itself first. One that came back under its name stands there once.
+  /// The nodes that the seed node knows, itself first. A node that came back under its name is
+  /// listed once.
   std::vector<core::NodeRecord> nodes;
   /// The nodes among them whose certificate was revoked.
   std::set<core::NodeId> revoked;
@@ -74,8 +75,8 @@ struct ClusterView {
 /// The key `job`, in a group of the help.
 [[nodiscard]] KeyForm job_key(const char* group);
 
-/// Asks the door, and then the others that live unless only what is `here`, at the door, is wanted.
-/// A node that does not answer in time is left out; an Error where the door does not.
+/// Asks the seed node, and then, unless only what is `here` is wanted, all other live nodes. Leaves
+/// out nodes that do not answer in time; fails if the seed node does not.
 [[nodiscard]] Result<ClusterView> look_at(Access& access, bool here,
                                           std::chrono::milliseconds within = std::chrono::seconds{
                                               1});

@@ -49,11 +49,11 @@ inline constexpr Patience much{std::chrono::seconds{60}, std::chrono::seconds{30
 /// One thread at a time; blocking.
 class Follower {
  public:
-  /// Asks the node at `door` first, and whomever it knows. Waits for `patience` where none answers.
+  /// Asks the node at `seed` first, and whomever it knows. Waits for `patience` where none answers.
   /// `client` outlives it.
-  Follower(live::ClusterClient& client, std::string door, wire::JobId job,
+  Follower(live::ClusterClient& client, std::string seed, wire::JobId job,
            std::chrono::nanoseconds patience = std::chrono::seconds{30})
-      : client_(client), job_(job), patience_(patience), addresses_{std::move(door)} {}
+      : client_(client), job_(job), patience_(patience), addresses_{std::move(seed)} {}
 
   /// An Error where no node has answered for that long, or those that do have dropped the job.
   [[nodiscard]] Result<JobNews> look();

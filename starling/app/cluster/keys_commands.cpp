@@ -106,20 +106,20 @@ security::NodeSecrets speak_for(const ClusterFolder& cluster) {
   return secrets;
 }
 
-/// Tells the node at `doors` all revocations, and waits until it knows them.
-Result<void> tell(const ClusterFolder& cluster, const std::vector<std::string>& doors) {
-  auto listen = own_address(wire::place_of(doors.front()));
+/// Tells the node at `seeds` all revocations, and waits until it knows them.
+Result<void> tell(const ClusterFolder& cluster, const std::vector<std::string>& seeds) {
+  auto listen = own_address(wire::place_of(seeds.front()));
   if (!listen) return std::move(listen).error().within("--to");
   auto endpoint = security::Endpoint::open(
       {.listen = *std::move(listen), .secrets = speak_for(cluster), .utc_now = utc_now},
       [](const wire::FrameView&, const security::Sender&) {});
   if (!endpoint) return std::move(endpoint).error();
   for (int i = 0; i < tell_tries && (*endpoint)->agreements() == 0; ++i) {
-    for (const std::string& door : doors) (*endpoint)->compare_revocations(door);
+    for (const std::string& seed : seeds) (*endpoint)->compare_revocations(seed);
     std::this_thread::sleep_for(tell_every);
   }
   if ((*endpoint)->agreements() == 0)
-    return Error{"--to: " + silence_of(wire::place_of(doors.front()), true).message +
+    return Error{"--to: " + silence_of(wire::place_of(seeds.front()), true).message +
                  "; what is revoked is written, and the same command tells it again"};
   return {};
 }
@@ -204,11 +204,11 @@ Result<int> keys_revoke_command(const std::string& which, const std::string& fol
   if (!cluster) return std::move(cluster).error().within("--cluster");
   const auto certificates = named(*cluster, which);
   if (!certificates) return certificates.error();
-  std::vector<std::string> doors;
+  std::vector<std::string> seeds;
   if (!to.empty()) {
-    auto parsed = parse_door({"to", to, "--to"}, speak_for(*cluster));
+    auto parsed = parse_seeds({"to", to, "--to"}, speak_for(*cluster));
     if (!parsed) return std::move(parsed).error();
-    doors = *std::move(parsed);
+    seeds = *std::move(parsed);
   }
   security::RevocationList list = cluster->revoked();
   std::string text;
@@ -230,7 +230,7 @@ Result<int> keys_revoke_command(const std::string& which, const std::string& fol
                        "  no node knows: the same command with --to NAME@HOST:PORT tells one, "
                        "and it tells the others\n",
                    done);
-  if (auto told = tell(*cluster, doors); !told) {
+  if (auto told = tell(*cluster, seeds); !told) {
     complain(told.error().message);
     return put_out(text, job_failed);
   }

@@ -29,7 +29,7 @@ bool is_gone(Access& access, const wire::NodeStatus& leaving) {
     const auto known = std::ranges::find(seen->others, leaving.self.id, &core::NodeRecord::id);
     return known == seen->others.end() || !core::is_live(known->state);
   }
-  return !access.client->ask(access.door, wire::AskStatus{}, reply_within);
+  return !access.client->ask(access.seed, wire::AskStatus{}, reply_within);
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ Result<int> leave_command(const Settings& settings) {
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
   const auto node = access->greet();
-  const auto asked = node ? access->client->ask(access->door, wire::LeaveCluster{}, reply_within)
+  const auto asked = node ? access->client->ask(access->seed, wire::LeaveCluster{}, reply_within)
                           : Result<wire::ReplyBody>{node.error()};
   if (!asked) {
     complain(asked.error().message);

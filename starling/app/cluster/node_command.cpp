@@ -196,9 +196,9 @@ Result<live::ClusterOptions> make_options(const Settings& settings) {
       if (!parsed) return std::move(parsed).error().within(setting.place);
       (is_listen ? options.network.listen : options.network.advertise) = *std::move(parsed);
     } else if (setting.key == "join") {
-      auto doors = parse_door(setting, options.network.secrets);
-      if (!doors) return std::move(doors).error();
-      options.doors.insert(options.doors.end(), doors->begin(), doors->end());
+      auto seeds = parse_seeds(setting, options.network.secrets);
+      if (!seeds) return std::move(seeds).error();
+      options.seeds.insert(options.seeds.end(), seeds->begin(), seeds->end());
     } else if (setting.key == "name") {
       if (auto taken = take_name(setting, options); !taken) return std::move(taken).error();
     } else if (setting.key == "insecure") {

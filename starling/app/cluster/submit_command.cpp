@@ -133,7 +133,7 @@ Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, Metric
   const std::string name = "job " + ready.running.name;
   const std::string attach = "`" + program_name() + " attach " + ready.running.name;
   Recorder recorder{ready, std::move(metrics)};
-  Follower follower{*access.client, access.door, id, ready.running.options.job.wait_for_nodes};
+  Follower follower{*access.client, access.seed, id, ready.running.options.job.wait_for_nodes};
   // A follower that knows one node alone would show that one's workers as all.
   (void)follower.look();
   Watch watch{follower, recorder, ready, unwanted};
@@ -213,11 +213,11 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
     return interrupted_code;
   }
   const wire::JobId id = (*submitted)->job;
-  access->door = (*submitted)->door;
+  access->seed = (*submitted)->seed;
   ready->running.id = std::to_string(id);
   ready->running.name = (*submitted)->name;
   if (detaches && is_interrupted()) {
-    Follower follower{*access->client, access->door, id};
+    Follower follower{*access->client, access->seed, id};
     (void)follower.look();
     follower.close({wire::JobState::stopped, "interrupted"});
     complain("job " + ready->running.name + " is dropped");

@@ -30,7 +30,7 @@ class Submitter {
       : client_(*access.client),
         settings_(std::move(settings)),
         other_name_(other_name),
-        door_(access.door),
+        seed_(access.seed),
         name_(node.self.name) {
     learn(node);
   }
@@ -43,7 +43,7 @@ class Submitter {
         if (refused != nullptr && refused->is_name_taken && rename()) continue;
         if (refused != nullptr) return Error{printable(refused->why)};
         if (const auto* begun = std::get_if<wire::JobBegun>(&*reply)) return take(*begun);
-        return Error{"the node at " + wire::place_of(door_) +
+        return Error{"the node at " + wire::place_of(seed_) +
                      " gave an answer to another question"};
       }
       if (is_interrupted()) {
@@ -59,7 +59,7 @@ class Submitter {
   using Clock = std::chrono::steady_clock;
 
   std::optional<wire::ReplyBody> ask(const wire::RequestBody& body) {
-    auto replies = client_.ask_all({door_}, body, ask_again_after);
+    auto replies = client_.ask_all({seed_}, body, ask_again_after);
     if (replies.front()) heard_ = Clock::now();
     return std::move(replies.front());
   }
@@ -67,7 +67,7 @@ class Submitter {
   std::optional<Submitted> take(const wire::JobBegun& begun) {
     for (const std::string& name : begun.lost)
       complain("node " + printable(name) + " is gone: the job begins without it");
-    return Submitted{begun.job, door_, live::text_of(settings_, "name")};
+    return Submitted{begun.job, seed_, live::text_of(settings_, "name")};
   }
 
   bool is_door_there() {
@@ -98,15 +98,15 @@ class Submitter {
 
   /// To another node. The job gets another number: the former one may live, and start it yet.
   Result<void> move_on() {
-    const std::string silent = "node " + name_ + " at " + wire::place_of(door_);
+    const std::string silent = "node " + name_ + " at " + wire::place_of(seed_);
     drop();
-    others_.erase(door_);
+    others_.erase(seed_);
     const std::vector<std::string> asked{others_.begin(), others_.end()};
     const auto replies = client_.ask_all(asked, wire::AskStatus{}, close_within);
     for (std::size_t i = 0; i < asked.size(); ++i) {
       const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
       if (status == nullptr) continue;
-      door_ = asked[i];
+      seed_ = asked[i];
       job_ = wire::draw_id();
       heard_ = Clock::now();
       learn(*status);
@@ -120,7 +120,7 @@ class Submitter {
   /// Nobody needs what the nodes have read.
   void drop() {
     std::vector<std::string> all{others_.begin(), others_.end()};
-    all.push_back(door_);
+    all.push_back(seed_);
     (void)client_.ask_all(all, wire::CloseJob{job_}, close_within);
   }
 
@@ -128,7 +128,7 @@ class Submitter {
   wire::JobSettings settings_;
   const OtherName& other_name_;
   int tries_ = 0;
-  std::string door_;
+  std::string seed_;
   std::string name_;
   wire::JobId job_ = wire::draw_id();
   Clock::time_point heard_ = Clock::now();

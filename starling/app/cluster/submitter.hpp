@@ -14,7 +14,7 @@ namespace starling::app {
 struct Submitted {
   wire::JobId job = 0;
   /// Where it was submitted in the end, and whom to ask first.
-  std::string door;
+  std::string seed;
   std::string name;
 };
 

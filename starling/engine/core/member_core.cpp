@@ -266,8 +266,8 @@ void MemberCore<T>::hear_loose(const MemberContext& context, const Envelope& env
   } else if (const auto* request = std::get_if<JoinRequest>(&**packet.payload)) {
     hear_request(context, envelope, request->member);
   } else if (const auto* refused = std::get_if<JoinRefused>(&**packet.payload)) {
-    const auto& doors = options_.doors;
-    if (state_ == State::joining && std::ranges::find(doors, envelope.from) != doors.end())
+    const auto& seeds = options_.seeds;
+    if (state_ == State::joining && std::ranges::find(seeds, envelope.from) != seeds.end())
       fail(context, "not taken in: " + refused->why);
   }
   settle(context);
@@ -482,8 +482,8 @@ void MemberCore<T>::ask_again(const MemberContext& context) {
   if (state_ == State::joining) {
     if (context.now >= joining_since_ + options_.council.patience)
       return fail(context, "no member has let this one in");
-    if (!options_.doors.empty())
-      send_loose(context, options_.doors[context.random.below(options_.doors.size())], std::nullopt,
+    if (!options_.seeds.empty())
+      send_loose(context, options_.seeds[context.random.below(options_.seeds.size())], std::nullopt,
                  peer_message_of(JoinRequest{options_.self}));
   } else if (state_ == State::member && leaving_) {
     if (!worker_ || worker_->done())

@@ -61,8 +61,8 @@ struct MemberOptions {
   std::shared_ptr<const std::vector<RangeState>> start;
   /// Epoch 1, for the members that it names; absent for those that join.
   ConfigurationPtr first;
-  /// Members whom to ask to be taken in.
-  std::vector<MemberId> doors;
+  /// The members that a joining member asks to be taken in.
+  std::vector<MemberId> seeds;
   /// But for who this member is.
   CouncilOptions council;
   ChannelOptions channel;

@@ -11,15 +11,15 @@ namespace starling::core {
 Membership::Membership(MembershipOptions options, std::uint64_t salt)
     : options_(std::move(options)), self_(options_.self), members_(salt) {
   STARLING_CHECK(self_.id != 0 && !self_.address.empty());
-  std::erase(options_.doors, self_.address);
+  std::erase(options_.seeds, self_.address);
 }
 
 // --- events -------------------------------------------------------------------------------------
 
 void Membership::start(const MembershipContext& context) {
   begin(context);
-  joined_ = options_.doors.empty();
-  door_ = joined_ ? 0 : context.random.below(options_.doors.size());
+  joined_ = options_.seeds.empty();
+  seed_ = joined_ ? 0 : context.random.below(options_.seeds.size());
   if (!joined_) join_at_ = now_;
   sync_wait_ = options_.sync_every;
   sync_at_ = now_ + sync_wait_;
@@ -280,10 +280,10 @@ void Membership::gossip(const MembershipContext& context) {
 
 // --- joining and comparing ----------------------------------------------------------------------
 
-/// Asks at the next door.
+/// Asks the next seed node.
 void Membership::knock(const MembershipContext& context) {
-  door_ = (door_ + 1) % options_.doors.size();
-  send(context, options_.doors[door_], 0, Digest{.buckets = summary()});
+  seed_ = (seed_ + 1) % options_.seeds.size();
+  send(context, options_.seeds[seed_], 0, Digest{.buckets = summary()});
 }
 
 void Membership::join(const MembershipContext& context) {
@@ -298,9 +298,9 @@ void Membership::sync(const MembershipContext& context) {
   const auto wait = static_cast<std::uint64_t>(sync_wait_.count());
   sync_at_ = now_ + Time{static_cast<Time::rep>(wait / 2 + context.random.below(wait + 1))};
   const auto other = members_.draw_live(context.random, 1);
-  // Behind a door may be others who were forgotten in a long cut. Few of many members look.
+  // A seed node may know nodes that were forgotten here in a long partition. Few of many nodes ask.
   const bool look = other.empty() || context.random.below(10 + members_.live().size() / 10) == 0;
-  if (look && joined_ && !options_.doors.empty()) return knock(context);
+  if (look && joined_ && !options_.seeds.empty()) return knock(context);
   if (!other.empty()) sync_with(context, other.front()->record);
 }
 

@@ -15,7 +15,7 @@
 /// A name is one live member's. Who knocks under the name of another is let in once that one is
 /// dead, at once where it comes from that one's address, and is refused as soon as that one says
 /// that it lives. Of two that are members already (they joined at the same time through different
-/// doors, or two clusters became one) the one with the lower id stays, and the other is told to go
+/// seeds, or two clusters became one) the one with the lower id stays, and the other is told to go
 /// by whoever hears the first and knows the second.
 ///
 /// What it costs: messages and work a second do not depend on the number of members, but for joins,
@@ -53,7 +53,7 @@ struct MembershipSend {
 struct MemberChanged {
   NodeRecord record;
 };
-/// A door has answered: the members that it knows follow, or are known already.
+/// A seed node has answered: the members that it knows follow, or are known already.
 struct HasJoined {};
 /// That this member leaves has been told often enough: it may go.
 struct HasLeft {};
@@ -82,7 +82,7 @@ struct MembershipOptions {
   /// This member. Requires: an id other than 0, an address; state and incarnation as they are.
   NodeRecord self;
   /// Addresses of members to join through; one's own is passed over. Empty for the first.
-  std::vector<std::string> doors = {};
+  std::vector<std::string> seeds = {};
 
   /// One member is probed in each interval: has it not answered within the timeout, others are
   /// asked to probe it; has it not answered at the interval's end, it is suspected. Both are
@@ -118,7 +118,7 @@ struct MembershipOptions {
   /// A random member is compared with after this time, doubled from `sync_first` after a join.
   Time sync_first = std::chrono::milliseconds{500};
   Time sync_every = std::chrono::seconds{10};
-  /// A door that does not answer is given up for the next one after this time.
+  /// A seed node that does not answer is given up for the next one after this time.
   Time join_again = std::chrono::milliseconds{500};
   /// Each dead member is tried again once in this time, by one of the others on average.
   Time retry_every = std::chrono::milliseconds{500};
@@ -150,7 +150,7 @@ class Membership {
   [[nodiscard]] const NodeRecord& self() const noexcept { return self_; }
   /// The others.
   [[nodiscard]] const NodeList& members() const noexcept { return members_; }
-  /// True from the start where there are no doors.
+  /// True from the start where there are no seeds.
   [[nodiscard]] bool joined() const noexcept { return joined_; }
   /// Lifeguard's local health multiplier less one: 0 when this member has no doubts about itself.
   [[nodiscard]] unsigned health() const noexcept { return health_; }
@@ -289,7 +289,7 @@ class Membership {
   /// No comparison begins before.
   Time sync_free_at_{};
   Time join_at_ = never;
-  std::size_t door_ = 0;
+  std::size_t seed_ = 0;
   Time retry_at_ = never;
   std::map<NodeId, Knock> knocks_;
 };

@@ -51,7 +51,7 @@ MemberEntry* Membership::admit(const MembershipContext& context, const NodeRecor
   NodeRecord alive = record;
   alive.state = NodeState::alive;
   members_.update(entry, std::move(alive));
-  // What a door tells a new member, the others know.
+  // The others know already what a seed node tells a new one.
   if (joined_) spread(record.id);
   context.out.push_back(MemberChanged{entry.record});
   return &entry;

@@ -335,13 +335,13 @@ class ClusterJob {
 
   void join(std::vector<core::Member> roles, Random& random) {
     const auto now = configuration();
-    std::vector<core::MemberId> doors;
+    std::vector<core::MemberId> seeds;
     for (const core::Member& other : now->members)
-      if (other.node != node_) doors.push_back(other.id);
+      if (other.node != node_) seeds.push_back(other.id);
     const auto members_max = static_cast<core::MemberId>(SiteOptions{}.members_max);
     for (const core::Member& member : newcomers(std::move(roles), *now, members_max, random)) {
       keep_role(member);
-      site_->join(member, doors);
+      site_->join(member, seeds);
     }
   }
 

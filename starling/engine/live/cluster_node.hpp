@@ -58,7 +58,7 @@ struct JobLimits {
 struct ClusterOptions {
   security::EndpointOptions network;
   /// Nodes to join through, as wire::print has them; none: the first of a cluster.
-  std::vector<std::string> doors;
+  std::vector<std::string> seeds;
   /// Its own: a node whose name another one has is refused. Empty: it has none.
   std::string name;
   /// Adds the port where it listens to the name.

@@ -68,7 +68,7 @@ class ClusterNode::Running {
     name_ = options_.name + (options_.names_port ? "-" + place.substr(place.rfind(':') + 1) : "");
     core::MembershipOptions membership;
     membership.self = {.id = id_, .address = address_, .name = name_, .workers = options_.workers};
-    membership.doors = options_.doors;
+    membership.seeds = options_.seeds;
     membership_ = std::make_unique<core::Membership>(std::move(membership), wire::draw_id());
     {
       const std::unique_lock lock{shared_};
@@ -222,12 +222,12 @@ class ClusterNode::Running {
     if (options_.on_revoked) options_.on_revoked(merged.added);
   }
 
-  /// Says where nobody answers at the doors that it was told.
+  /// Logs that no seed node answers.
   void tell_loneliness() {
     if (membership_->joined() || now() < lonely_told_ + tell_loneliness_every) return;
     lonely_told_ = now();
-    log("no answer from " + wire::place_of(options_.doors.front()) +
-        (options_.doors.size() > 1 ? " and the other doors" : "") +
+    log("no answer from " + wire::place_of(options_.seeds.front()) +
+        (options_.seeds.size() > 1 ? " and the other seed nodes" : "") +
         " yet: on its own; tries again and again");
   }
 

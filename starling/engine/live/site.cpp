@@ -73,8 +73,8 @@ class LocalJobOf final : public LocalJob {
     for (const core::Member& member : here) begin(member.id);
   }
 
-  void join(const core::Member& self, const std::vector<core::MemberId>& doors) override {
-    hire(self, nullptr, doors);
+  void join(const core::Member& self, const std::vector<core::MemberId>& seeds) override {
+    hire(self, nullptr, seeds);
     begin(self.id);
   }
 
@@ -159,7 +159,7 @@ class LocalJobOf final : public LocalJob {
 
  private:
   void hire(const core::Member& self, const core::ConfigurationPtr& first,
-            const std::vector<core::MemberId>& doors) {
+            const std::vector<core::MemberId>& seeds) {
     const JobOptions& job = assignment_.job;
     core::MemberOptions<T> node;
     node.self = self;
@@ -177,7 +177,7 @@ class LocalJobOf final : public LocalJob {
     node.members_max = static_cast<core::MemberId>(options_.members_max);
     node.start = start_;
     node.first = first;
-    node.doors = doors;
+    node.seeds = seeds;
     node.council.copies = job.copies;
     node.council.owners = owners_wanted(job);
     node.council.give_up_after = job.wait_for_nodes;

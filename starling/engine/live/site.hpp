@@ -34,8 +34,8 @@ class LocalJob {
   /// Members `here` found the job together with those elsewhere whom `first` names.
   virtual void found(const std::vector<core::Member>& here,
                      const core::ConfigurationPtr& first) = 0;
-  /// `self` asks the members `doors` to be taken in.
-  virtual void join(const core::Member& self, const std::vector<core::MemberId>& doors) = 0;
+  /// Lets `self` ask the members `seeds` to be taken in.
+  virtual void join(const core::Member& self, const std::vector<core::MemberId>& seeds) = 0;
 
   /// A packet for a member here; dropped where it is not. `at_once`: a member that sleeps takes it
   /// in the caller's thread.

@@ -53,7 +53,7 @@ core::Member ChaosJob::role(NodeId id, core::Incarnation life) const {
 }
 
 core::MemberOptions<double> ChaosJob::options(core::Member self, bool founding,
-                                              std::vector<core::MemberId> doors) const {
+                                              std::vector<core::MemberId> seeds) const {
   core::MemberOptions<double> options;
   options.self = self;
   options.mode = scenario_.mode;
@@ -73,7 +73,7 @@ core::MemberOptions<double> ChaosJob::options(core::Member self, bool founding,
   options.members_max = nodes_max;
   options.start = start_;
   if (founding) options.first = first_;
-  options.doors = std::move(doors);
+  options.seeds = std::move(seeds);
   options.council.copies = scenario_.copies;
   options.council.patience = patience;
   options.council.give_up_after = patience / 2;

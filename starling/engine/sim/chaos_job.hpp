@@ -17,9 +17,10 @@ class ChaosJob {
   /// What node `id` is: a peer; a worker, a server, or the coordinator.
   [[nodiscard]] core::Member role(NodeId id, core::Incarnation life) const;
 
-  /// A founder where `founding`, else one that asks at the `doors` to be taken in.
+  /// Returns the options of a founder if `founding`, else of a member that asks the members `seeds`
+  /// to be taken in.
   [[nodiscard]] core::MemberOptions<double> options(core::Member self, bool founding,
-                                                    std::vector<core::MemberId> doors) const;
+                                                    std::vector<core::MemberId> seeds) const;
 
   /// Every step reads everything.
   [[nodiscard]] const std::vector<core::RangeRows>& plan() const noexcept { return plan_; }

@@ -22,10 +22,10 @@ constexpr std::uint64_t events_max = 3'000'000;
 void ChaosRun::begin_life(NodeId id, bool founding) {
   Machine& machine = machines_[id];
   const core::Member self = job_.role(id, machine.life + 1);
-  std::vector<core::MemberId> doors;
+  std::vector<core::MemberId> seeds;
   for (NodeId other = 0; other < nodes_max; ++other)
-    if (other != id && machines_[other].running) doors.push_back(other);
-  auto node = std::make_unique<MemberCore>(job_.options(self, founding, std::move(doors)));
+    if (other != id && machines_[other].running) seeds.push_back(other);
+  auto node = std::make_unique<MemberCore>(job_.options(self, founding, std::move(seeds)));
   const auto slot = checker_.on_birth(self, node.get());
   if (!slot) return;
   machine.node = std::move(node);

@@ -24,10 +24,10 @@ Cluster::Cluster(ClusterOptions options, std::uint64_t seed)
       network_(options_.link, mix(seed)),
       random_(Random::stream(seed, 1)) {}
 
-NodeId Cluster::start(const std::vector<NodeId>& doors) {
+NodeId Cluster::start(const std::vector<NodeId>& seeds) {
   nodes_.emplace_back();
   const auto node = static_cast<NodeId>(nodes_.size() - 1);
-  begin(node, doors);
+  begin(node, seeds);
   return node;
 }
 
@@ -36,20 +36,20 @@ void Cluster::start_many(std::size_t count) {
     start(nodes_.empty() ? std::vector<NodeId>{} : std::vector<NodeId>{0});
 }
 
-void Cluster::restart(NodeId node, const std::vector<NodeId>& doors) {
+void Cluster::restart(NodeId node, const std::vector<NodeId>& seeds) {
   STARLING_CHECK(!runs(node));
-  begin(node, doors);
+  begin(node, seeds);
 }
 
-void Cluster::begin(NodeId node, const std::vector<NodeId>& doors) {
+void Cluster::begin(NodeId node, const std::vector<NodeId>& seeds) {
   core::MembershipOptions options = options_.membership;
   do options.self.id = random_();
   while (options.self.id == 0);
   options.self.address = address_of(node);
   options.self.name = "n" + std::to_string(node);
   options.self.workers = options_.workers_each;
-  options.doors.clear();
-  for (const NodeId door : doors) options.doors.push_back(address_of(door));
+  options.seeds.clear();
+  for (const NodeId seed : seeds) options.seeds.push_back(address_of(seed));
   nodes_[node] = {};
   nodes_[node].id = options.self.id;
   nodes_[node].process = std::make_unique<core::Membership>(std::move(options), random_());

@@ -20,7 +20,7 @@ namespace starling::sim {
 struct ClusterOptions {
   /// Of all links. A link's bandwidth sees the sizes of core::wire_bytes().
   LinkOptions link;
-  /// Of all nodes; who they are and their doors are set here.
+  /// The options of all nodes; their ids and seed nodes are set here.
   core::MembershipOptions membership = {};
   std::uint32_t workers_each = 1;
 };
@@ -36,12 +36,12 @@ class Cluster {
 
   Cluster(ClusterOptions options, std::uint64_t seed);
 
-  /// Starts a process on a new node. It joins through `doors`; the first needs none.
-  NodeId start(const std::vector<NodeId>& doors = {});
-  /// Starts `count`, each with the first node as its door.
+  /// Starts a process on a new node. It joins by asking `seeds`; the first needs none.
+  NodeId start(const std::vector<NodeId>& seeds = {});
+  /// Starts `count`, each with the first node as its seed node.
   void start_many(std::size_t count);
   /// Starts a process on a node whose last one has crashed: another member at the same address.
-  void restart(NodeId node, const std::vector<NodeId>& doors);
+  void restart(NodeId node, const std::vector<NodeId>& seeds);
   /// Ends the process at once.
   void crash(NodeId node);
   void leave(NodeId node);
@@ -100,7 +100,7 @@ class Cluster {
     std::shared_ptr<const core::MembershipMessage> message = nullptr;
   };
 
-  void begin(NodeId node, const std::vector<NodeId>& doors);
+  void begin(NodeId node, const std::vector<NodeId>& seeds);
   void happen(Event event);
   template <class Call>
   void act(NodeId node, Call call);

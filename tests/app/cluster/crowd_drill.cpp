@@ -38,7 +38,7 @@ class Crowd : public Drill {
 /// hundreds of them, where hundreds of nodes would keep a quarter of a million connections.
 class Bystander {
  public:
-  Bystander(live::EventLoop& loop, std::uint64_t id, const std::string& door, int of)
+  Bystander(live::EventLoop& loop, std::uint64_t id, const std::string& seed, int of)
       : loop_(loop), random_(id) {
     auto opened = security::Endpoint::open(
         security::EndpointOptions{},
@@ -50,7 +50,7 @@ class Bystander {
                     .address = endpoint_->address(),
                     .name = "bystander" + std::to_string(id),
                     .workers = 1};
-    options.doors = {door};
+    options.seeds = {seed};
     options.members_max = 1;
     options.probe_every *= of;
     options.sync_every *= of;

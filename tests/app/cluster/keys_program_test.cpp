@@ -61,7 +61,7 @@ TEST_F(Keys, ANodesFileHasWhatItNeedsToJoin) {
   EXPECT_EQ(first.gate.secret_key, cluster.gate.secret_key);
   EXPECT_EQ(second.gate.secret_key, cluster.gate.secret_key);
   EXPECT_NE(first.keys.secret_key, second.keys.secret_key);
-  EXPECT_EQ(second.known, std::vector{first.certificate}) << "it knows the doors";
+  EXPECT_EQ(second.known, std::vector{first.certificate}) << "it knows the seeds";
   EXPECT_EQ(first.certificate.role, security::Role::node);
   EXPECT_EQ(second.certificate.role, security::Role::client);
   // 5 minutes are for clocks that differ.

@@ -114,25 +114,25 @@ TEST_F(Losses, OfAMajorityForLessThanThePatienceAreWaitedFor) {
 
 class Names : public Losses {
  protected:
-  Ran start_twin(const Folder& folder, std::size_t door) {
+  Ran start_twin(const Folder& folder, std::size_t seed) {
     return Process{
         folder, program(),
         words("node --listen 127.0.0.1:*" + own_flags("a") + " --join " +
-              this->door(std::string(1, static_cast<char>('a' + door)), addresses_.at(door)))}
+              this->seed(std::string(1, static_cast<char>('a' + seed)), addresses_.at(seed)))}
         .wait();
   }
   void expect_refusals() {
-    for (const std::size_t door : {0, 1}) {
+    for (const std::size_t seed : {0, 1}) {
       const Folder twins;
-      const Ran ran = start_twin(twins, door);
-      EXPECT_EQ(ran.code, 1) << door;
+      const Ran ran = start_twin(twins, seed);
+      EXPECT_EQ(ran.code, 1) << seed;
       EXPECT_TRUE(holds(ran.err,
                         "node a is refused: a node called a is there already, at " + addresses_[0]))
           << ran.err;
       EXPECT_TRUE(wait_until([&] {
-        return holds(log(door),
+        return holds(log(seed),
                      " is refused: a node of that name is there already, at " + addresses_[0]);
-      })) << log(door);
+      })) << log(seed);
     }
     EXPECT_TRUE(processes_[0]->is_running());
     EXPECT_TRUE(holds(status(), "a  " + addresses_[0] + "  alive")) << status();

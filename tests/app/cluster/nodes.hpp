@@ -22,7 +22,7 @@ class Nodes : public testing::Test {
   void start() {
     for (const std::string name : {"a", "b", "c"}) {
       std::string line = "node --listen 127.0.0.1:*" + own_flags(name);
-      if (!addresses_.empty()) line += " --join " + door("a", addresses_.front());
+      if (!addresses_.empty()) line += " --join " + seed("a", addresses_.front());
       processes_.emplace_back(
           std::make_unique<Process>(folders_[processes_.size()], program(), words(line)));
       addresses_.push_back(address_of(*processes_.back(), name));
@@ -63,7 +63,7 @@ class Nodes : public testing::Test {
   virtual const char* program() { return STARLING_PROGRAM; }
   /// What tells a node who it is.
   virtual std::string own_flags(const std::string& name) { return " --name " + name; }
-  virtual std::string door(const std::string&, const std::string& address) { return address; }
+  virtual std::string seed(const std::string&, const std::string& address) { return address; }
   /// Flags that reach a node from outside.
   virtual std::string to(std::size_t node) { return " --to " + addresses_.at(node) + " "; }
 

@@ -349,11 +349,11 @@ class KeyedNodes : public Nodes {
 
   std::string key(const std::string& name) { return (work_.path() / (name + ".key")).string(); }
   std::string own_flags(const std::string& name) override { return " --keys " + key(name); }
-  std::string door(const std::string& name, const std::string& address) override {
+  std::string seed(const std::string& name, const std::string& address) override {
     return name + "@" + address;
   }
   std::string to(std::size_t node) override {
-    return " --to " + door(std::string(1, static_cast<char>('a' + node)), addresses_.at(node)) +
+    return " --to " + seed(std::string(1, static_cast<char>('a' + node)), addresses_.at(node)) +
            " --keys " + key("laptop") + " ";
   }
 };
@@ -373,12 +373,12 @@ TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
       std::string::npos)
       << plain.err;
 
-  const Ran revoked = starling(work_, "keys revoke c --to " + door("a", addresses_[0]));
+  const Ran revoked = starling(work_, "keys revoke c --to " + seed("a", addresses_[0]));
   EXPECT_EQ(revoked.code, 0) << revoked.err;
   EXPECT_TRUE(wait_until([&] {
     return status().find("c  " + addresses_[2] + "  revoked") != std::string::npos;
   })) << status();
-  const Ran again = starling(work_, "keys revoke laptop --to " + door("b", addresses_[1]));
+  const Ran again = starling(work_, "keys revoke laptop --to " + seed("b", addresses_[1]));
   EXPECT_EQ(again.code, 0) << again.err;
   EXPECT_EQ(starling(work_, "status" + to(1)).code, 1);
 

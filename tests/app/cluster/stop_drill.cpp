@@ -30,11 +30,11 @@ class Stop : public testing::TestWithParam<Work> {
     std::string address;
   };
 
-  static Node start(const std::string& name, const std::string& door) {
+  static Node start(const std::string& name, const std::string& seed) {
     Node node;
     node.process = std::make_unique<Process>(*node.folder, STARLING_PROGRAM,
                                              words("node --listen 127.0.0.1:* --name " + name +
-                                                   (door.empty() ? "" : " --join " + door)));
+                                                   (seed.empty() ? "" : " --join " + seed)));
     const std::string lead = "node " + name + " at ";
     const auto give_up = Clock::now() + 30s;
     while (node.address.empty() && Clock::now() < give_up) {

@@ -1,4 +1,4 @@
-/// Strangers at the doors of a cluster that trains: they hold its nodes up neither by many
+/// Unauthenticated peers of a cluster that trains: they hold its nodes up neither by many
 /// connections nor by garbage, and read nothing on the way.
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
