@@ -57,7 +57,7 @@ double AffineModel<T, Kind>::gradient(std::span<const T> w, const Table& data, B
   const std::span<T> buffer = pass.arena.take<T>(std::min(batch.size(), rows_at_once) * outputs_);
   const Affine<T> into = Affine<T>::from(g, features_, outputs_, bias_);
   const T weight = T{1} / static_cast<T>(batch.size());
-  Tally sums;
+  Accumulator sums;
   for_pieces(batch, [&](Batch piece) {
     const std::span<T> z = buffer.first(piece.size() * outputs_);
     const Rows<T> x = reader.read(piece);
@@ -73,7 +73,7 @@ Metrics AffineModel<T, Kind>::evaluate(std::span<const T> w, const Table& data, 
                                        Pass& pass) const {
   const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
   const std::span<T> buffer = pass.arena.take<T>(std::min(batch.size(), rows_at_once) * outputs_);
-  Tally sums;
+  Accumulator sums;
   for_pieces(batch, [&](Batch piece) {
     const std::span<T> z = buffer.first(piece.size() * outputs_);
     affine_forward(reader.read(piece), layer(w), z);

@@ -43,7 +43,7 @@ void for_pieces(Batch batch, Visit visit) {
 /// A loss's sums as means over `rows` rows of `data`, in the unit of the targets as they were
 /// written; zeros for no rows.
 template <class Loss>
-[[nodiscard]] Metrics means(const Tally& sums, std::size_t rows, const Table& data) {
+[[nodiscard]] Metrics means(const Accumulator& sums, std::size_t rows, const Table& data) {
   const double divisor = rows == 0 ? 1 : static_cast<double>(rows);
   const double unit = std::is_same_v<Loss, SquaredLoss> ? square_unit(data) : 1;
   return {{"loss", unit * sums.loss / divisor},

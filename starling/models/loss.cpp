@@ -41,7 +41,7 @@ double differentiate_softmax(std::span<T> row, std::size_t label, T scale_by) {
 }  // namespace
 
 template <class T>
-Tally SquaredLoss::apply(std::span<T> scores, std::span<const float> labels, T scale) {
+Accumulator SquaredLoss::apply(std::span<T> scores, std::span<const float> labels, T scale) {
   STARLING_CHECK(scores.size() == labels.size());
   double squares = 0;
   for (std::size_t i = 0; i < scores.size(); ++i) {
@@ -58,9 +58,9 @@ float SquaredLoss::decide(std::span<const T> scores) {
 }
 
 template <class T>
-Tally LogLoss::apply(std::span<T> scores, std::span<const float> labels, T scale) {
+Accumulator LogLoss::apply(std::span<T> scores, std::span<const float> labels, T scale) {
   STARLING_CHECK(scores.size() == labels.size());
-  Tally sums;
+  Accumulator sums;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const T z = scores[i];
     const bool one = class_of(labels[i], 2) == 1;
@@ -79,11 +79,11 @@ float LogLoss::decide(std::span<const T> scores) {
 }
 
 template <class T>
-Tally SoftmaxLoss::apply(std::span<T> scores, std::span<const float> labels, T scale) {
+Accumulator SoftmaxLoss::apply(std::span<T> scores, std::span<const float> labels, T scale) {
   if (labels.empty()) return {};
   STARLING_CHECK(scores.size() % labels.size() == 0);
   const std::size_t classes = scores.size() / labels.size();
-  Tally sums;
+  Accumulator sums;
   // Two rounds over the rows, so that the exponentials between them take the whole block at once.
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::span<T> row = scores.subspan(i * classes, classes);
@@ -108,11 +108,11 @@ float SoftmaxLoss::decide(std::span<const T> scores) {
 }
 
 template <class T>
-Tally HingeLoss::apply(std::span<T> scores, std::span<const float> labels, T scale) {
+Accumulator HingeLoss::apply(std::span<T> scores, std::span<const float> labels, T scale) {
   if (labels.empty()) return {};
   STARLING_CHECK(scores.size() % labels.size() == 0);
   const std::size_t outputs = scores.size() / labels.size();
-  Tally sums;
+  Accumulator sums;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::span<T> row = scores.subspan(i * outputs, outputs);
     const std::size_t label = class_of(labels[i], std::max<std::size_t>(outputs, 2));
@@ -133,12 +133,12 @@ float HingeLoss::decide(std::span<const T> scores) {
 }
 
 template <class T>
-Tally ContrastiveLoss::apply(std::span<T> scores, std::span<const float> labels, T scale,
-                             T margin) {
+Accumulator ContrastiveLoss::apply(std::span<T> scores, std::span<const float> labels, T scale,
+                                   T margin) {
   if (labels.empty()) return {};
   STARLING_CHECK(scores.size() % (2 * labels.size()) == 0);
   const std::size_t width = scores.size() / labels.size() / 2;
-  Tally sums;
+  Accumulator sums;
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::span<T> a = scores.subspan(2 * i * width, width);
     const std::span<T> b = scores.subspan((2 * i + 1) * width, width);
@@ -162,13 +162,14 @@ float ContrastiveLoss::decide(std::span<const T> scores, T margin) {
   return distance<T>(scores.first(width), scores.subspan(width)) < margin / 2 ? 0.0F : 1.0F;
 }
 
-template Tally ContrastiveLoss::apply(std::span<float>, std::span<const float>, float, float);
-template Tally ContrastiveLoss::apply(std::span<double>, std::span<const float>, double, double);
+template Accumulator ContrastiveLoss::apply(std::span<float>, std::span<const float>, float, float);
+template Accumulator ContrastiveLoss::apply(std::span<double>, std::span<const float>, double,
+                                            double);
 template float ContrastiveLoss::decide(std::span<const float>, float);
 template float ContrastiveLoss::decide(std::span<const double>, double);
 
-#define STARLING_INSTANTIATE(Loss, T)                                        \
-  template Tally Loss::apply(std::span<T>, std::span<const float>, T scale); \
+#define STARLING_INSTANTIATE(Loss, T)                                              \
+  template Accumulator Loss::apply(std::span<T>, std::span<const float>, T scale); \
   template float Loss::decide(std::span<const T>);
 
 STARLING_INSTANTIATE(SquaredLoss, float)

@@ -4,7 +4,7 @@
 /// - apply: returns sums over the rows, and replaces every score by `scale` times the derivative of
 ///   its row's loss by it;
 /// - decide: what a row's scores predict, a class index or a value;
-/// - metric: the name of what Tally::merit sums;
+/// - metric: the name of what Accumulator::merit sums;
 /// - link: what makes scores probabilities.
 #pragma once
 
@@ -18,12 +18,12 @@ namespace starling::models {
 enum class Link { none, logistic, softmax };
 
 /// Sums over the rows of a batch.
-struct Tally {
+struct Accumulator {
   double loss = 0;
   /// Rows predicted rightly, or squared errors: see the loss's metric.
   double merit = 0;
 
-  Tally& operator+=(const Tally& other) {
+  Accumulator& operator+=(const Accumulator& other) {
     loss += other.loss;
     merit += other.merit;
     return *this;
@@ -35,7 +35,7 @@ struct SquaredLoss {
   static constexpr Link link = Link::none;
   static constexpr std::string_view metric = "mse";
   template <class T>
-  static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);
+  static Accumulator apply(std::span<T> scores, std::span<const float> labels, T scale);
   template <class T>
   static float decide(std::span<const T> scores);
 };
@@ -46,7 +46,7 @@ struct LogLoss {
   static constexpr Link link = Link::logistic;
   static constexpr std::string_view metric = "accuracy";
   template <class T>
-  static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);
+  static Accumulator apply(std::span<T> scores, std::span<const float> labels, T scale);
   template <class T>
   static float decide(std::span<const T> scores);
 };
@@ -57,7 +57,7 @@ struct SoftmaxLoss {
   static constexpr Link link = Link::softmax;
   static constexpr std::string_view metric = "accuracy";
   template <class T>
-  static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);
+  static Accumulator apply(std::span<T> scores, std::span<const float> labels, T scale);
   template <class T>
   static float decide(std::span<const T> scores);
 };
@@ -69,7 +69,7 @@ struct HingeLoss {
   static constexpr Link link = Link::none;
   static constexpr std::string_view metric = "accuracy";
   template <class T>
-  static Tally apply(std::span<T> scores, std::span<const float> labels, T scale);
+  static Accumulator apply(std::span<T> scores, std::span<const float> labels, T scale);
   template <class T>
   static float decide(std::span<const T> scores);
 };
@@ -81,7 +81,7 @@ struct HingeLoss {
 struct ContrastiveLoss {
   static constexpr std::string_view metric = "accuracy";
   template <class T>
-  static Tally apply(std::span<T> scores, std::span<const float> labels, T scale, T margin);
+  static Accumulator apply(std::span<T> scores, std::span<const float> labels, T scale, T margin);
   template <class T>
   static float decide(std::span<const T> scores, T margin);
 };

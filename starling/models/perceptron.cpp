@@ -202,8 +202,8 @@ void Perceptron<T>::backward(std::span<const T> w, const Rows<T>& x, Workspace& 
 }
 
 template <class T>
-Tally Perceptron<T>::apply_loss(std::span<T> scores, std::span<const float> labels,
-                                T weight) const {
+Accumulator Perceptron<T>::apply_loss(std::span<T> scores, std::span<const float> labels,
+                                      T weight) const {
   return classes_ > 0 ? SoftmaxLoss::apply(scores, labels, weight)
                       : SquaredLoss::apply(scores, labels, weight);
 }
@@ -214,7 +214,7 @@ double Perceptron<T>::gradient(std::span<const T> w, const Table& data, Batch ba
   if (batch.empty()) return 0;
   Workspace work = workspace(data, batch.size(), pass.arena);
   const T weight = T{1} / static_cast<T>(batch.size());
-  Tally sums;
+  Accumulator sums;
   for_pieces(batch, [&](Batch piece) {
     const Rows<T> x = work.reader.read(piece);
     const std::span<T> z = work.last.first(piece.size() * outputs());
@@ -229,7 +229,7 @@ template <class T>
 Metrics Perceptron<T>::evaluate(std::span<const T> w, const Table& data, Batch batch,
                                 Pass& pass) const {
   Workspace work = workspace(data, batch.size(), pass.arena);
-  Tally sums;
+  Accumulator sums;
   for_pieces(batch, [&](Batch piece) {
     const std::span<T> z = work.last.first(piece.size() * outputs());
     forward(w, work.reader.read(piece), work, z);

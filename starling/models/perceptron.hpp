@@ -81,8 +81,8 @@ class Perceptron {
   /// Adds to g, given the loss's derivative by the last layer's outputs.
   void backward(std::span<const T> w, const Rows<T>& x, Workspace& work, std::span<const T> slopes,
                 std::span<T> g) const;
-  [[nodiscard]] Tally apply_loss(std::span<T> scores, std::span<const float> labels,
-                                 T weight) const;
+  [[nodiscard]] Accumulator apply_loss(std::span<T> scores, std::span<const float> labels,
+                                       T weight) const;
 
   std::vector<std::size_t> widths_;
   /// Where each layer starts in the parameter vector.

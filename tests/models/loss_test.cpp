@@ -16,7 +16,7 @@ TYPED_TEST_SUITE(Losses, Precisions);
 TYPED_TEST(Losses, ByHand) {
   using T = TypeParam;
   std::vector<T> z{3, -1};
-  Tally sums = SquaredLoss::apply<T>(z, std::vector<float>{1, 0}, T{2});
+  Accumulator sums = SquaredLoss::apply<T>(z, std::vector<float>{1, 0}, T{2});
   EXPECT_DOUBLE_EQ(sums.loss, 2.5);
   EXPECT_DOUBLE_EQ(sums.merit, 5);
   EXPECT_EQ(z, (std::vector<T>{4, -2}));
@@ -49,7 +49,7 @@ TYPED_TEST(Losses, ByHand) {
 TYPED_TEST(Losses, ExtremeLogitsGiveTheirLimits) {
   using T = TypeParam;
   std::vector<T> z{1e4, -1e4};
-  Tally sums = LogLoss::apply<T>(z, std::vector<float>{0, 1}, T{1});
+  Accumulator sums = LogLoss::apply<T>(z, std::vector<float>{0, 1}, T{1});
   EXPECT_DOUBLE_EQ(sums.loss, 2e4);
   EXPECT_EQ(z, (std::vector<T>{1, -1}));
 

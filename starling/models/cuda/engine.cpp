@@ -66,12 +66,12 @@ class Session {
       }
     }
     copies_.add_to(context_, g_.data(), rows, w_.data(), g);
-    return read_tally().loss / static_cast<double>(batch.size());
+    return read_accumulated().loss / static_cast<double>(batch.size());
   }
 
   /// In pieces of at most `most` rows.
-  Tally evaluate(std::span<const float> w, const Table& data, Batch batch, std::span<float> out,
-                 std::size_t most) {
+  Accumulator evaluate(std::span<const float> w, const Table& data, Batch batch,
+                       std::span<float> out, std::size_t most) {
     const std::size_t piece = std::min(most, run_.rows_max());
     reserve(batch.size(), piece);
     copies_.upload(context_, w, touched(data, batch), g_.data(), w_.data());
@@ -91,7 +91,7 @@ class Session {
                             context_.stream().get()),
             "reading scores");
     }
-    return read_tally();
+    return read_accumulated();
   }
 
  private:
@@ -117,12 +117,12 @@ class Session {
     run_.backward(context_, w_.data(), input, rows, weight, piece, g_.data());
   }
 
-  Tally read_tally() {
-    check(cudaMemcpyAsync(tally_.data(), run_.tally(), sizeof(Tally), cudaMemcpyDeviceToHost,
-                          context_.stream().get()),
+  Accumulator read_accumulated() {
+    check(cudaMemcpyAsync(accumulated_.data(), run_.accumulated(), sizeof(Accumulator),
+                          cudaMemcpyDeviceToHost, context_.stream().get()),
           "reading sums");
     context_.stream().finish();
-    return *tally_.data();
+    return *accumulated_.data();
   }
 
   Net<float> net_;
@@ -132,7 +132,7 @@ class Session {
   ParameterCopies copies_;
   DeviceArray<float> w_;
   DeviceArray<float> g_;
-  PinnedArray<Tally> tally_{1};
+  PinnedArray<Accumulator> accumulated_{1};
   Graphs graphs_;
 };
 
@@ -168,8 +168,8 @@ class Engine final : public NetEngine<float> {
                   std::uint64_t seed) const override {
     return with_session([&](Session& s) { return s.gradient(w, data, batch, g, seed); });
   }
-  Tally evaluate(std::span<const float> w, const Table& data, Batch batch,
-                 std::span<float> out) const override {
+  Accumulator evaluate(std::span<const float> w, const Table& data, Batch batch,
+                       std::span<float> out) const override {
     if (batch.empty()) return {};
     return with_session([&](Session& s) { return s.evaluate(w, data, batch, out, piece_); });
   }

@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(block_threads) loss_kernel(LossCall call) {
 
 /// One block, always the same order.
 __global__ void __launch_bounds__(block_threads)
-    tally_kernel(Index rows, const float* losses, const float* merits, Tally* tally) {
+    tally_kernel(Index rows, const float* losses, const float* merits, Accumulator* accumulate) {
   __shared__ double shared[2][block_threads];
   double loss = 0;
   double merit = 0;
@@ -96,8 +96,8 @@ __global__ void __launch_bounds__(block_threads)
     shared[1][threadIdx.x] += shared[1][threadIdx.x + step];
   }
   if (threadIdx.x > 0) return;
-  tally->loss += shared[0][0];
-  tally->merit += shared[1][0];
+  accumulate->loss += shared[0][0];
+  accumulate->merit += shared[1][0];
 }
 
 /// Of one row, all inputs in it.
@@ -171,7 +171,7 @@ void NetRun::take(std::size_t rows) {
   for (const std::size_t bytes : kept_bytes_) kept_at.push_back(parts.plan<std::byte>(bytes));
   const std::size_t losses_at = parts.plan<float>(rows);
   const std::size_t merits_at = parts.plan<float>(rows);
-  const std::size_t tally_at = parts.plan<Tally>(1);
+  const std::size_t tally_at = parts.plan<Accumulator>(1);
 
   capacity_ = 0;
   kept_capacity_.assign(kept_bytes_.size(), 0);
@@ -186,7 +186,7 @@ void NetRun::take(std::size_t rows) {
   for (const std::size_t at : kept_at) kept_.push_back(part<std::byte>(memory_, at));
   losses_ = part<float>(memory_, losses_at);
   merits_ = part<float>(memory_, merits_at);
-  tally_ = part<Tally>(memory_, tally_at);
+  accumulated_ = part<Accumulator>(memory_, tally_at);
   capacity_ = rows;
   kept_capacity_ = kept_bytes_;
 }
@@ -237,12 +237,14 @@ void NetRun::loss(const Context& context, const NetInput& input, std::size_t row
                 context.stream().get()>>>({net_.loss(), count, width, net_.margin(), weight,
                                            scores(), input.labels, slopes, losses_, merits_});
   check_launch("loss");
-  tally_kernel<<<1, block_threads, 0, context.stream().get()>>>(count, losses_, merits_, tally_);
+  tally_kernel<<<1, block_threads, 0, context.stream().get()>>>(count, losses_, merits_,
+                                                                accumulated_);
   check_launch("loss");
 }
 
 void NetRun::clear_tally(const Context& context) const {
-  check(cudaMemsetAsync(tally_, 0, sizeof(Tally), context.stream().get()), "clearing sums");
+  check(cudaMemsetAsync(accumulated_, 0, sizeof(Accumulator), context.stream().get()),
+        "clearing sums");
 }
 
 void NetRun::backward(const Context& context, const float* w, const NetInput& input,

@@ -43,8 +43,8 @@ class NetRun {
   /// From input.x to scores(). Requires: reserve(rows) before.
   void forward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
                bool training, std::uint32_t piece);
-  /// Adds the piece's sums to tally(). Where `weight`, a row's share of the batch, is above 0, it
-  /// also starts the derivatives.
+  /// Adds the piece's sums to accumulate(). Where `weight`, a row's share of the batch, is above 0,
+  /// it also starts the derivatives.
   void loss(const Context& context, const NetInput& input, std::size_t rows, float weight);
   /// Adds to g, after forward() and loss() of the same piece.
   void backward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
@@ -53,7 +53,7 @@ class NetRun {
   /// [rows x outputs]
   [[nodiscard]] const float* scores() const { return values_.back(); }
   /// The sums of losses and merits.
-  [[nodiscard]] Tally* tally() const { return tally_; }
+  [[nodiscard]] Accumulator* accumulated() const { return accumulated_; }
   void clear_tally(const Context& context) const;
 
  private:
@@ -87,10 +87,10 @@ class NetRun {
   std::vector<float*> values_;
   std::vector<float*> slots_;
   std::vector<void*> kept_;
-  /// Of each row, summed up into tally_.
+  /// Of each row, summed up into accumulated_.
   float* losses_ = nullptr;
   float* merits_ = nullptr;
-  Tally* tally_ = nullptr;
+  Accumulator* accumulated_ = nullptr;
 };
 
 /// Why a net cannot run on a device, whatever its memory; empty where it can.

@@ -172,14 +172,15 @@ Result<void> Trainer::repeat() {
   });
 }
 
-Result<Tally> Trainer::finish() {
-  return guarded(state_->index, [&]() -> Result<Tally> {
+Result<Accumulator> Trainer::finish() {
+  return guarded(state_->index, [&]() -> Result<Accumulator> {
     use_device(state_->index);
-    Tally sums;
+    Accumulator sums;
     // A copy to memory that is not pinned waits for what is before it without sleeping.
     state_->context.stream().finish();
     const auto stream = state_->context.stream().get();
-    check(cudaMemcpyAsync(&sums, state_->run.tally(), sizeof sums, cudaMemcpyDeviceToHost, stream),
+    check(cudaMemcpyAsync(&sums, state_->run.accumulated(), sizeof sums, cudaMemcpyDeviceToHost,
+                          stream),
           "reading sums");
     state_->run.clear_tally(state_->context);
     state_->context.stream().finish();

@@ -43,7 +43,7 @@ class Trainer {
   /// where the last step failed or there was none.
   [[nodiscard]] Result<void> repeat();
   /// Waits for all steps; the sums of loss and merit over their rows since the last call.
-  [[nodiscard]] Result<Tally> finish();
+  [[nodiscard]] Result<Accumulator> finish();
   /// Waits for all steps and copies the parameters. Requires: w as long as they are.
   [[nodiscard]] Result<void> read(std::span<float> w) const;
 

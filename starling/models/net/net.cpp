@@ -295,7 +295,7 @@ void Net<T>::spread(const Run& run, const PlanStep<T>& sum) const {
 }
 
 template <class T>
-Tally Net<T>::apply_loss(std::span<T> scores, std::span<const float> labels, T weight) const {
+Accumulator Net<T>::apply_loss(std::span<T> scores, std::span<const float> labels, T weight) const {
   switch (loss_) {
     case Loss::softmax:
       return SoftmaxLoss::apply(scores, labels, weight);
@@ -315,7 +315,7 @@ double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, st
     return square_unit(data) * engine_->gradient(w, data, batch, g, pass.random());
   const RowReader<T> reader{data, batch.size(), 2, pass.arena};
   const T weight = T{1} / static_cast<T>(batch.size());
-  Tally sums;
+  Accumulator sums;
   for_pieces(batch, [&](Batch piece) {
     const Rows<T> x = reader.read(piece);
     Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
@@ -328,16 +328,17 @@ double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, st
 
 template <class T>
 Metrics Net<T>::evaluate(std::span<const T> w, const Table& data, Batch batch, Pass& pass) const {
-  const Tally sums =
-      engine_ != nullptr ? engine_->evaluate(w, data, batch, {}) : tally(w, data, batch, pass);
+  const Accumulator sums =
+      engine_ != nullptr ? engine_->evaluate(w, data, batch, {}) : accumulate(w, data, batch, pass);
   return loss_ == Loss::squared ? means<SquaredLoss>(sums, batch.size(), data)
                                 : means<SoftmaxLoss>(sums, batch.size(), data);
 }
 
 template <class T>
-Tally Net<T>::tally(std::span<const T> w, const Table& data, Batch batch, Pass& pass) const {
+Accumulator Net<T>::accumulate(std::span<const T> w, const Table& data, Batch batch,
+                               Pass& pass) const {
   const RowReader<T> reader{data, batch.size(), 2, pass.arena};
-  Tally sums;
+  Accumulator sums;
   for_pieces(batch, [&](Batch piece) {
     const Rows<T> x = reader.read(piece);
     const Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);

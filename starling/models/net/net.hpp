@@ -108,9 +108,10 @@ class Net {
                 Pass& pass) const;
   void spread(const Run& run, const PlanStep<T>& sum) const;
   /// The loss's sums over a batch.
-  [[nodiscard]] Tally tally(std::span<const T> w, const Table& data, Batch batch, Pass& pass) const;
-  [[nodiscard]] Tally apply_loss(std::span<T> scores, std::span<const float> labels,
-                                 T weight) const;
+  [[nodiscard]] Accumulator accumulate(std::span<const T> w, const Table& data, Batch batch,
+                                       Pass& pass) const;
+  [[nodiscard]] Accumulator apply_loss(std::span<T> scores, std::span<const float> labels,
+                                       T weight) const;
 
   std::string name_ = "net";
   NetDescription description_;

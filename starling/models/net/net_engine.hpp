@@ -21,8 +21,8 @@ class NetEngine {
                           std::uint64_t seed) const = 0;
   /// Sums over the batch. `out` takes the scores [batch.size() x Net::outputs()] unless it is
   /// empty. Throws where the device fails.
-  virtual Tally evaluate(std::span<const T> w, const Table& data, Batch batch,
-                         std::span<T> out) const = 0;
+  virtual Accumulator evaluate(std::span<const T> w, const Table& data, Batch batch,
+                               std::span<T> out) const = 0;
 };
 
 }  // namespace starling::models

@@ -316,9 +316,9 @@ TEST(Losses, AreTheCpusWithTheirDerivatives) {
     std::vector<float> labels(rows);
     for (std::size_t i = 0; i < rows; ++i) labels[i] = static_cast<float>(i * 7 % classes);
     std::vector<float> wanted = z;
-    const Tally sums = SoftmaxLoss::apply<float>(wanted, labels, 0.05F);
+    const Accumulator sums = SoftmaxLoss::apply<float>(wanted, labels, 0.05F);
     std::vector<float> slopes(z.size());
-    Tally seen;
+    Accumulator seen;
     for (std::size_t i = 0; i < rows; ++i) {
       const RowLoss row =
           softmax_row(z.data() + i * classes, static_cast<Index>(classes),
@@ -349,8 +349,8 @@ TEST(Losses, OfRealTargetsAndOfPairsAreTheCpus) {
   const auto z = normals(12, 4);
   const auto labels = normals(12, 5);
   std::vector<float> wanted = z;
-  const Tally squared = SquaredLoss::apply<float>(wanted, labels, 0.5F);
-  Tally seen;
+  const Accumulator squared = SquaredLoss::apply<float>(wanted, labels, 0.5F);
+  Accumulator seen;
   std::vector<float> slopes(12);
   for (std::size_t i = 0; i < 12; ++i) {
     const RowLoss row = squared_row(z[i], labels[i], 0.5F, &slopes[i]);
@@ -365,7 +365,7 @@ TEST(Losses, OfRealTargetsAndOfPairsAreTheCpus) {
   std::copy_n(pairs.begin() + 8, 2, pairs.begin() + 10);
   const std::vector<float> kinds{0, 1, 1};
   wanted = pairs;
-  const Tally contrastive = ContrastiveLoss::apply<float>(wanted, kinds, 0.5F, 3.0F);
+  const Accumulator contrastive = ContrastiveLoss::apply<float>(wanted, kinds, 0.5F, 3.0F);
   seen = {};
   for (std::size_t i = 0; i < 3; ++i) {
     const RowLoss row =
