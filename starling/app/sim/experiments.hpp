@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "starling/app/sim/document.hpp"
-#include "starling/app/sim/findings.hpp"
-#include "starling/app/sim/lab.hpp"
+#include "starling/app/sim/experiment_results.hpp"
+#include "starling/app/sim/experiment_runner.hpp"
 
 namespace starling::app {
 
 struct Experiment {
-  /// Asks the lab for what it needs.
-  void (*plan)(Lab& lab);
-  /// Says what came out, once the lab has run.
-  Section (*report)(const Lab& lab, Findings& findings);
+  /// Asks the runner for what it needs.
+  void (*plan)(ExperimentRunner& runner);
+  /// Says what came out, once the runner has run.
+  Section (*report)(const ExperimentRunner& runner, ExperimentResults& results);
 };
 
 /// In the order of the report.

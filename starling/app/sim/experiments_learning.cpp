@@ -16,11 +16,11 @@ World learning_world(const std::string& barrier, const std::string& straggler) {
   return {.barrier = barrier, .straggler = straggler};
 }
 
-void plan_learning(Lab& lab) {
+void plan_learning(ExperimentRunner& runner) {
   for (const auto& barrier : published_five())
     for (const auto& straggler : shares_of_stragglers)
-      lab.want_learning(learning_world(barrier, straggler),
-                        straggler.empty() && !lab.options().quick);
+      runner.want_learning(learning_world(barrier, straggler),
+                           straggler.empty() && !runner.options().quick);
 }
 
 /// The error over time, the mean of the runs.
@@ -38,10 +38,10 @@ Series error_series(const std::string& name, const std::vector<LearningRun>& run
 }
 
 /// When the runs of a world came down to the goal; nothing where one of them never did.
-std::optional<Summary> times(const Lab& lab, const World& world) {
+std::optional<Summary> times(const ExperimentRunner& runner, const World& world) {
   std::vector<double> all;
-  for (const auto& run : lab.learned(world)) {
-    const auto time = time_to(run.errors, Lab::error_goal);
+  for (const auto& run : runner.learned(world)) {
+    const auto time = time_to(run.errors, ExperimentRunner::error_goal);
     if (!time) return std::nullopt;
     all.push_back(*time);
   }
@@ -54,30 +54,30 @@ std::string time_text(const std::optional<Summary>& time) {
                      time->max);
 }
 
-TextTable time_table(const Lab& lab) {
+TextTable time_table(const ExperimentRunner& runner) {
   TextTable table{{"barrier", "no stragglers", "5 %, 4 times slower", "20 %, 4 times slower"}};
   for (const auto& barrier : published_five()) {
     std::vector<std::string> row{barrier};
     for (const auto& straggler : shares_of_stragglers)
-      row.push_back(time_text(times(lab, learning_world(barrier, straggler))));
+      row.push_back(time_text(times(runner, learning_world(barrier, straggler))));
     table.rows.push_back(std::move(row));
   }
   return table;
 }
 
-Section report_learning(const Lab& lab, Findings& findings) {
-  const auto bsp = times(lab, learning_world("bsp", "5%:4x"));
-  const auto pssp = times(lab, learning_world("pssp:s=4,beta=10", "5%:4x"));
+Section report_learning(const ExperimentRunner& runner, ExperimentResults& results) {
+  const auto bsp = times(runner, learning_world("bsp", "5%:4x"));
+  const auto pssp = times(runner, learning_world("pssp:s=4,beta=10", "5%:4x"));
   const double faster = bsp && pssp ? bsp->mean / pssp->mean : 0;
-  findings.add("5 % stragglers: pSSP comes to an error of 0.1 sooner than BSP", "at least 3 times",
-               fmt::format("{:.1f} times", faster), faster >= 3);
+  results.add("5 % stragglers: pSSP comes to an error of 0.1 sooner than BSP", "at least 3 times",
+              fmt::format("{:.1f} times", faster), faster >= 3);
   Plot plot{.name = "psp-error",
             .title = "Error of a linear model of 1,000 parameters",
             .x = "virtual time (s)",
             .y = "normalised error",
             .log_y = true};
   for (const auto& barrier : published_five())
-    plot.series.push_back(error_series(barrier, lab.learned(learning_world(barrier, ""))));
+    plot.series.push_back(error_series(barrier, runner.learned(learning_world(barrier, ""))));
   return {
       "What the updates are worth",
       {Paragraph{fmt::format(
@@ -87,18 +87,18 @@ Section report_learning(const Lab& lab, Findings& findings) {
            "w* are normal, the noise of the labels has a standard deviation of 0.1. The "
            "normalised error is |w - w*| / |w0 - w*|.",
            linear_parameters, LearnerOptions{}.batch, LearnerOptions{}.rate)},
-       findings.add(std::move(plot), "The error over time, no stragglers, means over the seeds."),
+       results.add(std::move(plot), "The error over time, no stragglers, means over the seeds."),
        Paragraph{"Seconds of virtual time until the error is 0.1: mean ± standard error (sd, "
                  "soonest-latest of the seeds)."},
-       time_table(lab)}};
+       time_table(runner)}};
 }
 
 constexpr std::array<double, 3> lag_samples{1, 4, 16};
 
 World lag_world(double beta) { return {.barrier = fmt::format("pssp:s=4,beta={}", beta)}; }
 
-void plan_lag(Lab& lab) {
-  for (const double beta : lag_samples) lab.want(lag_world(beta));
+void plan_lag(ExperimentRunner& runner) {
+  for (const double beta : lag_samples) runner.want(lag_world(beta));
 }
 
 /// Of all pairs of workers of a run, how far the one seen is behind the one that looks.
@@ -130,8 +130,8 @@ PairLags pair_lags(const SimRun& run) {
 
 double behind_fastest(const SimRun& run) { return run.steps.max - run.steps.mean; }
 
-Plot bound_plot(const Lab& lab, Plot plot, double (*bound)(const LagTheory&, double),
-                double PairLags::*figure) {
+Plot bound_plot(const ExperimentRunner& runner, Plot plot,
+                double (*bound)(const LagTheory&, double), double PairLags::*figure) {
   plot.x = "a = F(4)^beta";
   plot.log_y = true;
   for (const double beta : lag_samples) {
@@ -141,7 +141,7 @@ Plot bound_plot(const Lab& lab, Plot plot, double (*bound)(const LagTheory&, dou
     plot.series.push_back(std::move(series));
   }
   for (const double beta : lag_samples) {
-    const SimRuns& runs = lab.of(lag_world(beta));
+    const SimRuns& runs = runner.of(lag_world(beta));
     const double within = over_runs(runs, [](const SimRun& r) { return pair_lags(r).within; }).mean;
     const double lag = over_runs(runs, [&](const SimRun& r) { return pair_lags(r).*figure; }).mean;
     plot.series.push_back(
@@ -150,11 +150,11 @@ Plot bound_plot(const Lab& lab, Plot plot, double (*bound)(const LagTheory&, dou
   return plot;
 }
 
-TextTable lag_table(const Lab& lab) {
+TextTable lag_table(const ExperimentRunner& runner) {
   TextTable table{{"beta", "smallest bound", "at a", "simulated: F(4)", "a", "bound there",
                    "mean lag", "mean squared lag", "mean lag behind the fastest"}};
   for (const double beta : lag_samples) {
-    const SimRuns& runs = lab.of(lag_world(beta));
+    const SimRuns& runs = runner.of(lag_world(beta));
     const auto best = smallest_mean_lag({.beta = beta});
     const auto over = [&](double PairLags::*figure) {
       return over_runs(runs, [&](const SimRun& run) { return pair_lags(run).*figure; });
@@ -171,18 +171,18 @@ TextTable lag_table(const Lab& lab) {
   return table;
 }
 
-void add_lag_claims(const Lab& lab, Findings& findings) {
+void add_lag_claims(const ExperimentRunner& runner, ExperimentResults& results) {
   struct Published {
     double beta, bound, a;
   };
   for (const auto& [beta, bound, a] :
        {Published{1, 14.66, 0.51}, Published{4, 11.39, 0.39}, Published{16, 10.08, 0.30}}) {
     const auto best = smallest_mean_lag({.beta = beta});
-    findings.add(fmt::format("Smallest bound on the mean lag, r=4, T=10,000, {} sampled", beta),
-                 fmt::format("{:.2f} at a={:.2f}", bound, a),
-                 fmt::format("{:.2f} at a={:.2f}", best.bound, best.a),
-                 std::abs(best.bound - bound) < 0.01 && std::abs(best.a - a) < 0.01);
-    const SimRuns& runs = lab.of(lag_world(beta));
+    results.add(fmt::format("Smallest bound on the mean lag, r=4, T=10,000, {} sampled", beta),
+                fmt::format("{:.2f} at a={:.2f}", bound, a),
+                fmt::format("{:.2f} at a={:.2f}", best.bound, best.a),
+                std::abs(best.bound - bound) < 0.01 && std::abs(best.a - a) < 0.01);
+    const SimRuns& runs = runner.of(lag_world(beta));
     double worst = 0;
     for (const SimRun& run : runs) {
       const auto lags = pair_lags(run);
@@ -190,13 +190,13 @@ void add_lag_claims(const Lab& lab, Findings& findings) {
           mean_lag_bound({.beta = beta, .steps = run.steps.mean}, std::pow(lags.within, beta));
       worst = std::max(worst, lags.mean / limit);
     }
-    findings.add(fmt::format("The simulated mean lag, {} sampled, is within its bound", beta),
-                 "in every run", fmt::format("at most {:.0f} % of it", 100 * worst), worst <= 1);
+    results.add(fmt::format("The simulated mean lag, {} sampled, is within its bound", beta),
+                "in every run", fmt::format("at most {:.0f} % of it", 100 * worst), worst <= 1);
   }
 }
 
-Section report_lag(const Lab& lab, Findings& findings) {
-  add_lag_claims(lab, findings);
+Section report_lag(const ExperimentRunner& runner, ExperimentResults& results) {
+  add_lag_claims(runner, results);
   return {
       "What theory says of the lag",
       {Paragraph{"With staleness r=4 and a = F(r)^beta, the chance that none of beta sampled "
@@ -206,19 +206,19 @@ Section report_lag(const Lab& lab, Findings& findings) {
                  "counting as 0; F(4) is the share of pairs with a lag of at most 4, and the "
                  "bound is taken at the a that follows from it and at the steps that were made. "
                  "The bound on the squared lag falls below the exact sum as a goes to 0."},
-       lag_table(lab),
-       findings.add(bound_plot(lab,
-                               {.name = "psp-lag",
-                                .title = "Mean lag: bounds and simulation",
-                                .y = "mean lag (steps)"},
-                               mean_lag_bound, &PairLags::mean),
-                    "Bounds on the mean lag, and simulated mean lags."),
-       findings.add(bound_plot(lab,
-                               {.name = "psp-squared-lag",
-                                .title = "Mean squared lag: bounds and simulation",
-                                .y = "mean squared lag"},
-                               mean_squared_lag_bound, &PairLags::mean_squared),
-                    "Bounds on the mean squared lag, and simulated ones.")}};
+       lag_table(runner),
+       results.add(bound_plot(runner,
+                              {.name = "psp-lag",
+                               .title = "Mean lag: bounds and simulation",
+                               .y = "mean lag (steps)"},
+                              mean_lag_bound, &PairLags::mean),
+                   "Bounds on the mean lag, and simulated mean lags."),
+       results.add(bound_plot(runner,
+                              {.name = "psp-squared-lag",
+                               .title = "Mean squared lag: bounds and simulation",
+                               .y = "mean squared lag"},
+                              mean_squared_lag_bound, &PairLags::mean_squared),
+                   "Bounds on the mean squared lag, and simulated ones.")}};
 }
 
 }  // namespace

@@ -12,17 +12,17 @@ namespace {
 const std::vector<std::string> global{"bsp", "ssp:s=4"};
 const std::vector<std::string> sampled{"pbsp:beta=10", "pssp:s=4,beta=10"};
 
-double ratio(const Lab& lab, const World& of, const World& to) {
-  return mean_steps(lab.of(of)).mean / mean_steps(lab.of(to)).mean;
+double ratio(const ExperimentRunner& runner, const World& of, const World& to) {
+  return mean_steps(runner.of(of)).mean / mean_steps(runner.of(to)).mean;
 }
 
 /// What is left of the progress of each barrier as a sweep goes from one value to another.
-std::vector<double> shares_left(const Lab& lab, const Sweep& sweep,
+std::vector<double> shares_left(const ExperimentRunner& runner, const Sweep& sweep,
                                 const std::vector<std::string>& barriers, double from, double to) {
   std::vector<double> shares;
   shares.reserve(barriers.size());
   for (const auto& barrier : barriers)
-    shares.push_back(ratio(lab, sweep.world(barrier, to), sweep.world(barrier, from)));
+    shares.push_back(ratio(runner, sweep.world(barrier, to), sweep.world(barrier, from)));
   return shares;
 }
 
@@ -34,82 +34,82 @@ std::string shares_text(const std::vector<double>& shares) {
   return text;
 }
 
-Sweep straggler_sweep(const Lab& lab) {
+Sweep straggler_sweep(const ExperimentRunner& runner) {
   return {published_five(),
-          lab.options().quick ? std::vector<double>{0, 5, 30}
-                              : std::vector<double>{0, 5, 10, 15, 20, 25, 30},
+          runner.options().quick ? std::vector<double>{0, 5, 30}
+                                 : std::vector<double>{0, 5, 10, 15, 20, 25, 30},
           [](const std::string& barrier, double percent) {
             return World{.barrier = barrier,
                          .straggler = percent > 0 ? print_number(percent) + "%:4x" : ""};
           }};
 }
 
-void plan_straggler_share(Lab& lab) { want(lab, straggler_sweep(lab)); }
+void plan_straggler_share(ExperimentRunner& runner) { want(runner, straggler_sweep(runner)); }
 
-Section report_straggler_share(const Lab& lab, Findings& findings) {
-  const Sweep sweep = straggler_sweep(lab);
-  const auto of_global = shares_left(lab, sweep, global, 0, 5);
-  const auto of_sampled = shares_left(lab, sweep, sampled, 0, 5);
-  findings.add("5 % stragglers, BSP and SSP: progress left", "collapses (below 50 %)",
-               shares_text(of_global), std::ranges::max(of_global) < 0.5);
-  findings.add("5 % stragglers, pBSP and pSSP: progress left", "hardly falls (above 90 %)",
-               shares_text(of_sampled), std::ranges::min(of_sampled) > 0.9);
-  const auto most_global = shares_left(lab, sweep, global, 0, 30);
-  const auto most_sampled = shares_left(lab, sweep, sampled, 0, 30);
-  findings.add("30 % stragglers: progress left to pBSP and pSSP, and to BSP and SSP",
-               "more to the sampled", shares_text(most_sampled) + "; " + shares_text(most_global),
-               std::ranges::min(most_sampled) > std::ranges::max(most_global));
+Section report_straggler_share(const ExperimentRunner& runner, ExperimentResults& results) {
+  const Sweep sweep = straggler_sweep(runner);
+  const auto of_global = shares_left(runner, sweep, global, 0, 5);
+  const auto of_sampled = shares_left(runner, sweep, sampled, 0, 5);
+  results.add("5 % stragglers, BSP and SSP: progress left", "collapses (below 50 %)",
+              shares_text(of_global), std::ranges::max(of_global) < 0.5);
+  results.add("5 % stragglers, pBSP and pSSP: progress left", "hardly falls (above 90 %)",
+              shares_text(of_sampled), std::ranges::min(of_sampled) > 0.9);
+  const auto most_global = shares_left(runner, sweep, global, 0, 30);
+  const auto most_sampled = shares_left(runner, sweep, sampled, 0, 30);
+  results.add("30 % stragglers: progress left to pBSP and pSSP, and to BSP and SSP",
+              "more to the sampled", shares_text(most_sampled) + "; " + shares_text(most_global),
+              std::ranges::min(most_sampled) > std::ranges::max(most_global));
   Plot plot{.name = "psp-straggler-share",
             .title = "Progress by share of stragglers",
             .x = "stragglers, 4 times slower (%)",
             .y = "steps after 40 s",
-            .series = sweep_series(lab, sweep),
+            .series = sweep_series(runner, sweep),
             .style = PlotStyle::points};
   return {
       "How many stragglers",
       {Paragraph{"A share of the workers takes 4 times as long for each step. A cell says: mean "
                  "steps ± standard error (sd over the workers, slowest-fastest worker of all "
                  "seeds). The mean hides who is left behind: see the slowest."},
-       sweep_table(lab, "stragglers", sweep, " %"),
-       findings.add(std::move(plot), "Mean steps by the share of stragglers.")}};
+       sweep_table(runner, "stragglers", sweep, " %"),
+       results.add(std::move(plot), "Mean steps by the share of stragglers.")}};
 }
 
-Sweep slownesses(const Lab& lab) {
+Sweep slownesses(const ExperimentRunner& runner) {
   return {published_five(),
-          lab.options().quick ? std::vector<double>{4, 16} : std::vector<double>{2, 4, 8, 16},
+          runner.options().quick ? std::vector<double>{4, 16} : std::vector<double>{2, 4, 8, 16},
           [](const std::string& barrier, double factor) {
             return World{.barrier = barrier, .straggler = "5%:" + print_number(factor) + "x"};
           }};
 }
 
-void plan_straggler_slowness(Lab& lab) { want(lab, slownesses(lab)); }
+void plan_straggler_slowness(ExperimentRunner& runner) { want(runner, slownesses(runner)); }
 
-Section report_straggler_slowness(const Lab& lab, Findings& findings) {
-  const Sweep sweep = slownesses(lab);
-  const auto of_global = shares_left(lab, sweep, global, 4, 16);
-  const auto of_sampled = shares_left(lab, sweep, sampled, 4, 16);
-  findings.add("5 % stragglers, from 4 to 16 times slower, BSP and SSP: progress left",
-               "goes on falling (below 50 %)", shares_text(of_global),
-               std::ranges::max(of_global) < 0.5);
-  findings.add("5 % stragglers, from 4 to 16 times slower, pBSP and pSSP: progress left",
-               "hardly falls (above 90 %)", shares_text(of_sampled),
-               std::ranges::min(of_sampled) > 0.9);
+Section report_straggler_slowness(const ExperimentRunner& runner, ExperimentResults& results) {
+  const Sweep sweep = slownesses(runner);
+  const auto of_global = shares_left(runner, sweep, global, 4, 16);
+  const auto of_sampled = shares_left(runner, sweep, sampled, 4, 16);
+  results.add("5 % stragglers, from 4 to 16 times slower, BSP and SSP: progress left",
+              "goes on falling (below 50 %)", shares_text(of_global),
+              std::ranges::max(of_global) < 0.5);
+  results.add("5 % stragglers, from 4 to 16 times slower, pBSP and pSSP: progress left",
+              "hardly falls (above 90 %)", shares_text(of_sampled),
+              std::ranges::min(of_sampled) > 0.9);
   Plot plot{.name = "psp-straggler-slowness",
             .title = "Progress by slowness of 5 % stragglers",
             .x = "times slower",
             .y = "steps after 40 s",
-            .series = sweep_series(lab, sweep),
+            .series = sweep_series(runner, sweep),
             .style = PlotStyle::points};
   return {"How slow the stragglers are",
           {Paragraph{"5 % of the workers are stragglers, 2 to 16 times slower than the others. "
                      "Cells as above."},
-           sweep_table(lab, "times slower", sweep, ""),
-           findings.add(std::move(plot), "Mean steps by how slow the stragglers are.")}};
+           sweep_table(runner, "times slower", sweep, ""),
+           results.add(std::move(plot), "Mean steps by how slow the stragglers are.")}};
 }
 
-Sweep sizes(const Lab& lab) {
+Sweep sizes(const ExperimentRunner& runner) {
   std::vector<double> workers{100, 1000};
-  if (!lab.options().quick) {
+  if (!runner.options().quick) {
     workers.resize(10);
     for (std::size_t i = 0; i < workers.size(); ++i) workers[i] = 100 * static_cast<double>(i + 1);
   }
@@ -118,48 +118,48 @@ Sweep sizes(const Lab& lab) {
           }};
 }
 
-void plan_size(Lab& lab) { want(lab, sizes(lab)); }
+void plan_size(ExperimentRunner& runner) { want(runner, sizes(runner)); }
 
-Section report_size(const Lab& lab, Findings& findings) {
-  const Sweep sweep = sizes(lab);
-  const auto of_global = shares_left(lab, sweep, global, 100, 1000);
-  const auto of_sampled = shares_left(lab, sweep, sampled, 100, 1000);
-  findings.add("From 100 to 1,000 workers, BSP and SSP: progress left", "falls",
-               shares_text(of_global), std::ranges::max(of_global) < 0.95);
-  findings.add("From 100 to 1,000 workers, pBSP and pSSP: progress left",
-               "hardly falls (above 90 %)", shares_text(of_sampled),
-               std::ranges::min(of_sampled) > 0.9);
+Section report_size(const ExperimentRunner& runner, ExperimentResults& results) {
+  const Sweep sweep = sizes(runner);
+  const auto of_global = shares_left(runner, sweep, global, 100, 1000);
+  const auto of_sampled = shares_left(runner, sweep, sampled, 100, 1000);
+  results.add("From 100 to 1,000 workers, BSP and SSP: progress left", "falls",
+              shares_text(of_global), std::ranges::max(of_global) < 0.95);
+  results.add("From 100 to 1,000 workers, pBSP and pSSP: progress left",
+              "hardly falls (above 90 %)", shares_text(of_sampled),
+              std::ranges::min(of_sampled) > 0.9);
   Plot plot{.name = "psp-size",
             .title = "Progress by number of workers",
             .x = "workers",
             .y = "steps after 40 s",
-            .series = sweep_series(lab, sweep),
+            .series = sweep_series(runner, sweep),
             .style = PlotStyle::points};
   return {"How many workers",
           {Paragraph{"From 100 to 1,000 workers, no stragglers. Cells as above."},
-           sweep_table(lab, "workers", sweep, ""),
-           findings.add(std::move(plot), "Mean steps by the number of workers.")}};
+           sweep_table(runner, "workers", sweep, ""),
+           results.add(std::move(plot), "Mean steps by the number of workers.")}};
 }
 
 const std::vector<std::string> rechecks{"arrival", "notify", "interval:auto",
                                         "notify+interval:auto"};
 
-void plan_recheck(Lab& lab) {
+void plan_recheck(ExperimentRunner& runner) {
   for (const auto& recheck : rechecks) {
-    for (const auto& barrier : sampled) lab.want({.barrier = barrier, .recheck = recheck});
-    lab.want({"pbsp:beta=2", 8, "1:4x", recheck});
+    for (const auto& barrier : sampled) runner.want({.barrier = barrier, .recheck = recheck});
+    runner.want({"pbsp:beta=2", 8, "1:4x", recheck});
   }
-  lab.want({"bsp", 8, "1:4x", "arrival"});
+  runner.want({"bsp", 8, "1:4x", "arrival"});
 }
 
-Plot recheck_plot(const Lab& lab) {
+Plot recheck_plot(const ExperimentRunner& runner) {
   Plot plot{.name = "psp-recheck",
             .title = "Progress and messages by recheck policy",
             .x = "messages a step",
             .y = "steps after 40 s"};
   for (const auto& barrier : sampled)
     for (const auto& recheck : rechecks) {
-      const SimRuns& runs = lab.of({.barrier = barrier, .recheck = recheck});
+      const SimRuns& runs = runner.of({.barrier = barrier, .recheck = recheck});
       plot.series.push_back({fmt::format("{}, {}", barrier, recheck),
                              {{over_runs(runs, messages_a_step).mean, mean_steps(runs).mean}},
                              true});
@@ -167,7 +167,7 @@ Plot recheck_plot(const Lab& lab) {
   return plot;
 }
 
-Section report_recheck(const Lab& lab, Findings& findings) {
+Section report_recheck(const ExperimentRunner& runner, ExperimentResults& results) {
   std::vector<WorldRow> rows;
   for (const auto& barrier : sampled)
     for (const auto& recheck : rechecks)
@@ -185,10 +185,10 @@ Section report_recheck(const Lab& lab, Findings& findings) {
                  "whichever of the last two comes first. Messages are those of barrier control "
                  "alone: where steps are central, an arrival and a release a step; where workers "
                  "ask each other, questions, answers, wishes to be told and notices."},
-       progress_table(lab, "1,000 workers", rows),
-       findings.add(recheck_plot(lab), "Progress against what it costs."),
+       progress_table(runner, "1,000 workers", rows),
+       results.add(recheck_plot(runner), "Progress against what it costs."),
        Paragraph{"Eight workers, one of them 4 times slower:"},
-       progress_table(lab, "8 workers", few)}};
+       progress_table(runner, "8 workers", few)}};
 }
 
 }  // namespace

@@ -57,54 +57,56 @@ Result<Folders> prepare_outputs(const ReproOptions& options) {
   return folders;
 }
 
-Section claims_section(const Findings& findings, const LabOptions& lab) {
+Section claims_section(const ExperimentResults& results, const LabOptions& runner) {
   return {
       "Published and here",
       {Paragraph{fmt::format(
            "{} of {} claims are reproduced. Every figure here is a mean over {} ({} "
            "to {}), with its standard error; published ones were read off plots, so a number is "
            "reproduced within 3 % and close within 10 %.",
-           findings.reproduced(), findings.claims.size(), counted(lab.seeds, "seed"), lab.seed,
-           lab.seed + (lab.seeds - 1))},
-       claims_table(findings)}};
+           results.reproduced(), results.claims.size(), counted(runner.seeds, "seed"), runner.seed,
+           runner.seed + (runner.seeds - 1))},
+       claims_table(results)}};
 }
 
-Section closing_section(const LabOptions& lab) {
+Section closing_section(const LabOptions& runner) {
   return {
       "How this was made",
       {Paragraph{fmt::format(
           "starling {} made all of it: starling repro psp --seed {} --seeds {}{}. The same seeds "
           "give the same figures on every machine. Source: Wang, Catterall, Mortier, "
           "Probabilistic Synchronous Parallel, arXiv 1709.07772.",
-          version(), lab.seed, lab.seeds, lab.quick ? " --quick" : "")}}};
+          version(), runner.seed, runner.seeds, runner.quick ? " --quick" : "")}}};
 }
 
-Document document_of(const Lab& lab, Findings& findings) {
+Document document_of(const ExperimentRunner& runner, ExperimentResults& results) {
   Document document{"Probabilistic Synchronous Parallel, reproduced", {}};
   for (const Experiment& experiment : psp_experiments())
-    document.sections.push_back(experiment.report(lab, findings));
-  document.sections.insert(document.sections.begin(), claims_section(findings, lab.options()));
-  document.sections.push_back(closing_section(lab.options()));
+    document.sections.push_back(experiment.report(runner, results));
+  document.sections.insert(document.sections.begin(), claims_section(results, runner.options()));
+  document.sections.push_back(closing_section(runner.options()));
   return document;
 }
 
-Result<void> write_data(const std::string& folder, const Lab& lab, const Findings& findings) {
+Result<void> write_data(const std::string& folder, const ExperimentRunner& runner,
+                        const ExperimentResults& results) {
   const std::vector<std::pair<std::string, std::string>> files{
-      {"runs.csv", runs_csv(lab)},
-      {"learning.csv", learning_csv(lab)},
-      {"claims.csv", csv_text(claims_table(findings))},
-      {"summary.json", summary_json(lab, findings)}};
+      {"runs.csv", runs_csv(runner)},
+      {"learning.csv", learning_csv(runner)},
+      {"claims.csv", csv_text(claims_table(results))},
+      {"summary.json", summary_json(runner, results)}};
   for (const auto& [name, content] : files)
     if (auto put = replace_file(inside(folder, name), content); !put) return put;
-  return write_plot_sources(findings.plots, folder);
+  return write_plot_sources(results.plots, folder);
 }
 
-Result<void> write_all(const ReproOptions& options, const Lab& lab, bool& complete) {
-  Findings findings;
-  Document document = document_of(lab, findings);
+Result<void> write_all(const ReproOptions& options, const ExperimentRunner& runner,
+                       bool& complete) {
+  ExperimentResults results;
+  Document document = document_of(runner, results);
   const std::string folder = data_folder(options);
-  if (auto put = write_data(folder, lab, findings); !put) return put;
-  if (auto drawn = draw_all(document, findings.plots, folder); !drawn) {
+  if (auto put = write_data(folder, runner, results); !put) return put;
+  if (auto drawn = draw_all(document, results.plots, folder); !drawn) {
     complain(options.out + " has no pictures, their data is in " + folder + ": " +
              drawn.error().message);
     complete = !has_gnuplot();
@@ -130,15 +132,15 @@ Result<int> repro_psp_command(const ReproOptions& options) {
   auto folders = prepare_outputs(options);
   if (!folders) return std::move(folders).error();
   const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
-  Lab lab{{.seed = options.seed,
-           .seeds = options.seeds,
-           .threads = options.threads > 0 ? options.threads : processors,
-           .quick = options.quick,
-           .quiet = options.quiet}};
-  for (const Experiment& experiment : psp_experiments()) experiment.plan(lab);
-  lab.run();
+  ExperimentRunner runner{{.seed = options.seed,
+                           .seeds = options.seeds,
+                           .threads = options.threads > 0 ? options.threads : processors,
+                           .quick = options.quick,
+                           .quiet = options.quiet}};
+  for (const Experiment& experiment : psp_experiments()) experiment.plan(runner);
+  runner.run();
   bool complete = true;
-  if (auto written = write_all(options, lab, complete); !written) {
+  if (auto written = write_all(options, runner, complete); !written) {
     complain(written.error().message);
     return job_failed;
   }

@@ -35,11 +35,11 @@ Json world_json(const World& world, const SimRuns& runs) {
 
 }  // namespace
 
-std::string runs_csv(const Lab& lab) {
+std::string runs_csv(const ExperimentRunner& runner) {
   TextTable table{{"barrier", "workers", "straggler", "recheck", "seed", "steps_mean", "steps_sd",
                    "steps_min", "steps_median", "steps_max", "waiting_share", "updates", "max_lag",
                    "messages"}};
-  for (const auto& [world, runs] : lab.all())
+  for (const auto& [world, runs] : runner.all())
     for (const SimRun& run : runs) {
       std::vector<std::string> row{world.barrier, std::to_string(world.workers), world.straggler,
                                    world.recheck, std::to_string(run.seed)};
@@ -53,20 +53,20 @@ std::string runs_csv(const Lab& lab) {
   return csv_text(table);
 }
 
-std::string learning_csv(const Lab& lab) {
+std::string learning_csv(const ExperimentRunner& runner) {
   TextTable table{{"barrier", "workers", "straggler", "seed", "seconds_to_error_0.1"}};
-  for (const auto& [world, runs] : lab.all_learned())
+  for (const auto& [world, runs] : runner.all_learned())
     for (const LearningRun& run : runs.runs) {
-      const auto time = time_to(run.errors, Lab::error_goal);
+      const auto time = time_to(run.errors, ExperimentRunner::error_goal);
       table.rows.push_back({world.barrier, std::to_string(world.workers), world.straggler,
                             std::to_string(run.seed), time ? print_number(*time) : ""});
     }
   return csv_text(table);
 }
 
-TextTable claims_table(const Findings& findings) {
+TextTable claims_table(const ExperimentResults& results) {
   TextTable table{{"claim", "published", "here", "verdict"}, {}, true};
-  for (const Claim& claim : findings.claims)
+  for (const Claim& claim : results.claims)
     table.rows.push_back({claim.what, claim.published, claim.here, print(claim.status)});
   return table;
 }
@@ -78,12 +78,13 @@ void to_json(nlohmann::ordered_json& json, const Claim& claim) {
           {"verdict", print(claim.status)}};
 }
 
-std::string summary_json(const Lab& lab, const Findings& findings) {
+std::string summary_json(const ExperimentRunner& runner, const ExperimentResults& results) {
   Json json{{"version", version()},
-            {"seed", lab.options().seed},
-            {"seeds", lab.options().seeds},
-            {"claims", findings.claims}};
-  for (const auto& [world, runs] : lab.all()) json["settings"].push_back(world_json(world, runs));
+            {"seed", runner.options().seed},
+            {"seeds", runner.options().seeds},
+            {"claims", results.claims}};
+  for (const auto& [world, runs] : runner.all())
+    json["settings"].push_back(world_json(world, runs));
   return json.dump(1) + "\n";
 }
 

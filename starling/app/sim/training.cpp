@@ -34,7 +34,7 @@ const BarrierRuns* find(const Everyone& all, Role role) {
 
 std::string name_of(const BarrierRuns& all) { return barrier::print(all.barrier); }
 
-void judge_fewest(const BarrierRuns& bsp, const Everyone& all, Findings& findings) {
+void judge_fewest(const BarrierRuns& bsp, const Everyone& all, ExperimentResults& results) {
   const double fewest = over_runs(bsp, final_updates).mean;
   std::string here = fmt::format("{:.0f}", fewest);
   bool holds = true;
@@ -45,23 +45,23 @@ void judge_fewest(const BarrierRuns& bsp, const Everyone& all, Findings& finding
         fmt::format("{} {} {:.0f}", here.find(';') == here.npos ? ";" : ",", name_of(other), made);
     holds = holds && fewest < made;
   }
-  findings.add("Updates at equal wall time: " + name_of(bsp) + " makes the fewest",
-               "22; SSP 71, pBSP 45, pSSP 72, ASP 74", here, holds);
+  results.add("Updates at equal wall time: " + name_of(bsp) + " makes the fewest",
+              "22; SSP 71, pBSP 45, pSSP 72, ASP 74", here, holds);
 }
 
 /// How many times as many updates as `bsp`: of the runs of one seed, one soon after the other.
 void judge_gain(const BarrierRuns& bsp, const BarrierRuns& other, double least,
-                const std::string& published, Findings& findings) {
+                const std::string& published, ExperimentResults& results) {
   std::vector<double> gains;
   for (std::size_t i = 0; i < other.runs.size(); ++i)
     gains.push_back(final_updates(other.runs[i]) / final_updates(bsp.runs.at(i)));
   const Summary gain = summarise(gains);
-  findings.add(fmt::format("Updates of {}: at least {:.1f} times those of {}", name_of(other),
-                           least, name_of(bsp)),
-               published, with_error(gain, 2) + " times", gain.mean >= least);
+  results.add(fmt::format("Updates of {}: at least {:.1f} times those of {}", name_of(other), least,
+                          name_of(bsp)),
+              published, with_error(gain, 2) + " times", gain.mean >= least);
 }
 
-void judge_per_update(const BarrierRuns& bsp, const Everyone& all, Findings& findings) {
+void judge_per_update(const BarrierRuns& bsp, const Everyone& all, ExperimentResults& results) {
   double equal = over_runs(bsp, final_updates).min;
   for (const BarrierRuns& other : all) equal = std::min(equal, over_runs(other, final_updates).min);
   const auto at_equal = [&](const BarrierRuns& of) {
@@ -76,23 +76,23 @@ void judge_per_update(const BarrierRuns& bsp, const Everyone& all, Findings& fin
     here += fmt::format(", {} {}", name_of(other), with_error(reached, 3));
     holds = holds && best.mean >= reached.mean;
   }
-  findings.add("Accuracy at equal updates: " + name_of(bsp) + " is the best", "holds", here, holds);
+  results.add("Accuracy at equal updates: " + name_of(bsp) + " is the best", "holds", here, holds);
 }
 
-void judge_late(const BarrierRuns& pssp, const BarrierRuns& asp, Findings& findings) {
+void judge_late(const BarrierRuns& pssp, const BarrierRuns& asp, ExperimentResults& results) {
   const auto spread = [](const TrainingRun& run) { return late_accuracy(run).sd; };
   const auto height = [](const TrainingRun& run) { return late_accuracy(run).mean; };
   const Summary even = over_runs(pssp, spread);
   const Summary uneven = over_runs(asp, spread);
-  findings.add(
+  results.add(
       fmt::format("Late accuracy: {} varies less than {} (sd)", name_of(pssp), name_of(asp)),
       "smooth; swings by tenths", fmt::format("{}; {}", with_error(even, 4), with_error(uneven, 4)),
       even.mean < uneven.mean);
   const Summary high = over_runs(pssp, height);
   const Summary low = over_runs(asp, height);
-  findings.add(fmt::format("Late accuracy: {} is above {} (mean)", name_of(pssp), name_of(asp)),
-               "0.85; 0.43 to 0.65", fmt::format("{}; {}", with_error(high, 3), with_error(low, 3)),
-               high.mean > low.mean);
+  results.add(fmt::format("Late accuracy: {} is above {} (mean)", name_of(pssp), name_of(asp)),
+              "0.85; 0.43 to 0.65", fmt::format("{}; {}", with_error(high, 3), with_error(low, 3)),
+              high.mean > low.mean);
 }
 
 }  // namespace
@@ -139,16 +139,16 @@ std::vector<TrainingPoint> mean_curve(const BarrierRuns& all) {
   return mean;
 }
 
-void judge_training(const Everyone& all, Findings& findings) {
+void judge_training(const Everyone& all, ExperimentResults& results) {
   const BarrierRuns* bsp = find(all, Role::bsp);
   const BarrierRuns* asp = find(all, Role::asp);
   const BarrierRuns* pbsp = find(all, Role::pbsp);
   const BarrierRuns* pssp = find(all, Role::pssp);
-  if (bsp != nullptr && all.size() > 1) judge_fewest(*bsp, all, findings);
-  if (bsp != nullptr && pbsp != nullptr) judge_gain(*bsp, *pbsp, pbsp_gain, "2.0 times", findings);
-  if (bsp != nullptr && pssp != nullptr) judge_gain(*bsp, *pssp, pssp_gain, "3.3 times", findings);
-  if (pssp != nullptr && asp != nullptr) judge_late(*pssp, *asp, findings);
-  if (bsp != nullptr && all.size() > 1) judge_per_update(*bsp, all, findings);
+  if (bsp != nullptr && all.size() > 1) judge_fewest(*bsp, all, results);
+  if (bsp != nullptr && pbsp != nullptr) judge_gain(*bsp, *pbsp, pbsp_gain, "2.0 times", results);
+  if (bsp != nullptr && pssp != nullptr) judge_gain(*bsp, *pssp, pssp_gain, "3.3 times", results);
+  if (pssp != nullptr && asp != nullptr) judge_late(*pssp, *asp, results);
+  if (bsp != nullptr && all.size() > 1) judge_per_update(*bsp, all, results);
 }
 
 }  // namespace starling::app

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "starling/app/sim/findings.hpp"
+#include "starling/app/sim/experiment_results.hpp"
 #include "starling/app/sim/statistics.hpp"
 #include "starling/barrier/barrier.hpp"
 
@@ -63,6 +63,6 @@ struct BarrierRuns {
 
 /// The published claims about the barriers that are here, each with its status. Requires: the same
 /// seeds, in the same order, for each barrier.
-void judge_training(const std::vector<BarrierRuns>& all, Findings& findings);
+void judge_training(const std::vector<BarrierRuns>& all, ExperimentResults& results);
 
 }  // namespace starling::app

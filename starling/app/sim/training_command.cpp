@@ -73,17 +73,17 @@ Result<Folders> prepare_outputs(const TrainingOptions& options) {
 
 Result<void> write_all(const Training& training, bool& complete) {
   const std::string& out = training.options.out;
-  Findings findings;
-  Document document = training_document(training, findings);
+  ExperimentResults results;
+  Document document = training_document(training, results);
   const std::vector<std::pair<std::string, std::string>> files{
       {"runs.csv", training_runs_csv(training)},
       {"curves.csv", training_curves_csv(training)},
-      {"claims.csv", csv_text(claims_table(findings))},
-      {"summary.json", training_json(training, findings)}};
+      {"claims.csv", csv_text(claims_table(results))},
+      {"summary.json", training_json(training, results)}};
   for (const auto& [name, content] : files)
     if (auto put = replace_file(inside(out, name), content); !put) return put;
-  if (auto put = write_plot_sources(findings.plots, out); !put) return put;
-  if (auto drawn = draw_all(document, findings.plots, out); !drawn) {
+  if (auto put = write_plot_sources(results.plots, out); !put) return put;
+  if (auto drawn = draw_all(document, results.plots, out); !drawn) {
     complain(out + ": the report has no pictures: " + drawn.error().message);
     complete = !has_gnuplot();
   }

@@ -70,16 +70,16 @@ Plot one_seed(const Training& training) {
   return plot;
 }
 
-Section claims_section(const Findings& findings) {
-  if (findings.claims.empty())
+Section claims_section(const ExperimentResults& results) {
+  if (results.claims.empty())
     return {"Published and here",
             {Paragraph{"Nothing was published of these barriers beside each other."}}};
   return {
       "Published and here",
       {Paragraph{fmt::format("{} of {} claims are reproduced. Figures are means over the seeds, "
                              "with their standard error.",
-                             findings.reproduced(), findings.claims.size())},
-       claims_table(findings)}};
+                             results.reproduced(), results.claims.size())},
+       claims_table(results)}};
 }
 
 Section setting_section(const Training& training) {
@@ -120,17 +120,17 @@ Json figures(const Summary& values) {
 
 }  // namespace
 
-Document training_document(const Training& training, Findings& findings) {
-  judge_training(training.runs, findings);
+Document training_document(const Training& training, ExperimentResults& results) {
+  judge_training(training.runs, results);
   Section curves{"Accuracy over updates and over time", {}};
   curves.blocks.emplace_back(
-      findings.add(plot_of(training, over_updates_plot, "Accuracy over updates",
-                           "updates of all workers", &TrainingPoint::updates),
-                   "What an update is worth. Means over the seeds."));
-  curves.blocks.emplace_back(findings.add(
+      results.add(plot_of(training, over_updates_plot, "Accuracy over updates",
+                          "updates of all workers", &TrainingPoint::updates),
+                  "What an update is worth. Means over the seeds."));
+  curves.blocks.emplace_back(results.add(
       plot_of(training, over_time_plot, "Accuracy over time", "time (s)", &TrainingPoint::seconds),
       "What a second is worth. Means over the seeds."));
-  curves.blocks.emplace_back(findings.add(
+  curves.blocks.emplace_back(results.add(
       one_seed(training), "How even a single run is: means over seeds hide what swings."));
   Section table{"What each barrier made of its time",
                 {Paragraph{"Means over the seeds, in brackets their standard deviation. Late "
@@ -139,7 +139,7 @@ Document training_document(const Training& training, Findings& findings) {
                            "took to read, compute and push, and to wait for a processor."},
                  runs_table(training)}};
   return {"The PSP paper's training run, reproduced",
-          {claims_section(findings), setting_section(training), std::move(table), std::move(curves),
+          {claims_section(results), setting_section(training), std::move(table), std::move(curves),
            closing_section(training)}};
 }
 
@@ -170,11 +170,11 @@ std::string training_curves_csv(const Training& training) {
   return csv_text(table);
 }
 
-std::string training_json(const Training& training, const Findings& findings) {
+std::string training_json(const Training& training, const ExperimentResults& results) {
   Json json{{"version", version()},
             {"flags", print(training.options)},
             {"model", training.job.model},
-            {"claims", findings.claims}};
+            {"claims", results.claims}};
   for (const BarrierRuns& all : training.runs)
     json["barriers"].push_back(
         {{"barrier", barrier::print(all.barrier)},

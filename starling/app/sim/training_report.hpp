@@ -7,7 +7,7 @@
 
 #include "starling/app/report.hpp"
 #include "starling/app/sim/document.hpp"
-#include "starling/app/sim/findings.hpp"
+#include "starling/app/sim/experiment_results.hpp"
 #include "starling/app/sim/training.hpp"
 #include "starling/app/sim/training_keys.hpp"
 
@@ -25,14 +25,14 @@ struct Training {
   const std::vector<BarrierRuns>& runs;
 };
 
-/// Adds the claims and the plots to `findings`. The pictures are still to be drawn.
-[[nodiscard]] Document training_document(const Training& training, Findings& findings);
+/// Adds the claims and the plots to `results`. The pictures are still to be drawn.
+[[nodiscard]] Document training_document(const Training& training, ExperimentResults& results);
 
 /// A row for each barrier and seed.
 [[nodiscard]] std::string training_runs_csv(const Training& training);
 /// A row for each barrier, seed and instant.
 [[nodiscard]] std::string training_curves_csv(const Training& training);
 /// One JSON object: what was trained, the claims, and for each barrier its means.
-[[nodiscard]] std::string training_json(const Training& training, const Findings& findings);
+[[nodiscard]] std::string training_json(const Training& training, const ExperimentResults& results);
 
 }  // namespace starling::app

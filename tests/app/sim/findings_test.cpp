@@ -1,4 +1,4 @@
-#include "starling/app/sim/findings.hpp"
+#include "starling/app/sim/experiment_results.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,36 +9,36 @@ namespace {
 
 Summary mean(double value) { return {.count = 4, .mean = value, .sd = 1}; }
 
-TEST(Findings, JudgeNumbersByHowFarOffTheyAre) {
-  Findings findings;
-  findings.add("exact", 200, mean(200));
-  findings.add("misread", 200, mean(205.9));
-  findings.add("close", 200, mean(181));
-  findings.add("off", 200, mean(221));
-  ASSERT_EQ(findings.claims.size(), 4U);
-  EXPECT_EQ(findings.claims[0].status, ClaimStatus::reproduced);
-  EXPECT_EQ(findings.claims[1].status, ClaimStatus::reproduced);
-  EXPECT_EQ(findings.claims[2].status, ClaimStatus::close);
-  EXPECT_EQ(findings.claims[3].status, ClaimStatus::not_reproduced);
-  EXPECT_EQ(findings.claims[2].here, "181.0 ± 0.5");
+TEST(ExperimentResults, JudgeNumbersByHowFarOffTheyAre) {
+  ExperimentResults results;
+  results.add("exact", 200, mean(200));
+  results.add("misread", 200, mean(205.9));
+  results.add("close", 200, mean(181));
+  results.add("off", 200, mean(221));
+  ASSERT_EQ(results.claims.size(), 4U);
+  EXPECT_EQ(results.claims[0].status, ClaimStatus::reproduced);
+  EXPECT_EQ(results.claims[1].status, ClaimStatus::reproduced);
+  EXPECT_EQ(results.claims[2].status, ClaimStatus::close);
+  EXPECT_EQ(results.claims[3].status, ClaimStatus::not_reproduced);
+  EXPECT_EQ(results.claims[2].here, "181.0 ± 0.5");
 }
 
-TEST(Findings, ShowWhatDoesNotReproduce) {
-  Findings findings;
-  findings.add("the moon", "cheese", "stone", false);
-  const auto table = claims_table(findings);
+TEST(ExperimentResults, ShowWhatDoesNotReproduce) {
+  ExperimentResults results;
+  results.add("the moon", "cheese", "stone", false);
+  const auto table = claims_table(results);
   ASSERT_EQ(table.rows.size(), 1U);
   EXPECT_EQ(table.rows[0],
             (std::vector<std::string>{"the moon", "cheese", "stone", "not reproduced"}));
 }
 
-TEST(Findings, KeepEachPlotForItsPicture) {
-  Findings findings;
-  const Picture picture = findings.add(Plot{.name = "one", .title = "One"}, "the first");
+TEST(ExperimentResults, KeepEachPlotForItsPicture) {
+  ExperimentResults results;
+  const Picture picture = results.add(Plot{.name = "one", .title = "One"}, "the first");
   EXPECT_EQ(picture.name, "one");
   EXPECT_EQ(picture.caption, "the first");
-  ASSERT_EQ(findings.plots.size(), 1U);
-  EXPECT_EQ(findings.plots[0].title, "One");
+  ASSERT_EQ(results.plots.size(), 1U);
+  EXPECT_EQ(results.plots[0].title, "One");
 }
 
 }  // namespace

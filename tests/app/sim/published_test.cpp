@@ -2,7 +2,7 @@
 /// s, recheck at arrivals. Slow: some ten million updates.
 #include <gtest/gtest.h>
 
-#include "starling/app/sim/lab.hpp"
+#include "starling/app/sim/experiment_runner.hpp"
 #include "starling/app/sim/linear_learner.hpp"
 
 namespace starling::app {
@@ -28,42 +28,42 @@ const std::vector<Band>& bands() {
   return all;
 }
 
-double steps_of(const Lab& lab, const World& world) {
-  return over_runs(lab.of(world), [](const SimRun& run) { return run.steps.mean; }).mean;
+double steps_of(const ExperimentRunner& runner, const World& world) {
+  return over_runs(runner.of(world), [](const SimRun& run) { return run.steps.mean; }).mean;
 }
 
-double spread_of(const Lab& lab, const World& world) {
-  return over_runs(lab.of(world), [](const SimRun& run) { return run.steps.sd; }).mean;
+double spread_of(const ExperimentRunner& runner, const World& world) {
+  return over_runs(runner.of(world), [](const SimRun& run) { return run.steps.sd; }).mean;
 }
 
 TEST(PublishedSimulation, GivesThePublishedMeansAndOrders) {
-  Lab lab{{.seeds = 20, .threads = 2, .quiet = true}};
-  for (const auto& band : bands()) lab.want({.barrier = band.barrier});
-  lab.run();
+  ExperimentRunner runner{{.seeds = 20, .threads = 2, .quiet = true}};
+  for (const auto& band : bands()) runner.want({.barrier = band.barrier});
+  runner.run();
   for (const auto& [barrier, low, high] : bands()) {
-    EXPECT_GE(steps_of(lab, {.barrier = barrier}), low) << barrier;
-    EXPECT_LE(steps_of(lab, {.barrier = barrier}), high) << barrier;
+    EXPECT_GE(steps_of(runner, {.barrier = barrier}), low) << barrier;
+    EXPECT_LE(steps_of(runner, {.barrier = barrier}), high) << barrier;
   }
-  const double sd = spread_of(lab, {.barrier = "asp"});
+  const double sd = spread_of(runner, {.barrier = "asp"});
   EXPECT_GE(sd, 19);
   EXPECT_LE(sd, 21);
   const auto& five = published_five();
   for (std::size_t i = 1; i < five.size(); ++i) {
-    EXPECT_LT(steps_of(lab, {.barrier = five[i - 1]}), steps_of(lab, {.barrier = five[i]}));
-    EXPECT_LT(spread_of(lab, {.barrier = five[i - 1]}), spread_of(lab, {.barrier = five[i]}));
+    EXPECT_LT(steps_of(runner, {.barrier = five[i - 1]}), steps_of(runner, {.barrier = five[i]}));
+    EXPECT_LT(spread_of(runner, {.barrier = five[i - 1]}), spread_of(runner, {.barrier = five[i]}));
   }
 }
 
 TEST(PublishedSimulation, LearnsThreeTimesSoonerBesideStragglers) {
-  Lab lab{{.seeds = 20, .threads = 2, .quiet = true}};
+  ExperimentRunner runner{{.seeds = 20, .threads = 2, .quiet = true}};
   const World bsp{.barrier = "bsp", .straggler = "5%:4x"};
   const World pssp{.barrier = "pssp:s=4,beta=10", .straggler = "5%:4x"};
-  lab.want_learning(bsp, false);
-  lab.want_learning(pssp, false);
-  lab.run();
+  runner.want_learning(bsp, false);
+  runner.want_learning(pssp, false);
+  runner.run();
   for (std::size_t i = 0; i < 20; ++i) {
-    const auto slow = time_to(lab.learned(bsp)[i].errors, Lab::error_goal);
-    const auto fast = time_to(lab.learned(pssp)[i].errors, Lab::error_goal);
+    const auto slow = time_to(runner.learned(bsp)[i].errors, ExperimentRunner::error_goal);
+    const auto fast = time_to(runner.learned(pssp)[i].errors, ExperimentRunner::error_goal);
     ASSERT_TRUE(slow && fast);
     EXPECT_GE(*slow, 3 * *fast);
   }

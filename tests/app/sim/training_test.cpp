@@ -30,51 +30,51 @@ std::vector<BarrierRuns> published() {
           runs_of("asp", 444, 0.55, 0.1)};
 }
 
-ClaimStatus status_of(const Findings& findings, const std::string& what) {
-  for (const Claim& claim : findings.claims)
+ClaimStatus status_of(const ExperimentResults& results, const std::string& what) {
+  for (const Claim& claim : results.claims)
     if (claim.what.starts_with(what)) return claim.status;
   ADD_FAILURE() << "nothing is said of " << what;
   return {};
 }
 
 TEST(TrainingClaims, HoldForThePublishedOutcome) {
-  Findings findings;
-  judge_training(published(), findings);
-  ASSERT_EQ(findings.claims.size(), 6U);
-  for (const Claim& claim : findings.claims)
+  ExperimentResults results;
+  judge_training(published(), results);
+  ASSERT_EQ(results.claims.size(), 6U);
+  for (const Claim& claim : results.claims)
     EXPECT_EQ(claim.status, ClaimStatus::reproduced) << claim.what << ": " << claim.here;
-  EXPECT_EQ(findings.claims[0].here,
+  EXPECT_EQ(results.claims[0].here,
             "133; ssp:s=4 427, pbsp:beta=2 271, pssp:s=4,beta=2 433, asp 445");
-  EXPECT_EQ(findings.claims[1].here, "2.04 ± 0.01 times");
+  EXPECT_EQ(results.claims[1].here, "2.04 ± 0.01 times");
 }
 
 TEST(TrainingClaims, FailWhereAnotherMakesFewerUpdatesThanBsp) {
   auto all = published();
   all[1] = runs_of("ssp:s=4", 120, 0.8, 0.01);
-  Findings findings;
-  judge_training(all, findings);
-  EXPECT_EQ(status_of(findings, "Updates at equal wall time"), ClaimStatus::not_reproduced);
+  ExperimentResults results;
+  judge_training(all, results);
+  EXPECT_EQ(status_of(results, "Updates at equal wall time"), ClaimStatus::not_reproduced);
 }
 
 TEST(TrainingClaims, FailWhereSamplingGainsTooLittle) {
   auto all = published();
   all[2] = runs_of("pbsp:beta=2", 132 * 1.29, 0.89, 0.01);
   all[3] = runs_of("pssp:s=4,beta=2", 132 * 1.79, 0.85, 0.01);
-  Findings findings;
-  judge_training(all, findings);
-  EXPECT_EQ(status_of(findings, "Updates of pbsp:beta=2"), ClaimStatus::not_reproduced);
-  EXPECT_EQ(status_of(findings, "Updates of pssp:s=4,beta=2"), ClaimStatus::not_reproduced);
-  EXPECT_EQ(status_of(findings, "Updates at equal wall time"), ClaimStatus::reproduced);
+  ExperimentResults results;
+  judge_training(all, results);
+  EXPECT_EQ(status_of(results, "Updates of pbsp:beta=2"), ClaimStatus::not_reproduced);
+  EXPECT_EQ(status_of(results, "Updates of pssp:s=4,beta=2"), ClaimStatus::not_reproduced);
+  EXPECT_EQ(status_of(results, "Updates at equal wall time"), ClaimStatus::reproduced);
 }
 
 TEST(TrainingClaims, FailWhereAspIsAsEvenAndAsHigh) {
   auto all = published();
   all[4] = runs_of("asp", 444, 0.86, 0.009);
-  Findings findings;
-  judge_training(all, findings);
-  EXPECT_EQ(status_of(findings, "Late accuracy: pssp:s=4,beta=2 varies less than asp"),
+  ExperimentResults results;
+  judge_training(all, results);
+  EXPECT_EQ(status_of(results, "Late accuracy: pssp:s=4,beta=2 varies less than asp"),
             ClaimStatus::not_reproduced);
-  EXPECT_EQ(status_of(findings, "Late accuracy: pssp:s=4,beta=2 is above asp"),
+  EXPECT_EQ(status_of(results, "Late accuracy: pssp:s=4,beta=2 is above asp"),
             ClaimStatus::not_reproduced);
 }
 
@@ -82,16 +82,16 @@ TEST(TrainingClaims, FailWhereAnotherLearnsMoreFromAnUpdate) {
   auto all = published();
   for (TrainingRun& run : all[2].runs)
     for (TrainingPoint& point : run.curve) point.accuracy = 0.95;
-  Findings findings;
-  judge_training(all, findings);
-  EXPECT_EQ(status_of(findings, "Accuracy at equal updates"), ClaimStatus::not_reproduced);
+  ExperimentResults results;
+  judge_training(all, results);
+  EXPECT_EQ(status_of(results, "Accuracy at equal updates"), ClaimStatus::not_reproduced);
 }
 
 TEST(TrainingClaims, AreOfTheBarriersThatAreThere) {
-  Findings none;
+  ExperimentResults none;
   judge_training({runs_of("asp", 444, 0.5, 0.1), runs_of("ssp:s=4", 426, 0.7, 0.1)}, none);
   EXPECT_TRUE(none.claims.empty());
-  Findings some;
+  ExperimentResults some;
   judge_training(
       {runs_of("pssp:s=2,beta=1", 300, 0.8, 0.01), runs_of("pssp:s=9,beta=0", 444, 0.5, 0.1)},
       some);

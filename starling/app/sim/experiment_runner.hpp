@@ -51,9 +51,9 @@ struct LearnedRuns {
   std::vector<LearningRun> runs{};
 };
 
-class Lab {
+class ExperimentRunner {
  public:
-  explicit Lab(const LabOptions& options) : options_(options) {}
+  explicit ExperimentRunner(const LabOptions& options) : options_(options) {}
 
   [[nodiscard]] const LabOptions& options() const noexcept { return options_; }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "starling/app/sim/document.hpp"
-#include "starling/app/sim/lab.hpp"
+#include "starling/app/sim/experiment_runner.hpp"
 #include "starling/app/sim/plot.hpp"
 
 namespace starling::app {
@@ -27,7 +27,7 @@ struct Claim {
   ClaimStatus status = ClaimStatus::not_reproduced;
 };
 
-struct Findings {
+struct ExperimentResults {
   std::vector<Claim> claims;
   std::vector<Plot> plots;
 
@@ -57,7 +57,7 @@ struct WorldRow {
   std::string label;
   World world;
 };
-[[nodiscard]] TextTable progress_table(const Lab& lab, const std::string& head,
+[[nodiscard]] TextTable progress_table(const ExperimentRunner& runner, const std::string& head,
                                        const std::vector<WorldRow>& rows);
 
 /// A curve for each barrier over a quantity that is swept: mean steps with standard errors.
@@ -67,10 +67,10 @@ struct Sweep {
   std::vector<double> values;
   World (*world)(const std::string& barrier, double value);
 };
-void want(Lab& lab, const Sweep& sweep);
-[[nodiscard]] std::vector<Series> sweep_series(const Lab& lab, const Sweep& sweep);
+void want(ExperimentRunner& runner, const Sweep& sweep);
+[[nodiscard]] std::vector<Series> sweep_series(const ExperimentRunner& runner, const Sweep& sweep);
 /// A row for each value, a column for each barrier: "mean ± error (sd, min-max)".
-[[nodiscard]] TextTable sweep_table(const Lab& lab, const std::string& head, const Sweep& sweep,
-                                    const std::string& unit);
+[[nodiscard]] TextTable sweep_table(const ExperimentRunner& runner, const std::string& head,
+                                    const Sweep& sweep, const std::string& unit);
 
 }  // namespace starling::app

@@ -1,4 +1,4 @@
-#include "starling/app/sim/findings.hpp"
+#include "starling/app/sim/experiment_results.hpp"
 
 #include <fmt/format.h>
 #include <algorithm>
@@ -39,19 +39,19 @@ std::string print(ClaimStatus status) {
   return {};
 }
 
-Picture Findings::add(Plot plot, const std::string& caption) {
+Picture ExperimentResults::add(Plot plot, const std::string& caption) {
   Picture picture{plot.name, caption, {}};
   plots.push_back(std::move(plot));
   return picture;
 }
 
-void Findings::add(const std::string& what, const std::string& published, const std::string& here,
-                   bool holds) {
+void ExperimentResults::add(const std::string& what, const std::string& published,
+                            const std::string& here, bool holds) {
   claims.push_back(
       {what, published, here, holds ? ClaimStatus::reproduced : ClaimStatus::not_reproduced});
 }
 
-void Findings::add(const std::string& what, double published, const Summary& here) {
+void ExperimentResults::add(const std::string& what, double published, const Summary& here) {
   const double off = std::abs(here.mean / published - 1);
   claims.push_back({what, print_number(published), with_error(here),
                     off <= misread ? ClaimStatus::reproduced
@@ -59,7 +59,7 @@ void Findings::add(const std::string& what, double published, const Summary& her
                                    : ClaimStatus::not_reproduced});
 }
 
-std::size_t Findings::reproduced() const {
+std::size_t ExperimentResults::reproduced() const {
   return static_cast<std::size_t>(
       std::ranges::count(claims, ClaimStatus::reproduced, &Claim::status));
 }
@@ -78,11 +78,11 @@ double mean_sd(const SimRuns& runs) {
   return mean_of(runs, [](const SimRun& run) { return run.steps.sd; });
 }
 
-TextTable progress_table(const Lab& lab, const std::string& head,
+TextTable progress_table(const ExperimentRunner& runner, const std::string& head,
                          const std::vector<WorldRow>& rows) {
   TextTable table{{head, "steps", "sd", "min", "median", "max", "waiting", "messages a step"}};
   for (const auto& [label, world] : rows) {
-    const SimRuns& runs = lab.of(world);
+    const SimRuns& runs = runner.of(world);
     table.rows.push_back(
         {label, with_error(mean_steps(runs)), fmt::format("{:.1f}", mean_sd(runs)),
          fmt::format("{:.0f}",
@@ -97,17 +97,17 @@ TextTable progress_table(const Lab& lab, const std::string& head,
   return table;
 }
 
-void want(Lab& lab, const Sweep& sweep) {
+void want(ExperimentRunner& runner, const Sweep& sweep) {
   for (const auto& barrier : sweep.barriers)
-    for (const double value : sweep.values) lab.want(sweep.world(barrier, value));
+    for (const double value : sweep.values) runner.want(sweep.world(barrier, value));
 }
 
-std::vector<Series> sweep_series(const Lab& lab, const Sweep& sweep) {
+std::vector<Series> sweep_series(const ExperimentRunner& runner, const Sweep& sweep) {
   std::vector<Series> all;
   for (const auto& barrier : sweep.barriers) {
     Series series{.name = barrier};
     for (const double value : sweep.values) {
-      const auto steps = mean_steps(lab.of(sweep.world(barrier, value)));
+      const auto steps = mean_steps(runner.of(sweep.world(barrier, value)));
       series.points.push_back({value, steps.mean, standard_error(steps)});
     }
     all.push_back(std::move(series));
@@ -115,14 +115,14 @@ std::vector<Series> sweep_series(const Lab& lab, const Sweep& sweep) {
   return all;
 }
 
-TextTable sweep_table(const Lab& lab, const std::string& head, const Sweep& sweep,
+TextTable sweep_table(const ExperimentRunner& runner, const std::string& head, const Sweep& sweep,
                       const std::string& unit) {
   TextTable table{{head}};
   for (const auto& barrier : sweep.barriers) table.head.push_back(barrier);
   for (const double value : sweep.values) {
     std::vector<std::string> row{print_number(value) + unit};
     for (const auto& barrier : sweep.barriers) {
-      const SimRuns& runs = lab.of(sweep.world(barrier, value));
+      const SimRuns& runs = runner.of(sweep.world(barrier, value));
       row.push_back(with_error(mean_steps(runs)) + " (" + spread_text(runs) + ")");
     }
     table.rows.push_back(std::move(row));

@@ -1,4 +1,4 @@
-#include "starling/app/sim/lab.hpp"
+#include "starling/app/sim/experiment_runner.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +25,7 @@ sim::StepOptions options_of(const World& world, std::uint64_t seed) {
 }
 
 /// The error falls to this before a run ends that is not to last the whole time.
-constexpr double error_end = 0.5 * Lab::error_goal;
+constexpr double error_end = 0.5 * ExperimentRunner::error_goal;
 
 /// The share of a run that ends at that error, which falls about as fast at all times.
 double share_to_goal(const LinearLearner& learner, double share_of_time) {
@@ -41,17 +41,17 @@ const std::vector<std::string>& published_five() {
   return all;
 }
 
-void Lab::want_learning(const World& world, bool whole) {
+void ExperimentRunner::want_learning(const World& world, bool whole) {
   auto& wanted = learned_[world];
   wanted.whole = wanted.whole || whole;
 }
 
-void Lab::run() {
+void ExperimentRunner::run() {
   simulate();
   learn();
 }
 
-void Lab::simulate() {
+void ExperimentRunner::simulate() {
   std::vector<sim::StepOptions> options;
   for (const auto& [world, runs] : runs_)
     for (std::uint64_t i = 0; i < options_.seeds; ++i)
@@ -65,7 +65,7 @@ void Lab::simulate() {
     for (std::uint64_t i = 0; i < options_.seeds; ++i) runs.push_back(std::move(*at++));
 }
 
-void Lab::learn() {
+void ExperimentRunner::learn() {
   struct Piece {
     const World& world;
     bool whole;
