@@ -81,9 +81,9 @@ TEST_F(AdmissionTest, LetsNobodyInWhoseTimeIsOver) {
 TEST_F(AdmissionTest, RevocationEndsACertificateForGood) {
   const Certificate c = issue("w");
   ASSERT_TRUE(admission.learn(c, now));
-  const auto fallen = admission.revoke(revocation_of(c.serial, cluster), now);
-  ASSERT_TRUE(fallen);
-  EXPECT_EQ(*fallen, std::vector{c.key});
+  const auto revoked = admission.revoke(revocation_of(c.serial, cluster), now);
+  ASSERT_TRUE(revoked);
+  EXPECT_EQ(*revoked, std::vector{c.key});
   EXPECT_FALSE(admission.admits(c.key, now));
   EXPECT_TRUE(admission.is_revoked(c.serial));
   EXPECT_NE(error_of_learning(c).find("is revoked"), std::string::npos);
@@ -92,9 +92,9 @@ TEST_F(AdmissionTest, RevocationEndsACertificateForGood) {
 
 TEST_F(AdmissionTest, RevocationThatComesFirstKeepsTheCertificateOut) {
   const Certificate c = issue("w");
-  const auto fallen = admission.revoke(revocation_of(c.serial, cluster), now);
-  ASSERT_TRUE(fallen);
-  EXPECT_TRUE(fallen->empty());
+  const auto revoked = admission.revoke(revocation_of(c.serial, cluster), now);
+  ASSERT_TRUE(revoked);
+  EXPECT_TRUE(revoked->empty());
   EXPECT_NE(error_of_learning(c).find("is revoked"), std::string::npos);
 }
 
@@ -170,12 +170,12 @@ TEST_F(AdmissionTest, MergingAgainInAnyOrderChangesNothing) {
   std::vector<Revocation> list{revocation_of(c.serial, cluster), revocation_of(2, cluster)};
   const Merged once = admission.merge(list, now);
   EXPECT_EQ(once.added.size(), 2U);
-  EXPECT_EQ(once.fallen, std::vector{c.key});
+  EXPECT_EQ(once.revoked, std::vector{c.key});
   std::swap(list[0], list[1]);
   const Merged again = admission.merge(list, now);
   EXPECT_EQ(again.added.size(), 0U);
   EXPECT_EQ(again.refused, 0U);
-  EXPECT_TRUE(again.fallen.empty());
+  EXPECT_TRUE(again.revoked.empty());
   EXPECT_EQ(admission.revocations_since(0, 9).revocations.size(), 2U);
 }
 

@@ -60,17 +60,17 @@ std::size_t arrivals(const Configuration& before, const Configuration& after) {
   return count;
 }
 
-/// Applies `wishes` with everyone full until nothing changes.
-Configuration settle(Configuration now, Wishes wishes) {
+/// Applies `pending` with everyone full until nothing changes.
+Configuration settle(Configuration now, PendingChanges pending) {
   for (int i = 0; i < 10; ++i) {
-    wishes.full = everyone_full(now);
-    const auto next = next_configuration(now, wishes).next;
+    pending.full = everyone_full(now);
+    const auto next = next_configuration(now, pending).next;
     if (!next) return now;
     EXPECT_EQ(next->epoch, now.epoch + 1);
     now = *next;
-    std::erase_if(wishes.leaves, [&](MemberId id) { return now.find(id) == nullptr; });
-    wishes.dead.clear();
-    wishes.joins.clear();
+    std::erase_if(pending.leaves, [&](MemberId id) { return now.find(id) == nullptr; });
+    pending.dead.clear();
+    pending.joins.clear();
   }
   ADD_FAILURE() << "does not come to rest";
   return now;
@@ -146,15 +146,15 @@ TEST(Configuration, DeadOnesRangesGoToWhoHoldsThem) {
 
 TEST(Configuration, NamesLostRangesAndGivesThemUpWhenTold) {
   const auto first = first_configuration(members_of({0, 1, 2, 3}), 4, 2);
-  Wishes wishes{.dead = {first.ranges[0].owners[0].id, first.ranges[0].owners[1].id},
-                .full = everyone_full(first)};
-  std::ranges::sort(wishes.dead);
-  const auto refused = next_configuration(first, wishes);
+  PendingChanges pending{.dead = {first.ranges[0].owners[0].id, first.ranges[0].owners[1].id},
+                         .full = everyone_full(first)};
+  std::ranges::sort(pending.dead);
+  const auto refused = next_configuration(first, pending);
   EXPECT_FALSE(refused.next);
   EXPECT_FALSE(refused.lost.empty());
   EXPECT_EQ(refused.lost.front(), 0U);
-  wishes.give_up = true;
-  const auto end = next_configuration(first, wishes);
+  pending.give_up = true;
+  const auto end = next_configuration(first, pending);
   ASSERT_TRUE(end.next);
   EXPECT_TRUE(end.next->lost());
   EXPECT_TRUE(end.next->ranges[0].owners.empty());
@@ -186,8 +186,8 @@ TEST(Configuration, NewLifeOwnsNothingOfTheOld) {
 
 TEST(Configuration, MovesInTwoSteps) {
   auto now = first_configuration(members_of({0, 1, 2}), 9, 2);
-  Wishes wishes{.joins = {{7, 1}}, .full = everyone_full(now)};
-  const auto between = next_configuration(now, wishes).next;
+  PendingChanges pending{.joins = {{7, 1}}, .full = everyone_full(now)};
+  const auto between = next_configuration(now, pending).next;
   ASSERT_TRUE(between);
   std::size_t moved = 0;
   for (RangeId r = 0; r < 9; ++r) {
@@ -303,9 +303,9 @@ TEST(Coordinator, IsWhoeverDoesNothingElse) {
 
 TEST(Coordinator, HasASuccessorOnAnotherNodeWhenItGoes) {
   const Configuration first = coordinated();
-  const auto follows = [&](Wishes wishes) {
-    wishes.full = everyone_full(first);
-    const auto next = next_configuration(first, wishes).next;
+  const auto follows = [&](PendingChanges pending) {
+    pending.full = everyone_full(first);
+    const auto next = next_configuration(first, pending).next;
     EXPECT_FALSE(next->keeps_coordinator_of(first));
     return *next->coordinator;
   };
@@ -352,13 +352,14 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
     MemberId fresh = founders;
     std::vector<MemberId> leaves;
     for (int step = 0; step < 30; ++step) {
-      Wishes wishes{.copies = copies, .leaves = leaves, .full = full};
+      PendingChanges pending{.copies = copies, .leaves = leaves, .full = full};
       const auto any = [&] { return now.members[random.below(now.members.size())].id; };
-      if (random.below(3) == 0) wishes.joins.push_back({fresh++, 1});
-      if (random.below(5) == 0) wishes.joins.push_back({any(), static_cast<Incarnation>(2 + step)});
-      if (random.below(3) == 0) wishes.dead.push_back(any());
-      if (random.below(6) == 0) wishes.leaves = leaves = {any()};
-      const auto successor = next_configuration(now, wishes);
+      if (random.below(3) == 0) pending.joins.push_back({fresh++, 1});
+      if (random.below(5) == 0)
+        pending.joins.push_back({any(), static_cast<Incarnation>(2 + step)});
+      if (random.below(3) == 0) pending.dead.push_back(any());
+      if (random.below(6) == 0) pending.leaves = leaves = {any()};
+      const auto successor = next_configuration(now, pending);
       if (!successor.next) continue;
       const Configuration& next = *successor.next;
       ASSERT_EQ(next.epoch, now.epoch + 1);
@@ -473,10 +474,10 @@ TEST(Council, HasOneMemberOfANode) {
   for (MemberId id = 0; id < 12; ++id) members.push_back({id, 1, true, id % 3 == 0, 1 + id / 3});
   Configuration now = first_configuration(members, 8, 2);
   EXPECT_EQ(now.council, (std::vector<MemberId>{0, 3, 6, 9}));
-  Wishes wishes;
-  wishes.dead = {3};
-  wishes.full.assign(8, {0, 3, 6, 9});
-  now = *next_configuration(now, wishes).next;
+  PendingChanges pending;
+  pending.dead = {3};
+  pending.full.assign(8, {0, 3, 6, 9});
+  now = *next_configuration(now, pending).next;
   EXPECT_EQ(now.council, (std::vector<MemberId>{0, 4, 6, 9}));
 }
 

@@ -46,7 +46,7 @@ void hand_in(const Revocation& revocation) {
   const bool is_signed = std::ranges::count(signed_revocations(), revocation) > 0;
   const auto merged = node.merge({&revocation, 1}, now);
   require(merged.added.size() == (is_signed ? 1U : 0U), "only what is signed is believed");
-  require(merged.fallen.size() == (is_signed && revocation.serial == 1001 ? 1U : 0U),
+  require(merged.revoked.size() == (is_signed && revocation.serial == 1001 ? 1U : 0U),
           "only who is revoked falls");
 }
 

@@ -49,13 +49,13 @@ Merged Admission::merge(std::span<const Revocation> revocations, UtcSeconds now)
   Merged merged;
   for (const Revocation& revocation : revocations) {
     const bool is_new = !is_revoked(revocation.serial);
-    const auto fallen = revoke(revocation, now);
-    if (!fallen) {
+    const auto revoked = revoke(revocation, now);
+    if (!revoked) {
       ++merged.refused;
       continue;
     }
     if (is_new) merged.added.push_back(revocation);
-    merged.fallen.insert(merged.fallen.end(), fallen->begin(), fallen->end());
+    merged.revoked.insert(merged.revoked.end(), revoked->begin(), revoked->end());
   }
   return merged;
 }
@@ -131,7 +131,7 @@ bool Admission::knows(const Certificate& certificate) const {
 }
 
 std::vector<Key> Admission::drop(std::uint64_t serial, UtcSeconds now) {
-  std::vector<Key> fallen;
+  std::vector<Key> revoked;
   for (auto at = certificates_.begin(); at != certificates_.end();) {
     if (at->second.serial != serial) {
       ++at;
@@ -139,9 +139,9 @@ std::vector<Key> Admission::drop(std::uint64_t serial, UtcSeconds now) {
     }
     const Key key = at->first;
     at = certificates_.erase(at);
-    if (find(key, now) == nullptr) fallen.push_back(key);
+    if (find(key, now) == nullptr) revoked.push_back(key);
   }
-  return fallen;
+  return revoked;
 }
 
 void Admission::forget_revocations_before(UtcSeconds now) {

@@ -52,7 +52,7 @@ struct Merged {
   /// Those that the cluster did not sign, or for which there is no room.
   std::size_t refused = 0;
   /// Keys that were let in before and are not any more: connections to them are to be closed.
-  std::vector<Key> fallen;
+  std::vector<Key> revoked;
 };
 
 class Admission {

@@ -113,7 +113,7 @@ class Endpoint::Core {
     {
       const std::lock_guard lock{mutex_};
       for (auto peer = peers_.begin(); peer != peers_.end();) {
-        const bool falls = std::ranges::count(merged.fallen, *peer->second.peer.key) > 0;
+        const bool falls = std::ranges::count(merged.revoked, *peer->second.peer.key) > 0;
         if (falls)
           transport_->forget(peer->second.peer);
         else

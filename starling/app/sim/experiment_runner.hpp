@@ -35,7 +35,7 @@ struct LearningRun {
   std::vector<PlotPoint> errors{};
 };
 
-struct LabOptions {
+struct ExperimentOptions {
   std::uint64_t seed = 1;
   std::uint64_t seeds = 20;
   std::size_t threads = 1;
@@ -53,9 +53,9 @@ struct LearnedRuns {
 
 class ExperimentRunner {
  public:
-  explicit ExperimentRunner(const LabOptions& options) : options_(options) {}
+  explicit ExperimentRunner(const ExperimentOptions& options) : options_(options) {}
 
-  [[nodiscard]] const LabOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const ExperimentOptions& options() const noexcept { return options_; }
 
   /// Asks for runs under every seed. Requires: texts that parse.
   void want(const World& world) { runs_[world]; }
@@ -83,7 +83,7 @@ class ExperimentRunner {
   void simulate();
   void learn();
 
-  LabOptions options_;
+  ExperimentOptions options_;
   std::map<World, SimRuns> runs_;
   std::map<World, LearnedRuns> learned_;
 };

@@ -57,7 +57,7 @@ Result<Folders> prepare_outputs(const ReproOptions& options) {
   return folders;
 }
 
-Section claims_section(const ExperimentResults& results, const LabOptions& runner) {
+Section claims_section(const ExperimentResults& results, const ExperimentOptions& runner) {
   return {
       "Published and here",
       {Paragraph{fmt::format(
@@ -69,7 +69,7 @@ Section claims_section(const ExperimentResults& results, const LabOptions& runne
        claims_table(results)}};
 }
 
-Section closing_section(const LabOptions& runner) {
+Section closing_section(const ExperimentOptions& runner) {
   return {
       "How this was made",
       {Paragraph{fmt::format(

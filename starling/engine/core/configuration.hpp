@@ -107,7 +107,7 @@ using ConfigurationPtr = std::shared_ptr<const Configuration>;
                                                 std::size_t copies, bool coordinated = false);
 
 /// What the next configuration is to bring.
-struct Wishes {
+struct PendingChanges {
   /// Owners asked for a range.
   std::size_t copies = 2;
   /// Members that may own, on as many nodes. Where there are fewer than this, or than `copies`,
@@ -138,6 +138,6 @@ struct Successor {
 /// move, a range that moves has its old and its new owners until the new ones hold it, and a
 /// primary always holds its range. Where the coordinator goes, another member has its part.
 /// Repeated with everyone full it comes to rest.
-[[nodiscard]] Successor next_configuration(const Configuration& now, const Wishes& wishes);
+[[nodiscard]] Successor next_configuration(const Configuration& now, const PendingChanges& pending);
 
 }  // namespace starling::core

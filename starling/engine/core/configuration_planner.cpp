@@ -35,7 +35,7 @@ MemberId choose_coordinator(const std::vector<Member>& members, Rank rank) {
 /// Builds a successor; one use each.
 class Planner {
  public:
-  Planner(const Configuration& now, const Wishes& wishes) : now_(now), wishes_(wishes) {
+  Planner(const Configuration& now, const PendingChanges& pending) : now_(now), pending_(pending) {
     gather_members();
     targets_.resize(now.ranges.size());
   }
@@ -44,7 +44,7 @@ class Planner {
     Successor result;
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
       if (survivors(r, true).empty() && !now_.ranges[r].owners.empty()) result.lost.push_back(r);
-    if (members_.empty() || (!result.lost.empty() && !wishes_.give_up)) return result;
+    if (members_.empty() || (!result.lost.empty() && !pending_.give_up)) return result;
     choose_targets();
     auto next = std::make_shared<Configuration>();
     next->epoch = now_.epoch + 1;
@@ -57,7 +57,7 @@ class Planner {
     next->departed = departed();
     next->council = council();
     next->coordinator = coordinator();
-    const bool new_views = wishes_.bulk && workers_of(now_.members) != workers_of(members_);
+    const bool new_views = pending_.bulk && workers_of(now_.members) != workers_of(members_);
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
       next->ranges[r].view = !new_views && same_owners(now_.ranges[r], next->ranges[r])
                                  ? now_.ranges[r].view
@@ -84,17 +84,17 @@ class Planner {
   void gather_members() {
     for (const Member& member : now_.members)
       if (survives(member.id)) members_.push_back(member);
-    for (const Member& joiner : wishes_.joins) {
+    for (const Member& joiner : pending_.joins) {
       const auto place = std::ranges::lower_bound(members_, joiner.id, {}, &Member::id);
       if (place != members_.end() && place->id == joiner.id) continue;  // is one already
       if (!now_.has_had(joiner.id, joiner.life)) members_.insert(place, joiner);
     }
     for (const Member& member : members_)
-      if (member.owns && !is_among(wishes_.leaves, member.id)) eligible_.push_back(member.id);
+      if (member.owns && !is_among(pending_.leaves, member.id)) eligible_.push_back(member.id);
     make_owners();
     // Nobody may go as long as fewer others than copies are there.
     for (const Member& member : members_)
-      if (member.owns && eligible_.size() < wishes_.copies && !is_among(eligible_, member.id))
+      if (member.owns && eligible_.size() < pending_.copies && !is_among(eligible_, member.id))
         eligible_.push_back(member.id);
     std::ranges::sort(eligible_);
   }
@@ -104,11 +104,11 @@ class Planner {
   void make_owners() {
     std::vector<MemberId> keeper;
     if (now_.coordinator) keeper.push_back(*now_.coordinator);
-    const std::size_t wanted = std::max(wishes_.owners, wishes_.copies);
+    const std::size_t wanted = std::max(pending_.owners, pending_.copies);
     while (eligible_.size() < wanted) {
       std::vector<Member*> others;
       for (Member& member : members_)
-        if (!member.owns && !is_among(wishes_.leaves, member.id) &&
+        if (!member.owns && !is_among(pending_.leaves, member.id) &&
             !shares_node(member, eligible_, members_))
           others.push_back(&member);
       if (others.empty()) return;
@@ -125,14 +125,14 @@ class Planner {
   /// True for a member that goes on in the life that it has now.
   [[nodiscard]] bool survives(MemberId id) const {
     const Member* member = now_.find(id);
-    if (member == nullptr || is_among(wishes_.dead, id)) return false;
-    return std::ranges::none_of(wishes_.joins, [&](const Member& joiner) {
+    if (member == nullptr || is_among(pending_.dead, id)) return false;
+    return std::ranges::none_of(pending_.joins, [&](const Member& joiner) {
       return joiner.id == id && joiner.life > member->life;
     });
   }
   [[nodiscard]] bool is_eligible(MemberId id) const { return is_among(eligible_, id); }
   [[nodiscard]] bool is_full(RangeId range, MemberId id) const {
-    return range < wishes_.full.size() && is_among(wishes_.full[range], id) && survives(id);
+    return range < pending_.full.size() && is_among(pending_.full[range], id) && survives(id);
   }
 
   [[nodiscard]] std::vector<RangeOwner> survivors(RangeId range, bool full) const {
@@ -144,7 +144,7 @@ class Planner {
 
   /// Who is to own each range in the end: those who do, as far as they stay and loads are even.
   void choose_targets() {
-    const std::size_t copies = std::min(wishes_.copies, eligible_.size());
+    const std::size_t copies = std::min(pending_.copies, eligible_.size());
     Loads loads{eligible_};
     for (RangeId r = 0; r < targets_.size(); ++r) {
       for (const RangeOwner& owner : survivors(r, false))
@@ -243,7 +243,7 @@ class Planner {
   /// Lets go whoever wants to and owns nothing any more.
   void dismiss_leavers(const Configuration& next) {
     std::erase_if(members_, [&](const Member& member) {
-      if (!is_among(wishes_.leaves, member.id) || members_.size() == 1) return false;
+      if (!is_among(pending_.leaves, member.id) || members_.size() == 1) return false;
       return std::ranges::none_of(
           next.ranges, [&](const Ownership& range) { return range.find(member.id) != nullptr; });
     });
@@ -267,11 +267,11 @@ class Planner {
       return std::ranges::find(members_, id, &Member::id) != members_.end();
     };
     for (const MemberId id : now_.council)
-      if (survives(id) && is_member(id) && !is_among(wishes_.leaves, id)) chosen.push_back(id);
+      if (survives(id) && is_member(id) && !is_among(pending_.leaves, id)) chosen.push_back(id);
     for (const bool leavers : {false, true})  // leavers only where there is nobody else
       for (const Member& member : members_) {
         if (chosen.size() >= council_max || (leavers && !chosen.empty())) break;
-        if (is_among(wishes_.leaves, member.id) == leavers && !is_among(chosen, member.id) &&
+        if (is_among(pending_.leaves, member.id) == leavers && !is_among(chosen, member.id) &&
             !shares_node(member, chosen, members_))
           chosen.push_back(member.id);
       }
@@ -289,13 +289,13 @@ class Planner {
     if (survives(*now_.coordinator) && is_member(*now_.coordinator)) return now_.coordinator;
     const std::vector<MemberId> former{*now_.coordinator};
     return choose_coordinator(members_, [&](const Member& member) {
-      return std::tuple{is_among(wishes_.leaves, member.id),
+      return std::tuple{is_among(pending_.leaves, member.id),
                         shares_node(member, former, now_.members), !survives(member.id)};
     });
   }
 
   const Configuration& now_;
-  const Wishes& wishes_;
+  const PendingChanges& pending_;
   std::vector<Member> members_;
   std::vector<MemberId> eligible_;
   std::vector<std::vector<MemberId>> targets_;
@@ -369,8 +369,8 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
   return first;
 }
 
-Successor next_configuration(const Configuration& now, const Wishes& wishes) {
-  return Planner{now, wishes}.plan();
+Successor next_configuration(const Configuration& now, const PendingChanges& pending) {
+  return Planner{now, pending}.plan();
 }
 
 }  // namespace starling::core

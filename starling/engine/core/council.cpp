@@ -35,7 +35,7 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   std::erase_if(suspicions_, [&](const Suspicion& suspicion) {
     return !configuration_->contains(suspicion.id, suspicion.life);
   });
-  std::erase_if(wishes_, [&](const Wish& wish) {
+  std::erase_if(pending_, [&](const Wish& wish) {
     const Member& member = wish.member;
     return wish.leave ? !configuration_->contains(member.id, member.life)
                       : configuration_->has_had(member.id, member.life);
@@ -74,9 +74,9 @@ void Council::leave(const CouncilContext& context, const Member& member) {
 
 void Council::wish(const CouncilContext& context, const Wish& wish) {
   const auto same = std::ranges::find_if(
-      wishes_, [&](const Wish& other) { return other.member.id == wish.member.id; });
-  if (same == wishes_.end())
-    wishes_.push_back(wish);
+      pending_, [&](const Wish& other) { return other.member.id == wish.member.id; });
+  if (same == pending_.end())
+    pending_.push_back(wish);
   else if (same->member.life <= wish.member.life)
     *same = wish;
   review(context);
@@ -240,7 +240,7 @@ void Council::hear(const CouncilContext& context, MemberId from, const Complaint
 
 /// Something may have become worth proposing.
 void Council::review(const CouncilContext& context) {
-  std::erase_if(wishes_, [&](const Wish& wish) { return wish.until < context.now; });
+  std::erase_if(pending_, [&](const Wish& wish) { return wish.until < context.now; });
   if (!configuration_ || phase_ != Phase::idle) return;
   if (!configuration_->in_council(options_.self.id)) return;
   if (!has_cause(context.now)) return cause_since_.reset();
@@ -261,7 +261,7 @@ std::size_t Council::rank() const {
 
 /// True where the next configuration would be another one, were everyone full.
 bool Council::has_cause(Time now) const {
-  Wishes ideal = wishes(now);
+  PendingChanges ideal = pending(now);
   ideal.full.clear();
   for (const Ownership& range : configuration_->ranges) {
     auto& full = ideal.full.emplace_back();
@@ -328,9 +328,9 @@ std::vector<MemberId> Council::at_odds() const {
   return gone;
 }
 
-Wishes Council::wishes(Time now) const {
-  Wishes all{.copies = options_.copies, .owners = options_.owners, .bulk = options_.bulk};
-  for (const Wish& wish : wishes_) {
+PendingChanges Council::pending(Time now) const {
+  PendingChanges all{.copies = options_.copies, .owners = options_.owners, .bulk = options_.bulk};
+  for (const Wish& wish : pending_) {
     if (wish.until < now) continue;
     if (wish.leave)
       all.leaves.push_back(wish.member.id);
@@ -356,7 +356,7 @@ ConfigurationPtr Council::next(const CouncilContext& context) {
     wake(context, *asked_at_ + options_.ask_within);
     return nullptr;
   }
-  Wishes wanted = wishes(context.now);
+  PendingChanges wanted = pending(context.now);
   Successor successor = next_configuration(*configuration_, wanted);
   if (!successor.lost.empty() && !complaints_.empty()) {
     // What others say is never worth a range.

@@ -101,7 +101,7 @@ struct CouncilContext {
 struct CouncilOptions {
   Member self;
   std::size_t copies = 2;
-  /// See Wishes.
+  /// See PendingChanges.
   std::size_t owners = 0;
   bool bulk = false;
   /// A proposer waits this long for those whom it asked and does not suspect.
@@ -181,7 +181,7 @@ class Council {
   [[nodiscard]] bool heard_all() const;
   [[nodiscard]] bool heard_owners_of(RangeId range) const;
   [[nodiscard]] std::vector<MemberId> at_odds() const;
-  [[nodiscard]] Wishes wishes(Time now) const;
+  [[nodiscard]] PendingChanges pending(Time now) const;
   /// What to propose, if anything; sees to its timers where something is missing.
   ConfigurationPtr next(const CouncilContext& context);
   void begin_ballot(const CouncilContext& context);
@@ -191,7 +191,7 @@ class Council {
   CouncilOptions options_;
   ConfigurationPtr configuration_;
   std::vector<Suspicion> suspicions_;
-  std::vector<Wish> wishes_;
+  std::vector<Wish> pending_;
   std::vector<RangeId> held_;
   /// What this member has complained of to the council of this epoch.
   std::vector<Life> complained_;

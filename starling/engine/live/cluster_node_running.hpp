@@ -214,7 +214,7 @@ class ClusterNode::Running {
       log("certificate " + security::print_serial(revocation.serial) + " is revoked");
     for (const auto& node : nodes_.all()) {
       const auto peer = wire::parse_peer(node.address);
-      if (!peer || !peer->key || std::ranges::count(merged.fallen, *peer->key) == 0) continue;
+      if (!peer || !peer->key || std::ranges::count(merged.revoked, *peer->key) == 0) continue;
       revoked_.insert(node.id);
       log("node " + node.name + " at " + wire::place_of(node.address) +
           " is revoked: it is not heard any more");

@@ -44,10 +44,10 @@ std::vector<core::Step> steps_of(const std::vector<core::LedgerEntry>& entries) 
 
 /// Spawns a job's actors, and later sends them home in order.
 template <class T>
-class Company {
+class JobRunner {
  public:
-  Company(const JobOptions& options, std::shared_ptr<Task> task, core::Applier<T> applier,
-          std::vector<core::RangeState> start)
+  JobRunner(const JobOptions& options, std::shared_ptr<Task> task, core::Applier<T> applier,
+            std::vector<core::RangeState> start)
       : options_(options),
         applier_(std::move(applier)),
         start_(std::move(start)),
@@ -70,7 +70,7 @@ class Company {
   }
 
   Outcome run() {
-    hire();
+    spawn_members();
     job_context_->start = job_context_->clock->now();
     // Two rounds: nobody starts before everyone knows whom to answer.
     for_everyone([&](const auto& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
@@ -126,7 +126,7 @@ class Company {
     for (const auto& worker : directory_->workers) f(worker);
   }
 
-  void hire() {
+  void spawn_members() {
     auto directory = std::make_shared<actor::Directory>();
     const auto deliver = [ending = ending_](Outcome outcome) {
       ending->deliver(std::move(outcome));
@@ -328,8 +328,8 @@ Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
     return std::move(valid).error().within("the saved state");
   STARLING_CHECK(start.size() == task->layout().ranges.size());
   keep_freed_memory();
-  Company<T> company{options, std::move(task), std::move(applier), std::move(start)};
-  return company.run();
+  JobRunner<T> runner{options, std::move(task), std::move(applier), std::move(start)};
+  return runner.run();
 }
 
 template Result<Outcome> run_job<float>(const JobOptions&, std::shared_ptr<Task>,

@@ -69,12 +69,12 @@ class LocalJobOf final : public LocalJob {
   LocalJobOf& operator=(const LocalJobOf&) = delete;
 
   void found(const std::vector<core::Member>& here, const core::ConfigurationPtr& first) override {
-    for (const core::Member& member : here) hire(member, first, {});
+    for (const core::Member& member : here) spawn(member, first, {});
     for (const core::Member& member : here) begin(member.id);
   }
 
   void join(const core::Member& self, const std::vector<core::MemberId>& seeds) override {
-    hire(self, nullptr, seeds);
+    spawn(self, nullptr, seeds);
     begin(self.id);
   }
 
@@ -158,8 +158,8 @@ class LocalJobOf final : public LocalJob {
   }
 
  private:
-  void hire(const core::Member& self, const core::ConfigurationPtr& first,
-            const std::vector<core::MemberId>& seeds) {
+  void spawn(const core::Member& self, const core::ConfigurationPtr& first,
+             const std::vector<core::MemberId>& seeds) {
     const JobOptions& job = assignment_.job;
     core::MemberOptions<T> node;
     node.self = self;

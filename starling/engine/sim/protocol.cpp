@@ -55,11 +55,11 @@ Protocol<T>::Protocol(ProtocolOptions options, Job<T> job)
       news_random_(stream(options_.seed, Stream::news)) {
   const auto valid = check(options_);
   STARLING_CHECK(valid.ok());
-  hire();
+  spawn_members();
 }
 
 template <class T>
-void Protocol<T>::hire() {
+void Protocol<T>::spawn_members() {
   const std::size_t workers = options_.workers;
   const std::size_t owner_count = owners(options_);
   owner_of_ = std::make_shared<const std::vector<core::OwnerId>>(

@@ -213,7 +213,7 @@ class Protocol {
   using Event = std::variant<Happening, Arrival, PacketArrival, ChannelTimer, CoordinatorTimer,
                              WorkerTimer, Planning, Computing>;
 
-  void hire();
+  void spawn_members();
   core::WorkerOptions worker_options(MemberId id) const;
   [[nodiscard]] NodeId observer() const;
   [[nodiscard]] std::optional<NodeId> node_of(const Event& event) const;
