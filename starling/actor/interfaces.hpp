@@ -78,7 +78,7 @@ using MemberActor =
               void(KeyTick),                              // A timer of its core.
               void(tick_atom),                            // What was kept back until now.
               void(LivenessUpdate),                       // Is another member dead?
-              void(Rest),                                 // Begin no update for a while.
+              void(Pause),                                // Begin no update for a while.
               void(leave_atom),                           // Make your last step, hand over, go.
               void(core::Stop),                           // Stop at the end of the step.
               void(hurry_atom),                           // No more injected delays.

@@ -99,7 +99,7 @@ struct LivenessUpdate {
 };
 
 /// Begin no update for so long from now; 0: go on.
-struct Rest {
+struct Pause {
   core::Time duration{};
 };
 
@@ -122,8 +122,8 @@ struct MemberReport {
   std::uint32_t held = 0;
   /// Of its worker; zero where it has none.
   Report worker;
-  /// No update of its worker is under way.
-  bool rests = false;
+  /// No update of its worker is in flight.
+  bool is_paused = false;
 };
 
 }  // namespace starling::actor
@@ -158,7 +158,7 @@ CAF_ADD_TYPE_ID(starling, (starling::actor::MemberReport))
 CAF_ADD_TYPE_ID(starling, (starling::actor::LivenessUpdate))
 CAF_ADD_TYPE_ID(starling, (starling::actor::KeyTick))
 CAF_ADD_TYPE_ID(starling, (starling::actor::EnvelopePtr))
-CAF_ADD_TYPE_ID(starling, (starling::actor::Rest))
+CAF_ADD_TYPE_ID(starling, (starling::actor::Pause))
 CAF_ADD_TYPE_ID(starling, (starling::actor::ReadRanges))
 
 CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
@@ -196,7 +196,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Report)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::StepsReport)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Failure)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::EnvelopePtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Rest)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Pause)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::ReadRanges)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::KeyTick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::LivenessUpdate)

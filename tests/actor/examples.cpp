@@ -151,7 +151,7 @@ std::vector<ControlMessage> example_control_messages() {
   ask(CloseJob{1});
   ask(CloseJob{1, JobSummary{JobState::failed, "why", {{"test_accuracy", 0.9}}}});
   ask(AskJobs{});
-  ask(RestJob{1, 250});
+  ask(PauseJob{1, 250});
   ask(AskLog{17});
   ask(LeaveCluster{});
   ask(Farewell{});

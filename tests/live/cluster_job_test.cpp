@@ -18,7 +18,7 @@ class ListeningSite final : public LocalJob {
   void deliver(core::Envelope envelope, bool) override { heard_.push_back(envelope.from); }
   void judge(const actor::LivenessUpdate&) override {}
   void stop() override {}
-  void rest(core::Time) override {}
+  void pause(core::Time) override {}
   void leave() override {}
   void dismiss(const std::vector<core::MemberId>&) override {}
   std::vector<actor::MemberReport> reports() override { return {}; }

@@ -100,7 +100,7 @@ void serialize(A& archive, CloseJob& m) {
   archive(m.job, m.summary);
 }
 template <class A>
-void serialize(A& archive, RestJob& m) {
+void serialize(A& archive, PauseJob& m) {
   archive(m.job, m.milliseconds);
 }
 template <class A>
@@ -130,7 +130,7 @@ void serialize(A& archive, JobBegun& m) {
 template <class A>
 void serialize(A& archive, MemberStatus& m) {
   archive(m.member, m.life, m.state, m.why, m.step, m.samples, m.waited_ns, m.loss_sum, m.losses,
-          m.draws, m.passes, m.drawn, m.rests, m.held);
+          m.draws, m.passes, m.drawn, m.is_paused, m.held);
 }
 template <class A>
 void serialize(A& archive, JobStatus& m) {

@@ -69,7 +69,7 @@ struct ReadRanges {
 };
 /// For so long from now workers begin no update, so that the model can be read as it stands between
 /// two of each; 0: they go on.
-struct RestJob {
+struct PauseJob {
   JobId job = 0;
   std::uint32_t milliseconds = 0;
 };
@@ -97,7 +97,7 @@ struct LeaveCluster {};
 struct Farewell {};
 using RequestBody =
     std::variant<SubmitJob, PrepareJob, StartJob, AskStatus, AskJob, ReadRanges, StopJob, CloseJob,
-                 RestJob, AskLog, LeaveCluster, Farewell, AskJobs>;
+                 PauseJob, AskLog, LeaveCluster, Farewell, AskJobs>;
 
 // --- replies ------------------------------------------------------------------------------------
 
@@ -133,8 +133,8 @@ struct MemberStatus {
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
   std::uint64_t drawn = 0;
-  /// No update of its worker is under way.
-  bool rests = false;
+  /// No update of its worker is in flight.
+  bool is_paused = false;
   /// Ranges of which it holds all that was acknowledged.
   std::uint32_t held = 0;
 };

@@ -167,7 +167,7 @@ JobNews Follower::news() {
   std::uint64_t losses = 0;
   double loss_sum = 0;
   bool all_done = configuration_ != nullptr;
-  bool all_rest = all_done;
+  bool all_paused = all_done;
   for (const auto& [id, member] : members_) {
     using State = actor::MemberReport::State;
     // Who is shut out and finds no way back in does not end the job of the others.
@@ -188,7 +188,8 @@ JobNews Follower::news() {
       const bool is_known = known != members_.end() && known->second.life == member.life;
       all_done = all_done && is_known && is_done(known->second);
       // Of those who were not heard just now nobody knows.
-      all_rest = all_rest && is_known && known->second.rests && heard_now_.contains(member.node);
+      all_paused =
+          all_paused && is_known && known->second.is_paused && heard_now_.contains(member.node);
       // Who joins has no step before it knows where to begin.
       if (!is_known || (member.life > 1 && known->second.step == 0)) continue;
       steps.push_back(known->second.step);
@@ -209,7 +210,7 @@ JobNews Follower::news() {
   progress.loss = loss_;
   news.begun = !steps.empty();
   news.done = all_done && !steps.empty();
-  news.rests = all_rest && !steps.empty();
+  news.is_paused = all_paused && !steps.empty();
   news.workers_lost = workers_lost_;
   news.missing = missing();
   news.hindrance = hindrance_;

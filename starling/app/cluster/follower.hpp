@@ -23,7 +23,7 @@ struct JobNews {
   /// Everyone who works has made the last step.
   bool done = false;
   /// Nobody's update is under way.
-  bool rests = false;
+  bool is_paused = false;
   /// Why it cannot go on; empty where it can.
   std::string failure;
   /// Lives of workers that have died or left so far.
@@ -69,7 +69,7 @@ class Follower {
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch(const core::Layout& layout,
                                                             Patience patience);
   /// The same with all that a job can go on from, as `options` have it: each worker's last step is
-  /// the same in all ranges. Workers rest meanwhile. An Error where they do not come to rest, or
+  /// the same in all ranges. Workers pause meanwhile. An Error where they do not, or
   /// members come or go; the job runs on, and it may be tried again.
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch_cut(const core::Layout& layout,
                                                                 const live::TrainOptions& options,
@@ -90,8 +90,8 @@ class Follower {
   void lose(const core::Configuration& next);
   [[nodiscard]] std::string missing() const;
   /// True where all nodes with members of the job have heard it.
-  bool rest(std::chrono::milliseconds duration);
-  [[nodiscard]] Result<void> await_rest();
+  bool pause(std::chrono::milliseconds duration);
+  [[nodiscard]] Result<void> await_pause();
   /// Those with members of the job.
   [[nodiscard]] std::set<wire::NodeId> member_nodes() const;
   /// False where one of them was silent when it was asked last.
@@ -132,7 +132,7 @@ class Follower {
   std::set<wire::NodeId> heard_now_;
   core::ConfigurationPtr configuration_;
   std::map<core::MemberId, wire::MemberStatus> members_;
-  Clock::time_point rested_{};
+  Clock::time_point paused_at_{};
   std::uint64_t workers_lost_ = 0;
   CopyWatch copies_;
   std::vector<std::string> news_;

@@ -13,11 +13,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Rest is asked for again before it ends.
-constexpr auto rest_for = 5000ms;
-constexpr auto rest_again_after = 1s;
+/// A pause is asked for again before it ends.
+constexpr auto pause_for = 5000ms;
+constexpr auto pause_again_after = 1s;
 /// The longest step of any worker that is waited for.
-constexpr auto rest_within = 30s;
+constexpr auto pause_within = 30s;
 
 }  // namespace
 
@@ -40,14 +40,14 @@ bool Follower::all_answer() const {
   });
 }
 
-bool Follower::rest(std::chrono::milliseconds duration) {
-  rested_ = Clock::now();
+bool Follower::pause(std::chrono::milliseconds duration) {
+  paused_at_ = Clock::now();
   const auto members = member_nodes();
   std::vector<std::string> asked;
   for (const wire::NodeId node : members)
     if (const auto address = nodes_.find(node); address != nodes_.end())
       asked.push_back(address->second);
-  const wire::RestJob request{job_, static_cast<std::uint32_t>(duration.count())};
+  const wire::PauseJob request{job_, static_cast<std::uint32_t>(duration.count())};
   const auto replies = client_.ask_all(asked, request, answer_within);
   return !members.empty() && asked.size() == members.size() &&
          std::ranges::all_of(replies, [](const auto& reply) {
@@ -55,19 +55,19 @@ bool Follower::rest(std::chrono::milliseconds duration) {
          });
 }
 
-Result<void> Follower::await_rest() {
-  const auto give_up = Clock::now() + rest_within;
+Result<void> Follower::await_pause() {
+  const auto give_up = Clock::now() + pause_within;
   while (Clock::now() < give_up) {
-    if (Clock::now() > rested_ + rest_again_after && !rest(rest_for))
+    if (Clock::now() > paused_at_ + pause_again_after && !pause(pause_for))
       return Error{"not all nodes answer"};
     const auto now = look();
     if (!now) return now.error();
-    if (now->rests) return {};
+    if (now->is_paused) return {};
     if (!now->failure.empty() || is_interrupted()) return Error{"the job ends"};
     std::this_thread::sleep_for(5ms);
   }
   return Error{"a worker's step takes longer than " +
-               std::to_string(rest_within / std::chrono::seconds{1}) + " s"};
+               std::to_string(pause_within / std::chrono::seconds{1}) + " s"};
 }
 
 std::map<core::MemberId, core::LedgerEntry> Follower::standing() const {
@@ -83,23 +83,23 @@ std::map<core::MemberId, core::LedgerEntry> Follower::standing() const {
 Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& layout,
                                                           const live::TrainOptions& options,
                                                           Patience patience) {
-  // Nobody rests in vain.
+  // No worker pauses in vain.
   if (!all_answer()) return Error{"not all nodes answer"};
   struct GoOn {
-    ~GoOn() { (void)follower.rest(0ms); }
+    ~GoOn() { (void)follower.pause(0ms); }
     Follower& follower;
   } const go_on{*this};
-  if (!rest(rest_for)) return Error{"not all nodes answer"};
-  if (auto resting = await_rest(); !resting) return std::move(resting).error();
+  if (!pause(pause_for)) return Error{"not all nodes answer"};
+  if (auto paused = await_pause(); !paused) return std::move(paused).error();
   const auto before = standing();
   patience.for_one = std::min(
-      patience.for_one, std::chrono::floor<std::chrono::seconds>(rest_for - rest_again_after));
+      patience.for_one, std::chrono::floor<std::chrono::seconds>(pause_for - pause_again_after));
   auto states = read(layout, true, patience);
   if (!states) return states;
-  // Who still rests where it did has pushed nothing meanwhile.
+  // A worker that is still paused at the same step has pushed nothing meanwhile.
   const auto after = look();
   if (!after) return after.error();
-  if (!after->rests || standing() != before) return Error{"members came or went"};
+  if (!after->is_paused || standing() != before) return Error{"members came or went"};
   for (const core::RangeState& state : *states) {
     const auto slots = models::slots(options.optimizer) * layout.ranges[state.range].count;
     if (!state.slots.empty() && state.slots.count != slots)
@@ -156,7 +156,7 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
       if (address.empty() || silent_.contains(address)) continue;
       core::RangeId from = 0;
       do {
-        if (whole && Clock::now() > rested_ + rest_again_after && !rest(rest_for))
+        if (whole && Clock::now() > paused_at_ + pause_again_after && !pause(pause_for))
           return Error{"not all nodes answer"};
         auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from, whole},
                                                   patience.for_one);

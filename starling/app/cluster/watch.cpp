@@ -189,7 +189,7 @@ void Watch::save(double step) {
     recorder_.on_checkpoint(*states);
     return;
   }
-  // Else the job would do nothing but rest.
+  // Else the job would do nothing but pause.
   save_again_ = Clock::now() + std::max<Clock::duration>(5s, 10 * (Clock::now() - began));
   if (std::exchange(complaint_, states.error().message) != complaint_)
     complain("no checkpoint at step " + std::to_string(std::llround(step)) + ": " + complaint_ +

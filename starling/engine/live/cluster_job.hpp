@@ -190,7 +190,7 @@ class ClusterJob {
                              report.why, report.worker.step, report.worker.samples,
                              report.worker.waited.count(), report.worker.loss_sum,
                              report.worker.losses, report.worker.draws, report.worker.passes,
-                             report.worker.drawn, report.rests, report.held});
+                             report.worker.drawn, report.is_paused, report.held});
     const JobOptions& options = plan_->options();
     status.state = state_;
     status.since_ms = utc_now_us() / 1000 - age().count();

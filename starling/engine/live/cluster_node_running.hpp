@@ -484,7 +484,7 @@ class ClusterNode::Running {
   void drop(JobId id);
   void answer(const Requester& requester, const wire::AskJob& request);
   void answer(const Requester& requester, const wire::ReadRanges& request);
-  void answer(const Requester& requester, const wire::RestJob& request);
+  void answer(const Requester& requester, const wire::PauseJob& request);
   void answer(const Requester& requester, const wire::SubmitJob& request);
   void answer(const Requester& requester, const wire::LeaveCluster&);
   void answer(const Requester& requester, const wire::Farewell&);

@@ -7,8 +7,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Whoever asks for rest may be gone before it says that workers are to go on.
-constexpr std::chrono::milliseconds rest_max = 10s;
+/// The longest pause: a client may be gone before it asks the workers to continue.
+constexpr std::chrono::milliseconds pause_max = 10s;
 /// Jobs that were dropped and have not ended yet, beyond which none is taken.
 constexpr std::size_t ending_max = 4;
 
@@ -130,10 +130,10 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::ReadRa
   reply(requester, job->read(request.from, request.whole));
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::RestJob& request) {
+void ClusterNode::Running::answer(const Requester& requester, const wire::PauseJob& request) {
   const JobPtr job = find(request.job);
   if (!job) return reply(requester, unknown(request.job));
-  job->site().rest(std::min(std::chrono::milliseconds{request.milliseconds}, rest_max));
+  job->site().pause(std::min(std::chrono::milliseconds{request.milliseconds}, pause_max));
   reply(requester, wire::Done{});
 }
 

@@ -69,7 +69,7 @@ class MemberHost : public actor::MemberActor::base {
           wake();
         },
         [this](const actor::LivenessUpdate& update) { on_liveness(update); },
-        [this](const actor::Rest& rest) { on_rest(rest); },
+        [this](const actor::Pause& pause) { on_pause(pause); },
         [this](actor::leave_atom) {
           run([](Core& node, const Context& context) { node.leave(context); });
         },
@@ -79,7 +79,7 @@ class MemberHost : public actor::MemberActor::base {
         [this](actor::hurry_atom) {
           desk_.hurry();
           accept_due();
-          on_rest({});
+          on_pause({});
         },
         [this](actor::report_atom) { return report(); },
         [this](actor::step_atom) { return node_.configuration(); },
@@ -115,8 +115,8 @@ class MemberHost : public actor::MemberActor::base {
   void execute(const core::Plan& plan) { desk_.plan(self(), plan.step); }
   /// All that the worker pushed before is held by every owner.
   void execute(core::Compute& compute) {
-    if (job_context_->now() < rests_until_)
-      resting_ = std::move(compute);
+    if (job_context_->now() < paused_until_)
+      postponed_ = std::move(compute);
     else
       desk_.compute(self(), compute);
   }
@@ -139,17 +139,17 @@ class MemberHost : public actor::MemberActor::base {
     return true;
   }
 
-  void on_rest(const actor::Rest& rest) {
-    rests_until_ = job_context_->now() + rest.duration;
-    if (rest.duration > core::Time{0})
-      tick_at(rests_until_, actor::tick_atom_v);
+  void on_pause(const actor::Pause& pause) {
+    paused_until_ = job_context_->now() + pause.duration;
+    if (pause.duration > core::Time{0})
+      tick_at(paused_until_, actor::tick_atom_v);
     else
       wake();
   }
 
   void wake() {
-    if (!resting_ || job_context_->now() < rests_until_) return;
-    core::Compute compute = *std::exchange(resting_, std::nullopt);
+    if (!postponed_ || job_context_->now() < paused_until_) return;
+    core::Compute compute = *std::exchange(postponed_, std::nullopt);
     desk_.compute(self(), compute);
   }
 
@@ -195,7 +195,7 @@ class MemberHost : public actor::MemberActor::base {
       all.state = State::joining;
     else
       all.state = worker == nullptr || worker->done() ? State::done : State::running;
-    all.rests = worker == nullptr || worker->done() || worker->waiting() || resting_;
+    all.is_paused = worker == nullptr || worker->done() || worker->waiting() || postponed_;
     if (worker == nullptr) return all;
     const auto counts = worker->gate_counts();
     all.worker = {.worker = all.member,
@@ -234,9 +234,9 @@ class MemberHost : public actor::MemberActor::base {
   Random random_;
   StepExecutor<actor::MemberActor> desk_;
   Core node_;
-  core::Time rests_until_{};
-  /// What it computes when it has rested.
-  std::optional<core::Compute> resting_;
+  core::Time paused_until_{};
+  /// The computation that begins when the pause is over.
+  std::optional<core::Compute> postponed_;
   std::string failure_;
 };
 

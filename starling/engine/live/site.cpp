@@ -107,8 +107,8 @@ class LocalJobOf final : public LocalJob {
       actor::post(member, core::Stop{});
     });
   }
-  void rest(core::Time duration) override {
-    for_everyone([&](const MemberActor& member) { actor::post(member, actor::Rest{duration}); });
+  void pause(core::Time duration) override {
+    for_everyone([&](const MemberActor& member) { actor::post(member, actor::Pause{duration}); });
   }
   void leave() override {
     for_everyone([](const MemberActor& member) {

@@ -45,7 +45,7 @@ class LocalJob {
   /// Workers end at the end of their step; ranges are served on.
   virtual void stop() = 0;
   /// Workers begin no update for so long from now; 0: they go on.
-  virtual void rest(core::Time duration) = 0;
+  virtual void pause(core::Time duration) = 0;
   /// Members here hand over what they own, and go.
   virtual void leave() = 0;
 

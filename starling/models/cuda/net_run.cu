@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(block_threads) loss_kernel(LossCall call) {
 
 /// One block, always the same order.
 __global__ void __launch_bounds__(block_threads)
-    tally_kernel(Index rows, const float* losses, const float* merits, Accumulator* accumulate) {
+    tally_kernel(Index rows, const float* losses, const float* merits, Accumulator* sums) {
   __shared__ double shared[2][block_threads];
   double loss = 0;
   double merit = 0;
@@ -96,8 +96,8 @@ __global__ void __launch_bounds__(block_threads)
     shared[1][threadIdx.x] += shared[1][threadIdx.x + step];
   }
   if (threadIdx.x > 0) return;
-  accumulate->loss += shared[0][0];
-  accumulate->merit += shared[1][0];
+  sums->loss += shared[0][0];
+  sums->merit += shared[1][0];
 }
 
 /// Of one row, all inputs in it.

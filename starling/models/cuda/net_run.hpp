@@ -43,8 +43,8 @@ class NetRun {
   /// From input.x to scores(). Requires: reserve(rows) before.
   void forward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
                bool training, std::uint32_t piece);
-  /// Adds the piece's sums to accumulate(). Where `weight`, a row's share of the batch, is above 0,
-  /// it also starts the derivatives.
+  /// Adds the piece's sums to accumulated(). Where `weight`, a row's share of the batch, is above
+  /// 0, it also starts the derivatives.
   void loss(const Context& context, const NetInput& input, std::size_t rows, float weight);
   /// Adds to g, after forward() and loss() of the same piece.
   void backward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
