@@ -137,12 +137,12 @@ bool is_dense(const AnyModel& model) {
 /// range, no worker is further there than the range has updates.
 Result<void> check_counts(const AnyModel& model, const Running& job, const States& states) {
   const auto& options = job.options;
-  const bool is_bulk = barrier::is_bulk_synchronous(options.job.barrier);
+  const bool is_bsp = barrier::is_bsp(options.job.barrier);
   const bool has_all = is_dense(model) && job.train_samples >= options.job.workers;
   for (const core::RangeState& state : states) {
     const std::string range = "range " + std::to_string(state.range);
     // A round is one update of all workers, and there may have been more of them.
-    if (has_all && !is_bulk && !is_within(state.samples, state.updates, options.batch))
+    if (has_all && !is_bsp && !is_within(state.samples, state.updates, options.batch))
       return Error{fmt::format("{} counts {} samples in {} updates; valid: up to {} in each", range,
                                state.samples, state.updates, options.batch)};
     for (std::size_t worker = 0; worker < state.ledger.size(); ++worker) {

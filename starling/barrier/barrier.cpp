@@ -80,7 +80,7 @@ bool always_passes(const Barrier& barrier) {
 
 bool needs_every_step(const Barrier& barrier) { return !barrier.sample && !always_passes(barrier); }
 
-bool is_bulk_synchronous(const Barrier& barrier) { return spread_bound(barrier) == Step{1}; }
+bool is_bsp(const Barrier& barrier) { return spread_bound(barrier) == Step{1}; }
 
 std::optional<Step> spread_bound(const Barrier& barrier) {
   if (!needs_every_step(barrier)) return std::nullopt;

@@ -50,7 +50,7 @@ struct Barrier {
 [[nodiscard]] bool needs_every_step(const Barrier& barrier);
 
 /// True for BSP over everyone, and SSP with s = 0: pushes of a step are then applied together.
-[[nodiscard]] bool is_bulk_synchronous(const Barrier& barrier);
+[[nodiscard]] bool is_bsp(const Barrier& barrier);
 
 /// The largest spread (fastest minus slowest step) the barrier allows; nullopt: unbounded.
 [[nodiscard]] std::optional<Step> spread_bound(const Barrier& barrier);

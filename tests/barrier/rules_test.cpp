@@ -132,12 +132,12 @@ TEST(SpreadBound, IsNoneWhereNotEveryoneIsSeenOrTheRuleIsUnknown) {
 }
 
 TEST(BulkSynchronous, AreBspAndSspWithoutStaleness) {
-  EXPECT_TRUE(is_bulk_synchronous({Bsp{}}));
-  EXPECT_TRUE(is_bulk_synchronous({Ssp{0}}));
-  EXPECT_FALSE(is_bulk_synchronous({Ssp{1}}));
-  EXPECT_FALSE(is_bulk_synchronous({Asp{}}));
-  EXPECT_FALSE(is_bulk_synchronous(sampled(Bsp{}, 3)));
-  EXPECT_FALSE(is_bulk_synchronous({half}));
+  EXPECT_TRUE(is_bsp({Bsp{}}));
+  EXPECT_TRUE(is_bsp({Ssp{0}}));
+  EXPECT_FALSE(is_bsp({Ssp{1}}));
+  EXPECT_FALSE(is_bsp({Asp{}}));
+  EXPECT_FALSE(is_bsp(sampled(Bsp{}, 3)));
+  EXPECT_FALSE(is_bsp({half}));
 }
 
 TEST(Check, RefusesASampleOfMoreThanTheOthers) {

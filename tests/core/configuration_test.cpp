@@ -330,12 +330,12 @@ TEST(Configuration, BulkJobsBeginNewViewsWithTheirWorkers) {
   MemberId idle = 0;
   while (first.ranges[0].find(idle) != nullptr || first.ranges[1].find(idle) != nullptr) ++idle;
   const auto plain = next_configuration(first, {.dead = {idle}, .full = everyone_full(first)}).next;
-  const auto bulk =
-      next_configuration(first, {.bulk = true, .dead = {idle}, .full = everyone_full(first)}).next;
-  ASSERT_TRUE(plain && bulk);
+  const auto bsp =
+      next_configuration(first, {.bsp = true, .dead = {idle}, .full = everyone_full(first)}).next;
+  ASSERT_TRUE(plain && bsp);
   for (RangeId r = 0; r < 2; ++r) {
     EXPECT_EQ(plain->ranges[r].view, 1U);
-    EXPECT_EQ(bulk->ranges[r].view, 2U);
+    EXPECT_EQ(bsp->ranges[r].view, 2U);
   }
 }
 

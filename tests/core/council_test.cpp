@@ -244,7 +244,7 @@ TEST(Council, DeafLeaderIsPassedOver) {
   }
 }
 
-/// Its failure detection sees nothing wrong, but a wish stands.
+/// Its failure detection sees nothing wrong, but a request stands.
 TEST(Council, NextInTheCouncilTakesInWhomTheFirstDoesNot) {
   Chamber chamber{4, 6, 1, 1};
   chamber.crash(0);
@@ -301,7 +301,7 @@ TEST(Council, WishesAreForgottenInTime) {
       council.join(context, {3, 1});
     });
     chamber.settle(20s);
-    // 1 has its turn after 1.5 s, 2 after 3 s, when the wish does not hold any more.
+    // 1 has its turn after 1.5 s, 2 after 3 s, when the request does not hold any more.
     EXPECT_EQ(chamber.of(0).find(3) != nullptr, who == 1);
   }
 }

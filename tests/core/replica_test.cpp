@@ -43,7 +43,7 @@ class Owners : public testing::Test {
           GradientApplier{.optimizer = models::Sgd{.lr = 1, .momentum = 0.5}, .schedule = {}};
     options.shard.workers = momentum_ ? 1 : 10;
     options.shard.workers_max = 10;
-    options.shard.bulk = bulk_;
+    options.shard.bsp = bsp_;
     auto start = std::make_shared<std::vector<RangeState>>();
     start->push_back({.range = 0, .value = slice(0), .slots = {}, .ledger = {}});
     options.start = std::move(start);
@@ -123,7 +123,7 @@ class Owners : public testing::Test {
 
   double sum(MemberId id) { return at(id).shard().value(0)[0]; }
 
-  bool bulk_ = false;
+  bool bsp_ = false;
   bool momentum_ = false;
   std::map<MemberId, int> gone_;
   std::shared_ptr<const Layout> layout_;
@@ -265,7 +265,7 @@ TEST_F(Owners, DoNotAcknowledgeToALifeThatIsGone) {
 }
 
 TEST_F(Owners, CarryOpenRoundsOverAndEndThemWithoutWhoHasGone) {
-  bulk_ = true;
+  bsp_ = true;
   for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1, false, 9);  // worker 8 does not push before it dies
   deliver(1);
@@ -282,7 +282,7 @@ TEST_F(Owners, CarryOpenRoundsOverAndEndThemWithoutWhoHasGone) {
 }
 
 TEST_F(Owners, AwaitWhoHasJoinedFromTheNextRoundOn) {
-  bulk_ = true;
+  bsp_ = true;
   gone_[8] = 1;
   for (const MemberId id : {0U, 1U}) learn(id, owned(1, {{0, 1}, {1, 1}}));
   push(0, 1, 1);

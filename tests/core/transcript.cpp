@@ -160,7 +160,7 @@ WorkerOptions read_worker(Words& words) {
   options.first = words.count("first", 0);
   options.last = words.count("last", barrier::finished);
   options.central = !words.flag("distributed");
-  options.bulk = words.flag("bulk");
+  options.bsp = words.flag("bsp");
   options.plans = words.flag("plans");
   options.barrier = read_barrier(words);
   options.recheck = read_recheck(words, barrier::Recheck::distributed());
@@ -212,7 +212,7 @@ ShardOptions<float> read_shard(Words& words) {
         .schedule = must(models::parse_schedule(words.text("schedule", "constant"))),
         .l2 = 0,
         .batch = words.count("batch", 1)};
-  options.bulk = words.flag("bulk");
+  options.bsp = words.flag("bsp");
   return options;
 }
 

@@ -35,8 +35,8 @@ class CountingTask final : public Task {
   /// True where the step is to throw this time.
   std::function<bool(MemberId, Step)> throws;
 
-  CountingTask(std::size_t workers, std::size_t ranges, bool bulk)
-      : workers_(workers), gradient_(bulk ? -static_cast<float>(workers) : -1.0F) {
+  CountingTask(std::size_t workers, std::size_t ranges, bool bsp)
+      : workers_(workers), gradient_(bsp ? -static_cast<float>(workers) : -1.0F) {
     for (RangeId r = 0; r < ranges; ++r) {
       layout_.parameters.push_back({.name = "counters", .shape = {workers}});
       layout_.offsets.push_back(layout_.size);
@@ -154,8 +154,8 @@ Told run(const JobOptions& options, const barrier::Barrier& believed, Events eve
   JobOptions in_belief = options;
   in_belief.barrier = believed;
   BarrierChecker checker{in_belief};
-  const auto task = std::make_shared<CountingTask>(options.workers, 3,
-                                                   barrier::is_bulk_synchronous(options.barrier));
+  const auto task =
+      std::make_shared<CountingTask>(options.workers, 3, barrier::is_bsp(options.barrier));
   task->throws = std::move(events.throws);
   task->on_read = [&](MemberId worker, Step step, std::span<const core::Value> values) {
     checker.on_read(worker, step, values);

@@ -47,7 +47,7 @@ using Touches = std::function<bool(MemberId, Step, RangeId)>;
 Job<double> counting_job(const ProtocolOptions& options, std::size_t ranges, const Touches& touches,
                          bool descends) {
   const std::size_t workers = options.workers;
-  const bool bulk = options.bulk.value_or(barrier::is_bulk_synchronous(options.barrier));
+  const bool bsp = options.bsp.value_or(barrier::is_bsp(options.barrier));
   core::Layout layout;
   Job<double> job;
   for (RangeId r = 0; r < ranges; ++r) {
@@ -70,7 +70,7 @@ Job<double> counting_job(const ProtocolOptions& options, std::size_t ranges, con
         [](const core::MergeSite&, std::span<double> value, std::span<const double> update) {
           std::ranges::transform(value, update, value.begin(), std::plus<>{});
         }};
-  const double gradient = !descends ? 1 : bulk ? -static_cast<double>(workers) : -1;
+  const double gradient = !descends ? 1 : bsp ? -static_cast<double>(workers) : -1;
   job.compute = [=](MemberId worker, const Compute& compute) {
     Update update{.parts = {}, .samples = static_cast<std::uint32_t>(workers)};
     for (RangeId r = 0; r < ranges; ++r) {
@@ -458,7 +458,7 @@ TEST_P(EqualBarriers, LetTheSameWorkersPassAtTheSameTimes) {
     options.workers = 6;
     options.slowness = first_is_slow(6, 3);
     options.seed = seed;
-    options.bulk = false;
+    options.bsp = false;
     options.barrier = barrier::parse(GetParam().one).value();
     Counting one{options};
     options.barrier = barrier::parse(GetParam().other).value();

@@ -135,7 +135,8 @@ class CentralDriver : public Driver {
 /// Workers ask each other; answers come in any order.
 class AskingDriver : public Driver {
  public:
-  explicit AskingDriver(const StepOptions& options) : Driver(options), wishes_(options.workers) {
+  explicit AskingDriver(const StepOptions& options)
+      : Driver(options), notify_requests_(options.workers) {
     std::vector<MemberId> everyone(options.workers);
     std::iota(everyone.begin(), everyone.end(), 0U);
     const auto members = std::make_shared<const std::vector<MemberId>>(everyone);
@@ -146,14 +147,14 @@ class AskingDriver : public Driver {
  private:
   void on_step(MemberId worker) override {
     std::vector<core::NotifyAt> granted;
-    std::erase_if(wishes_[worker], [&](const auto& entry) {
+    std::erase_if(notify_requests_[worker], [&](const auto& entry) {
       const bool caught_up = steps_[worker] >= entry.second.floor;
       if (caught_up) granted.push_back(entry.second);
       return caught_up;
     });
-    for (const core::NotifyAt& wish : granted)
-      tell(wish.from, [&](core::SampleGate& gate, const core::Context& at) {
-        return gate.on(at, core::CaughtUp{worker, wish.draw});
+    for (const core::NotifyAt& request : granted)
+      tell(request.from, [&](core::SampleGate& gate, const core::Context& at) {
+        return gate.on(at, core::CaughtUp{worker, request.draw});
       });
     tell(worker, [&](core::SampleGate& gate, const core::Context& at) {
       return gate.begin(at, steps_[worker], step_times_[worker].recheck_interval());
@@ -185,7 +186,7 @@ class AskingDriver : public Driver {
       if (const auto* query = std::get_if<core::StepQuery>(&send.message))
         asked.emplace_back(other, *query);
       else
-        wishes_[other].insert_or_assign(worker, std::get<core::NotifyAt>(send.message));
+        notify_requests_[other].insert_or_assign(worker, std::get<core::NotifyAt>(send.message));
     }
     for (std::size_t left = asked.size(); left > 0; --left) {
       std::swap(asked[left - 1], asked[random_.below(left)]);
@@ -197,7 +198,7 @@ class AskingDriver : public Driver {
   }
 
   std::vector<core::SampleGate> gates_;
-  std::vector<std::map<MemberId, core::NotifyAt>> wishes_;
+  std::vector<std::map<MemberId, core::NotifyAt>> notify_requests_;
 };
 
 /// Holds the simulator against a driver of what runs live.

@@ -73,13 +73,14 @@ TEST_P(EverySampling, CountsDrawsAndMessagesAtArrivals) {
   EXPECT_EQ(result.messages, (Messages{.arrivals = 10, .releases = 10}));
 }
 
-/// The same, found out by asking: the first draw leaves a wish, which the laggard grants.
+/// The same, found out by asking: the first draw leaves a request, which the laggard grants.
 TEST_P(EverySampling, CountsQueriesWishesAndNoticesWhereWorkersAsk) {
   const auto result = play(two("pbsp:beta=1", "notify"));
   EXPECT_EQ(result.steps, (std::vector<Step>{5, 5}));
   EXPECT_EQ(result.draws, 15U);
   EXPECT_EQ(result.passes, 10U);
-  EXPECT_EQ(result.messages, (Messages{.queries = 15, .answers = 15, .wishes = 5, .notices = 5}));
+  EXPECT_EQ(result.messages,
+            (Messages{.queries = 15, .answers = 15, .notify_requests = 5, .notices = 5}));
 }
 
 /// Draws at 100, 130, 160, 190 ms fail, the one at 220 passes; the other worker's at 200 ms too.
@@ -108,7 +109,8 @@ TEST_P(EverySampling, TakesWhicheverComesFirst) {
   options.horizon = 250ms;
   const auto result = play(options);
   EXPECT_EQ(result.draws, 3U);
-  EXPECT_EQ(result.messages, (Messages{.queries = 3, .answers = 3, .wishes = 1, .notices = 1}));
+  EXPECT_EQ(result.messages,
+            (Messages{.queries = 3, .answers = 3, .notify_requests = 1, .notices = 1}));
 }
 
 /// Draws at 100, 160 (the clock) and 200 ms (the arrival of the other).

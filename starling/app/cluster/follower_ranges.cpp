@@ -116,7 +116,7 @@ void Follower::settle(std::vector<core::RangeState>& states,
                       const std::map<core::MemberId, core::LedgerEntry>& standing,
                       const live::JobOptions& options) {
   // Rounds count for all at once, and what waits for the next one is made again.
-  if (barrier::is_bulk_synchronous(options.barrier)) return;
+  if (barrier::is_bsp(options.barrier)) return;
   core::Step lowest = UINT64_MAX;
   for (const auto& [worker, stand] : standing) lowest = std::min(lowest, stand.step);
   for (core::RangeState& state : states) state.ledger.resize(options.workers);

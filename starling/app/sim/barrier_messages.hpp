@@ -14,7 +14,7 @@ inline constexpr std::array<std::pair<const char*, std::uint64_t sim::Messages::
                       {"releases", &sim::Messages::releases},
                       {"queries", &sim::Messages::queries},
                       {"answers", &sim::Messages::answers},
-                      {"wishes", &sim::Messages::wishes},
+                      {"notify_requests", &sim::Messages::notify_requests},
                       {"notices", &sim::Messages::notices}}};
 
 }  // namespace starling::app

@@ -184,7 +184,7 @@ Section report_recheck(const ExperimentRunner& runner, ExperimentResults& result
                  "(notify), after a quarter of its median step time (interval:auto), or at "
                  "whichever of the last two comes first. Messages are those of barrier control "
                  "alone: where steps are central, an arrival and a release a step; where workers "
-                 "ask each other, questions, answers, wishes to be told and notices."},
+                 "ask each other, questions, answers, requests for notice and notices."},
        progress_table(runner, "1,000 workers", rows),
        results.add(recheck_plot(runner), "Progress against what it costs."),
        Paragraph{"Eight workers, one of them 4 times slower:"},

@@ -79,7 +79,7 @@ sim::Messages control_messages(const sim::TrafficByKind& traffic) {
           .releases = sent(core::Proceed{}),
           .queries = sent(core::StepQuery{}),
           .answers = sent(core::StepAnswer{}),
-          .wishes = sent(core::NotifyAt{}),
+          .notify_requests = sent(core::NotifyAt{}),
           .notices = sent(core::CaughtUp{})};
 }
 

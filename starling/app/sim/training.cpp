@@ -17,7 +17,7 @@ enum class Role { bsp, ssp, pbsp, pssp, asp, other };
 Role role_of(const barrier::Barrier& barrier) {
   if (barrier::always_passes(barrier)) return Role::asp;
   const bool sampled = barrier.sample.has_value();
-  if (barrier::is_bulk_synchronous(barrier)) return Role::bsp;
+  if (barrier::is_bsp(barrier)) return Role::bsp;
   if (std::holds_alternative<barrier::Bsp>(barrier.rule)) return Role::pbsp;
   if (std::holds_alternative<barrier::Ssp>(barrier.rule)) return sampled ? Role::pssp : Role::ssp;
   return Role::other;

@@ -115,7 +115,7 @@ struct PendingChanges {
   std::size_t owners = 0;
   /// Bulk-synchronous jobs: who computes decides when a round is complete, so that every change of
   /// that starts a new view of every range.
-  bool bulk = false;
+  bool bsp = false;
   std::vector<Member> joins = {};
   /// Members that want to go once nothing depends on them.
   std::vector<MemberId> leaves = {};

@@ -57,7 +57,7 @@ class Planner {
     next->departed = departed();
     next->council = council();
     next->coordinator = coordinator();
-    const bool new_views = pending_.bulk && workers_of(now_.members) != workers_of(members_);
+    const bool new_views = pending_.bsp && workers_of(now_.members) != workers_of(members_);
     for (RangeId r = 0; r < now_.ranges.size(); ++r)
       next->ranges[r].view = !new_views && same_owners(now_.ranges[r], next->ranges[r])
                                  ? now_.ranges[r].view

@@ -155,8 +155,7 @@ void Coordinator::know_all(const Context& context) {
 
 /// Of those that run; where none does, of the last that did.
 Step Coordinator::lowest() const {
-  if (barrier::is_bulk_synchronous(options_.barrier) && !(workers_at_.empty() && ended_))
-    return frontier_ - 1;
+  if (barrier::is_bsp(options_.barrier) && !(workers_at_.empty() && ended_)) return frontier_ - 1;
   if (!workers_at_.empty()) return workers_at_.begin()->first;
   return ended_ ? barrier::finished : reviewed_;
 }

@@ -35,10 +35,10 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   std::erase_if(suspicions_, [&](const Suspicion& suspicion) {
     return !configuration_->contains(suspicion.id, suspicion.life);
   });
-  std::erase_if(pending_, [&](const Wish& wish) {
-    const Member& member = wish.member;
-    return wish.leave ? !configuration_->contains(member.id, member.life)
-                      : configuration_->has_had(member.id, member.life);
+  std::erase_if(pending_, [&](const PendingChange& change) {
+    const Member& member = change.member;
+    return change.leave ? !configuration_->contains(member.id, member.life)
+                        : configuration_->has_had(member.id, member.life);
   });
   complain(context);
   review(context);
@@ -64,21 +64,21 @@ void Council::trust(const CouncilContext& context, MemberId id, Incarnation life
 
 void Council::join(const CouncilContext& context, const Member& member) {
   if (configuration_ && configuration_->has_had(member.id, member.life)) return;
-  wish(context, {member, false, context.now + options_.wish_holds});
+  add(context, {member, false, context.now + options_.change_holds});
 }
 
 void Council::leave(const CouncilContext& context, const Member& member) {
   if (!configuration_ || !configuration_->contains(member.id, member.life)) return;
-  wish(context, {member, true, context.now + options_.wish_holds});
+  add(context, {member, true, context.now + options_.change_holds});
 }
 
-void Council::wish(const CouncilContext& context, const Wish& wish) {
+void Council::add(const CouncilContext& context, const PendingChange& change) {
   const auto same = std::ranges::find_if(
-      pending_, [&](const Wish& other) { return other.member.id == wish.member.id; });
+      pending_, [&](const PendingChange& other) { return other.member.id == change.member.id; });
   if (same == pending_.end())
-    pending_.push_back(wish);
-  else if (same->member.life <= wish.member.life)
-    *same = wish;
+    pending_.push_back(change);
+  else if (same->member.life <= change.member.life)
+    *same = change;
   review(context);
 }
 
@@ -240,7 +240,7 @@ void Council::hear(const CouncilContext& context, MemberId from, const Complaint
 
 /// Something may have become worth proposing.
 void Council::review(const CouncilContext& context) {
-  std::erase_if(pending_, [&](const Wish& wish) { return wish.until < context.now; });
+  std::erase_if(pending_, [&](const PendingChange& change) { return change.until < context.now; });
   if (!configuration_ || phase_ != Phase::idle) return;
   if (!configuration_->in_council(options_.self.id)) return;
   if (!has_cause(context.now)) return cause_since_.reset();
@@ -329,13 +329,13 @@ std::vector<MemberId> Council::at_odds() const {
 }
 
 PendingChanges Council::pending(Time now) const {
-  PendingChanges all{.copies = options_.copies, .owners = options_.owners, .bulk = options_.bulk};
-  for (const Wish& wish : pending_) {
-    if (wish.until < now) continue;
-    if (wish.leave)
-      all.leaves.push_back(wish.member.id);
+  PendingChanges all{.copies = options_.copies, .owners = options_.owners, .bsp = options_.bsp};
+  for (const PendingChange& change : pending_) {
+    if (change.until < now) continue;
+    if (change.leave)
+      all.leaves.push_back(change.member.id);
     else
-      all.joins.push_back(wish.member);
+      all.joins.push_back(change.member);
   }
   for (const Suspicion& suspicion : suspicions_) all.dead.push_back(suspicion.id);
   for (const MemberId id : at_odds()) all.dead.push_back(id);

@@ -103,7 +103,7 @@ struct CouncilOptions {
   std::size_t copies = 2;
   /// See PendingChanges.
   std::size_t owners = 0;
-  bool bulk = false;
+  bool bsp = false;
   /// A proposer waits this long for those whom it asked and does not suspect.
   Time ask_within = std::chrono::milliseconds{500};
   /// Where there is cause and nothing is decided for so long, the next of the council proposes too.
@@ -113,8 +113,8 @@ struct CouncilOptions {
   /// After a lost ballot it waits between one and two of this, doubled at each loss.
   Time back_off = std::chrono::milliseconds{20};
   Time back_off_max = std::chrono::seconds{2};
-  /// A wish to join or leave holds this long; whoever has it repeats it.
-  Time wish_holds = std::chrono::seconds{2};
+  /// A change to join or leave holds this long; whoever has it repeats it.
+  Time change_holds = std::chrono::seconds{2};
   /// A range without a live owner that holds it is given up after this time, and with it the job:
   /// a suspicion may yet turn out to be wrong.
   Time give_up_after = std::chrono::seconds{30};
@@ -156,7 +156,7 @@ class Council {
     Incarnation life;
     Time since;
   };
-  struct Wish {
+  struct PendingChange {
     Member member;
     bool leave;
     Time until;
@@ -171,7 +171,7 @@ class Council {
   void hear(const CouncilContext& context, MemberId from, const Accepted& accepted);
   void hear(const CouncilContext& context, MemberId from, const Complaint& complaint);
 
-  void wish(const CouncilContext& context, const Wish& wish);
+  void add(const CouncilContext& context, const PendingChange& change);
   void complain(const CouncilContext& context);
   void review(const CouncilContext& context);
   void ask_everyone(const CouncilContext& context);
@@ -191,7 +191,7 @@ class Council {
   CouncilOptions options_;
   ConfigurationPtr configuration_;
   std::vector<Suspicion> suspicions_;
-  std::vector<Wish> pending_;
+  std::vector<PendingChange> pending_;
   std::vector<RangeId> held_;
   /// What this member has complained of to the council of this epoch.
   std::vector<Life> complained_;

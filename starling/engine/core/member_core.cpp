@@ -21,9 +21,8 @@ constexpr bool is_for_owners =
     std::is_constructible_v<std::variant<Push, Pull, Install, Forward, Held>, M>;
 
 template <class T>
-bool is_bulk(const MemberOptions<T>& options) {
-  return keeps_steps_centrally(options.mode) &&
-         barrier::is_bulk_synchronous(options.worker.barrier);
+bool is_bsp(const MemberOptions<T>& options) {
+  return keeps_steps_centrally(options.mode) && barrier::is_bsp(options.worker.barrier);
 }
 
 }  // namespace
@@ -33,7 +32,7 @@ MemberCore<T>::MemberCore(MemberOptions<T> options)
     : options_(std::move(options)), council_([&] {
         CouncilOptions council = options_.council;
         council.self = options_.self;
-        council.bulk = is_bulk(options_);
+        council.bsp = is_bsp(options_);
         return council;
       }()) {
   options_.worker.id = options_.self.id;
@@ -45,7 +44,7 @@ MemberCore<T>::MemberCore(MemberOptions<T> options)
     options_.worker.first = first.step;
     options_.worker.samples = first.samples;
   }
-  options_.worker.bulk = options_.shard.bulk = is_bulk(options_);
+  options_.worker.bsp = options_.shard.bsp = is_bsp(options_);
   options_.shard.workers_max = options_.members_max;
   replica_.emplace(ReplicaOptions<T>{options_.self.id, options_.shard, options_.start});
 }

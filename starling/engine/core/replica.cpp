@@ -63,7 +63,7 @@ void Replica<T>::begin_view(const ReplicaContext& context, RangeId range, const 
   for (const RangeOwner& owner : ownership.owners)
     if (owner.id != options_.self) part.copies.push_back({owner.id, founding, 0});
   if (founding) return;
-  if (options_.shard.bulk)  // who is awaited changes with the view, and copies begin with that
+  if (options_.shard.bsp)  // who is awaited changes with the view, and copies begin with that
     shard_.keep_awaiting(context.core, range, [&](MemberId worker, Incarnation life) {
       return next.contains(worker, life);
     });
@@ -102,7 +102,7 @@ bool Replica<T>::on(const ReplicaContext& context, const Pull& pull) {
 
 template <class T>
 void Replica<T>::on(const ReplicaContext& context, const Ended& ended) {
-  if (!options_.shard.bulk) return;
+  if (!options_.shard.bsp) return;
   for (RangeId r = 0; r < parts_.size(); ++r) {
     Part& part = parts_[r];
     if (!part.primary || !shard_.end(context.core, r, ended.worker)) continue;

@@ -113,7 +113,7 @@ bool SampleGate::on_timer(const Context& context) {
     return judge(context);
   }
   if (!waits_for_notice()) return draw(context);
-  ask_for_notice(context);  // the wish or its answer may have been lost
+  ask_for_notice(context);  // the request or its answer may have been lost
   wait_until(context, context.now + query_timeout);
   return false;
 }

@@ -92,7 +92,7 @@ void Shard<T>::take_in(const RangeState& state) {
             .missing = 0,
             .parked = {}};
   held.ledger.resize(options_.workers_max);
-  if (options_.bulk) {
+  if (options_.bsp) {
     held.gathered.resize(options_.workers_max);
     for (const Push& push : state.gathered) held.gathered.at(push.worker).push_back(push);
     held.awaited.resize(options_.workers_max);
@@ -175,7 +175,7 @@ template <class T>
 void Shard<T>::on(const Context& context, const Pull& pull) {
   if (!takes(pull)) return;
   Held& range = held(pull.range);
-  if (!options_.bulk || range.round >= pull.at) return answer(context, pull, range);
+  if (!options_.bsp || range.round >= pull.at) return answer(context, pull, range);
   std::erase_if(range.parked, [&](const Pull& old) { return old.worker == pull.worker; });
   range.parked.push_back(pull);
 }
@@ -210,19 +210,18 @@ template <class T>
 PushResult Shard<T>::take(const Context& context, const Push& push) {
   if (!takes(push)) return PushResult::refused;
   Held& range = held(push.range);
-  if (options_.bulk && push.enters) return enter(context, push, range);
+  if (options_.bsp && push.enters) return enter(context, push, range);
   LedgerEntry& last = range.ledger.at(push.worker);
   if (push.incarnation < last.incarnation) return PushResult::refused;  // that life was replaced
   if (push.incarnation > last.incarnation) {
     // Rounds are everyone's: what a former life brought to one is not brought again.
-    if (options_.bulk)
+    if (options_.bsp)
       last.incarnation = push.incarnation;
     else
       last = {push.incarnation, 0, 0};
   }
   // Its round went without it, which happens to whoever was declared dead: no answer either.
-  if (options_.bulk && push.step > last.step && push.step <= range.round)
-    return PushResult::refused;
+  if (options_.bsp && push.step > last.step && push.step <= range.round) return PushResult::refused;
   if (push.step <= last.step) return PushResult::known;
   last.step = push.step;
   accept(context, push, range);
@@ -231,7 +230,7 @@ PushResult Shard<T>::take(const Context& context, const Push& push) {
 
 template <class T>
 void Shard<T>::accept(const Context& context, const Push& push, Held& range) {
-  if (options_.bulk) return gather(context, push, range);
+  if (options_.bsp) return gather(context, push, range);
   double weight = 1;
   if (const auto* descend = std::get_if<GradientApplier>(&options_.applier))
     weight =
@@ -248,7 +247,7 @@ void Shard<T>::accept(const Context& context, const Push& push, Held& range) {
 template <class T>
 void Shard<T>::count(const Push& push, Held& range) {
   std::uint64_t& counted = range.ledger[push.worker].samples;
-  range.samples += options_.bulk ? push.samples : push.samples_sum - counted;
+  range.samples += options_.bsp ? push.samples : push.samples_sum - counted;
   counted = push.samples_sum;
 }
 
@@ -404,7 +403,7 @@ void Shard<T>::on_left(const Context& context, MemberId worker) {
 
 template <class T>
 void Shard<T>::worker_gone(const Context& context, MemberId worker) {
-  if (!options_.bulk) return;
+  if (!options_.bsp) return;
   for (const RangeId range : ranges_) end(context, range, worker);
 }
 
@@ -448,7 +447,7 @@ PushResult Shard<T>::enter(const Context& context, const Push& push, Held& range
 template <class T>
 void Shard<T>::on(const Context& context, const Snapshot& request) {
   if (request.round > 0) {
-    if (!options_.bulk) return;  // there are no rounds
+    if (!options_.bsp) return;  // there are no rounds
     due_ = request;
   }
   for (std::size_t i = 0; i < held_.size(); ++i) {
@@ -468,7 +467,7 @@ void Shard<T>::on(const Context& context, const Snapshot& request) {
 template <class T>
 RangeState Shard<T>::state(RangeId id, const Held& range, std::uint64_t ticket) const {
   auto ledger = range.ledger;
-  if (options_.bulk)  // what waits for its round is not in the value yet
+  if (options_.bsp)  // what waits for its round is not in the value yet
     for (LedgerEntry& entry : ledger) entry.step = std::min(entry.step, range.round);
   return {.range = id,
           .value = {range.value, 0, range.value->size(), nullptr},
@@ -496,7 +495,7 @@ RangeState Shard<T>::hand_over(RangeId range) const {
   copy.ledger = all.ledger;
   for (const auto& queue : all.gathered)
     copy.gathered.insert(copy.gathered.end(), queue.begin(), queue.end());
-  if (options_.bulk) {
+  if (options_.bsp) {
     copy.awaited.emplace();
     for (const auto& awaited : all.awaited)
       if (awaited) copy.awaited->push_back(*awaited);

@@ -54,7 +54,7 @@ struct ShardOptions {
   /// Where workers come and go, their numbers are below this; 0: below `workers`.
   std::size_t workers_max = 0;
   /// True where the pushes of a step are gathered and applied together, in worker order.
-  bool bulk = false;
+  bool bsp = false;
   /// Bulk only: the Snapshot of a round to come, as if it had been asked for before the first.
   Snapshot due = {.ticket = 0};
 };

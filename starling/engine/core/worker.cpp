@@ -50,7 +50,7 @@ void Worker::enter(const Context& context) {
 
 void Worker::begin_at(const Context& context, Step first) {
   step_ = std::min(first, options_.last);
-  if (options_.bulk && step_ < options_.last) return push_entry(context);
+  if (options_.bsp && step_ < options_.last) return push_entry(context);
   tell_waiters(context);
   if (stopping_ || step_ >= options_.last) return finish(context);
   begin_step(context);
@@ -186,7 +186,7 @@ void Worker::on_update(const Context& context, Step step, Update update) {
   if (phase_ != Phase::computing || step != step_) return;
   values_.clear();  // lets owners change the ranges in place again
   update_ = std::move(update);
-  if (options_.bulk) {
+  if (options_.bsp) {
     std::vector<bool> covered(position_.size());
     for (const auto& part : update_.parts) covered[part.range] = true;
     for (RangeId range = 0; range < covered.size(); ++range)
@@ -315,7 +315,7 @@ void Worker::on_view(const Context& context, WorkerView now) {
       if (!old_views || (*old_views)[range] != view(range)) asked_[part] = not_asked;
     }
     send_rest(context);
-  } else if (phase_ == Phase::done && options_.bulk) {
+  } else if (phase_ == Phase::done && options_.bsp) {
     say_ended_to_owners(context);
   }
   for (const MemberId id : now.changed) waiters_.erase(id);
@@ -336,21 +336,21 @@ void Worker::on(const Context& context, const StepQuery& query) {
   context.send(ToWorker{query.from}, StepAnswer{options_.id, query.draw, reported_step()});
 }
 
-void Worker::on(const Context& context, const NotifyAt& wish) {
-  NotifyAt& latest = waiters_.try_emplace(wish.from, wish).first->second;
-  if (latest.draw > wish.draw) return;  // overtaken on its way
-  latest = wish;
-  if (reported_step() < wish.floor) return;
-  context.send(ToWorker{wish.from}, CaughtUp{options_.id, wish.draw});
-  waiters_.erase(wish.from);
+void Worker::on(const Context& context, const NotifyAt& request) {
+  NotifyAt& latest = waiters_.try_emplace(request.from, request).first->second;
+  if (latest.draw > request.draw) return;  // overtaken on its way
+  latest = request;
+  if (reported_step() < request.floor) return;
+  context.send(ToWorker{request.from}, CaughtUp{options_.id, request.draw});
+  waiters_.erase(request.from);
 }
 
 void Worker::tell_waiters(const Context& context) {
   const Step step = reported_step();
   std::erase_if(waiters_, [&](const auto& entry) {
-    const NotifyAt& wish = entry.second;
-    if (step < wish.floor) return false;
-    context.send(ToWorker{wish.from}, CaughtUp{options_.id, wish.draw});
+    const NotifyAt& request = entry.second;
+    if (step < request.floor) return false;
+    context.send(ToWorker{request.from}, CaughtUp{options_.id, request.draw});
     return true;
   });
 }

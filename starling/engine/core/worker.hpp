@@ -43,7 +43,7 @@ struct WorkerOptions {
   /// True where a coordinator keeps the steps; else the worker asks others itself.
   bool central = true;
   /// True where a range waits for a push of every worker in every step.
-  bool bulk = false;
+  bool bsp = false;
   /// True where the job says before each step which ranges it needs; else it needs all.
   bool plans = false;
   barrier::Barrier barrier;
@@ -95,7 +95,7 @@ class Worker {
   void on(const Context& context, const Stop& stop);
   void on(const Context& context, const StepQuery& query);
   void on(const Context& context, const StepAnswer& answer);
-  void on(const Context& context, const NotifyAt& wish);
+  void on(const Context& context, const NotifyAt& request);
   void on(const Context& context, const CaughtUp& note);
 
   /// Whoever carried this core was lost and replaced, and with it any message, computation and

@@ -195,7 +195,7 @@ class JobRunner {
             .samples = first_[id].samples,
             .last = options_.steps,
             .central = core::keeps_steps_centrally(options_.mode),
-            .bulk = is_bulk(),
+            .bsp = is_bsp(),
             .plans = job_context_->task->plans(),
             .barrier = options_.barrier,
             .recheck = recheck_,
@@ -209,14 +209,14 @@ class JobRunner {
                                 .ranges = {},
                                 .applier = applier_,
                                 .workers = options_.workers,
-                                .bulk = is_bulk()};
+                                .bsp = is_bsp()};
     if (saves_rounds(options_)) shard.due = first_saved(options_, first_.front().step);
     for (const auto& state : start_)
       if ((*owner_of_)[state.range] == id) shard.ranges.push_back(state);
     return shard;
   }
 
-  [[nodiscard]] bool is_bulk() const { return barrier::is_bulk_synchronous(options_.barrier); }
+  [[nodiscard]] bool is_bsp() const { return barrier::is_bsp(options_.barrier); }
 
   const JobOptions& options_;
   core::Applier<T> applier_;
@@ -267,7 +267,7 @@ Result<void> check_start(const JobOptions& options, const std::vector<core::Rang
                      "; valid: 0, for all begin anew"};
     }
   }
-  if (!barrier::is_bulk_synchronous(options.barrier)) return {};
+  if (!barrier::is_bsp(options.barrier)) return {};
   for (const auto& state : start) {
     for (MemberId worker = 0; worker < options.workers; ++worker) {
       const core::Step step = worker < state.ledger.size() ? state.ledger[worker].step : 0;
@@ -293,7 +293,7 @@ void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options
     state.awaited.reset();
     for (core::LedgerEntry& entry : state.ledger) {
       entry.incarnation = 0;
-      if (barrier::is_bulk_synchronous(options.barrier)) entry.step = state.round;
+      if (barrier::is_bsp(options.barrier)) entry.step = state.round;
     }
   }
 }

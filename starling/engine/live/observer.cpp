@@ -43,8 +43,7 @@ double sum_of(const std::vector<actor::Report>& reports, core::Time actor::Repor
 }  // namespace
 
 bool saves_rounds(const JobOptions& options) {
-  return barrier::is_bulk_synchronous(options.barrier) && options.on_checkpoint &&
-         options.checkpoint_every > 0;
+  return barrier::is_bsp(options.barrier) && options.on_checkpoint && options.checkpoint_every > 0;
 }
 
 core::Snapshot first_saved(const JobOptions& options, core::Step round) {
@@ -220,7 +219,7 @@ void ObserverHost::on_state(const core::RangeState& state) {
 /// A range that a worker's last steps did not concern knows of them only what others say.
 void ObserverHost::settle(std::vector<core::LedgerEntry>& ledger,
                           const std::vector<core::LedgerEntry>& settled) const {
-  if (barrier::is_bulk_synchronous(options_.barrier)) return;  // there, every step concerns all
+  if (barrier::is_bsp(options_.barrier)) return;  // there, every step concerns all
   for (std::size_t w = 0; w < ledger.size(); ++w)
     if (ledger[w].step < settled[w].step) ledger[w] = settled[w];
 }

@@ -64,7 +64,7 @@ core::MemberOptions<double> ChaosJob::options(core::Member self, bool founding,
   options.shard.layout = layout_;
   // Where a push is applied as it comes the order shows in momentum; a round's mean would spoil the
   // counts, so rounds are merged one by one, and the order shows in a hash.
-  if (scenario_.has_coordinator() && barrier::is_bulk_synchronous(scenario_.barrier))
+  if (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier))
     options.shard.applier = core::Merge<double>{merge};
   else
     options.shard.applier = core::GradientApplier{

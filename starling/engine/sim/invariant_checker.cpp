@@ -286,10 +286,10 @@ void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
 }
 
 void InvariantChecker::judge(NodeId, const core::Envelope&, const core::CouncilMessage& message) {
-  const auto* wish = std::get_if<core::Accept>(&message);
-  if (wish == nullptr || wish->epoch < epochs_.size()) return;
-  if (std::ranges::find(proposed_, wish->value) == proposed_.end())
-    proposed_.push_back(wish->value);
+  const auto* request = std::get_if<core::Accept>(&message);
+  if (request == nullptr || request->epoch < epochs_.size()) return;
+  if (std::ranges::find(proposed_, request->value) == proposed_.end())
+    proposed_.push_back(request->value);
 }
 
 // --- barriers, and reads behind them ------------------------------------------------------------

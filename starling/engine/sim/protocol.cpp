@@ -47,7 +47,7 @@ Protocol<T>::Protocol(ProtocolOptions options, Job<T> job)
     : options_(std::move(options)),
       job_(std::move(job)),
       recheck_(options_.recheck.value_or(core::default_recheck(options_.mode))),
-      bulk_(options_.bulk.value_or(barrier::is_bulk_synchronous(options_.barrier))),
+      bsp_(options_.bsp.value_or(barrier::is_bsp(options_.barrier))),
       channels_(options_.channels.value_or(options_.link.loss > 0)),
       network_(options_.link, stream(options_.seed, Stream::network)()),
       owner_random_(stream(options_.seed, Stream::owners)),
@@ -72,7 +72,7 @@ void Protocol<T>::spawn_members() {
     shard.layout = job_.layout;
     shard.applier = job_.applier;
     shard.workers = workers;
-    shard.bulk = bulk_;
+    shard.bsp = bsp_;
     for (const core::RangeState& state : job_.start)
       if ((*owner_of_)[state.range] == id) shard.ranges.push_back(state);
     if (core::has_servers(options_.mode))
@@ -104,7 +104,7 @@ core::WorkerOptions Protocol<T>::worker_options(MemberId id) const {
   worker.id = id;
   worker.last = options_.steps;
   worker.central = core::keeps_steps_centrally(options_.mode);
-  worker.bulk = bulk_;
+  worker.bsp = bsp_;
   worker.plans = static_cast<bool>(job_.plan);
   worker.barrier = options_.barrier;
   worker.recheck = recheck_;

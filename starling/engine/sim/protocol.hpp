@@ -61,7 +61,7 @@ struct ProtocolOptions {
   std::optional<bool> channels = std::nullopt;
   core::ChannelOptions channel = {.queue = std::numeric_limits<std::uint32_t>::max()};
   /// Whether pushes of a step are gathered; as the barrier says where absent.
-  std::optional<bool> bulk = std::nullopt;
+  std::optional<bool> bsp = std::nullopt;
   /// Points of the curve; absent: 200 up to the horizon, none where there is no horizon.
   std::optional<Time> point_every = std::nullopt;
   /// A job that takes more events than this is stopped as one that never ends.
@@ -251,7 +251,7 @@ class Protocol {
   ProtocolOptions options_;
   Job<T> job_;
   barrier::Recheck recheck_;
-  bool bulk_;
+  bool bsp_;
   bool channels_;
   std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
   core::Members members_;

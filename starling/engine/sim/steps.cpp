@@ -29,31 +29,31 @@ struct Waiter {
   core::StepTimes step_times;
 };
 
-/// A waiter's wish to hear from a laggard.
-struct Wish {
+/// A waiter asks a laggard to give notice once it has caught up.
+struct NotifyRequest {
   MemberId from;
   Step floor;
   std::uint64_t draw;
 };
 
-/// The wishes that one laggard was told: of each waiter the last one counts.
-class Wishes {
+/// The requests that one laggard received: of each waiter the last one counts.
+class NotifyRequests {
  public:
-  void add(const Wish& wish) {
+  void add(const NotifyRequest& request) {
     if (all_.size() == all_.capacity()) {
       tidy();
       if (2 * all_.size() >= all_.capacity()) all_.reserve(2 * all_.capacity() + 8);
     }
-    all_.push_back(wish);
+    all_.push_back(request);
   }
 
   /// Takes out those that a step fulfils, by waiter.
-  std::vector<Wish> take(Step step) {
+  std::vector<NotifyRequest> take(Step step) {
     tidy();
-    std::vector<Wish> granted;
-    std::erase_if(all_, [&](const Wish& wish) {
-      if (step < wish.floor) return false;
-      granted.push_back(wish);
+    std::vector<NotifyRequest> granted;
+    std::erase_if(all_, [&](const NotifyRequest& request) {
+      if (step < request.floor) return false;
+      granted.push_back(request);
       return true;
     });
     return granted;
@@ -61,14 +61,14 @@ class Wishes {
 
  private:
   void tidy() {
-    std::ranges::sort(all_, {}, [](const Wish& w) { return std::pair{w.from, w.draw}; });
+    std::ranges::sort(all_, {}, [](const NotifyRequest& w) { return std::pair{w.from, w.draw}; });
     std::size_t kept = 0;
     for (std::size_t i = 0; i < all_.size(); ++i)
       if (i + 1 == all_.size() || all_[i + 1].from != all_[i].from) all_[kept++] = all_[i];
     all_.resize(kept);
   }
 
-  std::vector<Wish> all_;
+  std::vector<NotifyRequest> all_;
 };
 
 /// A draw's outcome, and whom it failed on where the rule can tell.
@@ -94,7 +94,7 @@ class Simulation {
         counts_(options.barrier, options.workers),
         steps_(options.workers),
         waiters_(clocked_ ? options.workers : 0),
-        wishes_(notify_ ? options.workers : 0) {}
+        notify_requests_(notify_ ? options.workers : 0) {}
 
   StepResult run() {
     result_.curve.reserve(options_.points);
@@ -319,8 +319,8 @@ class Simulation {
     const bool told = notify_ && result.laggard;
     if (told) {
       const Step floor = *barrier::floor(options_.barrier, steps_[worker]);
-      wishes_[*result.laggard].add({worker, floor, waiter.draw});
-      if (!central_) ++result_.messages.wishes;
+      notify_requests_[*result.laggard].add({worker, floor, waiter.draw});
+      if (!central_) ++result_.messages.notify_requests;
     }
     if (options_.recheck.interval || !(told || on_arrival_))
       schedule(worker, interval_of(worker));
@@ -354,11 +354,11 @@ class Simulation {
   /// The worker has a new step: tells those who waited for it. A late notice is sent all the same.
   void give_notice(MemberId worker) {
     const Step step = steps_[worker] >= options_.last ? barrier::finished : steps_[worker];
-    const auto told = wishes_[worker].take(step);
+    const auto told = notify_requests_[worker].take(step);
     if (!central_) result_.messages.notices += told.size();
-    for (const Wish& wish : told)
-      if (waiters_[wish.from].waiting && waiters_[wish.from].draw == wish.draw)
-        draw_again(wish.from);
+    for (const NotifyRequest& request : told)
+      if (waiters_[request.from].waiting && waiters_[request.from].draw == request.draw)
+        draw_again(request.from);
   }
 
   const StepOptions& options_;
@@ -386,7 +386,7 @@ class Simulation {
   std::vector<Step> steps_;
   std::vector<Waiter> waiters_;
   /// By laggard, whom it is to tell what.
-  std::vector<Wishes> wishes_;
+  std::vector<NotifyRequests> notify_requests_;
   /// Waiters in the order of their arrival, where each draws plainly at each arrival.
   std::vector<MemberId> in_order_;
   std::size_t waiting_ = 0;
@@ -443,8 +443,8 @@ std::uint64_t memory_estimate(const StepOptions& options) {
   std::uint64_t per_worker = 144;
   if (!options.slowness.empty()) per_worker += sizeof(double);
   if (clocked) per_worker += sizeof(Waiter) + 64;  // and the events that came too late
-  if (clocked && options.recheck.notify)           // and room for as many wishes as were seen
-    per_worker += sizeof(Wishes) + 96 * sizeof(Wish);
+  if (clocked && options.recheck.notify)           // and room for as many requests as were seen
+    per_worker += sizeof(NotifyRequests) + 96 * sizeof(NotifyRequest);
   return options.workers * per_worker + options.points * sizeof(Point) + (std::uint64_t{1} << 24U);
 }
 

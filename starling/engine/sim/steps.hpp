@@ -77,17 +77,17 @@ struct Point {
 
 /// What barrier control would have sent. Where steps are central: a message for each arrival and
 /// one for each release. Where workers ask each other: a query and an answer for each other drawn,
-/// a wish to each laggard that is to give notice, and the notices.
+/// a request to each laggard that is to give notice, and the notices.
 struct Messages {
   std::uint64_t arrivals = 0;
   std::uint64_t releases = 0;
   std::uint64_t queries = 0;
   std::uint64_t answers = 0;
-  std::uint64_t wishes = 0;
+  std::uint64_t notify_requests = 0;
   std::uint64_t notices = 0;
 
   [[nodiscard]] std::uint64_t total() const {
-    return arrivals + releases + queries + answers + wishes + notices;
+    return arrivals + releases + queries + answers + notify_requests + notices;
   }
   bool operator==(const Messages&) const = default;
 };

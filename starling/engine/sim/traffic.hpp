@@ -40,7 +40,8 @@ struct Traffic {
 using TrafficByKind = std::array<Traffic, message_kinds>;
 
 [[nodiscard]] Traffic total(const TrafficByKind& traffic);
-/// Of barrier control only: arrivals and releases, questions for steps, wishes, and their answers.
+/// Of barrier control only: arrivals and releases, questions for steps, requests for notice, and
+/// their answers.
 [[nodiscard]] Traffic barrier_control(const TrafficByKind& traffic);
 
 }  // namespace starling::sim
