@@ -250,7 +250,7 @@ TEST(Site, OutlivesAMemberThatIsToldWhatCannotBe) {
   lie.to = other;
   lie.epoch = 2;
   lie.packet.from = 1;
-  lie.packet.payload = core::letter_of(core::ConfigurationPtr{std::move(next)});
+  lie.packet.payload = core::peer_message_of(core::ConfigurationPtr{std::move(next)});
   nodes.site(other).deliver(std::move(lie), false);
   ASSERT_TRUE(nodes.wait_until([&] { return !broken(nodes, 3).empty(); }));
   EXPECT_NE(broken(nodes, 3).find("broken invariant: part.full"), std::string::npos)
