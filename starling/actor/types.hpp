@@ -94,7 +94,7 @@ struct KeyTick {
 /// What failure detection thinks of a member.
 struct LivenessUpdate {
   core::MemberId member = 0;
-  core::Incarnation life = 0;
+  core::Incarnation incarnation = 0;
   bool dead = false;
 };
 
@@ -113,7 +113,7 @@ struct ReadRanges {
 struct MemberReport {
   enum class State { joining, running, done, excluded, failed };
   core::MemberId member = 0;
-  core::Incarnation life = 0;
+  core::Incarnation incarnation = 0;
   State state = State::joining;
   /// Why it failed.
   std::string why;

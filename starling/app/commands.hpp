@@ -114,6 +114,6 @@ struct Job;
 [[nodiscard]] Result<int> put_out(const std::string& text, int code);
 
 /// "<program's name>: <message>" on stderr.
-void complain(const std::string& message);
+void print_error(const std::string& message);
 
 }  // namespace starling::app

@@ -68,7 +68,7 @@ Result<PlacedNet> place_on_cuda(const models::Net<float>& net, const Device& dev
 }
 
 /// Why none can be used; nothing where one can.
-std::string trouble_with_devices() {
+std::string problem_with_devices() {
   if (!plugin()) return plugin().error().message;
   const auto devices = (*plugin())->devices();
   if (!devices) return devices.error().message;
@@ -81,8 +81,8 @@ Result<PlacedNet> place(const models::Net<float>& net, const Device& device, std
   const PlacedNet own{net, print(Device{})};
   if (device.kind == Device::Kind::cuda) return place_on_cuda(net, device, rows);
   if (device.kind == Device::Kind::cpu) return own;
-  if (auto trouble = trouble_with_devices(); !trouble.empty())
-    return PlacedNet{own.net, own.device, std::move(trouble)};
+  if (auto problem = problem_with_devices(); !problem.empty())
+    return PlacedNet{own.net, own.device, std::move(problem)};
   auto placed = place_on_cuda(net, Device{.kind = Device::Kind::cuda}, rows);
   if (placed) return placed;
   return PlacedNet{own.net, own.device, placed.error().message};

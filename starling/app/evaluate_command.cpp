@@ -66,7 +66,7 @@ Result<void> check_out(const Registry& registry, const EvaluateOptions& options,
 Result<PlacedModel> place(std::shared_ptr<const AnyModel> model, const models::Device& device) {
   auto placed = model->on(device, models::rows_at_once);
   if (!placed) return placed;
-  if (!placed->note.empty()) complain("--device: computing on the CPU: " + placed->note);
+  if (!placed->note.empty()) print_error("--device: computing on the CPU: " + placed->note);
   if (placed->model == nullptr) placed->model = std::move(model);
   return placed;
 }
@@ -290,7 +290,7 @@ Result<int> predict_command(const Registry& registry, const EvaluateOptions& opt
   if (options.out.empty()) return put_out(rows, done);
   const OrderlyStop orderly{nullptr};  // what is begun is finished
   if (auto written = replace_file(options.out, rows); !written) {
-    complain(written.error().message);
+    print_error(written.error().message);
     return job_failed;
   }
   return put_out(fmt::format("{} predictions in {}\n", predictions->size(), options.out), done);

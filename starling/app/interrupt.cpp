@@ -25,7 +25,7 @@ std::atomic<bool> asked = false;
 std::atomic<std::int64_t> asked_at = INT64_MAX / 2;
 
 /// Behind what stands on the terminal: ^C, and an unfinished line.
-void say(std::string_view words) {
+void write_error(std::string_view words) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
 }
 
@@ -45,12 +45,12 @@ bool is_echo(int signal) {
 void on_signal(int signal) {
   if (orderly && !asked.exchange(true)) {
     asked_at = milliseconds_now();
-    if (const char* words = announced) say(words);
+    if (const char* words = announced) write_error(words);
     return;
   }
   if (orderly && is_echo(signal)) return;
   discard_unfinished();
-  say(asked ? "\nstarling: interrupted twice, ended at once\n" : given_up.load());
+  write_error(asked ? "\nstarling: interrupted twice, ended at once\n" : given_up.load());
   ::_exit(interrupted_code);
 }
 

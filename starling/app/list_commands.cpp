@@ -14,11 +14,11 @@ namespace starling::app {
 Result<int> put_out(const std::string& text, int code) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return code;
-  complain(std::string{"the results cannot be written: "} + std::strerror(errno));
+  print_error(std::string{"the results cannot be written: "} + std::strerror(errno));
   return job_failed;
 }
 
-void complain(const std::string& message) {
+void print_error(const std::string& message) {
   std::fprintf(stderr, "%s: %s\n", program_name().c_str(), printable(message).c_str());
 }
 

@@ -27,13 +27,13 @@ int main(int argc, const char* const* argv, Registry registry) {
     app::watch_interrupts();
     const auto code = run(argc, argv, app::with_built_in(std::move(registry)));
     if (code) return *code;
-    app::complain(code.error().message);
+    app::print_error(code.error().message);
     return app::bad_input;
   } catch (const std::bad_alloc&) {
-    app::complain("out of memory; valid: less data, a smaller model, fewer workers");
+    app::print_error("out of memory; valid: less data, a smaller model, fewer workers");
     return app::job_failed;
   } catch (const std::exception& fault) {
-    app::complain(std::string{"an unexpected error: "} + fault.what());
+    app::print_error(std::string{"an unexpected error: "} + fault.what());
     return app::job_failed;
   }
 }

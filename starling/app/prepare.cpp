@@ -219,8 +219,8 @@ void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Se
     return;
   std::string names;
   for (const auto& barrier : barriers) names += (names.empty() ? "" : ", ") + print(barrier);
-  complain(place + ": has no effect under " + names +
-           (barriers.size() == 1 ? ", which draws no one" : ", which draw no one"));
+  print_error(place + ": has no effect under " + names +
+              (barriers.size() == 1 ? ", which draws no one" : ", which draw no one"));
 }
 
 Result<Prepared> prepare(const Registry& registry, const Settings& settings,
@@ -267,7 +267,7 @@ Result<Prepared> prepare(const Registry& registry, const Settings& settings,
   auto there = (*model)->on(job->device, running.options.batch);
   if (!there) return within_place(std::move(there).error(), settings, "device");
   if (!there->note.empty() && !job->quiet)
-    complain(place_of(settings, "device") + ": computing on the CPU: " + there->note);
+    print_error(place_of(settings, "device") + ": computing on the CPU: " + there->note);
   running.device = std::move(there->device);
   if (there->model != nullptr) *model = std::move(there->model);
   if (job->data.scale != models::Scale::none) running.scale = print(*job->data.scale);

@@ -84,7 +84,7 @@ bool Recorder::on_evaluated(const live::Progress& progress, const States& states
 void Recorder::warn(const std::string& message) {
   display_.close();
   curves_.add_warning(message);
-  complain(message);
+  print_error(message);
 }
 
 bool Recorder::on_checkpoint(const States& states) {

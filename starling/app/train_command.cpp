@@ -21,27 +21,27 @@ std::string left(const std::string& path) {
   return path + (std::filesystem::exists(path, ignored) ? ": is as it was" : ": was not written");
 }
 
-void complain_of(const Ended& ended, const Job& job) {
-  complain(ended.error);
+void print_errors_of(const Ended& ended, const Job& job) {
+  print_error(ended.error);
   if (!ended.saved.empty())
-    complain("the last good model is in " + ended.saved);
+    print_error("the last good model is in " + ended.saved);
   else if (!job.save.empty())
-    complain(left(job.save) + (ended.has_model ? ", the model could not be saved"
-                                               : ", there is no good model to save"));
+    print_error(left(job.save) + (ended.has_model ? ", the model could not be saved"
+                                                  : ", there is no good model to save"));
   if (!ended.checkpoint.empty())
-    complain("the last checkpoint is in " + ended.checkpoint);
+    print_error("the last checkpoint is in " + ended.checkpoint);
   else if (!job.checkpoint.empty())
-    complain(left(job.checkpoint));
+    print_error(left(job.checkpoint));
   if (!ended.report.empty())
-    complain("the report is in " + ended.report);
+    print_error("the report is in " + ended.report);
   else if (!job.report.empty())
-    complain(left(job.report));
+    print_error(left(job.report));
 }
 
 }  // namespace
 
 int report(const Ended& ended, const Job& job) {
-  if (!ended.error.empty()) complain_of(ended, job);
+  if (!ended.error.empty()) print_errors_of(ended, job);
   const int code = !ended.error.empty() ? job_failed : ended.interrupted ? interrupted_code : done;
   const auto put = put_out(job.json ? summary_json(ended) + "\n" : summary_table(ended), code);
   return put ? *put : job_failed;

@@ -55,7 +55,7 @@ TEST_F(OneEnd, KeepsAWindowUnderWayAndAQueueBehindItAndRefusesMore) {
   EXPECT_EQ(channel.room(), 5U);
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(channel.send(at(0ms), int{i}));
   EXPECT_EQ(sent(), 3U);
-  EXPECT_EQ(channel.under_way(), 3U);
+  EXPECT_EQ(channel.in_flight(), 3U);
   EXPECT_EQ(channel.waiting(), 2U);
   EXPECT_EQ(channel.room(), 0U);
   EXPECT_FALSE(channel.send(at(0ms), 5));
@@ -78,17 +78,17 @@ TEST(Window, HasABoundInBytesButForOnePayloadThatIsLarger) {
   Channel<Tensor> channel{1, 1, {.window_bytes = 100}};
   for (const std::size_t bytes : {60U, 40U, 1U, 500U, 0U})
     ASSERT_TRUE(channel.send(now, Tensor{bytes}));
-  EXPECT_EQ(channel.under_way(), 2U);
-  EXPECT_EQ(channel.bytes_under_way(), 100U);
+  EXPECT_EQ(channel.in_flight(), 2U);
+  EXPECT_EQ(channel.bytes_in_flight(), 100U);
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 1});
-  EXPECT_EQ(channel.bytes_under_way(), 41U) << "500 bytes wait, and what is behind them";
+  EXPECT_EQ(channel.bytes_in_flight(), 41U) << "500 bytes wait, and what is behind them";
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 3});
-  EXPECT_EQ(channel.bytes_under_way(), 500U);
+  EXPECT_EQ(channel.bytes_in_flight(), 500U);
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 4});
-  EXPECT_EQ(channel.under_way(), 1U);
+  EXPECT_EQ(channel.in_flight(), 1U);
   channel.on(now, {.from = 1, .to = 1, .acknowledged = 5});
   EXPECT_TRUE(channel.settled());
-  EXPECT_EQ(channel.bytes_under_way(), 0U);
+  EXPECT_EQ(channel.bytes_in_flight(), 0U);
 }
 
 TEST_F(OneEnd, BelievesNoAcknowledgementOfWhatWasNotSent) {
@@ -96,7 +96,7 @@ TEST_F(OneEnd, BelievesNoAcknowledgementOfWhatWasNotSent) {
   ASSERT_TRUE(channel.send(at(0ms), 7));
   channel.on(at(1ms), {.from = 1, .to = 1, .acknowledged = 2});
   channel.on(at(1ms), {.from = 1, .to = 1, .held = ~std::uint64_t{0}});
-  EXPECT_EQ(channel.under_way(), 1U);
+  EXPECT_EQ(channel.in_flight(), 1U);
 }
 
 TEST_F(OneEnd, KeepsNoMorePayloadsThanAWindowHolds) {

@@ -175,7 +175,7 @@ TEST(Configuration, NewLifeOwnsNothingOfTheOld) {
   const auto next =
       next_configuration(first, {.joins = {{1, 2}}, .full = everyone_full(first)}).next;
   ASSERT_TRUE(next);
-  EXPECT_EQ(next->find(1)->life, 2U);
+  EXPECT_EQ(next->find(1)->incarnation, 2U);
   for (const Ownership& range : next->ranges) {
     EXPECT_NE(range.owners.front().id, 1U);
     if (const auto* owner = range.find(1)) {
@@ -312,7 +312,7 @@ TEST(Coordinator, HasASuccessorOnAnotherNodeWhenItGoes) {
   EXPECT_EQ(follows({.dead = {6}}), 2U) << "those on its node may be dead as well";
   EXPECT_EQ(follows({.leaves = {6}}), 2U);
   EXPECT_EQ(follows({.leaves = {2, 3}, .dead = {6}}), 5U) << "those who leave would go soon";
-  EXPECT_EQ(follows({.joins = {{6, 2, false, false, 1}}}), 2U) << "a new life knows nothing";
+  EXPECT_EQ(follows({.joins = {{6, 2, false, false, 1}}}), 2U) << "a new incarnation knows nothing";
   EXPECT_EQ(follows({.joins = {{7, 1, false, false, 3}}, .dead = {6}}), 2U) << "nor who joins";
   EXPECT_EQ(follows({.dead = {2, 3, 5, 6}}), 0U) << "where there is nobody else";
 }
@@ -370,8 +370,8 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
       ASSERT_EQ(next.coordinator.has_value(), seed % 2 == 0);
       if (now.coordinator) {
         ASSERT_NE(next.find(*next.coordinator), nullptr);
-        const auto life = now.find(*now.coordinator)->life;
-        ASSERT_EQ(next.keeps_coordinator_of(now), next.contains(*now.coordinator, life));
+        const auto incarnation = now.find(*now.coordinator)->incarnation;
+        ASSERT_EQ(next.keeps_coordinator_of(now), next.contains(*now.coordinator, incarnation));
       }
       std::size_t owners_alive = 0;
       std::map<MemberId, std::size_t> targets;
@@ -387,7 +387,8 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
         const auto& after = next.ranges[r];
         const auto continues = [&](const RangeOwner& owner) {
           const auto* old = before.find(owner.id);
-          return old != nullptr && now.find(owner.id)->life == next.find(owner.id)->life;
+          return old != nullptr &&
+                 now.find(owner.id)->incarnation == next.find(owner.id)->incarnation;
         };
         // The primary is full, and every owner a member, once.
         ASSERT_TRUE(continues(after.owners.front()));
@@ -411,7 +412,8 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
         // Nobody alive is let go before all who stay hold the range.
         for (const RangeOwner& owner : before.owners) {
           const auto* still = next.find(owner.id);
-          const bool alive = still != nullptr && still->life == now.find(owner.id)->life;
+          const bool alive =
+              still != nullptr && still->incarnation == now.find(owner.id)->incarnation;
           if (!all_full && alive) {
             ASSERT_NE(after.find(owner.id), nullptr);
           }

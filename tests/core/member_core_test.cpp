@@ -31,25 +31,25 @@ class Lone {
     out_.clear();
     event(node_, MemberContext{now_, random_, out_});
   }
-  void hear(const Envelope& envelope) {
+  void receive(const Envelope& envelope) {
     happen([&](auto& node, const auto& context) { node.on_packet(context, envelope); });
   }
   /// From a member, through its channel.
-  void hear(MemberId from, PeerMessage peer_message, Epoch epoch = 1) {
-    hear({.from = from,
-          .to = node_.self().id,
-          .epoch = epoch,
-          .packet = {.from = 1,
-                     .to = node_.self().life,
-                     .sequence = ++sent_[from],
-                     .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
+  void receive(MemberId from, PeerMessage peer_message, Epoch epoch = 1) {
+    receive({.from = from,
+             .to = node_.self().id,
+             .epoch = epoch,
+             .packet = {.from = 1,
+                        .to = node_.self().incarnation,
+                        .sequence = ++sent_[from],
+                        .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
   }
   /// From anyone.
-  void hear_loose(MemberId from, Incarnation life, PeerMessage peer_message) {
-    hear({.from = from,
-          .to = node_.self().id,
-          .packet = {.from = life,
-                     .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
+  void receive_unreliable(MemberId from, Incarnation incarnation, PeerMessage peer_message) {
+    receive({.from = from,
+             .to = node_.self().id,
+             .packet = {.from = incarnation,
+                        .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
   }
 
   /// What was sent in the last event, of one kind, and to whom.
@@ -113,9 +113,9 @@ class Lone {
 
 TEST(MemberCore, AnswersOnlyWhoAsksForItself) {
   Lone lone;
-  lone.hear(1, StepQuery{2, 7});
+  lone.receive(1, StepQuery{2, 7});
   EXPECT_TRUE(lone.said<StepAnswer>().empty());
-  lone.hear(1, StepQuery{1, 7});
+  lone.receive(1, StepQuery{1, 7});
   ASSERT_EQ(lone.said<StepAnswer>().size(), 1U);
   EXPECT_EQ(lone.said<StepAnswer>()[0].first, 1U);
 }
@@ -147,7 +147,7 @@ TEST(MessageValidator, LetsNobodySpeakForAnother) {
     EXPECT_EQ(may(1, LeaveRequest{{named, 1}}), own);
     EXPECT_EQ(may(1, CouncilMessage{Prepare{2, {1, named}}}), own);
   }
-  EXPECT_FALSE(may(1, Push{1, 2, 0, 1, 1, 1, {}})) << "another life";
+  EXPECT_FALSE(may(1, Push{1, 2, 0, 1, 1, 1, {}})) << "another incarnation";
   EXPECT_FALSE(may(1, LeaveRequest{{1, 2}}));
   for (const PeerMessage& word : {PeerMessage{Proceed{1}}, PeerMessage{Stop{}}}) {
     EXPECT_TRUE(may(2, word));
@@ -216,37 +216,37 @@ TEST(MessageValidator, TakesConfigurationsWhoseCoordinatorIsAMember) {
 
 TEST(MemberCore, PassesOnRequestsOfThoseAloneWhoAskForThemselves) {
   Lone lone;
-  lone.hear_loose(4, 1, JoinRequest{{5, 1}});
+  lone.receive_unreliable(4, 1, JoinRequest{{5, 1}});
   EXPECT_TRUE(lone.said<JoinRequest>().empty());
-  lone.hear_loose(5, 2, JoinRequest{{5, 1}});
+  lone.receive_unreliable(5, 2, JoinRequest{{5, 1}});
   EXPECT_TRUE(lone.said<JoinRequest>().empty());
-  lone.hear_loose(5, 1, JoinRequest{{5, 1}});
+  lone.receive_unreliable(5, 1, JoinRequest{{5, 1}});
   EXPECT_EQ(lone.said<JoinRequest>().size(), 2U) << "to the council";
 }
 
 TEST(MemberCore, SaysWhyItTakesNobodyInBeyondTheMaximum) {
   Lone lone;
-  lone.hear_loose(members_max, 1, JoinRequest{{members_max, 1}});
+  lone.receive_unreliable(members_max, 1, JoinRequest{{members_max, 1}});
   const auto refused = lone.said<JoinRefused>();
   ASSERT_EQ(refused.size(), 1U);
   EXPECT_NE(refused[0].second.why.find("below 8"), std::string::npos) << refused[0].second.why;
   EXPECT_TRUE(lone.said<JoinRequest>().empty());
 
   Lone joiner{{members_max, 1}, false};
-  joiner.hear_loose(5, 1, JoinRefused{"no"});
+  joiner.receive_unreliable(5, 1, JoinRefused{"no"});
   EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::joining) << "5 is no seed member";
-  joiner.hear_loose(1, 1, refused[0].second);
+  joiner.receive_unreliable(1, 1, refused[0].second);
   EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::failed);
   EXPECT_NE(joiner.failure().find("below 8"), std::string::npos);
 }
 
 TEST(MemberCore, TellsOfEpochsWhoeverOnlyClaimsToKnowThem) {
   Lone lone;
-  lone.hear(1, StepQuery{1, 1}, 1'000'000);
+  lone.receive(1, StepQuery{1, 1}, 1'000'000);
   auto next = std::make_shared<Configuration>(founding());
   next->epoch = 2;
-  lone.hear(2, ConfigurationPtr{next}, 2);
-  lone.hear(1, StepQuery{1, 2}, 1);
+  lone.receive(2, ConfigurationPtr{next}, 2);
+  lone.receive(1, StepQuery{1, 2}, 1);
   EXPECT_EQ(lone.said<ConfigurationPtr>().size(), 1U);
   EXPECT_EQ(lone.said<StepAnswer>().size(), 1U);
 }
@@ -261,15 +261,15 @@ TEST(MemberCore, VerdictsOnAFormerLifeDoNotCount) {
 
 TEST(MemberCore, TimersOfALinkThatWasReplacedAreNoOnesAnyMore) {
   Lone lone;
-  lone.hear(1, StepQuery{1, 1});
+  lone.receive(1, StepQuery{1, 1});
   lone.pass(std::chrono::seconds{2});
   std::vector<TimerKey> keys;
   for (const MemberTimer& timer : lone.timers()) keys.push_back(timer.key);
   ASSERT_FALSE(keys.empty());
   auto next = std::make_shared<Configuration>(founding());
   next->epoch = 2;
-  next->members[1].life = 2;
-  lone.hear(2, ConfigurationPtr{next}, 2);
+  next->members[1].incarnation = 2;
+  lone.receive(2, ConfigurationPtr{next}, 2);
   lone.happen([&](auto& node, const auto& context) { node.on_timer(context, keys.front()); });
   for (const auto& [to, peer_message] : lone.said<StepAnswer>()) EXPECT_NE(to, 1U);
   EXPECT_TRUE(lone.timers().empty());
@@ -279,11 +279,11 @@ TEST(MemberCore, ALifeThatWasAMemberDoesNotWaitToBeTakenInAgain) {
   Lone joiner{{5, 1}, false};
   auto next = std::make_shared<Configuration>(founding());
   next->epoch = 4;
-  joiner.hear_loose(1, 1, ConfigurationPtr{next});
+  joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
   EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::joining);
   next = std::make_shared<Configuration>(*next);
   next->departed = {{5, 1}};
-  joiner.hear_loose(1, 1, ConfigurationPtr{next});
+  joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
   EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::excluded);
 }
 
@@ -303,7 +303,7 @@ ConfigurationPtr without(MemberId gone, MemberId coordinator) {
 TEST(MemberCore, TellsANewCoordinatorOnceWhereItStands) {
   Lone lone{{0, 1}, true, 2};
   EXPECT_TRUE(lone.said<WorkerStatus>().empty()) << "founders stand at the beginning";
-  lone.hear(1, without(2, 1), 2);
+  lone.receive(1, without(2, 1), 2);
   const auto said = lone.said<WorkerStatus>();
   ASSERT_EQ(said.size(), 1U);
   EXPECT_EQ(said[0].first, 1U);
@@ -312,24 +312,24 @@ TEST(MemberCore, TellsANewCoordinatorOnceWhereItStands) {
   EXPECT_EQ(said[0].second.step, 0U);
   auto later = std::make_shared<Configuration>(*without(2, 1));
   later->epoch = 3;
-  lone.hear(1, ConfigurationPtr{later}, 3);
+  lone.receive(1, ConfigurationPtr{later}, 3);
   EXPECT_TRUE(lone.said<WorkerStatus>().empty()) << "it is the same coordinator";
 }
 
 TEST(MemberCore, TakesOverWhereTheConfigurationSaysSoAndTellsAll) {
   Lone lone{{0, 1}, true, 2};
   EXPECT_EQ(lone.node().coordinator(), nullptr);
-  lone.hear(1, without(2, 0), 2);
+  lone.receive(1, without(2, 0), 2);
   ASSERT_NE(lone.node().coordinator(), nullptr);
   EXPECT_FALSE(lone.node().coordinator()->knows_all()) << "member 1 has not told yet";
-  lone.hear(1, WorkerStatus{1, WorkerStatus::Phase::waiting, 1, 1}, 2);
+  lone.receive(1, WorkerStatus{1, WorkerStatus::Phase::waiting, 1, 1}, 2);
   EXPECT_TRUE(lone.node().coordinator()->knows_all());
   EXPECT_TRUE(lone.said<Proceed>().empty() || lone.said<Proceed>()[0].first == 1U);
 }
 
 TEST(MemberCore, HearsNoFormerCoordinator) {
   Lone lone{{0, 1}, true, 2};
-  lone.hear(1, without(2, 1), 2);
+  lone.receive(1, without(2, 1), 2);
   for (const MemberId from : {2U, 0U}) {
     lone.happen([&](auto& node, const auto& context) {
       node.on_message(context, from, 1, std::make_shared<const PeerMessage>(Proceed{0}));
@@ -343,11 +343,11 @@ TEST(MemberCore, BelievesNoConfigurationWithoutTheCoordinatorOfItsMode) {
   auto next = std::make_shared<Configuration>(founding());
   next->epoch = 4;
   next->departed = {{5, 1}};
-  joiner.hear_loose(1, 1, ConfigurationPtr{next});
+  joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
   EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::joining);
   next = std::make_shared<Configuration>(*next);
   next->coordinator = 1;
-  joiner.hear_loose(1, 1, ConfigurationPtr{next});
+  joiner.receive_unreliable(1, 1, ConfigurationPtr{next});
   EXPECT_EQ(joiner.node().state(), MemberCore<double>::State::excluded);
 }
 

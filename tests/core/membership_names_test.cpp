@@ -15,11 +15,13 @@ class Names : public OneMember {
     if (!at.empty()) one.address = at;
     return one;
   }
-  void knock(const NodeRecord& who) { hear({who, Digest{std::vector<std::uint64_t>(1), false}}); }
+  void knock(const NodeRecord& who) {
+    receive({who, Digest{std::vector<std::uint64_t>(1), false}});
+  }
 };
 
 TEST_F(Names, WhoComesUnderAnothersNameIsRefusedOnceThatOneSpeaks) {
-  hear(1);
+  receive(1);
   knock(twin(2, 1));
   EXPECT_FALSE(state(2)) << "it is not let in";
   EXPECT_TRUE(sent<NameTaken>().empty()) << "the other may be dead";
@@ -40,19 +42,19 @@ TEST_F(Names, WhoComesUnderAnothersNameIsRefusedOnceThatOneSpeaks) {
 }
 
 TEST_F(Names, WhoComesBackAfterACrashIsLetInOnceItsFormerLifeIsDead) {
-  hear(1);
+  receive(1);
   knock(twin(2, 1));
   pass(500ms);
   knock(twin(2, 1));
-  EXPECT_TRUE(sent<NameTaken>().empty()) << "the former life does not answer";
-  hear(5, Gossip{}, {{record(1, 0, NodeState::dead), 5}});
+  EXPECT_TRUE(sent<NameTaken>().empty()) << "the former incarnation does not answer";
+  receive(5, Gossip{}, {{record(1, 0, NodeState::dead), 5}});
   knock(twin(2, 1));
   EXPECT_EQ(state(2), NodeState::alive);
   EXPECT_FALSE(sent_to<Digest>(2).empty());
 }
 
 TEST_F(Names, WhoComesBackAtItsOldAddressIsLetInAtOnce) {
-  hear(1);
+  receive(1);
   knock(twin(2, 1, record(1).address));
   EXPECT_EQ(state(2), NodeState::alive);
   EXPECT_EQ(state(1), NodeState::dead);
@@ -68,17 +70,17 @@ TEST_F(Names, WhoComesUnderTheNameOfThisOneIsRefusedAtOnce) {
 TEST_F(Names, OfTwoMembersTheOneWithTheLowerIdStays) {
   for (const bool lower_speaks_first : {true, false}) {
     make({});
-    hear(9, Gossip{}, {{twin(3, 8), 9}, {twin(4, 8), 9}});
+    receive(9, Gossip{}, {{twin(3, 8), 9}, {twin(4, 8), 9}});
     EXPECT_EQ(state(3), NodeState::alive);
     EXPECT_EQ(state(4), NodeState::alive) << "hearsay refuses nobody";
     pass(300ms);
     forget();
     if (!lower_speaks_first) {
-      hear({twin(4, 8), Gossip{}});
+      receive({twin(4, 8), Gossip{}});
       EXPECT_TRUE(sent<NameTaken>().empty()) << "the other may be dead";
       EXPECT_FALSE(sent_to<Ping>(3).empty());
     }
-    hear({twin(3, 8), Gossip{}});
+    receive({twin(3, 8), Gossip{}});
     ASSERT_EQ(sent_to<NameTaken>(4).size(), 1U);
     EXPECT_EQ(state(4), NodeState::dead);
     EXPECT_EQ(state(3), NodeState::alive);
@@ -86,13 +88,13 @@ TEST_F(Names, OfTwoMembersTheOneWithTheLowerIdStays) {
 }
 
 TEST_F(Names, OneThatIsToldToGoByOneWithALowerIdGoes) {
-  hear({record(1), NameTaken{self_id, twin(2, self_id)}});
+  receive({record(1), NameTaken{self_id, twin(2, self_id)}});
   EXPECT_TRUE(says<NameRefused>());
 }
 
 TEST_F(Names, OneThatIsTheOlderTellsTheOther) {
   const NodeRecord higher = twin(self_id + 1, self_id);
-  hear({record(1), NameTaken{self_id, higher}});
+  receive({record(1), NameTaken{self_id, higher}});
   EXPECT_FALSE(says<NameRefused>());
   ASSERT_EQ(sent_to<NameTaken>(higher.id).size(), 1U);
   EXPECT_EQ(std::get<NameTaken>(sent_to<NameTaken>(higher.id)[0].message.body).to, higher.id);
@@ -100,23 +102,23 @@ TEST_F(Names, OneThatIsTheOlderTellsTheOther) {
 
 TEST_F(Names, OneThatHasNotJoinedGoesWhoeverHasItsName) {
   make({.self = {}, .seeds = {"seed"}});
-  hear({record(1), NameTaken{self_id, twin(self_id + 1, self_id)}});
+  receive({record(1), NameTaken{self_id, twin(self_id + 1, self_id)}});
   EXPECT_TRUE(says<NameRefused>());
 }
 
 TEST_F(Names, NobodyGoesForWordsThatAreMeantForOthersOrForAnotherName) {
-  hear({record(1), NameTaken{self_id + 5, twin(2, self_id)}});
-  hear({record(1), NameTaken{self_id, record(2)}});
-  hear({record(1), NameTaken{self_id, record(self_id)}});
+  receive({record(1), NameTaken{self_id + 5, twin(2, self_id)}});
+  receive({record(1), NameTaken{self_id, record(2)}});
+  receive({record(1), NameTaken{self_id, record(self_id)}});
   EXPECT_FALSE(says<NameRefused>());
 }
 
 TEST_F(Names, KnocksOfManyTakeBoundedMemoryAndLetTheRightOneIn) {
-  hear(1);
+  receive(1);
   for (NodeId id = 100; id < 1100; ++id) knock(twin(id, 1));
   EXPECT_EQ(member_->members().size(), 1U);
-  hear(1);
-  hear({record(1, 0, NodeState::left), Gossip{}});
+  receive(1);
+  receive({record(1, 0, NodeState::left), Gossip{}});
   knock(twin(2, 1));
   EXPECT_EQ(state(2), NodeState::alive);
 }
@@ -125,7 +127,7 @@ TEST_F(Names, MembersWithoutANameAreNobodysTwins) {
   for (NodeId id = 1; id <= 3; ++id) {
     NodeRecord nameless = record(id);
     nameless.name.clear();
-    hear({nameless, Gossip{}});
+    receive({nameless, Gossip{}});
   }
   EXPECT_EQ(member_->members().live().size(), 3U);
 }

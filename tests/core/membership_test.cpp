@@ -28,8 +28,8 @@ TEST_F(OneMember, KnocksAtEachDoorInTurnUntilOneAnswers) {
   EXPECT_EQ(sent_to<Digest>(1).size(), 2U);
   EXPECT_EQ(sent_to<Digest>(2).size(), 2U) << "and never at its own";
   EXPECT_FALSE(says<HasJoined>());
-  hear(2, Records{{record(3)}});
-  hear(2, Digest{.buckets = {1}, .answer = true});
+  receive(2, Records{{record(3)}});
+  receive(2, Digest{.buckets = {1}, .answer = true});
   EXPECT_TRUE(member_->joined());
   EXPECT_TRUE(says<HasJoined>());
   EXPECT_EQ(state(3), NodeState::alive);
@@ -39,9 +39,9 @@ TEST_F(OneMember, KnocksAtEachDoorInTurnUntilOneAnswers) {
 }
 
 TEST_F(OneMember, TellsAKnockerAllItKnowsAndAsksForTheRest) {
-  for (NodeId id = 1; id <= 20; ++id) hear(id);
+  for (NodeId id = 1; id <= 20; ++id) receive(id);
   forget();
-  hear(50, Digest{.buckets = {0}});
+  receive(50, Digest{.buckets = {0}});
   std::set<NodeId> told;
   for (const auto& send : sent_to<Records>(50))
     for (const auto& one : std::get<Records>(send.message.body).records) told.insert(one.id);
@@ -51,13 +51,13 @@ TEST_F(OneMember, TellsAKnockerAllItKnowsAndAsksForTheRest) {
 }
 
 TEST_F(OneMember, SendsOnlyTheBucketsThatDiffer) {
-  for (NodeId id = 1; id <= 200; ++id) hear(id);
+  for (NodeId id = 1; id <= 200; ++id) receive(id);
   MemberDigest digest;
   for (NodeId id = 1; id <= 200; ++id)
     digest.toggle(record(id, id == 17 ? 1 : 0));  // the other side knows a newer 17
   digest.toggle(record(self_id));
   forget();
-  hear(1, Digest{.buckets = digest.folded(64)});
+  receive(1, Digest{.buckets = digest.folded(64)});
   ASSERT_EQ(sent_to<Records>(1).size(), 1U);
   const auto records = std::get<Records>(sent_to<Records>(1)[0].message.body).records;
   EXPECT_TRUE(std::ranges::count(records, NodeId{17}, &NodeRecord::id) == 1);
@@ -70,9 +70,9 @@ TEST_F(OneMember, CutsRecordsIntoMessagesOfBoundedSize) {
   MembershipOptions options;
   options.records_bytes = 500;
   make(options);
-  for (NodeId id = 1; id <= 100; ++id) hear(id);
+  for (NodeId id = 1; id <= 100; ++id) receive(id);
   forget();
-  hear(50, Digest{.buckets = {0}});
+  receive(50, Digest{.buckets = {0}});
   std::size_t records = 0;
   for (const auto& send : sent<Records>()) {
     EXPECT_LE(wire_bytes(send.message), 500U);
@@ -84,7 +84,7 @@ TEST_F(OneMember, CutsRecordsIntoMessagesOfBoundedSize) {
 TEST_F(OneMember, DeclaresDeadWhatWasAtItsAddressBefore) {
   NodeRecord old = record(5);
   old.address = record(self_id).address;
-  hear(1, Records{{old, record(2)}});
+  receive(1, Records{{old, record(2)}});
   EXPECT_EQ(state(5), NodeState::dead);
   EXPECT_EQ(state(2), NodeState::alive);
 }
@@ -92,7 +92,7 @@ TEST_F(OneMember, DeclaresDeadWhatWasAtItsAddressBefore) {
 // --- probes -------------------------------------------------------------------------------------
 
 TEST_F(OneMember, ProbesEachMemberOnceInARoundAndIsContentWithAnswers) {
-  for (NodeId id = 1; id <= 5; ++id) hear(id);
+  for (NodeId id = 1; id <= 5; ++id) receive(id);
   const auto answered = [&](Time duration) {
     for (; duration > 0ms; duration -= 10ms) {
       pass(10ms);
@@ -107,7 +107,7 @@ TEST_F(OneMember, ProbesEachMemberOnceInARoundAndIsContentWithAnswers) {
 }
 
 TEST_F(OneMember, AsksOthersThenSuspectsThenDeclaresDead) {
-  for (NodeId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
   forget();
   pass(options_.probe_every);
   ASSERT_EQ(sent<Ping>().size(), 1U);
@@ -117,14 +117,15 @@ TEST_F(OneMember, AsksOthersThenSuspectsThenDeclaresDead) {
   EXPECT_TRUE(sent_to<PingRequest>(target).empty());
   const auto asked = std::get<PingRequest>(sent<PingRequest>()[0].message.body);
   EXPECT_EQ(asked.target, target);
-  for (const NodeId helper : {1, 2}) hear(helper == target ? 3 : helper, PingNack{asked.sequence});
+  for (const NodeId helper : {1, 2})
+    receive(helper == target ? 3 : helper, PingNack{asked.sequence});
   EXPECT_EQ(state(target), NodeState::alive);
   pass(options_.probe_every);
   EXPECT_EQ(state(target), NodeState::suspect);
   EXPECT_EQ(member_->health(), 0U) << "helpers were heard: it is not this member";
   for (const NodeId other : {1, 2, 3, 4})
     if (other != target) {
-      hear(other, Gossip{}, {{record(target, 0, NodeState::suspect), other}});
+      receive(other, Gossip{}, {{record(target, 0, NodeState::suspect), other}});
       answer_as(other);
     }
   EXPECT_EQ(changes().size(), 1U);
@@ -140,61 +141,61 @@ TEST_F(OneMember, AsksOthersThenSuspectsThenDeclaresDead) {
 }
 
 TEST_F(OneMember, BelievesAHelperThatHasAnAnswer) {
-  for (NodeId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
   pass(options_.probe_every + options_.probe_timeout);
   ASSERT_FALSE(sent<PingRequest>().empty());
   const auto request = sent<PingRequest>()[0];
   const auto asked = std::get<PingRequest>(request.message.body);
   NodeId helper = 1;
   while (record(helper).address != request.address) ++helper;
-  hear(helper, PingAck{asked.sequence});
+  receive(helper, PingAck{asked.sequence});
   pass(options_.probe_every - options_.probe_timeout);
   EXPECT_EQ(state(asked.target), NodeState::alive);
 }
 
 TEST_F(OneMember, BelievesNobodyElse) {
-  for (NodeId id = 1; id <= 2; ++id) hear(id);
+  for (NodeId id = 1; id <= 2; ++id) receive(id);
   pass(options_.probe_every);
   ASSERT_FALSE(sent<Ping>().empty());
   const auto ping = std::get<Ping>(sent<Ping>()[0].message.body);
-  hear(77, PingAck{ping.sequence});
-  hear(ping.to, PingAck{ping.sequence + 1});
+  receive(77, PingAck{ping.sequence});
+  receive(ping.to, PingAck{ping.sequence + 1});
   pass(options_.probe_every);
   EXPECT_EQ(state(ping.to), NodeState::suspect);
 }
 
 TEST_F(OneMember, AnswersPingsThatAreForIt) {
-  hear(1, Ping{self_id, 9});
+  receive(1, Ping{self_id, 9});
   ASSERT_EQ(sent_to<PingAck>(1).size(), 1U);
   EXPECT_EQ(std::get<PingAck>(sent_to<PingAck>(1)[0].message.body).sequence, 9U);
-  hear(1, Ping{self_id + 1, 10});
+  receive(1, Ping{self_id + 1, 10});
   EXPECT_EQ(sent_to<PingAck>(1).size(), 1U) << "that was for a process that is gone";
 }
 
 TEST_F(OneMember, ProbesForOthersAndSaysSoWhereItHasNoAnswer) {
-  hear(1);
-  hear(2);
+  receive(1);
+  receive(2);
   forget();
-  hear(1, PingRequest{2, 33});
+  receive(1, PingRequest{2, 33});
   ASSERT_EQ(sent_to<Ping>(2).size(), 1U);
   const auto ping = std::get<Ping>(sent_to<Ping>(2)[0].message.body);
   pass(options_.nack_after);
   ASSERT_EQ(sent_to<PingNack>(1).size(), 1U);
   EXPECT_EQ(std::get<PingNack>(sent_to<PingNack>(1)[0].message.body).sequence, 33U);
-  hear(2, PingAck{ping.sequence});
+  receive(2, PingAck{ping.sequence});
   ASSERT_EQ(sent_to<PingAck>(1).size(), 1U) << "late is better than never";
   EXPECT_EQ(std::get<PingAck>(sent_to<PingAck>(1)[0].message.body).sequence, 33U);
-  hear(2, PingAck{ping.sequence});
+  receive(2, PingAck{ping.sequence});
   EXPECT_EQ(sent_to<PingAck>(1).size(), 1U);
 }
 
 TEST_F(OneMember, RefusesToProbeWhomItDoesNotKnowAndTooMany) {
-  hear(1);
-  hear(2);
-  hear(1, PingRequest{99, 1});
+  receive(1);
+  receive(2);
+  receive(1, PingRequest{99, 1});
   EXPECT_EQ(sent<PingNack>().size(), 1U);
   forget();
-  for (std::uint64_t i = 0; i < 5000; ++i) hear(1, PingRequest{2, i});
+  for (std::uint64_t i = 0; i < 5000; ++i) receive(1, PingRequest{2, i});
   EXPECT_EQ(sent_to<Ping>(2).size(), 1024U);
   EXPECT_EQ(sent<PingNack>().size(), 5000U - 1024U);
 }

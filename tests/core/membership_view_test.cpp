@@ -13,12 +13,12 @@ namespace {
 // --- suspicion ----------------------------------------------------------------------------------
 
 TEST_F(OneMember, TellsASuspectFirstOfItsSuspicion) {
-  for (NodeId id = 1; id <= 30; ++id) hear(id);
-  hear(1, Gossip{}, {{record(2, 0, NodeState::suspect), 1}});
+  for (NodeId id = 1; id <= 30; ++id) receive(id);
+  receive(1, Gossip{}, {{record(2, 0, NodeState::suspect), 1}});
   pass(1s);
-  for (int i = 0; i < 50; ++i) hear(static_cast<NodeId>(1000 + i));  // much other news
+  for (int i = 0; i < 50; ++i) receive(static_cast<NodeId>(1000 + i));  // much other news
   forget();
-  hear(2, Ping{self_id, 1});
+  receive(2, Ping{self_id, 1});
   ASSERT_EQ(sent_to<PingAck>(2).size(), 1U);
   const auto updates = sent_to<PingAck>(2)[0].message.updates;
   ASSERT_FALSE(updates.empty());
@@ -26,27 +26,27 @@ TEST_F(OneMember, TellsASuspectFirstOfItsSuspicion) {
 }
 
 TEST_F(OneMember, RefutesWithAHigherIncarnation) {
-  hear(1);
-  hear(1, Gossip{}, {{record(self_id, 4, NodeState::suspect), 1}});
+  receive(1);
+  receive(1, Gossip{}, {{record(self_id, 4, NodeState::suspect), 1}});
   EXPECT_EQ(member_->self().incarnation, 5U);
   EXPECT_EQ(member_->health(), 1U);
   forget();
   pass(options_.gossip_every);
   ASSERT_FALSE(sent<Gossip>().empty());
   EXPECT_EQ(sent<Gossip>()[0].message.from.incarnation, 5U);
-  hear(1, Gossip{}, {{record(self_id, 4, NodeState::dead), 1}});
+  receive(1, Gossip{}, {{record(self_id, 4, NodeState::dead), 1}});
   EXPECT_EQ(member_->self().incarnation, 5U) << "that was refuted already";
 }
 
 TEST_F(OneMember, TakesBackSuspicionsAndDeathsThatAreRefuted) {
   for (const NodeState state_then : {NodeState::suspect, NodeState::dead}) {
     make({});
-    hear(1);
-    hear(1, Gossip{}, {{record(2), 2}, {record(2, 0, state_then), 1}});
+    receive(1);
+    receive(1, Gossip{}, {{record(2), 2}, {record(2, 0, state_then), 1}});
     EXPECT_EQ(state(2), state_then);
-    hear(1, Gossip{}, {{record(2, 0), 1}});
+    receive(1, Gossip{}, {{record(2, 0), 1}});
     EXPECT_EQ(state(2), state_then) << "the same incarnation refutes nothing";
-    hear(1, Gossip{}, {{record(2, 1), 1}});
+    receive(1, Gossip{}, {{record(2, 1), 1}});
     EXPECT_EQ(state(2), NodeState::alive);
     EXPECT_EQ(changes().back(), record(2, 1));
   }
@@ -55,9 +55,9 @@ TEST_F(OneMember, TakesBackSuspicionsAndDeathsThatAreRefuted) {
 TEST_F(OneMember, SuspectsTheLessLongTheMoreOthersDo) {
   const auto until_dead = [&](std::size_t confirmations) {
     make({});
-    for (NodeId id = 1; id <= 9; ++id) hear(id);
+    for (NodeId id = 1; id <= 9; ++id) receive(id);
     for (NodeId by = 1; by <= 1 + confirmations; ++by)
-      hear(1, Gossip{}, {{record(9, 0, NodeState::suspect), by}});
+      receive(1, Gossip{}, {{record(9, 0, NodeState::suspect), by}});
     const Time start = now_;
     for (int i = 0; i < 2000 && state(9) == NodeState::suspect; ++i) {
       pass(10ms);
@@ -76,10 +76,11 @@ TEST_F(OneMember, SuspectsTheLessLongTheMoreOthersDo) {
 
 TEST_F(OneMember, DoesNotWaitForOtherSuspectsToConfirm) {
   // Members 3 and 4 of five die at once, and all others suspect them.
-  for (NodeId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
   const Time start = now_;
   const auto suspect_by = [&](NodeId by) {
-    for (NodeId id = 3; id <= 4; ++id) hear(1, Gossip{}, {{record(id, 0, NodeState::suspect), by}});
+    for (NodeId id = 3; id <= 4; ++id)
+      receive(1, Gossip{}, {{record(id, 0, NodeState::suspect), by}});
   };
   suspect_by(self_id);
   suspect_by(1);
@@ -94,9 +95,9 @@ TEST_F(OneMember, DoesNotWaitForOtherSuspectsToConfirm) {
 }
 
 TEST_F(OneMember, WaitsLongerWhereItSuspectsNearlyAll) {
-  for (NodeId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
   const Time start = now_;
-  for (NodeId id = 2; id <= 4; ++id) hear(1, Gossip{}, {{record(id, 0, NodeState::suspect), 1}});
+  for (NodeId id = 2; id <= 4; ++id) receive(1, Gossip{}, {{record(id, 0, NodeState::suspect), 1}});
   while (state(4) != NodeState::dead) {
     ASSERT_LT(now_, start + 10s);
     pass(10ms);
@@ -107,7 +108,7 @@ TEST_F(OneMember, WaitsLongerWhereItSuspectsNearlyAll) {
 }
 
 TEST_F(OneMember, DoubtsItselfWhereNobodyAnswersAndThenTakesMoreTime) {
-  for (NodeId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
   while (member_->counts().probes_failed == 0) pass(1ms);
   EXPECT_EQ(member_->health(), 1U);
   const auto probes = member_->counts().probes;
@@ -121,7 +122,7 @@ TEST_F(OneMember, DoubtsItselfWhereNobodyAnswersAndThenTakesMoreTime) {
 }
 
 TEST_F(OneMember, SuspectsLongerInDoubt) {
-  hear(1);
+  receive(1);
   while (state(1) == NodeState::alive) pass(1ms);
   EXPECT_EQ(member_->health(), 1U) << "there was nobody else to ask";
   const Time start = now_;
@@ -130,32 +131,32 @@ TEST_F(OneMember, SuspectsLongerInDoubt) {
 }
 
 TEST_F(OneMember, DoesNotCountTheTimeInWhichItDidNotRun) {
-  for (NodeId id = 1; id <= 4; ++id) hear(id);
-  hear(1, Gossip{},
-       {{record(2, 0, NodeState::suspect), 1},
-        {record(2, 0, NodeState::suspect), 3},
-        {record(2, 0, NodeState::suspect), 4}});
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
+  receive(1, Gossip{},
+          {{record(2, 0, NodeState::suspect), 1},
+           {record(2, 0, NodeState::suspect), 3},
+           {record(2, 0, NodeState::suspect), 4}});
   stand_still(30s);
   member_->on_timer({now_, random_, effects_});
   EXPECT_EQ(state(2), NodeState::suspect) << "it may have said long ago that it is alive";
   EXPECT_GT(member_->health(), 0U);
-  hear(3, Gossip{}, {{record(2, 1), 2}});
+  receive(3, Gossip{}, {{record(2, 1), 2}});
   EXPECT_EQ(state(2), NodeState::alive);
 }
 
 TEST_F(OneMember, TakesADeathFromAComparisonForASuspicion) {
-  hear(1);
-  hear(2);
-  hear(1, Records{{record(2, 0, NodeState::dead)}});
+  receive(1);
+  receive(2);
+  receive(1, Records{{record(2, 0, NodeState::dead)}});
   EXPECT_EQ(state(2), NodeState::suspect) << "it may still refute";
-  hear(1, Gossip{}, {{record(2, 0, NodeState::dead), 1}});
+  receive(1, Gossip{}, {{record(2, 0, NodeState::dead), 1}});
   EXPECT_EQ(state(2), NodeState::dead);
 }
 
 // --- the dead -----------------------------------------------------------------------------------
 
 TEST_F(OneMember, TriesTheDeadAgainAndComparesWithWhoComesBack) {
-  hear(1, Gossip{}, {{record(2), 2}, {record(2, 0, NodeState::dead), 1}});
+  receive(1, Gossip{}, {{record(2), 2}, {record(2, 0, NodeState::dead), 1}});
   forget();
   pass(options_.retry_every * 10);
   const auto tries = sent_to<Ping>(2);
@@ -163,29 +164,29 @@ TEST_F(OneMember, TriesTheDeadAgainAndComparesWithWhoComesBack) {
   ASSERT_FALSE(tries[0].message.updates.empty());
   EXPECT_EQ(tries[0].message.updates[0].record, record(2, 0, NodeState::dead));
   NodeRecord back = record(2, 1);
-  hear({back, PingAck{0}});
+  receive({back, PingAck{0}});
   EXPECT_EQ(state(2), NodeState::alive);
   EXPECT_EQ(sent_to<Digest>(2).size(), 1U);
 }
 
 TEST_F(OneMember, ForgetsTheDeadAndLetsNobodyBringThemBackAsDead) {
-  hear(1, Gossip{},
-       {{record(2), 2},
-        {record(2, 0, NodeState::dead), 1},
-        {record(3), 3},
-        {record(3, 0, NodeState::left), 1}});
+  receive(1, Gossip{},
+          {{record(2), 2},
+           {record(2, 0, NodeState::dead), 1},
+           {record(3), 3},
+           {record(3, 0, NodeState::left), 1}});
   pass(options_.dead_for - 1s);
   EXPECT_EQ(state(2), NodeState::dead);
   EXPECT_EQ(state(3), NodeState::left);
   pass(2s);
   EXPECT_EQ(state(2), std::nullopt);
   EXPECT_EQ(state(3), std::nullopt);
-  hear(1, Records{{record(2, 0, NodeState::dead)}});
+  receive(1, Records{{record(2, 0, NodeState::dead)}});
   EXPECT_EQ(state(2), std::nullopt);
 }
 
 TEST_F(OneMember, DoesNotTryThoseThatLeft) {
-  hear(1, Gossip{}, {{record(2), 2}, {record(2, 1, NodeState::left), 2}});
+  receive(1, Gossip{}, {{record(2), 2}, {record(2, 1, NodeState::left), 2}});
   EXPECT_EQ(state(2), NodeState::left);
   forget();
   pass(options_.retry_every * 20);
@@ -198,13 +199,13 @@ TEST_F(OneMember, TellsNewsSomeTimesAndThenIsQuiet) {
   MembershipOptions options;
   options.probe_every = options.retry_every = options.sync_every = 1h;
   make(options);
-  for (NodeId id = 1; id <= 100; ++id) hear(id);
+  for (NodeId id = 1; id <= 100; ++id) receive(id);
   pass(1min);
   forget();
-  hear(1, Gossip{}, {{record(7, 1), 7}});
+  receive(1, Gossip{}, {{record(7, 1), 7}});
   NodeRecord more = record(7, 2);
   more.workers = 9;
-  hear(1, Gossip{}, {{more, 7}});
+  receive(1, Gossip{}, {{more, 7}});
   pass(1min);
   std::size_t told = 0;
   for (const auto& send : sent<Gossip>()) {
@@ -221,7 +222,7 @@ TEST_F(OneMember, KeepsMessagesWithinTheirBound) {
   MembershipOptions options;
   options.message_bytes = 600;
   make(options);
-  for (NodeId id = 1; id <= 300; ++id) hear(id);
+  for (NodeId id = 1; id <= 300; ++id) receive(id);
   pass(5s);
   std::size_t full = 0;
   for (const auto& effect : effects_)
@@ -233,7 +234,7 @@ TEST_F(OneMember, KeepsMessagesWithinTheirBound) {
 }
 
 TEST_F(OneMember, TellsItsNewFactsWithANewIncarnation) {
-  hear(1);
+  receive(1);
   forget();
   member_->offer({now_, random_, effects_}, 12);
   pass(options_.gossip_every);
@@ -243,19 +244,19 @@ TEST_F(OneMember, TellsItsNewFactsWithANewIncarnation) {
 }
 
 TEST_F(OneMember, HearsNewFactsButNotFromOthersAtTheSameIncarnation) {
-  hear(1);
+  receive(1);
   NodeRecord wrong = record(1, 0, NodeState::suspect);
   wrong.address = "elsewhere";
-  hear(2, Gossip{}, {{wrong, 2}});
+  receive(2, Gossip{}, {{wrong, 2}});
   EXPECT_EQ(member_->members().find(1)->record.address, record(1).address);
   NodeRecord moved = record(1, 1);
   moved.workers = 5;
-  hear({moved, Gossip{}});
+  receive({moved, Gossip{}});
   EXPECT_EQ(changes().back(), moved);
 }
 
 TEST_F(OneMember, LeavesAtOnceAndSaysWhenItWasSaidOftenEnough) {
-  for (NodeId id = 1; id <= 4; ++id) hear(id);
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
   forget();
   member_->leave({now_, random_, effects_});
   EXPECT_EQ(sent<Gossip>().size(), 3U) << "without a timer";
@@ -263,13 +264,13 @@ TEST_F(OneMember, LeavesAtOnceAndSaysWhenItWasSaidOftenEnough) {
     EXPECT_EQ(send.message.from.state, NodeState::left);
     EXPECT_EQ(send.message.from.incarnation, 1U);
   }
-  hear(1, Gossip{}, {{record(self_id, 1, NodeState::dead), 1}});
+  receive(1, Gossip{}, {{record(self_id, 1, NodeState::dead), 1}});
   pass(5s);
   EXPECT_TRUE(says<HasLeft>());
   EXPECT_TRUE(sent<Ping>().empty());
   EXPECT_EQ(member_->self().incarnation, 1U) << "whoever leaves refutes nothing";
   EXPECT_EQ(member_->self().state, NodeState::left);
-  hear(1, Ping{self_id, 1});
+  receive(1, Ping{self_id, 1});
   ASSERT_EQ(sent_to<PingAck>(1).size(), 1U);
   EXPECT_EQ(sent_to<PingAck>(1)[0].message.from.state, NodeState::left);
 }
@@ -285,23 +286,23 @@ TEST_F(OneMember, IgnoresRecordsThatNoMemberSends) {
   nonsense.push_back(record(7));
   nonsense.back().state = static_cast<NodeState>(9);
   for (const NodeRecord& one : nonsense) {
-    hear({one, Ping{self_id, 1}});
-    hear(1, Gossip{}, {{one, 1}});
-    hear(1, Records{{one}});
+    receive({one, Ping{self_id, 1}});
+    receive(1, Gossip{}, {{one, 1}});
+    receive(1, Records{{one}});
   }
   EXPECT_EQ(member_->members().size(), 1U);
   EXPECT_TRUE(sent<PingAck>().empty());
-  hear({record(8, 0, NodeState::dead), Ping{self_id, 1}});
-  hear({record(self_id), Ping{self_id, 1}});
+  receive({record(8, 0, NodeState::dead), Ping{self_id, 1}});
+  receive({record(self_id), Ping{self_id, 1}});
   EXPECT_TRUE(sent<PingAck>().empty()) << "nobody says so of itself, and not this member";
 }
 
 TEST_F(OneMember, IgnoresIncarnationsThatNobodyReaches) {
-  hear(1);
+  receive(1);
   constexpr auto most = std::numeric_limits<std::uint64_t>::max();
   for (const std::uint64_t huge : {most, most - 1, std::uint64_t{1} << 40U}) {
-    hear(1, Gossip{}, {{record(self_id, huge, NodeState::dead), 1}});
-    hear(1, Gossip{}, {{record(1, huge, NodeState::dead), 2}, {record(9, huge), 2}});
+    receive(1, Gossip{}, {{record(self_id, huge, NodeState::dead), 1}});
+    receive(1, Gossip{}, {{record(1, huge, NodeState::dead), 2}, {record(9, huge), 2}});
   }
   EXPECT_EQ(member_->self().incarnation, 0U);
   EXPECT_EQ(state(1), NodeState::alive);
@@ -314,13 +315,13 @@ TEST_F(OneMember, StaysAtTheLastIncarnation) {
   options.self = record(self_id, most);
   member_.emplace(options, 1);
   member_->start({now_, random_, effects_});
-  hear(1, Gossip{}, {{record(self_id, most, NodeState::dead), 1}});
+  receive(1, Gossip{}, {{record(self_id, most, NodeState::dead), 1}});
   EXPECT_EQ(member_->self().incarnation, most);
 }
 
 TEST_F(OneMember, IgnoresDigestsOfWrongSizes) {
   for (const std::size_t count : {0U, 3U, 2048U})
-    hear(1, Digest{.buckets = std::vector<std::uint64_t>(count)});
+    receive(1, Digest{.buckets = std::vector<std::uint64_t>(count)});
   EXPECT_TRUE(sent<Digest>().empty());
   EXPECT_TRUE(sent<Records>().empty());
 }
@@ -329,9 +330,9 @@ TEST_F(OneMember, KnowsNoMoreMembersThanItMay) {
   MembershipOptions options;
   options.members_max = 10;
   make(options);
-  for (NodeId id = 1; id <= 5; ++id) hear(id);
-  hear(1, Gossip{}, {{record(5, 0, NodeState::dead), 1}});
-  for (NodeId id = 6; id <= 2000; ++id) hear(id);
+  for (NodeId id = 1; id <= 5; ++id) receive(id);
+  receive(1, Gossip{}, {{record(5, 0, NodeState::dead), 1}});
+  for (NodeId id = 6; id <= 2000; ++id) receive(id);
   EXPECT_EQ(member_->members().size(), 10U);
   EXPECT_EQ(state(5), std::nullopt) << "the dead make room";
   EXPECT_EQ(state(1), NodeState::alive);
@@ -379,7 +380,7 @@ TEST_F(OneMember, WithstandsRandomMessages) {
     MembershipMessage message{any_record(), any_body()};
     for (auto k = noise.below(4); k > 0; --k)
       message.updates.push_back({any_record(), noise.below(40) + 80});
-    hear(message);
+    receive(message);
     if (i % 10 == 0) {
       pass(Time{noise.below(30'000'000)});
       forget();
@@ -388,7 +389,7 @@ TEST_F(OneMember, WithstandsRandomMessages) {
     ASSERT_LE(member_->members().live().size() + member_->members().dead().size(), 20U);
   }
   EXPECT_EQ(member_->self().state, NodeState::alive);
-  hear(1, Ping{self_id, 4242});
+  receive(1, Ping{self_id, 4242});
   EXPECT_EQ(std::get<PingAck>(sent<PingAck>().back().message.body).sequence, 4242U);
 }
 

@@ -37,11 +37,13 @@ class OneMember : public testing::Test {
     member_->start({now_, random_, effects_});
   }
 
-  void hear(NodeId from, MembershipMessage::Body body = Gossip{},
-            std::vector<NodeUpdate> updates = {}) {
-    hear({record(from), std::move(body), std::move(updates)});
+  void receive(NodeId from, MembershipMessage::Body body = Gossip{},
+               std::vector<NodeUpdate> updates = {}) {
+    receive({record(from), std::move(body), std::move(updates)});
   }
-  void hear(const MembershipMessage& message) { member_->on({now_, random_, effects_}, message); }
+  void receive(const MembershipMessage& message) {
+    member_->on({now_, random_, effects_}, message);
+  }
 
   /// Calls each timer at its time until then.
   void pass(Time duration) {
@@ -96,7 +98,7 @@ class OneMember : public testing::Test {
   /// Every answer that `id` owes, it gives.
   void answer_as(NodeId id) {
     for (const auto& send : sent_to<Ping>(id))
-      hear(id, PingAck{std::get<Ping>(send.message.body).sequence});
+      receive(id, PingAck{std::get<Ping>(send.message.body).sequence});
   }
 
   MembershipOptions options_;

@@ -249,7 +249,7 @@ class PlayerOf : public Player {
         return core_.on_members(context, words.ids<MemberId>("left"),
                                 words.ids<MemberId>("joined"));
     }
-    if (event == "<-") return hear(context, read_message(words));
+    if (event == "<-") return receive(context, read_message(words));
     if (event == "left") {
       if constexpr (requires { core_.on_left(context, 0); })
         return core_.on_left(context, words.id("worker"));
@@ -263,7 +263,7 @@ class PlayerOf : public Player {
     throw Unreadable{"'" + event + "' is no event of this core"};
   }
 
-  void hear(const Context& context, const Message& message) {
+  void receive(const Context& context, const Message& message) {
     std::visit(
         [&](const auto& m) {
           if constexpr (requires { core_.on(context, m); })
@@ -308,7 +308,8 @@ class PlayerOf : public Player {
 class ChannelPlayer : public Player {
  public:
   explicit ChannelPlayer(Words& words)
-      : channel_(life(words, "self").value_or(0), life(words, "other"), options(words)) {}
+      : channel_(incarnation(words, "self").value_or(0), incarnation(words, "other"),
+                 options(words)) {}
 
   Lines play(Time now, Random&, const std::string& event, Words& words) override {
     ChannelEffects<std::string> effects;
@@ -321,7 +322,7 @@ class ChannelPlayer : public Player {
     } else if (event == "timer") {
       channel_.on_timer(context);
     } else if (event == "learn") {
-      channel_.on_life(context, static_cast<Incarnation>(words.count("life")));
+      channel_.on_incarnation(context, static_cast<Incarnation>(words.count("incarnation")));
     } else {
       throw Unreadable{"'" + event + "' is no event of a channel"};
     }
@@ -330,7 +331,7 @@ class ChannelPlayer : public Player {
   }
 
  private:
-  static std::optional<Incarnation> life(Words& words, std::string_view key) {
+  static std::optional<Incarnation> incarnation(Words& words, std::string_view key) {
     if (!words.has(key)) return std::nullopt;
     return static_cast<Incarnation>(words.count(key));
   }
@@ -344,7 +345,7 @@ class ChannelPlayer : public Player {
     if (words.verb() != "packet") throw Unreadable{"a channel hears packets"};
     Packet<std::string> packet;
     packet.from = static_cast<Incarnation>(words.count("from"));
-    packet.to = life(words, "to");
+    packet.to = incarnation(words, "to");
     packet.sequence = words.count("number", 0);
     packet.acknowledged = words.count("ack", 0);
     packet.held = words.count("held", 0);

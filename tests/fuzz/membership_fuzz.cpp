@@ -32,7 +32,7 @@ class One {
  public:
   One() : member_(options(), 7) { member_.start({now_, random_, out_}); }
 
-  void hear(const MembershipMessage& message) {
+  void receive(const MembershipMessage& message) {
     member_.on({now_, random_, out_}, message);
     look();
   }
@@ -91,7 +91,7 @@ bool read(Input input) {
     const auto message = wire::decode_control({feed.part(), {}});
     if (!message) continue;
     if (const auto* body = std::get_if<MembershipMessage>(&message->body)) {
-      one.hear(*body);
+      one.receive(*body);
       heard = true;
     }
   }

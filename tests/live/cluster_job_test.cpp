@@ -56,10 +56,10 @@ TEST(ClusterJob, HearsOfAMemberFromNoOtherNodeThanItsOwn) {
   std::vector<core::MemberId> heard;
   ClusterJob job{1, own, {}, {}, std::make_shared<ListeningPlan>(heard, first), {}, {}};
   ASSERT_TRUE(job.begin(first, true));
-  const auto say = [&](wire::NodeId node, core::MemberId from, core::Incarnation life) {
+  const auto say = [&](wire::NodeId node, core::MemberId from, core::Incarnation incarnation) {
     core::Envelope envelope;
     envelope.from = from;
-    envelope.packet.from = life;
+    envelope.packet.from = incarnation;
     job.deliver(node, envelope, false);
   };
   say(theirs, 1, 1);

@@ -9,7 +9,8 @@
 namespace starling::live {
 namespace {
 
-core::Configuration of(std::vector<core::Member> members, std::vector<core::Life> departed) {
+core::Configuration of(std::vector<core::Member> members,
+                       std::vector<core::MemberIncarnation> departed) {
   core::Configuration now;
   now.members = std::move(members);
   now.departed = std::move(departed);
@@ -29,7 +30,7 @@ TEST(Roles, NewcomersKeepTheirRolesAndTakeIdsThatNobodyHadAtRandom) {
     for (const core::Member& member : all) {
       EXPECT_GE(member.id, 3U);
       EXPECT_LT(member.id, 8U);
-      EXPECT_GE(member.life, 1U);
+      EXPECT_GE(member.incarnation, 1U);
     }
     first.insert(all[0].id);
   }
@@ -54,7 +55,8 @@ TEST(Roles, WhereAllIdsHaveBeenUsedNewcomersOutliveTheFormer) {
     const auto all = newcomers(roles, now, 4, random);
     ASSERT_EQ(all.size(), 2U);
     for (const core::Member& member : all) {
-      EXPECT_FALSE(now.has_had(member.id, member.life)) << member.id << " " << member.life;
+      EXPECT_FALSE(now.has_had(member.id, member.incarnation))
+          << member.id << " " << member.incarnation;
       ids.insert(member.id);
     }
   }

@@ -87,7 +87,7 @@ class Nodes {
     for (std::size_t other = 0; other < nodes_.size(); ++other)
       if (lives(other))
         for (const Member& member : members_[node])
-          site(other).judge({member.id, member.life, true});
+          site(other).judge({member.id, member.incarnation, true});
   }
 
   /// Nothing passes between `node` and the others any more, or again.

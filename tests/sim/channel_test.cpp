@@ -79,13 +79,13 @@ class Correspondence {
     Kind kind;
     std::size_t end;
     std::size_t other = 0;
-    Incarnation life = 0;
+    Incarnation incarnation = 0;
     core::Packet<TestMessage> packet = {};
   };
   struct End {
-    Incarnation life = 0;
+    Incarnation incarnation = 0;
     std::optional<Channel> channel;
-    /// Messages sent to and received from the present life of the other end.
+    /// Messages sent to and received from the present incarnation of the other end.
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
     /// The first of them that may be dropped next.
@@ -102,14 +102,14 @@ class Correspondence {
         queue_.push(queue_.now() + options_.send_every, {.kind = Kind::write, .end = event.end});
         if (end.channel->room() == 0) return;
         ASSERT_TRUE(end.channel->send(
-            context, {{end.life, end.channel->other().value_or(0)}, end.sent + 1}));
+            context, {{end.incarnation, end.channel->other().value_or(0)}, end.sent + 1}));
         ++end.sent;
         break;
       case Kind::packet:
         end.channel->on(context, event.packet);
         break;
       case Kind::timer:
-        if (event.life != end.life) return;
+        if (event.incarnation != end.incarnation) return;
         end.channel->on_timer(context);
         break;
       case Kind::cut:
@@ -117,16 +117,16 @@ class Correspondence {
       case Kind::heal:
         return network_.heal(static_cast<NodeId>(event.end), static_cast<NodeId>(event.other));
       case Kind::restart:
-        return restart(event.end, end.life + 1);
+        return restart(event.end, end.incarnation + 1);
     }
     execute(event.end, effects);
   }
 
-  void restart(std::size_t which, Incarnation life) {
+  void restart(std::size_t which, Incarnation incarnation) {
     End& end = ends_[which];
-    end = {.life = life, .channel = std::nullopt};
-    const bool known = options_.lives_known && life == 1;
-    end.channel.emplace(life, known ? std::optional{Incarnation{1}} : std::nullopt,
+    end = {.incarnation = incarnation, .channel = std::nullopt};
+    const bool known = options_.lives_known && incarnation == 1;
+    end.channel.emplace(incarnation, known ? std::optional{Incarnation{1}} : std::nullopt,
                         options_.channel);
   }
 
@@ -138,7 +138,7 @@ class Correspondence {
         for (const Time at : network_.send(queue_.now(), static_cast<NodeId>(which), other, 100))
           queue_.push(at, {.kind = Kind::packet, .end = other, .packet = out->packet});
       } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
-        queue_.push(timer->at, {.kind = Kind::timer, .end = which, .life = end.life});
+        queue_.push(timer->at, {.kind = Kind::timer, .end = which, .incarnation = end.incarnation});
       } else if (const auto* in = std::get_if<core::Deliver<TestMessage>>(&effect)) {
         receive(which, in->payload);
       } else if (std::holds_alternative<core::Restarted>(effect)) {
@@ -163,7 +163,7 @@ class Correspondence {
     end.received = message.number;
     ASSERT_EQ(message.lives[0], *end.channel->other());
     // 0: written before the sender knew whom it writes to.
-    ASSERT_TRUE(message.lives[1] == 0 || message.lives[1] == end.life);
+    ASSERT_TRUE(message.lives[1] == 0 || message.lives[1] == end.incarnation);
   }
 
   Options options_;
@@ -224,7 +224,7 @@ TEST(Channel, StartsAnewWithEachLifeAndMixesNone) {
     link.expect_all_arrived();
     dropped += link.dropped();
   }
-  EXPECT_GT(dropped, 0U) << "something was under way to a life that ended";
+  EXPECT_GT(dropped, 0U) << "something was under way to an incarnation that ended";
 }
 
 TEST(Channel, KeepsASmallWindowFull) {

@@ -71,8 +71,8 @@ class HastyPrimary : public Sabotage {
     if (push == nullptr || node == nullptr) return true;
     if (!node->replica().is_primary(push->range)) return true;
     const Time soon = world.now() + std::chrono::milliseconds{1};
-    world.say(soon, envelope.to, envelope.from,
-              core::Ack{push->range, push->step, push->incarnation, push->view});
+    world.inject(soon, envelope.to, envelope.from,
+                 core::Ack{push->range, push->step, push->incarnation, push->view});
     world.whisper(soon + std::chrono::milliseconds{5}, envelope.from, envelope.to, *push);
     blank(envelope);
     return true;
@@ -153,8 +153,8 @@ class NeverBegun : public Sabotage {
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* query = peer_message<core::StepQuery>(envelope);
     if (query == nullptr) return true;
-    world.say(world.now(), envelope.to, envelope.from,
-              core::StepAnswer{envelope.to, query->draw, core::not_begun});
+    world.inject(world.now(), envelope.to, envelope.from,
+                 core::StepAnswer{envelope.to, query->draw, core::not_begun});
     blank(envelope);
     return true;
   }
@@ -171,8 +171,8 @@ class Boaster : public Sabotage {
     const auto* query = peer_message<core::StepQuery>(envelope);
     auto* node = world.node(envelope.to);
     if (query == nullptr || node == nullptr || node->worker() == nullptr) return true;
-    world.say(world.now(), envelope.to, envelope.from,
-              core::StepAnswer{envelope.to, query->draw, node->worker()->step() + 1});
+    world.inject(world.now(), envelope.to, envelope.from,
+                 core::StepAnswer{envelope.to, query->draw, node->worker()->step() + 1});
     blank(envelope);
     return true;
   }
@@ -284,7 +284,7 @@ class HastyCoordinator : public Sabotage {
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* arrived = peer_message<core::Arrived>(envelope);
     if (arrived != nullptr)
-      world.say(world.now(), envelope.to, envelope.from, core::Proceed{arrived->step});
+      world.inject(world.now(), envelope.to, envelope.from, core::Proceed{arrived->step});
     return true;
   }
 };
@@ -314,7 +314,7 @@ class HastySuccessor : public Sabotage {
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
     const auto* standing = peer_message<core::WorkerStatus>(envelope);
     if (standing != nullptr && standing->phase == core::WorkerStatus::Phase::waiting)
-      world.say(world.now(), envelope.to, envelope.from, core::Proceed{standing->step});
+      world.inject(world.now(), envelope.to, envelope.from, core::Proceed{standing->step});
     return true;
   }
 };
@@ -350,7 +350,7 @@ class BoastfulStanding : public Sabotage {
     if (standing == nullptr || standing->phase != core::WorkerStatus::Phase::waiting) return true;
     core::WorkerStatus further = *standing;
     ++further.step;
-    world.say(world.now(), envelope.from, envelope.to, further);
+    world.inject(world.now(), envelope.from, envelope.to, further);
     blank(envelope);
     return true;
   }
@@ -428,8 +428,8 @@ class UsurpingCopy : public Sabotage {
     const auto* forward = peer_message<core::Forward>(envelope);
     if (forward == nullptr || !forward->push) return true;
     const core::Push& push = *forward->push;
-    world.say(world.now(), envelope.to, push.worker,
-              core::Ack{push.range, push.step, push.incarnation, push.view});
+    world.inject(world.now(), envelope.to, push.worker,
+                 core::Ack{push.range, push.step, push.incarnation, push.view});
     return true;
   }
 };

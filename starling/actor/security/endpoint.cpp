@@ -121,11 +121,12 @@ class Endpoint::Core {
         peer = falls ? peers_.erase(peer) : std::next(peer);
       }
     }
-    for (const std::string& address : in_touch) say_all(address, merged.added);
+    for (const std::string& address : in_touch) send_all(address, merged.added);
   }
 
   void compare(const std::string& address) {
-    if (admission_) say(address, RevocationsDigest{admission_->revocations_digest(), false});
+    if (admission_)
+      send_credentials(address, RevocationsDigest{admission_->revocations_digest(), false});
   }
 
   [[nodiscard]] std::uint64_t agreements() const noexcept { return agreements_; }
@@ -179,15 +180,15 @@ class Endpoint::Core {
   }
 
   template <class Body>
-  void say(const std::string& address, Body body) {
+  void send_credentials(const std::string& address, Body body) {
     wire::Frame frame = encode({address_, std::move(body)});
     send(address, wire::TrafficClass::control, {&frame, 1});
   }
 
-  void say_all(const std::string& address, std::span<const Revocation> all) {
+  void send_all(const std::string& address, std::span<const Revocation> all) {
     for (; !all.empty(); all = all.subspan(std::min(part_max, all.size()))) {
       const auto part = all.first(std::min(part_max, all.size()));
-      say(address, Revocations{{part.begin(), part.end()}});
+      send_credentials(address, Revocations{{part.begin(), part.end()}});
     }
   }
 
@@ -250,9 +251,9 @@ class Endpoint::Core {
     if (digest.digest == own) {
       ++agreements_;
     } else if (may_send_list(address)) {
-      say_all(address, admission_->revocations_since(0, SIZE_MAX).revocations);
+      send_all(address, admission_->revocations_since(0, SIZE_MAX).revocations);
     }
-    if (!digest.answers) say(address, RevocationsDigest{own, true});
+    if (!digest.answers) send_credentials(address, RevocationsDigest{own, true});
   }
 
   /// A list is much longer than a digest that is wrong: nobody is sent it as often as they like.

@@ -129,8 +129,8 @@ void serialize(A& archive, JobBegun& m) {
 }
 template <class A>
 void serialize(A& archive, MemberStatus& m) {
-  archive(m.member, m.life, m.state, m.why, m.step, m.samples, m.waited_ns, m.loss_sum, m.losses,
-          m.draws, m.passes, m.drawn, m.is_paused, m.held);
+  archive(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns, m.loss_sum,
+          m.losses, m.draws, m.passes, m.drawn, m.is_paused, m.held);
 }
 template <class A>
 void serialize(A& archive, JobStatus& m) {

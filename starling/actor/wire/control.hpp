@@ -122,7 +122,7 @@ struct JobBegun {
 /// How one member of a job stands; see actor::MemberReport.
 struct MemberStatus {
   core::MemberId member = 0;
-  core::Incarnation life = 0;
+  core::Incarnation incarnation = 0;
   std::uint8_t state = 0;
   std::string why;
   core::Step step = 0;

@@ -102,7 +102,7 @@ void serialize(A& archive, LedgerEntry& m) {
 }
 template <class A>
 void serialize(A& archive, Awaited& m) {
-  archive(m.worker, m.life, m.from);
+  archive(m.worker, m.incarnation, m.from);
 }
 template <class A>
 void serialize(A& archive, RangeState& m) {
@@ -112,7 +112,7 @@ void serialize(A& archive, RangeState& m) {
 
 template <class A>
 void serialize(A& archive, Member& m) {
-  archive(m.id, m.life, m.works, m.owns, m.node);
+  archive(m.id, m.incarnation, m.works, m.owns, m.node);
 }
 template <class A>
 void serialize(A& archive, RangeOwner& m) {
@@ -123,8 +123,8 @@ void serialize(A& archive, Ownership& m) {
   archive(m.view, m.owners);
 }
 template <class A>
-void serialize(A& archive, Life& m) {
-  archive(m.id, m.life);
+void serialize(A& archive, MemberIncarnation& m) {
+  archive(m.id, m.incarnation);
 }
 template <class A>
 void serialize(A& archive, Configuration& m) {
@@ -179,7 +179,7 @@ void serialize(A& archive, Accepted& m) {
 }
 
 template <class A>
-void serialize(A& archive, Complaint& m) {
+void serialize(A& archive, Suspicion& m) {
   archive(m.silent);
 }
 

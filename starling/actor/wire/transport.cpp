@@ -190,7 +190,7 @@ class Transport::Thread {
       }
       if (has_more) patience = {};
       (void)::poll(items.data(), items.size(), static_cast<int>(patience.count()));
-      if (items[1].revents != 0) wake_.hush();
+      if (items[1].revents != 0) wake_.clear();
       {
         const std::lock_guard lock{mutex_};
         for (OutboundConnection* connection : waiting) flush(*connection);

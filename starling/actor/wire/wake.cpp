@@ -16,7 +16,7 @@ void Wake::ring() const {
   (void)!::write(descriptor_, &one, sizeof one);
 }
 
-void Wake::hush() const {
+void Wake::clear() const {
   std::uint64_t rings = 0;
   (void)!::read(descriptor_, &rings, sizeof rings);
 }

@@ -12,7 +12,7 @@ class Wake {
   Wake& operator=(const Wake&) = delete;
 
   void ring() const;
-  void hush() const;
+  void clear() const;
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
 
  private:

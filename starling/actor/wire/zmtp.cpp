@@ -99,7 +99,7 @@ std::optional<ZmtpReceiver::Fault> ZmtpReceiver::take(std::span<const std::byte>
     prefix_.at(prefix_size_++) = bytes.front();
     bytes = bytes.subspan(1);
     const bool greets = stage_ == Stage::silent || stage_ == Stage::greeting;
-    if (const Step fault = greets ? greet() : begin_frame()) return fault;
+    if (const Step fault = greets ? receive_greeting() : begin_frame()) return fault;
   }
   return std::nullopt;
 }
@@ -122,7 +122,7 @@ std::optional<InboundMessage> ZmtpReceiver::take_message() {
 }
 
 /// After each byte of it: ZeroMQ's clients wait for an answer to the first ten.
-std::optional<ZmtpReceiver::Fault> ZmtpReceiver::greet() {
+std::optional<ZmtpReceiver::Fault> ZmtpReceiver::receive_greeting() {
   const std::size_t size = prefix_size_;
   stage_ = Stage::greeting;
   if (size == 1 && prefix_[0] != std::byte{0xff}) return Fault::protocol;

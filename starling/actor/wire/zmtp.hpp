@@ -104,7 +104,7 @@ class ZmtpReceiver {
  private:
   using Step = std::optional<Fault>;
 
-  Step greet();
+  Step receive_greeting();
   Step begin_frame();
   Step end_frame();
   Step handshake();

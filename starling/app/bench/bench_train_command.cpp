@@ -157,7 +157,7 @@ Result<int> bench_train_command(const Registry& registry, const BenchTrainOption
   if (!subject) return subject.error();
   const Speeds speeds = measure(*subject, options);
   if (!std::isfinite(speeds.loss)) {
-    complain(
+    print_error(
         "the loss is no number any more, and figures of such steps mean nothing; valid: "
         "--optimizer with a lower lr");
     return job_failed;

@@ -174,7 +174,7 @@ Result<Access> open_access(const Settings& settings) {
   return Access{std::move(seed), *std::move(client), has_keys};
 }
 
-Result<wire::NodeStatus> Access::greet() const {
+Result<wire::NodeStatus> Access::ask_status() const {
   auto status = client->ask_for<wire::NodeStatus>(seed, wire::AskStatus{}, doubt_after);
   if (status) return status;
   const std::string place = wire::place_of(seed);

@@ -28,7 +28,7 @@ struct Access {
   bool has_keys = false;
 
   /// Asks the seed node for its status. Fails, saying why, if it does not answer.
-  [[nodiscard]] Result<wire::NodeStatus> greet() const;
+  [[nodiscard]] Result<wire::NodeStatus> ask_status() const;
 };
 
 /// Why whoever is at tcp://HOST:PORT gave no answer, as far as a connection to it tells.

@@ -63,7 +63,7 @@ void add(JobView& job, const wire::JobStatus& told, const std::string& node) {
     member.why = printable(std::move(member.why));
     const auto known = job.members.find(member.member);
     // The later of two lives; the former may not know yet that it is over.
-    if (known == job.members.end() || known->second.status.life < member.life)
+    if (known == job.members.end() || known->second.status.incarnation < member.incarnation)
       job.members[member.member] = {member, node};
   }
 }
@@ -116,7 +116,7 @@ wire::JobState JobView::state() const {
     if (!member.works) continue;
     ++workers;
     const auto known = members.find(member.id);
-    if (known == members.end() || known->second.status.life != member.life ||
+    if (known == members.end() || known->second.status.incarnation != member.incarnation ||
         !is_in(known->second.status, Member::done))
       return wire::JobState::running;
   }
@@ -127,7 +127,7 @@ wire::JobState JobView::state() const {
 std::string JobView::why() const {
   for (const auto& [id, member] : members)
     if (is_in(member.status, Member::failed) && configuration &&
-        configuration->contains(id, member.status.life))
+        configuration->contains(id, member.status.incarnation))
       return member.status.why.empty() ? "a member has failed" : member.status.why;
   return failure;
 }
@@ -143,7 +143,7 @@ std::vector<core::Step> JobView::steps() const {
   std::vector<core::Step> steps;
   for (const auto& [id, member] : members) {
     const core::Member* known = configuration ? configuration->find(id) : nullptr;
-    if (known != nullptr && known->works && known->life == member.status.life)
+    if (known != nullptr && known->works && known->incarnation == member.status.incarnation)
       steps.push_back(member.status.step);
   }
   std::ranges::sort(steps);
@@ -172,7 +172,7 @@ KeyForm job_key(const char* group) {
 }
 
 Result<ClusterView> look_at(Access& access, bool here, std::chrono::milliseconds within) {
-  auto seed = access.greet();
+  auto seed = access.ask_status();
   if (!seed) return std::move(seed).error();
   ClusterView view;
   view.when = std::chrono::steady_clock::now();
@@ -222,7 +222,7 @@ Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {
   if (!access) return std::move(access).error();
   auto view = look_at(*access, false);
   if (!view) {
-    complain(view.error().message);
+    print_error(view.error().message);
     return std::optional<ChosenJob>{};
   }
   const auto job = which_job(settings, *view);

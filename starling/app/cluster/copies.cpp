@@ -20,12 +20,12 @@ std::size_t copies_wanted(const wire::JobSettings& settings) {
 
 namespace {
 
-/// Null where its node does not answer, or tells of another life.
+/// Null where its node does not answer, or tells of another incarnation.
 const wire::MemberStatus* told_of(const JobView& job, core::MemberId id) {
   const core::Member* member = job.configuration->find(id);
   const auto told = job.members.find(id);
-  const bool is_told =
-      member != nullptr && told != job.members.end() && told->second.status.life == member->life;
+  const bool is_told = member != nullptr && told != job.members.end() &&
+                       told->second.status.incarnation == member->incarnation;
   return is_told ? &told->second.status : nullptr;
 }
 

@@ -40,7 +40,7 @@ Result<JobNews> Follower::look() {
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
     if (status != nullptr)
-      hear(asked[i], *status);
+      receive(asked[i], *status);
     else
       silent_[asked[i]] = Clock::now();
   }
@@ -69,12 +69,12 @@ std::vector<std::string> Follower::addresses_to_ask() const {
   return all;
 }
 
-void Follower::hear(const std::string& address, const wire::NodeStatus& status) {
+void Follower::receive(const std::string& address, const wire::NodeStatus& status) {
   heard_ = Clock::now();
   silent_.erase(address);
   nodes_[status.self.id] = address;
   heard_now_.insert(status.self.id);
-  for (const auto& other : status.others) hear(other);
+  for (const auto& other : status.others) receive(other);
   records_[status.self.id] = status.self;
   for (const auto& other : status.others)
     if (!core::is_live(other.state)) addresses_.erase(other.address);
@@ -85,11 +85,11 @@ void Follower::hear(const std::string& address, const wire::NodeStatus& status) 
   for (const auto& job : status.jobs)
     if (job.job == job_) {
       is_known_ = true;
-      hear(job);
+      receive(job);
     }
 }
 
-void Follower::hear(const core::NodeRecord& node) {
+void Follower::receive(const core::NodeRecord& node) {
   const auto known = records_.find(node.id);
   if (known == records_.end() || known->second.incarnation < node.incarnation ||
       (known->second.incarnation == node.incarnation && known->second.state < node.state))
@@ -126,7 +126,7 @@ std::string Follower::missing() const {
   return names;
 }
 
-void Follower::hear(const wire::JobStatus& status) {
+void Follower::receive(const wire::JobStatus& status) {
   // Whoever follows it may have come late.
   if (status.worked_ms > 0 && status.worked_ms < worked_max)
     began_ = std::min(began_, Clock::now() - std::chrono::milliseconds{status.worked_ms});
@@ -150,8 +150,8 @@ void Follower::hear(const wire::JobStatus& status) {
   }
   for (const auto& member : status.here) {
     const auto known = members_.find(member.member);
-    if (known == members_.end() || known->second.life <= member.life ||
-        (configuration_ && configuration_->contains(member.member, member.life)))
+    if (known == members_.end() || known->second.incarnation <= member.incarnation ||
+        (configuration_ && configuration_->contains(member.member, member.incarnation)))
       members_[member.member] = member;
   }
 }
@@ -185,13 +185,14 @@ JobNews Follower::news() {
     for (const core::Member& member : configuration_->members) {
       if (!member.works) continue;
       const auto known = members_.find(member.id);
-      const bool is_known = known != members_.end() && known->second.life == member.life;
+      const bool is_known =
+          known != members_.end() && known->second.incarnation == member.incarnation;
       all_done = all_done && is_known && is_done(known->second);
       // Of those who were not heard just now nobody knows.
       all_paused =
           all_paused && is_known && known->second.is_paused && heard_now_.contains(member.node);
       // Who joins has no step before it knows where to begin.
-      if (!is_known || (member.life > 1 && known->second.step == 0)) continue;
+      if (!is_known || (member.incarnation > 1 && known->second.step == 0)) continue;
       steps.push_back(known->second.step);
       waited += core::Time{known->second.waited_ns};
     }
@@ -224,7 +225,7 @@ JobNews Follower::news() {
 }
 
 bool Follower::is_member(const wire::MemberStatus& member) const {
-  return !configuration_ || configuration_->contains(member.member, member.life);
+  return !configuration_ || configuration_->contains(member.member, member.incarnation);
 }
 
 std::string Follower::primary_of(std::size_t range) const {

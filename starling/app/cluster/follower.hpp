@@ -82,9 +82,9 @@ class Follower {
   /// Nodes that take longer to answer count as silent.
   static constexpr std::chrono::seconds answer_within{2};
 
-  void hear(const std::string& address, const wire::NodeStatus& status);
-  void hear(const core::NodeRecord& node);
-  void hear(const wire::JobStatus& status);
+  void receive(const std::string& address, const wire::NodeStatus& status);
+  void receive(const core::NodeRecord& node);
+  void receive(const wire::JobStatus& status);
   /// The addresses that are worth a question now.
   [[nodiscard]] std::vector<std::string> addresses_to_ask() const;
   void lose(const core::Configuration& next);

@@ -75,7 +75,7 @@ std::map<core::MemberId, core::LedgerEntry> Follower::standing() const {
   for (const core::Member& member : configuration_->members) {
     const auto known = members_.find(member.id);
     if (member.works && known != members_.end())
-      all[member.id] = {member.life, known->second.step, known->second.samples};
+      all[member.id] = {member.incarnation, known->second.step, known->second.samples};
   }
   return all;
 }

@@ -121,7 +121,7 @@ Result<int> jobs_command(const Settings& settings) {
   if (!access) return std::move(access).error();
   const auto view = look_at(*access, false);
   if (!view) {
-    complain(view.error().message);
+    print_error(view.error().message);
     return job_failed;
   }
   auto jobs = all_jobs(*access, *view);

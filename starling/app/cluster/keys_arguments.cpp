@@ -45,7 +45,7 @@ KeysArguments::KeysArguments(CLI::App& program)
       ->type_name("");
   revoke_.app().add_option("--cluster", cluster_, cluster_help)->type_name("DIR");
   revoke_.app()
-      .add_option("--to", told_, "tell a node that runs, which tells the others; again if need be")
+      .add_option("--to", to_, "tell a node that runs, which tells the others; again if need be")
       ->type_name("[NAME@]HOST:PORT");
 
   show_.app().add_option("FILE", shown_, "what one of these commands wrote")->type_name("");
@@ -76,7 +76,7 @@ Result<int> KeysArguments::run_chosen() const {
   }
   if (revoke_.is_chosen()) {
     if (revoked_.empty()) return missing(revoke_, "the NAME|SERIAL");
-    return keys_revoke_command(revoked_, cluster_, told_);
+    return keys_revoke_command(revoked_, cluster_, to_);
   }
   if (shown_.empty()) return missing(show_, "the FILE");
   return keys_show_command(shown_, json_);

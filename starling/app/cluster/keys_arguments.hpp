@@ -24,7 +24,7 @@ class KeysArguments {
   KeysNodeOptions node_options_;
   std::string cluster_ = "cluster";
   std::string revoked_;
-  std::string told_;
+  std::string to_;
   std::string shown_;
   bool json_ = false;
 };

@@ -25,8 +25,8 @@ constexpr security::UtcSeconds day_s = 86'400;
 /// Clocks of machines differ: a certificate holds from a little before it was issued.
 constexpr security::UtcSeconds clocks_apart_s = 300;
 constexpr std::uint64_t days_max = 36'500;
-constexpr auto tell_every = 100ms;
-constexpr int tell_tries = 100;
+constexpr auto send_every = 100ms;
+constexpr int send_tries = 100;
 
 Result<Role> parse_role(const std::string& text) {
   if (text == "node") return Role::node;
@@ -107,16 +107,16 @@ security::NodeSecrets speak_for(const ClusterFolder& cluster) {
 }
 
 /// Tells the node at `seeds` all revocations, and waits until it knows them.
-Result<void> tell(const ClusterFolder& cluster, const std::vector<std::string>& seeds) {
+Result<void> send_revocations(const ClusterFolder& cluster, const std::vector<std::string>& seeds) {
   auto listen = own_address(wire::place_of(seeds.front()));
   if (!listen) return std::move(listen).error().within("--to");
   auto endpoint = security::Endpoint::open(
       {.listen = *std::move(listen), .secrets = speak_for(cluster), .utc_now = utc_now},
       [](const wire::FrameView&, const security::Sender&) {});
   if (!endpoint) return std::move(endpoint).error();
-  for (int i = 0; i < tell_tries && (*endpoint)->agreements() == 0; ++i) {
+  for (int i = 0; i < send_tries && (*endpoint)->agreements() == 0; ++i) {
     for (const std::string& seed : seeds) (*endpoint)->compare_revocations(seed);
-    std::this_thread::sleep_for(tell_every);
+    std::this_thread::sleep_for(send_every);
   }
   if ((*endpoint)->agreements() == 0)
     return Error{"--to: " + silence_of(wire::place_of(seeds.front()), true).message +
@@ -230,8 +230,8 @@ Result<int> keys_revoke_command(const std::string& which, const std::string& fol
                        "  no node knows: the same command with --to NAME@HOST:PORT tells one, "
                        "and it tells the others\n",
                    done);
-  if (auto told = tell(*cluster, seeds); !told) {
-    complain(told.error().message);
+  if (auto told = send_revocations(*cluster, seeds); !told) {
+    print_error(told.error().message);
     return put_out(text, job_failed);
   }
   return put_out(text + "  told the node at " + to + ", which tells the others\n", done);

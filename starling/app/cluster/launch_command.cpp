@@ -140,15 +140,15 @@ Result<bool> stop(const LaunchOptions& options, const Host& host) {
     return *put == done;
   }
   if (*code == not_launched)
-    complain(node + ": was not started by `launch`: there is no " + pid + " there");
+    print_error(node + ": was not started by `launch`: there is no " + pid + " there");
   else if (*code == is_another)
-    complain(node + ": the process of " + pid +
-             " there is not this node, and is left alone; where the node has ended, remove that "
-             "file");
+    print_error(node + ": the process of " + pid +
+                " there is not this node, and is left alone; where the node has ended, remove that "
+                "file");
   else if (*code == goes_on)
-    complain(node + ": was asked to end, and has not within 10 s");
+    print_error(node + ": was asked to end, and has not within 10 s");
   else
-    complain(node + ": not stopped; " + options.ssh + " ended with " + std::to_string(*code));
+    print_error(node + ": not stopped; " + options.ssh + " ended with " + std::to_string(*code));
   return false;
 }
 
@@ -211,8 +211,8 @@ Result<int> launch_command(const Settings& settings) {
       continue;
     }
     ++failed;
-    complain(host.name + " at " + host.place + ": not started; " + options.ssh + " ended with " +
-             std::to_string(*code));
+    print_error(host.name + " at " + host.place + ": not started; " + options.ssh + " ended with " +
+                std::to_string(*code));
     // Nobody could join.
     if (&host == &hosts->front()) return job_failed;
   }

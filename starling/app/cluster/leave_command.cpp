@@ -43,17 +43,17 @@ Result<int> leave_command(const Settings& settings) {
   saves_nothing();
   auto access = open_access(settings);
   if (!access) return std::move(access).error();
-  const auto node = access->greet();
+  const auto node = access->ask_status();
   const auto asked = node ? access->client->ask(access->seed, wire::LeaveCluster{}, reply_within)
                           : Result<wire::ReplyBody>{node.error()};
   if (!asked) {
-    complain(asked.error().message);
+    print_error(asked.error().message);
     return job_failed;
   }
   const auto give_up = std::chrono::steady_clock::now() + leave_within;
   while (!is_gone(*access, *node)) {
     if (std::chrono::steady_clock::now() > give_up) {
-      complain(node->self.name + " is still there; it goes on handing over");
+      print_error(node->self.name + " is still there; it goes on handing over");
       return job_failed;
     }
     std::this_thread::sleep_for(100ms);

@@ -132,7 +132,7 @@ Result<int> logs_command(const Settings& settings) {
   while (true) {
     const auto lines = reader.read();
     if (!lines) {
-      complain(lines.error().message);
+      print_error(lines.error().message);
       return job_failed;
     }
     if (!job) {

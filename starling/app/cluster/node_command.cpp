@@ -61,7 +61,7 @@ int leave(std::unique_ptr<live::ClusterNode> node, std::chrono::milliseconds wit
   const std::size_t hanging = node->end_readers();
   node.reset();
   if (hanging == 0) return code;
-  complain("data are still being read: left behind");
+  print_error("data are still being read: left behind");
   std::_Exit(code);
 }
 
@@ -74,21 +74,21 @@ std::string host_name() {
 class RevocationKeeper {
  public:
   RevocationKeeper(std::string key_file, security::RevocationList all,
-                   std::function<void(const std::string&)> complain)
-      : key_file_(std::move(key_file)), all_(std::move(all)), complain_(std::move(complain)) {}
+                   std::function<void(const std::string&)> print_error)
+      : key_file_(std::move(key_file)), all_(std::move(all)), report_(std::move(print_error)) {}
 
   void add(const std::vector<security::Revocation>& added) {
     all_.revocations.insert(all_.revocations.end(), added.begin(), added.end());
     if (const auto put = put_heard_revocations(key_file_, all_); !put)
-      complain_(put.error().message +
-                ": when this node starts again, it must be told again who is "
-                "revoked");
+      report_(put.error().message +
+              ": when this node starts again, it must be told again who is "
+              "revoked");
   }
 
  private:
   std::string key_file_;
   security::RevocationList all_;
-  std::function<void(const std::string&)> complain_;
+  std::function<void(const std::string&)> report_;
 };
 
 Result<void> take_keys(const Settings& settings, live::ClusterOptions& options) {
@@ -110,7 +110,7 @@ Result<void> take_keys(const Settings& settings, live::ClusterOptions& options) 
   options.network.secrets = *std::move(secrets);
   options.on_revoked = [keeper = std::make_shared<RevocationKeeper>(
                             path, *std::move(heard), [](const std::string& line) {
-                              complain(line);
+                              print_error(line);
                             })](const auto& added) { keeper->add(added); };
   return {};
 }
@@ -294,7 +294,7 @@ Result<int> node_command(const Registry& registry, const Settings& settings) {
     std::this_thread::sleep_for(50ms);
   }
   if (const std::string why = (*node)->refusal(); !why.empty()) {
-    complain("node " + name + " is " + why);
+    print_error("node " + name + " is " + why);
     return leave(*std::move(node), refused_leaves_within, job_failed);
   }
   return leave(*std::move(node), is_interrupted() ? *handover : asked_leaves_within, done);

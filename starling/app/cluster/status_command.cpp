@@ -208,12 +208,12 @@ Result<int> status_command(const Settings& settings) {
   for (bool is_first = true;; is_first = false) {
     auto view = look_at(*access, is_set(settings, "here"));
     if (!view) {
-      complain(view.error().message);
+      print_error(view.error().message);
       return job_failed;
     }
     const auto jobs = jobs_of(settings, *view);
     if (!jobs) return jobs.error();
-    for (const std::string& line : doubled_names(*view)) complain(line);
+    for (const std::string& line : doubled_names(*view)) print_error(line);
     const bool is_json = is_set(settings, "json");
     const std::string text = is_json ? json_of(*view, *jobs) : text_of(*view, *jobs);
     auto put = put_out(!is_first && !is_json ? "\n" + text : text, done);

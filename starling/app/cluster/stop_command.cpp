@@ -57,9 +57,10 @@ Result<int> stop_command(const Settings& settings) {
   const bool drops = !place_of(settings, "drop").empty();
   // They may run it, and what is closed loses its model.
   if (const std::string names = unheard(view); !is_prepared && !drops && !names.empty()) {
-    complain("job " + job.name + " is not stopped: no answer from " + names +
-             ", where it may have begun; the same command asks again, and `stop --drop` drops it, "
-             "begun or not");
+    print_error(
+        "job " + job.name + " is not stopped: no answer from " + names +
+        ", where it may have begun; the same command asks again, and `stop --drop` drops it, "
+        "begun or not");
     return job_failed;
   }
   std::string silent;
@@ -69,7 +70,7 @@ Result<int> stop_command(const Settings& settings) {
       silent += (silent.empty() ? "" : ", ") + node.name;
   }
   if (!silent.empty()) {
-    complain("no answer from " + silent + "; the same command tells them again");
+    print_error("no answer from " + silent + "; the same command tells them again");
     return job_failed;
   }
   const std::string said =

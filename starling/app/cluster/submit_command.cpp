@@ -82,8 +82,8 @@ Result<void> check_detached(const Settings& settings, const Prepared& ready) {
   for (const Setting& setting : settings)
     if ((is_for_follower(setting.key) && setting.key != "json" && setting.key != "quiet") ||
         setting.key == "until")
-      complain(setting.place + ": has no effect with --detach; `" + program_name() +
-               " attach` takes it");
+      print_error(setting.place + ": has no effect with --detach; `" + program_name() +
+                  " attach` takes it");
   return {};
 }
 
@@ -148,8 +148,8 @@ Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, Metric
   if (end == Watch::End::ended && drops)
     follower.close(summary_of(ended));
   else if (end == Watch::End::ended)
-    complain(name + " stays on its nodes: " + attach + " --save FILE` saves its model, `" +
-             program_name() + " stop --drop " + ready.running.name + "` drops it");
+    print_error(name + " stays on its nodes: " + attach + " --save FILE` saves its model, `" +
+                program_name() + " stop --drop " + ready.running.name + "` drops it");
   return report(ended, ready.job);
 }
 
@@ -177,11 +177,11 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   const auto own = without_device(registry, job);
   if (!own) return own.error();
   // Data may take long to load; whether a node is there shows soon.
-  const auto node = access->greet();
+  const auto node = access->ask_status();
   const auto view =
       node ? look_at(*access, false, names_within) : Result<ClusterView>{node.error()};
   if (!view) {
-    complain(view.error().message);
+    print_error(view.error().message);
     return job_failed;
   }
   if (auto checked = check_name(job, *view); !checked) return std::move(checked).error();
@@ -205,11 +205,11 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
   if (!stem.empty()) told.emplace_back("name", other_name());
   const auto submitted = submit_job(*access, *node, std::move(told), other_name);
   if (!submitted) {
-    complain(submitted.error().message);
+    print_error(submitted.error().message);
     return job_failed;
   }
   if (!*submitted) {
-    complain("the job is dropped before it has begun");
+    print_error("the job is dropped before it has begun");
     return interrupted_code;
   }
   const wire::JobId id = (*submitted)->job;
@@ -220,7 +220,7 @@ Result<int> submit_command(const Registry& registry, const Settings& settings,
     Follower follower{*access->client, access->seed, id};
     (void)follower.look();
     follower.close({wire::JobState::stopped, "interrupted"});
-    complain("job " + ready->running.name + " is dropped");
+    print_error("job " + ready->running.name + " is dropped");
     return interrupted_code;
   }
   if (detaches)

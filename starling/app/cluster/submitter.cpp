@@ -66,7 +66,7 @@ class Submitter {
 
   std::optional<Submitted> take(const wire::JobBegun& begun) {
     for (const std::string& name : begun.lost)
-      complain("node " + printable(name) + " is gone: the job begins without it");
+      print_error("node " + printable(name) + " is gone: the job begins without it");
     return Submitted{begun.job, seed_, live::text_of(settings_, "name")};
   }
 
@@ -110,7 +110,7 @@ class Submitter {
       job_ = wire::draw_id();
       heard_ = Clock::now();
       learn(*status);
-      complain(silent + " answers no more: the job is submitted to " + name_);
+      print_error(silent + " answers no more: the job is submitted to " + name_);
       return {};
     }
     return Error{silent + " answers no more" +

@@ -191,9 +191,9 @@ void Watch::save(double step) {
   }
   // Else the job would do nothing but pause.
   save_again_ = Clock::now() + std::max<Clock::duration>(5s, 10 * (Clock::now() - began));
-  if (std::exchange(complaint_, states.error().message) != complaint_)
-    complain("no checkpoint at step " + std::to_string(std::llround(step)) + ": " + complaint_ +
-             "; it is tried again");
+  if (std::exchange(last_error_, states.error().message) != last_error_)
+    print_error("no checkpoint at step " + std::to_string(std::llround(step)) + ": " + last_error_ +
+                "; it is tried again");
 }
 
 /// What a job can go on from where that is to be saved and can be had, else the values alone.
@@ -205,7 +205,7 @@ Result<Watch::States> Watch::states(Patience patience, int tries) {
     cut = follower_.fetch_cut(layout_, job(), patience);
   }
   if (cut) return cut;
-  complain("no checkpoint of the last model: " + cut.error().message);
+  print_error("no checkpoint of the last model: " + cut.error().message);
   return follower_.fetch(layout_, patience);
 }
 

@@ -83,7 +83,7 @@ class Watch {
   /// Not before, where a checkpoint could not be had.
   Clock::time_point save_again_{};
   /// The last that kept a checkpoint from being written.
-  std::string complaint_;
+  std::string last_error_;
   std::string hindrance_;
   /// The model that reached the target.
   States reached_;

@@ -149,7 +149,7 @@ ChaosFailure failure_of(std::uint64_t seed, const std::string& out) {
   failure.report = sim::run_chaos(failure.scenario);
   const std::string head = fmt::format("# {}\n# {}\n", failure.report.violation, build_text());
   if (auto written = replace_file(failure.file, head + print(failure.scenario)); !written) {
-    complain(written.error().message);
+    print_error(written.error().message);
     failure.file.clear();
   }
   return failure;

@@ -107,8 +107,8 @@ Result<void> write_all(const ReproOptions& options, const ExperimentRunner& runn
   const std::string folder = data_folder(options);
   if (auto put = write_data(folder, runner, results); !put) return put;
   if (auto drawn = draw_all(document, results.plots, folder); !drawn) {
-    complain(options.out + " has no pictures, their data is in " + folder + ": " +
-             drawn.error().message);
+    print_error(options.out + " has no pictures, their data is in " + folder + ": " +
+                drawn.error().message);
     complete = !has_gnuplot();
   }
   if (auto put = replace_file(options.out, html_text(document)); !put) return put;
@@ -141,7 +141,7 @@ Result<int> repro_psp_command(const ReproOptions& options) {
   runner.run();
   bool complete = true;
   if (auto written = write_all(options, runner, complete); !written) {
-    complain(written.error().message);
+    print_error(written.error().message);
     return job_failed;
   }
   return put_out(closing_text(options), complete ? done : job_failed);

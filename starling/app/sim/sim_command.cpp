@@ -61,7 +61,7 @@ void warn_of_few_steps(const SimJob& job, const Settings& settings) {
   if (job.options.last >= few) return;
   const std::string epochs = place_of(settings, "epochs");
   const std::string steps = place_of(settings, "steps");
-  complain(fmt::format(
+  print_error(fmt::format(
       "{}: a worker makes {} at most, too few to compare barriers; valid: {} or more"
       "{}",
       !epochs.empty() ? epochs
@@ -116,7 +116,7 @@ int write_files(const SimJob& job, const Simulated& simulated) {
   int code = done;
   const auto heed = [&](const Result<void>& put, bool fails) {
     if (put) return;
-    complain(put.error().message);
+    print_error(put.error().message);
     if (fails) code = job_failed;
   };
   if (!job.csv.empty()) heed(replace_file(job.csv, sim_csv(job, simulated)), true);
@@ -143,7 +143,7 @@ Result<int> sim_command(const Registry& registry, const Settings& settings,
   if (!job->quiet) warn_of_few_steps(*job, settings);
   const auto simulated = simulate(*job, learning ? &*learning : nullptr);
   if (!simulated) {
-    complain(simulated.error().message);
+    print_error(simulated.error().message);
     return job_failed;
   }
   const int code = write_files(*job, *simulated);

@@ -84,7 +84,7 @@ Result<void> write_all(const Training& training, bool& complete) {
     if (auto put = replace_file(inside(out, name), content); !put) return put;
   if (auto put = write_plot_sources(results.plots, out); !put) return put;
   if (auto drawn = draw_all(document, results.plots, out); !drawn) {
-    complain(out + ": the report has no pictures: " + drawn.error().message);
+    print_error(out + ": the report has no pictures: " + drawn.error().message);
     complete = !has_gnuplot();
   }
   if (auto put = replace_file(inside(out, report_name), html_text(document)); !put) return put;
@@ -110,13 +110,13 @@ Result<int> repro_psp_train_command(const Registry& registry, const Settings& se
   if (auto fits = check_accuracy(*ready); !fits) return std::move(fits).error();
   const auto runs = run_training(*ready, *options);
   if (!runs) {
-    complain(runs.error().message);
+    print_error(runs.error().message);
     return job_failed;
   }
   bool complete = true;
   const Training training{*options, ready->running, *runs};
   if (auto written = write_all(training, complete); !written) {
-    complain(written.error().message);
+    print_error(written.error().message);
     return job_failed;
   }
   return put_out(closing_text(*options), complete ? done : job_failed);

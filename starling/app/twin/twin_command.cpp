@@ -83,7 +83,7 @@ Result<int> twin_command(const Registry& registry, const Settings& settings,
   if (!outcome) return placed(outcome.error(), settings);
   if (is_interrupted()) return interrupted_code;
   if (outcome->end == live::Outcome::End::failed) {
-    complain(outcome->error);
+    print_error(outcome->error);
     return job_failed;
   }
   Twins twins{.job = *job,

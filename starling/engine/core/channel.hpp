@@ -7,7 +7,7 @@
 ///     channel.on(context, packet)         -> Deliver ..., Transmit ...
 ///     channel.on_timer(context)           -> Transmit ...
 ///
-/// A member that restarts is a new life, and with it the link starts anew: see Restarted.
+/// A member that restarts is a new incarnation, and with it the link starts anew: see Restarted.
 ///
 /// Sources: sliding window with selective acknowledgement as in TCP (RFC 9293, RFC 2018), resend
 /// times from RFC 6298, tied to a pair of lives so that nothing of an old link is taken for new.
@@ -39,9 +39,9 @@ template <class Payload>
 /// What travels between the two ends of a channel.
 template <class Payload>
 struct Packet {
-  /// The sender's life.
+  /// The sender's incarnation.
   Incarnation from = 0;
-  /// The life that it is meant for; absent where the sender knows none yet and asks for it.
+  /// The incarnation that it is meant for; absent where the sender knows none yet and asks for it.
   std::optional<Incarnation> to = std::nullopt;
   /// Place of the payload among all of this pair of lives, from 1; 0 where there is none.
   std::uint64_t sequence = 0;
@@ -67,10 +67,10 @@ struct Deliver {
   Payload payload;
 };
 
-/// The other side has a new life. Follows: all that was not known to have reached the old one, in
-/// order, as Dropped. Send again what the new one is to have.
+/// The other side has a new incarnation. Follows: all that was not known to have reached the old
+/// one, in order, as Dropped. Send again what the new one is to have.
 struct Restarted {
-  Incarnation life;
+  Incarnation incarnation;
 };
 template <class Payload>
 struct Dropped {
@@ -135,8 +135,8 @@ class Channel {
  public:
   using Context = ChannelContext<Payload>;
 
-  /// `other` is the other side's life where it is known, as from a list of members. Where it is
-  /// not, payloads wait until the other side has said so. Requires: a window of 1 to 64.
+  /// `other` is the other side's incarnation where it is known, as from a list of members. Where it
+  /// is not, payloads wait until the other side has said so. Requires: a window of 1 to 64.
   explicit Channel(Incarnation self, std::optional<Incarnation> other = std::nullopt,
                    ChannelOptions options = {})
       : options_(options),
@@ -151,7 +151,7 @@ class Channel {
     if (room() == 0) return false;
     waiting_.push_back(std::move(payload));
     if (!other_) {
-      if (!resend_at_) ask_for_life(context);
+      if (!resend_at_) ask_for_incarnation(context);
     } else {
       fill_window(context);
     }
@@ -161,11 +161,11 @@ class Channel {
 
   /// A packet of the other side has arrived.
   void on(const Context& context, Packet<Payload> packet) {
-    if (other_ && packet.from < *other_) return;  // of a life that was replaced
-    if (packet.to && *packet.to > self_) return;  // of this side's next life
-    if (other_ != packet.from) begin_life(context, packet.from);
+    if (other_ && packet.from < *other_) return;  // of an incarnation that was replaced
+    if (packet.to && *packet.to > self_) return;  // of this side's next incarnation
+    if (other_ != packet.from) begin_incarnation(context, packet.from);
     if (packet.to != self_) {
-      transmit(context);  // says which life this is
+      transmit(context);  // says which incarnation this is
     } else {
       acknowledge(context, packet);
       if (packet.sequence > 0 && packet.payload) accept(context, std::move(packet));
@@ -181,10 +181,10 @@ class Channel {
     on(context, std::move(packet));
   }
 
-  /// The other side's life was learned elsewhere. Ignored where it is not new.
-  void on_life(const Context& context, Incarnation life) {
-    if (other_ && life <= *other_) return;
-    begin_life(context, life);
+  /// The other side's incarnation was learned elsewhere. Ignored where it is not new.
+  void on_incarnation(const Context& context, Incarnation incarnation) {
+    if (other_ && incarnation <= *other_) return;
+    begin_incarnation(context, incarnation);
     fill_window(context);
     set_alarm(context);
   }
@@ -201,17 +201,17 @@ class Channel {
 
   /// How many payloads send() takes now.
   [[nodiscard]] std::size_t room() const noexcept {
-    return options_.window + options_.queue - under_way_.size() - waiting_.size();
+    return options_.window + options_.queue - in_flight_.size() - waiting_.size();
   }
   /// Sent and not known to have arrived.
-  [[nodiscard]] std::size_t under_way() const noexcept { return under_way_.size(); }
-  [[nodiscard]] std::size_t bytes_under_way() const noexcept { return bytes_under_way_; }
+  [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_.size(); }
+  [[nodiscard]] std::size_t bytes_in_flight() const noexcept { return bytes_in_flight_; }
   /// Not yet sent.
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
   /// Payloads kept until one before them arrives.
   [[nodiscard]] std::size_t early() const noexcept { return early_.size(); }
   /// True where all that was sent is known to have arrived.
-  [[nodiscard]] bool settled() const noexcept { return under_way_.empty() && waiting_.empty(); }
+  [[nodiscard]] bool settled() const noexcept { return in_flight_.empty() && waiting_.empty(); }
   [[nodiscard]] Incarnation self() const noexcept { return self_; }
   [[nodiscard]] std::optional<Incarnation> other() const noexcept { return other_; }
 
@@ -224,7 +224,7 @@ class Channel {
   };
 
   /// Number of the first payload under way.
-  [[nodiscard]] std::uint64_t first() const noexcept { return sent_ - under_way_.size() + 1; }
+  [[nodiscard]] std::uint64_t first() const noexcept { return sent_ - in_flight_.size() + 1; }
 
   /// Sends a packet with what this side has to say anyway.
   void transmit(const Context& context, std::uint64_t sequence = 0,
@@ -240,31 +240,31 @@ class Channel {
   }
 
   [[nodiscard]] bool has_room_for(std::size_t bytes) const noexcept {
-    return under_way_.empty() || (under_way_.size() < options_.window &&
-                                  bytes_under_way_ + bytes <= options_.window_bytes);
+    return in_flight_.empty() || (in_flight_.size() < options_.window &&
+                                  bytes_in_flight_ + bytes <= options_.window_bytes);
   }
 
   void fill_window(const Context& context) {
     while (!waiting_.empty()) {
       const std::size_t bytes = payload_bytes(waiting_.front());
       if (!has_room_for(bytes)) return;
-      bytes_under_way_ += bytes;
-      if (under_way_.empty()) resend_at_ = context.now + resend_.wait();
-      under_way_.push_back({std::move(waiting_.front()), context.now});
+      bytes_in_flight_ += bytes;
+      if (in_flight_.empty()) resend_at_ = context.now + resend_.wait();
+      in_flight_.push_back({std::move(waiting_.front()), context.now});
       waiting_.pop_front();
-      transmit(context, ++sent_, under_way_.back().payload);
+      transmit(context, ++sent_, in_flight_.back().payload);
     }
   }
 
-  void ask_for_life(const Context& context) {
+  void ask_for_incarnation(const Context& context) {
     transmit(context);
     resend_at_ = context.now + resend_.wait();
   }
 
   void resend(const Context& context) {
-    if (!other_) return ask_for_life(context);
+    if (!other_) return ask_for_incarnation(context);
     std::uint64_t number = first();
-    for (Sent& sent : under_way_) {
+    for (Sent& sent : in_flight_) {
       if (!sent.held) {
         sent.repeated = true;
         transmit(context, number, sent.payload, true);
@@ -274,21 +274,21 @@ class Channel {
     resend_at_ = context.now + resend_.wait();
   }
 
-  /// The other side is `life` from now on.
-  void begin_life(const Context& context, Incarnation life) {
+  /// The other side is `incarnation` from now on.
+  void begin_incarnation(const Context& context, Incarnation incarnation) {
     const bool known = other_.has_value();
-    other_ = life;
+    other_ = incarnation;
     resend_at_.reset();
     resend_.heard();
     if (!known) return;  // nothing was sent, and all that waits is for whoever it turns out to be
-    context.out.push_back(Restarted{life});
-    for (Sent& sent : under_way_) context.out.push_back(Dropped<Payload>{std::move(sent.payload)});
+    context.out.push_back(Restarted{incarnation});
+    for (Sent& sent : in_flight_) context.out.push_back(Dropped<Payload>{std::move(sent.payload)});
     for (Payload& payload : waiting_) context.out.push_back(Dropped<Payload>{std::move(payload)});
-    under_way_.clear();
+    in_flight_.clear();
     waiting_.clear();
     early_.clear();
     sent_ = delivered_ = unsaid_ = 0;
-    bytes_under_way_ = unsaid_bytes_ = 0;
+    bytes_in_flight_ = unsaid_bytes_ = 0;
     acknowledge_at_.reset();
   }
 
@@ -296,18 +296,18 @@ class Channel {
   void acknowledge(const Context& context, const Packet<Payload>& packet) {
     if (packet.acknowledged > sent_) return;  // no packet of the other side says so
     bool news = false;
-    while (!under_way_.empty() && first() <= packet.acknowledged) {
-      const Sent& sent = under_way_.front();
+    while (!in_flight_.empty() && first() <= packet.acknowledged) {
+      const Sent& sent = in_flight_.front();
       if (!sent.repeated && !sent.held) resend_.measured(context.now - sent.at);
-      bytes_under_way_ -= payload_bytes(sent.payload);
-      under_way_.pop_front();
+      bytes_in_flight_ -= payload_bytes(sent.payload);
+      in_flight_.pop_front();
       news = true;
     }
     for (std::uint64_t bit = 0; bit < 64; ++bit) {
       if ((packet.held >> bit & 1U) == 0) continue;
       const std::uint64_t number = packet.acknowledged + 2 + bit;
       if (number < first() || number > sent_) continue;
-      Sent& sent = under_way_[number - first()];
+      Sent& sent = in_flight_[number - first()];
       if (std::exchange(sent.held, true)) continue;
       if (!sent.repeated) resend_.measured(context.now - sent.at);
       news = true;
@@ -315,7 +315,7 @@ class Channel {
     if (!news) return;
     resend_.heard();
     resend_at_.reset();
-    if (!under_way_.empty()) resend_at_ = context.now + resend_.wait();
+    if (!in_flight_.empty()) resend_at_ = context.now + resend_.wait();
   }
 
   /// Takes a payload in, and delivers what is next in order.
@@ -350,10 +350,10 @@ class Channel {
 
   /// Payloads of this pair of lives sent so far; the last of them are under way.
   std::uint64_t sent_ = 0;
-  std::deque<Sent> under_way_;
-  std::size_t bytes_under_way_ = 0;
+  std::deque<Sent> in_flight_;
+  std::size_t bytes_in_flight_ = 0;
   std::deque<Payload> waiting_;
-  /// When to send again what is under way, or the question for the other side's life.
+  /// When to send again what is under way, or the question for the other side's incarnation.
   std::optional<Time> resend_at_;
 
   /// Payloads of this pair of lives delivered so far.

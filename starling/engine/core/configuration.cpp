@@ -16,15 +16,15 @@ const Member* Configuration::find(MemberId id) const {
   return at == members.end() || at->id != id ? nullptr : &*at;
 }
 
-bool Configuration::contains(MemberId id, Incarnation life) const {
+bool Configuration::contains(MemberId id, Incarnation incarnation) const {
   const Member* member = find(id);
-  return member != nullptr && member->life == life;
+  return member != nullptr && member->incarnation == incarnation;
 }
 
-bool Configuration::has_had(MemberId id, Incarnation life) const {
-  if (const Member* member = find(id)) return member->life >= life;
-  const auto at = std::ranges::lower_bound(departed, id, {}, &Life::id);
-  return at != departed.end() && at->id == id && at->life >= life;
+bool Configuration::has_had(MemberId id, Incarnation incarnation) const {
+  if (const Member* member = find(id)) return member->incarnation >= incarnation;
+  const auto at = std::ranges::lower_bound(departed, id, {}, &MemberIncarnation::id);
+  return at != departed.end() && at->id == id && at->incarnation >= incarnation;
 }
 
 bool Configuration::in_council(MemberId id) const {
@@ -34,7 +34,7 @@ bool Configuration::in_council(MemberId id) const {
 std::vector<Member> Configuration::lacking_in(const Configuration& other) const {
   std::vector<Member> lacking;
   std::ranges::copy_if(members, std::back_inserter(lacking), [&](const Member& member) {
-    return !other.contains(member.id, member.life);
+    return !other.contains(member.id, member.incarnation);
   });
   return lacking;
 }
@@ -42,7 +42,7 @@ std::vector<Member> Configuration::lacking_in(const Configuration& other) const 
 bool Configuration::keeps_coordinator_of(const Configuration& former) const {
   const Member* member = coordinator ? find(*coordinator) : nullptr;
   return former.coordinator == coordinator &&
-         (member == nullptr || former.contains(member->id, member->life));
+         (member == nullptr || former.contains(member->id, member->incarnation));
 }
 
 bool Configuration::lost() const {

@@ -16,10 +16,10 @@ namespace starling::core {
 /// At most this many members vote on the next configuration: seven survive the loss of three.
 inline constexpr std::size_t council_max = 7;
 
-/// One life of one member. A member that restarts is a new life; the old one is dead.
+/// One incarnation of one member. A member that restarts is a new incarnation; the old one is dead.
 struct Member {
   MemberId id = 0;
-  Incarnation life = 0;
+  Incarnation incarnation = 0;
   /// Computes updates.
   bool works = true;
   /// May own ranges. A member that may not is made to where too few others do.
@@ -31,11 +31,11 @@ struct Member {
   auto operator<=>(const Member&) const = default;
 };
 
-/// The name of one life of one member.
-struct Life {
+/// The name of one incarnation of one member.
+struct MemberIncarnation {
   MemberId id = 0;
-  Incarnation life = 0;
-  auto operator<=>(const Life&) const = default;
+  Incarnation incarnation = 0;
+  auto operator<=>(const MemberIncarnation&) const = default;
 };
 
 [[nodiscard]] inline bool is_among(std::span<const MemberId> ids, MemberId id) {
@@ -71,23 +71,23 @@ struct Configuration {
   std::vector<MemberId> council;
   /// By range.
   std::vector<Ownership> ranges;
-  /// By id, of each that is no member the last life that was. None comes back: links and ledgers
-  /// would take what is left of its former time for new.
-  std::vector<Life> departed = {};
+  /// By id, of each that is no member the last incarnation that was. None comes back: links and
+  /// ledgers would take what is left of its former time for new.
+  std::vector<MemberIncarnation> departed = {};
   /// The member that keeps the steps, in jobs where one does. It does so as long as it is a member;
-  /// then another does: no life keeps them twice, so what it said names who said it.
+  /// then another does: no incarnation keeps them twice, so what it said names who said it.
   std::optional<MemberId> coordinator = std::nullopt;
   bool operator==(const Configuration&) const = default;
 
   /// nullptr where there is none.
   [[nodiscard]] const Member* find(MemberId id) const;
-  [[nodiscard]] bool contains(MemberId id, Incarnation life) const;
-  /// True where this life, or a later one of the same, is or was a member.
-  [[nodiscard]] bool has_had(MemberId id, Incarnation life) const;
+  [[nodiscard]] bool contains(MemberId id, Incarnation incarnation) const;
+  /// True where this incarnation, or a later one of the same, is or was a member.
+  [[nodiscard]] bool has_had(MemberId id, Incarnation incarnation) const;
   [[nodiscard]] bool in_council(MemberId id) const;
-  /// Its members that `other` does not name, or names in another life.
+  /// Its members that `other` does not name, or names in another incarnation.
   [[nodiscard]] std::vector<Member> lacking_in(const Configuration& other) const;
-  /// True where the same life kept the steps already in `former`.
+  /// True where the same incarnation kept the steps already in `former`.
   [[nodiscard]] bool keeps_coordinator_of(const Configuration& former) const;
   /// True where a range has no owner left.
   [[nodiscard]] bool lost() const;
@@ -119,7 +119,7 @@ struct PendingChanges {
   std::vector<Member> joins = {};
   /// Members that want to go once nothing depends on them.
   std::vector<MemberId> leaves = {};
-  /// Members suspected to be dead, in the life that the configuration names.
+  /// Members suspected to be dead, in the incarnation that the configuration names.
   std::vector<MemberId> dead = {};
   /// By range, which of its owners are known to hold all that was acknowledged, ascending.
   std::vector<std::vector<MemberId>> full = {};

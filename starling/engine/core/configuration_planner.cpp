@@ -87,7 +87,7 @@ class Planner {
     for (const Member& joiner : pending_.joins) {
       const auto place = std::ranges::lower_bound(members_, joiner.id, {}, &Member::id);
       if (place != members_.end() && place->id == joiner.id) continue;  // is one already
-      if (!now_.has_had(joiner.id, joiner.life)) members_.insert(place, joiner);
+      if (!now_.has_had(joiner.id, joiner.incarnation)) members_.insert(place, joiner);
     }
     for (const Member& member : members_)
       if (member.owns && !is_among(pending_.leaves, member.id)) eligible_.push_back(member.id);
@@ -122,12 +122,12 @@ class Planner {
     }
   }
 
-  /// True for a member that goes on in the life that it has now.
+  /// True for a member that goes on in the incarnation that it has now.
   [[nodiscard]] bool survives(MemberId id) const {
     const Member* member = now_.find(id);
     if (member == nullptr || is_among(pending_.dead, id)) return false;
     return std::ranges::none_of(pending_.joins, [&](const Member& joiner) {
-      return joiner.id == id && joiner.life > member->life;
+      return joiner.id == id && joiner.incarnation > member->incarnation;
     });
   }
   [[nodiscard]] bool is_eligible(MemberId id) const { return is_among(eligible_, id); }
@@ -249,14 +249,14 @@ class Planner {
     });
   }
 
-  /// Today's members, and who goes, as far as no later life of theirs is a member.
-  [[nodiscard]] std::vector<Life> departed() const {
-    std::vector<Life> gone = now_.departed;
-    for (const Member& member : now_.members) gone.push_back({member.id, member.life});
-    std::erase_if(gone, [&](const Life& old) {
+  /// Today's members, and who goes, as far as no later incarnation of theirs is a member.
+  [[nodiscard]] std::vector<MemberIncarnation> departed() const {
+    std::vector<MemberIncarnation> gone = now_.departed;
+    for (const Member& member : now_.members) gone.push_back({member.id, member.incarnation});
+    std::erase_if(gone, [&](const MemberIncarnation& old) {
       return std::ranges::find(members_, old.id, &Member::id) != members_.end();
     });
-    std::ranges::sort(gone, {}, &Life::id);
+    std::ranges::sort(gone, {}, &MemberIncarnation::id);
     return gone;
   }
 

@@ -23,7 +23,7 @@ void Coordinator::on(const Context& context, const Arrived& arrived) {
   if (!member.alive || member.entering || arrived.step < member.step) return;
   if (arrived.step == member.step) {
     // Said before. Who does not wait was answered, and may have lost the answer with its actor.
-    if (!member.waiting) tell(context, arrived.worker);
+    if (!member.waiting) send_decision(context, arrived.worker);
     return;
   }
   member.step_times.add(context.now - member.began);
@@ -292,12 +292,12 @@ void Coordinator::answer(const Context& context, MemberId id) {
   member.stopped = stopping_;
   if (!stopping_) frontier_ = std::max(frontier_, member.step + 1);
   retry_at(id, Time::max());
-  tell(context, id);
+  send_decision(context, id);
 }
 
 /// Says what was decided for a worker. Who was let go before a stop stays so, or it would miss a
 /// round that the others make.
-void Coordinator::tell(const Context& context, MemberId id) const {
+void Coordinator::send_decision(const Context& context, MemberId id) const {
   if (members_[id].stopped)
     context.send(ToWorker{id}, Stop{});
   else

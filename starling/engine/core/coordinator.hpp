@@ -44,9 +44,9 @@ class Coordinator {
   void on_left(const Context& context, MemberId worker);
   /// `worker` is there from the beginning of the job, and goes on from `step`.
   void on_founded(MemberId worker, Step step);
-  /// `worker` has joined, after its former life has left if it had one. It begins at the lowest
-  /// live step, and counts from now on. Where rounds are gathered it begins one before the highest
-  /// step that anyone was let make, and makes that one by letting all owners know it.
+  /// `worker` has joined, after its former incarnation has left if it had one. It begins at the
+  /// lowest live step, and counts from now on. Where rounds are gathered it begins one before the
+  /// highest step that anyone was let make, and makes that one by letting all owners know it.
   void on_joined(MemberId worker);
 
   /// Keeps the steps from now on in place of one that is gone. Awaits a WorkerStatus of each of the
@@ -111,7 +111,7 @@ class Coordinator {
   bool admitted_by_sample(const Context& context, MemberId id);
   void retry_at(MemberId id, Time at);
   void answer(const Context& context, MemberId id);
-  void tell(const Context& context, MemberId id) const;
+  void send_decision(const Context& context, MemberId id) const;
 
   CoordinatorOptions options_;
   std::vector<Member> members_;

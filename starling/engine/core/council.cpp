@@ -27,48 +27,48 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   asked_at_.reset();
   lost_since_.reset();
   answers_.clear();
-  complained_.clear();
-  std::erase_if(complaints_, [&](const auto& complaint) {
-    return !configuration_->contains(complaint.first.id, complaint.first.life);
+  reported_.clear();
+  std::erase_if(suspicions_, [&](const auto& suspicion) {
+    return !configuration_->contains(suspicion.first.id, suspicion.first.incarnation);
   });
   requesters_.clear();
   std::erase_if(suspicions_, [&](const Suspicion& suspicion) {
-    return !configuration_->contains(suspicion.id, suspicion.life);
+    return !configuration_->contains(suspicion.id, suspicion.incarnation);
   });
   std::erase_if(pending_, [&](const PendingChange& change) {
     const Member& member = change.member;
-    return change.leave ? !configuration_->contains(member.id, member.life)
-                        : configuration_->has_had(member.id, member.life);
+    return change.leave ? !configuration_->contains(member.id, member.incarnation)
+                        : configuration_->has_had(member.id, member.incarnation);
   });
-  complain(context);
+  report_suspicions(context);
   review(context);
 }
 
-void Council::suspect(const CouncilContext& context, MemberId id, Incarnation life) {
-  if (!configuration_ || !configuration_->contains(id, life)) return;
+void Council::suspect(const CouncilContext& context, MemberId id, Incarnation incarnation) {
+  if (!configuration_ || !configuration_->contains(id, incarnation)) return;
   if (id == options_.self.id || suspects(id)) return;
-  suspicions_.push_back({id, life, context.now});
-  complain(context);
+  suspicions_.push_back({id, incarnation, context.now});
+  report_suspicions(context);
   review(context);
 }
 
-void Council::trust(const CouncilContext& context, MemberId id, Incarnation life) {
+void Council::trust(const CouncilContext& context, MemberId id, Incarnation incarnation) {
   const auto is_meant = [&](const Suspicion& suspicion) {
-    return suspicion.id == id && suspicion.life == life;
+    return suspicion.id == id && suspicion.incarnation == incarnation;
   };
   if (std::erase_if(suspicions_, is_meant) == 0) return;
   lost_since_.reset();
-  complain(context);
+  report_suspicions(context);
   review(context);
 }
 
 void Council::join(const CouncilContext& context, const Member& member) {
-  if (configuration_ && configuration_->has_had(member.id, member.life)) return;
+  if (configuration_ && configuration_->has_had(member.id, member.incarnation)) return;
   add(context, {member, false, context.now + options_.change_holds});
 }
 
 void Council::leave(const CouncilContext& context, const Member& member) {
-  if (!configuration_ || !configuration_->contains(member.id, member.life)) return;
+  if (!configuration_ || !configuration_->contains(member.id, member.incarnation)) return;
   add(context, {member, true, context.now + options_.change_holds});
 }
 
@@ -77,7 +77,7 @@ void Council::add(const CouncilContext& context, const PendingChange& change) {
       pending_, [&](const PendingChange& other) { return other.member.id == change.member.id; });
   if (same == pending_.end())
     pending_.push_back(change);
-  else if (same->member.life <= change.member.life)
+  else if (same->member.incarnation <= change.member.incarnation)
     *same = change;
   review(context);
 }
@@ -95,12 +95,12 @@ bool Council::suspects(MemberId id) const {
 
 bool Council::on(const CouncilContext& context, MemberId from, const CouncilMessage& message) {
   if (!configuration_) return false;
-  if (const auto* complaint = std::get_if<Complaint>(&message)) {
-    hear(context, from, *complaint);
+  if (const auto* suspicion = std::get_if<Suspicion>(&message)) {
+    receive(context, from, *suspicion);
     return true;
   }
   const auto epoch_of = []<class M>(const M& m) {
-    if constexpr (std::is_same_v<M, Complaint>)
+    if constexpr (std::is_same_v<M, Suspicion>)
       return Epoch{0};
     else
       return m.epoch;
@@ -110,7 +110,7 @@ bool Council::on(const CouncilContext& context, MemberId from, const CouncilMess
   const Epoch expected = configuration_->epoch + (is_of_now ? 0 : 1);
   if (std::visit(epoch_of, message) != expected) return false;
   if (!is_of_now && !configuration_->in_council(from)) return true;  // has no voice
-  std::visit([&](const auto& m) { hear(context, from, m); }, message);
+  std::visit([&](const auto& m) { receive(context, from, m); }, message);
   return true;
 }
 
@@ -122,26 +122,26 @@ void Council::on_timer(const CouncilContext& context) {
                                " is silent, and no majority of the council decided without it"});
     return;
   }
-  complain(context);
+  report_suspicions(context);
   review(context);
 }
 
 /// Tells the council of what nobody has acted on; sees to it that it is done in time.
-void Council::complain(const CouncilContext& context) {
-  std::vector<Life> silent;
+void Council::report_suspicions(const CouncilContext& context) {
+  std::vector<MemberIncarnation> silent;
   for (const Suspicion& suspicion : suspicions_) {
-    const Time due = suspicion.since + options_.complain_after;
-    if (due <= context.now) silent.push_back({suspicion.id, suspicion.life});
+    const Time due = suspicion.since + options_.report_after;
+    if (due <= context.now) silent.push_back({suspicion.id, suspicion.incarnation});
     wake(context, due <= context.now ? suspicion.since + options_.patience : due);
   }
-  if (silent == complained_) return;
-  complained_ = std::move(silent);
-  send_council(context, Complaint{complained_});
+  if (silent == reported_) return;
+  reported_ = std::move(silent);
+  send_council(context, Suspicion{reported_});
 }
 
 // --- whoever is asked ---------------------------------------------------------------------------
 
-void Council::hear(const CouncilContext& context, MemberId from, const Ask&) {
+void Council::receive(const CouncilContext& context, MemberId from, const Ask&) {
   insert(requesters_, from);
   context.out.push_back(CouncilSend{from, RangeReport{configuration_->epoch, held_}});
 }
@@ -155,7 +155,7 @@ bool Council::note(const Ballot& ballot) {
   return is_near;
 }
 
-void Council::hear(const CouncilContext& context, MemberId from, const Prepare& prepare) {
+void Council::receive(const CouncilContext& context, MemberId from, const Prepare& prepare) {
   if (!configuration_->in_council(options_.self.id)) return;
   if (!note(prepare.ballot)) return;
   if (prepare.ballot < promised_) {
@@ -167,7 +167,7 @@ void Council::hear(const CouncilContext& context, MemberId from, const Prepare& 
       CouncilSend{from, Promise{prepare.epoch, prepare.ballot, accepted_, accepted_value_}});
 }
 
-void Council::hear(const CouncilContext& context, MemberId from, const Accept& accept) {
+void Council::receive(const CouncilContext& context, MemberId from, const Accept& accept) {
   if (!configuration_->in_council(options_.self.id)) return;
   if (!note(accept.ballot)) return;
   if (accept.ballot < promised_) {
@@ -181,7 +181,7 @@ void Council::hear(const CouncilContext& context, MemberId from, const Accept& a
 
 // --- whoever proposes ---------------------------------------------------------------------------
 
-void Council::hear(const CouncilContext& context, MemberId from, const RangeReport& holdings) {
+void Council::receive(const CouncilContext& context, MemberId from, const RangeReport& holdings) {
   const auto known =
       std::ranges::find(answers_, from, &std::pair<MemberId, std::vector<RangeId>>::first);
   if (known == answers_.end())
@@ -191,7 +191,7 @@ void Council::hear(const CouncilContext& context, MemberId from, const RangeRepo
   review(context);
 }
 
-void Council::hear(const CouncilContext& context, MemberId from, const Promise& promise) {
+void Council::receive(const CouncilContext& context, MemberId from, const Promise& promise) {
   if (phase_ != Phase::preparing || promise.ballot != ballot_) return;
   if (promise.value && (!value_ || promise.accepted > best_accepted_)) {
     best_accepted_ = promise.accepted;
@@ -210,7 +210,7 @@ void Council::hear(const CouncilContext& context, MemberId from, const Promise& 
   send_council(context, Accept{configuration_->epoch + 1, ballot_, value_});
 }
 
-void Council::hear(const CouncilContext& context, MemberId from, const Accepted& accepted) {
+void Council::receive(const CouncilContext& context, MemberId from, const Accepted& accepted) {
   if (phase_ != Phase::accepting || accepted.ballot != ballot_) return;
   insert(voters_, from);
   if (!is_quorum(configuration_->council, voters_)) return;
@@ -218,7 +218,7 @@ void Council::hear(const CouncilContext& context, MemberId from, const Accepted&
   context.out.push_back(Decided{value_});
 }
 
-void Council::hear(const CouncilContext& context, MemberId, const Nack& refuse) {
+void Council::receive(const CouncilContext& context, MemberId, const Nack& refuse) {
   (void)note(refuse.promised);
   if (phase_ == Phase::idle || refuse.promised <= ballot_) return;
   phase_ = Phase::idle;
@@ -231,10 +231,10 @@ void Council::hear(const CouncilContext& context, MemberId, const Nack& refuse) 
   wake(context, retry_at_);
 }
 
-void Council::hear(const CouncilContext& context, MemberId from, const Complaint& complaint) {
+void Council::receive(const CouncilContext& context, MemberId from, const Suspicion& suspicion) {
   const Member* sender = configuration_->find(from);
   if (sender == nullptr) return;
-  complaints_[{from, sender->life}] = complaint.silent;
+  suspicions_[{from, sender->incarnation}] = suspicion.silent;
   review(context);
 }
 
@@ -284,12 +284,12 @@ bool Council::heard(MemberId id) const {
          std::ranges::any_of(answers_, [&](const auto& answer) { return answer.first == id; });
 }
 
-bool Council::heard_all() const {
+bool Council::answered_all() const {
   return std::ranges::all_of(configuration_->members,
                              [&](const Member& member) { return heard(member.id); });
 }
 
-bool Council::heard_owners_of(RangeId range) const {
+bool Council::owners_answered_of(RangeId range) const {
   return std::ranges::all_of(configuration_->ranges[range].owners,
                              [&](const RangeOwner& owner) { return heard(owner.id); });
 }
@@ -301,9 +301,9 @@ std::vector<MemberId> Council::at_odds() const {
   using Pair = std::pair<MemberId, MemberId>;
   std::vector<Pair> open;
   const auto stays = [&](MemberId id) { return id == options_.self.id; };
-  for (const auto& [by, silent] : complaints_)
-    for (const auto& [of, life] : silent)
-      if (configuration_->contains(of, life) && !suspects(by.id) && !suspects(of) &&
+  for (const auto& [by, silent] : suspicions_)
+    for (const auto& [of, incarnation] : silent)
+      if (configuration_->contains(of, incarnation) && !suspects(by.id) && !suspects(of) &&
           !(stays(by.id) && stays(of)))
         open.emplace_back(by.id, of);
   std::vector<MemberId> gone;
@@ -352,13 +352,13 @@ PendingChanges Council::pending(Time now) const {
 }
 
 ConfigurationPtr Council::next(const CouncilContext& context) {
-  if (!heard_all() && asked_at_ && context.now < *asked_at_ + options_.ask_within) {
+  if (!answered_all() && asked_at_ && context.now < *asked_at_ + options_.ask_within) {
     wake(context, *asked_at_ + options_.ask_within);
     return nullptr;
   }
   PendingChanges wanted = pending(context.now);
   Successor successor = next_configuration(*configuration_, wanted);
-  if (!successor.lost.empty() && !complaints_.empty()) {
+  if (!successor.lost.empty() && !suspicions_.empty()) {
     // What others say is never worth a range.
     std::erase_if(wanted.dead, [&](MemberId id) { return !suspects(id); });
     successor = next_configuration(*configuration_, wanted);
@@ -368,7 +368,7 @@ ConfigurationPtr Council::next(const CouncilContext& context) {
     return successor.next;
   }
   // Whoever owns such a range and is alive answers in the end, or is suspected.
-  if (!std::ranges::all_of(successor.lost, [&](RangeId r) { return heard_owners_of(r); }))
+  if (!std::ranges::all_of(successor.lost, [&](RangeId r) { return owners_answered_of(r); }))
     return nullptr;
   if (!lost_since_) lost_since_ = context.now;
   if (context.now < *lost_since_ + options_.give_up_after) {

@@ -73,11 +73,11 @@ struct Accepted {
 };
 /// To the council: the sender has heard nothing of these for long. A later one replaces it. Of no
 /// epoch: whoever hears nothing does not hear of epochs either.
-struct Complaint {
-  std::vector<Life> silent;
+struct Suspicion {
+  std::vector<MemberIncarnation> silent;
 };
 using CouncilMessage =
-    std::variant<Ask, RangeReport, Prepare, Promise, Nack, Accept, Accepted, Complaint>;
+    std::variant<Ask, RangeReport, Prepare, Promise, Nack, Accept, Accepted, Suspicion>;
 
 // --- effects ------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ struct CouncilOptions {
   /// Where there is cause and nothing is decided for so long, the next of the council proposes too.
   Time turn = std::chrono::milliseconds{1500};
   /// A suspicion that nobody has acted on for so long is told to the council.
-  Time complain_after = std::chrono::seconds{1};
+  Time report_after = std::chrono::seconds{1};
   /// After a lost ballot it waits between one and two of this, doubled at each loss.
   Time back_off = std::chrono::milliseconds{20};
   Time back_off_max = std::chrono::seconds{2};
@@ -131,10 +131,10 @@ class Council {
   /// `configuration` is decided, and newer than all before.
   void on_configuration(const CouncilContext& context, ConfigurationPtr configuration);
 
-  /// Failure detection's verdicts on one life; those on others than the configuration names do not
-  /// count.
-  void suspect(const CouncilContext& context, MemberId id, Incarnation life);
-  void trust(const CouncilContext& context, MemberId id, Incarnation life);
+  /// Failure detection's verdicts on one incarnation; those on others than the configuration names
+  /// do not count.
+  void suspect(const CouncilContext& context, MemberId id, Incarnation incarnation);
+  void trust(const CouncilContext& context, MemberId id, Incarnation incarnation);
   /// `member` wants to be one, or does not want to be one any more.
   void join(const CouncilContext& context, const Member& member);
   void leave(const CouncilContext& context, const Member& member);
@@ -153,7 +153,7 @@ class Council {
   enum class Phase { idle, preparing, accepting };
   struct Suspicion {
     MemberId id;
-    Incarnation life;
+    Incarnation incarnation;
     Time since;
   };
   struct PendingChange {
@@ -162,24 +162,24 @@ class Council {
     Time until;
   };
 
-  void hear(const CouncilContext& context, MemberId from, const Ask& ask);
-  void hear(const CouncilContext& context, MemberId from, const RangeReport& holdings);
-  void hear(const CouncilContext& context, MemberId from, const Prepare& prepare);
-  void hear(const CouncilContext& context, MemberId from, const Promise& promise);
-  void hear(const CouncilContext& context, MemberId from, const Nack& refuse);
-  void hear(const CouncilContext& context, MemberId from, const Accept& accept);
-  void hear(const CouncilContext& context, MemberId from, const Accepted& accepted);
-  void hear(const CouncilContext& context, MemberId from, const Complaint& complaint);
+  void receive(const CouncilContext& context, MemberId from, const Ask& ask);
+  void receive(const CouncilContext& context, MemberId from, const RangeReport& holdings);
+  void receive(const CouncilContext& context, MemberId from, const Prepare& prepare);
+  void receive(const CouncilContext& context, MemberId from, const Promise& promise);
+  void receive(const CouncilContext& context, MemberId from, const Nack& refuse);
+  void receive(const CouncilContext& context, MemberId from, const Accept& accept);
+  void receive(const CouncilContext& context, MemberId from, const Accepted& accepted);
+  void receive(const CouncilContext& context, MemberId from, const Suspicion& suspicion);
 
   void add(const CouncilContext& context, const PendingChange& change);
-  void complain(const CouncilContext& context);
+  void report_suspicions(const CouncilContext& context);
   void review(const CouncilContext& context);
   void ask_everyone(const CouncilContext& context);
   [[nodiscard]] std::size_t rank() const;
   [[nodiscard]] bool has_cause(Time now) const;
   [[nodiscard]] bool heard(MemberId id) const;
-  [[nodiscard]] bool heard_all() const;
-  [[nodiscard]] bool heard_owners_of(RangeId range) const;
+  [[nodiscard]] bool answered_all() const;
+  [[nodiscard]] bool owners_answered_of(RangeId range) const;
   [[nodiscard]] std::vector<MemberId> at_odds() const;
   [[nodiscard]] PendingChanges pending(Time now) const;
   /// What to propose, if anything; sees to its timers where something is missing.
@@ -194,7 +194,7 @@ class Council {
   std::vector<PendingChange> pending_;
   std::vector<RangeId> held_;
   /// What this member has complained of to the council of this epoch.
-  std::vector<Life> complained_;
+  std::vector<MemberIncarnation> reported_;
 
   [[nodiscard]] bool note(const Ballot& ballot);
 
@@ -221,7 +221,7 @@ class Council {
   std::vector<std::pair<MemberId, std::vector<RangeId>>> answers_;
 
   /// Which members complain, and of whom.
-  std::map<Life, std::vector<Life>> complaints_;
+  std::map<MemberIncarnation, std::vector<MemberIncarnation>> suspicions_;
 
   /// Who asked in this epoch.
   std::vector<MemberId> requesters_;

@@ -33,14 +33,14 @@ class GossipQueue {
 
   /// Calls `tell(id)` for the first in turn, until it returns false or `most` were told. Whoever
   /// was told of `limit` times is taken out.
-  template <class Tell>
-  void take(std::size_t most, unsigned limit, Tell tell) {
-    std::vector<Key> told;
+  template <class Send>
+  void take(std::size_t most, unsigned limit, Send send) {
+    std::vector<Key> sent;
     for (const Key& key : queue_) {
-      if (told.size() >= most || !tell(std::get<2>(key))) break;
-      told.push_back(key);
+      if (sent.size() >= most || !send(std::get<2>(key))) break;
+      sent.push_back(key);
     }
-    for (const Key& key : told) {
+    for (const Key& key : sent) {
       queue_.erase(key);
       auto [sends, order, id] = key;
       keys_.erase(id);

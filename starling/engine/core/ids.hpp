@@ -10,7 +10,7 @@ namespace starling::core {
 
 using barrier::Step;
 
-/// One life of one process of a cluster: drawn at random when the process starts, never 0. A
+/// One incarnation of one process of a cluster: drawn at random when the process starts, never 0. A
 /// process that restarts is another node, and the old one is dead.
 using NodeId = std::uint64_t;
 /// One member of the job; a dense number from 0, given when the member is made.

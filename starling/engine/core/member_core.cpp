@@ -36,7 +36,7 @@ MemberCore<T>::MemberCore(MemberOptions<T> options)
         return council;
       }()) {
   options_.worker.id = options_.self.id;
-  options_.worker.incarnation = options_.self.life;
+  options_.worker.incarnation = options_.self.incarnation;
   options_.worker.central = keeps_steps_centrally(options_.mode);
   options_.worker.joins = !options_.first;
   if (options_.first) {
@@ -67,23 +67,23 @@ template <class T>
 void MemberCore<T>::on_packet(const MemberContext& context, const Envelope& envelope) {
   const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (state_ == State::idle || state_ == State::failed || envelope.to != options_.self.id) return;
-  if (packet.sequence == 0 && packet.payload) return hear_loose(context, envelope);
-  if (state_ != State::excluded && packet.payload && packet.to == options_.self.life) {
+  if (packet.sequence == 0 && packet.payload) return receive_unreliable(context, envelope);
+  if (state_ != State::excluded && packet.payload && packet.to == options_.self.incarnation) {
     // What is decided may be known ahead of its turn; whom it names may then be listened to.
     const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload);
     if (next != nullptr && is_news(*next)) adopt(context, *next);
   }
   if (!configuration_) return;
   const bool known = configuration_->contains(envelope.from, packet.from);
-  const bool mine = !packet.to || *packet.to == options_.self.life;
+  const bool mine = !packet.to || *packet.to == options_.self.incarnation;
   if (state_ != State::member || !known || !mine) {
     if (envelope.epoch < configuration_->epoch)
-      send_loose(context, envelope.from, packet.from, peer_message_of(configuration_));
+      send_unreliable(context, envelope.from, packet.from, peer_message_of(configuration_));
     return settle(context);
   }
   Link& other = *link(envelope.from);
   // Whoever claims to know of later epochs may well, and is told of them all the same.
-  other.told = std::max(other.told, std::min(envelope.epoch, configuration_->epoch));
+  other.epoch_sent = std::max(other.epoch_sent, std::min(envelope.epoch, configuration_->epoch));
   LinkEffects effects;
   other.on({context.now, effects}, envelope, configuration_->epoch);
   act_on(context, envelope.from, envelope.traffic_class, std::move(effects));
@@ -102,8 +102,8 @@ void MemberCore<T>::on_timer(const MemberContext& context, TimerKey key) {
   } else if (key == own_key) {
     timer_.fired(context.now);
     ask_again(context);
-  } else if (key == greeting_key) {
-    greet(context);
+  } else if (key == probe_key) {
+    probe_epoch(context);
   } else if (Link* other = link(Link::other_of(key)); other && other->has_timer(key)) {
     LinkEffects effects;
     other->channel(Link::traffic_class_of(key)).on_timer({context.now, effects});
@@ -136,16 +136,17 @@ void MemberCore<T>::on_failure(const MemberContext& context, Step step, const st
 }
 
 template <class T>
-void MemberCore<T>::suspect(const MemberContext& context, MemberId id, Incarnation life) {
+void MemberCore<T>::suspect(const MemberContext& context, MemberId id, Incarnation incarnation) {
   if (state_ != State::member) return;
-  run_council(context, [&](Council& council, const auto& c) { council.suspect(c, id, life); });
+  run_council(context,
+              [&](Council& council, const auto& c) { council.suspect(c, id, incarnation); });
   settle(context);
 }
 
 template <class T>
-void MemberCore<T>::trust(const MemberContext& context, MemberId id, Incarnation life) {
+void MemberCore<T>::trust(const MemberContext& context, MemberId id, Incarnation incarnation) {
   if (state_ != State::member) return;
-  run_council(context, [&](Council& council, const auto& c) { council.trust(c, id, life); });
+  run_council(context, [&](Council& council, const auto& c) { council.trust(c, id, incarnation); });
   settle(context);
 }
 
@@ -165,9 +166,9 @@ void MemberCore<T>::leave(const MemberContext& context) {
 }
 
 template <class T>
-void MemberCore<T>::on_message(const MemberContext& context, MemberId from, Incarnation life,
+void MemberCore<T>::on_message(const MemberContext& context, MemberId from, Incarnation incarnation,
                                const PeerMessagePtr& peer_message) {
-  if (state_ != State::member || !configuration_->contains(from, life)) return;
+  if (state_ != State::member || !configuration_->contains(from, incarnation)) return;
   deliver(context, from, peer_message);
   settle(context);
 }
@@ -191,7 +192,7 @@ void MemberCore<T>::act_on(const MemberContext& context, MemberId id, TrafficCla
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(MemberTimer{timer->at, key});
     } else if (auto* arrived = std::get_if<Deliver<PeerMessagePtr>>(&effect)) {
-      // One message may have removed the life that sent those behind it.
+      // One message may have removed the incarnation that sent those behind it.
       if (state_ == State::member && link(id) != nullptr && link(id)->has_timer(key))
         deliver(context, id, arrived->payload);
     }
@@ -205,7 +206,7 @@ void MemberCore<T>::post(const MemberContext& context, MemberId to, PeerMessageP
     return;
   }
   if (link(to) == nullptr) return;  // no member (any more)
-  tell(context, to);
+  send_configuration(context, to);
   send(context, to, std::move(peer_message));
 }
 
@@ -228,20 +229,21 @@ void MemberCore<T>::post_to_council(const MemberContext& context,
 
 /// Sees to it that a member knows the configuration before whatever is sent next.
 template <class T>
-void MemberCore<T>::tell(const MemberContext& context, MemberId id) {
+void MemberCore<T>::send_configuration(const MemberContext& context, MemberId id) {
   Link* other = link(id);
-  if (other == nullptr || other->told >= configuration_->epoch) return;
-  other->told = configuration_->epoch;
+  if (other == nullptr || other->epoch_sent >= configuration_->epoch) return;
+  other->epoch_sent = configuration_->epoch;
   send(context, id, peer_message_of(configuration_));
 }
 
 /// To someone who may be no member: nothing repeats it.
 template <class T>
-void MemberCore<T>::send_loose(const MemberContext& context, MemberId to,
-                               std::optional<Incarnation> life, PeerMessagePtr peer_message) const {
+void MemberCore<T>::send_unreliable(const MemberContext& context, MemberId to,
+                                    std::optional<Incarnation> incarnation,
+                                    PeerMessagePtr peer_message) const {
   Packet<PeerMessagePtr> packet;
-  packet.from = options_.self.life;
-  packet.to = life;
+  packet.from = options_.self.incarnation;
+  packet.to = incarnation;
   packet.payload = std::move(peer_message);
   const Epoch epoch = configuration_ ? configuration_->epoch : 0;
   context.out.push_back(
@@ -249,21 +251,21 @@ void MemberCore<T>::send_loose(const MemberContext& context, MemberId to,
 }
 
 template <class T>
-void MemberCore<T>::hear_loose(const MemberContext& context, const Envelope& envelope) {
+void MemberCore<T>::receive_unreliable(const MemberContext& context, const Envelope& envelope) {
   const Packet<PeerMessagePtr>& packet = envelope.packet;
-  if (packet.to && *packet.to != options_.self.life) return;
+  if (packet.to && *packet.to != options_.self.incarnation) return;
   if (std::holds_alternative<EpochProbe>(**packet.payload)) {
     if (!configuration_) return;
     if (envelope.epoch < configuration_->epoch)
-      send_loose(context, envelope.from, packet.from, peer_message_of(configuration_));
+      send_unreliable(context, envelope.from, packet.from, peer_message_of(configuration_));
     else if (envelope.epoch > configuration_->epoch && state_ == State::member)
-      send_loose(context, envelope.from, packet.from, peer_message_of(EpochProbe{}));
+      send_unreliable(context, envelope.from, packet.from, peer_message_of(EpochProbe{}));
     return;
   }
   if (const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload)) {
     if (state_ != State::excluded && is_news(*next)) adopt(context, *next);
   } else if (const auto* request = std::get_if<JoinRequest>(&**packet.payload)) {
-    hear_request(context, envelope, request->member);
+    receive_join_request(context, envelope, request->member);
   } else if (const auto* refused = std::get_if<JoinRefused>(&**packet.payload)) {
     const auto& seeds = options_.seeds;
     if (state_ == State::joining && std::ranges::find(seeds, envelope.from) != seeds.end())
@@ -274,17 +276,17 @@ void MemberCore<T>::hear_loose(const MemberContext& context, const Envelope& env
 
 /// Someone who is no member wants to be one.
 template <class T>
-void MemberCore<T>::hear_request(const MemberContext& context, const Envelope& envelope,
-                                 const Member& member) {
-  const Incarnation life = envelope.packet.from;
-  if (!configuration_ || member.id != envelope.from || member.life != life) return;
-  if (state_ == State::excluded || configuration_->has_had(member.id, life))
-    send_loose(context, member.id, life, peer_message_of(configuration_));
+void MemberCore<T>::receive_join_request(const MemberContext& context, const Envelope& envelope,
+                                         const Member& member) {
+  const Incarnation incarnation = envelope.packet.from;
+  if (!configuration_ || member.id != envelope.from || member.incarnation != incarnation) return;
+  if (state_ == State::excluded || configuration_->has_had(member.id, incarnation))
+    send_unreliable(context, member.id, incarnation, peer_message_of(configuration_));
   else if (member.id >= options_.members_max)
-    send_loose(context, member.id, life,
-               peer_message_of(JoinRefused{"members are numbered below " +
-                                           std::to_string(options_.members_max) +
-                                           ", and this one is " + std::to_string(member.id)}));
+    send_unreliable(context, member.id, incarnation,
+                    peer_message_of(JoinRefused{"members are numbered below " +
+                                                std::to_string(options_.members_max) +
+                                                ", and this one is " + std::to_string(member.id)}));
   else if (state_ == State::member)
     post_to_council(context, peer_message_of(JoinRequest{member}));
 }
@@ -304,8 +306,8 @@ void MemberCore<T>::settle(const MemberContext& context) {
   for (std::size_t i = 0; state_ == State::member && i < inbox_.size(); ++i)
     deliver(context, options_.self.id, PeerMessagePtr{inbox_[i]});
   inbox_.clear();
-  if (state_ != State::member || told_changes_ == replica_->changes()) return;
-  told_changes_ = replica_->changes();
+  if (state_ != State::member || reported_changes_ == replica_->changes()) return;
+  reported_changes_ = replica_->changes();
   run_council(context, [&](Council& council, const auto& c) { council.hold(c, replica_->full()); });
   settle(context);
 }
@@ -329,7 +331,7 @@ void MemberCore<T>::take(const MemberContext& context, MemberId from, const Peer
   run_council(context, [&](Council& council, const CouncilContext& c) {
     current = council.on(c, from, message);
   });
-  if (!current) tell(context, from);
+  if (!current) send_configuration(context, from);
 }
 
 template <class T>
@@ -352,7 +354,7 @@ void MemberCore<T>::take(const MemberContext& context, MemberId from,
       else
         return replica.on(c, from, message);
     });
-    if (!fits) tell(context, from);
+    if (!fits) send_configuration(context, from);
   } else if constexpr (Takes<Coordinator, M> && !Takes<Worker, M>) {
     if constexpr (std::is_same_v<M, Ended>)
       run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
@@ -370,8 +372,8 @@ void MemberCore<T>::take(const MemberContext& context, MemberId from,
 template <class T>
 void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& next) {
   if (state_ == State::failed || state_ == State::excluded) return;
-  if (!next->contains(options_.self.id, options_.self.life)) {
-    const bool had = next->has_had(options_.self.id, options_.self.life);
+  if (!next->contains(options_.self.id, options_.self.incarnation)) {
+    const bool had = next->has_had(options_.self.id, options_.self.incarnation);
     if (state_ == State::joining && !had) return;  // not yet taken in
     state_ = State::excluded;
     configuration_ = next;
@@ -380,7 +382,7 @@ void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& 
   }
   const ConfigurationPtr former = std::exchange(configuration_, next);
   if (state_ != State::member)
-    context.out.push_back(MemberTimer{context.now + options_.greet_every, greeting_key});
+    context.out.push_back(MemberTimer{context.now + options_.probe_every, probe_key});
   state_ = State::member;
   renew_links(*next);
   if (next->lost()) return fail(context, "a range has lost all its owners");
@@ -407,10 +409,11 @@ void MemberCore<T>::renew_links(const Configuration& next) {
     if (member.id == options_.self.id) continue;
     if (member.id >= links_.size()) links_.resize(member.id + 1);
     if (links_[member.id]) continue;
-    const Channel<PeerMessagePtr> fresh{options_.self.life, member.life, options_.channel};
+    const Channel<PeerMessagePtr> fresh{options_.self.incarnation, member.incarnation,
+                                        options_.channel};
     links_[member.id] =
         std::make_unique<Link>(Link{{fresh, fresh}, 0, (++links_made_ << 32U) + member.id});
-    if (next.epoch == 1) links_[member.id]->told = 1;  // founders know
+    if (next.epoch == 1) links_[member.id]->epoch_sent = 1;  // founders know
   }
 }
 
@@ -446,7 +449,8 @@ void MemberCore<T>::inform_coordinator(const MemberContext& context, const Confi
     return;
   }
   coordinator_->take_over(workers, owners_of(now));
-  for (const Member& member : now.members) tell(context, member.id);  // all wait for this
+  for (const Member& member : now.members)
+    send_configuration(context, member.id);  // all wait for this
 }
 
 /// Tells a coordinator that is new to this member what it knows of the steps.
@@ -466,13 +470,13 @@ void MemberCore<T>::announce(const MemberContext& context, const ConfigurationPt
   for (const Member& member : configuration_->members) {
     if (member.id == options_.self.id) continue;
     if (state_ == State::excluded)
-      send_loose(context, member.id, member.life, peer_message_of(configuration_));
+      send_unreliable(context, member.id, member.incarnation, peer_message_of(configuration_));
     else
-      tell(context, member.id);
+      send_configuration(context, member.id);
   }
   for (const Member& member : former->members)
-    if (!configuration_->contains(member.id, member.life) && member.id != options_.self.id)
-      send_loose(context, member.id, member.life, peer_message_of(configuration_));
+    if (!configuration_->contains(member.id, member.incarnation) && member.id != options_.self.id)
+      send_unreliable(context, member.id, member.incarnation, peer_message_of(configuration_));
 }
 
 /// Asks to be taken in or let go, as long as that is wanted.
@@ -482,8 +486,8 @@ void MemberCore<T>::ask_again(const MemberContext& context) {
     if (context.now >= joining_since_ + options_.council.patience)
       return fail(context, "no member has let this one in");
     if (!options_.seeds.empty())
-      send_loose(context, options_.seeds[context.random.below(options_.seeds.size())], std::nullopt,
-                 peer_message_of(JoinRequest{options_.self}));
+      send_unreliable(context, options_.seeds[context.random.below(options_.seeds.size())],
+                      std::nullopt, peer_message_of(JoinRequest{options_.self}));
   } else if (state_ == State::member && leaving_) {
     if (!worker_ || worker_->done())
       post_to_council(context, peer_message_of(LeaveRequest{options_.self}));
@@ -498,13 +502,13 @@ void MemberCore<T>::ask_again(const MemberContext& context) {
 }
 
 template <class T>
-void MemberCore<T>::greet(const MemberContext& context) {
+void MemberCore<T>::probe_epoch(const MemberContext& context) {
   if (state_ != State::member) return;
   const auto& members = configuration_->members;
   const Member& other = members[context.random.below(members.size())];
   if (other.id != options_.self.id)
-    send_loose(context, other.id, other.life, peer_message_of(EpochProbe{}));
-  context.out.push_back(MemberTimer{context.now + options_.greet_every, greeting_key});
+    send_unreliable(context, other.id, other.incarnation, peer_message_of(EpochProbe{}));
+  context.out.push_back(MemberTimer{context.now + options_.probe_every, probe_key});
 }
 
 template <class T>

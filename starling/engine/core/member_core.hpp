@@ -1,8 +1,8 @@
 /// One process of a replicated job as a core: its worker, the ranges that it owns, the coordinator
 /// where it is here, its part of the council, and a channel to every other member.
 ///
-/// A node is one life of one member. Whoever learns that the job goes on without it is done for
-/// (Excluded); a new life may join.
+/// A node is one incarnation of one member. Whoever learns that the job goes on without it is done
+/// for (Excluded); a new incarnation may join.
 ///
 ///     start -> [joining] -> member --declared dead, or has left--> excluded
 ///                             \------the job cannot go on--------> failed
@@ -33,7 +33,7 @@ struct MemberTimer {
 struct Dispatch {
   Envelope envelope;
 };
-/// The job goes on without this life.
+/// The job goes on without this incarnation.
 struct Excluded {};
 
 using MemberEffect = std::variant<Dispatch, MemberTimer, Plan, Compute, Done, Fail, Excluded>;
@@ -50,7 +50,7 @@ struct MemberOptions {
   Member self;
   Mode mode = Mode::peer;
   /// As a worker's, where this member works: its barrier, its last step, whether it plans. Id,
-  /// life, rounds and whom it deals with are the node's to say.
+  /// incarnation, rounds and whom it deals with are the node's to say.
   WorkerOptions worker;
   /// Members are numbered below this, and whoever is not is never taken in: every owner keeps count
   /// of each of them in each of its ranges. The same for all members.
@@ -69,7 +69,7 @@ struct MemberOptions {
   /// A request to join or to leave is repeated after this time.
   Time ask_again = std::chrono::milliseconds{200};
   /// A random other member is greeted after this time.
-  Time greet_every = std::chrono::milliseconds{500};
+  Time probe_every = std::chrono::milliseconds{500};
 };
 
 /// One at a time; not thread-safe.
@@ -86,11 +86,11 @@ class MemberCore {
   void on_update(const MemberContext& context, Step step, Update update);
   void on_failure(const MemberContext& context, Step step, const std::string& why);
 
-  /// Failure detection has heard nothing of this life of a member for long, or hears it again. What
-  /// it must guarantee: docs/design/0006-range-ownership.md. Verdicts on another life than the
-  /// configuration names do not count.
-  void suspect(const MemberContext& context, MemberId id, Incarnation life);
-  void trust(const MemberContext& context, MemberId id, Incarnation life);
+  /// Failure detection has heard nothing of this incarnation of a member for long, or hears it
+  /// again. What it must guarantee: docs/design/0006-range-ownership.md. Verdicts on another
+  /// incarnation than the configuration names do not count.
+  void suspect(const MemberContext& context, MemberId id, Incarnation incarnation);
+  void trust(const MemberContext& context, MemberId id, Incarnation incarnation);
   /// Ends the worker's part at the end of its step; its ranges stay, and are served.
   void stop(const MemberContext& context);
   /// Ends the worker's part at the end of its step, hands over its ranges, and goes.
@@ -98,7 +98,7 @@ class MemberCore {
 
   /// What a channel has delivered; for tests that need no network. Dropped, with the configuration
   /// for an answer, where the sender is no member.
-  void on_message(const MemberContext& context, MemberId from, Incarnation life,
+  void on_message(const MemberContext& context, MemberId from, Incarnation incarnation,
                   const PeerMessagePtr& peer_message);
 
   enum class State { idle, joining, member, excluded, failed };
@@ -122,9 +122,9 @@ class MemberCore {
     /// By traffic class: control, data.
     std::array<Channel<PeerMessagePtr>, 2> channels;
     /// The other side knows a configuration of this epoch, or is sent it before all that follows.
-    Epoch told = 0;
-    /// Below, the other's id; above, which link of this node it is: that to a former life had
-    /// another. The bit between says which channel a timer is for.
+    Epoch epoch_sent = 0;
+    /// Below, the other's id; above, which link of this node it is: that to a former incarnation
+    /// had another. The bit between says which channel a timer is for.
     TimerKey timer = 0;
 
     [[nodiscard]] Channel<PeerMessagePtr>& channel(TrafficClass traffic_class) {
@@ -147,7 +147,7 @@ class MemberCore {
   static constexpr TimerKey coordinator_key = 1;
   static constexpr TimerKey council_key = 2;
   static constexpr TimerKey own_key = 3;
-  static constexpr TimerKey greeting_key = 4;
+  static constexpr TimerKey probe_key = 4;
 
   [[nodiscard]] Link* link(MemberId id) const;
   void act_on(const MemberContext& context, MemberId id, TrafficClass traffic_class,
@@ -155,13 +155,14 @@ class MemberCore {
   void send(const MemberContext& context, MemberId to, PeerMessagePtr peer_message);
   void post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message);
   void post_to_council(const MemberContext& context, const PeerMessagePtr& peer_message);
-  void tell(const MemberContext& context, MemberId id);
-  void send_loose(const MemberContext& context, MemberId to, std::optional<Incarnation> life,
-                  PeerMessagePtr peer_message) const;
+  void send_configuration(const MemberContext& context, MemberId id);
+  void send_unreliable(const MemberContext& context, MemberId to,
+                       std::optional<Incarnation> incarnation, PeerMessagePtr peer_message) const;
 
   void deliver(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message);
-  void hear_loose(const MemberContext& context, const Envelope& envelope);
-  void hear_request(const MemberContext& context, const Envelope& envelope, const Member& member);
+  void receive_unreliable(const MemberContext& context, const Envelope& envelope);
+  void receive_join_request(const MemberContext& context, const Envelope& envelope,
+                            const Member& member);
   [[nodiscard]] bool is_news(const ConfigurationPtr& next) const;
   /// Ends an event: what this member said to itself, and what has changed for its council.
   void settle(const MemberContext& context);
@@ -173,7 +174,7 @@ class MemberCore {
   void send_status(const MemberContext& context, const Configuration* former);
   void announce(const MemberContext& context, const ConfigurationPtr& former);
   void ask_again(const MemberContext& context);
-  void greet(const MemberContext& context);
+  void probe_epoch(const MemberContext& context);
   void fail(const MemberContext& context, std::string why);
 
   template <class Event>
@@ -202,7 +203,7 @@ class MemberCore {
   std::optional<Replica<T>> replica_;
   std::optional<Coordinator> coordinator_;
   Council council_;
-  std::uint64_t told_changes_ = 0;
+  std::uint64_t reported_changes_ = 0;
   bool leaving_ = false;
   Time joining_since_{};
   /// What this member says to itself, in order.

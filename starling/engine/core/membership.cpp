@@ -41,21 +41,21 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
   begin(context);
   const bool has_left = self_.state == NodeState::left;
   const auto* taken = std::get_if<NameTaken>(&message.body);
-  if (!has_left && may_knock(context, from)) {
+  if (!has_left && may_join(context, from)) {
     const MemberEntry* was = members_.find(from.id);
     const bool was_dead = was != nullptr && was->record.state == NodeState::dead;
     learn(context, {from, from.id}, Source::gossip);
     settle_name(context, from);
     const std::size_t count = std::min(message.updates.size(), updates_max);
     for (std::size_t i = 0; i < count; ++i) learn(context, message.updates[i], Source::gossip);
-    std::visit([&](const auto& body) { hear(context, from, body); }, message.body);
+    std::visit([&](const auto& body) { receive(context, from, body); }, message.body);
     // Perhaps a cut has healed: much may be news on either side.
     const MemberEntry* is = members_.find(from.id);
     if (was_dead && is != nullptr && is_live(is->record.state)) sync_with(context, from);
   } else if (const auto* ping = std::get_if<Ping>(&message.body); ping != nullptr && has_left) {
-    hear(context, from, *ping);  // the answer says that it has left
+    receive(context, from, *ping);  // the answer says that it has left
   } else if (!has_left && taken != nullptr && taken->holder.id == from.id) {
-    hear(context, from, *taken);  // it has this one's name, and stays
+    receive(context, from, *taken);  // it has this one's name, and stays
   }
   finish(context);
 }
@@ -136,7 +136,7 @@ void Membership::probe(const MembershipContext& context) {
   // To probe again whom one suspects would tell nobody anything but itself: so it is only told.
   const std::size_t others = std::max(members_.live().size(), std::size_t{1}) - 1;
   for (std::size_t told = std::min(others, told_max); told > 0 && accused(*target); --told) {
-    tell(context, *target);
+    ping(context, *target);
     target = members_.next(context.random);
   }
   if (target == nullptr) return;
@@ -170,20 +170,21 @@ void Membership::end_probe(const MembershipContext& context) {
   const bool heard = failed.nacks > 0 && 2 * failed.nacks >= failed.helpers.size();
   if (!heard && target->record.state == NodeState::alive) ail(1);
   suspect(context, failed.target);
-  tell(context, *target);
+  ping(context, *target);
 }
 
 /// Lets a member know what is thought of it, so that it can say otherwise.
-void Membership::tell(const MembershipContext& context, const MemberEntry& entry) {
+void Membership::ping(const MembershipContext& context, const MemberEntry& entry) {
   send(context, entry.record.address, entry.record.id, Ping{entry.record.id, 0});
 }
 
-void Membership::hear(const MembershipContext& context, const NodeRecord& from, const Ping& ping) {
+void Membership::receive(const MembershipContext& context, const NodeRecord& from,
+                         const Ping& ping) {
   if (ping.to == self_.id) send(context, from.address, from.id, PingAck{ping.sequence});
 }
 
-void Membership::hear(const MembershipContext& context, const NodeRecord& from,
-                      const PingAck& ack) {
+void Membership::receive(const MembershipContext& context, const NodeRecord& from,
+                         const PingAck& ack) {
   if (probe_ && ack.sequence == probe_->sequence) {
     if (from.id == probe_->target || probe_->asked(from.id)) {
       probe_.reset();
@@ -199,8 +200,8 @@ void Membership::hear(const MembershipContext& context, const NodeRecord& from,
   relays_.erase(relay);
 }
 
-void Membership::hear(const MembershipContext& context, const NodeRecord& from,
-                      const PingRequest& asked) {
+void Membership::receive(const MembershipContext& context, const NodeRecord& from,
+                         const PingRequest& asked) {
   if (asked.target == self_.id)
     return send(context, from.address, from.id, PingAck{asked.sequence});
   const MemberEntry* target = members_.find(asked.target);
@@ -211,7 +212,7 @@ void Membership::hear(const MembershipContext& context, const NodeRecord& from,
   send(context, target->record.address, asked.target, Ping{asked.target, sequence_});
 }
 
-void Membership::hear(const MembershipContext&, const NodeRecord& from, const PingNack& nack) {
+void Membership::receive(const MembershipContext&, const NodeRecord& from, const PingNack& nack) {
   if (probe_ && nack.sequence == probe_->sequence && probe_->asked(from.id)) ++probe_->nacks;
 }
 
@@ -235,7 +236,7 @@ void Membership::retry(const MembershipContext& context) {
   retry_at_ = now_ + options_.retry_every;
   const auto& dead = members_.dead();
   if (dead.empty() || context.random.below(members_.live().size() + 1) >= dead.size()) return;
-  tell(context, *members_.find(dead[context.random.below(dead.size())]));
+  ping(context, *members_.find(dead[context.random.below(dead.size())]));
 }
 
 // --- news ---------------------------------------------------------------------------------------
@@ -281,7 +282,7 @@ void Membership::gossip(const MembershipContext& context) {
 // --- joining and comparing ----------------------------------------------------------------------
 
 /// Asks the next seed node.
-void Membership::knock(const MembershipContext& context) {
+void Membership::ask_next_seed(const MembershipContext& context) {
   seed_ = (seed_ + 1) % options_.seeds.size();
   send(context, options_.seeds[seed_], 0, Digest{.buckets = summary()});
 }
@@ -289,7 +290,7 @@ void Membership::knock(const MembershipContext& context) {
 void Membership::join(const MembershipContext& context) {
   if (now_ < join_at_) return;
   join_at_ = now_ + options_.join_again;
-  knock(context);
+  ask_next_seed(context);
 }
 
 void Membership::sync(const MembershipContext& context) {
@@ -300,7 +301,7 @@ void Membership::sync(const MembershipContext& context) {
   const auto other = members_.draw_live(context.random, 1);
   // A seed node may know nodes that were forgotten here in a long partition. Few of many nodes ask.
   const bool look = other.empty() || context.random.below(10 + members_.live().size() / 10) == 0;
-  if (look && joined_ && !options_.seeds.empty()) return knock(context);
+  if (look && joined_ && !options_.seeds.empty()) return ask_next_seed(context);
   if (!other.empty()) sync_with(context, other.front()->record);
 }
 
@@ -322,8 +323,8 @@ std::vector<std::uint64_t> Membership::summary() const {
   return digest.folded(buckets());
 }
 
-void Membership::hear(const MembershipContext& context, const NodeRecord& from,
-                      const Digest& digest) {
+void Membership::receive(const MembershipContext& context, const NodeRecord& from,
+                         const Digest& digest) {
   const std::size_t count = digest.buckets.size();
   if (!std::has_single_bit(count) || count > MemberDigest::buckets_max) return;
   if (digest.answer && !std::exchange(joined_, true)) {
@@ -363,8 +364,8 @@ void Membership::send_records(const MembershipContext& context, const NodeRecord
   if (bytes > empty) turn();
 }
 
-void Membership::hear(const MembershipContext& context, const NodeRecord& from,
-                      const Records& page) {
+void Membership::receive(const MembershipContext& context, const NodeRecord& from,
+                         const Records& page) {
   const std::size_t count = std::min(page.records.size(), records_max);
   for (std::size_t i = 0; i < count; ++i) learn(context, {page.records[i], from.id}, Source::sync);
 }

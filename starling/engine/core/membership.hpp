@@ -176,7 +176,7 @@ class Membership {
     Time since;
   };
   /// One that asks to join under another's name.
-  struct Knock {
+  struct JoinAttempt {
     Time since;
     bool is_refused = false;
   };
@@ -187,7 +187,7 @@ class Membership {
   /// Suspects passed over in one interval.
   static constexpr std::size_t told_max = 3;
   /// The most of these that are kept; beyond, the one that came first is forgotten.
-  static constexpr std::size_t knocks_max = 64;
+  static constexpr std::size_t join_attempts_max = 64;
   /// A message may come this much later than it was sent.
   static constexpr Time name_doubt = std::chrono::milliseconds{250};
   /// In one message; others are passed over.
@@ -201,18 +201,18 @@ class Membership {
   [[nodiscard]] Time next_deadline() const;
 
   // What is heard.
-  void hear(const MembershipContext& context, const NodeRecord& from, const Ping& ping);
-  void hear(const MembershipContext& context, const NodeRecord& from, const PingAck& ack);
-  void hear(const MembershipContext& context, const NodeRecord& from, const PingRequest& asked);
-  void hear(const MembershipContext& context, const NodeRecord& from, const PingNack& nack);
-  void hear(const MembershipContext& context, const NodeRecord& from, const Digest& digest);
-  void hear(const MembershipContext& context, const NodeRecord& from, const Records& page);
-  void hear(const MembershipContext& context, const NodeRecord& from, const NameTaken& taken);
-  void hear(const MembershipContext&, const NodeRecord&, const Gossip&) {}
+  void receive(const MembershipContext& context, const NodeRecord& from, const Ping& ping);
+  void receive(const MembershipContext& context, const NodeRecord& from, const PingAck& ack);
+  void receive(const MembershipContext& context, const NodeRecord& from, const PingRequest& asked);
+  void receive(const MembershipContext& context, const NodeRecord& from, const PingNack& nack);
+  void receive(const MembershipContext& context, const NodeRecord& from, const Digest& digest);
+  void receive(const MembershipContext& context, const NodeRecord& from, const Records& page);
+  void receive(const MembershipContext& context, const NodeRecord& from, const NameTaken& taken);
+  void receive(const MembershipContext&, const NodeRecord&, const Gossip&) {}
 
   // Whose a name is (membership_names.cpp).
   /// False where `from` is not heard, for it comes under another's name.
-  [[nodiscard]] bool may_knock(const MembershipContext& context, const NodeRecord& from);
+  [[nodiscard]] bool may_join(const MembershipContext& context, const NodeRecord& from);
   /// `from` lives, and is a member.
   void settle_name(const MembershipContext& context, const NodeRecord& from);
   void refuse(const MembershipContext& context, const NodeRecord& member, const NodeRecord& holder);
@@ -253,9 +253,9 @@ class Membership {
   [[nodiscard]] std::vector<std::uint64_t> summary() const;
   void send_records(const MembershipContext& context, const NodeRecord& to,
                     const std::vector<std::uint64_t>& theirs);
-  void knock(const MembershipContext& context);
+  void ask_next_seed(const MembershipContext& context);
   void join(const MembershipContext& context);
-  void tell(const MembershipContext& context, const MemberEntry& entry);
+  void ping(const MembershipContext& context, const MemberEntry& entry);
   void retry(const MembershipContext& context);
 
   MembershipOptions options_;
@@ -291,7 +291,7 @@ class Membership {
   Time join_at_ = never;
   std::size_t seed_ = 0;
   Time retry_at_ = never;
-  std::map<NodeId, Knock> knocks_;
+  std::map<NodeId, JoinAttempt> join_attempts_;
 };
 
 }  // namespace starling::core

@@ -11,25 +11,25 @@ bool stays(const NodeRecord& one, const NodeRecord& other) { return one.id < oth
 
 }  // namespace
 
-bool Membership::may_knock(const MembershipContext& context, const NodeRecord& from) {
+bool Membership::may_join(const MembershipContext& context, const NodeRecord& from) {
   if (from.name.empty() || from.state == NodeState::left || members_.find(from.id) != nullptr)
     return true;
   const bool is_own = from.name == self_.name && from.address != self_.address && joined_;
   const MemberEntry* rival = is_own ? nullptr : members_.find_named(from.name, from.id);
   if (!is_own && (rival == nullptr || rival->record.address == from.address)) {
-    knocks_.erase(from.id);
+    join_attempts_.erase(from.id);
     return true;
   }
-  if (knocks_.size() >= knocks_max && !knocks_.contains(from.id))
-    knocks_.erase(std::ranges::min_element(knocks_, {},
-                                           [](const auto& knock) { return knock.second.since; }));
-  Knock& knock = knocks_.try_emplace(from.id, Knock{now_}).first->second;
-  if (!is_own && rival->heard < knock.since + name_doubt) {
-    tell(context, *rival);  // so that it says that it lives
+  if (join_attempts_.size() >= join_attempts_max && !join_attempts_.contains(from.id))
+    join_attempts_.erase(std::ranges::min_element(
+        join_attempts_, {}, [](const auto& attempt) { return attempt.second.since; }));
+  JoinAttempt& attempt = join_attempts_.try_emplace(from.id, JoinAttempt{now_}).first->second;
+  if (!is_own && rival->heard < attempt.since + name_doubt) {
+    ping(context, *rival);  // so that it says that it lives
     return false;
   }
   const NodeRecord holder = is_own ? self_ : rival->record;
-  if (!std::exchange(knock.is_refused, true)) context.out.push_back(MemberRefused{from, holder});
+  if (!std::exchange(attempt.is_refused, true)) context.out.push_back(MemberRefused{from, holder});
   send(context, from.address, from.id, NameTaken{from.id, holder});
   return false;
 }
@@ -48,7 +48,7 @@ void Membership::settle_name(const MembershipContext& context, const NodeRecord&
   else if (stays(from, other))
     refuse(context, other, from);
   else if (rival->heard + name_doubt < now_)
-    tell(context, *rival);
+    ping(context, *rival);
 }
 
 /// Two members that were let in have one name.
@@ -66,7 +66,8 @@ void Membership::bury(const MembershipContext& context, NodeId id) {
   adopt(context, entry, std::move(dead), self_.id);
 }
 
-void Membership::hear(const MembershipContext& context, const NodeRecord&, const NameTaken& taken) {
+void Membership::receive(const MembershipContext& context, const NodeRecord&,
+                         const NameTaken& taken) {
   const NodeRecord& holder = taken.holder;
   if (taken.to != self_.id || !is_sane(holder) || holder.name != self_.name ||
       holder.id == self_.id)

@@ -55,7 +55,8 @@ struct Push {
 struct Ack {
   RangeId range;
   Step step;
-  /// As the push had them: nothing counts that was said to a former life or by former owners.
+  /// As the push had them: nothing counts that was said to a former incarnation or by former
+  /// owners.
   Incarnation incarnation = 0;
   Epoch view = 0;
 };
@@ -154,7 +155,7 @@ struct LedgerEntry {
 /// Bulk-synchronous jobs: a worker without whose push no round after `from` is complete.
 struct Awaited {
   MemberId worker = 0;
-  Incarnation life = 0;
+  Incarnation incarnation = 0;
   Step from = 0;
   bool operator==(const Awaited&) const = default;
 };

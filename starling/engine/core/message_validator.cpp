@@ -67,7 +67,7 @@ struct Check {
   bool operator()(const CouncilMessage& m) const { return std::visit(*this, m); }
   bool operator()(const Ask&) const { return true; }
   bool operator()(const RangeReport&) const { return true; }
-  bool operator()(const Complaint&) const { return true; }
+  bool operator()(const Suspicion&) const { return true; }
   bool operator()(const Prepare& m) const { return m.ballot.by == validator.from; }
   /// An accepted ballot is no later than the promised one.
   bool operator()(const Promise& m) const {
@@ -80,7 +80,8 @@ struct Check {
   bool operator()(const Accepted&) const { return true; }
   bool operator()(const JoinRequest& m) const { return m.member.id < validator.members_max; }
   bool operator()(const LeaveRequest& m) const {
-    return m.member.id == validator.from && validator.now.contains(validator.from, m.member.life);
+    return m.member.id == validator.from &&
+           validator.now.contains(validator.from, m.member.incarnation);
   }
   bool operator()(const EpochProbe&) const { return true; }
   bool operator()(const JoinRefused&) const { return false; }  // no member asks to be taken in

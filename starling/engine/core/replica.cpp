@@ -46,7 +46,7 @@ void Replica<T>::begin_view(const ReplicaContext& context, RangeId range, const 
     RangeState start = options_.start->at(range);
     start.awaited.emplace();
     for (const Member& member : next.members)
-      if (member.works) start.awaited->push_back({member.id, member.life, start.round});
+      if (member.works) start.awaited->push_back({member.id, member.incarnation, start.round});
     shard_.take_in(start);
     part.full = true;
     ++changes_;
@@ -64,8 +64,8 @@ void Replica<T>::begin_view(const ReplicaContext& context, RangeId range, const 
     if (owner.id != options_.self) part.copies.push_back({owner.id, founding, 0});
   if (founding) return;
   if (options_.shard.bsp)  // who is awaited changes with the view, and copies begin with that
-    shard_.keep_awaiting(context.core, range, [&](MemberId worker, Incarnation life) {
-      return next.contains(worker, life);
+    shard_.keep_awaiting(context.core, range, [&](MemberId worker, Incarnation incarnation) {
+      return next.contains(worker, incarnation);
     });
   if (part.copies.empty()) return;
   const auto state = std::make_shared<const RangeState>(shard_.hand_over(range));

@@ -67,7 +67,7 @@ class Replica {
   /// first that this member knows. Requires: it names this member.
   void on_configuration(const ReplicaContext& context, const Configuration& next, Epoch former);
 
-  /// Requires: the push is its sender's own, and the sender a member in the life it names.
+  /// Requires: the push is its sender's own, and the sender a member in the incarnation it names.
   [[nodiscard]] bool on(const ReplicaContext& context, const std::shared_ptr<const Push>& push);
   [[nodiscard]] bool on(const ReplicaContext& context, const Pull& pull);
   /// Requires: the worker's own word. Bulk-synchronous jobs only.

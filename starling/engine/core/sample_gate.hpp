@@ -53,7 +53,7 @@ class SampleGate {
   [[nodiscard]] bool on_left(const Context& context, MemberId worker);
 
   /// From now on others are drawn from `members`; `changed` names, ascending, whom of the old ones
-  /// it lacks, or knows in a new life only.
+  /// it lacks, or knows in a new incarnation only.
   [[nodiscard]] bool on_members(const Context& context, Members members,
                                 const std::vector<MemberId>& changed);
 

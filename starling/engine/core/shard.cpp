@@ -212,9 +212,10 @@ PushResult Shard<T>::take(const Context& context, const Push& push) {
   Held& range = held(push.range);
   if (options_.bsp && push.enters) return enter(context, push, range);
   LedgerEntry& last = range.ledger.at(push.worker);
-  if (push.incarnation < last.incarnation) return PushResult::refused;  // that life was replaced
+  if (push.incarnation < last.incarnation)
+    return PushResult::refused;  // that incarnation was replaced
   if (push.incarnation > last.incarnation) {
-    // Rounds are everyone's: what a former life brought to one is not brought again.
+    // Rounds are everyone's: what a former incarnation brought to one is not brought again.
     if (options_.bsp)
       last.incarnation = push.incarnation;
     else
@@ -421,7 +422,7 @@ void Shard<T>::keep_awaiting(const Context& context, RangeId id,
                              const std::function<bool(MemberId, Incarnation)>& lives) {
   Held& range = held(id);
   for (auto& awaited : range.awaited) {
-    if (!awaited || lives(awaited->worker, awaited->life)) continue;
+    if (!awaited || lives(awaited->worker, awaited->incarnation)) continue;
     std::erase_if(range.parked, [&](const Pull& pull) { return pull.worker == awaited->worker; });
     awaited.reset();
   }
@@ -435,7 +436,7 @@ PushResult Shard<T>::enter(const Context& context, const Push& push, Held& range
   LedgerEntry& last = range.ledger[push.worker];
   if (push.incarnation < last.incarnation) return PushResult::refused;
   auto& awaited = range.awaited[push.worker];
-  if (awaited && awaited->life == push.incarnation) return PushResult::known;
+  if (awaited && awaited->incarnation == push.incarnation) return PushResult::known;
   last.incarnation = push.incarnation;
   last.step = std::max(last.step, push.step);
   awaited = Awaited{push.worker, push.incarnation, push.step};

@@ -143,7 +143,8 @@ class Shard {
     /// none there yet.
     std::vector<std::vector<Push>> gathered;
     std::size_t missing = 0;
-    /// Bulk only, by worker: whether, in which life and after which round its push is awaited.
+    /// Bulk only, by worker: whether, in which incarnation and after which round its push is
+    /// awaited.
     std::vector<std::optional<Awaited>> awaited = {};
     /// Bulk only: reads that wait for a round, at most one a worker.
     std::vector<Pull> parked;

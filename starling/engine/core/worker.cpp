@@ -51,7 +51,7 @@ void Worker::enter(const Context& context) {
 void Worker::begin_at(const Context& context, Step first) {
   step_ = std::min(first, options_.last);
   if (options_.bsp && step_ < options_.last) return push_entry(context);
-  tell_waiters(context);
+  notify_waiters(context);
   if (stopping_ || step_ >= options_.last) return finish(context);
   begin_step(context);
 }
@@ -239,15 +239,15 @@ void Worker::arrive(const Context& context) {
   samples_ += update_.samples;
   update_ = {};
   if (!std::exchange(is_entry_, false)) step_times_.add(context.now - step_began_);
-  tell_waiters(context);
+  notify_waiters(context);
   if (stopping_ || step_ >= options_.last) return finish(context);
   wait_began_ = context.now;
   phase_ = Phase::waiting;
-  knock(context);
+  ask_to_pass(context);
 }
 
 /// Asks to pass the barrier.
-void Worker::knock(const Context& context) {
+void Worker::ask_to_pass(const Context& context) {
   if (!gate_) {
     context.send(ToCoordinator{}, Arrived{options_.id, step_});
   } else if (gate_->begin(context, step_, step_times_.recheck_interval())) {
@@ -264,16 +264,16 @@ void Worker::finish(const Context& context) {
   if (phase_ == Phase::waiting) waited_ += context.now - wait_began_;
   phase_ = Phase::done;
   if (gate_) gate_->abandon();
-  say_ended(context);
-  tell_waiters(context);
+  send_ended(context);
+  notify_waiters(context);
 }
 
-void Worker::say_ended_to_owners(const Context& context) const {
+void Worker::send_ended_to_owners(const Context& context) const {
   for (const OwnerId owner : owners_) context.send(ToOwner{owner}, Ended{options_.id, step_});
 }
 
-void Worker::say_ended(const Context& context) const {
-  say_ended_to_owners(context);
+void Worker::send_ended(const Context& context) const {
+  send_ended_to_owners(context);
   if (!gate_) context.send(ToCoordinator{}, Ended{options_.id, step_});
   context.out.push_back(Done{step_});
 }
@@ -316,7 +316,7 @@ void Worker::on_view(const Context& context, WorkerView now) {
     }
     send_rest(context);
   } else if (phase_ == Phase::done && options_.bsp) {
-    say_ended_to_owners(context);
+    send_ended_to_owners(context);
   }
   for (const MemberId id : now.changed) waiters_.erase(id);
   options_.members = now.members;
@@ -345,7 +345,7 @@ void Worker::on(const Context& context, const NotifyAt& request) {
   waiters_.erase(request.from);
 }
 
-void Worker::tell_waiters(const Context& context) {
+void Worker::notify_waiters(const Context& context) {
   const Step step = reported_step();
   std::erase_if(waiters_, [&](const auto& entry) {
     const NotifyAt& request = entry.second;
@@ -378,10 +378,10 @@ void Worker::resume(const Context& context) {
     case Phase::pushing:
       return push(context);
     case Phase::waiting:
-      if (!gate_) knock(context);
+      if (!gate_) ask_to_pass(context);
       return;
     case Phase::done:
-      return say_ended(context);
+      return send_ended(context);
     case Phase::failed:
       return;
   }

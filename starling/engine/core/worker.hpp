@@ -148,12 +148,12 @@ class Worker {
   void pull(const Context& context);
   void push(const Context& context);
   void arrive(const Context& context);
-  void knock(const Context& context);
+  void ask_to_pass(const Context& context);
   void pass(const Context& context);
   void finish(const Context& context);
-  void say_ended(const Context& context) const;
-  void say_ended_to_owners(const Context& context) const;
-  void tell_waiters(const Context& context);
+  void send_ended(const Context& context) const;
+  void send_ended_to_owners(const Context& context) const;
+  void notify_waiters(const Context& context);
   [[nodiscard]] Step reported_step() const noexcept;
 
   WorkerOptions options_;

@@ -16,7 +16,7 @@ struct WorkerView {
   /// By range, the primary.
   std::shared_ptr<const std::vector<OwnerId>> owner_of;
   std::shared_ptr<const std::vector<Epoch>> view_of;
-  /// Workers that are no members any more, or in a new life only; ascending.
+  /// Workers that are no members any more, or in a new incarnation only; ascending.
   std::vector<MemberId> changed = {};
 };
 

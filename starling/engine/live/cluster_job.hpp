@@ -26,18 +26,19 @@ namespace starling::live {
 class ClusterJob {
  public:
   /// Takes frames to a node.
-  using Carry = std::function<void(wire::NodeId node, wire::TrafficClass traffic_class,
-                                   std::span<wire::Frame> frames)>;
+  using SendFrames = std::function<void(wire::NodeId node, wire::TrafficClass traffic_class,
+                                        std::span<wire::Frame> frames)>;
 
   /// The job was founded `age` ago.
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings, std::string client,
-             std::shared_ptr<const JobPlan> plan, std::chrono::milliseconds age, Carry carry)
+             std::shared_ptr<const JobPlan> plan, std::chrono::milliseconds age,
+             SendFrames send_frames)
       : id_(id),
         node_(node),
         settings_(std::move(settings)),
         client_(std::move(client)),
         plan_(std::move(plan)),
-        carry_(std::move(carry)),
+        send_frames_(std::move(send_frames)),
         founded_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
   /// Requires: called once, before anything else. `now`: the first configuration where the job is
@@ -89,7 +90,7 @@ class ClusterJob {
       const core::Member* sender = configuration_ ? configuration_->find(envelope.from) : nullptr;
       if (sender == nullptr)
         routes_[envelope.from] = node;
-      else if (sender->life == envelope.packet.from && sender->node != node)
+      else if (sender->incarnation == envelope.packet.from && sender->node != node)
         return;
       site = site_.get();
     }
@@ -102,7 +103,7 @@ class ClusterJob {
     const auto now = refresh();
     for (const core::Member& member : now->members) {
       const std::optional<bool> alive = lives(member.node);
-      if (member.node != node_ && alive) site_->judge({member.id, member.life, !*alive});
+      if (member.node != node_ && alive) site_->judge({member.id, member.incarnation, !*alive});
     }
   }
 
@@ -186,11 +187,11 @@ class ClusterJob {
     // Others may have gone on, and have this node's members come in again.
     if (given_up_ == status.configuration->epoch) status.failure = failure_;
     for (const auto& report : site_->reports())
-      status.here.push_back({report.member, report.life, static_cast<std::uint8_t>(report.state),
-                             report.why, report.worker.step, report.worker.samples,
-                             report.worker.waited.count(), report.worker.loss_sum,
-                             report.worker.losses, report.worker.draws, report.worker.passes,
-                             report.worker.drawn, report.is_paused, report.held});
+      status.here.push_back(
+          {report.member, report.incarnation, static_cast<std::uint8_t>(report.state), report.why,
+           report.worker.step, report.worker.samples, report.worker.waited.count(),
+           report.worker.loss_sum, report.worker.losses, report.worker.draws, report.worker.passes,
+           report.worker.drawn, report.is_paused, report.held});
     const JobOptions& options = plan_->options();
     status.state = state_;
     status.since_ms = utc_now_us() / 1000 - age().count();
@@ -375,7 +376,7 @@ class ClusterJob {
       if (parcel == parcels.end()) parcel = parcels.insert(parcel, Parcel{*node, traffic_class});
       parcel->frames.push_back(std::move(frame));
     }
-    for (Parcel& parcel : parcels) carry_(parcel.node, parcel.traffic_class, parcel.frames);
+    for (Parcel& parcel : parcels) send_frames_(parcel.node, parcel.traffic_class, parcel.frames);
   }
 
   std::optional<wire::NodeId> route_to(core::MemberId member) {
@@ -399,7 +400,7 @@ class ClusterJob {
   /// Who has submitted it.
   const std::string client_;
   const std::shared_ptr<const JobPlan> plan_;
-  const Carry carry_;
+  const SendFrames send_frames_;
   const Clock::time_point founded_;
   /// The loop's thread's: the steps that workers here have made, and the job's age when they were
   /// last seen to make one.

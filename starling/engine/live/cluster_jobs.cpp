@@ -54,7 +54,7 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::StopJo
 
 void ClusterNode::Running::answer(const Requester& requester, const wire::CloseJob& request) {
   submissions_.close(request.job);
-  if (request.summary) history_.tell(request.job, *request.summary, now());
+  if (request.summary) history_.end(request.job, *request.summary, now());
   // A node need not know that a job is closed which it never knew.
   if (find(request.job) || plans_.knows(request.job) || considered_.contains(request.job))
     end(request.job, request.summary);

@@ -60,7 +60,7 @@ class ClusterNode::Running {
     };
     auto endpoint = security::Endpoint::open(
         std::move(network), [this](const wire::FrameView& frame, const security::Sender& sender) {
-          hear(frame, sender);
+          receive(frame, sender);
         });
     if (!endpoint) return std::move(endpoint).error();
     address_ = (*endpoint)->address();
@@ -116,8 +116,8 @@ class ClusterNode::Running {
  private:
   using JobPtr = std::shared_ptr<ClusterJob>;
 
-  void log(const std::string& line) { log_buffer_.say(line); }
-  void log_of(JobId job, const std::string& line) { log_buffer_.say(line, name_of_job(job)); }
+  void log(const std::string& line) { log_buffer_.add(line); }
+  void log_of(JobId job, const std::string& line) { log_buffer_.add(line, name_of_job(job)); }
   /// As people call it; its number where this node does not know it.
   [[nodiscard]] std::string name_of_job(JobId job) const;
 
@@ -140,7 +140,7 @@ class ClusterNode::Running {
   // --- what comes ---
 
   /// On the endpoint's thread.
-  void hear(const wire::FrameView& frame, const security::Sender& sender) {
+  void receive(const wire::FrameView& frame, const security::Sender& sender) {
     if (!is_open_) return;
     const auto kind = wire::kind_of(frame);
     if (!kind) return refuse(kind.error().message);
@@ -241,7 +241,7 @@ class ClusterNode::Running {
   }
 
   void execute(core::MembershipSend& send) {
-    say(send.address, std::move(send.message), wire::TrafficClass::control);
+    send(send.address, std::move(send.message), wire::TrafficClass::control);
   }
   void execute(const core::SetTimer& timer) {
     loop_.post_after(timer.at - now(), [this] {
@@ -291,7 +291,7 @@ class ClusterNode::Running {
   // --- what goes ---
 
   template <class Body>
-  void say(const std::string& address, Body body, wire::TrafficClass traffic_class) {
+  void send(const std::string& address, Body body, wire::TrafficClass traffic_class) {
     endpoint_->send(address, traffic_class,
                     wire::encode(wire::ControlMessage{id_, address_, std::move(body)}));
   }
@@ -300,7 +300,7 @@ class ClusterNode::Running {
     const auto traffic_class = std::holds_alternative<wire::Ranges>(body)
                                    ? wire::TrafficClass::data
                                    : wire::TrafficClass::control;
-    say(requester.address, wire::Reply{requester.number, std::move(body)}, traffic_class);
+    send(requester.address, wire::Reply{requester.number, std::move(body)}, traffic_class);
   }
 
   void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
@@ -309,7 +309,7 @@ class ClusterNode::Running {
   }
 
   /// From members' threads.
-  void carry(NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
+  void send_frames(NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
     const std::shared_lock lock{shared_};
     if (!endpoint_) return;
     nodes_.with(node,
@@ -354,7 +354,7 @@ class ClusterNode::Running {
     auto job = std::make_shared<ClusterJob>(
         id, id_, place->settings, place->client, plan, age.value_or(std::chrono::milliseconds{}),
         [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
-          carry(node, traffic_class, frames);
+          send_frames(node, traffic_class, frames);
         });
     auto begun = guarded([&] { return job->begin(now, !age); });
     if (!begun) return std::move(begun).error();
@@ -402,7 +402,7 @@ class ClusterNode::Running {
     return name;
   }
 
-  /// Who was declared dead wrongly begins a new life.
+  /// Who was declared dead wrongly begins a new incarnation.
   void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports) {
     std::vector<core::MemberId> anew;
     for (const auto& report : reports)
@@ -528,7 +528,7 @@ class ClusterNode::Running {
 
   Requests requests_{loop_, wire::draw_id(),
                      [this](const std::string& address, wire::Request request) {
-                       say(address, std::move(request), wire::TrafficClass::control);
+                       send(address, std::move(request), wire::TrafficClass::control);
                      }};
   Plans plans_{loop_, options_.make_plan};
   std::size_t hanging_ = 0;
@@ -543,7 +543,7 @@ class ClusterNode::Running {
       [this](const Requester& requester, wire::ReplyBody body) {
         reply(requester, std::move(body));
       },
-      [this](const std::string& line, const std::string& job) { log_buffer_.say(line, job); },
+      [this](const std::string& line, const std::string& job) { log_buffer_.add(line, job); },
       [this](wire::JobRecord record) { history_.add(std::move(record), now()); }};
   NodeTable nodes_;
   /// Nodes that were refused, for their names.

@@ -27,7 +27,7 @@ void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddres
   if (!runs || !job.failure.empty() || find(job.job) || leaving_ || plans_.is_busy()) return;
   if (!considered_.emplace(job.job, now()).second) return;
   if (auto place = places_.take(job.job, job.settings, job.client, now()); !place)
-    return log_buffer_.say("does not join: " + place.error().message,
+    return log_buffer_.add("does not join: " + place.error().message,
                            live::name_of(job.settings, job.job));
   plans_.prepare(job.job, job.settings, live_nodes().size(), [this, job, target](const auto& plan) {
     auto fits = plan ? fit(job.job, **plan) : Result<void>{plan.error()};
@@ -114,7 +114,7 @@ void ClusterNode::Running::drop(JobId id) {
     const std::unique_lock lock{shared_};
     jobs_.erase(id);
   }
-  log_buffer_.say("closed", job->name());
+  log_buffer_.add("closed", job->name());
   reaper_->end(std::move(job));
 }
 
@@ -153,7 +153,7 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Submit
                                           " jobs; valid: to try again when one of them has begun"});
   const auto nodes = live_nodes();
   submissions_.submit(requester, request, requester.client, nodes);
-  log_buffer_.say("submitted by " + requester.client + "; " + counted(nodes.size(), "node"),
+  log_buffer_.add("submitted by " + requester.client + "; " + counted(nodes.size(), "node"),
                   live::name_of(request.settings, request.job));
 }
 

@@ -36,7 +36,7 @@ class JobHistory {
   }
 
   /// Where it is known already.
-  void tell(wire::JobId job, const wire::JobSummary& summary, core::Time now) {
+  void end(wire::JobId job, const wire::JobSummary& summary, core::Time now) {
     if (!all_.contains(job)) return;
     wire::JobRecord told;
     told.job = job;

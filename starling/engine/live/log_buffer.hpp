@@ -24,7 +24,7 @@ class LogBuffer {
 
   /// Names of others may stand in it. `job`: the name of the job that it is about, if any, which
   /// leads the line.
-  void say(const std::string& said, const std::string& job = {}) {
+  void add(const std::string& said, const std::string& job = {}) {
     const std::string line = printable((job.empty() ? "" : "job " + job + ": ") + said);
     {
       const std::lock_guard turn{showing_};

@@ -33,7 +33,7 @@ class MemberHost : public actor::MemberActor::base {
         shut_out_(std::move(shut_out)),
         failed_(std::move(failed)),
         // Lives of one member draw differently.
-        random_(Random::stream(job_context_->seed, options.self.id, options.self.life)),
+        random_(Random::stream(job_context_->seed, options.self.id, options.self.incarnation)),
         desk_(job_context_, options.self.id, ExecutorPlace::here_where_brief),
         node_(std::move(options)) {
     set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
@@ -165,9 +165,9 @@ class MemberHost : public actor::MemberActor::base {
   void on_liveness(const actor::LivenessUpdate& update) {
     run([&](Core& node, const Context& context) {
       if (update.dead)
-        node.suspect(context, update.member, update.life);
+        node.suspect(context, update.member, update.incarnation);
       else
-        node.trust(context, update.member, update.life);
+        node.trust(context, update.member, update.incarnation);
     });
   }
 
@@ -181,7 +181,7 @@ class MemberHost : public actor::MemberActor::base {
     using State = actor::MemberReport::State;
     actor::MemberReport all;
     all.member = node_.self().id;
-    all.life = node_.self().life;
+    all.incarnation = node_.self().incarnation;
     all.why = failure_;
     all.epoch = node_.configuration() ? node_.configuration()->epoch : 0;
     if (node_.state() == Core::State::member)

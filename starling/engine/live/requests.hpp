@@ -35,10 +35,10 @@ class Requests {
  public:
   using OnReply = std::function<void(Result<wire::ReplyBody>)>;
   /// Sends it, perhaps in vain.
-  using Say = std::function<void(const std::string& address, wire::Request)>;
+  using Send = std::function<void(const std::string& address, wire::Request)>;
 
-  Requests(EventLoop& loop, std::uint64_t seed, Say say)
-      : loop_(loop), random_(seed), say_(std::move(say)) {}
+  Requests(EventLoop& loop, std::uint64_t seed, Send send)
+      : loop_(loop), random_(seed), send_(std::move(send)) {}
 
   /// Says it again and again until it is answered, or gives up with an Error.
   void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
@@ -46,7 +46,7 @@ class Requests {
     const std::uint64_t number = random_();
     pending_.emplace(number, Pending{target, std::move(body), std::move(on_reply),
                                      EventLoop::Clock::now() + within});
-    say(number);
+    send(number);
   }
 
   /// Ends the requests to nodes of which `is_gone(node)` holds, each with an Error.
@@ -78,14 +78,14 @@ class Requests {
   };
   static constexpr std::chrono::milliseconds again_after{500};
 
-  void say(std::uint64_t number) {
+  void send(std::uint64_t number) {
     const auto found = pending_.find(number);
     if (found == pending_.end()) return;
     Pending& pending = found->second;
     if (EventLoop::Clock::now() > pending.give_up)
       return end(number, Error{"no answer from " + wire::place_of(pending.target.address)});
-    say_(pending.target.address, wire::Request{number, pending.body});
-    loop_.post_after(again_after, [this, number] { say(number); });
+    send_(pending.target.address, wire::Request{number, pending.body});
+    loop_.post_after(again_after, [this, number] { send(number); });
   }
 
   void end(std::uint64_t number, Result<wire::ReplyBody> how) {
@@ -95,7 +95,7 @@ class Requests {
 
   EventLoop& loop_;
   Random random_;
-  const Say say_;
+  const Send send_;
   std::map<std::uint64_t, Pending> pending_;
 };
 

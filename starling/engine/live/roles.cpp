@@ -40,14 +40,14 @@ std::vector<Member> roles_of_newcomer(core::Mode mode, std::uint64_t node, std::
 
 std::vector<Member> newcomers(std::vector<Member> roles, const core::Configuration& now,
                               MemberId members_max, Random& random) {
-  std::vector<core::Life> fresh;
-  std::vector<core::Life> former;
+  std::vector<core::MemberIncarnation> fresh;
+  std::vector<core::MemberIncarnation> former;
   for (MemberId id = 0; id < members_max; ++id) {
     if (now.find(id) != nullptr) continue;
-    const auto gone = std::ranges::find(now.departed, id, &core::Life::id);
+    const auto gone = std::ranges::find(now.departed, id, &core::MemberIncarnation::id);
     if (gone == now.departed.end())
       fresh.push_back({id, 0});
-    else if (gone->life < UINT32_MAX)
+    else if (gone->incarnation < UINT32_MAX)
       former.push_back(*gone);
   }
   std::vector<Member> all;
@@ -55,11 +55,12 @@ std::vector<Member> newcomers(std::vector<Member> roles, const core::Configurati
     auto& free = fresh.empty() ? former : fresh;
     if (free.empty()) break;
     std::swap(free[random.below(free.size())], free.back());
-    const core::Life last = free.back();
+    const core::MemberIncarnation last = free.back();
     free.pop_back();
     member.id = last.id;
-    member.life =
-        last.life + 1 + static_cast<core::Incarnation>(random.below(UINT32_MAX - last.life));
+    member.incarnation =
+        last.incarnation + 1 +
+        static_cast<core::Incarnation>(random.below(UINT32_MAX - last.incarnation));
     all.push_back(member);
   }
   return all;

@@ -11,7 +11,7 @@
 
 namespace starling::live {
 
-/// The founders of a job of `workers` workers on `nodes`, by id, in life 1.
+/// The founders of a job of `workers` workers on `nodes`, by id, in incarnation 1.
 ///
 /// Workers are dealt to the nodes in turn and have the ids 0, 1, ... In peer mode the first worker
 /// of each node owns ranges too. Servers follow, each on a node without an owner, until `owners`

@@ -14,12 +14,12 @@ namespace {
 
 using actor::MemberActor;
 
-/// The life that founders have.
-constexpr core::Incarnation founding_life = 1;
+/// The incarnation that founders have.
+constexpr core::Incarnation founding_incarnation = 1;
 
 std::vector<core::RangeState> of_founders(std::vector<core::RangeState> start) {
   for (core::RangeState& state : start)
-    for (core::LedgerEntry& entry : state.ledger) entry.incarnation = founding_life;
+    for (core::LedgerEntry& entry : state.ledger) entry.incarnation = founding_incarnation;
   return start;
 }
 
@@ -223,7 +223,7 @@ class LocalJobOf final : public LocalJob {
    public:
     explicit Fate(const core::Member& self) {
       last_.member = self.id;
-      last_.life = self.life;
+      last_.incarnation = self.incarnation;
     }
 
     void note(const actor::MemberReport& report) {

@@ -32,7 +32,7 @@ class StepExecutor {
       attempt(self, step, [&] {
         auto wanted =
             heuristic->note(*job_context, [&] { return job_context->task->plan(id, step); });
-        tell(*job_context, self, actor::Planned{step, std::move(wanted)});
+        post(*job_context, self, actor::Planned{step, std::move(wanted)});
       });
     });
   }
@@ -52,7 +52,7 @@ class StepExecutor {
         values.clear();  // owners may then change their ranges in place
         if (result.fault)
           return actor::post(self, actor::ComputeFailed{step, *std::move(result.fault), true});
-        tell(*job_context, self,
+        post(*job_context, self,
              actor::Computed{step, std::move(result.update), result.loss, took});
       });
       // Not on the actor's thread. Where it throws, so will the step.
@@ -149,7 +149,7 @@ class StepExecutor {
 
   /// `self` takes it on the thread that computed, where there is one: no other has to wake up.
   template <class Message>
-  static void tell(const JobContext& job_context, const Handle& self, Message message) {
+  static void post(const JobContext& job_context, const Handle& self, Message message) {
     if (job_context.pool->has_threads())
       actor::post_and_run(self, std::move(message));
     else

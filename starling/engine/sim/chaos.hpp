@@ -58,11 +58,11 @@ class ChaosWorld {
   [[nodiscard]] virtual Time now() const = 0;
   /// nullptr where the process does not run.
   [[nodiscard]] virtual core::MemberCore<double>* node(NodeId id) = 0;
-  /// Has `to` hear at `at`, past the channel, what `from` would have said in its present life, and
-  /// has not: the core of `to` is what is broken.
+  /// Has `to` hear at `at`, past the channel, what `from` would have said in its present
+  /// incarnation, and has not: the core of `to` is what is broken.
   virtual void whisper(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;
   /// Has `from` say so: its core is what is broken.
-  virtual void say(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;
+  virtual void inject(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;
 };
 
 [[nodiscard]] ChaosReport run_chaos(const Scenario& scenario, Sabotage* sabotage = nullptr);

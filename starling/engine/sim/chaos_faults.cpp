@@ -22,15 +22,16 @@ void ChaosRun::begin_fault(std::size_t index) {
     return;
   }
   ++report_.faults[static_cast<std::size_t>(fault.kind)];
-  under_way_[index] = true;
+  is_active_[index] = true;
   endured_ = endured_ || fault.endures();
   Time lasts = fault.lasts;
   switch (fault.kind) {
     case Fault::Kind::crash:
       deaths_.push_back(now());
       machine.dies_after = fault.after_effects;
-      queue_.push(now() + 20ms,
-                  Event{.kind = Event::Kind::crash, .node = fault.node, .life = machine.life});
+      queue_.push(now() + 20ms, Event{.kind = Event::Kind::crash,
+                                      .node = fault.node,
+                                      .incarnation = machine.incarnation});
       lasts += 20ms;
       break;
     case Fault::Kind::freeze:
@@ -49,7 +50,7 @@ void ChaosRun::begin_fault(std::size_t index) {
       ++suspected_[fault.node];
       break;
     case Fault::Kind::join:
-      begin_life(fault.node, false);
+      begin_incarnation(fault.node, false);
       break;
     case Fault::Kind::leave:
       machine.wants_to_leave = true;
@@ -62,13 +63,13 @@ void ChaosRun::begin_fault(std::size_t index) {
 void ChaosRun::end_fault(std::size_t index) {
   const Fault& fault = scenario_.faults[index];
   Machine& machine = machines_[fault.node];
-  under_way_[index] = false;
+  is_active_[index] = false;
   --pending_faults_;
   healed_at_ = now();
   switch (fault.kind) {
     case Fault::Kind::crash:
       if (!machine.running && fault.lasts > Time{} && !machine.wants_to_leave)
-        begin_life(fault.node, false);
+        begin_incarnation(fault.node, false);
       break;
     case Fault::Kind::freeze: {
       if (!std::exchange(machine.frozen, false)) break;
@@ -98,7 +99,7 @@ void ChaosRun::apply_cuts() {
   network_.heal();
   for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
     const Fault& fault = scenario_.faults[i];
-    if (!under_way_[i]) continue;
+    if (!is_active_[i]) continue;
     if (fault.kind == Fault::Kind::pair) {
       network_.cut(fault.node, fault.other);
       if (fault.both) network_.cut(fault.other, fault.node);
@@ -125,7 +126,7 @@ FaultBudget ChaosRun::fault_budget() const {
   }
   std::vector<std::uint64_t> groups;
   for (std::size_t i = 0; i < scenario_.faults.size(); ++i)
-    if (under_way_[i] && scenario_.faults[i].group != 0)
+    if (is_active_[i] && scenario_.faults[i].group != 0)
       groups.push_back(scenario_.faults[i].group);
   const auto deaths = std::ranges::count_if(deaths_, [&](Time at) { return now() < at + 3s; });
   return {scenario_, checker_, std::move(conditions), std::move(groups),
@@ -135,7 +136,7 @@ FaultBudget ChaosRun::fault_budget() const {
 /// What lasts so long stands alone: those who can go on without the others must be able to for
 /// good.
 bool ChaosRun::may_endure(const Fault& fault) const {
-  if (std::ranges::count(under_way_, true) > 0 || !is_settled()) return false;
+  if (std::ranges::count(is_active_, true) > 0 || !is_settled()) return false;
   if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
     return fault_budget().allows_parting(fault.group);
   if (fault.kind == Fault::Kind::pair && !fault_budget().allows_death(fault.other)) return false;
@@ -146,22 +147,22 @@ bool ChaosRun::may_endure(const Fault& fault) const {
 bool ChaosRun::is_settled() const {
   const core::Configuration& latest = *checker_.latest();
   const auto is_on_its_way = [&](const Machine& machine) {
-    return machine.running &&
-           (machine.wants_to_leave || !latest.contains(machine.node->self().id, machine.life));
+    return machine.running && (machine.wants_to_leave ||
+                               !latest.contains(machine.node->self().id, machine.incarnation));
   };
   return births_ == 0 && std::ranges::none_of(machines_, is_on_its_way) && travelling().empty();
 }
 
 bool ChaosRun::endures() const {
   for (std::size_t i = 0; i < scenario_.faults.size(); ++i)
-    if (under_way_[i] && scenario_.faults[i].endures()) return true;
+    if (is_active_[i] && scenario_.faults[i].endures()) return true;
   return false;
 }
 
 bool ChaosRun::may_happen(const Fault& fault) const {
   if (!scenario_.beyond && endures()) return false;  // whoever joins may sit on the other side
   const Machine& machine = machines_[fault.node];
-  if (fault.kind == Fault::Kind::join) return machine.life == 0;
+  if (fault.kind == Fault::Kind::join) return machine.incarnation == 0;
   if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
     return scenario_.beyond || fault_budget().allows_cut(fault.group);
   if (!machine.running || machine.dies_after ||
@@ -209,10 +210,10 @@ void ChaosRun::look_around() {
     const core::ConfigurationPtr known = machine.node->configuration();
     for (const core::Member& member : known->members) {
       if (member.id == id) continue;
-      auto& [life, at] = machine.heard[member.id];
-      const bool same = machines_[member.id].life == member.life;
-      if (life != member.life || (same && hears(member.id, id))) {
-        life = member.life;
+      auto& [incarnation, at] = machine.heard[member.id];
+      const bool same = machines_[member.id].incarnation == member.incarnation;
+      if (incarnation != member.incarnation || (same && hears(member.id, id))) {
+        incarnation = member.incarnation;
         at = now();
       }
       const bool suspicious =
@@ -220,9 +221,9 @@ void ChaosRun::look_around() {
       if (suspicious == machine.node->suspects(member.id)) continue;
       act(id, [&](MemberCore& node, const core::MemberContext& c) {
         if (suspicious)
-          node.suspect(c, member.id, member.life);
+          node.suspect(c, member.id, member.incarnation);
         else
-          node.trust(c, member.id, member.life);
+          node.trust(c, member.id, member.incarnation);
       });
       if (!machine.running || machine.node->state() != MemberCore::State::member) break;
     }
@@ -244,11 +245,12 @@ bool ChaosRun::may_leave(NodeId id) const {
 
 /// What has not come to its end yet; empty where all has.
 std::string ChaosRun::unrest() const {
-  if (births_ > 0) return "a life is to begin";
+  if (births_ > 0) return "an incarnation is to begin";
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
     if (!machine.running || machine.node->state() == MemberCore::State::excluded) continue;
-    const auto who = "node " + std::to_string(id) + " (life " + std::to_string(machine.life) + ") ";
+    const auto who = "node " + std::to_string(id) + " (incarnation " +
+                     std::to_string(machine.incarnation) + ") ";
     if (machine.wants_to_leave && may_leave(id)) return who + "has not left";
     if (machine.node->state() != MemberCore::State::member) return who + "is no member";
     const core::Worker* worker = machine.node->worker();
@@ -261,7 +263,7 @@ std::string ChaosRun::unrest() const {
   }
   const core::Configuration& latest = *checker_.latest();
   for (const core::Member& member : latest.members)
-    if (!machines_[member.id].running || machines_[member.id].life != member.life)
+    if (!machines_[member.id].running || machines_[member.id].incarnation != member.incarnation)
       return "member " + std::to_string(member.id) + " is dead";
   const std::string moves = travelling();
   return moves.empty() ? catching_up() : moves;

@@ -44,12 +44,12 @@ ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
       std::move(members), scenario_.ranges, scenario_.copies, scenario_.has_coordinator()));
 }
 
-core::Member ChaosJob::role(NodeId id, core::Incarnation life) const {
-  if (!core::has_servers(scenario_.mode)) return {id, life, true, true};
-  if (id < scenario_.workers) return {id, life, true, false};
-  if (id < scenario_.workers + scenario_.servers) return {id, life, false, true};
-  if (id < scenario_.founders()) return {id, life, false, false};  // the first coordinator
-  return {id, life, id % 2 == 0, id % 2 == 1};
+core::Member ChaosJob::role(NodeId id, core::Incarnation incarnation) const {
+  if (!core::has_servers(scenario_.mode)) return {id, incarnation, true, true};
+  if (id < scenario_.workers) return {id, incarnation, true, false};
+  if (id < scenario_.workers + scenario_.servers) return {id, incarnation, false, true};
+  if (id < scenario_.founders()) return {id, incarnation, false, false};  // the first coordinator
+  return {id, incarnation, id % 2 == 0, id % 2 == 1};
 }
 
 core::MemberOptions<double> ChaosJob::options(core::Member self, bool founding,

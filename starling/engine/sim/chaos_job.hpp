@@ -15,7 +15,7 @@ class ChaosJob {
   explicit ChaosJob(const Scenario& scenario);
 
   /// What node `id` is: a peer; a worker, a server, or the coordinator.
-  [[nodiscard]] core::Member role(NodeId id, core::Incarnation life) const;
+  [[nodiscard]] core::Member role(NodeId id, core::Incarnation incarnation) const;
 
   /// Returns the options of a founder if `founding`, else of a member that asks the members `seeds`
   /// to be taken in.
@@ -25,8 +25,8 @@ class ChaosJob {
   /// Every step reads everything.
   [[nodiscard]] const std::vector<core::RangeRows>& plan() const noexcept { return plan_; }
 
-  /// The step after `step` of the life `slot`: in every range its count rises by 1, and its sum by
-  /// the step's number. The row behind those of all lives tells the order of all updates.
+  /// The step after `step` of the incarnation `slot`: in every range its count rises by 1, and its
+  /// sum by the step's number. The row behind those of all lives tells the order of all updates.
   [[nodiscard]] core::Update update(std::size_t slot, core::Step step) const;
 
  private:

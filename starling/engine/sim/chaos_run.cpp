@@ -19,9 +19,9 @@ constexpr std::uint64_t events_max = 3'000'000;
 
 }  // namespace
 
-void ChaosRun::begin_life(NodeId id, bool founding) {
+void ChaosRun::begin_incarnation(NodeId id, bool founding) {
   Machine& machine = machines_[id];
-  const core::Member self = job_.role(id, machine.life + 1);
+  const core::Member self = job_.role(id, machine.incarnation + 1);
   std::vector<core::MemberId> seeds;
   for (NodeId other = 0; other < nodes_max; ++other)
     if (other != id && machines_[other].running) seeds.push_back(other);
@@ -29,7 +29,7 @@ void ChaosRun::begin_life(NodeId id, bool founding) {
   const auto slot = checker_.on_birth(self, node.get());
   if (!slot) return;
   machine.node = std::move(node);
-  machine.life = self.life;
+  machine.incarnation = self.incarnation;
   machine.slot = *slot;
   machine.random = Random::stream(scenario_.seed, 2, *slot);
   machine.running = true;
@@ -38,7 +38,7 @@ void ChaosRun::begin_life(NodeId id, bool founding) {
   act(id, [](MemberCore& n, const core::MemberContext& c) { n.start(c); });
 }
 
-void ChaosRun::end_life(NodeId id) {
+void ChaosRun::end_incarnation(NodeId id) {
   Machine& machine = machines_[id];
   machine.running = machine.frozen = false;
   machine.missed.clear();
@@ -63,7 +63,7 @@ struct BrokenInvariant : std::logic_error {
 
 ChaosReport ChaosRun::run() {
   const CheckScope checks{report_broken};
-  under_way_.resize(scenario_.faults.size());
+  is_active_.resize(scenario_.faults.size());
   for (NodeId id = 0; id < scenario_.founders(); ++id)
     queue_.push(Time{}, Event{.kind = Event::Kind::start, .node = id});
   for (std::uint32_t i = 0; i < scenario_.faults.size(); ++i)
@@ -110,10 +110,10 @@ ChaosReport ChaosRun::run() {
 void ChaosRun::happen(Event& event) {
   switch (event.kind) {
     case Event::Kind::start:
-      return begin_life(event.node, true);
+      return begin_incarnation(event.node, true);
     case Event::Kind::birth:
       --births_;
-      return begin_life(event.node, false);
+      return begin_incarnation(event.node, false);
     case Event::Kind::fault:
       return begin_fault(event.key);
     case Event::Kind::fault_ends:
@@ -125,9 +125,10 @@ void ChaosRun::happen(Event& event) {
       break;
   }
   Machine& machine = machines_[event.node];
-  if (!machine.running || (event.life != 0 && event.life != machine.life)) return;
+  if (!machine.running || (event.incarnation != 0 && event.incarnation != machine.incarnation))
+    return;
   if (event.kind == Event::Kind::crash) {
-    if (machine.dies_after) end_life(event.node);
+    if (machine.dies_after) end_incarnation(event.node);
     return;
   }
   if (machine.frozen)
@@ -144,7 +145,7 @@ void ChaosRun::happen_to(Machine& machine, Event& event) {
           node.on_packet(context, event.envelope);
         break;
       case Event::Kind::peer_message:
-        hear(node, context, event.envelope, event.key == 1);
+        receive(node, context, event.envelope, event.key == 1);
         break;
       case Event::Kind::timer:
         node.on_timer(context, event.key);
@@ -159,15 +160,15 @@ void ChaosRun::happen_to(Machine& machine, Event& event) {
 }
 
 /// A saboteur's message.
-void ChaosRun::hear(MemberCore& node, const core::MemberContext& context, core::Envelope& envelope,
-                    bool said) {
+void ChaosRun::receive(MemberCore& node, const core::MemberContext& context,
+                       core::Envelope& envelope, bool said) {
   const MemberCore* from = this->node(envelope.from);
   if (from == nullptr || !from->configuration()) return;
   envelope.epoch = from->configuration()->epoch;
-  envelope.packet.from = from->self().life;
-  envelope.packet.to = node.self().life;
+  envelope.packet.from = from->self().incarnation;
+  envelope.packet.to = node.self().incarnation;
   if (said) checker_.on_dispatch(envelope.from, envelope);
-  node.on_message(context, envelope.from, from->self().life, *envelope.packet.payload);
+  node.on_message(context, envelope.from, from->self().incarnation, *envelope.packet.payload);
 }
 
 void ChaosRun::execute(NodeId id, core::MemberEffects& effects) {
@@ -186,16 +187,18 @@ void ChaosRun::execute(NodeId id, core::Dispatch& dispatch) {
 }
 
 void ChaosRun::execute(NodeId id, const core::MemberTimer& timer) {
-  queue_.push(
-      timer.at,
-      Event{.kind = Event::Kind::timer, .node = id, .life = machines_[id].life, .key = timer.key});
+  queue_.push(timer.at, Event{.kind = Event::Kind::timer,
+                              .node = id,
+                              .incarnation = machines_[id].incarnation,
+                              .key = timer.key});
 }
 
 void ChaosRun::execute(NodeId id, const core::Plan& plan) {
   checker_.on_plan(id, plan.step);
-  queue_.push(
-      now(),
-      Event{.kind = Event::Kind::plan, .node = id, .life = machines_[id].life, .step = plan.step});
+  queue_.push(now(), Event{.kind = Event::Kind::plan,
+                           .node = id,
+                           .incarnation = machines_[id].incarnation,
+                           .step = plan.step});
 }
 
 void ChaosRun::execute(NodeId id, const core::Compute& compute) {
@@ -205,7 +208,7 @@ void ChaosRun::execute(NodeId id, const core::Compute& compute) {
   const Time took{static_cast<Time::rep>(machines_[id].random.exponential(mean))};
   queue_.push(now() + took, Event{.kind = Event::Kind::update,
                                   .node = id,
-                                  .life = machines_[id].life,
+                                  .incarnation = machines_[id].incarnation,
                                   .step = compute.step});
 }
 
@@ -215,7 +218,7 @@ void ChaosRun::execute(NodeId id, const core::Fail& fail) {
   const bool goes_on = std::ranges::any_of(machines_, [&](const Machine& machine) {
     return machine.running && machine.node->state() == MemberCore::State::member;
   });
-  if (endured_ && goes_on && latest && !latest->contains(id, machines_[id].life))
+  if (endured_ && goes_on && latest && !latest->contains(id, machines_[id].incarnation))
     return execute(id, core::Excluded{});
   if (scenario_.beyond)
     report_.gave_up = true;

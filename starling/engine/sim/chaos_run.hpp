@@ -39,19 +39,19 @@ struct Event {
   };
   Kind kind = Kind::look;
   NodeId node = 0;
-  /// What is meant for a life does not reach the next; 0 for any.
-  core::Incarnation life = 0;
+  /// What is meant for an incarnation does not reach the next; 0 for any.
+  core::Incarnation incarnation = 0;
   /// Timer key, or which fault, or whether a message was truly said.
   core::TimerKey key = 0;
   core::Step step = 0;
   core::Envelope envelope = {};
 };
 
-/// One machine, and the life that runs on it.
+/// One machine, and the incarnation that runs on it.
 struct Machine {
   std::unique_ptr<MemberCore> node;
   Random random{0};
-  core::Incarnation life = 0;
+  core::Incarnation incarnation = 0;
   std::size_t slot = 0;
   bool running = false;
   bool frozen = false;
@@ -59,7 +59,7 @@ struct Machine {
   std::optional<std::uint32_t> dies_after;
   /// What came while it was frozen.
   std::vector<Event> missed;
-  /// When each other was last heard of, and in which life.
+  /// When each other was last heard of, and in which incarnation.
   std::vector<std::pair<core::Incarnation, Time>> heard =
       std::vector<std::pair<core::Incarnation, Time>>(nodes_max);
 };
@@ -84,7 +84,7 @@ class ChaosRun : public ChaosWorld {
   void whisper(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) override {
     pass_on(at, from, to, std::move(peer_message), false);
   }
-  void say(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) override {
+  void inject(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) override {
     pass_on(at, from, to, std::move(peer_message), true);
   }
 
@@ -108,12 +108,12 @@ class ChaosRun : public ChaosWorld {
     queue_.push(at, std::move(event));
   }
 
-  void begin_life(NodeId id, bool founding);
-  void end_life(NodeId id);
+  void begin_incarnation(NodeId id, bool founding);
+  void end_incarnation(NodeId id);
 
   void happen(Event& event);
-  void hear(MemberCore& node, const core::MemberContext& context, core::Envelope& envelope,
-            bool said);
+  void receive(MemberCore& node, const core::MemberContext& context, core::Envelope& envelope,
+               bool said);
   void happen_to(Machine& machine, Event& event);
   template <class Act>
   void act(NodeId id, Act act);
@@ -153,7 +153,7 @@ class ChaosRun : public ChaosWorld {
   std::vector<Machine> machines_;
   const ChaosJob job_;
 
-  std::vector<bool> under_way_;
+  std::vector<bool> is_active_;
   std::uint32_t pending_faults_ = 0;
   /// Something has lasted longer than a job without a decision.
   bool endured_ = false;
@@ -161,7 +161,7 @@ class ChaosRun : public ChaosWorld {
   std::vector<int> suspected_ = std::vector<int>(nodes_max);
   /// One other does not hear it, or it does not hear one other, how many times over.
   std::vector<int> suspected_by_some_ = std::vector<int>(nodes_max);
-  /// Machines that are to begin a new life.
+  /// Machines that are to begin a new incarnation.
   int births_ = 0;
   Time healed_at_{};
   /// When processes were killed.
@@ -181,7 +181,7 @@ void ChaosRun::act(NodeId id, Act act) {
     const bool all = *machine.dies_after >= effects_.size();
     if (!all) effects_.resize(*machine.dies_after);
     execute(id, effects_);
-    return end_life(id);
+    return end_incarnation(id);
   }
   execute(id, effects_);
 }

@@ -29,14 +29,14 @@ bool FaultBudget::allows_parting(std::uint64_t group) const {
   return deaths_ == 0 && (goes_on(group) || goes_on(everyone & ~group));
 }
 
-/// Runs, in the life that all know and are to know, and nobody on its side doubts it.
+/// Runs, in the incarnation that all know and are to know, and nobody on its side doubts it.
 bool FaultBudget::is_well(NodeId node, std::uint64_t side) const {
   const Condition& self = conditions_[node];
   if (self.node == nullptr || self.frozen || self.dying || self.suspected || self.leaving)
     return false;
   if (self.node->state() != InvariantChecker::MemberCore::State::member) return false;
   const auto is_member = [&](const core::ConfigurationPtr& known) {
-    return known->contains(node, self.node->self().life);
+    return known->contains(node, self.node->self().incarnation);
   };
   if (!is_member(checker_.latest()) || !std::ranges::all_of(checker_.proposed(), is_member))
     return false;
@@ -109,7 +109,7 @@ bool FaultBudget::has_quorum(const core::Configuration& configuration,
   for (const core::MemberId id : configuration.council) {
     const Condition& member = conditions_[id];
     if (member.node != nullptr && !member.dying && !has(without, id) &&
-        configuration.contains(id, member.node->self().life))
+        configuration.contains(id, member.node->self().incarnation))
       alive.push_back(id);
   }
   return core::is_quorum(configuration.council, alive);

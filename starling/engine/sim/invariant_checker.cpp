@@ -69,14 +69,15 @@ void InvariantChecker::violate(const std::string& what) {
   if (violation_.empty()) violation_ = what;
 }
 
-std::string InvariantChecker::life_name(std::size_t slot) const {
+std::string InvariantChecker::incarnation_name(std::size_t slot) const {
   const core::Member& member = lives_[slot].member;
-  return std::to_string(member.id) + " (life " + std::to_string(member.life) + ")";
+  return std::to_string(member.id) + " (incarnation " + std::to_string(member.incarnation) + ")";
 }
 
-std::optional<std::size_t> InvariantChecker::slot_of(NodeId id, core::Incarnation life) const {
+std::optional<std::size_t> InvariantChecker::slot_of(NodeId id,
+                                                     core::Incarnation incarnation) const {
   for (std::size_t slot = lives_.size(); slot-- > 0;)
-    if (lives_[slot].member.id == id && lives_[slot].member.life == life) return slot;
+    if (lives_[slot].member.id == id && lives_[slot].member.incarnation == incarnation) return slot;
   return std::nullopt;
 }
 
@@ -120,32 +121,33 @@ void InvariantChecker::on_configuration(Place& place) {
 void InvariantChecker::follow_worker(NodeId id, Place& place) {
   const core::Worker* worker = place.node->worker();
   if (worker == nullptr || !worker->begun()) return;
-  Life& life = lives_[place.slot];
-  life.had_begun = life.begun;
-  if (!life.begun) {
-    life.begun = true;
-    life.first = life.reached = worker->step();
+  Life& incarnation = lives_[place.slot];
+  incarnation.had_begun = incarnation.begun;
+  if (!incarnation.begun) {
+    incarnation.begun = true;
+    incarnation.first = incarnation.reached = worker->step();
   }
-  life.done = worker->done();
-  if (worker->step() == life.reached) return;
-  if (worker->step() != life.reached + 1)
+  incarnation.done = worker->done();
+  if (worker->step() == incarnation.reached) return;
+  if (worker->step() != incarnation.reached + 1)
     violate("worker " + std::to_string(id) + " has skipped a step");
-  life.reached = worker->step();
+  incarnation.reached = worker->step();
   ++steps_;
-  for (core::RangeId r = 0; r < scenario_.ranges; ++r) expect_held(place.slot, r, life.reached);
+  for (core::RangeId r = 0; r < scenario_.ranges; ++r)
+    expect_held(place.slot, r, incarnation.reached);
 }
 
 const InvariantChecker::MemberCore* InvariantChecker::full_owner(
     core::RangeId range, const core::RangeOwner& owner) const {
   const MemberCore* node = places_[owner.id].node;
   if (node == nullptr || node->state() != MemberCore::State::member) return nullptr;
-  if (!latest()->contains(owner.id, node->self().life)) return nullptr;
+  if (!latest()->contains(owner.id, node->self().incarnation)) return nullptr;
   const auto* self = node->configuration()->ranges[range].find(owner.id);
   if (self == nullptr || self->since != owner.since) return nullptr;
   return node->replica().is_full(range) ? node : nullptr;
 }
 
-/// Steps of a life that are in a range, or wait for their round there.
+/// Steps of an incarnation that are in a range, or wait for their round there.
 Step InvariantChecker::count_held(const MemberCore& node, std::size_t slot,
                                   core::RangeId range) const {
   const auto& shard = node.replica().shard();
@@ -153,7 +155,7 @@ Step InvariantChecker::count_held(const MemberCore& node, std::size_t slot,
   if (shard.gathered(range).empty()) return count;
   const core::Member& member = lives_[slot].member;
   for (const core::Push& push : shard.gathered(range)[member.id])
-    count += push.incarnation == member.life && !push.update.empty() ? 1 : 0;
+    count += push.incarnation == member.incarnation && !push.update.empty() ? 1 : 0;
   return count;
 }
 
@@ -168,7 +170,7 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
     if (node == nullptr) continue;
     ++holders;
     if (count_held(*node, slot, range) < step - lives_[slot].first)
-      violate("step " + std::to_string(step) + " of worker " + life_name(slot) +
+      violate("step " + std::to_string(step) + " of worker " + incarnation_name(slot) +
               " was acknowledged and is not in range " + std::to_string(range) + " at node " +
               std::to_string(owner.id));
   }
@@ -181,16 +183,16 @@ void InvariantChecker::inspect(NodeId id, core::RangeId range, bool must_hold) {
   const auto value = places_[id].node->replica().shard().value(range);
   for (std::size_t slot = 0; slot < lives_.size(); ++slot) {
     const auto count = static_cast<Step>(value[2 * slot]);
-    const Life& life = lives_[slot];
+    const Life& incarnation = lives_[slot];
     if (count == 0 && acknowledged(slot, range) == 0) continue;
-    if (value[2 * slot + 1] != sum_of_steps(life.first, count))
+    if (value[2 * slot + 1] != sum_of_steps(incarnation.first, count))
       violate("range " + std::to_string(range) + " at node " + std::to_string(id) +
-              " does not hold each step of worker " + life_name(slot) + " once");
+              " does not hold each step of worker " + incarnation_name(slot) + " once");
     if (must_hold &&
-        life.first + count_held(*places_[id].node, slot, range) < acknowledged(slot, range))
+        incarnation.first + count_held(*places_[id].node, slot, range) < acknowledged(slot, range))
       violate("range " + std::to_string(range) + " at node " + std::to_string(id) +
               " has lost step " + std::to_string(acknowledged(slot, range)) + " of worker " +
-              life_name(slot));
+              incarnation_name(slot));
   }
 }
 
@@ -205,7 +207,8 @@ bool InvariantChecker::is_new(Place& place, const core::Envelope& envelope) {
   const std::uint64_t sequence = envelope.packet.sequence;
   if (sequence == 0) return true;
   Sent& sent = place.sent[2 * envelope.to + static_cast<std::size_t>(envelope.traffic_class)];
-  if (envelope.packet.to != sent.life) sent = {.life = envelope.packet.to.value_or(0)};
+  if (envelope.packet.to != sent.incarnation)
+    sent = {.incarnation = envelope.packet.to.value_or(0)};
   if (sequence > sent.last) {
     const std::uint64_t by = sequence - sent.last;
     sent.before = by < 64 ? sent.before << by | std::uint64_t{1} << (by - 1) : 0;
@@ -263,7 +266,7 @@ void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
     draw.expected = barrier::observes(scenario_.barrier, others(*configuration));
   }
   const auto* other = configuration->find(envelope.to);
-  const auto slot = other != nullptr ? slot_of(other->id, other->life) : std::nullopt;
+  const auto slot = other != nullptr ? slot_of(other->id, other->incarnation) : std::nullopt;
   if (slot && std::ranges::find(draw.asked, *slot, &Asked::slot) == draw.asked.end())
     draw.asked.push_back({*slot, std::nullopt});
 }
@@ -272,13 +275,13 @@ void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
 void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
                              const core::StepAnswer& answer) {
   const std::size_t slot = places_[id].slot;
-  const Life& life = lives_[slot];
-  if (answer.step == core::not_begun && life.had_begun)
-    violate("worker " + life_name(slot) + " says that it has not begun, and is at " +
-            std::to_string(life.reached));
+  const Life& incarnation = lives_[slot];
+  if (answer.step == core::not_begun && incarnation.had_begun)
+    violate("worker " + incarnation_name(slot) + " says that it has not begun, and is at " +
+            std::to_string(incarnation.reached));
   if (answer.step != core::not_begun && !has_reached(slot, answer.step))
-    violate("worker " + life_name(slot) + " says that it is at " + std::to_string(answer.step) +
-            ", and is at " + std::to_string(life.reached));
+    violate("worker " + incarnation_name(slot) + " says that it is at " +
+            std::to_string(answer.step) + ", and is at " + std::to_string(incarnation.reached));
   Draw& draw = places_[envelope.to].draw;
   if (draw.number != answer.draw) return;
   const auto asked = std::ranges::find(draw.asked, slot, &Asked::slot);
@@ -295,8 +298,8 @@ void InvariantChecker::judge(NodeId, const core::Envelope&, const core::CouncilM
 // --- barriers, and reads behind them ------------------------------------------------------------
 
 bool InvariantChecker::has_reached(std::size_t slot, Step floor) const {
-  const Life& life = lives_[slot];
-  return life.done || life.reached >= floor;
+  const Life& incarnation = lives_[slot];
+  return incarnation.done || incarnation.reached >= floor;
 }
 
 /// The worker of `id` goes on from `step`.
@@ -311,9 +314,9 @@ void InvariantChecker::on_plan(NodeId id, Step step) {
     return one.step == step && is_coordinator(lives_[one.by].member, place);
   });
   if (word == words_[slot].end())
-    return violate("worker " + life_name(slot) + " goes on without the coordinator's word");
+    return violate("worker " + incarnation_name(slot) + " goes on without the coordinator's word");
   if (!word->objection.empty())
-    violate("the coordinator lets worker " + life_name(slot) + " go on from step " +
+    violate("the coordinator lets worker " + incarnation_name(slot) + " go on from step " +
             std::to_string(step) + word->objection);
   place.view = word->view;
   passes_ += place.view.empty() ? 0 : 1;
@@ -324,7 +327,7 @@ bool InvariantChecker::is_coordinator(const core::Member& member, const Place& p
   for (core::Epoch epoch = first; epoch <= place.known->epoch; ++epoch) {
     const core::Configuration* configuration = known(epoch);
     if (configuration != nullptr && configuration->coordinator == member.id &&
-        configuration->contains(member.id, member.life))
+        configuration->contains(member.id, member.incarnation))
       return true;
   }
   return false;
@@ -354,9 +357,10 @@ std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
     return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
            std::to_string(draw.expected);
   for (const Asked& asked : draw.asked) {
-    if (!asked.told) return " though worker " + life_name(asked.slot) + " has not answered";
+    if (!asked.told) return " though worker " + incarnation_name(asked.slot) + " has not answered";
     if (*asked.told < floor)  // not further than it is: see StepAnswer
-      return " though worker " + life_name(asked.slot) + " was at " + std::to_string(*asked.told);
+      return " though worker " + incarnation_name(asked.slot) + " was at " +
+             std::to_string(*asked.told);
   }
   return {};
 }
@@ -372,7 +376,7 @@ void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arriv
   // Of who was shut out in the same event the last step is not known here.
   if (places_[id].node->state() != MemberCore::State::member) return;
   if (arrived.step > lives_[slot].reached)
-    violate("worker " + life_name(slot) + " says that it has arrived at " +
+    violate("worker " + incarnation_name(slot) + " says that it has arrived at " +
             std::to_string(arrived.step) + ", and is at " + std::to_string(lives_[slot].reached));
 }
 
@@ -381,15 +385,15 @@ void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arriv
 void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::WorkerStatus& status) {
   using enum core::WorkerStatus::Phase;
   const std::size_t slot = places_[id].slot;
-  const Life& life = lives_[slot];
+  const Life& incarnation = lives_[slot];
   const auto says = [&](const std::string& what) {
-    violate("worker " + life_name(slot) + " says to the coordinator that it " + what);
+    violate("worker " + incarnation_name(slot) + " says to the coordinator that it " + what);
   };
-  if (status.phase == entering && life.had_begun) says("has not begun");
-  if (status.phase == idle && life.member.works) says("does not work");
-  if ((status.phase == waiting || status.phase == ended) && status.step > life.reached)
+  if (status.phase == entering && incarnation.had_begun) says("has not begun");
+  if (status.phase == idle && incarnation.member.works) says("does not work");
+  if ((status.phase == waiting || status.phase == ended) && status.step > incarnation.reached)
     says("is at " + std::to_string(status.step));
-  if (status.phase == going && status.step != life.first &&
+  if (status.phase == going && status.step != incarnation.first &&
       std::ranges::find(words_[slot], status.step, &Word::step) == words_[slot].end())
     says("was let go from " + std::to_string(status.step));
 }
@@ -401,7 +405,7 @@ void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
   const core::Configuration* configuration = known(envelope.epoch);
   if (!slot || configuration == nullptr) return;
   if (configuration->coordinator != id)
-    violate("node " + std::to_string(id) + " lets worker " + life_name(*slot) +
+    violate("node " + std::to_string(id) + " lets worker " + incarnation_name(*slot) +
             " go on and is not the coordinator in epoch " + std::to_string(envelope.epoch));
   if (places_[id].node == nullptr || places_[id].node->coordinator() == nullptr) return;
   note_word(id, envelope.to, *slot, proceed.step, *configuration);
@@ -429,7 +433,7 @@ std::vector<std::size_t> InvariantChecker::seen_by(NodeId id, NodeId to,
   const auto add = [&](core::MemberId other) {
     const core::Member* member = known.find(other);
     if (member == nullptr || !member->works || other == to) return;
-    const auto seen = slot_of(other, member->life);
+    const auto seen = slot_of(other, member->incarnation);
     if (seen && std::ranges::find(view, *seen) == view.end()) view.push_back(*seen);
   };
   if (scenario_.barrier.sample)
@@ -449,7 +453,8 @@ std::string InvariantChecker::why_not_proceed(const core::Configuration& known,
            std::to_string(expected);
   for (const std::size_t slot : view)
     if (lives_[slot].begun && !has_reached(slot, floor))
-      return " though worker " + life_name(slot) + " is at " + std::to_string(lives_[slot].reached);
+      return " though worker " + incarnation_name(slot) + " is at " +
+             std::to_string(lives_[slot].reached);
   return {};
 }
 
@@ -459,15 +464,15 @@ void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
   if (compute.step == lives_[place.slot].first || !floor || *floor == 0) return;
   if (barrier::always_passes(scenario_.barrier)) return;
   const auto expect_read = [&](std::size_t slot) {
-    const Life& life = lives_[slot];
-    const Step known = std::min(*floor, life.reached);
-    if (!life.begun || life.first >= known) return;
-    const auto due = static_cast<double>(known - life.first);
+    const Life& incarnation = lives_[slot];
+    const Step known = std::min(*floor, incarnation.reached);
+    if (!incarnation.begun || incarnation.first >= known) return;
+    const auto due = static_cast<double>(known - incarnation.first);
     for (const core::Value& value : compute.values)
       if (value.value.as<double>()[2 * slot] < due)
         violate("worker " + std::to_string(id) + " reads range " + std::to_string(value.range) +
                 " for step " + std::to_string(compute.step + 1) + " without step " +
-                std::to_string(*floor) + " of worker " + life_name(slot));
+                std::to_string(*floor) + " of worker " + incarnation_name(slot));
   };
   expect_read(place.slot);
   for (const std::size_t slot : place.view) expect_read(slot);

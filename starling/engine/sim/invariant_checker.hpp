@@ -1,8 +1,8 @@
 /// Judges a replicated job from outside, event by event, on integer-valued updates.
 ///
-/// Every life of every worker has a slot in every range: two numbers, how many of its steps are in,
-/// and the sum of their numbers. Steps rise by one, so the two say exactly which are in, and
-/// whether any is twice. Two more numbers tell the order of all updates. What is judged:
+/// Every incarnation of every worker has a slot in every range: two numbers, how many of its steps
+/// are in, and the sum of their numbers. Steps rise by one, so the two say exactly which are in,
+/// and whether any is twice. Two more numbers tell the order of all updates. What is judged:
 ///
 /// * one configuration an epoch; only the primary of a view acknowledges and sends on in it, and
 ///   only the primary of an epoch answers reads;
@@ -36,7 +36,7 @@ class InvariantChecker {
 
   explicit InvariantChecker(const Scenario& scenario);
 
-  /// A node has begun a new life; gives its slot, or nothing where there are too many.
+  /// A node has begun a new incarnation; gives its slot, or nothing where there are too many.
   std::optional<std::size_t> on_birth(core::Member member, const MemberCore* node);
   /// The node runs no more.
   void on_death(NodeId id);
@@ -78,7 +78,7 @@ class InvariantChecker {
   /// The last word of one coordinator to one worker. It counts when the worker goes on by it: one
   /// that was cut off may let go those who do not hear it any more.
   struct Word {
-    /// Its life's slot.
+    /// Its incarnation's slot.
     std::size_t by;
     core::Step step;
     /// Whom it saw then, and why they do not let the worker go on; empty where they do.
@@ -105,7 +105,7 @@ class InvariantChecker {
   };
   /// Which messages have gone to another: what comes again is known by its number.
   struct Sent {
-    core::Incarnation life = 0;
+    core::Incarnation incarnation = 0;
     std::uint64_t last = 0;
     /// Bit i stands for number last - 1 - i.
     std::uint64_t before = 0;
@@ -126,8 +126,8 @@ class InvariantChecker {
   };
 
   void violate(const std::string& what);
-  [[nodiscard]] std::string life_name(std::size_t slot) const;
-  [[nodiscard]] std::optional<std::size_t> slot_of(NodeId id, core::Incarnation life) const;
+  [[nodiscard]] std::string incarnation_name(std::size_t slot) const;
+  [[nodiscard]] std::optional<std::size_t> slot_of(NodeId id, core::Incarnation incarnation) const;
   [[nodiscard]] core::Step& acknowledged(std::size_t slot, core::RangeId range) {
     return acknowledged_[range * lives_max + slot];
   }
@@ -157,7 +157,7 @@ class InvariantChecker {
   void judge(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed);
   void judge(NodeId id, const core::Envelope& envelope, const core::CouncilMessage& message);
   void expect_primary(NodeId id, core::RangeId range, core::Epoch view, const char* does);
-  /// True where this life kept the steps in what a node knew at some time in its last event.
+  /// True where this incarnation kept the steps in what a node knew at some time in its last event.
   [[nodiscard]] bool is_coordinator(const core::Member& member, const Place& place) const;
   void judge_pass(NodeId id, core::Step step);
   /// Empty where the draw lets a worker pass.

@@ -90,7 +90,7 @@ void Protocol<T>::spawn_members() {
         core::CoordinatorOptions{options_.barrier, recheck_, std::vector<Step>(workers)});
   down_.resize(workers);
   dead_.resize(workers);
-  life_.resize(workers);
+  incarnation_.resize(workers);
   step_of_.resize(workers);
   running_.assign(workers, true);
   ended_at_.assign(workers, Time::max());
@@ -155,7 +155,8 @@ std::optional<NodeId> Protocol<T>::node_of(const Event& event) const {
 template <class T>
 bool Protocol<T>::run() {
   for (MemberId id = 0; id < options_.workers; ++id)
-    tell(id, [](core::Worker& worker, const core::Context& context) { worker.start(context); });
+    run_worker(id,
+               [](core::Worker& worker, const core::Context& context) { worker.start(context); });
   plan_points();
   for (std::uint64_t events = 0; !queue_.empty() && !over_; ++events) {
     if (queue_.next() > options_.horizon) {
@@ -192,21 +193,21 @@ void Protocol<T>::happen(CoordinatorTimer&) {
 
 template <class T>
 void Protocol<T>::happen(WorkerTimer& timer) {
-  if (life_[timer.id] == timer.life) tell(timer.id, &core::Worker::on_timer);
+  if (incarnation_[timer.id] == timer.incarnation) run_worker(timer.id, &core::Worker::on_timer);
 }
 
 template <class T>
 void Protocol<T>::happen(Planning& planning) {
   const MemberId id = planning.id;
   const Step step = planning.step;
-  if (life_[id] != planning.life) return;
+  if (incarnation_[id] != planning.incarnation) return;
   std::vector<core::RangeRows> wanted;
   try {
     wanted = job_.plan(id, step);
   } catch (const std::exception& fault) {
     return fail_step(id, step, fault.what());
   }
-  tell(id, [&](core::Worker& worker, const core::Context& context) {
+  run_worker(id, [&](core::Worker& worker, const core::Context& context) {
     worker.on_plan(context, step, std::move(wanted));
   });
 }
@@ -215,21 +216,21 @@ template <class T>
 void Protocol<T>::happen(Computing& computing) {
   const MemberId id = computing.id;
   const Step step = computing.compute.step;
-  if (life_[id] != computing.life) return;
+  if (incarnation_[id] != computing.incarnation) return;
   core::Update update;
   try {
     update = job_.compute(id, computing.compute);
   } catch (const std::exception& fault) {
     return fail_step(id, step, fault.what());
   }
-  tell(id, [&](core::Worker& worker, const core::Context& context) {
+  run_worker(id, [&](core::Worker& worker, const core::Context& context) {
     worker.on_update(context, step, std::move(update));
   });
 }
 
 template <class T>
 void Protocol<T>::fail_step(MemberId id, Step step, const std::string& why) {
-  tell(id, [&](core::Worker& worker, const core::Context& context) {
+  run_worker(id, [&](core::Worker& worker, const core::Context& context) {
     worker.on_failure(context, step, why);
   });
 }
@@ -253,7 +254,7 @@ void Protocol<T>::play(NodeId node, Core& core, Random& random, What what) {
 /// Runs one event of a worker, be it alone or half of a peer.
 template <class T>
 template <class What>
-void Protocol<T>::tell(MemberId id, What what) {
+void Protocol<T>::run_worker(MemberId id, What what) {
   if (down_[id] || dead_[id]) return;
   core::Effects effects;
   std::invoke(what, worker(id), core::Context{now(), random_[id], effects});
@@ -271,9 +272,9 @@ void Protocol<T>::execute(MemberId id, core::Effect& effect) {
     if (on_send) on_send(id, *mail);
     send(id, std::move(*mail));
   } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
-    queue_.push(timer->at, WorkerTimer{id, life_[id]});
+    queue_.push(timer->at, WorkerTimer{id, incarnation_[id]});
   } else if (const auto* plan = std::get_if<core::Plan>(&effect)) {
-    queue_.push(now(), Planning{id, life_[id], plan->step});
+    queue_.push(now(), Planning{id, incarnation_[id], plan->step});
   } else if (auto* read = std::get_if<core::Compute>(&effect)) {
     compute(id, *read);
   } else if (const auto* fail = std::get_if<core::Fail>(&effect)) {
@@ -288,7 +289,7 @@ void Protocol<T>::compute(MemberId id, core::Compute& read) {
   const double slowness = options_.slowness.empty() ? 1 : options_.slowness[id];
   const Time took = options_.step_time.draw(step_random_[id]);
   queue_.push(now() + lasting(static_cast<double>(took.count()) * slowness),
-              Computing{id, life_[id], std::move(read)});
+              Computing{id, incarnation_[id], std::move(read)});
 }
 
 /// Follows the worker's step: who stands where, and how far apart.
@@ -381,7 +382,7 @@ void Protocol<T>::deliver(const core::Send& mail) {
         mail.message);
   };
   if (const auto* to_worker = std::get_if<core::ToWorker>(&mail.to)) {
-    tell(to_worker->id, hand);
+    run_worker(to_worker->id, hand);
   } else if (const auto* owner = std::get_if<core::ToOwner>(&mail.to)) {
     if (peers_.empty())
       play(node_of(mail.to), shards_[owner->id], owner_random_, hand);
@@ -407,15 +408,16 @@ void Protocol<T>::crash(MemberId id, Time at, Time down) {
 template <class T>
 void Protocol<T>::lose_carrier(MemberId id, Time down) {
   down_[id] = true;
-  ++life_[id];
+  ++incarnation_[id];
   at(now() + down, [this, id] {
     if (!down_[id] || dead_[id]) return;
     down_[id] = false;
-    tell(id, &core::Worker::resume);
+    run_worker(id, &core::Worker::resume);
     for (MemberId other = 0; other < options_.workers; ++other)  // news that came while it was down
       if (mourned_.contains({id, other}))
-        tell(id,
-             [other](core::Worker& worker, const core::Context& c) { worker.on_left(c, other); });
+        run_worker(id, [other](core::Worker& worker, const core::Context& c) {
+          worker.on_left(c, other);
+        });
   });
 }
 
@@ -440,7 +442,7 @@ void Protocol<T>::die(MemberId id, Time at) {
   STARLING_CHECK(core::has_servers(options_.mode));
   this->at(at, [this, id] {
     dead_[id] = true;
-    ++life_[id];
+    ++incarnation_[id];
     note_step(id);
     for (NodeId node = 0; node < nodes(); ++node) {
       if (node == id) continue;
@@ -457,7 +459,7 @@ void Protocol<T>::learn_death(NodeId node, MemberId dead) {
     core.on_left(context, dead);
   };
   if (node < options_.workers)
-    tell(node, left);
+    run_worker(node, left);
   else if (node < options_.workers + shards_.size())
     play(node, shards_[node - options_.workers], owner_random_, left);
   else if (node != observer())

@@ -194,19 +194,19 @@ class Protocol {
     NodeId other;
   };
   struct CoordinatorTimer {};
-  /// What concerns a worker as long as its carrier is of this life.
+  /// What concerns a worker as long as its carrier is of this incarnation.
   struct WorkerTimer {
     MemberId id;
-    std::uint32_t life;
+    std::uint32_t incarnation;
   };
   struct Planning {
     MemberId id;
-    std::uint32_t life;
+    std::uint32_t incarnation;
     Step step;
   };
   struct Computing {
     MemberId id;
-    std::uint32_t life;
+    std::uint32_t incarnation;
     core::Compute compute;
   };
   using Happening = std::function<void()>;
@@ -231,7 +231,7 @@ class Protocol {
   template <class Core, class What>
   void play(NodeId node, Core& core, Random& random, What what);
   template <class What>
-  void tell(MemberId id, What what);
+  void run_worker(MemberId id, What what);
   void fail_step(MemberId id, Step step, const std::string& why);
   void execute(MemberId id, core::Effect& effect);
   void compute(MemberId id, core::Compute& compute);
@@ -276,7 +276,7 @@ class Protocol {
   std::vector<bool> down_;
   std::vector<bool> dead_;
   /// Counts carriers of each worker.
-  std::vector<std::uint32_t> life_;
+  std::vector<std::uint32_t> incarnation_;
   std::vector<Time> frozen_until_;
 
   /// As of each worker's last event.

@@ -16,7 +16,7 @@ namespace starling::sim {
 /// One thing that goes wrong, or that someone wants.
 struct Fault {
   enum class Kind {
-    /// The process ends in the middle of an event; a new life joins `lasts` later, if ever.
+    /// The process ends in the middle of an event; a new incarnation joins `lasts` later, if ever.
     crash,
     /// The process does nothing for a while, and knows nothing of it.
     freeze,

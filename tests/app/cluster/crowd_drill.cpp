@@ -42,7 +42,7 @@ class Bystander {
       : loop_(loop), random_(id) {
     auto opened = security::Endpoint::open(
         security::EndpointOptions{},
-        [this](const wire::FrameView& frame, const security::Sender&) { hear(frame); });
+        [this](const wire::FrameView& frame, const security::Sender&) { receive(frame); });
     if (!opened) throw std::runtime_error{opened.error().message};
     endpoint_ = *std::move(opened);
     core::MembershipOptions options;
@@ -62,7 +62,7 @@ class Bystander {
 
  private:
   /// On the endpoint's thread.
-  void hear(const wire::FrameView& frame) {
+  void receive(const wire::FrameView& frame) {
     const auto message = wire::decode_control(frame);
     if (!message) return;
     const auto* news = std::get_if<core::MembershipMessage>(&message->body);

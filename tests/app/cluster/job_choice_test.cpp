@@ -137,7 +137,7 @@ JobView job_of_two(std::uint8_t state) {
   for (core::MemberId id : {0, 1}) {
     wire::MemberStatus member;
     member.member = id;
-    member.life = 1;
+    member.incarnation = 1;
     member.state = state;
     member.step = id == 0 ? 40 : 60;
     member.losses = member.step;
