@@ -1,4 +1,4 @@
-/// Admission at the doors of real transports, on the loopback interface.
+/// Admission of connections by real transports, on the loopback interface.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,9 +24,9 @@ wire::Frame frame_of(std::uint64_t sequence) {
 }
 
 /// A node that hears whom its Admission lets in, at a time that the test sets.
-class Door {
+class Server {
  public:
-  Door(const ClusterKey& cluster, const Key& gate) : admission(cluster.public_key, gate) {
+  Server(const ClusterKey& cluster, const Key& gate) : admission(cluster.public_key, gate) {
     wire::TransportOptions options;
     options.keys = keys;
     options.admits = [this](const Key& key) { return admission.admits(key, time); };
@@ -35,7 +35,7 @@ class Door {
     EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
     transport = std::move(opened).value();
   }
-  ~Door() { transport.reset(); }
+  ~Server() { transport.reset(); }
 
   [[nodiscard]] wire::Peer peer() const { return {transport->address(), keys.public_key}; }
 
@@ -73,7 +73,7 @@ class Door {
   std::map<Key, std::size_t> heard_;
 };
 
-/// Someone who sends to doors.
+/// A client that connects to a server.
 class Caller {
  public:
   explicit Caller(KeyPair own = wire::make_keys()) : keys(own) {
@@ -83,7 +83,7 @@ class Caller {
     EXPECT_TRUE(opened);
     transport_ = std::move(opened).value();
   }
-  void send(const Door& to) { transport_->send(to.peer(), TrafficClass::control, frame_of(1)); }
+  void send(const Server& to) { transport_->send(to.peer(), TrafficClass::control, frame_of(1)); }
   [[nodiscard]] const Key& key() const { return keys.public_key; }
 
   const KeyPair keys;
@@ -100,31 +100,31 @@ class AdmissionLive : public testing::Test {
   /// Turned away when it connects: of the many frames that it sends none even comes in, though
   /// someone else is heard meanwhile.
   void expect_turned_away(Caller& caller) {
-    const auto before = door.transport->counts().refused;
+    const auto before = server.transport->counts().refused;
     constexpr int frames = 200;
-    for (int i = 0; i < frames; ++i) caller.send(door);
-    EXPECT_TRUE(door.wait_for_refusals(before));
+    for (int i = 0; i < frames; ++i) caller.send(server);
+    EXPECT_TRUE(server.wait_for_refusals(before));
     Caller friendly;
     Certificate theirs = issue(friendly);
     theirs.not_after = now + 3600;
-    ASSERT_TRUE(door.admission.learn(sign(theirs, cluster), door.time));
-    friendly.send(door);
-    EXPECT_TRUE(door.wait_for(friendly.key(), 1));
-    EXPECT_EQ(door.heard(caller.key()), 0U);
+    ASSERT_TRUE(server.admission.learn(sign(theirs, cluster), server.time));
+    friendly.send(server);
+    EXPECT_TRUE(server.wait_for(friendly.key(), 1));
+    EXPECT_EQ(server.heard(caller.key()), 0U);
     // It tries some times a second, and each try is one refusal.
-    EXPECT_LT(door.transport->counts().refused, before + frames / 2);
+    EXPECT_LT(server.transport->counts().refused, before + frames / 2);
   }
 
   ClusterKey cluster = make_cluster_key();
   KeyPair gate = wire::make_keys();
-  Door door{cluster, gate.public_key};
+  Server server{cluster, gate.public_key};
 };
 
 TEST_F(AdmissionLive, HearsWhoHasACertificate) {
   Caller caller;
-  ASSERT_TRUE(door.admission.learn(issue(caller), now));
-  caller.send(door);
-  EXPECT_TRUE(door.wait_for(caller.key(), 1));
+  ASSERT_TRUE(server.admission.learn(issue(caller), now));
+  caller.send(server);
+  EXPECT_TRUE(server.wait_for(caller.key(), 1));
 }
 
 TEST_F(AdmissionLive, TurnsAwayWhoHasNone) {
@@ -135,62 +135,62 @@ TEST_F(AdmissionLive, TurnsAwayWhoHasNone) {
 TEST_F(AdmissionLive, TurnsAwayAnotherKeyThanTheCertificates) {
   Caller certified;
   Caller caller;
-  ASSERT_TRUE(door.admission.learn(issue(certified), now));
+  ASSERT_TRUE(server.admission.learn(issue(certified), now));
   expect_turned_away(caller);
 }
 
 TEST_F(AdmissionLive, TurnsAwayWhoseCertificateHasExpired) {
   Caller caller;
-  ASSERT_TRUE(door.admission.learn(issue(caller), now));
-  door.time = now + 601;
+  ASSERT_TRUE(server.admission.learn(issue(caller), now));
+  server.time = now + 601;
   expect_turned_away(caller);
 }
 
 TEST_F(AdmissionLive, HearsWhoWasIntroducedAtTheGate) {
   Caller caller;
   Caller at_gate{gate};
-  at_gate.send(door);
-  ASSERT_TRUE(door.wait_for(gate.public_key, 1));
-  EXPECT_EQ(door.admission.access_of(gate.public_key, now), KeyAccess::gate);
-  caller.send(door);
-  ASSERT_TRUE(door.wait_for_refusals(0));
+  at_gate.send(server);
+  ASSERT_TRUE(server.wait_for(gate.public_key, 1));
+  EXPECT_EQ(server.admission.access_of(gate.public_key, now), KeyAccess::gate);
+  caller.send(server);
+  ASSERT_TRUE(server.wait_for_refusals(0));
   // What came through the gate was the caller's certificate: its next try is heard.
-  ASSERT_TRUE(door.admission.learn(issue(caller), now));
+  ASSERT_TRUE(server.admission.learn(issue(caller), now));
   Caller again{caller.keys};
-  again.send(door);
-  EXPECT_TRUE(door.wait_for(caller.key(), 1));
+  again.send(server);
+  EXPECT_TRUE(server.wait_for(caller.key(), 1));
 }
 
 TEST_F(AdmissionLive, NoFrameIsActedOnAfterARevocation) {
   Caller caller;
   const Certificate certificate = issue(caller);
-  ASSERT_TRUE(door.admission.learn(certificate, now));
+  ASSERT_TRUE(server.admission.learn(certificate, now));
   const std::jthread sends{[&](const std::stop_token& stops) {
     while (!stops.stop_requested()) {
-      caller.send(door);
+      caller.send(server);
       std::this_thread::sleep_for(100us);
     }
   }};
-  ASSERT_TRUE(door.wait_for(caller.key(), 20)) << "connected, and heard";
-  ASSERT_TRUE(door.admission.revoke(revocation_of(certificate.serial, cluster), now));
+  ASSERT_TRUE(server.wait_for(caller.key(), 20)) << "connected, and heard";
+  ASSERT_TRUE(server.admission.revoke(revocation_of(certificate.serial, cluster), now));
   // A frame that was let in just before may still be on its way through the receiver.
-  ASSERT_TRUE(door.wait_for_refusals(door.transport->counts().refused));
-  const std::size_t heard = door.heard(caller.key());
-  const auto refused = door.transport->counts().refused;
-  ASSERT_TRUE(door.wait_for_refusals(refused + 100)) << "it goes on sending, in vain";
-  EXPECT_EQ(door.heard(caller.key()), heard);
+  ASSERT_TRUE(server.wait_for_refusals(server.transport->counts().refused));
+  const std::size_t heard = server.heard(caller.key());
+  const auto refused = server.transport->counts().refused;
+  ASSERT_TRUE(server.wait_for_refusals(refused + 100)) << "it goes on sending, in vain";
+  EXPECT_EQ(server.heard(caller.key()), heard);
 }
 
 TEST_F(AdmissionLive, NoFrameIsActedOnAfterTheCertificateExpired) {
   Caller caller;
-  ASSERT_TRUE(door.admission.learn(issue(caller), now));
-  caller.send(door);
-  ASSERT_TRUE(door.wait_for(caller.key(), 1));
-  door.time = now + 601;
-  const auto refused = door.transport->counts().refused;
-  caller.send(door);
-  EXPECT_TRUE(door.wait_for_refusals(refused));
-  EXPECT_EQ(door.heard(caller.key()), 1U);
+  ASSERT_TRUE(server.admission.learn(issue(caller), now));
+  caller.send(server);
+  ASSERT_TRUE(server.wait_for(caller.key(), 1));
+  server.time = now + 601;
+  const auto refused = server.transport->counts().refused;
+  caller.send(server);
+  EXPECT_TRUE(server.wait_for_refusals(refused));
+  EXPECT_EQ(server.heard(caller.key()), 1U);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 /// Internal: every call of CUDA, cuBLAS and cuDNN goes through check(). What fails throws a
-/// Failure, which the doors of this library turn into an Error where a user can do something about
-/// it (device.hpp); in the midst of training it is one failed try of a step.
+/// Failure, which the public functions of this library turn into an Error where a user can do
+/// something about it (device.hpp); in the midst of training it is one failed try of a step.
 #pragma once
 
 #include <cublas_v2.h>
