@@ -49,8 +49,6 @@ MemberCore<T>::MemberCore(MemberOptions<T> options)
   replica_.emplace(ReplicaOptions<T>{options_.self.id, options_.shard, options_.start});
 }
 
-// --- events -------------------------------------------------------------------------------------
-
 template <class T>
 void MemberCore<T>::start(const MemberContext& context) {
   STARLING_CHECK(state_ == State::idle);
@@ -172,8 +170,6 @@ void MemberCore<T>::on_message(const MemberContext& context, MemberId from, Inca
   deliver(context, from, peer_message);
   settle(context);
 }
-
-// --- links --------------------------------------------------------------------------------------
 
 template <class T>
 typename MemberCore<T>::Link* MemberCore<T>::link(MemberId id) const {
@@ -312,8 +308,6 @@ void MemberCore<T>::settle(const MemberContext& context) {
   settle(context);
 }
 
-// --- messages ------------------------------------------------------------------------------------
-
 template <class T>
 void MemberCore<T>::deliver(const MemberContext& context, MemberId from,
                             const PeerMessagePtr& peer_message) {
@@ -366,8 +360,6 @@ void MemberCore<T>::take(const MemberContext& context, MemberId from,
     run_worker(context, [&](Worker& worker, const Context& c) { worker.on(c, message); });
   }
 }
-
-// --- configurations -----------------------------------------------------------------------------
 
 template <class T>
 void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& next) {
@@ -516,8 +508,6 @@ void MemberCore<T>::fail(const MemberContext& context, std::string why) {
   if (std::exchange(state_, State::failed) != State::failed)
     context.out.push_back(Fail{std::move(why)});
 }
-
-// --- the parts ----------------------------------------------------------------------------------
 
 template <class T>
 template <class Event>
