@@ -1,11 +1,12 @@
-# Finds cuDNN by header and library, beside CUDA's or where cuDNN_ROOT says. Defines cuDNN::cudnn.
+# Finds cuDNN by header and library, beside CUDA's or in the folder cuDNN_ROOT. Defines
+# cuDNN::cudnn.
 include(FindPackageHandleStandardArgs)
 
 find_path(cuDNN_INCLUDE_DIR cudnn_version.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(cuDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
 if(cuDNN_INCLUDE_DIR)
   file(STRINGS ${cuDNN_INCLUDE_DIR}/cudnn_version.h lines REGEX "#define CUDNN_(MAJOR|MINOR|PATCHLEVEL) ")
-  # Headers of some packages only include the real one.
+  # In some packages the header only includes the real one.
   if(NOT lines AND EXISTS ${cuDNN_INCLUDE_DIR}/cudnn_version_v9.h)
     file(STRINGS ${cuDNN_INCLUDE_DIR}/cudnn_version_v9.h lines REGEX "#define CUDNN_(MAJOR|MINOR|PATCHLEVEL) ")
   endif()

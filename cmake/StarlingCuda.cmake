@@ -1,5 +1,6 @@
-# Looks for what starling_models_cuda needs, as STARLING_CUDA says, and sets STARLING_HAS_CUDA. Code is
-# made for Ampere and Hopper, and as PTX for what comes later; CMAKE_CUDA_ARCHITECTURES says otherwise.
+# Looks for the packages that starling_models_cuda needs, as STARLING_CUDA says, and sets
+# STARLING_HAS_CUDA. Code is compiled for Ampere and Hopper, and as PTX for later devices, unless
+# CMAKE_CUDA_ARCHITECTURES says otherwise.
 set(STARLING_HAS_CUDA OFF)
 if(NOT STARLING_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "STARLING_CUDA=${STARLING_CUDA}: valid: AUTO, ON, OFF")
@@ -23,7 +24,7 @@ if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     set(CMAKE_CUDA_COMPILER ${STARLING_NVCC})
   endif()
 endif()
-# One runtime in the process, whoever links it.
+# All libraries of a process share one CUDA runtime.
 set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 80-real 90)

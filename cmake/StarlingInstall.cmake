@@ -5,8 +5,8 @@ get_property(libraries GLOBAL PROPERTY STARLING_LIBRARIES)
 get_property(programs GLOBAL PROPERTY STARLING_PROGRAMS)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/starling)
 
-# Libraries are static, so whoever links one needs what it links. Each outside target, and the call
-# that finds it:
+# Libraries are static, so a program that links one also needs the libraries that it links. This
+# list has each outside target, and the call that finds it:
 set(finding
   Threads::Threads "find_dependency(Threads)"
   ZLIB::ZLIB "find_dependency(ZLIB)"
@@ -53,8 +53,8 @@ if(programs)
   install(FILES ${PROJECT_BINARY_DIR}/starling-node.service
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/systemd/system)
 endif()
-# Without those that begin with "/// Internal": they may need headers that whoever uses the libraries
-# need not have.
+# Headers that begin with "/// Internal" are not installed: they may need headers that users of the
+# libraries need not have.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   ${PROJECT_SOURCE_DIR}/starling/*.hpp)
 foreach(header IN LISTS headers)
@@ -68,7 +68,7 @@ install(EXPORT starlingTargets NAMESPACE starling:: DESTINATION ${package_dir})
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/starlingConfig.cmake.in
   ${PROJECT_BINARY_DIR}/starlingConfig.cmake INSTALL_DESTINATION ${package_dir})
-# Before 1.0 a minor version may break what users wrote.
+# Before 1.0 a minor version may break users' code.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/starlingConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES

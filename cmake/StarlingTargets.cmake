@@ -19,17 +19,17 @@ if(CMAKE_UNITY_BUILD)
 endif()
 target_compile_options(starling_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${warnings};$<$<BOOL:${STARLING_WERROR}>:-Werror>>")
-# What nvcc makes of a file for the host compiler is not pedantic, and it converts in its own code.
+# The host code that nvcc generates is not pedantic, and contains implicit conversions.
 list(REMOVE_ITEM warnings -Wpedantic -Wconversion)
 list(JOIN warnings "," warnings)
 target_compile_options(starling_options INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${warnings}>"
   $<$<AND:$<COMPILE_LANGUAGE:CUDA>,$<BOOL:${STARLING_WERROR}>>:-Werror=all-warnings>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # False alarms about string concatenation when optimising: gcc's PR105651.
+  # gcc before 13 warns falsely about string concatenation when optimising (PR105651).
   target_compile_options(starling_options INTERFACE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-maybe-uninitialized>")
   if(STARLING_PCH)
-    # The same false alarms under other names, once the header of strings is precompiled.
+    # gcc gives the same false warnings under other names once the header of strings is precompiled.
     target_compile_options(starling_options INTERFACE
       "$<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds;-Wno-stringop-overflow;-Wno-stringop-overread>")
   endif()
@@ -58,7 +58,7 @@ function(starling_precompile target kind)
     add_library(${precompiled} OBJECT ${PROJECT_BINARY_DIR}/generated/precompiled.cpp)
     target_include_directories(${precompiled} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${precompiled} PRIVATE ${precompiled_${kind}} starling_options)
-    # Quoted, or its absolute path would keep clones from sharing a cache.
+    # The include is quoted, since its absolute path would keep clones from sharing a cache.
     target_precompile_headers(${precompiled} PRIVATE "\"cmake/precompiled/${kind}.hpp\"")
     if(kind MATCHES tests)
       target_compile_options(${precompiled} PRIVATE ${tests_options})
@@ -94,7 +94,8 @@ function(starling_program name)
   set_property(GLOBAL APPEND PROPERTY STARLING_PROGRAMS ${name})
 endfunction()
 
-# A header rather than definitions: a path in the flags would keep clones from sharing a cache.
+# Paths are in a header rather than in definitions: a path in the flags would keep clones from
+# sharing a cache.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_paths.hpp @ONLY CONTENT [[
 /// Where the tests find the sources and the real data.
 #pragma once
@@ -102,10 +103,10 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/test_paths.hpp @ONLY CONTE
 #define STARLING_SOURCE_DIR "@PROJECT_SOURCE_DIR@"
 #define STARLING_DATA_DIR "@PROJECT_SOURCE_DIR@/../shared/data"
 ]])
-# The tests' own code need not be fast: compiling it takes half as long so.
+# The tests' own code need not be fast, and -O1 halves the time to compile it.
 set(tests_options $<$<CONFIG:RelWithDebInfo>:-O1>)
 
-# Defined even without tests of that kind, so that a build may always ask for it.
+# The target exists even without tests of that kind, so that a build may always ask for it.
 add_custom_target(sanitizer_tests)
 
 function(starling_test name)
@@ -133,7 +134,7 @@ function(starling_test name)
   if(NOT ARG_PREFIX)
     set(ARG_PREFIX ${ARG_LABEL})
   else()
-    # Tests of programs include little that is ours.
+    # Tests of programs include few of Starling's headers.
     set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
   endif()
   include(GoogleTest)

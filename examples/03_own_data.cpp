@@ -42,7 +42,7 @@ struct RingModel {
   void initialise(std::span<double> w, Random&) const { std::ranges::fill(w, 0.0); }
 
   static double square(const Rings::Sample& s) { return s.x * s.x + s.y * s.y; }
-  /// Above 0 where the sample is told right.
+  /// Above 0 where the sample is classified correctly.
   static double margin(std::span<const double> w, const Rings::Sample& s) {
     return s.label * (w[0] * square(s) + w[1]);
   }

@@ -40,8 +40,8 @@ Point centre(std::span<const double> sums, std::size_t i, const std::vector<Poin
 
 int main() {
   const auto points = make_points();
-  // What each worker has in the sums: it pushes the difference to its last contribution, so the
-  // server needs to do no more than add. One worker's hooks never run twice at a time.
+  // The last contribution of each worker to the sums: a worker pushes the difference to it, so the
+  // server only adds. One worker's hooks never run twice at a time.
   std::array<std::vector<double>, 4> last;
   last.fill(std::vector<double>(3 * clusters));
 

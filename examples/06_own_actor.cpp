@@ -1,6 +1,6 @@
-// An actor of one's own among Starling's: a watcher asks every worker of a training job for its
-// step each 100 ms, and ends the job when their median has reached 200. Who may be told what stands
-// in starling/actor/interfaces.hpp.
+// A user's own actor among Starling's: a watcher asks every worker of a training job for its step
+// each 100 ms, and ends the job when their median has reached 200. The messages that each actor
+// takes are listed in starling/actor/interfaces.hpp.
 //
 //     cmake --preset dev && cmake --build --preset dev --target 06_own_actor
 //     build/dev/examples/06_own_actor

@@ -70,7 +70,7 @@ struct QuantileRegression {
     return {{"loss", loss}, {"below", below}};
   }
 
-  /// What `predict` writes.
+  /// Computes the predictions that `predict` writes.
   static void predict(std::span<const float> w, const models::Table& data, models::Batch batch,
                       models::Pass&, std::span<float> out) {
     std::ranges::transform(batch, out.begin(), [&](auto i) { return estimate(w, data, i); });

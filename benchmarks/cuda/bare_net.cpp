@@ -376,7 +376,7 @@ void BareNet::add_dropout(const PlanStep<float>& step, double rate) {
     check(cudnnDropoutForward(dnn_, dropout, x.shape, x.x, y.shape, y.x, reserve, reserve_bytes),
           "dropout");
   });
-  // Behind a chain of layers nobody else leaves a derivative there.
+  // In a chain of layers, no other layer writes a derivative there.
   const std::size_t from = step.from[0];
   makers_.push_back([=, this] {
     blend(from);

@@ -1,5 +1,5 @@
-/// What a step costs that is nothing but calls of cuBLAS and cuDNN, one a layer and pass, as most
-/// programs make them: the yardstick of cuda_benchmark. Its numbers are as random as its weights.
+/// The baseline of cuda_benchmark: a step that only calls cuBLAS and cuDNN, once for each layer and
+/// pass, as most programs do. Its data and its weights are random.
 #pragma once
 
 #include <cublas_v2.h>
@@ -36,7 +36,7 @@ class BareNet {
     float* dx = nullptr;
     std::size_t size = 0;
     cudnnTensorDescriptor_t shape = nullptr;
-    /// Somebody behind has left a derivative there already.
+    /// True where a later layer has already written a derivative there.
     bool has_slope = false;
   };
   using Call = std::function<void()>;
@@ -45,7 +45,8 @@ class BareNet {
   template <class T, class Destroy>
   T kept(T descriptor, Destroy destroy);
   cudnnTensorDescriptor_t tensor(int n, int c, int h, int w);
-  /// What a pass over value `to` writes into the derivative by `from`: 0 to overwrite, 1 to add.
+  /// Returns the factor `beta` with which the next pass writes the derivative by value `from`: 0 to
+  /// overwrite, 1 to add.
   const float* blend(std::size_t from);
 
   void add(const PlanStep<float>& step);
@@ -73,8 +74,8 @@ class BareNet {
   void* workspace_ = nullptr;
   std::size_t workspace_bytes_ = 0;
   std::vector<Call> forward_;
-  /// Of each step its calls, the last step's first when they run. Made last step first, for who
-  /// leaves a derivative first decides whether the next adds.
+  /// The calls of each layer's backward pass, the last layer's first. They are made in that order
+  /// too, since the next call adds where an earlier one has written a derivative.
   std::vector<Call> backward_;
   std::vector<std::function<void()>> makers_;
   std::vector<Call> ends_;

@@ -1,4 +1,4 @@
-/// What the engine costs. Run by itself on an idle machine:
+/// Measures the cost of the engine. Run it alone on an idle machine:
 ///
 ///   build/bench/benchmarks/live/live_benchmark --benchmark_repetitions=5 \
 ///     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true

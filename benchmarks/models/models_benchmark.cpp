@@ -1,4 +1,4 @@
-// What one compute thread does: products, gradients, updates.
+// Measures one compute thread: products, gradients, updates.
 //
 //   cmake --preset bench && cmake --build build/bench --target models_benchmark
 //   build/bench/benchmarks/models/models_benchmark --benchmark_repetitions=5
@@ -106,7 +106,7 @@ BENCHMARK_CAPTURE(perceptron, mlp_784_512_512_10, "mlp:784-512-512-10")
 BENCHMARK_CAPTURE(perceptron_products, mlp_784_512_512_10, {784, 512, 512, 10})
     ->Unit(benchmark::kMicrosecond);
 
-/// One update of a range of 256 KiB, which reads or writes so many arrays of it.
+/// One update of a range of 256 KiB, which reads or writes `arrays` arrays of that size.
 void update(benchmark::State& state, const char* text, double arrays) {
   constexpr std::size_t size = 65536;
   const Optimizer optimizer = parse_optimizer(text).value();
@@ -125,7 +125,7 @@ BENCHMARK_CAPTURE(update, momentum, "sgd:momentum=0.9", 5)->Unit(benchmark::kMic
 BENCHMARK_CAPTURE(update, adagrad, "adagrad", 5)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(update, adam, "adam", 7)->Unit(benchmark::kMicrosecond);
 
-/// What memory gives: the same bytes moved by memcpy, from one range to another.
+/// The limit that memory sets: the same bytes copied from one range to another.
 void copy(benchmark::State& state) {
   const Floats from = draw(65536);
   Floats to(from.size());

@@ -176,7 +176,8 @@ class Measure {
     back.print("back after 10 s frozen until all agree", nodes_, "s");
   }
 
-  /// All run for 0.5 s and stand still for 1.5 s on average, at most 3 s. Of all seeds together.
+  /// All nodes run for 0.5 s and stand still for 1.5 s on average, at most 3 s. Counts are sums
+  /// over all seeds.
   void slow() {
     core::MembershipCounts total;
     const Time duration = std::clamp<Time>(30'000s / nodes_, 120s, 600s);

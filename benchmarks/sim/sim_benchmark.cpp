@@ -1,4 +1,4 @@
-// What an update costs at the step level, from 10^3 to 10^6 workers, and the memory it takes.
+// Measures the time of an update at the step level, and the memory, from 10^3 to 10^6 workers.
 //
 //   cmake --preset bench && cmake --build build/bench --target sim_benchmark
 //   build/bench/benchmarks/sim/sim_benchmark --benchmark_filter=steps

@@ -80,7 +80,7 @@ struct JobSetup {
   core::Applier<float> applier;
   std::string barrier = "asp";
   core::Step steps = 0;
-  /// Who works and who owns; node 1 is the owner's process, node 2 the worker's.
+  /// The workers and the owners; node 1 is the owner's process, node 2 the worker's.
   std::vector<core::Member> members;
   /// The owner's and the worker's, under CURVE.
   std::optional<std::array<security::NodeSecrets, 2>> secrets = std::nullopt;

@@ -84,7 +84,7 @@ inline std::vector<double> measure(const std::function<void(const Pipe&)>& owner
   return figures;
 }
 
-/// So many tensors at once, each in so many chunks.
+/// The tensors of one round, and the chunks of each.
 struct Load {
   const char* name;
   std::size_t tensors;
@@ -97,7 +97,7 @@ struct Load {
   [[nodiscard]] std::size_t bytes() const { return messages() * chunk_bytes; }
 };
 
-/// Chunks under way at once.
+/// The most chunks that are in flight at once.
 inline constexpr std::size_t in_flight = 32;
 
 inline std::size_t warm_up(const Load& load) { return load.rounds / 5 + 2; }

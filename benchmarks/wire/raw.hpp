@@ -1,6 +1,6 @@
 /// The same work by ZeroMQ alone: a DEALER that pushes chunks and takes an acknowledgement for
-/// each, or asks for chunks and takes them; a ROUTER that owns them. What comes is copied into the
-/// memory of its tensor; what goes is sent from there.
+/// each, or asks for chunks and takes them; a ROUTER that owns them. Received chunks are copied
+/// into the memory of their tensor; chunks are sent from there.
 #pragma once
 
 #include <chrono>

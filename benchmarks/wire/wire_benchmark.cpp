@@ -1,5 +1,5 @@
-/// What moving parameters and asking for steps costs between two processes over loopback TCP,
-/// beside ZeroMQ alone doing the same, in turn. Medians of 5:
+/// Measures moving parameters and asking for steps between two processes over loopback TCP, and in
+/// turn ZeroMQ alone doing the same. Medians of 5:
 ///
 ///     wire_benchmark tensors          set and get, plain
 ///     wire_benchmark tensors curve    the same, encrypted

@@ -34,11 +34,11 @@ using Interface = caf::typed_actor<typename detail::handler<Signatures>::type...
 template <class Signature>
 using Handles = typename detail::handler<Signature>::type;
 
-/// What a handler returns that may refuse a question.
+/// The return type of a handler that may refuse a request.
 template <class T>
 using Answer = caf::result<T>;
 
-/// Refuses a question; who asked gets `why` as its error.
+/// Refuses a request; the requester gets `why` as its error.
 inline caf::error refusal(std::string why) {
   return caf::make_error(caf::sec::invalid_argument, std::move(why));
 }
@@ -63,12 +63,13 @@ void post(const Handle& to, Ts&&... xs) {
 
 namespace detail {
 
-/// Where an actor is run that a message sent from this thread has woken.
+/// Runs, on this thread, an actor that a message sent from this thread has woken.
 class ThisThread final : public caf::execution_unit {
  public:
   explicit ThisThread(caf::actor_system& system) : caf::execution_unit(&system) {}
 
-  /// The first is the one that was sent to; whom that one wakes is the scheduler's.
+  /// Keeps the first actor, which the message was sent to, for run(). Gives every later one, which
+  /// the first one has woken, to the scheduler.
   void exec_later(caf::resumable* woken) override {
     if (!std::exchange(has_woken_, true))
       woken_ = woken;
@@ -91,8 +92,8 @@ class ThisThread final : public caf::execution_unit {
 
 }  // namespace detail
 
-/// Sends from a thread that is no actor's, and where the actor sleeps runs it on the spot, for a
-/// few messages: no other thread has to wake up for it. The caller must hold no lock that the
+/// Sends from a thread that runs no actor. If the receiver sleeps, runs it on this thread for up to
+/// 4 messages, so that no other thread has to wake up. The caller must hold no lock that the
 /// actor's handlers take.
 template <class Handle, class... Ts>
 void post_and_run(const Handle& to, Ts&&... xs) {
@@ -103,9 +104,9 @@ void post_and_run(const Handle& to, Ts&&... xs) {
   here.run(messages_max);
 }
 
-/// Around what a thread that is no actor's does to spawn actors or to ask them: CAF 0.17 has such a
-/// thread hold on to the system's logger, for which the system's end waits, as long as the thread
-/// lives.
+/// A scope in which a thread that runs no actor spawns actors or asks them. CAF 0.17 has such a
+/// thread hold the system's logger until the thread ends, and the system's end waits for the
+/// logger; the end of the scope releases it.
 class Visit {
  public:
   Visit() = default;
@@ -114,7 +115,7 @@ class Visit {
   Visit& operator=(const Visit&) = delete;
 };
 
-/// Calls `callback(reason)` in no actor's name when `child` ends, however it ends.
+/// Calls `callback(reason)` outside any actor when `child` ends, for whatever reason.
 template <class Handle, class F>
 void when_ended(const Handle& child, F callback) {
   caf::actor_cast<caf::abstract_actor*>(child)->attach_functor(

@@ -1,5 +1,5 @@
-/// Every actor of a job, by what may be said to it. Messages are in engine/core/message.hpp and
-/// actor/types.hpp; an actor of your own may talk to any of these.
+/// The typed interfaces of a job's actors: the messages that may be sent to each. Messages are in
+/// engine/core/message.hpp and actor/types.hpp; an actor of your own may send to any of these.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace starling::actor {
 /// Computes updates, one step after the other.
 using WorkerActor =
     Interface<void(DirectoryPtr),      // These are the job's members.
-              void(start_atom),        // Everyone knows everyone: the job starts.
+              void(start_atom),        // All know the members: the job starts.
               void(core::Value),       // An owner answers a Pull.
               void(core::Ack),         // An owner holds a push.
               void(core::Proceed),     // The coordinator lets it pass.
@@ -22,13 +22,13 @@ using WorkerActor =
               void(core::StepAnswer),  // The answer to its own query.
               void(core::NotifyAt),    // Another worker waits for it.
               void(core::CaughtUp),    // The one it waits for has caught up.
-              void(Planned),           // The job has said what it reads next.
+              void(Planned),           // The job has planned what it reads next.
               void(Computed),          // The compute pool has its update.
               void(ComputeFailed),     // The computation threw.
               void(credit_atom),      // The observer has taken its report and may be sent the next.
               void(hurry_atom),       // The job is stopping: no more injected delays.
               void(tick_atom),        // A timer.
-              core::Step(step_atom),  // What is your step? For anyone; answered while it computes.
+              core::Step(step_atom),  // Asks for its step. Anyone may, even while it computes.
               void(quit_atom)>;       // The job is over.
 
 /// Owns ranges of the parameters.
@@ -37,7 +37,7 @@ using OwnerActor = Interface<void(DirectoryPtr),    // These are the job's membe
                              void(core::Push),      // A worker's update of a range.
                              void(core::Ended),     // A worker's last step.
                              void(core::Snapshot),  // The observer wants the state of all ranges.
-                             // As it is now? For anyone; an error where it is not held here.
+                             // Anyone reads a range as it is now; an error where it is not here.
                              core::Value(read_atom, core::Pull),
                              void(quit_atom)>;  // The job is over.
 
@@ -48,7 +48,7 @@ using CoordinatorActor =
               void(core::Ended),       // A worker's last step.
               void(core::Stop),        // Stop everyone who waits or arrives.
               void(tick_atom),         // A timer.
-              StepsReport(step_atom),  // Who is where? For anyone.
+              StepsReport(step_atom),  // Asks for the workers' steps. Anyone may.
               void(quit_atom)>;        // The job is over.
 
 /// Collects reports for display, evaluation, stopping and saving. Nobody waits for it.
@@ -59,10 +59,10 @@ using ObserverActor = Interface<void(DirectoryPtr),  // These are the job's memb
                                 void(Evaluated),   // The compute pool has evaluated the model.
                                 void(Failure),     // The job cannot go on.
                                 void(core::Stop),  // The user wants it to end.
-                                void(tick_atom),   // Time to look.
+                                void(tick_atom),   // A timer.
                                 void(quit_atom)>;  // The job is over.
 
-/// A worker that also owns ranges: may be told all that a worker and an owner may.
+/// A worker that also owns ranges: takes all messages of a worker and of an owner.
 using PeerActor = WorkerActor::extend<Handles<void(core::Pull)>, Handles<void(core::Push)>,
                                       Handles<void(core::Ended)>, Handles<void(core::Snapshot)>,
                                       Handles<core::Value(read_atom, core::Pull)>>;
@@ -72,24 +72,24 @@ using PeerActor = WorkerActor::extend<Handles<void(core::Pull)>, Handles<void(co
 using MemberActor =
     Interface<void(start_atom),                           // Found the job, or join it.
               void(EnvelopePtr),                          // A packet has come.
-              void(Planned),                              // The job has said what it reads next.
+              void(Planned),                              // The job has planned what it reads next.
               void(Computed),                             // The compute pool has its update.
               void(ComputeFailed),                        // The computation threw.
               void(KeyTick),                              // A timer of its core.
-              void(tick_atom),                            // What was kept back until now.
-              void(LivenessUpdate),                       // Is another member dead?
+              void(tick_atom),                            // A kept-back update or a pause is due.
+              void(LivenessUpdate),                       // Another member is dead, or is not.
               void(Pause),                                // Begin no update for a while.
-              void(leave_atom),                           // Make your last step, hand over, go.
+              void(leave_atom),                           // Make the last step, hand over, leave.
               void(core::Stop),                           // Stop at the end of the step.
               void(hurry_atom),                           // No more injected delays.
-              MemberReport(report_atom),                  // How do you stand?
-              core::ConfigurationPtr(step_atom),          // Who owns what, as far as you know?
-              std::vector<core::RangeState>(ReadRanges),  // What you are primary of.
+              MemberReport(report_atom),                  // Asks for its state and progress.
+              core::ConfigurationPtr(step_atom),          // Asks for the latest it knows.
+              std::vector<core::RangeState>(ReadRanges),  // Asks for ranges it is primary of.
               void(quit_atom)>;                           // The job is over.
 
 // clang-format on
 
-/// Who is who. Complete before the first message of a job is sent.
+/// The members of a job. Complete before the first message of the job is sent.
 struct Directory {
   std::vector<WorkerActor> workers;
   std::vector<OwnerActor> owners;

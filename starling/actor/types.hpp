@@ -1,5 +1,5 @@
-/// What travels in mailboxes: the core's messages, and what an actor needs beside them. Everything
-/// stays in this process; tensors are shared, so none of it is serialised here.
+/// The messages that travel in mailboxes: the core's own, and those that only actors need. They
+/// stay in this process and share tensors, so nothing is serialised here.
 #pragma once
 
 #include <memory>
@@ -13,16 +13,16 @@
 
 namespace starling::actor {
 
-/// Who is who in a job; defined beside the interfaces.
+/// The members of a job by role; defined in interfaces.hpp.
 struct Directory;
 using DirectoryPtr = std::shared_ptr<const Directory>;
 
-/// The job has said what a worker reads next.
+/// The job has planned the ranges that a worker reads next.
 struct Planned {
   core::Step step = 0;
   std::vector<core::RangeRows> wanted;
 };
-/// A computation of a worker's has ended.
+/// A worker's computation has ended.
 struct Computed {
   core::Step step = 0;
   core::Update update;
@@ -30,7 +30,7 @@ struct Computed {
   /// Time the computation took.
   core::Time took{};
 };
-/// A computation of a worker's threw, or gave numbers that are none.
+/// A worker's computation threw, or gave an update that cannot be pushed, such as one with NaN.
 struct ComputeFailed {
   core::Step step = 0;
   std::string why;
@@ -38,7 +38,8 @@ struct ComputeFailed {
   bool fatal = false;
 };
 
-/// What a worker tells the observer; at most one is under way for each worker, beside its last.
+/// A worker's progress, sent to the observer. Each worker has at most one in flight, beside its
+/// last.
 struct Report {
   core::MemberId worker = 0;
   core::Step step = 0;
@@ -46,7 +47,7 @@ struct Report {
   std::uint64_t samples = 0;
   core::Time waited{};
   core::Time computed{};
-  /// Time that injected delays were to keep its updates back.
+  /// Time for which injected delays keep its updates back.
   core::Time delayed{};
   /// Losses since the last report.
   double loss_sum = 0;
@@ -67,7 +68,7 @@ struct StepsReport {
   std::uint64_t passes = 0;
 };
 
-/// Figures about the model as it was when they were asked for.
+/// Figures of the model as it was when the observer asked for them.
 struct Evaluated {
   bool final = false;
   models::Metrics train;
@@ -91,25 +92,26 @@ struct KeyTick {
   std::uint64_t key = 0;
 };
 
-/// What failure detection thinks of a member.
+/// Failure detection's view of a member: dead or not.
 struct LivenessUpdate {
   core::MemberId member = 0;
   core::Incarnation incarnation = 0;
   bool dead = false;
 };
 
-/// Begin no update for so long from now; 0: go on.
+/// Asks a worker to begin no update for `duration` from now; 0 asks it to go on.
 struct Pause {
   core::Time duration{};
 };
 
-/// Which of its ranges a member is to show: from number `from` on, until they hold `bytes_max`.
+/// Asks a member for the ranges that it is primary of: from number `from` on, until they hold
+/// `bytes_max` bytes.
 struct ReadRanges {
   core::RangeId from = 0;
   std::size_t bytes_max = SIZE_MAX;
 };
 
-/// How a member stands.
+/// The state and progress of a member.
 struct MemberReport {
   enum class State { joining, running, done, excluded, failed };
   core::MemberId member = 0;
@@ -118,9 +120,9 @@ struct MemberReport {
   /// Why it failed.
   std::string why;
   core::Epoch epoch = 0;
-  /// Ranges of which it holds all that was acknowledged.
+  /// The number of ranges of which it holds every acknowledged update.
   std::uint32_t held = 0;
-  /// Of its worker; zero where it has none.
+  /// The progress of its worker; all zeros where it has no worker.
   Report worker;
   /// No update of its worker is in flight.
   bool is_paused = false;

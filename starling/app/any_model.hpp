@@ -58,15 +58,15 @@ class AnyModel {
  public:
   virtual ~AnyModel() = default;
 
-  /// What a job file would say for this very model.
+  /// Returns the text that names this very model in a job file.
   [[nodiscard]] virtual std::string print() const = 0;
   [[nodiscard]] virtual ElementType element_type() const = 0;
   [[nodiscard]] virtual std::vector<models::Parameter> parameters() const = 0;
   [[nodiscard]] virtual models::Recipe recipe() const = 0;
   [[nodiscard]] virtual core::Layout layout(const live::JobOptions& job) const = 0;
 
-  /// Refuses data of another type or shape, with the reason. What follows requires that it was
-  /// accepted.
+  /// Refuses data of another type or shape, with the reason. The functions below require data that
+  /// were accepted.
   [[nodiscard]] virtual Result<void> accepts(const AnyData& data) const = 0;
   /// Refuses steps of so many samples, with the reason.
   [[nodiscard]] virtual Result<void> accepts_batch(std::size_t samples) const = 0;
@@ -83,14 +83,14 @@ class AnyModel {
   /// The ranges of such a job before its first step. May take long: values are drawn.
   [[nodiscard]] virtual Result<std::vector<core::RangeState>> initial_state(
       const AnyData& data, const live::TrainOptions& options) const = 0;
-  /// This node's part of the same on several nodes.
+  /// Makes this node's part of the same job on several nodes.
   [[nodiscard]] virtual Result<std::unique_ptr<live::LocalJob>> make_site(
       const AnyData& data, const live::TrainOptions& options, live::SiteOptions site) const = 0;
-  /// The same in virtual time. The curve's figures are those of evaluate() over `test`, or over
-  /// `data` where it is null, and `error`, the normalised one, where it is known.
+  /// Simulates the job in virtual time. The curve's figures are those of evaluate() over `test`, or
+  /// over `data` where it is null, and `error`, the normalised one, where it is known.
   [[nodiscard]] virtual Result<sim::ProtocolResult> simulate(
       const AnyData& data, const AnyData* test, const sim::LearnOptions& options) const = 0;
-  /// The figures that evaluate() says, as far as an untrained model and one sample tell.
+  /// The figures that evaluate() returns, as far as an untrained model and one sample tell.
   [[nodiscard]] virtual models::Metrics try_metrics(const AnyData& data) const = 0;
   [[nodiscard]] virtual models::Metrics evaluate(const Weights& w, const AnyData& data) const = 0;
   /// One value a sample; nothing where the model cannot predict.

@@ -1,4 +1,4 @@
-/// What the command line is declared with: commands, keys as flags, job files. Internal to it.
+/// The parts that declare the command line: commands, keys as flags, job files. Internal to it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -21,12 +21,12 @@ namespace starling::app {
 
 inline constexpr const char* needs_value = "needs a value";
 
-/// A flag where a value should stand was not meant as one.
+/// Refuses a flag that stands where a value should.
 inline std::string refuse_flag(const std::string& text) {
   return text.starts_with("--") || text == "-h" ? needs_value : std::string{};
 }
 
-/// What CLI11 found wrong, in our words where its are too short.
+/// Returns CLI11's error, in our words where its own are too short.
 inline Error usage_error(const CLI::ParseError& fault) {
   const std::string what = fault.what();
   if (fault.get_name() != "ArgumentMismatch") return Error{what};
@@ -52,7 +52,7 @@ inline std::string wrapped(const std::string& text) {
   return out;
 }
 
-/// Keys as flags, and what was given for them.
+/// Keys as flags, and the values that were given for them.
 class KeyFlags {
  public:
   template <class Keys>

@@ -9,7 +9,7 @@
 namespace starling::app {
 namespace {
 
-/// Each name once; of those for which `wanted` holds.
+/// Returns the names of the models for which `wanted` holds, each once.
 std::vector<std::string> names_of(const Registry& registry, const auto& wanted) {
   std::vector<std::string> names;
   for (const ModelEntry& model : registry.models())

@@ -1,4 +1,4 @@
-/// What the program contains without anyone's doing.
+/// The models and data sources that every program contains without registering them.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@
 
 namespace starling::app {
 
-/// `own`, then the built-in models in float32 and float64.
+/// Returns `own` with the built-in models in float32 and float64 and the safetensors data source
+/// added.
 [[nodiscard]] Registry with_built_in(Registry own);
 
 /// The model that `text` names, shaped for `data`; an entry of `type` where one is asked for.

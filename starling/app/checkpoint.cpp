@@ -21,7 +21,7 @@ using Numbers = std::vector<std::uint64_t>;
 constexpr const char* slots_name = "starling.slots";
 constexpr const char* ranges_name = "starling.ranges";
 constexpr const char* ledger_name = "starling.ledger";
-/// What leads an agreement's keys in the metadata.
+/// The prefix of an agreement's keys in the metadata.
 constexpr const char* job_prefix = "job.";
 
 std::string metadata_key(const std::string& key) { return std::string{job_prefix}.append(key); }
@@ -41,7 +41,7 @@ Numbers ledger_of(const States& states) {
   return numbers;
 }
 
-/// Slot by slot, each as one vector over all ranges.
+/// Returns the optimiser's slots, one after the other, each as one vector over all ranges.
 template <class T>
 std::vector<T> slots_of(const core::Layout& layout, const States& states, std::size_t count) {
   std::vector<T> slots(count * layout.size);
@@ -123,7 +123,7 @@ Result<States> states_in(const StoredModel& stored, const AnyModel& model, const
   return states;
 }
 
-/// No more than `each` a time, however large.
+/// True if `count` is at most `times` x `each`, even where that product overflows.
 bool is_within(std::uint64_t count, std::uint64_t times, std::uint64_t each) {
   std::uint64_t most = 0;
   return __builtin_mul_overflow(times, each, &most) || count <= most;
@@ -133,15 +133,15 @@ bool is_dense(const AnyModel& model) {
   return std::ranges::none_of(model.parameters(), &models::Parameter::row_sparse);
 }
 
-/// What a range says of its workers against what it says of itself. Where every step changes every
-/// range, no worker is further there than the range has updates.
+/// Checks what a range counts for its workers against what it counts for itself. Where every step
+/// changes every range, no worker is further there than the range has updates.
 Result<void> check_counts(const AnyModel& model, const Running& job, const States& states) {
   const auto& options = job.options;
   const bool is_bsp = barrier::is_bsp(options.job.barrier);
   const bool has_all = is_dense(model) && job.train_samples >= options.job.workers;
   for (const core::RangeState& state : states) {
     const std::string range = "range " + std::to_string(state.range);
-    // A round is one update of all workers, and there may have been more of them.
+    // Under bsp one update is a round of all workers, and there may have been more workers before.
     if (has_all && !is_bsp && !is_within(state.samples, state.updates, options.batch))
       return Error{fmt::format("{} counts {} samples in {} updates; valid: up to {} in each", range,
                                state.samples, state.updates, options.batch)};
@@ -166,7 +166,7 @@ Result<void> check_agreement(const StoredModel& stored, const Agreement& agreeme
   };
   for (const auto& [key, value] : agreement) {
     const auto at = metadata.find(metadata_key(key));
-    // Checkpoints of before there was a scale have none.
+    // Checkpoints written before scales existed have none.
     if (at == metadata.end() && key == "scale" && value == "none") continue;
     if (at == metadata.end())
       return refuse(fmt::format("no checkpoint: it does not say its job's {}", key));

@@ -19,14 +19,15 @@
 
 namespace starling::app {
 
-/// What must be the same for a job to go on as if it had never stopped: keys and their values.
+/// The keys and values that must be the same for a job to go on as if it had never stopped.
 using Agreement = std::vector<std::pair<std::string, std::string>>;
 
-/// `request` as asked for; `train` is its training data.
+/// Returns the agreement of a job. `request` is its data request, with the scale that was chosen;
+/// `train` is its training data.
 [[nodiscard]] Agreement agreement_of(const Running& job, const DataRequest& request,
                                      const AnyData& train);
 
-/// Of all that a job goes on from; 0 where that is nothing.
+/// Hashes all that a job resumes from; 0 for no states.
 [[nodiscard]] std::uint64_t fingerprint(const std::vector<core::RangeState>& states);
 
 [[nodiscard]] Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
@@ -34,9 +35,9 @@ using Agreement = std::vector<std::pair<std::string, std::string>>;
                                             const Agreement& agreement,
                                             const std::vector<core::RangeState>& states);
 
-/// The ranges' states. Refuses the checkpoint of another job, naming the key, and states that no
-/// job of this kind can have: values that are not finite, and ledgers that contradict one another,
-/// the counters of their range or the batches that the steps were made of.
+/// Reads the ranges' states. Refuses the checkpoint of another job, naming the key, and states that
+/// no job of this kind can have: values that are not finite, and ledgers that contradict one
+/// another, the counters of their range or the batches that the steps were made of.
 [[nodiscard]] Result<std::vector<core::RangeState>> read_checkpoint(const std::string& path,
                                                                     const AnyModel& model,
                                                                     const Running& job,

@@ -25,7 +25,7 @@ class Command {
   [[nodiscard]] const CLI::App& app() const { return app_; }
   [[nodiscard]] bool is_chosen() const { return app_.parsed(); }
   [[nodiscard]] const std::string& name() const { return app_.get_name(); }
-  /// As it is called: `starling keys node`.
+  /// Returns the words that call it: `starling keys node`.
   [[nodiscard]] std::string call() const {
     const CLI::App* parent = app_.get_parent();
     const bool is_nested = parent != nullptr && parent->get_parent() != nullptr;
@@ -51,8 +51,9 @@ class Command {
                  (meant.empty() ? "" : "did you mean '" + meant + "'? ") + help};
   }
 
-  /// Of one that only has commands, none of which was chosen. `missing` leads where no word stands
-  /// there and `hint` ends it; `wrong` leads where another one does, with the word for "{}".
+  /// Returns the error of a command that only has commands, none of which was chosen. `missing`
+  /// leads where no word was given, and `hint` ends it; `wrong` leads where an unknown word was
+  /// given, with that word for "{}".
   [[nodiscard]] Error without_command(const std::string& missing, const std::string& hint,
                                       const std::string& wrong) const {
     std::vector<std::string> names;

@@ -1,4 +1,4 @@
-/// What the program does, one function a command. Each returns an exit code, or an error of its
+/// The program's commands, one function each. A function returns an exit code, or an error of its
 /// input: then nothing was started, and the code is bad_input.
 #pragma once
 
@@ -23,15 +23,15 @@ inline constexpr int bad_input = 2;
 
 struct EvaluateOptions {
   std::string model_file;
-  /// Whether it may be without a checksum.
+  /// True where the file may be without a checksum.
   bool trusts_file = false;
   /// Empty: the data that the model was tested on.
   std::string data;
-  /// Of generated data; absent: the one that the model was trained with.
+  /// The seed of generated data; absent: the one that the model was trained with.
   std::optional<std::uint64_t> seed = std::nullopt;
-  /// predict only: where to; empty for stdout.
+  /// predict only: the file to write; empty for stdout.
   std::string out;
-  /// predict only: what is written beside the prediction.
+  /// predict only: the columns to write beside the prediction.
   bool probabilities = false;
   bool scores = false;
   bool json = false;
@@ -42,13 +42,13 @@ struct EvaluateOptions {
                                            const EvaluateOptions& options);
 [[nodiscard]] Result<int> predict_command(const Registry& registry, const EvaluateOptions& options);
 
-/// Steps and barriers in virtual time. `job_file` and `settings` as of train_command, with the keys
-/// of sim/sim_keys.hpp too.
+/// Simulates steps and barriers in virtual time. `job_file` and `settings` are as for
+/// train_command, with the keys of sim/sim_keys.hpp too.
 [[nodiscard]] Result<int> sim_command(const Registry& registry, const Settings& settings,
                                       const std::string& job_file);
 
-/// A live run of a job beside its simulations: job_failed where a figure is not as simulated.
-/// `job_file` and `settings` as of train_command, with the keys of twin/twin_keys.hpp too.
+/// Runs a job live and simulates it: job_failed where a figure is not as simulated. `job_file` and
+/// `settings` are as for train_command, with the keys of twin/twin_keys.hpp too.
 [[nodiscard]] Result<int> twin_command(const Registry& registry, const Settings& settings,
                                        const std::string& job_file);
 
@@ -66,10 +66,10 @@ struct ReproOptions {
   bool quick = false;
   bool quiet = false;
 };
-/// Every experiment of the PSP paper that it simulated, as a report.
+/// Runs every experiment that the PSP paper simulated, and writes a report.
 [[nodiscard]] Result<int> repro_psp_command(const ReproOptions& options);
 
-/// The PSP paper's training run, live, as a report. Requires: settings of keys of
+/// Runs the PSP paper's training live, and writes a report. Requires: settings of keys of
 /// sim/training_keys.hpp.
 [[nodiscard]] Result<int> repro_psp_train_command(const Registry& registry,
                                                   const Settings& settings);
@@ -81,12 +81,11 @@ struct ChaosOptions {
   std::size_t threads = 0;
   /// A scenario's file, to be run in place of seeds.
   std::string replay;
-  /// Where the scenario of a failure goes; empty: chaos-SEED.txt.
+  /// The file for the scenario of a failure; empty: chaos-SEED.txt.
   std::string out;
   bool json = false;
 };
-/// Runs replicated jobs through whatever may go wrong, by seed. job_failed where an invariant
-/// broke.
+/// Runs replicated jobs under simulated faults, by seed. job_failed where an invariant broke.
 [[nodiscard]] Result<int> chaos_command(const ChaosOptions& options);
 
 struct InspectOptions {
@@ -95,10 +94,11 @@ struct InspectOptions {
   std::uint64_t seed = 1;
   bool json = false;
 };
-/// A data source or a saved model, in figures.
+/// Prints the figures of a data source or a saved model.
 [[nodiscard]] Result<int> inspect_command(const Registry& registry, const InspectOptions& options);
 
-/// A line for each that the program contains, as the commands and the help of train show them.
+/// Returns a line for each barrier or model of the program, as the commands and the help of train
+/// show them.
 [[nodiscard]] std::string barriers_list(const Registry& registry);
 [[nodiscard]] std::string models_list(const Registry& registry);
 
@@ -107,13 +107,13 @@ struct InspectOptions {
 
 struct Ended;
 struct Job;
-/// Says how a job has ended, and gives the exit code that follows from it.
+/// Prints how a job has ended, and returns the exit code that follows from it.
 [[nodiscard]] int report(const Ended& ended, const Job& job);
 
-/// Writes results to stdout. Gives `code`, or job_failed with a message where that fails.
+/// Writes results to stdout. Returns `code`, or job_failed with a message where writing fails.
 [[nodiscard]] Result<int> put_out(const std::string& text, int code);
 
-/// "<program's name>: <message>" on stderr.
+/// Prints "<program's name>: <message>" on stderr.
 void print_error(const std::string& message);
 
 }  // namespace starling::app

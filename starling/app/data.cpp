@@ -86,7 +86,7 @@ Result<TrainAndTest> load_both(const std::string& data, const std::string& test,
   return TrainAndTest{AnyData::of(std::move(loaded->train)), AnyData::of(std::move(loaded->test))};
 }
 
-/// Where a source says what its labels are; null where it cannot.
+/// Returns where a source holds the task of its labels; null where its kind has none.
 std::optional<models::Task>* task_of(models::Source& source) {
   return std::visit(
       []<class Kind>(Kind& kind) -> std::optional<models::Task>* {
@@ -96,7 +96,8 @@ std::optional<models::Task>* task_of(models::Source& source) {
       source.kind);
 }
 
-/// Classes of the test that are numbered unlike those of the training would be counted wrong.
+/// Refuses test classes that are numbered unlike those of the training, which would be counted
+/// wrong.
 Result<void> check_numbering(const AnyData& test, const std::optional<models::Labelling>& rule) {
   const models::Table* table = test.table();
   if (table == nullptr || !rule || table->classes() == 0 || rule->classes == 0) return {};
@@ -107,7 +108,7 @@ Result<void> check_numbering(const AnyData& test, const std::optional<models::La
                "; valid: labels written alike"};
 }
 
-/// Its shape, without rows.
+/// Returns the shape of a table, without rows.
 std::optional<models::Table> shape_of(const AnyData& data) {
   const models::Table* table = data.table();
   return table == nullptr ? std::nullopt : std::optional{table->select({})};

@@ -1,4 +1,4 @@
-/// From what a job says about data to data: `--data`, `--test`, `--split`, `--holdout`. Blocking.
+/// Loads the data that a job asks for by `--data`, `--test`, `--split` and `--holdout`. Blocking.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +35,11 @@ struct TrainAndTest {
 /// Refuses text that names no source, before anything is read.
 [[nodiscard]] Result<void> check_data(const Registry& registry, const std::string& text);
 
-/// The files that a source is read from; of a user's own source, every option that names one.
+/// Returns the files that a source is read from; for a user's own source, every option that names a
+/// regular file.
 [[nodiscard]] std::vector<std::string> files_in(const Registry& registry, const std::string& text);
 
-/// What is trained on and what is tested on. Errors are led by `data:` or `test:`, or by the flag
+/// Loads the data to train on and to test on. Errors are led by `data:` or `test:`, or by the flag
 /// that they are about.
 [[nodiscard]] Result<TrainAndTest> load_data(const Registry& registry, const DataRequest& request);
 
@@ -48,14 +49,14 @@ struct TrainAndTest {
 [[nodiscard]] models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe,
                                      const AnyData& train);
 
-/// The same data scaled, as the training part has it. Refuses data that are no tables, where the
-/// scale is another than none.
+/// Returns the data scaled by the statistics of the training part. Refuses data that are no tables,
+/// where the scale is another than none.
 [[nodiscard]] Result<TrainAndTest> scaled(models::Scale how, TrainAndTest data);
 
-/// `data` as the training data of that shape were scaled. Refuses data of other features.
+/// Returns `data` scaled as the training data of that shape were. Refuses data of other features.
 [[nodiscard]] Result<AnyData> scaled_as(const models::Table& shape, const AnyData& data);
 
-/// All of one source, as it is trained on.
+/// Loads all of one source, as training sees it.
 [[nodiscard]] Result<AnyData> load_whole(const Registry& registry, const std::string& text,
                                          std::uint64_t seed);
 
@@ -79,13 +80,13 @@ struct OtherTask {
   AnyData shape;
 };
 
-/// Nothing where the source has no such choice.
+/// Returns the other task's source; nothing where the source has no such choice.
 [[nodiscard]] std::optional<OtherTask> other_task(const std::string& text, const AnyData& data);
 
 /// "20000 rows, 784 features, 10 classes".
 [[nodiscard]] std::string describe(const AnyData& data);
 
-/// Changes with any value or label of a table; for other data, with its size.
+/// Returns a hash that changes with any value or label of a table; for other data, with its size.
 [[nodiscard]] std::uint64_t fingerprint(const AnyData& data);
 
 }  // namespace starling::app

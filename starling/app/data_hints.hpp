@@ -13,8 +13,8 @@ namespace starling::app {
 /// How a file or folder of data may be written as a source: "csv:FILE, ...".
 [[nodiscard]] std::string forms_of_data(const std::string& path);
 
-/// For a source whose name is none of `names`: says how a file of that name is read, or which line
-/// of Python makes one that is.
+/// Returns the error for a source whose name is none of `names`: how a file of that name is read,
+/// or which line of Python makes one that is.
 [[nodiscard]] Error unknown_data(const Spec& spec, std::span<const std::string> names);
 
 /// Refuses to read a file as text whose name says that it is of another format.

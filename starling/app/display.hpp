@@ -1,4 +1,4 @@
-/// What is said on the way. While a job runs: on a terminal one line written over and over,
+/// Messages while the program works. While a job runs: on a terminal one line that is rewritten,
 /// elsewhere a line about every second. One thread at a time.
 #pragma once
 
@@ -16,7 +16,7 @@ class Display {
   /// Ends the line that stands on the terminal.
   ~Display() { close(); }
 
-  /// A line in two parts, around what may take long.
+  /// Print a line in two parts, before and after work that may take long.
   void begin(const std::string& what);
   void finish(const std::string& outcome);
 

@@ -54,7 +54,7 @@ Result<AnyData> data_for(const Registry& registry, const StoredModel& stored,
   return *std::move(both->test);
 }
 
-/// Predictions may not overwrite what they are made from.
+/// Refuses an output that would overwrite the model's file or its data.
 Result<void> check_out(const Registry& registry, const EvaluateOptions& options,
                        const std::string& source) {
   std::vector<FileUse> taken{{"the model", options.model_file}};
@@ -62,7 +62,7 @@ Result<void> check_out(const Registry& registry, const EvaluateOptions& options,
   return check_free({"--out", options.out}, taken);
 }
 
-/// `model` where it is to be computed.
+/// Places `model` on the device that it is to be computed on.
 Result<PlacedModel> place(std::shared_ptr<const AnyModel> model, const models::Device& device) {
   auto placed = model->on(device, models::rows_at_once);
   if (!placed) return placed;
@@ -71,7 +71,7 @@ Result<PlacedModel> place(std::shared_ptr<const AnyModel> model, const models::D
   return placed;
 }
 
-/// As they were written, before they are scaled.
+/// Returns the labels as they were written, before they are scaled.
 std::vector<double> labels_of(const AnyData& data) {
   std::vector<double> labels;
   for (std::size_t row = 0; row < data.size(); ++row) {

@@ -24,7 +24,7 @@ struct UnfinishedFolder {
   std::array<char, 4096> path{};
   std::atomic<bool> is_made = false;
 };
-/// As many as a command makes.
+/// One for each folder that a command may make.
 std::array<UnfinishedFolder, 4> unfinished_folders;
 
 Error failed(const std::string& path, const char* what) {
@@ -80,7 +80,7 @@ std::string temporary_beside(const std::string& path) {
   return path + ".starling-" + std::to_string(::getpid()) + ".tmp";
 }
 
-/// Whether `name` is a temporary file's beside the file `target`, of any process.
+/// True if `name` is a temporary file's beside the file `target`, of any process.
 bool is_temporary_of(std::string_view name, std::string_view target) {
   constexpr std::string_view before = ".starling-";
   constexpr std::string_view after = ".tmp";
@@ -93,8 +93,8 @@ bool is_temporary_of(std::string_view name, std::string_view target) {
   return name.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// A lock says that the process lives: it ends with the process, however that ends, and is seen
-/// from other machines and containers, too, where numbers of processes mean nothing.
+/// Locks a file. The lock says that the process lives: it ends with the process, however that ends,
+/// and is seen from other machines and containers, too, where process numbers mean nothing.
 bool lock(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
 /// Removes what is at `path` if it is a regular file that nobody is writing.
@@ -105,7 +105,7 @@ void remove_if_left(const std::string& path) {
   if (info.st_uid == ::geteuid() && lock(fd.get())) ::unlink(path.c_str());
 }
 
-/// Removes what processes that were killed have left of earlier writing to `target`.
+/// Removes temporary files of earlier writing to `target` that killed processes have left.
 void remove_left_temporaries(const std::string& target) {
   const std::filesystem::path path{target};
   const std::string name = path.filename().string();
@@ -116,7 +116,8 @@ void remove_left_temporaries(const std::string& target) {
       remove_if_left(entry->path().string());
 }
 
-/// Locked, and still there: who removes what others left may have been quicker than the lock.
+/// Creates a locked file that is still there: another process that removes left files may have been
+/// quicker than the lock.
 int create(const std::string& path) {
   for (;;) {
     const int fd =
@@ -127,7 +128,8 @@ int create(const std::string& path) {
   }
 }
 
-/// Whoever put something there before shall not read what is written.
+/// Creates a new file that nobody else may read, and removes the old one first, which another
+/// process may have opened.
 int create_secret(const std::string& path) {
   ::unlink(path.c_str());
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -155,7 +157,7 @@ Result<void> write_file(const std::string& path, int created,
   return {};
 }
 
-/// Brings a renamed file's name to the disk; file systems that cannot say so are let off.
+/// Brings a renamed file's name to the disk; only an input or output error counts as a failure.
 Result<void> sync_folder(const std::string& folder) {
   const Descriptor fd{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   if (fd.get() < 0) return {};
@@ -254,7 +256,7 @@ void drop_unfinished_folder(const std::string& path) noexcept {
 
 void discard_unfinished() noexcept {
   if (is_unfinished) ::unlink(unfinished.data());
-  // What lies in another was made after it.
+  // In reverse order, for a folder that lies in another was made after it.
   for (std::size_t i = unfinished_folders.size(); i-- > 0;)
     if (unfinished_folders[i].is_made) ::rmdir(unfinished_folders[i].path.data());
 }

@@ -1,4 +1,4 @@
-/// Writing files so that nobody ever sees half of one. Blocking; any thread, one at a time.
+/// Writes files so that no reader ever sees half of one. Blocking; any thread, one at a time.
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,8 @@ struct FileUse {
 /// folders. Devices and pipes are free to all.
 [[nodiscard]] Result<void> check_free(const FileUse& output, std::span<const FileUse> taken);
 
-/// The content of a file that people write: more than 1 MiB is a mistake, such as the name of a
-/// data file. `valid` says in errors what it should be.
+/// Reads a file that people write: more than 1 MiB is a mistake, such as the name of a data file.
+/// `valid` says in errors what it should be.
 [[nodiscard]] Result<std::string> small_file(const std::string& path, const std::string& valid);
 
 }  // namespace starling::app

@@ -21,7 +21,7 @@ std::string task_of(const models::Table& table) {
   return table.classes() > 0 ? std::to_string(table.classes()) + " classes" : "real targets";
 }
 
-/// How the first class is written tells how all are.
+/// Describes how classes are written, which the first one shows for all.
 std::string numbering_of(const models::Labelling& labels) {
   return labels.signs ? "are written -1 and +1"
                       : "begin with " + print_number(static_cast<double>(labels.first));

@@ -12,8 +12,8 @@
 
 namespace starling::app {
 
-/// Reads the model of `job.init`, and takes over what the job does not say: the model, its element
-/// type and how data are scaled. Refuses a job that says another element type or scale.
+/// Reads the model of `job.init`, and takes over what the job does not set: the model, its element
+/// type and how data are scaled. Refuses a job that sets another element type or scale.
 [[nodiscard]] Result<StoredModel> read_init(Job& job);
 
 /// Refuses a table whose features, columns or labels are not those that the stored model was

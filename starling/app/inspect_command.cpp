@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, std::size_t>> classes_of(const models::Table&
   return classes;
 }
 
-/// A line for each column; none where nobody knows them and they are many.
+/// Returns a line for each column; none where the columns have no names and are many.
 std::string columns_text(const models::Table& table) {
   constexpr std::size_t shown_unnamed = 32;
   if (table.is_sparse() || (!table.encoding && table.features() > shown_unnamed)) return {};

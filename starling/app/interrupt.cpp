@@ -21,10 +21,11 @@ std::atomic<bool> orderly = false;
 std::atomic<const char*> announced = nullptr;
 std::atomic<const char*> given_up = "\nstarling: interrupted, nothing was saved\n";
 std::atomic<bool> asked = false;
-/// When, in milliseconds; the far future until it is noted, for a second signal may come meanwhile.
+/// When the first signal came, in ms of the monotonic clock; the far future until that is noted,
+/// for a second signal may come meanwhile.
 std::atomic<std::int64_t> asked_at = INT64_MAX / 2;
 
-/// Behind what stands on the terminal: ^C, and an unfinished line.
+/// Writes to stderr, behind text on the terminal such as ^C and an unfinished line.
 void write_error(std::string_view words) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, words.data(), words.size());
 }
@@ -35,8 +36,8 @@ std::int64_t milliseconds_now() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-/// Some signals come more than once for one wish: a terminal that is lost says so by its shell and
-/// by the system, and supervisors such as timeout(1) signal a process and then its group.
+/// True for a signal that repeats the first: a lost terminal is signalled by its shell and by the
+/// system, and supervisors such as timeout(1) signal a process and then its group.
 bool is_echo(int signal) {
   constexpr std::int64_t echo_within = 1000;
   return signal == SIGHUP || (signal == SIGTERM && milliseconds_now() < asked_at + echo_within);

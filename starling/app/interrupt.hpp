@@ -14,7 +14,8 @@ inline constexpr int interrupted_code = 130;
 /// left behind.
 void watch_interrupts();
 
-/// For commands that have nothing to save: a signal that ends the program says no word of it.
+/// For commands that have nothing to save: the message of a signal that ends the program does not
+/// mention saving.
 void saves_nothing() noexcept;
 
 /// True once a signal came during an OrderlyStop. Any thread.
@@ -23,13 +24,13 @@ void saves_nothing() noexcept;
 /// Waits until `then`, or for a signal: true where one came.
 [[nodiscard]] bool is_interrupted_before(std::chrono::steady_clock::time_point then);
 
-/// What a first signal may say that a second one does.
+/// The words that a first signal may print about a second one.
 inline constexpr const char* stops_without_saving =
     "\nstarling: stopping; again to end at once without saving\n";
 inline constexpr const char* stops_plainly = "\nstarling: stopping; again to end at once\n";
 
-/// While one lives, the first signal only makes is_interrupted() true, and says `words` on stderr,
-/// where there are any.
+/// While an object of this class lives, the first signal only makes is_interrupted() true, and
+/// prints `words` on stderr, where there are any.
 class OrderlyStop {
  public:
   /// Requires: `words` live as long as the program, or are null.

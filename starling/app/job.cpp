@@ -9,7 +9,7 @@
 namespace starling::app {
 namespace {
 
-/// The message without its own naming of the key: the place says it.
+/// Returns an error without the key's name in its message, for the place has it.
 Error at(const Setting& setting, Error error) {
   const std::string own = setting.key + ": ";
   if (error.message.starts_with(own)) error.message.erase(0, own.size());
@@ -46,13 +46,14 @@ Result<void> refuse_clashes(const Job& job, const Settings& settings) {
   return check_shards(options.shards, options.mode, settings);
 }
 
-/// A barrier that nobody asked for draws no more others than there are.
+/// Has a default barrier draw no more other workers than there are.
 void fit_sample(live::JobOptions& options) {
   auto& sample = options.barrier.sample;
   if (sample && options.workers > 0) sample = std::min(*sample, options.workers - 1);
 }
 
-/// Names the program's own barriers, too, where one that sees everyone cannot work.
+/// Adds the program's own barriers to the message where one that needs every worker's step cannot
+/// work.
 Error with_own_barriers(Error error, const live::JobOptions& options, const Registry& registry) {
   if (core::keeps_steps_centrally(options.mode) || !barrier::needs_every_step(options.barrier))
     return error;

@@ -1,4 +1,4 @@
-/// A training job as asked for: what flags and a job file say, with types and defaults.
+/// A training job as asked for: the values of flags and of a job file, with types and defaults.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +22,20 @@ struct Job {
   std::string model;
   std::optional<ElementType> element_type = std::nullopt;
   models::Device device = {};
-  /// Steps, time and target are here; steps are still without those of `epochs`.
+  /// Steps, time and target are here; `epochs` are not turned into steps yet.
   live::TrainOptions train = {.job = {}, .optimizer = models::Adam{.lr = 0.005}, .batch = 32};
   std::optional<double> epochs = std::nullopt;
-  /// No limit was given: the epochs are the default, and the model's recipe says what else.
+  /// True where no limit was given: the default epochs apply, and at least the steps of the model's
+  /// recipe.
   bool has_default_length = false;
   /// Steps between evaluations; absent: an epoch.
   std::optional<core::Step> evaluate_every = std::nullopt;
-  /// Evaluations without a better test loss that end the job; 0: it goes on.
+  /// The evaluations without a better test loss that end the job; 0: it goes on.
   std::size_t patience = 0;
   /// Absent: the best where patience ends the job, else the last.
   std::optional<Keep> keep = std::nullopt;
 
-  /// Its name on a cluster; empty: the cluster chooses.
+  /// Its name on a cluster; empty: the command that submits it chooses one.
   std::string name;
 
   /// Files; empty where not asked for.
@@ -55,15 +56,15 @@ struct Job {
 /// Passes over the data where no limit is given.
 inline constexpr double epochs_default = 10;
 
-/// Reads every setting. The first bad one is refused with its place.
+/// Reads every setting. Refuses the first bad one with its place.
 [[nodiscard]] Result<Job> make_job(const Settings& settings, const Registry& registry);
 
-/// Refuses shards where the mode has no servers; 0 is none asked for.
+/// Refuses shards where the mode has no servers; 0 means that none were asked for.
 [[nodiscard]] Result<void> check_shards(std::size_t shards, core::Mode mode,
                                         const Settings& settings);
 
-/// What check() and the like say about a combination, led by the places of the settings that it
-/// speaks of.
+/// Leads an error, such as that of check() about a combination, with the place of a setting that it
+/// is about.
 [[nodiscard]] Error placed(Error error, const Settings& settings);
 
 }  // namespace starling::app

@@ -31,7 +31,7 @@ std::string valid_for(KeyKind kind) {
   return {};
 }
 
-/// The value as a flag would be given it; nothing where it is of the wrong type.
+/// Returns the texts that a flag would be given for the value; none where it is of the wrong type.
 std::vector<std::string> texts_of(const toml::node& value, KeyKind kind) {
   const auto text = [](const toml::node& v) { return v.as_string()->get(); };
   if (kind == KeyKind::flag) {
@@ -59,7 +59,7 @@ std::vector<std::string> texts_of(const toml::node& value, KeyKind kind) {
 struct Reader {
   const std::string& path;
   const std::vector<const KeyForm*> keys;
-  /// Of a table that stands among the keys.
+  /// The name of a table among the keys that is left out; empty for none.
   const std::string skipped;
   std::vector<std::pair<std::size_t, Setting>> found{};
 
@@ -97,7 +97,7 @@ struct Reader {
   }
 };
 
-/// What the program has as `keys`, whatever else it knows of them.
+/// Returns the forms of `keys`, without the rest of each key.
 template <class Keys>
 std::vector<const KeyForm*> forms_of(const Keys& keys) {
   std::vector<const KeyForm*> forms;
@@ -106,7 +106,7 @@ std::vector<const KeyForm*> forms_of(const Keys& keys) {
   return forms;
 }
 
-/// A job file in its two parts.
+/// The two parts of a job file.
 struct JobFile {
   Settings job;
   Settings sim;

@@ -15,7 +15,7 @@ namespace starling::app {
 /// The same of what stands in a file; `path` is what errors call it.
 [[nodiscard]] Result<Settings> parse_job_file(std::string_view content, const std::string& path);
 
-/// The same, overridden by what stands below `[sim]`.
+/// Reads a job file's settings, overridden by those below `[sim]`.
 [[nodiscard]] Result<Settings> read_sim_file(const std::string& path);
 [[nodiscard]] Result<Settings> parse_sim_file(std::string_view content, const std::string& path);
 

@@ -27,7 +27,7 @@ Result<std::uint64_t> count_in(Text text, std::uint64_t least, std::uint64_t mos
                " and <= " + std::to_string(most)};
 }
 
-/// A finite number, at least 0, above it where `positive`.
+/// Reads a finite number of at least 0, above it where `positive`.
 Result<double> number_in(Text text, bool positive, double most) {
   const auto value = parse_number(text);
   if (value && *value >= 0 && *value <= most && !(positive && *value == 0)) return *value;
@@ -35,7 +35,7 @@ Result<double> number_in(Text text, bool positive, double most) {
                (most < std::numeric_limits<double>::max() ? " and <= " + print_number(most) : "")};
 }
 
-/// `into` becomes what was read; an error goes on.
+/// Puts a value that was read into `into`, and passes an error on.
 template <class To, class From>
 Result<void> put(To& into, Result<From> read) {
   if (!read) return std::move(read).error();

@@ -1,5 +1,5 @@
-/// The one list of what a job can be told: every key is a flag `--key` and a line `key = value` of
-/// a job file. A new key is one entry in keys.cpp.
+/// The one list of a job's keys: every key is a flag `--key` and a line `key = value` of a job
+/// file. A new key is one entry in keys.cpp.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace starling::app {
 
-/// What a value is in a job file.
+/// The type of a value in a job file.
 enum class KeyKind {
   /// A string.
   text,
@@ -36,11 +36,11 @@ struct KeyInput {
   const std::string& text;
 };
 
-/// What people see of a key: its flag, its line in a job file, its help.
+/// The parts of a key that people see: its flag, its line in a job file, its help.
 struct KeyForm {
   std::string name;
   KeyKind kind = KeyKind::text;
-  /// What stands for the value in `--help`.
+  /// The placeholder of the value in `--help`.
   std::string form;
   std::string help;
   /// The heading in `--help`.
@@ -48,13 +48,13 @@ struct KeyForm {
 };
 
 struct Key : KeyForm {
-  /// Puts a value into a job, or says what is wrong with it.
+  /// Puts a value into a job, or returns what is wrong with it.
   Result<void> (*set)(const KeyInput& in) = nullptr;
 };
 
 [[nodiscard]] const std::vector<Key>& job_keys();
 
-/// Null where there is none of that name.
+/// Returns the key of that name; null where there is none.
 [[nodiscard]] const Key* find_key(std::string_view name);
 
 [[nodiscard]] std::vector<std::string> key_names();

@@ -12,7 +12,8 @@
 namespace starling {
 namespace {
 
-/// What the programmer got wrong is said whatever the command.
+/// Reports barriers that the user's program defines wrongly, whatever the command, before running
+/// it.
 Result<int> run(int argc, const char* const* argv, const Registry& registry) {
   for (const auto& rule : registry.rules())
     if (auto valid = barrier::check(rule); !valid) return std::move(valid).error();

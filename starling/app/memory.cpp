@@ -12,7 +12,7 @@ namespace {
 
 struct Size {
   double all = 0;
-  /// But for row-sparse parameters, of which only rows are on the way.
+  /// Without row-sparse parameters, of which only single rows are in flight.
   double dense = 0;
 };
 

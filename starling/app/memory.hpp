@@ -1,4 +1,4 @@
-/// What training takes up, and what this machine has.
+/// Compares the memory that training needs with the memory of this machine.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@
 namespace starling::app {
 namespace {
 
-/// stdout or stderr, where one of them is this file; else -1. Were it opened a second time, both
-/// would write from its beginning.
+/// Returns the descriptor of stdout or stderr, where one of them is this file; else -1. If the file
+/// were opened a second time, both would write from its beginning.
 int standard_stream(const struct stat& info) {
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat own {};

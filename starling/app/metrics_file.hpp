@@ -1,5 +1,5 @@
-/// The file of `--metrics`: complete lines, each on its way to the disk when append() returns. A
-/// pipe or a device will do, too. One thread at a time.
+/// The file of `--metrics`: complete lines, each handed to the system when append() returns. A pipe
+/// or a device will do, too. One thread at a time.
 #pragma once
 
 #include <cstdio>
@@ -16,8 +16,8 @@ class MetricsFile {
   /// Refuses a path where no line can be written; leaves nothing behind.
   [[nodiscard]] static Result<void> check(const std::string& path);
 
-  /// Goes on behind what the file holds where `keep`, else starts an empty one. An empty path
-  /// writes nowhere. Waits for a pipe's reader.
+  /// Appends to the file where `keep`, else empties it. An empty path writes nowhere. Waits for a
+  /// pipe's reader.
   [[nodiscard]] static Result<MetricsFile> open(const std::string& path, bool keep);
 
   /// Adds a line. After an error the file ends with the last whole line, and stays so.
@@ -29,7 +29,7 @@ class MetricsFile {
   };
   std::string path_;
   std::unique_ptr<std::FILE, Close> file_;
-  /// Of a file of its own, what whole lines take.
+  /// The bytes of the whole lines so far; absent where the file is a stream.
   std::optional<long> size_;
 };
 

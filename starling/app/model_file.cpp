@@ -82,7 +82,8 @@ class NotesReader {
   std::string error_;
 };
 
-/// More than any data source makes; keeps a hostile file from asking for it.
+/// The most features or classes: more than any data source makes, so that a hostile file cannot ask
+/// for more.
 constexpr std::uint64_t extent_max = std::uint64_t{1} << 31U;
 
 models::Table read_shape(NotesReader& read) {
@@ -97,7 +98,7 @@ models::Table read_shape(NotesReader& read) {
                      .signs = read.flag("signed_labels")};
   if (read.has("first_index")) table.first_index = read.count("first_index");
   if (table.first_index > 1) read.refuse("has a first_index above 1");
-  // Files of before there was a scale have none.
+  // Files written before scales existed have none.
   if (read.has("target_shift")) {
     table.labelling.shift = static_cast<float>(read.number("target_shift"));
     table.labelling.divisor = static_cast<float>(read.number("target_divisor"));
@@ -280,7 +281,7 @@ Result<StoredModel> read_model(const std::string& path, Trust trust) {
     if (auto scaling = read_scaling(path, *file, *notes.shape); !scaling)
       return std::move(scaling).error();
   stored.file = *std::move(file);
-  // Files of before linear models had an intercept by default.
+  // Files written before linear models had an intercept by default hold no bias.
   if (notes.model == "linear" && stored.file.find("bias") == nullptr) notes.model = "linear:bias=0";
   return stored;
 }

@@ -17,23 +17,23 @@
 
 namespace starling::app {
 
-/// What leads the names of tensors that are Starling's own, beside a model's.
+/// The prefix of the names of Starling's own tensors, beside a model's.
 inline constexpr const char* own_prefix = "starling.";
 
 /// Refuses a model that cannot be laid out, cannot be kept in a file, or that this machine's memory
 /// cannot hold.
 [[nodiscard]] Result<void> check_parameters(const AnyModel& model);
 
-/// What a file says of its model.
+/// A file's notes on its model.
 struct ModelNotes {
   std::string model;
   ElementType element_type = ElementType::float32;
-  /// What it was trained on.
+  /// The data that it was trained on.
   DataRequest data;
   /// The shape of that data where it was a table, without rows.
   std::optional<models::Table> shape = std::nullopt;
-  /// Which of its job's models it is, and the workers' mean step when it was read; empty and 0 in a
-  /// checkpoint.
+  /// Says which of its job's models it is, and the workers' mean step when it was read; empty and 0
+  /// in a checkpoint.
   std::string kept = {};
   double step = 0;
 };
@@ -59,16 +59,16 @@ struct StoredModel {
   safetensors::File file;
 };
 
-/// Whether a file must have a checksum, so that damage cannot pass for content.
+/// Says whether a file must have a checksum, so that damage cannot pass for content.
 enum class Trust { checked, any };
 
 [[nodiscard]] Result<StoredModel> read_model(const std::string& path, Trust trust);
 
-/// Every parameter of `model` from the file; refuses tensors that are missing, of another shape or
-/// type, or not finite.
+/// Reads every parameter of `model` from the file; refuses tensors that are missing, of another
+/// shape or type, or not finite.
 [[nodiscard]] Result<Weights> weights_in(const StoredModel& stored, const AnyModel& model);
 
-/// The model of the file, which must accept `data`, which `source` names in errors.
+/// Makes the model of the file, which must accept `data`; errors name the data by `source`.
 [[nodiscard]] Result<std::shared_ptr<const AnyModel>> model_in(const Registry& registry,
                                                                const StoredModel& stored,
                                                                const AnyData& data,

@@ -23,7 +23,7 @@
 
 namespace starling::app {
 
-/// A model that says what it predicts, one number a sample.
+/// A model that predicts, one number a sample.
 template <class M, class D>
 concept PredictingModel = models::Model<M, D> &&
     requires(const M model, std::span<const typename M::Scalar> w, const D data,

@@ -25,11 +25,11 @@ namespace starling::app {
 
 [[nodiscard]] Result<models::NetDescription> read_net_file(const std::string& path);
 
-/// The file in `net:FILE`; empty for another model.
+/// Returns the file in `net:FILE`; empty for another model.
 [[nodiscard]] std::string net_file_in(const Spec& spec);
 
-/// What `--model` names: `net:FILE`, or what Net::parse reads. A net that came from a file prints
-/// its layers, so that whoever reads that needs no file.
+/// Makes the net that `--model` names: `net:FILE`, or a text that Net::parse reads. A net that came
+/// from a file prints its layers, so that a reader of that text needs no file.
 template <class T>
 [[nodiscard]] Result<models::Net<T>> make_net(const Spec& spec, const models::Table& data) {
   const std::string file = net_file_in(spec);

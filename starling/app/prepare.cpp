@@ -23,7 +23,7 @@
 namespace starling::app {
 namespace {
 
-/// What the job reads, but for the checkpoint that it goes on from.
+/// Returns the files that the job reads, except the checkpoint that it resumes from.
 std::vector<FileUse> inputs(const Registry& registry, const Job& job, const Settings& settings,
                             const std::string& job_file) {
   std::vector<FileUse> files{{"the job", job_file}};
@@ -37,8 +37,8 @@ std::vector<FileUse> inputs(const Registry& registry, const Job& job, const Sett
   return files;
 }
 
-/// No output overwrites what is read or another output; a checkpoint may replace the one that the
-/// job goes on from.
+/// Refuses outputs that would overwrite an input or another output; a checkpoint may replace the
+/// one that the job resumes from.
 Result<void> check_files(const Registry& registry, const Job& job, const Settings& settings,
                          const std::string& job_file) {
   auto taken = inputs(registry, job, settings, job_file);
@@ -97,8 +97,8 @@ Result<std::shared_ptr<const AnyModel>> make(const Registry& registry, const Job
   return model;
 }
 
-/// Turns epochs into steps and fills in what depends on the data and on the model: what is used is
-/// what is then reported.
+/// Turns epochs into steps and fills in values that depend on the data and on the model, so that
+/// reports have the values that are used.
 live::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel& model) {
   live::TrainOptions options = job.train;
   const auto samples = train.size();
@@ -119,8 +119,8 @@ live::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel
   return options;
 }
 
-/// The file that a net was read from, or the beginning of what the model prints; empty where that
-/// is short.
+/// Returns the file that a net was read from, or the beginning of the text that the model prints;
+/// empty where that text is short.
 std::string short_name(const std::string& asked, const std::string& printed) {
   constexpr std::size_t most = 60;
   if (printed.size() <= most) return {};
@@ -132,7 +132,7 @@ bool has(const models::Metrics& metrics, const std::string& name) {
   return std::ranges::find(metrics, name, &models::Metric::name) != metrics.end();
 }
 
-/// Figures of evaluations beside the model's own.
+/// Returns a function for figures of evaluations beyond the model's own.
 live::MoreFigures more_figures(const Prepared& ready, const std::string& name) {
   return [model = ready.model, data = *ready.data.test, options = ready.running.options.job,
           name](const std::vector<core::RangeState>& states) -> models::Metrics {
@@ -142,7 +142,7 @@ live::MoreFigures more_figures(const Prepared& ready, const std::string& name) {
   };
 }
 
-/// Has evaluations say the figure of the goal, where the model does not.
+/// Has evaluations compute the figure of the target, where the model does not.
 Result<void> set_goal(Prepared& ready) {
   auto& options = ready.running.options.job;
   if (!options.until) return {};
@@ -158,7 +158,7 @@ Result<void> set_goal(Prepared& ready) {
   return {};
 }
 
-/// Refuses to choose among models by a loss that nobody says.
+/// Refuses to choose among models by a loss that evaluations do not have.
 Result<void> check_selection(const Prepared& ready) {
   const Job& job = ready.job;
   const char* key = job.patience > 0 ? "patience" : job.keep == Keep::best ? "keep" : nullptr;
@@ -170,8 +170,8 @@ Result<void> check_selection(const Prepared& ready) {
   return {};
 }
 
-/// The checkpoint, where its job scaled data like these: that may have been by the numbers of a
-/// model which it began with. What is wrong with the file shows when the job goes on from it.
+/// Reads the checkpoint where its job scaled data like these, for it may have used the scaling of a
+/// model which it began with. A fault of the file shows when the job resumes from it.
 std::optional<StoredModel> scale_of_checkpoint(const Job& job, const AnyModel& model,
                                                const AnyData& train) {
   auto stored = read_model(job.resume, job.trusts_file ? Trust::any : Trust::checked);
@@ -207,7 +207,7 @@ bool follow(const models::Recipe& recipe, live::TrainOptions& options, const Set
   if (is_said("schedule") || !recipe.decays_rate) return false;
   const auto epoch = static_cast<double>(live::steps_per_epoch(options, samples));
   const double seen = static_cast<double>(options.job.steps) / epoch * static_cast<double>(samples);
-  // Nobody knows when a job without steps ends.
+  // The end of a job without a limit of steps is not known.
   if (options.job.steps != barrier::finished && seen < 1e18)
     options.schedule = models::CosineRate{.samples = static_cast<std::uint64_t>(std::ceil(seen))};
   return true;

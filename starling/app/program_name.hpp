@@ -1,4 +1,4 @@
-/// What the program calls itself in its help and its messages.
+/// The program's name in its help and its messages.
 #pragma once
 
 #include <string>

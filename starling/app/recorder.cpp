@@ -15,7 +15,7 @@
 namespace starling::app {
 namespace {
 
-/// At least; and as long as three steps take on average.
+/// A job stands still after this time without an update, and not before three mean steps.
 constexpr auto stands_after = std::chrono::milliseconds{1500};
 
 bool is_finite(const Weights& weights) {
@@ -26,7 +26,7 @@ bool is_finite(const Weights& weights) {
       weights);
 }
 
-/// True of values alone, which nobody can go on from.
+/// True if a range has values without a ledger, from which no job can resume.
 bool is_bare(const std::vector<core::RangeState>& states) {
   return std::ranges::any_of(states, [](const auto& state) { return state.ledger.empty(); });
 }

@@ -1,4 +1,5 @@
-/// A job as it was prepared, and what is shown, written and kept while it runs.
+/// A job as it was prepared, and the recorder that shows, writes and keeps its results while it
+/// runs.
 #pragma once
 
 #include <array>
@@ -35,50 +36,53 @@ struct Prepared {
   [[nodiscard]] models::Metrics tested(const std::vector<core::RangeState>& states) const;
 };
 
-/// The job's observer calls it from one thread while the job runs; end() is for who started the
-/// job, once it is over.
+/// Records a job. The job's observer calls it from one thread while the job runs; the caller that
+/// started the job calls end() once it is over.
 class Recorder {
  public:
   /// `ready` outlives it.
   Recorder(const Prepared& ready, MetricsFile metrics);
 
-  /// False where the job is to stop: at Ctrl-C, and where a file cannot be written.
-  /// `missing` names nodes that are dead, on a cluster.
+  /// Takes a job's progress. False where the job is to stop: at Ctrl-C, and where a file cannot be
+  /// written. `missing` names nodes that are dead, on a cluster.
   [[nodiscard]] bool on_progress(const live::Progress& progress, const std::string& missing = {});
 
-  /// What people are to know, quiet or not.
+  /// Prints a warning for people, also where the job is quiet.
   void warn(const std::string& message);
 
-  /// Every evaluation, in order, with the model that was evaluated. False where the job is to stop:
-  /// as on_progress(), and where patience is at its end.
+  /// Takes every evaluation, in order, with the model that was evaluated. False where the job is to
+  /// stop: as on_progress(), and where patience is at its end.
   [[nodiscard]] bool on_evaluated(const live::Progress& progress,
                                   const std::vector<core::RangeState>& states);
 
-  /// True where so many evaluations had no better test loss as patience allows.
+  /// True once as many evaluations in a row as patience allows had no better test loss.
   [[nodiscard]] bool is_patience_over() const { return selection_.is_enough(); }
 
-  /// Replaces the checkpoint, but not by one that nobody can go on from: where no update was made,
-  /// values are not finite or stand alone, or the ranges of a bulk-synchronous job stand at
+  /// Replaces the checkpoint, unless no job could resume from the new one: where no update was
+  /// made, values are not finite or lack a ledger, or the ranges of a bulk-synchronous job stand at
   /// different rounds. False where it did not.
   bool on_checkpoint(const std::vector<core::RangeState>& states);
 
-  /// Writes the last good model and the last of the metrics; says how all ended.
+  /// Writes the model that the job leaves, its report and the last line of the metrics; returns how
+  /// the job ended.
   [[nodiscard]] Ended end(const live::Outcome& outcome, std::uint64_t workers_lost = 0);
 
  private:
   using States = std::vector<core::RangeState>;
 
-  /// True where no step was made for much longer than one takes.
+  /// True where no update was made for much longer than a step takes.
   [[nodiscard]] bool stands(const live::Progress& progress);
   /// Keeps the first error; true where there is none.
   bool note(const Result<void>& result);
   void add_to_curves(const live::Progress& progress);
   void save(const States& states, const KeptModel& kept);
-  /// The model that the job leaves: the best or the last, and of a failed one a good one.
+  /// Returns the model that the job leaves: the best or the last one, and a good one where the job
+  /// failed.
   [[nodiscard]] States choose(const live::Outcome& outcome, bool has_failed, KeptModel& kept) const;
   /// Adds the last figures to the curves and writes the page.
   void write_page(Ended& ended);
-  /// The latest of `last` and of what was kept whose values and figures are finite.
+  /// Returns the latest of `last` and `kept_` whose values and figures are finite; empty where no
+  /// model is to be saved.
   [[nodiscard]] States latest_good(const States& last) const;
   [[nodiscard]] bool is_good(const States& states) const;
 

@@ -1,5 +1,5 @@
-/// What a program can train: models, data sources and barriers by name. A user's program hands its
-/// own to starling::main (main.hpp), which adds the built-in ones.
+/// Holds what a program can train, by name: models, data sources and barriers. A user's program
+/// hands its own to starling::main (main.hpp), which adds the built-in ones.
 ///
 ///     int main(int argc, char** argv) {
 ///       starling::Registry registry;
@@ -59,7 +59,7 @@ struct BarrierEntry {
 template <class M, class D>
 [[nodiscard]] std::shared_ptr<const AnyModel> any_model_of(M model, std::string text);
 
-/// The text that Spec::parse reads back.
+/// Returns the text that Spec::parse reads back.
 [[nodiscard]] std::string print(const Spec& spec);
 
 template <class T>

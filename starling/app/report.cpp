@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 double seconds(core::Time time) { return std::chrono::duration<double>(time).count(); }
 
-/// In this run.
+/// Returns the updates made in this run, without those before a checkpoint.
 std::uint64_t updates_made(const Running& job, const live::Progress& progress) {
   return progress.updates - std::min(progress.updates, job.updates_before);
 }
@@ -38,15 +38,15 @@ bool is_tested(const Running& job, const live::Progress& progress) {
   return !progress.test.empty() && updates > static_cast<double>(job.updates_before) + 0.5;
 }
 
-/// Seconds until the first of the known limits; nothing where none is known. Where it stands nobody
-/// knows when all steps are made.
+/// Returns the seconds until the first of the known limits; nothing where none is known. Where the
+/// job stands still, the time of the last step is unknown.
 std::optional<double> seconds_left(const Running& job, const live::Progress& progress,
                                    bool stands) {
   std::optional<double> left;
   const auto& options = job.options.job;
   const double elapsed = seconds(progress.elapsed);
   if (options.time) left = std::max(0.0, seconds(*options.time) - elapsed);
-  // Of workers that are lost the mean over all knows nothing.
+  // The mean over all workers ignores that some are lost, so a cluster's job uses the median.
   const double at =
       job.id.empty() ? mean_step(job, progress) : static_cast<double>(progress.spread.median);
   const double before =
@@ -100,7 +100,7 @@ std::string end_text(const Ended& ended) {
   return {};
 }
 
-/// How far a job was that was stopped; empty elsewhere.
+/// Returns the step of a job that was stopped; empty elsewhere.
 std::string reached_text(const Ended& ended) {
   const core::Step steps = ended.job.options.job.steps;
   const bool is_stopped = ended.outcome.end == live::Outcome::End::stopped || ended.patience > 0;
@@ -108,13 +108,14 @@ std::string reached_text(const Ended& ended) {
   return fmt::format(", at step {} of {}", ended.outcome.last.spread.median, steps);
 }
 
-/// How who waits looks again; empty where the barrier draws no one, so that it does not matter.
+/// Returns how a waiting worker rechecks; empty where the barrier draws no one, so that it does not
+/// matter.
 std::string recheck_text(const live::JobOptions& options) {
   if (!barrier::draws(options.barrier)) return {};
   return barrier::print(options.recheck.value_or(core::default_recheck(options.mode)));
 }
 
-/// Empty where there is none.
+/// Returns the delay's text; empty where there is no delay.
 std::string delay_text(const live::JobOptions& options) {
   return options.delay == Distribution{} ? std::string{} : print(options.delay);
 }
@@ -125,7 +126,7 @@ std::vector<std::string> straggler_texts(const live::JobOptions& options) {
   return texts;
 }
 
-/// With what it is steered by, where that is more than a rate.
+/// Returns the optimiser with its schedule and l2, where they are set, and the batch.
 std::string optimizer_text(const Running& job) {
   const live::TrainOptions& options = job.options;
   std::string text = models::print(options.optimizer);
@@ -150,7 +151,7 @@ void add_figures(Json& json, const Running& job, const live::Progress& last) {
   json["wall_s"] = seconds(last.elapsed);
   json["waiting_share"] = last.waiting_share;
   json["spread"] = spread_json(last.spread);
-  // Looks at nodes one after the other tell steps of different moments.
+  // Nodes report steps of different moments, so the largest lag is not known.
   if (job.id.empty()) json["max_lag"] = last.max_lag;
   if (job.options.job.barrier.sample) {
     json["draws"] = last.draws;

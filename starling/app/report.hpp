@@ -1,5 +1,5 @@
-/// What is said about a job: the progress line, the summary, and the lines of `--metrics`. Only
-/// what was measured is said. Plain functions of values.
+/// Prints a job's progress line, its summary, and the lines of `--metrics`, from measured values
+/// only. Plain functions of values.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ namespace starling::app {
 
 /// A job as it runs.
 struct Running {
-  /// With all limits as steps, and what was by default.
+  /// With epochs turned into steps, and with all defaults filled in.
   live::TrainOptions options;
   std::string data;
   std::string data_shape;
@@ -24,18 +24,19 @@ struct Running {
   std::size_t train_samples = 0;
   std::size_t test_samples = 0;
   core::Step steps_per_epoch = 1;
-  /// The schedule is left to the model's recipe.
+  /// True where the schedule is left to the model's recipe.
   bool has_default_schedule = false;
   /// How features and targets were scaled; empty where they were not.
   std::string scale{};
-  /// Of all workers together, where the job went on from a checkpoint.
+  /// The updates of all workers before this run, where the job resumed from a checkpoint.
   std::uint64_t updates_before = 0;
   /// "cpu" or "cuda:0".
   std::string device = "cpu";
-  /// Its number on a cluster, and what people call it; empty elsewhere.
+  /// Its number on a cluster, and its name there; empty elsewhere.
   std::string id{};
   std::string name{};
-  /// The model as people name it: the file of a net that came from one. Empty: as it prints.
+  /// A shorter text for a long `model`: the file of a net, or the beginning of the text. Empty:
+  /// `model` is short.
   std::string short_model{};
 
   [[nodiscard]] const std::string& model_name() const {
@@ -64,11 +65,11 @@ struct Ended {
   std::optional<std::pair<double, double>> best{};
   /// How many evaluations without a better loss ended the job; 0: something else did.
   std::size_t patience = 0;
-  /// There was a model worth saving.
+  /// True where there was a model worth saving.
   bool has_model = false;
-  /// Its last model is in all files that were asked for, or is worth none.
+  /// True where its last model is in all files that were asked for, or is not worth saving.
   bool is_kept = false;
-  /// On a cluster: those that died or left before the end.
+  /// On a cluster: the workers that died or left before the end.
   std::uint64_t workers_lost = 0;
   /// Files that were written.
   std::string saved{};
@@ -83,8 +84,9 @@ struct Ended {
 /// "24000 rows, 784 features, 10 classes; 6000 to test on; 0.3 s".
 [[nodiscard]] std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took);
 
-/// One line: elapsed time, speed, spread, waiting share, loss, test figures, time to go. Where no
-/// step is made any more: whom it waits for, if that is known, and no time to go until the last.
+/// Returns one line: elapsed time, speed, spread, waiting share, loss, test figures, time to go.
+/// Where no step is made any more, `stands_for` names the nodes that the job waits for, if they are
+/// known, and the line has no time to the last step.
 [[nodiscard]] std::string progress_line(const Running& job, const live::Progress& progress,
                                         const std::optional<std::string>& stands_for = {});
 

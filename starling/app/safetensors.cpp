@@ -29,12 +29,13 @@ constexpr std::size_t length_bytes = 8;
 constexpr std::string_view metadata_key = "__metadata__";
 constexpr const char* checksum_key = "crc32";
 
-/// As it stands in the header; bytes that are no UTF-8 are replaced.
+/// Returns JSON as it stands in the header; bytes that are no UTF-8 are replaced.
 std::string json_text(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-/// The CRC-32 of all that a file says, whatever its layout: metadata by key, tensors by name.
+/// Returns the CRC-32 of all that a file holds, whatever its layout: metadata by key, tensors by
+/// name.
 template <class T>
 std::string checksum_of(const Metadata& metadata, const std::vector<T>& tensors) {
   uLong crc = 0;
@@ -80,7 +81,7 @@ std::string header_of(const Metadata& metadata, std::span<const View> tensors) {
   return text;
 }
 
-/// What a header says of one tensor.
+/// A header's entry for one tensor.
 struct Entry {
   std::string name;
   Dtype dtype = Dtype::f32;
@@ -93,7 +94,7 @@ struct Entry {
 struct Malformed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-/// The same; its message names the file already.
+/// Like Malformed, but its message names the file already.
 struct Unreadable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -204,7 +205,7 @@ std::vector<Entry> entries_in(const Json& header, std::uint64_t body) {
 /// An open file whose size is known.
 class Input {
  public:
-  /// Refuses pipes: the size of all is needed first.
+  /// Refuses pipes, for the size of the whole file is needed first.
   static Result<Input> open(const std::string& path) {
     ReadLimits limits = ReadScope::limits();
     limits.regular_only = true;
@@ -231,7 +232,8 @@ class Input {
   InputDescriptor file_;
 };
 
-/// A JSON value takes many times its text: an object of the shortest members so many times.
+/// The bytes of parsed JSON for a byte of its text, at most: an object of the shortest members
+/// takes so many.
 constexpr std::uint64_t bytes_of_json = 128;
 
 std::string take_header(Input& input, std::uint64_t size) {

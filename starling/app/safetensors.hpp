@@ -62,7 +62,7 @@ struct File {
   /// Whether the file had a `crc32`, which was right.
   bool is_checked = false;
 
-  /// Null where there is none of that name.
+  /// Returns the tensor of that name; null where there is none.
   [[nodiscard]] const Tensor* find(std::string_view name) const;
 };
 

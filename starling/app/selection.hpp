@@ -1,4 +1,4 @@
-/// Which of a job's models is the best one, and whether it is worth going on. Plain values.
+/// Chooses the best of a job's models, and whether the job is worth going on. Plain values.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace starling::app {
 
-/// Which model a job leaves.
+/// The model that a job leaves.
 enum class Keep {
   /// The one with the smallest test loss of all that were evaluated.
   best,
@@ -40,22 +40,22 @@ class Selection {
     States states;
   };
 
-  /// `patience` evaluations without a better loss are enough; 0: there are never enough of them.
-  /// The best model's states are held where `holds_best`.
+  /// `patience` evaluations in a row without a better loss are enough; 0: there are never enough of
+  /// them. The best model's states are held where `holds_best`.
   Selection(std::size_t patience, bool holds_best) : patience_(patience), holds_best_(holds_best) {}
 
   /// A loss that is absent or not finite is no better than any.
   void see(double step, const models::Metrics& test, const States& states);
 
-  /// True from the evaluation on that was one too many.
+  /// True once `patience` evaluations in a row had no better loss, and from then on.
   [[nodiscard]] bool is_enough() const { return patience_ > 0 && idle_ >= patience_; }
-  /// Nothing where no evaluation had a finite loss.
+  /// Returns the best model; nothing where no evaluation had a finite loss.
   [[nodiscard]] const std::optional<Model>& best() const { return best_; }
 
  private:
   std::size_t patience_;
   bool holds_best_;
-  /// Evaluations since the loss was better than `reference_`, which it was before.
+  /// Evaluations since the last one whose loss was better than the reference before it.
   std::size_t idle_ = 0;
   std::optional<double> reference_;
   std::optional<Model> best_;

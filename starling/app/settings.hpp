@@ -1,4 +1,5 @@
-/// What a person wrote, in flags or in a job file: keys, values as text, and where they stand.
+/// The settings that a person wrote, in flags or in a job file: keys, values as text, and where
+/// they stand.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +28,13 @@ using Settings = std::vector<Setting>;
 /// The first text of a key, empty where it was not set.
 [[nodiscard]] std::string text_of(const Settings& settings, std::string_view key);
 
-/// Reads a key's count, `least` to `most`; what was not set stays as it is.
+/// Reads a key's count, `least` to `most`; `into` stays as it is where the key was not set.
 [[nodiscard]] Result<void> put_count(std::uint64_t& into, const Settings& settings,
                                      const std::string& key, std::uint64_t least,
                                      std::uint64_t most);
 
-/// `file` overridden by `flags`, key by key. How test data is chosen (test, split, holdout) counts
-/// as one.
+/// Returns `file` overridden by `flags`, key by key. The keys that choose test data (test, split,
+/// holdout) count as one.
 [[nodiscard]] Settings overridden(Settings file, const Settings& flags);
 
 }  // namespace starling::app

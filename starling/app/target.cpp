@@ -15,7 +15,8 @@ bool falls(std::string_view metric) {
   return std::ranges::find(falling, metric) != falling.end();
 }
 
-/// Refuses what no figure of this name can be, and what would be reached by getting worse.
+/// Refuses values that no figure of this name can have, and targets that would be reached by
+/// getting worse.
 Result<void> check_value(std::string_view text, std::string_view metric, double value, char sign) {
   const std::string name{metric};
   const Error worse{"'" + std::string{text} + "' would be reached by getting worse; valid: " +
@@ -29,10 +30,10 @@ Result<void> check_value(std::string_view text, std::string_view metric, double 
   return Error{"'" + std::string{text} + "' cannot be reached; valid: accuracy from 0 to 1"};
 }
 
-/// More names than these are shown without those of single classes.
+/// Beyond this number of names, those of single classes are not shown.
 constexpr std::size_t figures_shown_max = 24;
 
-/// Refuses what a figure of figure_of() cannot be.
+/// Refuses targets that a figure of figure_of() cannot have.
 Result<void> check_figure(const live::Target& target) {
   const bool is_error = falls(target.metric);
   const std::string text = "until: '" + print(target) + "'";

@@ -11,11 +11,11 @@
 namespace starling::app {
 
 /// Reads `accuracy=0.95`, `loss=0.1`, `mse<=2`, `recall>=0.9`. With `=`, losses and errors (loss,
-/// mse, rmse, mae, error) are to fall to the value, all else to rise to it. Of these and of
-/// accuracy the other direction is refused, and values that they cannot have.
+/// mse, rmse, mae, error) are to fall to the value, all else to rise to it. The other direction is
+/// refused for these and for accuracy, and so are values that they cannot have.
 [[nodiscard]] Result<live::Target> parse_target(std::string_view text);
 
-/// In quotes where a shell would take it for several words.
+/// Prints a target, in quotes where a shell would take it for several words.
 [[nodiscard]] std::string print(const live::Target& target);
 
 /// Refuses a target that is none of `metrics`, which the model says itself, and none of `figures`,

@@ -15,7 +15,7 @@
 namespace starling::app {
 namespace {
 
-/// What a failed job left of a file that it did not write.
+/// Describes a file that a failed job did not write: as it was before, or not there.
 std::string left(const std::string& path) {
   std::error_code ignored;
   return path + (std::filesystem::exists(path, ignored) ? ": is as it was" : ": was not written");

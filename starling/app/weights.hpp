@@ -11,7 +11,7 @@
 
 namespace starling::app {
 
-/// What parameters are stored and computed in.
+/// The type that parameters are stored and computed in.
 enum class ElementType { float32, float64 };
 
 template <class T>

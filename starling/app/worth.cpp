@@ -23,8 +23,8 @@ TargetFigures worth_of_targets(const models::Table& table, const std::vector<flo
   return target_figures(labels, said);
 }
 
-/// How sure the model is of the second of two classes, a number a sample; nothing where it does not
-/// tell.
+/// Returns how sure the model is of the second of two classes, one number a sample; nothing where
+/// it has no such score.
 std::optional<std::vector<float>> ranks_of(const AnyModel& model, const Weights& w,
                                            const AnyData& data) {
   const auto scores = model.scores(w, data);
@@ -50,7 +50,7 @@ std::optional<double> mean_of(const ClassFigures& figures,
   return sum / static_cast<double>(counted);
 }
 
-/// The class that is written so; nothing where there is none.
+/// Returns the class that is written so; nothing where there is none.
 std::optional<std::size_t> class_of(const models::Labelling& labelling, std::string_view label) {
   for (std::size_t c = 0; c < labelling.classes; ++c)
     if (labelling.text(static_cast<float>(c)) == label) return c;

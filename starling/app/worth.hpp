@@ -18,12 +18,12 @@ struct Worth {
   std::optional<double> auc;
 };
 
-/// Nothing in it where the data are no table, or the model does not predict. Requires: the model
-/// accepts `data`, which have labels.
+/// Computes the figures; none where the data are no table, or the model does not predict. Requires:
+/// the model accepts `data`, which have labels.
 [[nodiscard]] Worth worth_of(const AnyModel& model, const Weights& w, const AnyData& data);
 
-/// The mean of a figure over the classes. A class that nothing was predicted as has a precision of
-/// 0; one that no sample is of does not count.
+/// Return the mean of a figure over the classes. A class that was never predicted has a precision
+/// of 0; a class without samples does not count.
 [[nodiscard]] std::optional<double> macro_precision(const ClassFigures& figures);
 [[nodiscard]] std::optional<double> macro_recall(const ClassFigures& figures);
 

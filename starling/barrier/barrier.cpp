@@ -8,7 +8,7 @@ namespace starling::barrier {
 namespace {
 
 /// Calls `visit(R{})` for each rule that text can name: all but a program's own predicates, which
-/// go by their labels.
+/// text names by their labels.
 template <class Visit>
 void for_each_rule(Visit visit) {
   const auto visit_named = [&]<class R>(R rule) {
@@ -25,7 +25,7 @@ std::string label(const AnyRule& rule) {
   return std::visit([](const auto& r) { return std::string{r.name}; }, rule);
 }
 
-/// True where text means a built-in barrier by `label`, or by the name of its sampled form.
+/// True where `label` is the name of a built-in barrier or of its sampled form.
 bool is_taken(const std::string& label) {
   bool taken = false;
   for_each_rule([&]<class R>(R) {
@@ -46,7 +46,7 @@ std::vector<std::string> known_names(std::span<const Predicate> own) {
   return names;
 }
 
-/// The rule called `name`, its options taken from `read`.
+/// Returns the rule called `name`, with its options taken from `read`.
 std::optional<AnyRule> find_rule(std::string_view name, SpecReader& read,
                                  std::span<const Predicate> own) {
   if (const auto it = std::ranges::find(own, name, &Predicate::label); it != own.end()) return *it;

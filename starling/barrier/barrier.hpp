@@ -1,4 +1,5 @@
-/// A barrier: a rule over steps, and a view of whose steps it sees. Pure values; any thread.
+/// A barrier: a rule over steps, and the set of workers whose steps it sees. Pure values; any
+/// thread.
 ///
 ///     barrier::parse("pssp:s=4,beta=10")  ==  barrier::sampled(barrier::Ssp{4}, 10)
 ///
@@ -18,35 +19,39 @@ namespace starling::barrier {
 
 struct Barrier {
   AnyRule rule = Bsp{};
-  /// How many random others the rule sees (the sample size beta); nullopt: everyone.
+  /// How many random other workers the rule sees (the sample size beta); nullopt: all of them.
   std::optional<std::size_t> sample = std::nullopt;
 
   bool operator==(const Barrier&) const = default;
 };
 
-/// PSP as a combinator over any rule: judged on `beta` others drawn uniformly without replacement.
+/// PSP as a combinator over any rule: the rule judges `beta` other workers, drawn uniformly without
+/// replacement.
 [[nodiscard]] inline Barrier sampled(AnyRule rule, std::size_t beta) {
   return {std::move(rule), beta};
 }
 
-/// May a worker at step `own` go on, having seen `seen`?
+/// Returns whether a worker at step `own` that has seen the steps `seen` may pass.
 [[nodiscard]] bool admits(const Barrier& barrier, Step own, std::span<const Step> seen);
 
-/// See Rule::floor. A floor of 0 passes without asking anyone.
+/// See Rule::floor. With a floor of 0 a worker passes without asking any other.
 [[nodiscard]] std::optional<Step> floor(const Barrier& barrier, Step own);
 
-/// How many of `others` live others the barrier looks at: all, or the sample clamped to them.
+/// Returns how many of `others` live other workers the barrier looks at: all, or the sample size
+/// where that is less.
 [[nodiscard]] std::size_t observes(const Barrier& barrier, std::size_t others);
 
-/// True for ASP and what equals it (s = infinity, beta = 0).
+/// True for ASP and for barriers that equal it (s = infinity, beta = 0).
 [[nodiscard]] bool always_passes(const Barrier& barrier);
 
-/// True where others are drawn, so that it matters when who waits looks again.
+/// True where other workers are drawn, so that the time at which a waiting worker looks again
+/// matters.
 [[nodiscard]] inline bool draws(const Barrier& barrier) {
   return barrier.sample && !always_passes(barrier);
 }
 
-/// True where someone must know every worker's step: such a barrier works in central mode only.
+/// True where the barrier needs every worker's step in one place: it then works in central mode
+/// only.
 [[nodiscard]] bool needs_every_step(const Barrier& barrier);
 
 /// True for BSP over everyone, and SSP with s = 0: pushes of a step are then applied together.
@@ -55,22 +60,23 @@ struct Barrier {
 /// The largest spread (fastest minus slowest step) the barrier allows; nullopt: unbounded.
 [[nodiscard]] std::optional<Step> spread_bound(const Barrier& barrier);
 
-/// Refuses a label by which parse() could not find the rule: one that is empty or holds white
-/// space, `:`, `,` or `=`, and one that a built-in barrier has, with or without a `p` before it.
+/// Refuses a label by which parse() could not find the rule: an empty label, a label with white
+/// space, `:`, `,` or `=`, and the name of a built-in barrier, with or without a `p` before it.
 [[nodiscard]] Result<void> check(const Predicate& rule);
 
-/// Refuses what no job can run: a sample among fewer than beta others, a predicate of a bad label.
+/// Refuses a barrier that no job can run: a sample among fewer than beta others, or a predicate
+/// with a bad label.
 [[nodiscard]] Result<void> check(const Barrier& barrier, std::size_t workers);
 
 /// Reads `bsp`, `ssp:s=4`, `asp`, `pbsp:beta=10`, `pssp:s=4,beta=10` and, by their labels, the
-/// rules in `own` (a `p` before the label samples them). Unknown names are refused with the nearest
-/// valid.
+/// rules in `own` (a `p` before the label samples them). Refuses an unknown name and suggests the
+/// nearest valid one.
 [[nodiscard]] Result<Barrier> parse(std::string_view text, std::span<const Predicate> own = {});
 
 /// The text that parse reads back.
 [[nodiscard]] std::string print(const Barrier& barrier);
 
-/// What a person may choose from: a form that parse reads, and what it does.
+/// A barrier as help texts list it: a form that parse reads, and the effect of that barrier.
 struct Description {
   std::string form;
   std::string summary;

@@ -1,5 +1,5 @@
-/// When a worker that may not pass looks again. It decides the outcome of sampled barriers more
-/// than the sample size does, so it is always explicit.
+/// Decides when a worker that may not pass looks again. This affects the outcome of sampled
+/// barriers more than the sample size does, so it is always explicit.
 #pragma once
 
 #include <chrono>
@@ -11,16 +11,17 @@
 
 namespace starling::barrier {
 
-/// Any combination of triggers; whichever comes first leads to a fresh draw.
+/// Any combination of triggers; the first trigger to fire leads to a fresh draw.
 struct Recheck {
   using Duration = std::chrono::nanoseconds;
 
-  /// At every arriving update, every waiter draws afresh. Only where one place sees every step.
+  /// Every waiting worker draws afresh whenever an update arrives. Possible only where one place
+  /// sees every step.
   bool arrival = false;
-  /// The first laggard of the draw says when it has caught up.
+  /// The first laggard of the draw notifies the waiting worker when it has caught up.
   bool notify = false;
-  /// This long after the draw was decided; `automatic` stands for a quarter of the worker's median
-  /// step time.
+  /// The worker draws afresh this long after the last draw was decided; `automatic` stands for a
+  /// quarter of the worker's median step time.
   std::optional<Duration> interval = std::nullopt;
 
   static constexpr Duration automatic{-1};

@@ -1,4 +1,5 @@
-/// Drawing whom to look at, and the exact chance that what is drawn lets one pass.
+/// Draws the workers that a sampled barrier looks at, and computes the exact chance that such a
+/// draw lets a worker pass.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +34,9 @@ inline void draw(std::uint32_t population, std::uint32_t count, Random& random,
   drawn.resize(count);
 }
 
-/// The chance that none of `beta` others drawn from `others` is a laggard, when `on_pace` of them
-/// are not: C(on_pace, beta) / C(others, beta). Requires: beta <= others, on_pace <= others.
+/// Returns the chance that `beta` workers drawn from `others` include no laggard, when `on_pace` of
+/// them are not laggards: C(on_pace, beta) / C(others, beta). Requires: beta <= others, on_pace <=
+/// others.
 [[nodiscard]] constexpr double pass_probability(std::uint64_t on_pace, std::uint64_t others,
                                                 std::uint64_t beta) {
   if (beta > on_pace) return 0;

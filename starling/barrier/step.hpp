@@ -1,4 +1,4 @@
-/// A worker's clock, and what a rule over clocks must offer.
+/// A worker's clock, and the functions that a rule over clocks must offer.
 #pragma once
 
 #include <concepts>
@@ -15,11 +15,12 @@ namespace starling::barrier {
 /// Count of a worker's finished iterations.
 using Step = std::uint64_t;
 
-/// The step of a worker that has finished its job: infinitely far ahead, with room left for a rule
-/// to add to it.
+/// The step of a worker that has finished its job: ahead of every real step, yet small enough that
+/// a rule can add to it without overflow.
 inline constexpr Step finished = Step{1} << 62U;
 
-/// When may a worker at step `own`, seeing the steps `seen` of others, start its next iteration?
+/// Decides when a worker at step `own`, seeing the steps `seen` of others, may start its next
+/// iteration.
 ///
 /// Rules are values: no clock, no randomness, no memory of earlier calls. A worker that did not
 /// answer is shown to the rule as step 0.
@@ -32,8 +33,8 @@ concept Rule = std::regular<R> &&
   { R::summary } -> std::convertible_to<std::string_view>;
   /// The decision.
   { rule.admits(own, seen) } -> std::same_as<bool>;
-  /// The step that everyone seen must have reached, for rules of that form: the first seen worker
-  /// below it decides against passing. nullopt: the rule must see all answers to decide.
+  /// The step that every seen worker must have reached, for rules of that form: the first seen
+  /// worker below it decides against passing. nullopt: the rule must see all answers to decide.
   { rule.floor(own) } -> std::same_as<std::optional<Step>>;
   /// Reads and prints `key=value` options; an empty text means there are none.
   { R::parse(options) } -> std::same_as<R>;

@@ -7,12 +7,12 @@
 
 namespace starling {
 
-/// What becomes of a broken condition; must not return.
+/// Handles a broken condition; must not return.
 using CheckHandler = void (*)(const char* condition, const char* file, int line);
 
 namespace detail {
 
-/// Of this thread; absent: the program ends.
+/// This thread's handler; where it is null, a broken condition ends the program.
 inline thread_local CheckHandler check_handler = nullptr;
 
 [[noreturn, gnu::cold, gnu::noinline]] inline void broken(const char* condition, const char* file,
@@ -24,9 +24,9 @@ inline thread_local CheckHandler check_handler = nullptr;
 
 }  // namespace detail
 
-/// As long as it lives, broken conditions of this thread go to `handler`, which may throw. For
-/// tests and simulations that want to say how they came there, and for who can end what was broken
-/// alone: it stays broken.
+/// Sends this thread's broken conditions to `handler`, which may throw, while the scope lives. For
+/// tests and simulations that report how they reached the broken state, and for callers that can
+/// end the broken part alone: that part stays broken.
 class CheckScope {
  public:
   explicit CheckScope(CheckHandler handler)
@@ -41,7 +41,7 @@ class CheckScope {
 
 }  // namespace starling
 
-/// Ends the program, naming the broken condition and the place; or as CheckScope says.
+/// Ends the program and names the broken condition and its place, unless a CheckScope handles it.
 #define STARLING_CHECK(condition)                                 \
   do {                                                            \
     if (!(condition)) [[unlikely]]                                \

@@ -70,7 +70,7 @@ double draw_ns(const laws::Trace& law, Random& random) {
   return in_ns((*law.durations)[random.below(law.durations->size())]);
 }
 
-/// A line without its comment as a duration, a plain number being seconds.
+/// Reads a line, its comment removed, as a duration; a plain number means seconds.
 Result<Duration> parse_line(std::string_view line) {
   if (const auto seconds = parse_number(line); seconds && *seconds >= 0)
     return parse_duration(std::string{line} + "s");
@@ -124,7 +124,7 @@ class LawReader {
     return read_.number(key, 1, least, most);
   }
 
-  /// What was written wrongly comes before what was not written.
+  /// Reports a bad option before a missing one.
   Result<void> finish() {
     if (auto done = read_.finish(); !done || missing_.empty()) return done;
     read_.refuse(missing_);
@@ -179,7 +179,7 @@ Result<Distribution> parse_distribution(std::string_view text) {
   };
   constexpr std::string_view trace = "trace:";
   if (text.starts_with(trace) && text.size() > trace.size()) {
-    // Before the grammar: a file's name may hold its signs.
+    // Handled before the grammar: a file's name may hold the grammar's separators.
     auto law = read_trace(std::string{text.substr(trace.size())});
     if (!law) return Error{"distribution " + std::string{trace} + law.error().message};
     return law;

@@ -21,7 +21,7 @@
 
 namespace starling {
 
-/// All laws but the trace are given by their mean, so that one may be put for another.
+/// Every law but the trace is given by its mean, so that one law may replace another.
 namespace laws {
 
 using Duration = std::chrono::nanoseconds;
@@ -38,7 +38,7 @@ struct Exponential {
   Duration mean{};
   bool operator==(const Exponential&) const = default;
 };
-/// From 0 to twice the mean.
+/// Uniform from 0 to twice the mean.
 struct Uniform {
   Duration mean{};
   bool operator==(const Uniform&) const = default;
@@ -84,10 +84,10 @@ class Distribution {
   Distribution() = default;
   Distribution(Law law) : law_(std::move(law)) {}
 
-  /// At most a year.
+  /// Draws a duration of at most a year.
   [[nodiscard]] Duration draw(Random& random) const;
 
-  /// In seconds.
+  /// The mean, in seconds.
   [[nodiscard]] double mean() const;
 
   [[nodiscard]] const Law& law() const noexcept { return law_; }
@@ -98,7 +98,7 @@ class Distribution {
   Law law_;
 };
 
-/// The nearest duration to `ns`, and a year where that is longer: sums of some stay in range.
+/// Returns the duration nearest to `ns`, at most a year, so that sums of several stay in range.
 [[nodiscard]] Distribution::Duration lasting(double ns);
 
 /// Reads `none`, `const:20ms`, `exp:20ms`, `uniform:20ms`, `gamma:mean=20ms,shape=2`,

@@ -18,7 +18,7 @@ namespace starling {
 namespace {
 
 constexpr std::uint64_t look_every = std::uint64_t{64} << 20U;
-/// How often who waits for a pipe looks whether to go on.
+/// Milliseconds between two checks whether to go on, while a read waits for a pipe.
 constexpr int wait_ms = 100;
 
 const ReadLimits& no_limits() {
@@ -55,7 +55,7 @@ std::string size_text(std::size_t bytes) {
                           : std::to_string(bytes / mebibyte) + " MiB";
 }
 
-/// Bytes that a reader that holds so many may hold in all, and why, for messages.
+/// The bytes that a reader may hold in all, and the reason, for messages.
 struct Bound {
   double bytes = 0;
   std::string reason;
@@ -88,7 +88,8 @@ Result<void> check_reading(const std::string& path) {
 }
 
 Result<InputDescriptor> InputDescriptor::open(const std::string& path) {
-  // Not to wait for a writer, nor for what a device may do; nor to get a terminal to control.
+  // O_NONBLOCK: never waits for a pipe's writer or for a device. O_NOCTTY: never takes a
+  // controlling terminal.
   const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (fd < 0 && errno == ENOENT) return Error{path + ": no such file"};
   if (fd < 0) return Error{"cannot open '" + path + "': " + std::strerror(errno)};
@@ -122,7 +123,7 @@ InputDescriptor::~InputDescriptor() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-/// A pipe that nobody has written to yet is not at its end: Linux tells the two apart.
+/// A pipe to which nobody has written yet is not at its end: Linux tells the two apart.
 Result<void> InputDescriptor::await_bytes() {
   for (;;) {
     if (auto go_on = check_reading(path_); !go_on) return go_on;
@@ -140,7 +141,7 @@ Result<std::size_t> InputDescriptor::read(std::span<std::byte> out) {
       return std::move(go_on).error();
     const ssize_t got = ::read(descriptor_, out.data(), out.size());
     if (got >= 0) return static_cast<std::size_t>(got);
-    // Some files of the kernel's call themselves regular, and are waited for like devices.
+    // Some kernel files claim to be regular, yet make a reader wait as devices do.
     if (errno == EAGAIN && size_) return wrong_kind(path_, S_IFCHR);
     if (errno != EINTR && errno != EAGAIN)
       return Error{path_ + ": cannot be read: " + std::strerror(errno)};

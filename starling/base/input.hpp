@@ -1,6 +1,6 @@
-/// Opening and reading files that somebody named: which kinds are read, how much memory their
-/// content may take, and when reading ends. Every reader of data, models, nets, jobs and traces
-/// reads through this.
+/// Opens and reads the files that users name: decides which kinds of file are read, how much memory
+/// their content may take, and when reading ends. Every reader of data, models, nets, jobs and
+/// traces reads through this.
 #pragma once
 
 #include <chrono>
@@ -22,14 +22,14 @@ struct ReadLimits {
   /// Bytes of memory that one reader's values may take; 0: a third of the memory that is free, so
   /// that there is as much again for copies of them and for a vector that grows.
   std::uint64_t memory_max = 0;
-  /// Reading ends with an error once this was asked.
+  /// Reading ends with an error once a stop is requested.
   std::stop_token stop{};
-  /// And at this time.
+  /// Reading ends with an error after this time.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
-/// While one lives, its limits hold for what its thread reads. A user's own readers need not hand
-/// them on, and cannot forget to. Scopes nest.
+/// Applies its limits to all that its thread reads while it lives, so that a user's own readers
+/// need not pass them on, and cannot forget to. Scopes nest.
 class ReadScope {
  public:
   explicit ReadScope(ReadLimits limits);
@@ -37,7 +37,7 @@ class ReadScope {
   ReadScope& operator=(const ReadScope&) = delete;
   ~ReadScope();
 
-  /// This thread's.
+  /// The limits that apply to this thread.
   [[nodiscard]] static const ReadLimits& limits() noexcept;
 
  private:
@@ -45,25 +45,27 @@ class ReadScope {
   const ReadLimits* outer_;
 };
 
-/// An Error where this thread is to read no more.
+/// Returns an Error where this thread must stop reading: a stop was requested, or its deadline has
+/// passed.
 [[nodiscard]] Result<void> check_reading(const std::string& path);
 
-/// An open file. One thread at a time. Opening never waits; reading waits for the writer of a pipe,
-/// but no longer than the thread's limits say. A read from a disk or a network file system that
-/// hangs cannot be interrupted by anybody.
+/// An open file, for one thread at a time. Opening never waits; reading waits for the writer of a
+/// pipe, but no longer than the thread's limits allow. Nothing can interrupt a read from a disk or
+/// a network file system that hangs.
 class InputDescriptor {
  public:
-  /// Refuses folders, devices, sockets, and pipes where the thread's limits do.
+  /// Refuses folders, devices, sockets, and pipes where the thread's limits refuse them.
   static Result<InputDescriptor> open(const std::string& path);
 
   InputDescriptor(InputDescriptor&& other) noexcept;
   InputDescriptor& operator=(InputDescriptor&& other) noexcept;
   ~InputDescriptor();
 
-  /// Some bytes into `out`, 0 at the end. Requires: `out` is not empty.
+  /// Reads some bytes into `out` and returns their number, 0 at the end. Requires: `out` is not
+  /// empty.
   Result<std::size_t> read(std::span<std::byte> out);
 
-  /// Bytes of a regular file when it was opened, nothing for a pipe.
+  /// Bytes of a regular file when it was opened; absent for a pipe.
   [[nodiscard]] std::optional<std::uint64_t> size() const noexcept { return size_; }
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
@@ -78,21 +80,23 @@ class InputDescriptor {
   std::optional<std::uint64_t> size_;
 };
 
-/// All of a file of text; more than `bytes_max` is an Error that ends with "; valid: `valid`" where
-/// that is not empty.
+/// Returns the whole content of a text file. More than `bytes_max` bytes are an Error, which ends
+/// with "; valid: `valid`" unless `valid` is empty.
 [[nodiscard]] Result<std::string> read_text(const std::string& path, std::size_t bytes_max,
                                             const std::string& valid = {});
 
-/// The memory that the values of one source may take while they are read. The bound follows the
-/// memory that is free, so readers beside one another share it.
+/// Bounds the memory that the values of one source may take while they are read. The bound follows
+/// the free memory, so readers that run at the same time share it.
 class ReadBudget {
  public:
-  /// `place` is what errors name: a file.
+  /// Errors name `place`, a file.
   explicit ReadBudget(std::string place) : place_(std::move(place)) {}
 
-  /// Before anything is taken: refuses `bytes` of values, which are known to be all.
+  /// Refuses `bytes` of values, known to be all of them, before any memory is taken.
   [[nodiscard]] Result<void> expect(std::uint64_t bytes) const;
-  /// While it grows: refuses to hold `bytes` in all. Cheap: looks again whenever 64 MiB were added.
+  /// Refuses to hold `bytes` in all while the values grow. Cheap: looks at the free memory again
+  /// only after each 64 MiB, or after each 16th of ReadLimits::memory_max where that is set and
+  /// less.
   [[nodiscard]] Result<void> hold(std::uint64_t bytes) {
     return bytes < next_look_ ? Result<void>{} : look(bytes);
   }

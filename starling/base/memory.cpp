@@ -10,7 +10,7 @@
 namespace starling {
 namespace {
 
-/// A figure of the control group that this process sees as its own, as in a container.
+/// Reads a number of the control group that this process, as in a container, sees as its own.
 std::optional<double> group_figure(const char* name) {
   std::ifstream file{std::string{"/sys/fs/cgroup/"} + name};
   double bytes = 0;
@@ -18,7 +18,7 @@ std::optional<double> group_figure(const char* name) {
   return bytes;
 }
 
-/// The number behind `key` in a file of lines `key number`; 0 where there is none.
+/// Returns the number behind `key` in a file of lines `key number`, or 0 where the key is missing.
 double figure_in(const char* path, const std::string& key) {
   std::ifstream file{path};
   std::string word;
@@ -30,8 +30,8 @@ double figure_in(const char* path, const std::string& key) {
   return 0;
 }
 
-/// The bytes that the control group leaves: pages of files count as taken there, but are given
-/// back.
+/// Bytes that the control group still allows. The group counts cached pages of files as taken, but
+/// the kernel can reclaim them.
 std::optional<double> group_free() {
   const auto limit = group_figure("memory.max");
   const auto taken = group_figure("memory.current");

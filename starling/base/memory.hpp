@@ -9,8 +9,8 @@ namespace starling {
 /// less.
 [[nodiscard]] double memory_bytes();
 
-/// Bytes that this process can still take without anything being pushed out: the machine's
-/// available memory, or what its control group leaves where that is less.
+/// Bytes that this process can still take without evicting anything: the machine's available
+/// memory, or the rest of its control group's limit where that is less.
 [[nodiscard]] double free_memory_bytes();
 
 /// Bytes of memory that this process holds now.

@@ -1,5 +1,5 @@
-/// A pseudo-random permutation of [0, size) that takes no memory, so that any worker can say which
-/// sample stands at which place of an epoch without holding the epoch's order.
+/// A pseudo-random permutation of [0, size) that takes no memory, so that any worker can compute
+/// which sample stands at which place of an epoch without holding the epoch's order.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 /// Seeded randomness with the same numbers on every machine and with every standard library.
-/// Nothing here reads a clock or a device: whoever needs randomness is handed a Random.
+/// Nothing here reads a clock or a device: code that needs randomness is given a Random.
 #pragma once
 
 #include <array>

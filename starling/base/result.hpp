@@ -12,11 +12,11 @@
 
 namespace starling {
 
-/// What went wrong, in one sentence: the value, the place, and what would be valid.
+/// A failure in one sentence: the value, the place, and what would be valid.
 struct Error {
   std::string message;
 
-  /// The same error seen from further out: "<place>: <message>".
+  /// Puts the place around the error in front of it: "<place>: <message>".
   Error within(std::string_view place) && {
     message.insert(0, std::string{place} + ": ");
     return std::move(*this);

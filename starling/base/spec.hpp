@@ -28,8 +28,8 @@ struct Spec {
   bool operator==(const Spec&) const = default;
 };
 
-/// Takes typed options out of a Spec. The first bad value is kept and reported by finish(), which
-/// also refuses every option that nobody asked for.
+/// Takes typed options out of a Spec. finish() reports the first bad value, and refuses every
+/// option that was never read.
 class SpecReader {
  public:
   explicit SpecReader(const Spec& spec) : spec_(spec), taken_(spec.options.size(), false) {}
@@ -49,7 +49,7 @@ class SpecReader {
   std::chrono::nanoseconds duration(std::string_view key, std::chrono::nanoseconds otherwise);
   /// True where the bare word stands among the options.
   bool flag(std::string_view key);
-  /// The next option without a key, empty if there is none.
+  /// Returns the next option without a key; empty where none is left.
   std::string positional();
   /// True where `key=` was written.
   [[nodiscard]] bool has(std::string_view key) const;

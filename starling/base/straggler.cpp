@@ -8,7 +8,7 @@
 namespace starling {
 namespace {
 
-/// A share that rounds to nobody would leave a job as if it had no stragglers.
+/// The error for a share that rounds to no worker: the job would run as if it had no stragglers.
 Error none_of(const Straggler& straggler, std::size_t workers) {
   const std::string factor = ":" + print_number(straggler.factor) + "x";
   return Error{"straggler " + print(straggler) + ": this share of " + std::to_string(workers) +

@@ -1,4 +1,4 @@
-/// Stragglers: workers that are slow on purpose, to see what a barrier makes of them. Pure values;
+/// Stragglers: workers made slow on purpose, to test how a barrier copes with them. Pure values;
 /// any thread.
 #pragma once
 
@@ -25,13 +25,14 @@ struct Straggler {
 [[nodiscard]] Result<Straggler> parse_straggler(std::string_view text);
 [[nodiscard]] std::string print(const Straggler& straggler);
 
-/// The slowness factor of each worker: stragglers are the last ones, 1 for everyone else. Shares
-/// are rounded to whole workers; refused where that is nobody, or where there are too few workers.
+/// Returns the slowness factor of each worker: the last workers are the stragglers, all others have
+/// factor 1. Shares are rounded to whole workers. Refuses a share that rounds to no worker, and
+/// more stragglers than workers.
 [[nodiscard]] Result<std::vector<double>> slowness(const std::vector<Straggler>& stragglers,
                                                    std::size_t workers);
 
-/// How much longer than `took` a step takes whose computation and delay are both `factor` times as
-/// long. No step takes more than a year.
+/// Returns how much longer than `took` a step lasts whose computation (`took`) and `delay` both
+/// last `factor` times as long. No step takes more than a year.
 [[nodiscard]] std::chrono::nanoseconds slowed(std::chrono::nanoseconds took,
                                               std::chrono::nanoseconds delay, double factor);
 

@@ -16,16 +16,16 @@ namespace starling::blocks {
 namespace {
 
 #ifdef __SANITIZE_ADDRESS__
-constexpr bool are_kept = false;  // it is to see what is used after its end
+constexpr bool are_kept = false;  // AddressSanitizer must see uses after give()
 #else
 constexpr bool are_kept = true;
 #endif
 
-/// New blocks are cut from so much, which takes no memory before it is touched.
+/// Bytes of an area from which new blocks are cut; it takes no memory before it is touched.
 constexpr std::size_t area_bytes = std::size_t{16} << 20U;
 
-/// Quarters of powers of two, and whole pages: tensors of about one size use the same blocks. The
-/// pages that are not touched take no memory.
+/// Rounds up to quarters of powers of two, and to whole pages, so that tensors of about one size
+/// use the same blocks. Pages that are not touched take no memory.
 std::size_t rounded(std::size_t bytes) {
   static const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t unit = std::max(std::bit_floor(bytes) / 4, page);
@@ -49,7 +49,7 @@ class Store {
       empty(block, size);
       return;
     }
-    // Those that nobody wanted for longest make room.
+    // Evicts the blocks that have been idle longest until the new one fits.
     auto kept = idle_.begin();
     for (; idle_bytes_ + size > idle_bytes_max; ++kept) {
       idle_bytes_ -= kept->size;
@@ -70,16 +70,17 @@ class Store {
     void* block;
     std::size_t size;
   };
-  /// Blocks of a size that take no memory: from `at` on those that nobody has had yet, and those
-  /// that were emptied.
+  /// Blocks of one size that take no memory: `blocks` of them from `at` on, never handed out yet,
+  /// and the emptied ones.
   struct Area {
     std::byte* at = nullptr;
     std::size_t blocks = 0;
     std::vector<void*> emptied{};
   };
 
-  /// Gives its pages back to the system. The addresses stay: were every other block of a large
-  /// model's unmapped, each of the others would be a mapping, of which a process has but so many.
+  /// Returns the block's pages to the system and keeps its addresses: if every other block of a
+  /// large model were unmapped, each remaining block would be a mapping of its own, and a process
+  /// may have only so many.
   void empty(void* block, std::size_t size) noexcept {
     if (size < area_bytes && note(block, size))
       ::madvise(block, size, MADV_DONTNEED);
@@ -96,7 +97,7 @@ class Store {
   }
 
   void* take_idle(std::size_t size) {
-    // The one given back last lies in the caches still.
+    // The block that was given back last is still in the caches.
     const auto found = std::find_if(idle_.rbegin(), idle_.rend(),
                                     [&](const Idle& idle) { return idle.size == size; });
     if (found == idle_.rend()) return nullptr;
@@ -126,19 +127,19 @@ class Store {
   }
 
   std::mutex mutex_;
-  /// In the order in which they were given back; at most idle_bytes_max / least.
+  /// Idle blocks in the order in which they were given back; at most idle_bytes_max / least.
   std::vector<Idle> idle_ = [] {
     std::vector<Idle> idle;
     idle.reserve(idle_bytes_max / least + 1);
     return idle;
   }();
   std::size_t idle_bytes_ = 0;
-  /// Of each size that was asked for.
+  /// The area of each block size that was asked for.
   std::map<std::size_t, Area> areas_;
   std::size_t used_ = 0;
 };
 
-/// Outlives whatever gives blocks back when the program ends.
+/// The store outlives every object that gives blocks back when the program ends.
 Store& store() {
   static Store& store = *new Store;
   return store;

@@ -42,8 +42,9 @@ void append_hex(std::string& out, char c) {
   (out += "\\x") += {hex[byte / 16], hex[byte % 16]};
 }
 
-/// Bytes of the character that `text` begins with; 0 where it is a control character or no UTF-8
-/// (RFC 3629; surrogates are let through). Requires: `text` is not empty.
+/// Returns the bytes of the character that `text` begins with, or 0 where that is a control
+/// character or invalid UTF-8 (RFC 3629; surrogates are let through). Requires: `text` is not
+/// empty.
 std::size_t shown_size(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;

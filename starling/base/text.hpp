@@ -22,23 +22,26 @@ namespace starling {
 template <std::same_as<std::string> Text>
 void split(Text&& text, char separator) = delete;
 
-/// `text` with \xNN for all that a terminal would not show: controls, and what is no UTF-8.
+/// Returns `text` with \xNN in place of every byte that a terminal would not show: control
+/// characters and invalid UTF-8.
 [[nodiscard]] std::string printable(std::string text);
 
-/// 'text' as errors show it: what is no printable ASCII as \xNN, and no more than its beginning.
+/// Returns 'text' in quotes, as errors show it: only its beginning, with \xNN in place of every
+/// byte that is not printable ASCII.
 [[nodiscard]] std::string shown(std::string_view text);
 
 /// "1 seed", "2 seeds".
 [[nodiscard]] std::string counted(std::uint64_t count, std::string_view noun);
 
-/// A whole number >= 0. Refuses signs, spaces, anything behind the digits, and what overflows.
+/// Reads a whole number >= 0. Refuses signs, spaces, anything behind the digits, and numbers that
+/// overflow.
 [[nodiscard]] Result<std::uint64_t> parse_count(std::string_view text);
 
 /// A finite decimal number; nothing may stand behind it.
 [[nodiscard]] Result<double> parse_number(std::string_view text);
 
-/// A duration >= 0 with its unit: `250us`, `20ms`, `1.5s`, `2min`, `1h`; a bare number is refused,
-/// and so is what is longer than 285 years.
+/// Reads a duration >= 0 with its unit: `250us`, `20ms`, `1.5s`, `2min`, `1h`. Refuses a bare
+/// number, and durations of more than 285 years.
 [[nodiscard]] Result<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
 /// The shortest exact form that parse_duration reads back.

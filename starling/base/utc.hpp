@@ -16,7 +16,8 @@ namespace starling {
   return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
 }
 
-/// "2026-01-31T23:59:59.042Z" for microseconds since 1970; the year 0000 for what is out of range.
+/// Prints microseconds since 1970 as "2026-01-31T23:59:59.042Z"; times out of range print the year
+/// 0000.
 [[nodiscard]] inline std::string print_utc(std::int64_t time_us) {
   constexpr std::int64_t second = 1'000'000;
   const std::int64_t below = (time_us % second + second) % second;

@@ -11,7 +11,7 @@
 namespace starling::models {
 namespace {
 
-/// True where the rows stand one behind the other in the table.
+/// True where the rows lie one behind the other in the table.
 bool adjacent(Batch batch) {
   for (std::size_t i = 1; i < batch.size(); ++i)
     if (batch[i] != batch[0] + i) return false;

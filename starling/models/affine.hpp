@@ -10,8 +10,8 @@
 
 namespace starling::models {
 
-/// Rows handled at once: models walk larger batches in pieces of this size, so that scratch memory
-/// stays in the cache and does not grow with the batch.
+/// Rows handled at once: models walk larger batches in pieces of this many rows, so that scratch
+/// memory stays in the cache and does not grow with the batch.
 inline constexpr std::size_t rows_at_once = 256;
 
 /// Weights W [inputs x outputs] and bias b [outputs] of a layer, or the gradients by them.
@@ -40,8 +40,8 @@ struct Rows {
   Batch batch;
 };
 
-/// Reads rows of a table, at most rows_at_once at a time. Sparse rows are used where they lie, and
-/// so are dense ones where nothing is gained by gathering them.
+/// Reads rows of a table, at most rows_at_once at a time. Uses sparse rows where they lie, and
+/// dense rows too where gathering them would gain nothing.
 template <class T>
 class RowReader {
  public:
@@ -63,8 +63,9 @@ class RowReader {
 template <class T>
 void affine_forward(const Rows<T>& x, const Affine<const T>& layer, std::span<T> z);
 
-/// Adds X^T dZ to the weights' gradient and the column sums of dZ to the bias's. Where the gradient
-/// is known to be zero so far, that of the weights need not be read: dense rows are then faster.
+/// Adds X^T dZ to the weights' gradient and the column sums of dZ to the bias's. Where `is_zero`
+/// says that the gradient is still zero, the weights' gradient need not be read, which is faster
+/// for dense rows.
 template <class T>
 void affine_backward(const Rows<T>& x, std::span<const T> dz, const Affine<T>& gradient,
                      bool is_zero = false);
@@ -73,8 +74,8 @@ void affine_backward(const Rows<T>& x, std::span<const T> dz, const Affine<T>& g
 template <class T>
 void affine_input_gradient(std::span<const T> dz, const Affine<const T>& layer, std::span<T> dx);
 
-/// The columns stored in the rows of `batch`, ascending, without repetition.
-/// Requires: table.is_sparse().
+/// Returns the columns stored in the rows of `batch`, ascending, without repetition. Requires:
+/// table.is_sparse().
 [[nodiscard]] std::vector<std::uint32_t> stored_columns(const Table& table, Batch batch);
 
 }  // namespace starling::models

@@ -24,8 +24,8 @@ namespace starling::models {
 /// sparse tables; then "bias" [outputs], without decay, unless `bias=0`. All start at zero: the
 /// problems are convex.
 ///
-/// A Kind says: name, summary, Loss, `bias` (whether there is one by default), fits(classes) -> an
-/// error or nothing for training data, and outputs(classes).
+/// A Kind defines: name, summary, Loss, `bias` (whether the model has a bias by default),
+/// fits(classes), which returns an error for training data that do not fit, and outputs(classes).
 template <class T, class Kind>
 class AffineModel {
  public:
@@ -40,7 +40,8 @@ class AffineModel {
 
   [[nodiscard]] std::vector<Parameter> parameters() const;
   void initialise(std::span<T> w, Random& random) const;
-  /// Same features (a sparse table may have fewer) and labels of the same kind.
+  /// Refuses data with another number of features (a sparse table may have fewer), labels of
+  /// another kind, or more classes.
   [[nodiscard]] Result<void> accepts(const Table& data) const;
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,

@@ -20,7 +20,7 @@ class Arena {
     return {static_cast<T*>(bytes(count * sizeof(T))), count};
   }
 
-  /// Everything handed out becomes invalid.
+  /// Invalidates everything handed out.
   void reset() noexcept {
     block_ = 0;
     used_ = 0;

@@ -1,4 +1,4 @@
-/// What the models' source files share in walking a batch and reporting on it.
+/// Functions that the models' source files share for walking a batch and reporting on it.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void for_pieces(Batch batch, Visit visit) {
     visit(batch.subspan(at, std::min(rows_at_once, batch.size() - at)));
 }
 
-/// Where `piece` starts in `batch`.
+/// Returns the place in `batch` at which `piece` starts.
 [[nodiscard]] inline std::size_t offset(Batch batch, Batch piece) {
   return static_cast<std::size_t>(piece.data() - batch.data());
 }
@@ -50,7 +50,7 @@ template <class Loss>
           {std::string{Loss::metric}, unit * sums.merit / divisor}};
 }
 
-/// out_i = what row i of scores [out.size() x outputs] predicts.
+/// Sets out_i to the prediction from row i of scores [out.size() x outputs].
 template <class Loss, class T>
 void decide_rows(std::span<const T> scores, std::span<float> out) {
   if (out.empty()) return;
@@ -60,7 +60,7 @@ void decide_rows(std::span<const T> scores, std::span<float> out) {
     out[i] = Loss::template decide<T>(scores.subspan(i * outputs, outputs));
 }
 
-/// What a model was built for.
+/// The shape of the data that a model was built for.
 struct DataShape {
   std::size_t features = 0;
   /// 0 for real targets.
@@ -72,7 +72,8 @@ struct DataShape {
 [[nodiscard]] std::string describe_labels(std::size_t classes);
 
 /// Refuses data of another shape than the model `name` was built for, with the reason. A sparse
-/// table may have fewer features, any table fewer classes: a test set need not hold every one.
+/// table may have fewer features, and any table fewer classes: a test set need not contain all of
+/// them.
 [[nodiscard]] Result<void> accepts_shape(std::string_view name, const DataShape& built,
                                          const Table& data);
 

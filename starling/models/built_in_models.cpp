@@ -27,7 +27,7 @@ struct List<std::variant<Each...>> {
     return all;
   }
 
-  /// Nothing where no model has the spec's name.
+  /// Returns nullopt where no model has the spec's name.
   static std::optional<Result<Any>> parse(const Spec& spec, const Table& data) {
     std::optional<Result<Any>> found;
     const auto read = [&]<class Model>(std::type_identity<Model>) {

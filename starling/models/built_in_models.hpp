@@ -22,7 +22,7 @@ template <class T>
 using AnyModel = std::variant<Linear<T>, Logistic<T>, Softmax<T>, Svm<T>, Factorization<T>,
                               Perceptron<T>, Net<T>>;
 
-/// The names that a model is known by: those of M::names(), or its one M::name.
+/// Returns the names of a model: M::names() where it exists, else M::name alone.
 template <class M>
 [[nodiscard]] std::vector<ModelName> names_of() {
   if constexpr (requires { M::names(); }) {
@@ -35,12 +35,12 @@ template <class M>
 /// Every built-in model, in the order of AnyModel.
 [[nodiscard]] std::vector<ModelName> model_names();
 
-/// The model that `text` names, shaped for `data`. Errors: an unknown name (with the nearest valid
-/// one), a bad option, and data that the model cannot learn from (with the reason).
+/// Returns the model that `text` names, shaped for `data`. Errors: an unknown name (with the
+/// nearest valid one), a bad option, and data that the model cannot learn from (with the reason).
 template <class T>
 [[nodiscard]] Result<AnyModel<T>> parse_model(std::string_view text, const Table& data);
 
-/// What parse_model reads back to the same model over the same data.
+/// Returns text that parse_model reads back to the same model over the same data.
 template <class T>
 [[nodiscard]] std::string print(const AnyModel<T>& model);
 

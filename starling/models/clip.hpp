@@ -12,7 +12,7 @@ namespace starling::models {
 /// A bound on a gradient:
 /// - none: as it is;
 /// - value: every element within [-limit, limit];
-/// - norm: g *= limit / ||g|| where the Euclidean norm of the whole exceeds the limit (Pascanu,
+/// - norm: g *= limit / ||g|| where the Euclidean norm of all of g exceeds the limit (Pascanu,
 ///   Mikolov, Bengio, ICML 2013, algorithm 1).
 struct Clip {
   enum class Kind { none, value, norm };
@@ -24,11 +24,11 @@ struct Clip {
 /// Reads `none`, `value:LIMIT` or `norm:LIMIT`, with a limit above 0.
 [[nodiscard]] Result<Clip> parse_clip(std::string_view text);
 
-/// What parse_clip reads back to the same value.
+/// Returns text that parse_clip reads back to the same value.
 [[nodiscard]] std::string print(const Clip& clip);
 
-/// Clips `g` and returns its Euclidean norm as it was before. A gradient whose norm is not finite
-/// is not scaled. `none` does not read g and returns 0.
+/// Clips `g` and returns its Euclidean norm before clipping. A gradient whose norm is not finite is
+/// not scaled. `none` does not read g and returns 0.
 template <class T>
 double apply(const Clip& clip, std::span<T> g);
 

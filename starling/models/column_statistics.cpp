@@ -3,7 +3,7 @@
 #include "starling/base/check.hpp"
 #include "starling/models/multiversioning.hpp"
 
-// As in kernels.cpp: each loop written once, compiled for each precision and processor.
+// Each loop is written once and compiled for each precision and processor, as in kernels.cpp.
 namespace starling::models {
 namespace {
 

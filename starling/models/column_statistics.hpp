@@ -1,5 +1,5 @@
-/// Arithmetic over the columns of matrices that stand row by row, for float and double: what batch
-/// normalisation needs. All may be called from many threads at once; none allocates.
+/// Arithmetic over the columns of row-major matrices of float and double, for batch normalisation.
+/// Many threads may call all functions at once; none allocates.
 #pragma once
 
 #include <span>

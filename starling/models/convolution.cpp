@@ -11,8 +11,8 @@
 namespace starling::models {
 namespace {
 
-/// Calls visit(where a pixel stands in the gathered windows, where in the image) for every pixel
-/// of every window that lies within the image.
+/// Calls visit(place in the gathered windows, place in the image) for every pixel of every window
+/// that lies within the image.
 template <class Visit>
 void for_window_pixels(const ConvolutionShape& s, Visit visit) {
   std::size_t at = 0;
@@ -26,7 +26,7 @@ void for_window_pixels(const ConvolutionShape& s, Visit visit) {
         }
 }
 
-/// The windows of one image, one a row: [out_height out_width x window].
+/// Writes the windows of one image, one a row: [out_height out_width x window].
 template <class T>
 void gather(const ConvolutionShape& s, std::span<const T> image, std::span<T> windows) {
   std::ranges::fill(windows, T{0});
@@ -35,7 +35,7 @@ void gather(const ConvolutionShape& s, std::span<const T> image, std::span<T> wi
   });
 }
 
-/// The reverse: every pixel becomes the sum of its places in the windows.
+/// The reverse of gather(): sets every pixel to the sum of its places in the windows.
 template <class T>
 void scatter(const ConvolutionShape& s, std::span<const T> windows, std::span<T> image) {
   std::ranges::fill(image, T{0});

@@ -1,7 +1,7 @@
 /// Convolutions over batches of images whose channels stand last, so that a batch is also a matrix
-/// of one pixel a row. May be called from many threads at once; each call runs on its caller's
-/// thread alone and allocates nothing beyond what the arena hands out, once calls of the same n by
-/// as many threads have gone before.
+/// with one pixel a row. Many threads may call it at once. Each call runs on its caller's thread
+/// alone; once as many threads have made calls of the same n, a call allocates nothing beyond what
+/// the arena hands out.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct ConvolutionShape {
   std::size_t outputs = 0;
   std::size_t kernel = 1;
   std::size_t stride = 1;
-  /// Zeros around the image.
+  /// Rows and columns of zeros on each side of the image.
   std::size_t padding = 0;
 
   [[nodiscard]] std::size_t out_height() const { return steps(height); }
@@ -40,17 +40,19 @@ struct ConvolutionShape {
 class DnnlConvolution;
 
 /// y[p, q, o] = b[o] + sum over i, j, c of x[p stride + i - padding, q stride + j - padding, c]
-/// w[i, j, c, o], where x is zero outside the image. float runs on oneDNN where it was found when
-/// Starling was built, double and the rest as products of gathered windows.
+/// w[i, j, c, o], where x is zero outside the image. float runs on oneDNN where oneDNN was found
+/// when Starling was built and has code for the shape; everything else runs as products of gathered
+/// windows.
 template <class T>
 class Convolution {
  public:
-  /// `library` is what runs it where that has code for the shape. Requires: a kernel that fits into
-  /// the padded image.
+  /// Uses `library` where that has code for the shape. Requires: a kernel that fits into the padded
+  /// image.
   explicit Convolution(const ConvolutionShape& shape, Library library = preferred_library());
 
   [[nodiscard]] const ConvolutionShape& shape() const { return shape_; }
-  /// What runs it; Eigen multiplies gathered windows.
+  /// Returns Library::onednn where oneDNN's convolution runs, and Library::eigen where gathered
+  /// windows are multiplied.
   [[nodiscard]] Library library() const { return dnnl_ ? Library::onednn : Library::eigen; }
 
   /// y [n x out_height x out_width x outputs] from x [n x height x width x channels], w [kernel x
@@ -66,7 +68,7 @@ class Convolution {
 
  private:
   ConvolutionShape shape_;
-  /// Of the products of gathered windows.
+  /// The library for the products of gathered windows.
   Library products_;
   std::shared_ptr<const DnnlConvolution> dnnl_;
 };

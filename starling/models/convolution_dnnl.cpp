@@ -28,10 +28,10 @@ const dnnl::engine& processor() {
 
 memory::dim dim(std::size_t extent) { return static_cast<memory::dim>(extent); }
 
-/// How a tensor lies in memory; `any` leaves it to oneDNN.
+/// Describes how a tensor lies in memory; `any` lets oneDNN choose.
 memory::desc desc(const memory::dims& dims, Tag tag) { return {dims, memory::data_type::f32, tag}; }
 
-/// oneDNN's words for a shape.
+/// A shape in oneDNN's terms.
 struct Geometry {
   memory::dims x;
   memory::dims w;
@@ -51,7 +51,7 @@ struct Geometry {
   [[nodiscard]] memory::desc image() const { return desc(x, Tag::nhwc); }
   [[nodiscard]] memory::desc result() const { return desc(y, Tag::nhwc); }
   [[nodiscard]] memory::desc free_weights() const { return desc(w, Tag::any); }
-  /// As they lie in the parameter vector.
+  /// The weights as they lie in the parameter vector.
   [[nodiscard]] memory::desc own_weights() const { return desc(w, Tag::hwio); }
   [[nodiscard]] memory::desc bias() const { return desc(b, Tag::x); }
 };
@@ -62,8 +62,8 @@ dnnl::primitive_attr own_scratchpad() {
   return attributes;
 }
 
-/// Plans a primitive. `arguments` are those that versions 2 and 3 of oneDNN share, in their order;
-/// `hint` is the plan of the forward primitive where the planned one is backward.
+/// Plans a primitive. `arguments` are the arguments that versions 2 and 3 of oneDNN share, in their
+/// order; `hint` is the plan of the forward primitive where the planned primitive is backward.
 template <class Primitive, class... Arguments, class... Hint>
 typename Primitive::primitive_desc plan_of(const std::tuple<Arguments...>& arguments,
                                            const Hint&... hint) {
@@ -101,8 +101,8 @@ dnnl::reorder::primitive_desc plan_reorder(const memory::desc& from, const memor
   return {processor(), from, processor(), to, own_scratchpad()};
 }
 
-/// A primitive with the descriptions of its arguments, whose memory is named at each run. The last
-/// argument is its scratchpad, which comes from the arena.
+/// A primitive and the descriptions of its arguments, whose memory each run names. The last
+/// argument is the primitive's scratchpad, which comes from the arena.
 class Call {
  public:
   using Arguments = std::initializer_list<std::pair<int, memory::desc>>;
@@ -140,14 +140,15 @@ class Call {
   std::size_t scratchpad_bytes_;
 };
 
-/// The plan a primitive follows and how its weights lie, which need not be as the parameters do.
+/// A planned primitive, and the reorder of its weights, which may lie in another order than the
+/// parameters.
 struct Weighted {
   Call reorder;
   Call call;
   std::size_t floats;
 };
 
-/// All that one thread needs for batches of n.
+/// The primitives that one thread needs for batches of n.
 class Workbench {
  public:
   Workbench(const ConvolutionShape& shape, std::size_t n)
@@ -237,7 +238,7 @@ class Workbench {
 
 }  // namespace
 
-/// Workbenches at rest.
+/// Keeps the workbenches that no thread uses.
 class DnnlConvolution::Pool {
  public:
   explicit Pool(const ConvolutionShape& shape) : shape_(shape) { idle_.reserve(idle_max); }
@@ -253,7 +254,8 @@ class DnnlConvolution::Pool {
   }
 
  private:
-  /// Threads times sizes of batches, as a rule less; beyond, the one that rested longest goes.
+  /// Idle workbenches: at most one for each thread and batch size, usually fewer. Beyond this count
+  /// the workbench that has been idle longest is dropped.
   static constexpr std::size_t idle_max = 64;
 
   std::unique_ptr<Workbench> take(std::size_t n) {

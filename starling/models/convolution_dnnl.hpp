@@ -1,4 +1,4 @@
-/// oneDNN's convolutions, behind Convolution<float>. May be called from many threads at once.
+/// oneDNN's convolutions, behind Convolution<float>. Many threads may call them at once.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace starling::models {
 
-/// Primitives are made once for each n and kept; while one thread uses them, another gets its own.
-/// Spans and meanings are those of Convolution.
+/// Makes the primitives for each n once and keeps them; while one thread uses them, another thread
+/// gets its own. Spans mean the same as in Convolution.
 class DnnlConvolution {
  public:
   /// Null where oneDNN is absent or has no code for the shape.

@@ -1,4 +1,4 @@
-/// Where a model is computed, as people write it. Plain values; any thread.
+/// The device that computes a model, as people write it. Plain values; any thread.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Device {
     cuda,
   };
   Kind kind = Kind::cpu;
-  /// Of CUDA's devices.
+  /// The device's index among CUDA's devices.
   std::size_t index = 0;
   bool operator==(const Device&) const = default;
 };
@@ -25,7 +25,7 @@ struct Device {
 /// Reads `cpu`, `auto`, `cuda` or `cuda:INDEX`.
 [[nodiscard]] Result<Device> parse_device(std::string_view text);
 
-/// What parse_device reads back to the same value.
+/// Returns text that parse_device reads back to the same value.
 [[nodiscard]] std::string print(const Device& device);
 
 }  // namespace starling::models

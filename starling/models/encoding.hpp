@@ -1,5 +1,5 @@
-/// How the columns of a text file became the features of a Table, so that rows that come later
-/// become features in the same way. Plain values.
+/// Records how the columns of a text file became the features of a Table, so that later rows become
+/// features in the same way. Plain values.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,10 @@
 
 namespace starling::models {
 
-/// A column of a file, which makes one feature of numbers, or one for each of its categories.
+/// A column of a file, which makes one feature if it holds numbers, or one for each of its
+/// categories.
 struct Column {
-  /// As the header has it; empty where there is none.
+  /// The column's name in the header; empty without a header.
   std::string name{};
   /// Texts, ascending: a row's feature is 1 for its own text and 0 for all others (one-hot). A row
   /// whose text is missing has only zeros. Empty where the column holds numbers.

@@ -1,4 +1,4 @@
-/// Figures of a model over a whole data set.
+/// Computes a model's metrics over a whole data set.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace starling::models {
 
-/// Samples of one call of a model's evaluate or predict, which bounds what it is handed at once.
+/// Samples in one call of a model's evaluate or predict, so that the memory of a call is bounded.
 inline constexpr std::size_t evaluated_at_once = 4096;
 
 /// The model's metrics as means over all samples of `data`, computed in chunks of bounded memory.

@@ -26,7 +26,8 @@ Result<void> fits(const Table& data) {
   return {};
 }
 
-/// One more than the largest id of a column; an error where one is no id below `most`.
+/// Returns one more than the largest id of a column, or an error where a value is not an id below
+/// `most`.
 Result<std::size_t> count_ids(const Table& data, std::size_t column, std::size_t most) {
   float largest = -1;
   for (std::size_t row = 0; row < data.size(); ++row) {

@@ -36,7 +36,7 @@ class Factorization {
 
   [[nodiscard]] std::vector<Parameter> parameters() const;
   void initialise(std::span<T> w, Random& random) const;
-  /// Reads every id.
+  /// Checks every id.
   [[nodiscard]] Result<void> accepts(const Table& data) const;
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,

@@ -1,5 +1,5 @@
-/// Matrix products. May be called from many threads at once; each call runs on its caller's thread
-/// alone, whatever the number of threads of the library below.
+/// Matrix products. Many threads may call them at once; each call runs on its caller's thread
+/// alone, whatever the thread count of the library below.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,11 @@
 
 namespace starling::models {
 
-/// A matrix in memory, row by row without gaps, seen as it stands or transposed.
+/// A matrix in memory, row by row without gaps, read as it lies or transposed.
 template <class T>
 struct MatrixView {
   T* data = nullptr;
-  /// As seen: after transposition.
+  /// The extents after transposition.
   std::size_t rows = 0;
   std::size_t columns = 0;
   bool transposed = false;
@@ -25,13 +25,14 @@ struct MatrixView {
 };
 
 /// C = A B + beta C. Requires: shapes that fit, and a C that is not transposed. Where beta is 0, C
-/// need not be initialised. float runs on oneDNN where it was found when Starling was built and is
-/// asked for, double and the rest on Eigen.
+/// need not be initialised. float runs on oneDNN where `library` asks for it and oneDNN was found
+/// when Starling was built; everything else runs on Eigen.
 template <class T>
 void gemm(MatrixView<const T> a, MatrixView<const T> b, T beta, MatrixView<T> c,
           Library library = Library::onednn);
 
-/// to = the transpose of `from`. Requires: shapes that fit, neither transposed, and two places.
+/// to = the transpose of `from`. Requires: shapes that fit, no transposed view, and memory that
+/// does not overlap.
 template <class T>
 void transpose(MatrixView<const T> from, MatrixView<T> to);
 

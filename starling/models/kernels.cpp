@@ -8,8 +8,8 @@
 #include "starling/base/check.hpp"
 #include "starling/models/multiversioning.hpp"
 
-// Each kernel is a loop written once as a template, compiled for each precision and processor by
-// the macros at the foot of its group, and entered through the public template.
+// Each kernel is a loop that is written once as a template, compiled for each precision and
+// processor by the macros at the end of its group, and called through the public template.
 namespace starling::models {
 namespace {
 

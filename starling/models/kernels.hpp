@@ -1,6 +1,7 @@
-/// The arithmetic under the models: elementwise loops and reductions, for float and double. All may
-/// be called from many threads at once; none allocates. Loops use the vector units of the processor
-/// they run on; sums are taken in an order that does not depend on the width of these units.
+/// The arithmetic under the models: elementwise loops and reductions, for float and double. Many
+/// threads may call all functions at once; none allocates. Loops use the vector units of the
+/// processor they run on; sums are taken in an order that does not depend on the width of these
+/// units.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@ void scale(T a, std::span<T> x);
 template <class T>
 [[nodiscard]] double squared_norm(std::span<const T> x);
 
-/// Moves every x_i into [-limit, limit] and returns the sum of x_i^2 as it was before. Keeps NaN.
+/// Moves every x_i into [-limit, limit] and returns the sum of x_i^2 before that. Keeps NaN.
 template <class T>
 double clamp(T limit, std::span<T> x);
 
@@ -33,7 +34,7 @@ double clamp(T limit, std::span<T> x);
 template <class T>
 void convert(std::span<const float> x, std::span<T> y);
 
-/// Every row of z [n x bias.size()] becomes `bias`.
+/// Sets every row of z [n x bias.size()] to `bias`.
 template <class T>
 void fill_rows(std::span<const T> bias, std::span<T> z);
 

@@ -1,4 +1,4 @@
-/// The libraries below products and convolutions. Any thread.
+/// The libraries that compute products and convolutions. Any thread.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ enum class Library { onednn, eigen };
 /// "oneDNN" or "Eigen".
 [[nodiscard]] std::string_view name(Library library);
 
-/// True where Starling was built with it; Eigen is always there.
+/// True where Starling was built with `library`; Eigen is always present.
 [[nodiscard]] bool is_present(Library library);
 
-/// "2.6.3"; empty where it is absent.
+/// The library's version, e.g. "2.6.3"; empty where the library is absent.
 [[nodiscard]] std::string version(Library library);
 
-/// Where oneDNN is present, oneDNN.
+/// Returns oneDNN where it is present, else Eigen.
 [[nodiscard]] inline Library preferred_library() {
   return is_present(Library::onednn) ? Library::onednn : Library::eigen;
 }

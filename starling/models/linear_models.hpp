@@ -1,4 +1,4 @@
-/// The models of one affine layer, by name.
+/// The models that consist of one affine layer, by name.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace starling::models {
 
-/// Least squares. Without bias it has, over d features, the d parameters that generated data is
-/// drawn from (and that the PSP paper's experiments count).
+/// Least squares. Without bias it has d parameters over d features: the d from which generated data
+/// is drawn, and which the PSP paper's experiments count.
 struct LinearKind {
   using Loss = SquaredLoss;
   static constexpr std::string_view name = "linear";

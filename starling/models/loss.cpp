@@ -21,7 +21,7 @@ T distance(std::span<const T> a, std::span<const T> b) {
   return std::sqrt(sum);
 }
 
-/// The class a label names. A label outside [0, classes) would read beyond the scores.
+/// Returns the class that a label names. A label outside [0, classes) would read beyond the scores.
 std::size_t class_of(float label, std::size_t classes) {
   STARLING_CHECK(label >= 0 && label < static_cast<float>(classes));
   return static_cast<std::size_t>(label);
@@ -84,7 +84,8 @@ Accumulator SoftmaxLoss::apply(std::span<T> scores, std::span<const float> label
   STARLING_CHECK(scores.size() % labels.size() == 0);
   const std::size_t classes = scores.size() / labels.size();
   Accumulator sums;
-  // Two rounds over the rows, so that the exponentials between them take the whole block at once.
+  // Two loops over the rows, so that the exponentials between them are computed over the whole
+  // block at once.
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::span<T> row = scores.subspan(i * classes, classes);
     const std::size_t label = class_of(labels[i], classes);

@@ -3,9 +3,9 @@
 /// A loss offers, for scores [n x k] row by row and n labels,
 /// - apply: returns sums over the rows, and replaces every score by `scale` times the derivative of
 ///   its row's loss by it;
-/// - decide: what a row's scores predict, a class index or a value;
-/// - metric: the name of what Accumulator::merit sums;
-/// - link: what makes scores probabilities.
+/// - decide: returns the prediction from a row's scores, a class index or a value;
+/// - metric: the name of the quantity that Accumulator::merit sums;
+/// - link: the function that turns scores into probabilities.
 #pragma once
 
 #include <span>
@@ -13,14 +13,15 @@
 
 namespace starling::models {
 
-/// How a model's scores become probabilities of its classes: not at all, or 1 / (1 + e^-z) of the
-/// one score is that of class 1, or e^(z_j) / sum_i e^(z_i) of score j is that of class j.
+/// How a model's scores become probabilities of its classes. none: not at all; logistic: 1 / (1 +
+/// e^-z) of the one score is the probability of class 1; softmax: e^(z_j) / sum_i e^(z_i) of score
+/// j is the probability of class j.
 enum class Link { none, logistic, softmax };
 
 /// Sums over the rows of a batch.
 struct Accumulator {
   double loss = 0;
-  /// Rows predicted rightly, or squared errors: see the loss's metric.
+  /// Rows predicted correctly, or the sum of squared errors: see the loss's metric.
   double merit = 0;
 
   Accumulator& operator+=(const Accumulator& other) {
@@ -74,10 +75,10 @@ struct HingeLoss {
   static float decide(std::span<const T> scores);
 };
 
-/// Pairs of vectors a and b, one behind the other in a row of scores: with D = |a - b| it is D^2 /
-/// 2 for label 0, alike, and max(0, margin - D)^2 / 2 for label 1 (Hadsell, Chopra, LeCun, CVPR
-/// 2006, eq. 4). Where D is 0, b has no direction to be pushed in, and the derivative is 0. A pair
-/// counts as alike below half the margin.
+/// Pairs of vectors a and b, one behind the other in a row of scores. With D = |a - b| the loss is
+/// D^2 / 2 for label 0, alike, and max(0, margin - D)^2 / 2 for label 1 (Hadsell, Chopra, LeCun,
+/// CVPR 2006, eq. 4). Where D is 0, b has no direction to be pushed in, and the derivative is 0. A
+/// pair counts as alike where D is below half the margin.
 struct ContrastiveLoss {
   static constexpr std::string_view metric = "accuracy";
   template <class T>

@@ -1,5 +1,5 @@
-/// What a type must offer to be trained by Starling. A model is a plain value: no actor, no thread,
-/// no state that a gradient changes. Its functions are called from many threads at once.
+/// The functions that a type must offer so that Starling can train it. A model is a plain value: no
+/// actor, no thread, no state that a gradient changes. Many threads call its functions at once.
 #pragma once
 
 #include <concepts>
@@ -18,7 +18,7 @@ namespace starling::models {
 /// Indices of samples in a data set.
 using Batch = std::span<const std::uint32_t>;
 
-/// What a model is handed beside parameters and data.
+/// The arguments of a model's call beside parameters and data.
 struct Pass {
   /// Seeded by (job seed, worker, step): dropout and the like repeat exactly.
   Random& random;
@@ -28,7 +28,7 @@ struct Pass {
   bool training = true;
 };
 
-/// A figure about a batch, as a mean over its samples.
+/// A metric of a batch, as a mean over its samples.
 struct Metric {
   std::string name;
   double value = 0;
@@ -51,10 +51,10 @@ concept DataSet = requires(const D data) {
   { data.size() } -> std::convertible_to<std::size_t>;
 };
 
-/// Data that can be told which samples are wanted next: prefetch() begins to bring them nearer,
-/// from memory into a cache or from a disk into memory, and does not wait for them. It is a hint:
-/// what is read must not depend on it, and a step that was announced may never come. Called by many
-/// threads at once; the batch is valid during the call.
+/// Data that can be told in advance which samples a step will read. prefetch() begins to bring them
+/// nearer, from memory into a cache or from a disk into memory, and does not wait for them. It is a
+/// hint: the data read must not depend on it, and an announced step may never come. Many threads
+/// call it at once; the batch is valid during the call.
 template <class D>
 concept PrefetchableData = DataSet<D> && requires(const D data, Batch batch) {
   data.prefetch(batch);
@@ -64,8 +64,8 @@ concept PrefetchableData = DataSet<D> && requires(const D data, Batch batch) {
 /// parameters().
 ///
 /// - gradient: adds the gradient of the mean loss over `batch` to `g`, which is zero on entry, and
-///   returns that mean loss. Weight decay is not its business.
-/// - evaluate: means over `batch`, loss first.
+///   returns that mean loss. It does not apply weight decay.
+/// - evaluate: returns metrics as means over `batch`, the loss first.
 template <class M, class D>
 concept Model = DataSet<D> &&
     requires(const M model, const D data, Batch batch, std::span<typename M::Scalar> g,
@@ -77,7 +77,7 @@ concept Model = DataSet<D> &&
   { model.evaluate(w, data, batch, pass) } -> std::convertible_to<Metrics>;
 };
 
-/// A model that can say which rows of its row-sparse parameters a batch touches. gradient and
+/// A model that can list the rows of its row-sparse parameters that a batch touches. gradient and
 /// evaluate may then read and write only those rows of these parameters.
 template <class M, class D>
 concept RowSparseModel = Model<M, D> && requires(const M model, const D data, Batch batch) {

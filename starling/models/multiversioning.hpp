@@ -1,5 +1,8 @@
-/// For source files of this folder only: compiles a plain loop for several generations of the
-/// processor, of which the fastest is chosen when the program is loaded. No build flags are needed.
+/// For source files of this folder only: STARLING_CLONES compiles a plain loop for several
+/// generations of the processor; the fastest version is chosen when the program is loaded. No build
+/// flags are needed. The macro stands before a function that is not a template; inlined templates
+/// do the work inside. It is empty under sanitizers, whose start-up cannot run before the choice is
+/// made, and wherever the compiler or the C library cannot choose.
 #pragma once
 
 #include <cstdlib>
@@ -19,5 +22,5 @@
 #define STARLING_CLONES
 #endif
 
-/// A loop body that STARLING_CLONES functions take into themselves.
+/// Marks a loop body that STARLING_CLONES functions inline.
 #define STARLING_INLINE [[gnu::always_inline]] inline

@@ -3,9 +3,9 @@
 
 namespace starling::models {
 
-/// Holds OpenMP's thread count of the calling thread at 1: distributions build oneDNN with OpenMP,
-/// and a compute thread must not wake others. OpenMP is looked up in the running program, for a
-/// oneDNN built without it needs nothing here.
+/// Keeps OpenMP's thread count of the calling thread at 1 while it lives: distributions build
+/// oneDNN with OpenMP, and a compute thread must not wake others. Looks OpenMP up in the running
+/// program, because a oneDNN that was built without OpenMP needs nothing here.
 class OneThread {
  public:
   OneThread();

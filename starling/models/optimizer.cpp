@@ -42,7 +42,7 @@ STARLING_INLINE void adagrad_loop(T lr, T l2, T epsilon, const T* g, T* w, T* s,
   }
 }
 
-/// Adam's factors as the loop takes them.
+/// Adam's factors, in the form that the loop uses.
 template <class T>
 struct AdamFactors {
   T beta1, beta2, epsilon, l2;
@@ -81,7 +81,7 @@ STARLING_INLINE void adam_loop(AdamFactors<T> by, const T* g, T* w, T* m, T* v, 
 STARLING_UPDATES(float)
 STARLING_UPDATES(double)
 
-/// What an update works on.
+/// The memory that an update reads and changes.
 template <class T>
 struct Update {
   std::span<T> w;
@@ -130,7 +130,7 @@ void step(const Adam& adam, const Update<T>& by) {
 
 constexpr double most_rate = 1e6;
 
-/// A factor in [0, 1).
+/// Reads a factor in [0, 1).
 double decay_rate(SpecReader& read, const char* key, double otherwise) {
   const double value = read.number(key, otherwise, 0, 1);
   if (value == 1) read.refuse(std::string{key} + "=1 must be below 1");
@@ -162,7 +162,7 @@ Adam read_adam(SpecReader& read) {
   return adam;
 }
 
-/// ",key=value" unless it is the default.
+/// Returns ",key=value", or nothing where the value is the default.
 std::string option(const char* key, double value, double by_default) {
   return value == by_default ? "" : std::string{","} + key + "=" + print_number(value);
 }

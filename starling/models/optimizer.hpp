@@ -1,5 +1,5 @@
-/// Optimisers: how a gradient changes the parameters. They live with the owner of a range; here are
-/// their hyper-parameters and the update itself, while the state ("slots") belongs to the caller.
+/// Optimisers: how a gradient changes the parameters. The owner of a range runs them. This file
+/// defines their hyper-parameters and the update itself; the state ("slots") belongs to the caller.
 /// Plain values and functions; any thread may call them on memory of its own.
 ///
 /// In the formulas g is the gradient plus l2 * w, and lr is the optimiser's rate times rate_scale.
@@ -66,10 +66,11 @@ using Optimizer = std::variant<Sgd, Adagrad, Adam>;
 /// `adam[:lr=0.001,beta1=0.9,beta2=0.999,epsilon=1e-8]`.
 [[nodiscard]] Result<Optimizer> parse_optimizer(std::string_view text);
 
-/// What parse_optimizer reads back to the same value: the rate, and what is not as by default.
+/// Returns text that parse_optimizer reads back to the same value: the rate, and every option that
+/// differs from its default.
 [[nodiscard]] std::string print(const Optimizer& optimizer);
 
-/// State tensors for each parameter; all start at zero.
+/// Number of state tensors for each parameter; all start at zero.
 [[nodiscard]] std::size_t slots(const Optimizer& optimizer);
 
 [[nodiscard]] double learning_rate(const Optimizer& optimizer);
@@ -80,7 +81,7 @@ struct ApplyOptions {
   double rate_scale = 1;
   /// Weight decay, added to the gradient as l2 * w.
   double l2 = 0;
-  /// How many updates this memory has taken, this one included. Adam needs it to be above 0.
+  /// Number of updates that this memory has taken, this one included. Adam needs it to be above 0.
   std::uint64_t t = 1;
 };
 

@@ -14,7 +14,7 @@ std::string print(const std::vector<std::size_t>& shape) {
   return "[" + text + "]";
 }
 
-/// Elements of `shape`; nothing where no memory holds as many.
+/// Returns the number of elements of `shape`, or nullopt where no memory holds as many.
 std::optional<std::size_t> count(const std::vector<std::size_t>& shape) {
   constexpr std::size_t most = std::size_t{1} << 48U;
   std::size_t elements = 1;

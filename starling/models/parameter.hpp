@@ -1,4 +1,4 @@
-/// What a model trains, by name and shape.
+/// The tensors that a model trains, by name and shape.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ struct Parameter {
   std::string name;
   /// Extents, outermost first; an empty shape is a scalar.
   std::vector<std::size_t> shape = {};
-  /// Pushed and pulled by rows of dimension 0 where a batch touches only some of them.
+  /// Workers push and pull it by rows of dimension 0, where a batch touches only some of them.
   bool row_sparse = false;
-  /// Weight decay (`--l2`) applies. Biases usually say false.
+  /// Whether weight decay (`--l2`) applies; usually false for biases.
   bool decay = true;
-  /// False for a buffer that is kept but not trained, such as a running mean: the "gradient" is
-  /// then the change to add, weighted like any update but past the optimiser.
+  /// False for a buffer that is kept but not trained, such as a running mean. Its "gradient" is the
+  /// change to add, which is weighted like any update but bypasses the optimiser.
   bool trained = true;
 
   /// Number of elements.
@@ -35,8 +35,9 @@ struct Parameter {
   }
 };
 
-/// Refuses what cannot be laid out: a name missing or given twice, a shape without elements or with
-/// more than any memory holds, rows of a scalar. Messages call a parameter `noun`.
+/// Refuses parameters that cannot be laid out: a name that is missing or given twice, a shape
+/// without elements or with more than any memory holds, rows of a scalar. Messages call a parameter
+/// `noun`.
 [[nodiscard]] Result<void> check(const std::vector<Parameter>& parameters,
                                  std::string_view noun = "parameter");
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t widest = std::size_t{1} << 24U;
 
-/// "784-128-10" as numbers; empty where it is none.
+/// Reads "784-128-10" as numbers; returns nothing where the text has another form.
 std::vector<std::size_t> parse_widths(std::string_view text) {
   std::vector<std::size_t> widths;
   for (const std::string_view part : split(text, '-')) {
@@ -32,7 +32,7 @@ std::string print_widths(const std::vector<std::size_t>& widths) {
   return text;
 }
 
-/// Why these widths do not fit the data, with widths that would.
+/// Returns an error where these widths do not fit the data, with widths that would.
 Result<void> fits(std::vector<std::size_t> widths, const Table& data) {
   const std::string written = "mlp:" + print_widths(widths);
   const std::size_t outputs = data.classes() == 0 ? 1 : data.classes();
@@ -78,10 +78,10 @@ struct Perceptron<T>::Workspace {
   /// Outputs of each layer but the last, after the activation.
   std::span<std::span<T>> hidden;
   std::span<T> last;
-  /// Derivatives by a layer's outputs, and by those of the layer below.
+  /// Derivatives by a layer's outputs, and by the outputs of the layer below.
   std::span<T> slopes;
   std::span<T> slopes_below;
-  /// Nobody has added to the gradient yet: it is zero.
+  /// True while the gradient is zero because nothing was added to it yet.
   bool is_first = true;
 };
 

@@ -16,12 +16,12 @@
 
 namespace starling::models {
 
-/// What stands between two layers.
+/// The function between two layers.
 enum class Activation { relu, tanh };
 
-/// Fully connected layers, h_l = f(h_(l-1) W_l + b_l) with h_0 the features and no f after the last
-/// one. Softmax cross-entropy where the data has classes, half the squared error where it has real
-/// targets.
+/// Fully connected layers, h_l = f(h_(l-1) W_l + b_l), where h_0 are the features and the last
+/// layer has no f. The loss is softmax cross-entropy where the data has classes, and half the
+/// squared error where it has real targets.
 ///
 /// Parameters: "layerN.weights" [inputs x outputs] (the first row-sparse over sparse tables) and
 /// "layerN.bias" [outputs], without decay, N from 1. Weights in front of a relu start normal with
@@ -42,7 +42,8 @@ class Perceptron {
 
   [[nodiscard]] std::vector<Parameter> parameters() const;
   void initialise(std::span<T> w, Random& random) const;
-  /// Same features (a sparse table may have fewer) and labels of the same kind.
+  /// Refuses data with another number of features (a sparse table may have fewer), labels of
+  /// another kind, or more classes.
   [[nodiscard]] Result<void> accepts(const Table& data) const;
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
@@ -61,7 +62,7 @@ class Perceptron {
 
   [[nodiscard]] Recipe recipe() const { return {.standardises = true}; }
 
-  /// From the features to the outputs.
+  /// The layers' widths, from the features to the outputs.
   [[nodiscard]] const std::vector<std::size_t>& widths() const { return widths_; }
   [[nodiscard]] std::size_t outputs() const { return widths_.back(); }
   [[nodiscard]] Link link() const { return classes_ > 0 ? SoftmaxLoss::link : SquaredLoss::link; }
@@ -73,10 +74,10 @@ class Perceptron {
   Perceptron() = default;
   [[nodiscard]] std::size_t layers() const { return widths_.size() - 1; }
   [[nodiscard]] Workspace workspace(const Table& data, std::size_t batch_size, Arena& arena) const;
-  /// Layer l of the parameter vector or of its gradient.
+  /// Returns layer l of the parameter vector or of its gradient.
   template <class U>
   [[nodiscard]] Affine<U> layer(std::span<U> w, std::size_t l) const;
-  /// Fills work.hidden; the last layer's go to `last`.
+  /// Fills work.hidden and writes the last layer's outputs to `last`.
   void forward(std::span<const T> w, const Rows<T>& x, Workspace& work, std::span<T> last) const;
   /// Adds to g, given the loss's derivative by the last layer's outputs.
   void backward(std::span<const T> w, const Rows<T>& x, Workspace& work, std::span<const T> slopes,

@@ -1,4 +1,4 @@
-/// How a model is trained where nobody says otherwise.
+/// How a model is trained where the user does not say otherwise.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,19 @@
 
 namespace starling::models {
 
-/// A model has one as `Recipe recipe() const`; others are trained by a Recipe of default values.
+/// A model may offer its own as `Recipe recipe() const`; other models are trained by a Recipe of
+/// default values.
 struct Recipe {
   Optimizer optimizer = Adam{.lr = 0.005};
-  /// The learning rate falls to 0 over the job, as CosineRate has it.
+  /// Whether the learning rate falls to 0 over the job, as CosineRate defines.
   bool decays_rate = false;
-  /// Weight decay of 1 / (samples of the training data): the penalty of scikit-learn's
-  /// LogisticRegression with C = 1.
+  /// Whether to apply a weight decay of 1 / (samples of the training data): the penalty of
+  /// scikit-learn's LogisticRegression with C = 1.
   bool decays_weights = false;
-  /// Features of tables from files, and real targets, are brought to mean 0 and deviation 1.
+  /// Whether features of tables from files, and real targets, are scaled to mean 0 and deviation 1.
   bool standardises = false;
-  /// The least steps of each worker, which small data need. An update counts the less the
-  /// more workers there are.
+  /// The least number of steps of each worker, for small data. With more workers, each update
+  /// counts less.
   std::uint64_t steps = 750;
 };
 

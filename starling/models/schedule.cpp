@@ -35,7 +35,7 @@ std::string print_of(const CosineRate& cosine) {
          ",floor=" + print_number(cosine.floor);
 }
 
-/// A count of samples that has no default.
+/// Reads a count of samples that has no default.
 std::uint64_t samples(SpecReader& read, const char* key, const char* example) {
   if (!read.has(key)) read.refuse(std::string{"needs "} + key + ", e.g. " + example);
   return read.count(key, 1, 1);

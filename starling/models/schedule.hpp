@@ -1,5 +1,6 @@
-/// Learning-rate schedules, keyed to samples seen by all workers together, so that a run means the
-/// same whatever the number of workers, the batch and the barrier. Plain values and functions.
+/// Learning-rate schedules, keyed to the samples that all workers together have seen, so that a run
+/// means the same whatever the number of workers, the batch and the barrier. Plain values and
+/// functions.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct StepRate {
 struct CosineRate {
   /// Samples over which the factor falls; at least 1.
   std::uint64_t samples = 1;
-  /// The factor from there on, in [0, 1].
+  /// The factor after these samples, in [0, 1].
   double floor = 0;
   bool operator==(const CosineRate&) const = default;
 };
@@ -39,10 +40,10 @@ using Schedule = std::variant<ConstantRate, StepRate, CosineRate>;
 /// Reads `constant`, `step:every=20000[,gamma=0.5]` or `cosine:samples=600000[,floor=0]`.
 [[nodiscard]] Result<Schedule> parse_schedule(std::string_view text);
 
-/// What parse_schedule reads back to the same value.
+/// Returns text that parse_schedule reads back to the same value.
 [[nodiscard]] std::string print(const Schedule& schedule);
 
-/// What the learning rate is multiplied by once `samples_seen` samples have been trained on.
+/// Returns the factor of the learning rate after training on `samples_seen` samples.
 [[nodiscard]] double factor(const Schedule& schedule, std::uint64_t samples_seen);
 
 }  // namespace starling::models

@@ -5,12 +5,12 @@
 namespace starling::models {
 namespace {
 
-/// A batch that is longer would drive out of the cache what it brings in, and what is computed
-/// with.
+/// Bytes of a batch that are prefetched: a longer batch would evict its own data from the cache,
+/// and the data of the running computation.
 constexpr std::size_t prefetched_bytes_max = std::size_t{512} << 10U;
 
-/// Begins to bring `values` into the second level of the cache, lines of 64 bytes at a time: the
-/// first is small, and needed by what is computed meanwhile. Returns their bytes.
+/// Begins to bring `values` into the second level of the cache, in lines of 64 bytes: the first
+/// level is small, and the computation that runs meanwhile needs it. Returns the bytes of `values`.
 template <class V>
 std::size_t prefetch_all(std::span<const V> values) noexcept {
   constexpr std::size_t in_line = 64 / sizeof(V);

@@ -18,7 +18,7 @@ struct SparseRow {
   std::span<const float> values;
 };
 
-/// How written labels become those of a Table, and back.
+/// How labels as written become labels of a Table, and back.
 struct Labelling {
   /// 0 for real targets, which stay as written.
   std::size_t classes = 0;
@@ -32,20 +32,20 @@ struct Labelling {
   /// The text of each class; empty where labels are numbers.
   std::vector<std::string> names = {};
 
-  /// The label as it was written for one of a Table; a class that has a name is its index.
+  /// Returns a Table's label as it was written; for a class with a name, the class index.
   [[nodiscard]] float written(float label) const {
     if (classes == 0) return label * divisor + shift;
     return signs ? 2 * label - 1 : label + first;
   }
 
-  /// The same as text, with the name of a class that has one.
+  /// Returns written() as text, or the class's name where it has one.
   [[nodiscard]] std::string text(float label) const;
 
   bool operator==(const Labelling&) const = default;
 };
 
-/// How the features of a Table were scaled: x' = (x - shift) / divisor. Both have one element a
-/// feature, or none where nothing was done.
+/// How the features of a Table were scaled: x' = (x - shift) / divisor. Both vectors have one
+/// element for each feature, or are empty where the features were not scaled.
 struct Scaling {
   std::vector<float> shift;
   std::vector<float> divisor;
@@ -119,30 +119,31 @@ class Table {
            sparse_.values.capacity() * sizeof(float);
   }
 
-  /// The rows named by `rows`, in that order; repetitions allowed. Requires: each < size().
+  /// Returns the rows named by `rows`, in that order; repetitions are allowed. Requires: each <
+  /// size().
   [[nodiscard]] Table select(std::span<const std::uint32_t> rows) const;
 
-  /// A table of these values and labels with all else that this one says of its data. Requires:
-  /// as the constructors.
+  /// Returns a table of these values and labels that keeps everything else that this table records
+  /// of its data. Requires: as the constructors.
   [[nodiscard]] Table with(Dense x, std::vector<float> labels) const;
   [[nodiscard]] Table with(Sparse x, std::vector<float> labels) const;
 
-  /// The parameters that generated the labels, where a generator knows them (features of them).
+  /// The parameters that generated the labels, one for each feature, where a generator knows them.
   std::vector<float> truth;
-  /// How the labels were written where the data comes from.
+  /// How the labels were written in the data's source.
   Labelling labelling;
-  /// False of data to be predicted: every label is then 0.
+  /// False for data without labels, which is only predicted: every label is then 0.
   bool has_labels = true;
-  /// The name of each row where it comes from; empty where rows have none.
+  /// The name of each row in the data's source; empty where rows have no names.
   std::vector<std::string> ids;
-  /// How a text file's columns became features; null where nothing is known but their order.
+  /// How a text file's columns became features; null where only their order is known.
   std::shared_ptr<const Encoding> encoding;
   Scaling scaling;
-  /// From where the indices of features count in sparse text: 0 or 1.
+  /// The index of the first feature in sparse text: 0 or 1.
   std::uint64_t first_index = 1;
 
  private:
-  /// `made` with what this table says of its data, but for its rows' names.
+  /// Returns `made` with everything that this table records of its data, except its rows' names.
   [[nodiscard]] Table described(Table made) const;
 
   std::size_t features_ = 0;

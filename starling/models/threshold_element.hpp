@@ -1,4 +1,4 @@
-/// Internal: what threshold compression does to one element, on the host and on devices.
+/// Internal: threshold compression of one element, on the host and on devices.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace starling::models {
 
-/// Says that the element of an index is negative.
+/// The bit of an index that marks its element as negative.
 inline constexpr std::uint32_t sign_bit = std::uint32_t{1} << 31U;
 
 STARLING_HOST_DEVICE inline bool is_sent(const Threshold& how, float residual) {
@@ -21,14 +21,14 @@ STARLING_HOST_DEVICE inline std::uint32_t sent_index(const Threshold& how, std::
   return how.form == Threshold::Form::signs && residual < 0 ? i | sign_bit : i;
 }
 
-/// What stands for the residual on the other side.
+/// Returns the value that the receiver adds for a sent residual.
 STARLING_HOST_DEVICE inline float sent_value(const Threshold& how, float residual) {
   if (how.form == Threshold::Form::values) return residual;
   return residual < 0 ? -how.threshold : how.threshold;
 }
 
-/// What stays of the residual that is sent. Nothing where it goes itself: infinity less infinity
-/// would be no number.
+/// Returns the part of a sent residual that stays. In the form `values` that is 0, not a
+/// difference: infinity less infinity would be NaN.
 STARLING_HOST_DEVICE inline float left_value(const Threshold& how, float residual) {
   return how.form == Threshold::Form::values ? 0 : residual - sent_value(how, residual);
 }

@@ -1,5 +1,5 @@
-/// Training on one thread without an engine: what a worker and the owners of the parameters do in a
-/// step, one after the other. Row-sparse parameters are handled as if they were dense. One thread
+/// Trains on one thread without an engine: does the work of a worker's step and of the parameters'
+/// owners, one after the other. Row-sparse parameters are handled as if they were dense. One thread
 /// at a time.
 #pragma once
 
@@ -21,21 +21,22 @@ namespace starling::models {
 
 struct LoopOptions {
   Optimizer optimizer = Sgd{};
-  /// Samples of a step; the data's where it has fewer.
+  /// Samples of a step; all of the data where it has fewer.
   std::size_t batch = 64;
-  /// Decides the first parameters, the order of the samples and what the model draws.
+  /// Decides the initial parameters, the order of the samples and the model's random draws.
   std::uint64_t seed = 1;
 };
 
-/// The parameters of a model and the state of its optimiser. Once warm, a step allocates nothing
-/// but what the model does.
+/// The parameters of a model and the state of its optimiser. After the first steps a step allocates
+/// only what the model allocates.
 template <class M, class D>
 requires Model<M, D>
 class TrainingLoop {
  public:
   using T = typename M::Scalar;
 
-  /// `data` outlives it. Requires: data with samples that the model accepts, a batch above 0.
+  /// `data` must outlive the loop. Requires: data with samples that the model accepts, a batch
+  /// above 0.
   TrainingLoop(M model, const D& data, const LoopOptions& options)
       : model_(std::move(model)),
         data_(data),
@@ -49,8 +50,8 @@ class TrainingLoop {
     for (const Parameter& parameter : model_.parameters()) add(parameter);
   }
 
-  /// Draws a batch, computes its gradient and applies it. Returns the batch's mean loss as it was
-  /// before. Where the model throws, nothing has happened.
+  /// Draws a batch, computes its gradient and applies it. Returns the batch's mean loss before the
+  /// update. Where the model throws, the step has no effect.
   double step() {
     Random random = Random::stream(options_.seed, 0, steps_);
     order_.batch(0, steps_, batch_);
@@ -68,12 +69,13 @@ class TrainingLoop {
   [[nodiscard]] std::span<const T> parameters() const { return w_; }
 
  private:
-  /// Apart from the streams of steps.
+  /// Keeps the initial draw apart from the streams of steps.
   static constexpr std::uint64_t initial_stream = 0x1217;
-  /// Of w, g and each slot at once: in the first cache, so that clearing g costs no second pass.
+  /// Elements of w, g and each slot that are updated at once: they fit into the first-level cache,
+  /// so that clearing g costs no second pass over memory.
   static constexpr std::size_t block = 2048;
 
-  /// Parameters one behind the other that are all trained, or all not.
+  /// Adjacent parameters that are either all trained or all not trained.
   struct Stretch {
     std::size_t from = 0;
     std::size_t to = 0;
@@ -116,7 +118,7 @@ class TrainingLoop {
   std::vector<std::uint32_t> batch_;
   Arena arena_;
   std::uint64_t steps_ = 0;
-  /// A gradient was begun and not applied.
+  /// True while a gradient was begun and not applied.
   bool is_dirty_ = false;
 };
 

@@ -23,7 +23,7 @@ wire::Frame frame_of(std::uint64_t sequence) {
   return wire::encode(1, 1, envelope);
 }
 
-/// A node that hears whom its Admission lets in, at a time that the test sets.
+/// A node that receives from the keys that its Admission admits, at a time that the test sets.
 class Server {
  public:
   Server(const ClusterKey& cluster, const Key& gate) : admission(cluster.public_key, gate) {
@@ -97,8 +97,8 @@ class AdmissionLive : public testing::Test {
   Certificate issue(const Caller& caller) {
     return certificate_for("caller", caller.key(), cluster);
   }
-  /// Turned away when it connects: of the many frames that it sends none even comes in, though
-  /// someone else is heard meanwhile.
+  /// Expects that the caller is turned away when it connects: none of the many frames that it sends
+  /// comes in, although the node receives from another caller meanwhile.
   void expect_turned_away(Caller& caller) {
     const auto before = server.transport->counts().refused;
     constexpr int frames = 200;
@@ -154,7 +154,7 @@ TEST_F(AdmissionLive, HearsWhoWasIntroducedAtTheGate) {
   EXPECT_EQ(server.admission.access_of(gate.public_key, now), KeyAccess::gate);
   caller.send(server);
   ASSERT_TRUE(server.wait_for_refusals(0));
-  // What came through the gate was the caller's certificate: its next try is heard.
+  // The caller's certificate came through the gate, so the caller's next attempt is received.
   ASSERT_TRUE(server.admission.learn(issue(caller), now));
   Caller again{caller.keys};
   again.send(server);

@@ -46,10 +46,10 @@ TEST_F(AdmissionTest, TheGateIsLetInButIsNoMember) {
   EXPECT_FALSE(admission.certificate_of(gate, now));
 }
 
-/// Else whoever holds a key file would be the member that the certificate names.
+/// Otherwise every holder of a key file would be the member that the certificate names.
 TEST_F(AdmissionTest, TheGateCannotBecomeAMember) {
   EXPECT_EQ(error_of_learning(certificate_for("w", gate, cluster)),
-            "the certificate of w is for the gate's key");
+            "the certificate of w is for the handshake key");
   EXPECT_EQ(admission.access_of(gate, now), KeyAccess::gate);
 }
 

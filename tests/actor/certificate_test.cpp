@@ -14,7 +14,7 @@ std::string error_of(std::span<const std::byte> bytes) {
   return decoded ? "" : decoded.error().message;
 }
 
-/// What is wrong with a certificate that came as these bytes; empty where nothing is.
+/// Returns the error of a certificate that came as these bytes; empty where it is valid.
 std::string fault_in(std::span<const std::byte> bytes, const ClusterPublic& cluster) {
   const auto decoded = decode_certificate(bytes);
   return decoded ? error_of(verify(*decoded, cluster, now)) : decoded.error().message;

@@ -34,7 +34,7 @@ bool wait_until(const std::function<bool()>& holds) {
   return false;
 }
 
-/// An endpoint and what it has heard.
+/// An endpoint and the count of frames that it has received.
 class Party {
  public:
   explicit Party(std::optional<NodeSecrets> secrets) {
@@ -49,7 +49,7 @@ class Party {
   }
   ~Party() { endpoint.reset(); }
 
-  /// Sends until something new is heard there.
+  /// Sends until `other` has received something new; false where it never does.
   bool reaches(Party& other) {
     const std::uint64_t before = other.heard;
     return wait_until([&] {
@@ -122,7 +122,7 @@ TEST_F(EndpointTest, IsDeafToAnotherClustersNodes) {
   const auto own_cluster = std::exchange(cluster, make_cluster_key());
   Party stranger{issue("stranger")};
   EXPECT_TRUE(node.is_deaf_to(stranger));
-  // Nor does the gate's key help, which who was revoked still has.
+  // The gate's key, which a node with a revoked key still has, does not help either.
   gate = own;
   Party at_gate{issue("at-gate")};
   EXPECT_TRUE(node.is_deaf_to(at_gate));
@@ -131,7 +131,7 @@ TEST_F(EndpointTest, IsDeafToAnotherClustersNodes) {
   EXPECT_TRUE(friendly.reaches(node));
 }
 
-/// Someone who follows no rules: a transport alone.
+/// A peer that follows no rules: a transport alone.
 class Rogue {
  public:
   Rogue(const KeyPair& own, const KeyPair& gate) {

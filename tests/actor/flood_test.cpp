@@ -1,5 +1,5 @@
-/// Strangers who bring bytes without an end, and what a transport holds of them. Real sockets on
-/// the loopback interface.
+/// Unauthenticated peers that send bytes without an end, and how much of them a transport holds.
+/// Real sockets on the loopback interface.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ class Flood : public testing::TestWithParam<bool> {
   }
   [[nodiscard]] const std::string& address() const { return transport_->address(); }
 
-  /// Whether somebody who belongs there gets a frame through.
+  /// Whether an admitted peer gets a frame through.
   bool is_reachable() {
     TransportOptions options;
     if (options_.keys) options.keys = make_keys();
@@ -199,11 +199,11 @@ TEST_P(Flood, OfConnectionsLeavesDescriptorsForOthers) {
   const auto standing = [&] {
     return std::ranges::count_if(lines, [](Line& line) { return !line.ends_within(0ms); });
   };
-  // A quarter of them for handshakes.
+  // A quarter of the descriptors is for handshakes.
   EXPECT_LE(standing(), 50);
 }
 
-/// Whoever has done nothing yet goes first.
+/// Connections that have brought no frame yet are ended first.
 TEST_P(PlainFlood, OfOpenConnectionsEndsThoseThatSayNothing) {
   transport_.reset();
   options_.inbound_max = 20;
@@ -226,7 +226,7 @@ TEST_P(PlainFlood, OfOpenConnectionsEndsThoseThatSayNothing) {
   EXPECT_GT(came_, before);
 }
 
-/// A listener that answers whoever connects with parts without an end.
+/// A listener that answers every connection with message parts without an end.
 class HostileServer {
  public:
   HostileServer() : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {

@@ -30,7 +30,7 @@ void give_back(void* block) noexcept {
 
 }  // namespace
 
-// Each by itself: a sanitizer's own would take the place of those that are not here.
+// Each operator is defined here: a sanitizer would provide its own for those that are missing.
 void* operator new(std::size_t size) { return take(size); }
 void* operator new[](std::size_t size) { return take(size); }
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
@@ -41,7 +41,7 @@ void operator delete[](void* block) noexcept { give_back(block); }
 void operator delete(void* block, std::size_t) noexcept { give_back(block); }
 void operator delete[](void* block, std::size_t) noexcept { give_back(block); }
 
-/// What core::Buffer takes; that free gives it back is not seen.
+/// Counts the memory that core::Buffer takes. Its return by free() is not counted.
 extern "C" void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
   return counted(memalign(alignment, size));
 }

@@ -1,5 +1,5 @@
-/// How much memory operator new and aligned_alloc have given out: this program's own count it. What
-/// aligned_alloc gave counts for good, whoever frees it. One thread.
+/// Counts the memory that operator new and aligned_alloc, both replaced in this program, have given
+/// out. Memory of aligned_alloc stays counted after it is freed. One thread.
 #pragma once
 
 #include <cstddef>

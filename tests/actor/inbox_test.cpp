@@ -72,7 +72,7 @@ TEST_F(InboxTest, ReadsABoundedNumberOfNewcomersBytesAtATime) {
   EXPECT_EQ(came, newcomers);
   EXPECT_EQ(inbox_->refused(), 0U);
 
-  // Who has brought a message is no newcomer any more.
+  // A connection that has brought a message is no newcomer any more.
   for (Line& line : lines) ASSERT_EQ(line.send(message()), message().size());
   EXPECT_EQ(take_untended(), newcomers);
 }

@@ -1,4 +1,5 @@
-/// A connection to a transport, made by hand, and what a client of ZMTP says by it (RFC 37).
+/// A connection to a transport, made by hand, and the bytes that a client of ZMTP sends on it (RFC
+/// 37).
 #pragma once
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// What a connection makes of the frames that wait, seen by a bare ROUTER.
+// How a connection sends the frames that wait, as a bare ROUTER receives them.
 #include "starling/actor/wire/outbound_connection.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ struct Server {
   }
 };
 
-/// A frame with a head of 10 bytes that says `number`, and a body in the memory given.
+/// A frame with a head of 10 bytes, each `number`, and a body in the given memory.
 Frame frame_of(int number, const std::shared_ptr<const Bytes>& memory, std::size_t offset,
                std::size_t size) {
   Frame frame;
@@ -74,8 +74,9 @@ std::vector<std::pair<int, Bytes>> frames_in(const std::vector<zmq::message_t>& 
   return frames;
 }
 
-/// Frames of these bodies' sizes, in one piece of memory or each in its own, all handed in before
-/// the first is sent. What comes is what was sent; returns the number of frames in each message.
+/// Sends frames with bodies of these sizes, in one piece of memory or each in its own, all added
+/// before the first is sent. Expects them to arrive unchanged and in order; returns the number of
+/// frames in each message.
 Parts messages_of(const std::vector<std::size_t>& sizes, bool in_one_piece = true,
                   const TransportOptions& options = {}) {
   Server server;
@@ -150,7 +151,8 @@ TEST(Joined, CopiesNothingThatLiesInOnePiece) {
     EXPECT_TRUE(std::ranges::equal(copy.bytes.subspan(i * 256 * kib, 256 * kib), parts[i].bytes));
 }
 
-/// What waits for one who takes nothing is bounded, and goes once it is taken.
+/// The bytes that wait for a receiver that takes nothing are bounded, and are sent once it takes
+/// them.
 TEST(OutboundConnection, KeepsWhatFindsNoRoom) {
   Server server;
   TransportOptions options;

@@ -47,13 +47,13 @@ class End {
   /// Sequence numbers, in order of arrival.
   std::vector<std::uint64_t> packets;
   std::vector<std::optional<Key>> senders;
-  /// What values hold.
+  /// The elements of each tensor that has come.
   std::vector<std::vector<float>> floats;
   std::size_t bytes = 0;
   int refused = 0;
   /// Taking a frame takes this long.
   std::atomic<std::chrono::milliseconds> pause{};
-  /// Who holds it keeps frames from being taken.
+  /// A test that holds it keeps frames from being taken.
   std::mutex taking;
 
  private:
@@ -115,7 +115,8 @@ TEST(Transport, CarriesFramesOfALaneInOrder) {
   EXPECT_EQ(from.transport->counts().dropped, 0U);
 }
 
-/// Small ones travel in packs, which nobody sees; long ones between them by themselves.
+/// Small frames travel in packs, which the receiver unpacks unnoticed; long ones between them
+/// travel by themselves.
 TEST(Transport, CarriesFramesTogetherAsOneByOne) {
   End from{with_keys()};
   End to{with_keys()};
@@ -319,7 +320,7 @@ TEST(Transport, BreaksWithWhoNeverEnds) {
   EXPECT_TRUE(to.wait_for(1));
 }
 
-/// One who says what is no pack, or half of one, loses that alone.
+/// A sender of a message that is no pack, or half of one, loses only that message.
 TEST(Transport, PassesOverBrokenPacks) {
   const auto packed = [](const std::vector<Frame>& frames, Bodies bodies) {
     Bytes pack(pack_max);

@@ -1,5 +1,5 @@
-/// Damaged, cut off, oversized and mismatched files of every format: told by file and place, exit
-/// code 2, nothing left behind.
+/// Damaged, truncated, oversized and mismatched files of every format: the error names file and
+/// place, exit code 2, nothing left behind.
 #include <cstring>
 
 #include "tests/app/refused.hpp"

@@ -1,5 +1,5 @@
-/// What people get wrong on the command line and in job files: each is told what, where, and what
-/// would be right; nothing is started.
+/// Mistakes on the command line and in job files: the message names each mistake, its place and the
+/// valid input; nothing is started.
 #include "tests/app/program.hpp"
 
 namespace starling::app {

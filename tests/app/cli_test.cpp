@@ -1,4 +1,5 @@
-/// What a user sees: help, results as a table and as JSON, metrics, evaluating and predicting.
+/// The program as a user sees it: help, results as a table and as JSON, metrics, evaluating and
+/// predicting.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -199,8 +200,8 @@ TEST(Train, EndsAtTheFirstLimit) {
   EXPECT_LT(target["updates"], 200000);
 }
 
-/// A barrier that nobody asked for asks no more others than there are; the batch and the shards
-/// said are those used.
+/// The default barrier samples no more workers than there are others; the printed batch and shards
+/// are those used.
 TEST(Train, FitsItsDefaultsToTheJobAndSaysWhatItUses) {
   const Folder folder;
   const auto job = [&](const std::string& flags) {

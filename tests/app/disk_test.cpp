@@ -99,6 +99,17 @@ TEST_F(FullDisk, LeavesNoPartOfPredictions) {
   EXPECT_TRUE(on_disk().empty());
 }
 
+TEST_F(FullDisk, FailsASimulationThatCannotWriteItsPlotsThoughGnuplotIsMissing) {
+  folder_.write("disk/other", std::string(65536, 'x'));
+  Process program{folder_, "/usr/bin/env",
+                  words(std::string{"PATH=/nowhere "} + STARLING_PROGRAM +
+                        " sim --workers 40 --horizon 20s --quiet --barrier asp --plots disk")};
+  const Ran ran = program.wait();
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.err.find("cannot be written: No space left on device"), std::string::npos)
+      << ran.err;
+}
+
 TEST(Stdout, ThatIsFullIsAnError) {
   const Folder folder;
   const Ran ran =

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Rows of two features whose class is all but drawn: whoever learns for long learns by heart.
+/// Rows of two features whose class is all but drawn: a model that trains for long overfits.
 std::string noisy(std::size_t rows, unsigned seed, double noise = 2) {
   std::mt19937 random{seed};
   std::normal_distribution<double> normal;

@@ -120,7 +120,8 @@ TEST(CreateSecretFile, IsMadeByOneOfManyAtOnce) {
   EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
 }
 
-/// Who was killed could not remove what it was writing; who lives is writing it.
+/// A killed process could not remove its temporary file; one that a living process writes is
+/// locked, and stays.
 TEST(FileOutput, RemovesWhatKilledProcessesLeft) {
   const Folder folder;
   for (const char* name : {"m.starling-1.tmp", "m.starling-999999999.tmp"}) folder.write(name, "x");

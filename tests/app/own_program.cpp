@@ -87,7 +87,8 @@ struct Circle {
   }
 };
 
-/// Data whose reader does not come back where there is a file `stick`, and says so by another.
+/// Data whose reader does not come back where a file `stick` exists; it writes a file `stuck`
+/// first.
 Table make_stuck(SpecReader&, std::uint64_t) {
   if (std::filesystem::exists("stick")) {
     std::ofstream{"stuck"} << "now";
@@ -134,7 +135,8 @@ struct Throwing : Mean {
   }
 };
 
-/// A model that takes long to lay out, and says so by a file.
+/// A model that takes an hour to initialise where a file `stick` exists; it writes a file `stuck`
+/// first.
 struct Slow : Mean {
   static void initialise(std::span<float> w, Random& random) {
     Mean::initialise(w, random);

@@ -26,7 +26,7 @@
 
 namespace starling::app {
 
-/// What a program left.
+/// The exit code and the output of a program that has ended.
 struct Ran {
   int code = -1;
   std::string out;
@@ -45,7 +45,7 @@ inline std::vector<std::string> words(const std::string& line) {
 /// A program that runs.
 class Process {
  public:
-  /// What the child does before it becomes the program. It must not allocate.
+  /// Called in the child before it becomes the program. It must not allocate.
   using Prepare = std::function<void()>;
 
   Process(const Folder& folder, const std::string& program, const std::vector<std::string>& words,
@@ -80,7 +80,7 @@ class Process {
     if (child_ > 0 && !has_ended_) ::kill(child_, number);
   }
 
-  /// What it has said so far.
+  /// The output that the program has written so far.
   [[nodiscard]] std::string out() const { return content(out_); }
   [[nodiscard]] std::string err() const { return content(err_); }
 
@@ -149,7 +149,7 @@ inline constexpr const char* small_job =
     "train --data digits:n=300 --model softmax --mode central --barrier bsp --workers 2 --quiet ";
 #endif
 
-/// As `--model` takes it; in a machine that has room for its parameters, but not for training it.
+/// A model for `--model` whose parameters fit into this machine's memory, but not its training.
 inline std::string model_of_half_the_memory() {
   const double bytes =
       static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));

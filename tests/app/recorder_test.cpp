@@ -21,7 +21,7 @@ class Checkpoint : public testing::Test {
     job.workers = job.shards = 2;
   }
 
-  /// What its ranges hold after `round` rounds.
+  /// Returns the states of the job's ranges after `round` rounds.
   [[nodiscard]] States after(core::Step round) const {
     const auto& job = ready_.running.options.job;
     const core::Layout layout = ready_.model->layout(job);
@@ -56,7 +56,7 @@ TEST_F(Checkpoint, IsReplacedByALaterOne) {
   EXPECT_NE(given(after(4)), third);
 }
 
-/// What a job that failed half-way through a round leaves.
+/// A job that failed half-way through a round leaves ranges at different rounds.
 TEST_F(Checkpoint, IsKeptWhereTheRangesStandAtDifferentRounds) {
   const std::string third = given(after(3));
   States torn = after(4);

@@ -8,7 +8,8 @@
 namespace starling::app {
 namespace {
 
-/// Sees these losses at steps 1, 2, ... and says at which it had enough; 0 where it never had.
+/// Shows these losses at steps 1, 2, ... and returns the step at which the selection had enough; 0
+/// for never.
 std::size_t enough_at(Selection& selection, const std::vector<double>& losses) {
   for (std::size_t i = 0; i < losses.size(); ++i) {
     selection.see(static_cast<double>(i + 1), {{"loss", losses[i]}, {"accuracy", 1}}, {});

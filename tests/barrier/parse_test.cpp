@@ -118,7 +118,7 @@ TEST(Parse, RefusesWhatIsNoSpec) {
   EXPECT_EQ(refusal("ssp:s=1,s=2"), "barrier: 'ssp:s=1,s=2' gives 's' twice");
 }
 
-/// Nobody is advised to write it, but whoever samples ASP in code must be able to read it back.
+/// No user needs to write it, but the printed form of a sampled ASP must parse again.
 TEST(Parse, TakesASampleOfAspForAsp) {
   EXPECT_TRUE(always_passes(*parse("pasp:beta=2")));
   EXPECT_EQ(refusal("pasp"), "barrier: pasp: give the sample size, as in pasp:beta=2");

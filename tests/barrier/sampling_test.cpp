@@ -109,7 +109,7 @@ TEST(Draw, RepeatsWithTheSameSeed) {
   }
 }
 
-/// Counts the subsets of `others` workers, of whom the first `on_pace` are no laggards.
+/// Counts the subsets of `others` workers, of which the first `on_pace` are no laggards.
 TEST(PassProbability, IsTheShareOfSubsetsWithoutALaggard) {
   for (std::uint32_t others = 0; others <= 9; ++others)
     for (std::uint32_t on_pace = 0; on_pace <= others; ++on_pace)

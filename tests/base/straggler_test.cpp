@@ -1,4 +1,4 @@
-/// Who is slow.
+/// Which workers are slow, and by what factor.
 #include "starling/base/straggler.hpp"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,7 @@ TEST(Blocks, GivenBackAreUsedAgainForTensorsOfAboutTheirSize) {
 
 TEST(Blocks, LieOneBehindTheOtherWhereTheyAreNew) {
   if (!are_kept) GTEST_SKIP();
-  // Of a size that nothing else asks for: nobody has had these before.
+  // Nothing else asks for blocks of this size, so all of these are new.
   constexpr std::size_t bytes = std::size_t{7} << 17U;
   std::vector<std::byte*> all;
   for (int i = 0; i < 10; ++i) all.push_back(static_cast<std::byte*>(take(bytes)));

@@ -1,5 +1,5 @@
-/// What a channel does alone; tests/scenarios/channel*.txt tell its protocol, and
-/// tests/sim/channel_scenario_test.cpp what it withstands.
+/// A channel by itself; tests/scenarios/channel*.txt show its protocol, and
+/// tests/sim/channel_test.cpp the faults that it withstands.
 #include "starling/engine/core/channel.hpp"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST_F(OneEnd, KeepsAWindowUnderWayAndAQueueBehindItAndRefusesMore) {
   EXPECT_TRUE(channel.settled());
 }
 
-/// What keeps so many bytes in memory.
+/// A payload that keeps `bytes` bytes in memory.
 struct Tensor {
   std::size_t bytes;
 };

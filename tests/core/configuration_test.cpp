@@ -123,7 +123,7 @@ TEST(Configuration, HalfDecidesWhereItHoldsTheLowest) {
 
 TEST(Configuration, NothingToDoIsNoEpoch) {
   const auto first = first_configuration(members_of({0, 1, 2}), 6, 2);
-  // Even where nobody but the primaries is known to be full.
+  // Even where only the primaries are known to be full.
   EXPECT_FALSE(next_configuration(first, {.full = primaries_full(first)}).next);
   EXPECT_FALSE(next_configuration(first, {.joins = {{1, 1}}, .full = everyone_full(first)}).next);
 }
@@ -339,7 +339,8 @@ TEST(Configuration, BulkJobsBeginNewViewsWithTheirWorkers) {
   }
 }
 
-/// Many random lives of a flock. Fullness spreads at random, as hand-overs end when they end.
+/// Many random histories of a cluster. Owners become full at random, as hand-overs end when they
+/// end.
 TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
   for (std::uint64_t seed = 0; seed < 150; ++seed) {
     Random random{seed};
@@ -366,7 +367,8 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
       ASSERT_TRUE(std::ranges::is_sorted(next.members, {}, &Member::id));
       ASSERT_FALSE(next.council.empty());
       for (const MemberId id : next.council) ASSERT_NE(next.find(id), nullptr);
-      // Whoever keeps the steps does so as long as it lives as a member, and then another one does.
+      // A coordinator keeps the steps as long as its incarnation is a member; then another member
+      // does.
       ASSERT_EQ(next.coordinator.has_value(), seed % 2 == 0);
       if (now.coordinator) {
         ASSERT_NE(next.find(*next.coordinator), nullptr);
@@ -409,7 +411,7 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
         if (owners_alive > 0) {
           ASSERT_EQ(stay, std::min(copies, owners_alive));
         }
-        // Nobody alive is let go before all who stay hold the range.
+        // No live owner is released before all that stay hold the range.
         for (const RangeOwner& owner : before.owners) {
           const auto* still = next.find(owner.id);
           const bool alive =
@@ -426,8 +428,8 @@ TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
       if (owners_alive > 0) {
         ASSERT_LE(unevenness(targets), 1U) << seed << " " << step;
       }
-      // Who held a range and still owns it without a break holds it still; some newcomers do by
-      // now.
+      // An owner that held a range and still owns it without a break still holds it; some new
+      // owners hold it by now.
       std::vector<std::vector<MemberId>> held(next.ranges.size());
       for (RangeId r = 0; r < next.ranges.size(); ++r)
         for (const RangeOwner& owner : next.ranges[r].owners) {
@@ -457,7 +459,7 @@ TEST(Configuration, MovesLittle) {
         next_configuration(first, {.joins = {{100, 1}}, .full = everyone_full(first)}).next;
     ASSERT_TRUE(joined);
     EXPECT_EQ(arrivals(first, *joined), 2 * ranges / (n + 1));
-    // What the dead one held is held anew; nothing else moves.
+    // The ranges of the dead member get new owners; at most two other replicas move.
     const auto bereft = next_configuration(first, {.dead = {0}, .full = everyone_full(first)}).next;
     ASSERT_TRUE(bereft);
     EXPECT_LE(arrivals(first, *bereft), loads(first).at(0) + 2);

@@ -18,7 +18,7 @@ std::vector<Member> founders(MemberId count) {
   return members;
 }
 
-/// Councils and what is on its way between them; a test decides what arrives when.
+/// Councils and the messages in flight between them; a test decides which arrive, and when.
 class Chamber {
  public:
   Chamber(MemberId members, std::size_t ranges, std::uint64_t seed, MemberId spare = 0)
@@ -49,7 +49,7 @@ class Chamber {
   void trust(MemberId id, MemberId whom) {
     happen(id, [&](Council& council, const auto& context) { council.trust(context, whom, 1); });
   }
-  /// `id` hears nothing of `whom` from now on, and suspects it.
+  /// `id` receives nothing from `whom` from now on, and suspects it.
   void deafen(MemberId id, MemberId whom) {
     deaf_.insert({whom, id});
     suspect(id, whom);
@@ -126,7 +126,7 @@ class Chamber {
     });
   }
 
-  /// Here agreement is judged: an epoch has one configuration, whoever says so.
+  /// Checks agreement: an epoch has one configuration, whichever member decided it.
   void adopt(MemberId id, const ConfigurationPtr& configuration) {
     const auto [known, fresh] = decided_.try_emplace(configuration->epoch, configuration);
     ASSERT_EQ(*known->second, *configuration);
@@ -149,7 +149,7 @@ class Chamber {
   std::vector<Sent> in_flight_;
   std::multiset<std::pair<Time, MemberId>> timers_;
   std::set<MemberId> crashed_;
-  /// Who is not heard by whom.
+  /// Pairs of a sender and a receiver between which messages are lost.
   std::set<std::pair<MemberId, MemberId>> deaf_;
   std::vector<std::string> failures_;
 };
@@ -194,7 +194,7 @@ TEST(Council, DecidesThoughOneNamesRoundsThatNobodyHasReached) {
   }
 }
 
-/// Who has heard less of them catches up: one is told of later rounds at each loss.
+/// A member that knows of fewer rounds catches up: each refusal tells it of later ones.
 TEST(Council, DecidesThoughOnlyOneHasHeardOfLateRounds) {
   Chamber chamber{3, 6, 1};
   for (std::uint64_t i = 1; i <= 10; ++i)
@@ -233,7 +233,8 @@ TEST(Council, SuspicionOfOneIsNoCauseUntilItHasStood) {
   EXPECT_EQ(chamber.of(0).find(3), nullptr);
 }
 
-/// It can speak and not hear: nobody suspects it, and nothing would ever be decided.
+/// The leader can send but not receive: no other member suspects it, and without a remedy nothing
+/// would ever be decided.
 TEST(Council, DeafLeaderIsPassedOver) {
   Chamber chamber{5, 6, 1, 1};
   for (const MemberId other : {1U, 2U, 3U, 4U}) chamber.deafen(0, other);
@@ -389,7 +390,8 @@ TEST(Council, TakesInWhoWantsToJoin) {
   for (const Ownership& range : chamber.of(3).ranges) EXPECT_EQ(range.owners.size(), 2U);
 }
 
-/// Two or more propose at once, for different reasons, and may not hear of one another for long.
+/// Two or more propose at once, for different reasons, and may receive nothing from one another for
+/// long.
 TEST(Council, AgreesWhateverBecomesOfItsMessages) {
   std::size_t decided = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {

@@ -1,4 +1,5 @@
-// What a worker pushes: which rows a step reads, and what clipping does to parts of a model.
+// The gradients that a worker pushes: which rows a step reads, and how clipping acts on parts of a
+// model.
 #include "starling/engine/core/gradients.hpp"
 
 #include <gtest/gtest.h>
@@ -59,7 +60,7 @@ struct Job {
         gradients(model, data, {.batch = 2, .clip = models::parse_clip(clip).value()},
                   cut(model.parameters(), sizeof(double), 2)) {}
 
-  /// What is read: all, or the rows planned.
+  /// Returns the values that a step reads: all ranges, or the planned rows.
   [[nodiscard]] std::vector<Value> read() const {
     const Layout& layout = *gradients.layout();
     std::vector<RangeRows> wanted;

@@ -1,5 +1,5 @@
-/// What a node believes of what it is told: nobody speaks for another, claims more than it knows,
-/// or is taken in where there is no place.
+/// Which messages a node believes: no member may send for another, claim more than it knows, or
+/// join where there is no place.
 #include "starling/engine/core/member_core.hpp"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class Lone {
                         .payload = std::make_shared<const PeerMessage>(std::move(peer_message))}});
   }
 
-  /// What was sent in the last event, of one kind, and to whom.
+  /// Returns the messages of type `M` that the last event sent, each with its receiver.
   template <class M>
   std::vector<std::pair<MemberId, M>> said() const {
     std::vector<std::pair<MemberId, M>> all;
@@ -120,7 +120,7 @@ TEST(MemberCore, AnswersOnlyWhoAsksForItself) {
   EXPECT_EQ(lone.said<StepAnswer>()[0].first, 1U);
 }
 
-/// Of a job with one range.
+/// A validator of messages from `from`, in a job with one range.
 MessageValidator validator_at(const Configuration& now, MemberId from) {
   static const Layout layout = cut({{.name = "w", .shape = {4}}}, sizeof(float), 1);
   return {now, from, members_max, layout, sizeof(float)};

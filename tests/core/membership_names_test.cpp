@@ -1,4 +1,4 @@
-/// Two members with one name: who stays, and who goes.
+/// Two members with one name: which of them stays, and which goes.
 #include <gtest/gtest.h>
 
 #include "tests/core/one_member.hpp"

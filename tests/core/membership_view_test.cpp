@@ -1,4 +1,4 @@
-/// Membership message by message: what a member makes of what it hears, true or not.
+/// Membership message by message: how a member takes the messages that it receives, true or not.
 #include <gtest/gtest.h>
 
 #include <cmath>

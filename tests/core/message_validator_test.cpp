@@ -8,7 +8,7 @@
 namespace starling::core {
 namespace {
 
-/// A dense parameter of 8 elements and one of 4 rows of 3, and member 1, who says all.
+/// A dense parameter of 8 elements and one of 4 rows of 3, and member 1, which sends all messages.
 class ValidatedTensors : public testing::Test {
  protected:
   static Slice slice(std::size_t count, Rows rows = nullptr) {
@@ -79,7 +79,8 @@ TEST_F(ValidatedTensors, NeedNotBeThereInAnUpdate) {
   EXPECT_EQ(may_bring(0, {}), (std::vector<bool>{false, true, true}));
 }
 
-/// A majority decides each epoch, so nobody is many of them ahead; the last would leave none.
+/// A majority decides each epoch, so no member is many epochs ahead; after the last there would be
+/// no next.
 TEST_F(ValidatedTensors, AreOfAnEpochThatThereMayBe) {
   const auto at = [&](Epoch epoch) {
     Configuration next = now_;

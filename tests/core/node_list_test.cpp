@@ -1,4 +1,4 @@
-/// Whom a member knows, in what order it probes them, and what it has to tell.
+/// Which nodes a member knows, in what order it probes them, and which news it still has to send.
 #include "starling/engine/core/node_list.hpp"
 
 #include <gtest/gtest.h>
@@ -34,8 +34,8 @@ TEST(NodeList, GivesEachItsTurnOnceInARoundAndInANewOrder) {
   EXPECT_NE(rounds[1], rounds[2]);
 }
 
-/// Whoever stays has a turn in each round whoever comes and goes; what is kept is never out of
-/// step.
+/// Whichever nodes come and go, turns go to live nodes only, and the list's counts and digest match
+/// its nodes.
 TEST(NodeList, StaysInStepWhoeverComesAndGoes) {
   NodeList list{3};
   Random random{4};

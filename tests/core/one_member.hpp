@@ -1,4 +1,4 @@
-/// A member for tests, with what it says and the timers that it sets.
+/// A member for tests, with the messages that it sends and the timers that it sets.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ inline NodeRecord record(NodeId id, std::uint64_t incarnation = 0,
   return {id, "host:" + std::to_string(id), "m" + std::to_string(id), 2, incarnation, state};
 }
 
-/// One member, and what it says.
+/// One member, and its effects.
 class OneMember : public testing::Test {
  protected:
   OneMember() { make({}); }
@@ -85,7 +85,7 @@ class OneMember : public testing::Test {
     return std::ranges::any_of(
         effects_, [](const auto& effect) { return std::holds_alternative<Effect>(effect); });
   }
-  /// What was said before is not looked at any more.
+  /// Drops the effects so far; timers stay set.
   void forget() {
     keep_timers();
     effects_.clear();

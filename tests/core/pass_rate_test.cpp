@@ -101,7 +101,8 @@ TEST_P(PassRate, OfAWorkerThatAsksIsHypergeometricAndWhoIsAskedUniform) {
   EXPECT_LT(uniformity(asked), 5);
 }
 
-/// A rule without a floor sees every answer, so a job's own predicate can tell who was drawn.
+/// A rule without a floor sees every answer, so a job's own predicate can tell which workers were
+/// drawn.
 TEST(Coordinator, DrawsEveryPairOfOthersEquallyOften) {
   constexpr std::size_t workers = 7;
   std::map<std::pair<Step, Step>, std::uint64_t> drawn;

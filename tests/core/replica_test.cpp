@@ -10,7 +10,7 @@
 namespace starling::core {
 namespace {
 
-/// Members 0, 1, 2, ... that may own the one range there is, and 9, who works.
+/// Members 0, 1, 2, ... that may own the one range there is, and 9, a worker.
 class Owners : public testing::Test {
  protected:
   struct Mail {

@@ -382,7 +382,7 @@ std::unique_ptr<Player> create(Words& words) {
   throw Unreadable{"'" + kind + "' is no core"};
 }
 
-/// What a transcript has come to.
+/// The state that a transcript has reached.
 struct Stage {
   std::unique_ptr<Player> player;
   Random random{1};

@@ -1,4 +1,4 @@
-/// Transcripts: a text file that tells what happens to one core and what it asks of the world.
+/// Transcripts: a text file that lists the events of one core and their effects.
 ///
 ///     # A comment.
 ///     new worker id=0 workers=2 barrier=bsp owners=0,1     a fresh core; others before it are gone
@@ -15,8 +15,8 @@
 
 namespace starling::core {
 
-/// `text` with the effects that its events have. What cannot be read becomes an effect line
-/// "=> error: ...".
+/// Returns `text` with the effects that its events have. A line that cannot be read gets the effect
+/// line "=> error: ...".
 [[nodiscard]] std::string replay(std::string_view text);
 
 }  // namespace starling::core

@@ -1,4 +1,4 @@
-/// A worker has so many ranges of one owner under way at once, and no more.
+/// A worker has at most `window` ranges of one owner in flight at once.
 #include <gtest/gtest.h>
 
 #include "starling/engine/core/worker.hpp"
@@ -8,7 +8,8 @@ namespace {
 
 class Windowed : public testing::Test {
  protected:
-  /// What a worker of five ranges says, two of which may be under way to each owner.
+  /// Returns the number of effects since the last call. The worker has five ranges; two may be in
+  /// flight to each owner.
   std::size_t said() {
     const std::size_t count = effects_.size();
     effects_.clear();

@@ -1,4 +1,4 @@
-/// Certificates and revocations as strangers hand them in, and what a node makes of them. The first
+/// Certificates and revocations from unauthenticated peers, and how a node takes them. The first
 /// byte says which of the two follows.
 #include "starling/actor/security/certificate.hpp"
 

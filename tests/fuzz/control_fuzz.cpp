@@ -1,4 +1,4 @@
-/// What nodes say to one another beside the packets of jobs: membership, requests, replies.
+/// Frames that nodes send one another beside the packets of jobs: membership, requests, replies.
 #include "starling/actor/wire/control.hpp"
 
 #include "starling/engine/core/message_validator.hpp"
@@ -8,7 +8,7 @@
 namespace starling::fuzz {
 namespace {
 
-/// What a message brings of a configuration may be judged.
+/// Whatever configuration a message brings, is_sound() can judge it.
 void judge(const core::ConfigurationPtr& configuration) { (void)core::is_sound(configuration, 16); }
 void judge(const wire::StartJob& start) { judge(start.first); }
 void judge(const wire::JobFacts& facts) { judge(facts.configuration); }

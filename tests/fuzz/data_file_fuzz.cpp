@@ -1,6 +1,6 @@
 /// Files of data, traces of times and files of nets, plain and compressed. The first byte says
 /// which: its lowest bits the format, its highest bit that the rest is compressed before it is
-/// read, so that damage is inside. Of two files, the first is led by its size.
+/// read, so that damage is inside. Where a format has two files, the size of the first precedes it.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -53,7 +53,7 @@ bool take_table(const std::string& source) {
   return table.ok();
 }
 
-/// Whatever an image is, it becomes one of any size and of any channels.
+/// Any image can be resized and given other channels.
 bool take_image(Input content) {
   ReadLimits limits;
   limits.memory_max = values_max;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr core::MemberId members_max = 16;
 
-/// One where nobody keeps the steps, and one where somebody does.
+/// One configuration without a coordinator, and one with a coordinator.
 const std::vector<core::Configuration>& configurations() {
   static const auto all = [] {
     std::vector<core::Configuration> made;
@@ -26,7 +26,7 @@ const std::vector<core::Configuration>& configurations() {
   return all;
 }
 
-/// Of small ranges, the last of them with rows.
+/// A layout of 12 small ranges, of which the last 6 have rows.
 const core::Layout& layout() {
   static const auto made = [] {
     core::Layout all;
@@ -37,7 +37,7 @@ const core::Layout& layout() {
   return made;
 }
 
-/// Reads all elements, in each row that they say they are of.
+/// Reads all elements of `slice`, in the rows that it names.
 void walk(core::RangeId range, const core::Slice& slice) {
   std::vector<float> into(layout().ranges.at(range).count);
   const auto from = slice.as<float>();
@@ -49,7 +49,7 @@ void walk(core::RangeId range, const core::Slice& slice) {
   for (const std::uint32_t row : *slice.rows) into.at(row) = from[at++];
 }
 
-/// Whatever is said may be judged, and tensors that are let in may be used.
+/// The validator can judge any message, and the tensors of a valid one can be used.
 void knock(const core::PeerMessage& peer_message) {
   for (const core::Configuration& now : configurations())
     for (const core::Member& member : now.members)

@@ -1,5 +1,6 @@
-/// What fuzzers share. A fuzzer is a file NAME_fuzz.cpp that defines read() and seeds() and hands
-/// read() what libFuzzer makes up; replay.cpp runs it without libFuzzer. One thread.
+/// The base of all fuzzers. A fuzzer is a file NAME_fuzz.cpp that defines read() and seeds() and
+/// hands read() the inputs that libFuzzer makes up; replay.cpp runs it without libFuzzer. One
+/// thread.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +18,14 @@ namespace starling::fuzz {
 using Input = std::span<const std::byte>;
 using Bytes = std::vector<std::byte>;
 
-/// True where the input was taken, false where it was refused. Ends the program where something
-/// holds that must not.
+/// True where the input was taken, false where it was refused. Ends the program where an invariant
+/// is broken.
 bool read(Input input);
 
 /// Inputs that are taken, made by the same code that makes real ones.
 std::vector<Bytes> seeds();
 
-/// What libFuzzer calls.
+/// Called by libFuzzer with each input.
 inline int read(const std::uint8_t* data, std::size_t size) {
   read(Input{reinterpret_cast<const std::byte*>(data), size});
   return 0;
@@ -37,10 +38,10 @@ inline void require(bool condition, const char* what) {
   std::abort();
 }
 
-/// What network input may take of memory.
+/// Bytes of memory that a network input of `size` bytes may take.
 [[nodiscard]] constexpr std::size_t heap_bound(std::size_t size) { return 8 * size + 65536; }
 
-/// What `decode` gives, which may take so many bytes of memory at a time.
+/// Returns the result of `decode`, which may take at most `heap_max` bytes of memory at a time.
 template <class Decode>
 auto bounded(std::size_t heap_max, Decode decode) {
   wire::heap_reset_most();
@@ -69,7 +70,7 @@ class Feed {
     input_ = input_.subspan(taken.size());
     return taken;
   }
-  /// A size in two bytes, and so many.
+  /// A size in two bytes, and as many bytes.
   Input part() {
     const std::size_t low = byte();
     return take(low + 256 * byte());
@@ -80,7 +81,7 @@ class Feed {
   Input input_;
 };
 
-/// What Feed::part() reads. Requires: less than 64 KiB.
+/// Writes `part` as Feed::part() reads it. Requires: less than 64 KiB.
 inline void put_part(Bytes& out, Input part) {
   require(part.size() < 65536, "parts are small");
   out.push_back(static_cast<std::byte>(part.size() % 256));

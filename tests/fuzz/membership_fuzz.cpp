@@ -1,5 +1,5 @@
-/// One member that hears frames from anyone, while its time passes: an input is a series of acts,
-/// each a frame's head or a time.
+/// One member that receives frames from anyone, while its time passes: an input is a series of
+/// acts, each a frame's head or a time.
 #include "starling/engine/core/membership.hpp"
 
 #include <set>
@@ -61,7 +61,7 @@ class One {
     }
     out_.clear();
   }
-  /// What it says others can read.
+  /// Checks that other members can read a message that the member sends.
   static void look_at(const MembershipSend& send) {
     require(!send.address.empty(), "messages have an address");
     const auto frame = wire::encode(wire::ControlMessage{77, "", send.message});

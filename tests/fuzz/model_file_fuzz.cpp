@@ -26,7 +26,7 @@ const Registry& registry() {
   return all;
 }
 
-/// What the job that is gone on with learns from: three features, two classes.
+/// The data of the job that is resumed: three features, two classes.
 AnyData data() {
   models::Table table{3, 2, models::Table::Dense{}, {}};
   table.labelling.classes = 2;
@@ -80,7 +80,8 @@ const Written& place() {
   return one;
 }
 
-/// What was read can be written, and is the same then. A disk is slow: not all are tried.
+/// A file that was read can be written, and reads the same again. A disk is slow: one file in 16 is
+/// tried.
 void write_again(const safetensors::File& file) {
   static std::uint64_t calls = 0;
   if (calls++ % 16 != 0) return;
@@ -102,7 +103,7 @@ void write_again(const safetensors::File& file) {
   }
 }
 
-/// Whoever copies values out relies on it.
+/// Code that copies values out relies on this size.
 void look_at(const safetensors::Tensor& tensor) {
   std::uint64_t bytes = size_of(tensor.dtype);
   for (const std::uint64_t extent : tensor.shape) bytes *= extent;

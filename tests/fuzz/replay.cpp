@@ -26,7 +26,7 @@ namespace starling::fuzz {
 namespace {
 
 constexpr std::size_t size_max = 8192;
-/// What programs compare with.
+/// Numbers that programs often compare with.
 constexpr std::array<std::uint64_t, 10> numbers{
     0, 1, 2, 127, 255, 256, 65536, UINT32_MAX, std::uint64_t{1} << 63U, UINT64_MAX};
 
@@ -93,7 +93,7 @@ class Damage {
   Random random_{1};
 };
 
-/// Looks after one input at a time: whoever hangs or breaks leaves it behind.
+/// Watches one input at a time: one that hangs for 5 s or breaks read() is left in a file.
 class Guard {
  public:
   static void begin(const std::string& program) {

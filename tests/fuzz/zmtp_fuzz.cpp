@@ -1,5 +1,5 @@
-/// Bytes of strangers on a connection: ZMTP's greeting, handshake and frames, plain and CURVE. The
-/// first byte says which, the second how the rest comes in pieces.
+/// Bytes of unauthenticated peers on a connection: ZMTP's greeting, handshake and frames, plain and
+/// CURVE. The first byte says which, the second how the rest comes in pieces.
 #include "starling/actor/wire/zmtp.hpp"
 
 #include <sodium.h>
@@ -71,7 +71,7 @@ const wire::ZmtpRules& rules_of(bool is_keyed) {
   return made.at(is_keyed ? 1 : 0);
 }
 
-/// A client's first command, with a key of its own. What follows it depends on the answer.
+/// A client's first command, with a key of its own. The commands after it depend on the answer.
 std::string hello() {
   const wire::SecretKey& secret = *rules_of(true).secret_key;
   std::array<unsigned char, crypto_box_PUBLICKEYBYTES> server{};

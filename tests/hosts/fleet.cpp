@@ -15,9 +15,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// That a node is told of when it starts.
+/// The most seed nodes that a node is given when it starts.
 constexpr std::size_t doors_max = 8;
-/// Of clusters with keys.
+/// The most nodes of a cluster with keys.
 constexpr std::size_t nodes_max = 40;
 
 Seen read(const std::string& text) {
@@ -109,7 +109,8 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
   if (keys_ == Keys::given) line += " --keys " + key(node->name);
   if (more.find("--listen") != std::string::npos) {
   } else if (hosts_) {
-    // The first of the host's ports that is free, so that who follows a dead node has its address.
+    // The first of the host's ports that is free, so that the successor of a dead node has its
+    // address.
     int port = 7400;
     const auto address = [&] { return Hosts::address(host) + ":" + std::to_string(port); };
     while (std::ranges::any_of(nodes_, [&](const auto& other) {
@@ -171,7 +172,7 @@ bool Fleet::holds_copies(std::size_t wanted) {
     const auto seen = ask(node);
     if (!seen || seen->copies < wanted || seen->incomplete > 0) return false;
     if (seen->held > 0) ++owners;
-    // Owners of an older epoch may be dead, and nobody asks the dead what they hold.
+    // Owners of an older epoch may be dead, and dead nodes are not asked which ranges they hold.
     epochs.insert(seen->epoch);
     return epochs.size() == 1;
   });

@@ -15,16 +15,16 @@
 
 namespace starling::hosts {
 
-/// What `starling status` says of one node.
+/// The view of one node, as `starling status` prints it.
 struct Seen {
-  /// By name, the node itself among them: alive, suspect, dead or left.
+  /// States by node name, the node itself among them: alive, suspect, dead or left.
   std::map<std::string, std::string> states;
-  /// Of the job's members there.
+  /// Steps of the job's members there, by member.
   std::map<std::uint64_t, std::uint64_t> steps;
   /// Ranges that its members hold, in all.
   std::size_t held = 0;
-  /// As it knows the configuration: the owners of the range that has the fewest, and how many of
-  /// the copies here are not whole yet.
+  /// As the node knows the configuration: the owners of the range that has the fewest, and the
+  /// number of replicas here that are not whole yet.
   std::size_t copies = 0;
   std::size_t incomplete = 0;
   /// The member that keeps the steps, where one does.
@@ -54,14 +54,14 @@ class Fleet {
   Fleet& operator=(const Fleet&) = delete;
 
   /// Nodes have the names n0, n1, ... in the order of their starts. `more` are further flags;
-  /// without --listen among them it listens where there is room.
+  /// without --listen among them it listens at a free port.
   std::size_t start(std::size_t host, const std::string& more = "");
   /// Nodes that hold ranges.
   [[nodiscard]] std::vector<std::size_t> owners();
   /// True where all nodes know of `wanted` owners of each range, on nodes that run, and these hold
   /// what they own.
   [[nodiscard]] bool holds_copies(std::size_t wanted);
-  /// Until all that run see each other alive, and nobody else.
+  /// Waits until all nodes that run see each other alive, and no other node.
   [[nodiscard]] bool agree(Time within);
 
   void kill(std::size_t node);
@@ -78,12 +78,12 @@ class Fleet {
   [[nodiscard]] std::string access(std::size_t node) const;
   [[nodiscard]] std::size_t host_of(std::size_t node) const { return nodes_.at(node)->host; }
   [[nodiscard]] std::string log(std::size_t node) const { return nodes_.at(node)->process->err(); }
-  /// Of all nodes, and how they stand, for those who ask why a test failed.
+  /// The logs and the states of all nodes, to show why a test failed.
   [[nodiscard]] std::string logs();
   [[nodiscard]] std::size_t rss_kib(std::size_t node) const;
   /// Processor time that it has taken.
   [[nodiscard]] std::chrono::duration<double> busy(std::size_t node) const;
-  /// Those that run and are not frozen.
+  /// Nodes that run and are not frozen.
   [[nodiscard]] std::vector<std::size_t> awake() const;
   [[nodiscard]] std::optional<Seen> ask(std::size_t node);
 

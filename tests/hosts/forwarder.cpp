@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr std::size_t piece_bytes = std::size_t{16} << 10U;
-/// What it holds at most of one direction of one connection: beyond, senders wait.
+/// The most bytes that it holds of one direction of one connection; beyond, senders wait.
 constexpr std::size_t held_bytes_max = std::size_t{1} << 20U;
 
 sockaddr_in loopback(std::uint16_t port) {
@@ -63,7 +63,7 @@ void reset(int socket) {
 
 }  // namespace
 
-/// One connection: what comes from either side and has not reached the other.
+/// One connection: the bytes that came from either side and have not reached the other.
 class Forwarder::Relay {
  public:
   Relay(int near, int far) : sides_{near, far} {}
@@ -102,7 +102,7 @@ class Forwarder::Relay {
     std::size_t bytes = 0;
     Clock::time_point last_due;
     Clock::time_point free_at;
-    /// Its sender has said all.
+    /// Its sender has sent all.
     bool over = false;
   };
 
@@ -165,7 +165,7 @@ class Forwarder::Relay {
   }
 
   std::array<int, 2> sides_;
-  /// By who sends.
+  /// By sending side.
   std::array<Way, 2> ways_;
 };
 
@@ -206,7 +206,7 @@ void Forwarder::run() {
     waits.assign({{listening_, static_cast<short>(takes ? POLLIN : 0), 0}});
     for (const auto& relay : relays)
       for (const pollfd& wait : relay->waits(now)) waits.push_back(wait);
-    // What is late has its time even where nothing comes.
+    // Waits at most 2 ms, so that delayed pieces leave in time even where nothing comes.
     (void)::poll(waits.data(), waits.size(), 2);
     while (takes) {
       const int near = ::accept4(listening_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -1,6 +1,6 @@
 /// A network between two addresses that misbehaves on command: takes connections at one, and passes
-/// what comes on to the other, late, slowly, damaged, in pieces or not at all. For tests of
-/// whatever runs over TCP, so nothing is lost or out of order within a connection that stands.
+/// the bytes on to the other, late, slowly, damaged, in pieces or not at all. For tests of anything
+/// that runs over TCP, so nothing is lost or out of order within a connection that stands.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,9 @@
 
 namespace starling::hosts {
 
-/// How it treats what it passes on. Each as it is: nothing happens to it.
+/// How it treats the bytes that it passes on. By default it changes nothing.
 struct Weather {
-  /// Each piece comes so much later, and up to `jitter` more; order is kept.
+  /// Each piece comes later by `delay`, and by up to `jitter` more; order is kept.
   std::chrono::milliseconds delay{0};
   std::chrono::milliseconds jitter{0};
   /// In each direction of each connection; 0: as fast as it goes.
@@ -40,12 +40,12 @@ class Forwarder {
   Forwarder& operator=(const Forwarder&) = delete;
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  /// Where it passes on to. Until it is set, it takes no connections.
+  /// Sets the port that it passes on to. Before that, it takes no connections.
   void lead_to(std::uint16_t port) { target_ = port; }
   [[nodiscard]] std::uint16_t target() const noexcept { return target_; }
-  /// What comes after this has returned is treated so.
+  /// Applies to all bytes that come after this has returned.
   void set(const Weather& weather);
-  /// What stands breaks now; new connections are as good as ever.
+  /// Breaks all connections that stand now; new connections work as before.
   void break_all() { break_all_ = true; }
 
   [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }

@@ -31,10 +31,10 @@ class Hosts {
 
   /// Puts a program in a host.
   [[nodiscard]] app::Process::Prepare in(std::size_t host) const;
-  /// Puts a program in the router, which reaches every host whatever is cut.
+  /// Puts a program in the router, which reaches every host despite all partitions.
   [[nodiscard]] app::Process::Prepare in_router() const;
 
-  /// What `from` sends to `to` is lost without a word.
+  /// Makes a one-way partition: packets from `from` to `to` are lost silently.
   void cut_one_way(std::size_t from, std::size_t to);
   void cut(std::size_t a, std::size_t b);
   void heal();

@@ -12,7 +12,7 @@ endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
-# What is installed must not lead back to the tree it was built from.
+# Installed files must not refer to the tree that they were built from.
 file(GLOB_RECURSE package_files ${prefix}/*.cmake)
 foreach(package_file IN LISTS package_files)
   file(READ ${package_file} text)

@@ -8,7 +8,7 @@
 namespace starling::live {
 namespace {
 
-/// Keeps who was heard.
+/// Records the senders of the messages that it receives.
 class ListeningSite final : public LocalJob {
  public:
   ListeningSite(std::vector<core::MemberId>& heard, core::ConfigurationPtr now)
@@ -67,7 +67,7 @@ TEST(ClusterJob, HearsOfAMemberFromNoOtherNodeThanItsOwn) {
   say(stranger, 1, 1);
   say(stranger, 0, 1);
   EXPECT_EQ(heard, (std::vector<core::MemberId>{1}));
-  // Who comes back may live elsewhere, and who joins anywhere.
+  // A member in a new incarnation may be on another node, and a member that joins on any.
   say(stranger, 1, 2);
   say(stranger, 5, 1);
   EXPECT_EQ(heard, (std::vector<core::MemberId>{1, 1, 5}));

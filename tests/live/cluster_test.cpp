@@ -74,7 +74,7 @@ class Cluster : public testing::Test {
             {"delay", delay_ms}};
   }
 
-  /// Of every member on every node that lives.
+  /// The status of every member on every node that lives.
   std::vector<wire::MemberStatus> members() {
     std::vector<wire::MemberStatus> all;
     for (auto& node : nodes_) {
@@ -162,7 +162,7 @@ TEST_F(Cluster, RefusesWhatNoClientMeans) {
   EXPECT_NE(founded.error().message.find("does not fit"), std::string::npos);
 }
 
-/// Whoever submits and forgets jobs does not have data read for all of them at once.
+/// A client that submits and forgets jobs cannot make a node read data for all of them at once.
 TEST_F(Cluster, ReadsForAFewJobsAtATime) {
   std::promise<void> promise;
   const std::shared_future<void> enough = promise.get_future().share();
@@ -194,7 +194,8 @@ TEST_F(Cluster, ReadsForAFewJobsAtATime) {
   }));
 }
 
-/// A node's loop stands while it founds the job's members: it is dead to the others.
+/// The loop of a node stands while it founds the job's members, so the others take the node for
+/// dead.
 TEST_F(Cluster, StartsAJobAnewWithoutANodeThatDiesWhileItBegins) {
   add(2);
   std::promise<void> promise;
@@ -280,7 +281,7 @@ TEST_F(Cluster, TellsHowNodesOfOneNameCame) {
   EXPECT_EQ(live_others(*nodes_[0]), 0U);
 }
 
-/// Each is a cluster of its own until it hears of the other.
+/// Each node is a cluster of its own until it learns of the other.
 TEST_F(Cluster, LeavesOneOfEachNameWhereTwoBecomeOne) {
   for (int i = 0; i < 2; ++i) {
     ClusterOptions options;
@@ -299,7 +300,7 @@ TEST_F(Cluster, LeavesOneOfEachNameWhereTwoBecomeOne) {
   EXPECT_TRUE(nodes_[lower]->refusal().empty());
 }
 
-/// As one does whose file system does not answer.
+/// A reader does not return, as where a file system does not answer.
 TEST_F(Cluster, EndsWhateverItsReadersDo) {
   const auto begun = std::make_shared<std::atomic<int>>(0);
   const auto released = std::make_shared<std::atomic<bool>>(false);
@@ -427,7 +428,7 @@ TEST_F(Cluster, GoesOnWhenANodeDies) {
   expect_exact_counts(states);
 }
 
-/// The first node has the coordinator; the one after it has its part from the others.
+/// The first node has the coordinator; its successor gets the steps from the other members.
 TEST_F(Cluster, GoesOnWhenTheCoordinatorsNodeDiesAndItsSuccessorsToo) {
   add(5);
   ASSERT_TRUE(submit(0, counting("central", "ssp:s=2", "5", "600", "4")));
@@ -481,7 +482,7 @@ TEST_F(Cluster, LetsANodeLeaveInOrder) {
   expect_exact_counts(model());
 }
 
-/// There is nobody who could hold its copies in its place.
+/// No other node could hold the replicas in place of the leaver.
 TEST_F(Cluster, LetsOneOfTwoLeave) {
   add(2);
   ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "500", "4")));
@@ -495,7 +496,7 @@ TEST_F(Cluster, LetsOneOfTwoLeave) {
   expect_exact_counts(model());
 }
 
-/// Whoever was cut off when a job was closed hears of it from the others.
+/// A node that missed the closing of a job learns of it from the other nodes.
 TEST_F(Cluster, ForgetsAJobThatIsClosedElsewhere) {
   add(2);
   const auto threads = [] {
@@ -507,7 +508,7 @@ TEST_F(Cluster, ForgetsAJobThatIsClosedElsewhere) {
   ASSERT_TRUE(wait_until([&] { return lowest_step() >= 10; }));
   ASSERT_TRUE(client_->ask(nodes_[0]->address(), wire::CloseJob{job_}, 10s));
   EXPECT_TRUE(wait_until([&] { return members().empty(); }));
-  // Each node has one more, which ends jobs, and may have one that read data.
+  // Each node has one more thread, which ends jobs, and may have one that read data.
   EXPECT_TRUE(wait_until([&] { return threads() <= idle + 4; })) << threads() - idle;
   const auto again = client_->ask(
       nodes_[0]->address(), wire::PrepareJob{job_, counting("peer", "bsp", "2", "9", "0"), 2}, 10s);
@@ -531,7 +532,7 @@ TEST_F(Cluster, DoesNotWaitForClientsThatHaveGone) {
   EXPECT_TRUE(wait_until([&] { return descriptors() <= before + 10; }));
 }
 
-/// Once for all that comes so: there may be much of it.
+/// The node logs it once, since many such frames may come.
 TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
   std::mutex mutex;
   std::vector<std::string> lines;
@@ -556,10 +557,9 @@ TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
   while (said().empty() && std::chrono::steady_clock::now() < give_up)
     std::this_thread::sleep_for(10ms);
   std::this_thread::sleep_for(100ms);
-  EXPECT_EQ(said(),
-            std::vector<std::string>{"does not hear all that comes: a frame is of version " +
-                                     std::to_string(wire::version + 1) +
-                                     "; valid here: " + std::to_string(wire::version)});
+  EXPECT_EQ(said(), std::vector<std::string>{"drops messages: a frame is of version " +
+                                             std::to_string(wire::version + 1) +
+                                             "; valid here: " + std::to_string(wire::version)});
 }
 
 }  // namespace

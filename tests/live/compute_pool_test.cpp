@@ -30,7 +30,7 @@ TEST(ComputePool, WakesWhoFellAsleepLast) {
   std::thread::id before;
   for (int i = 0; i < 60; ++i) {
     std::latch done{1};
-    // Who ran last is nearly always asleep by then, as the others are.
+    // The thread that ran last is nearly always asleep by then, as the others are.
     std::this_thread::sleep_for(std::chrono::milliseconds{2});
     pool.submit([&](Scratch&) {
       same += std::this_thread::get_id() == before ? 1 : 0;

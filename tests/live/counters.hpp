@@ -51,7 +51,8 @@ inline TrainOptions counting_options(core::Mode mode, std::size_t workers, core:
 /// Every range holds each acknowledged update of each worker once, and no other.
 inline void expect_exact_counts(std::span<const core::RangeState> model) {
   for (const auto& state : model) {
-    // Who has joined has not made the steps before its first: samples tell.
+    // A worker that has joined has not made the steps before its first, so samples count its
+    // updates.
     core::Step updates = 0;
     for (const auto& entry : state.ledger) updates += entry.samples / full_batch;
     for (const float count : state.value.as<float>())

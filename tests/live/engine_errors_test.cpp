@@ -1,4 +1,4 @@
-// What the engines refuse, word by word, and how a job fails.
+// The refusals of the engines, word by word, and how a job fails.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -307,8 +307,8 @@ TEST(EngineReads, NoRowsWhereNoneAreScheduled) {
   EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
 }
 
-/// The owner is held up in `pull` until a fetch has given up on it. That takes the only thread that
-/// there may be for actors, so who fetches has begun by then.
+/// The owner is held up in `pull` until a fetch has given up on it. That may take the only thread
+/// for actors, so the worker that fetches has begun by then.
 TEST(EngineReads, NotForeverFromABusyOwner) {
   std::atomic<bool> begun{false};
   std::atomic<bool> given_up{false};

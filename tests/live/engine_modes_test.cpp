@@ -34,7 +34,8 @@ std::vector<Case> cases() {
   return all;
 }
 
-/// With samples of 2 where there are so many others, and a rule of the user's: half has caught up.
+/// A sampled barrier draws 2 workers, or all others where there are fewer; "half" is a user's rule:
+/// half of them have caught up.
 barrier::Barrier barrier_of(const Case& one) {
   const auto half =
       barrier::Predicate::make("half", [](barrier::Step own, std::span<const barrier::Step> seen) {
@@ -59,7 +60,7 @@ void count(const Case& one) {
            },
        .push = [&](auto& turn) -> std::vector<Update<T>> {
          const T step = static_cast<T>(turn.step());
-         // Nobody else writes my row, and my own updates are held before my next step.
+         // No other worker writes my row, and my own updates are held before my next step.
          if (turn.row("mine", turn.worker())[599] != step) ++wrong;
          const auto fetched = turn.fetch({"mine", std::vector{turn.worker()}});
          if (!fetched || fetched->front() != step) ++wrong;

@@ -1,4 +1,4 @@
-// What the engines compute, against serial programs: sums, k-means, PageRank, rows.
+// Checks the engines' results against serial programs: sums, k-means, PageRank, rows.
 #include "starling/engine/live/engine.hpp"
 
 #include <gtest/gtest.h>
@@ -181,7 +181,7 @@ struct Web {
   }
 };
 
-/// Every worker computes the pages of its share from the ranks of those that link to them.
+/// Every worker computes the pages of its share from the ranks of the pages that link to them.
 Hooks<double> page_rank(const Web& web) {
   return {
       .schedule =

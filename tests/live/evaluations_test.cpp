@@ -32,7 +32,7 @@ struct FallingModel {
   }
 };
 
-/// Lets everyone act who can before anything is computed.
+/// Lets every actor that can act do so before anything is computed.
 class Attentive : public TestScheduler {
  public:
   void conduct(caf::actor_system& system, ComputePool& pool,
@@ -55,7 +55,7 @@ class Attentive : public TestScheduler {
   Scratch scratch_;
 };
 
-/// And computes what was asked for last: evaluations wait until nobody has a gradient to compute.
+/// Computes the latest request first: evaluations wait until no worker has a gradient to compute.
 class Absorbed final : public Attentive {
   [[nodiscard]] std::size_t next(ComputePool& pool) const override { return pool.waiting() - 1; }
 };

@@ -167,7 +167,7 @@ TEST_P(EveryMode, DoesNotSitOutInjectedDelaysWhenItStops) {
   EXPECT_GE(outcome.last.updates, 3U) << "the steps under way are finished";
 }
 
-/// Steps go on while a model is evaluated; the one that was good enough is the one to have.
+/// Steps go on while a model is evaluated; the job keeps the model that reached the target.
 TEST_P(EveryMode, LeavesTheModelThatReachedTheTarget) {
   TrainOptions job = options();
   job.job.evaluate_every = 3;
@@ -181,7 +181,7 @@ TEST_P(EveryMode, LeavesTheModelThatReachedTheTarget) {
   EXPECT_LE(saved, 0.5);
 }
 
-/// What cannot be laid out, learned or saved is refused before anything starts.
+/// A model whose parameters cannot be laid out, learned or saved is refused before anything starts.
 struct OddModel : MoodyModel {
   std::vector<models::Parameter> odd;
   std::function<void()> on_initialise = [] {};
@@ -239,7 +239,7 @@ TEST(WrongRowsOf, TouchedEndTheJobWithTheReason) {
   EXPECT_EQ(failure({{0, {1, 4}}}), "touched(): parameter 0: row 4 of 4");
 }
 
-/// However slow whoever saves is, at most one state waits for it.
+/// However slow saving is, at most one state waits for it.
 TEST_F(BulkJob, SavesWholeRoundsAndSkipsWhatASlowDiskCannotTake) {
   std::vector<core::Step> rounds;
   job_.job.checkpoint_every = 3;

@@ -1,4 +1,5 @@
-// What nets of layers reach on real images, with four workers. The figures are in docs/nets.md.
+// The accuracy of nets of layers on real images, with four workers. The figures are in
+// docs/nets.md.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

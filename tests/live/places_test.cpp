@@ -1,4 +1,4 @@
-/// How many jobs and threads a node takes, and of one client.
+/// How many jobs and threads a node takes, in all and from one client.
 #include "starling/engine/live/places.hpp"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ namespace {
 
 using Samples = std::vector<std::uint32_t>;
 
-/// What was asked of the data, in order.
+/// The requests to the data, in order.
 struct Diary {
   enum class What { prefetched, read };
   struct Entry {

@@ -1,4 +1,4 @@
-// What models reach on real data, in every mode: means over three seeds. The figures are in
+// The results of models on real data, in every mode: means over three seeds. The figures are in
 // docs/benchmarks.md.
 #include <gtest/gtest.h>
 

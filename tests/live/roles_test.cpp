@@ -1,4 +1,4 @@
-/// Who is who in a job on several nodes.
+/// The roles of members in a job on several nodes.
 #include "starling/engine/live/roles.hpp"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(Roles, WhereAllIdsHaveBeenUsedNewcomersOutliveTheFormer) {
 
 const std::vector<std::uint64_t> five{11, 12, 13, 14, 15};
 
-/// The nodes of those who own, each once for each owner there.
+/// The nodes of the owners, each once for each owner there.
 std::multiset<std::uint64_t> nodes_that_own(const std::vector<core::Member>& all) {
   std::multiset<std::uint64_t> nodes;
   for (const core::Member& member : all)

@@ -27,9 +27,10 @@ class Schedule final : public TestScheduler {
   std::function<void(std::size_t)> on_act;
   /// Where given, a line for each act.
   std::vector<std::string>* trace = nullptr;
-  /// True where time passes only while nobody can act, as on machines and networks that take none.
+  /// True where time passes only while no actor can act, as on machines and networks that take
+  /// none.
   bool prompt = false;
-  /// After so many acts the job is given up.
+  /// The job is given up after this many acts.
   std::size_t acts_max = 1'000'000;
 
   explicit Schedule(std::uint64_t seed) : seed_(seed), random_(Random::stream(seed, 0x5c4ed)) {}
@@ -45,7 +46,7 @@ class Schedule final : public TestScheduler {
   }
 
   [[nodiscard]] std::size_t acts() const { return acts_; }
-  /// True where nobody could act before the job had an outcome, or where it takes too long.
+  /// True where no actor could act before the job had an outcome, or where the job takes too long.
   [[nodiscard]] bool stuck() const { return stuck_; }
 
   void conduct(caf::actor_system& system, ComputePool& pool,
@@ -64,7 +65,7 @@ class Schedule final : public TestScheduler {
   }
 
  private:
-  /// Of so many acts one lets time pass although someone could act.
+  /// One act in so many lets time pass although an actor could act.
   static constexpr std::uint64_t haste = 50;
   /// One actor in each job is passed over most of the time.
   static constexpr std::uint64_t neglect = 6;
@@ -83,7 +84,7 @@ class Schedule final : public TestScheduler {
     neglected_ = std::next(names_.begin(), any)->first;
   }
 
-  /// One act; false where nobody will ever act again.
+  /// Makes one act; false where no actor will ever act again.
   bool act(caf::scheduler::test_coordinator& scheduler, ComputePool& pool) {
     ++acts_;
     const std::size_t ready = scheduler.jobs.size();
@@ -108,7 +109,7 @@ class Schedule final : public TestScheduler {
     return actor != nullptr && actor->id() == neglected_ ? draw() : next;
   }
 
-  /// Up to the next timer: all the way where nobody could act otherwise.
+  /// Lets time pass up to the next timer: all the way where no actor could act otherwise.
   bool pass_time(caf::scheduler::test_coordinator& scheduler, bool someone_could_act) {
     auto& clock = scheduler.clock();
     if (!clock.has_pending_timeout()) return false;

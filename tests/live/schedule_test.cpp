@@ -1,6 +1,6 @@
-// The real actors of a job under CAF's deterministic scheduler, by many seeds: whoever acts next,
-// and whenever time passes, each update is applied once, nobody passes a barrier that holds it
-// back, everyone ends, and the same seed gives the same job.
+// The real actors of a job under CAF's deterministic scheduler, by many seeds: whichever actor acts
+// next, and whenever time passes, each update is applied once, no worker passes a barrier that
+// holds it back, all actors end, and the same seed gives the same job.
 #include "tests/live/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -26,8 +26,8 @@ constexpr std::uint64_t schedules = 20;
 constexpr std::uint64_t schedules = 200;
 #endif
 
-/// Every range holds a counter a worker, to which each of the worker's steps adds exactly 1:
-/// whoever reads them knows whose updates it has read.
+/// Every range holds a counter a worker, to which each of the worker's steps adds exactly 1: a
+/// reader knows from them which updates it has read.
 class CountingTask final : public Task {
  public:
   /// Called with what a step has read.
@@ -76,7 +76,7 @@ class CountingTask final : public Task {
   core::Layout layout_;
 };
 
-/// Follows what is said, and so knows what each barrier could have seen.
+/// Follows the messages, and so knows which steps each barrier could have seen.
 class BarrierChecker {
  public:
   explicit BarrierChecker(JobOptions options)
@@ -95,7 +95,7 @@ class BarrierChecker {
   }
 
   /// A worker has passed the barrier at `step` and reads: enough others were far enough, and where
-  /// it is known who they were, their updates are in what it reads, as its own are.
+  /// these are known, the values read hold their updates, as they hold its own.
   void on_read(MemberId reader, Step step, std::span<const core::Value> values) {
     const std::string who = "worker " + std::to_string(reader) + " at step " + std::to_string(step);
     const auto least = barrier::floor(options_.barrier, step).value_or(0);
@@ -106,7 +106,7 @@ class BarrierChecker {
     const std::size_t others = options_.workers - 1;
     const std::size_t needed = least > 0 ? barrier::observes(options_.barrier, others) : 0;
     if (ahead.size() < needed) faults.push_back(who + " has passed a barrier that holds it back");
-    // Whom the coordinator drew is not known, unless it was everyone.
+    // The workers that the coordinator drew are not known, unless it drew all.
     if (needed == 0 || (central && needed < others)) ahead.clear();
     for (const core::Value& value : values) {
       const auto counters = value.value.as<float>();
@@ -118,7 +118,7 @@ class BarrierChecker {
     }
   }
 
-  /// What should not have happened.
+  /// Violations that were found, one sentence each.
   std::vector<std::string> faults;
 
  private:
@@ -134,7 +134,7 @@ class BarrierChecker {
 /// How a job went under one schedule.
 struct Told {
   Outcome outcome;
-  /// What should not have happened.
+  /// Violations that were found, one sentence each.
   std::vector<std::string> faults;
   /// A line for each act, where asked for.
   std::vector<std::string> trace;
@@ -147,7 +147,7 @@ struct Events {
   std::function<void(std::size_t)> on_act = nullptr;
 };
 
-/// Runs a counting job to its end by the schedule of its seed, before a checker who takes the
+/// Runs a counting job to its end by the schedule of its seed, under a checker that takes the
 /// barrier to be `believed`.
 Told run(const JobOptions& options, const barrier::Barrier& believed, Events events = {},
          bool traced = false) {
@@ -204,7 +204,7 @@ class EverySchedule : public testing::TestWithParam<Case> {
     return options;
   }
 
-  /// What went wrong ends the test.
+  /// Runs a job, and expects no violation.
   static Told run_well(const JobOptions& options, Events events = {}, bool traced = false) {
     Told told = run(options, options.barrier, std::move(events), traced);
     EXPECT_EQ(told.faults, std::vector<std::string>{});
@@ -257,7 +257,7 @@ TEST_P(EverySchedule, GoesOnWhereStepsThrowAndAreTriedAgain) {
   }
 }
 
-/// The observer collects what the owners hold while workers who do not know yet go on.
+/// The observer collects the owners' ranges while workers that do not know yet go on.
 TEST_P(EverySchedule, EndsInOrderWhereAStepKeepsThrowing) {
   for (std::uint64_t seed = 0; seed < schedules / 2; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -355,7 +355,7 @@ TEST(UnionBatch, IsTheSameToTheBitUnderEverySchedule) {
   }
 }
 
-/// Whoever believes in a stricter barrier than the job's must find fault.
+/// A checker that believes in a stricter barrier than the job's must find violations.
 TEST(BarrierChecker, NoticesWhoPassesTooEarly) {
   struct Lax {
     core::Mode mode;

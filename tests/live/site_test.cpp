@@ -32,7 +32,7 @@ class Nodes {
     for (std::size_t node = 0; node < nodes_.size(); ++node) kill(node);
   }
 
-  /// A node for some of the founders, or for one who is to join.
+  /// Adds a node for some of the founders, or for a member that is to join.
   std::size_t add(std::vector<Member> members) {
     const std::size_t index = nodes_.size();
     SiteOptions site;
@@ -51,7 +51,7 @@ class Nodes {
     return index;
   }
 
-  /// What is for that member goes there from now on.
+  /// Messages for that member go to `node` from now on.
   void lead(core::MemberId id, std::size_t node) {
     const std::lock_guard lock{mutex_};
     node_of_.resize(std::max<std::size_t>(node_of_.size(), id + 1));
@@ -71,7 +71,7 @@ class Nodes {
   LocalJob& site(std::size_t node) { return *nodes_.at(node).site; }
   [[nodiscard]] bool lives(std::size_t node) const { return nodes_[node].site != nullptr; }
 
-  /// Ends at once, without a word.
+  /// Ends a node at once, without notice to the others.
   void kill(std::size_t node) {
     One dead;
     {
@@ -82,7 +82,7 @@ class Nodes {
     dead.site.reset();
   }
 
-  /// What a failure detector says to everyone who lives.
+  /// Reports the members of `node` dead to every node that lives, as a failure detector does.
   void declare_dead(std::size_t node) {
     for (std::size_t other = 0; other < nodes_.size(); ++other)
       if (lives(other))
@@ -113,10 +113,10 @@ class Nodes {
     return true;
   }
 
-  /// Of the first member there.
+  /// The step of the first member there.
   core::Step step(std::size_t node) { return site(node).reports().at(0).worker.step; }
 
-  /// All ranges, from whoever is primary.
+  /// All ranges, each from its primary.
   std::vector<core::RangeState> model() {
     std::vector<core::RangeState> states;
     for (auto& node : nodes_)
@@ -164,7 +164,7 @@ class Nodes {
 
   MakeJob job_;
   std::size_t ranges_;
-  /// Whoever is delivered to may send at once.
+  /// Recursive, since a site may send while a message is delivered to it.
   std::recursive_mutex mutex_;
   std::vector<std::string> addresses_;
   std::optional<std::size_t> cut_off_;
@@ -219,7 +219,7 @@ std::string broken(Nodes& nodes, std::size_t count) {
   return {};
 }
 
-/// Who cannot go on answers nobody: its site says so in its place.
+/// A member that cannot go on answers no message: its site reports the failure in its place.
 TEST(Site, TellsOfAMemberThatBreaks) {
   Nodes nodes{[make = counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))] {
     auto job = make();
@@ -234,7 +234,7 @@ TEST(Site, TellsOfAMemberThatBreaks) {
   EXPECT_NE(broken(nodes, 3).find("no merge"), std::string::npos) << broken(nodes, 3);
 }
 
-/// Somebody says that a member alone owns a range that it never had.
+/// A configuration makes a member the only owner of a range that it never had.
 TEST(Site, OutlivesAMemberThatIsToldWhatCannotBe) {
   Nodes nodes{counting(options_of(3, 100'000, sampled, core::Mode::peer, 1ms))};
   add_peers(nodes, 3);
@@ -257,7 +257,7 @@ TEST(Site, OutlivesAMemberThatIsToldWhatCannotBe) {
       << broken(nodes, 3);
 }
 
-/// Says on which thread each step ran. From `long_from` on they take a while.
+/// Records on which thread each step ran. From `long_from` on, steps take 1 ms.
 class Noting final : public Task {
  public:
   static constexpr core::Step long_from = 1000;
@@ -308,7 +308,7 @@ TEST(Site, BriefCodeRunsWithItsActorUntilItTakesLong) {
   const std::thread::id pool = task->ran_on.front();
   const auto turn = task->ran_on.begin() + Noting::long_from;
   EXPECT_LT(std::count(task->ran_on.begin(), turn, pool), Noting::long_from);
-  // Of the first that is long nobody knows before.
+  // The first long step cannot be known to be long before it has run.
   EXPECT_EQ(std::count(turn + 1, task->ran_on.end(), pool), task->ran_on.end() - turn - 1);
 }
 

@@ -17,7 +17,7 @@ TEST(Threshold, SendsWhatExceedsItAndKeepsTheRest) {
   const SparseGradient first = compress(how, g, residual);
   EXPECT_EQ(first, (SparseGradient{{1, 3}, {-0.6F, 2.0F}}));
   EXPECT_EQ(residual, (std::vector<float>{0.4F, 0, 0.5F, 0}));
-  // What was too small comes once enough has gathered.
+  // An element that was too small is sent once enough has gathered.
   const SparseGradient second = compress(how, std::vector<float>{0.4F, 0, 0, 0}, residual);
   EXPECT_EQ(second, (SparseGradient{{0}, {0.8F}}));
 }
@@ -33,7 +33,7 @@ TEST(Threshold, SendsSignsAndKeepsWhatTheyLeave) {
   EXPECT_EQ(g, (std::vector<float>{0.5F, -0.5F, 0}));
 }
 
-/// What arrives and what is left are together what went in, in both forms.
+/// The sent values and the residual add up to the gradients that went in, in both forms.
 TEST(Threshold, LosesNothing) {
   for (const auto form : {Threshold::Form::values, Threshold::Form::signs}) {
     const Threshold how{.threshold = 1.5F, .form = form};

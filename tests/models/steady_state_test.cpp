@@ -1,5 +1,5 @@
-// What a compute thread relies on: gradients allocate nothing once warm, stay on their caller's
-// thread, and do not disturb each other.
+// Properties that a compute thread relies on: gradients allocate nothing once warm, stay on their
+// caller's thread, and do not disturb each other.
 #include <gtest/gtest.h>
 #include <link.h>
 #include <malloc.h>
@@ -20,12 +20,12 @@
 namespace {
 
 std::atomic<std::size_t> allocations{0};
-/// Those of oneDNN, which lists the arguments of each primitive that it runs on the heap, and the
-/// largest of them in bytes.
+/// Allocations by oneDNN, which lists the arguments of each primitive that it runs on the heap, and
+/// the largest of them in bytes.
 std::atomic<std::size_t> foreign_allocations{0};
 std::atomic<std::size_t> foreign_most{0};
 
-/// Where oneDNN's code stands.
+/// The addresses of oneDNN's code.
 struct Code {
   std::uintptr_t from = 0;
   std::uintptr_t to = 0;
@@ -65,7 +65,7 @@ void count(void* caller, std::size_t size) {
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
-/// What Arena takes.
+/// Counts the memory that Arena takes.
 extern "C" [[gnu::noinline]] void* aligned_alloc(std::size_t alignment, std::size_t size) noexcept {
   count(__builtin_return_address(0), size);
   return memalign(alignment, size);

@@ -1,5 +1,6 @@
-/// What a channel withstands: seeded runs over a network that loses a third of all packets, repeats
-/// and reorders them and is cut now and then, between two members that are restarted.
+/// A channel withstands faults: seeded runs over a network that loses a third of all packets,
+/// repeats and reorders them and is partitioned now and then, between two members that are
+/// restarted.
 #include "starling/engine/core/channel.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using core::Incarnation;
 
-/// One payload: the lives it was sent between, and its place there.
+/// One payload: the incarnations that it was sent between, and its place in their order.
 struct TestMessage {
   std::array<Incarnation, 2> lives;
   std::uint64_t number;
@@ -51,7 +52,7 @@ class Correspondence {
     queue_.push(at, {.kind = Kind::restart, .end = end});
   }
 
-  /// Runs until nothing is under way.
+  /// Runs until nothing is in flight.
   void run() {
     for (int events = 0; !queue_.empty(); ++events) {
       ASSERT_LT(events, 1'000'000) << "the ends never come to rest";
@@ -60,7 +61,7 @@ class Correspondence {
     }
   }
 
-  /// All that the present lives sent one another has arrived.
+  /// Expects that all messages that the present incarnations sent one another have arrived.
   void expect_all_arrived() const {
     for (std::size_t end = 0; end < 2; ++end) {
       EXPECT_TRUE(ends_[end].channel->settled());
@@ -155,14 +156,14 @@ class Correspondence {
     }
   }
 
-  /// The next in order of what this pair of lives has said, and nothing else.
+  /// Expects the next message in order between this pair of incarnations, and no other.
   void receive(std::size_t which, const TestMessage& message) {
     End& end = ends_[which];
     ++delivered_;
     ASSERT_EQ(message.number, end.received + 1);
     end.received = message.number;
     ASSERT_EQ(message.lives[0], *end.channel->other());
-    // 0: written before the sender knew whom it writes to.
+    // 0: sent before the sender knew the receiver's incarnation.
     ASSERT_TRUE(message.lives[1] == 0 || message.lives[1] == end.incarnation);
   }
 

@@ -65,7 +65,7 @@ TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
   EXPECT_EQ(report.epochs, 1U);
 }
 
-/// What a file may say at most, all of it together.
+/// A scenario with the largest values that a file may give together.
 TEST(ChaosRun, OfTheSlowestScenarioComesToItsEnd) {
   for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central}) {
     Scenario scenario;

@@ -20,7 +20,7 @@ constexpr std::uint64_t seeds = 12;
 constexpr std::size_t workers = 24;
 constexpr Time horizon = 4s;
 
-/// One number that nobody changes.
+/// A job of one number that no update changes.
 Job<float> idle_job() {
   core::Layout layout;
   layout.parameters = {{.name = "idle", .shape = {1}}};
@@ -43,7 +43,7 @@ struct Sample {
   [[nodiscard]] double mean() const {
     return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   }
-  /// Of the mean.
+  /// The variance of the mean.
   [[nodiscard]] double variance() const {
     double sum = 0;
     for (const double value : values) sum += (value - mean()) * (value - mean());

@@ -1,5 +1,5 @@
-/// What a cluster notices, and when, whatever happens to its nodes and their network: seeded runs
-/// with the default options.
+/// Faults that a cluster notices, and when, whatever happens to its nodes and their network: seeded
+/// runs with the default options.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -225,7 +225,8 @@ TEST(Membership, OverlooksACutOfOneLinkInOneDirection) {
   });
 }
 
-/// `deaf` hears nobody, whom everybody hears, or nobody hears it.
+/// Node `lonely` receives nothing from the others where `deaf`; otherwise they receive nothing from
+/// it.
 void expect_apart(Found& cluster, NodeId lonely, bool deaf) {
   for (const NodeId other : all_but(cluster, lonely))
     deaf ? cluster.network().cut(other, lonely) : cluster.network().cut(lonely, other);

@@ -1,4 +1,4 @@
-/// What a link does to packets, against what its options say.
+/// Compares how a link treats packets with its options.
 #include "starling/engine/sim/network.hpp"
 
 #include <gtest/gtest.h>
@@ -110,8 +110,8 @@ TEST(Network, HasLinksOfTheirOwn) {
   EXPECT_EQ(network.send(0ms, 1, 0, 1).times[0], 1ms);
 }
 
-/// A cut must not shift what chance does elsewhere: a failing run stays the same when it is cut
-/// down.
+/// A partition must not shift random draws elsewhere: a failing run stays the same when it is
+/// shrunk.
 TEST(Network, DrawsAsMuchForWhatIsCutAsForWhatIsNot) {
   const LinkOptions options{.latency = {laws::Exponential{1ms}}, .loss = 0.5, .duplication = 0.5};
   Network whole{options, 1};

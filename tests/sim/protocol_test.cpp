@@ -1,6 +1,6 @@
-/// What must hold in every job, whatever the network does: seeded runs of whole jobs whose
-/// parameters count updates. Every range holds one counter a worker, and each update adds exactly 1
-/// to its worker's, so that a reader can tell whose updates it has read.
+/// Invariants of every job, whatever the network does: seeded runs of whole jobs whose parameters
+/// count updates. Every range holds one counter a worker, and each update adds exactly 1 to its
+/// worker's, so that a reader knows which updates it has read.
 #include "starling/engine/sim/protocol.hpp"
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ std::vector<double> first_is_slow(std::size_t workers, double factor) {
   return slowness;
 }
 
-/// Says which ranges a worker's step concerns; all where absent.
+/// Returns the ranges that a worker's step concerns; all where absent.
 using Touches = std::function<bool(MemberId, Step, RangeId)>;
 
 /// Descends by gradients of -1 at rate 1 if `descends`, else adds 1: where workers die, a round's
@@ -144,7 +144,7 @@ class Counting {
   [[nodiscard]] Step largest_spread() const { return largest_spread_; }
 
  private:
-  /// The job, whose computations expect to find what was read unchanged when they end.
+  /// Returns the job with computations that expect the values read to be unchanged when they end.
   Job<double> watched(Job<double> job) {
     job.compute = [this, compute = std::move(job.compute)](MemberId worker, const Compute& read) {
       EXPECT_EQ(counters(read), read_[worker]) << "an owner has changed what a reader holds";
@@ -209,7 +209,7 @@ class Counting {
 
   Touches touches_;
   std::map<MemberId, std::vector<double>> read_;
-  /// The last draw of each worker since its last step, and whom it asked.
+  /// The last draw of each worker since its last step, and the workers that it asked.
   std::vector<std::pair<std::uint64_t, std::set<MemberId>>> asked_;
   Protocol<double> protocol_;
   Step largest_spread_ = 0;
@@ -229,7 +229,7 @@ class EveryJob : public testing::TestWithParam<ProtocolCase> {
  protected:
   static constexpr std::size_t sizes[] = {1, 2, 3, 5, 8};
 
-  /// Options of one of many runs. Samples larger than the job are cut to it.
+  /// Options of one of many runs. Samples larger than the job are reduced to it.
   static ProtocolOptions options(std::uint64_t seed) {
     const auto [mode, text, recheck] = GetParam();
     ProtocolOptions options = small_job();
@@ -297,8 +297,8 @@ TEST_P(EveryJob, StopsCleanlyWhenToldTo) {
   }
 }
 
-/// The same job over links that lose a third of all packets, hold some up, and are cut now and
-/// then, each direction for itself; nodes freeze, carriers are lost.
+/// The same job over links that lose a third of all packets, hold some up, and are partitioned now
+/// and then, each direction for itself; nodes freeze, carriers are lost.
 void make_hostile(Counting& job, std::uint64_t seed) {
   Random random{seed};
   const auto some_time = [&](std::uint64_t below) {

@@ -26,7 +26,7 @@ void replace(Envelope& envelope, PeerMessage peer_message) {
   envelope.packet.payload = std::make_shared<const PeerMessage>(std::move(peer_message));
 }
 
-/// A message that says nothing, in place of another.
+/// Replaces a message by one without effect.
 void blank(Envelope& envelope) { replace(envelope, core::EpochProbe{}); }
 
 /// Runs seeds until one fails; how many it took, or nothing.
@@ -62,7 +62,7 @@ TEST(Sabotage, UpdatesThatAreTakenTwiceAreFound) {
   EXPECT_TRUE(found_after<NoLedger>(1000, "once"));
 }
 
-/// The primary says that it holds a push when it comes, and takes it a little later.
+/// The primary acknowledges a push when it comes, and takes it a little later.
 class HastyPrimary : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
@@ -105,7 +105,7 @@ TEST(Sabotage, AcknowledgementsBeforeAllCopiesHoldItAreFound) {
   EXPECT_TRUE(found_after<TrustingPrimary>(1000, "acknowledged"));
 }
 
-/// Whoever is asked for its step and cannot answer within a while counts as far ahead.
+/// A worker that is asked for its step counts as finished after 20 ms without an answer.
 class PatientlyIgnored : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
@@ -113,7 +113,7 @@ class PatientlyIgnored : public Sabotage {
     if (node == nullptr || node->configuration() == nullptr) return true;
     const auto* query = peer_message<core::StepQuery>(envelope);
     if (query == nullptr) return true;
-    // The requester hears nothing else for it: it takes the silence for consent.
+    // The requester receives no other answer: it takes the silence for consent.
     world.whisper(world.now() + std::chrono::milliseconds{20}, envelope.to, envelope.from,
                   core::StepAnswer{envelope.to, query->draw, barrier::finished});
     blank(envelope);
@@ -147,7 +147,7 @@ TEST(Sabotage, TwoPrimariesInOneEpochAreFound) {
   EXPECT_TRUE(found_after<SecondPrimary>(1000, "two configurations"));
 }
 
-/// Workers say that they have not begun, and so hold nobody up.
+/// Workers answer that they have not begun, and so hold no other worker back.
 class NeverBegun : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
@@ -164,7 +164,7 @@ TEST(Sabotage, WorkersThatDenyHavingBegunAreFound) {
   EXPECT_TRUE(found_after<NeverBegun>(20, "says that it has not begun"));
 }
 
-/// Workers say that they are a step further than they are.
+/// Workers answer that they are a step further than they are.
 class Boaster : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
@@ -240,7 +240,7 @@ TEST(Sabotage, CopiesThatTakePushesInAnotherOrderAreFound) {
   EXPECT_TRUE(found_after<Swapper>(50, "differ in"));
 }
 
-/// What copies get is not what the primary took.
+/// Replicas receive another update than the primary took.
 class Alterer : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
@@ -278,7 +278,7 @@ class StaleReader : public Sabotage {
 
 TEST(Sabotage, StaleReadsAreFound) { EXPECT_TRUE(found_after<StaleReader>(20, " reads range ")); }
 
-/// The coordinator lets go whoever arrives.
+/// The coordinator lets every worker that arrives proceed.
 class HastyCoordinator : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
@@ -308,7 +308,8 @@ TEST(Sabotage, WorkersThatDoNotWaitForTheCoordinatorAreFound) {
   EXPECT_TRUE(found_after<DisobedientWorker>(50, "without the coordinator's word"));
 }
 
-/// A coordinator that has taken over lets go whoever waits, and awaits nobody else's word.
+/// A coordinator that has taken over lets every worker that waits proceed, without the status of
+/// the others.
 class HastySuccessor : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
@@ -323,7 +324,7 @@ TEST(Sabotage, SuccessorsThatDoNotAwaitEveryonesWordAreFound) {
   EXPECT_TRUE(found_after<HastySuccessor>(1000, "the coordinator lets worker"));
 }
 
-/// Workers that wait take it that they were let go when they hear of a new coordinator.
+/// Workers that wait proceed when they learn of a new coordinator.
 class TakesChangeForConsent : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
@@ -342,7 +343,7 @@ TEST(Sabotage, WorkersThatTakeANewCoordinatorForConsentAreFound) {
   EXPECT_TRUE(found_after<TakesChangeForConsent>(200, "without the coordinator's word"));
 }
 
-/// Workers tell a new coordinator that they are a step further than they are.
+/// Workers report a step too many to a new coordinator.
 class BoastfulStanding : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {
@@ -360,7 +361,7 @@ TEST(Sabotage, WorkersThatTellANewCoordinatorMoreThanTheyDidAreFound) {
   EXPECT_TRUE(found_after<BoastfulStanding>(1000, "says to the coordinator that it is at"));
 }
 
-/// New coordinators do not hear where the others stand.
+/// New coordinators do not receive the status of the workers.
 class NoStanding : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
@@ -373,7 +374,7 @@ TEST(Sabotage, CoordinatorsThatNeverTakeOverAreFound) {
   EXPECT_TRUE(found_after<NoStanding>(200, "stuck: "));
 }
 
-/// New coordinators do not hear how far those came who are gone.
+/// New coordinators do not receive the steps of members that are gone.
 class NothingHeld : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
@@ -387,7 +388,7 @@ class NothingHeld : public Sabotage {
 };
 
 /// The only worker keeps the steps too, after the first coordinator has died and come back; then it
-/// dies and comes back itself. None but the owners know how many rounds there were.
+/// dies and comes back itself. Only the owners know how many rounds there were.
 TEST(Sabotage, CoordinatorsThatDoNotAskTheOwnersAreFound) {
   using std::chrono::milliseconds;
   Scenario scenario;
@@ -410,7 +411,7 @@ TEST(Sabotage, CoordinatorsThatDoNotAskTheOwnersAreFound) {
   EXPECT_NE(run_chaos(scenario, &saboteur).violation.find("was acknowledged"), std::string::npos);
 }
 
-/// Primaries never hear that a copy holds anything.
+/// Primaries never receive that a replica holds anything.
 class NoHeld : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
@@ -438,7 +439,7 @@ TEST(Sabotage, CopiesThatAcknowledgeAreFound) {
   EXPECT_TRUE(found_after<UsurpingCopy>(20, "is not its primary"));
 }
 
-/// Copies are sent numbers that do not follow each other: a core says that this cannot be.
+/// Replicas are sent numbers that do not follow each other: a core reports a broken invariant.
 class Skipper : public Sabotage {
  public:
   bool on_arrival(ChaosWorld&, Envelope& envelope) override {
@@ -474,7 +475,8 @@ TEST(Sabotage, ExceptionsAreReportedWithTheirScenario) {
   EXPECT_EQ(found_after<Thrower>(1, "out of luck"), 1U);
 }
 
-/// Fails in one way where somebody is cut off, and in another, rarer one where somebody crashes.
+/// Fails in one way where node 1 has crashed, and in another where node 0 receives a message after
+/// 60 ms.
 class TwoBugs : public Sabotage {
  public:
   bool on_arrival(ChaosWorld& world, Envelope& envelope) override {

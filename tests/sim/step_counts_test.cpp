@@ -64,7 +64,7 @@ class Waiters : public testing::Test {
   Random random{2};
 };
 
-/// Each passes with 8 * 7 / (9 * 8) = 7/9, whatever the others do. Those that passed wait again.
+/// Each passes with 8 * 7 / (9 * 8) = 7/9, whatever the others do. Workers that passed wait again.
 TEST_F(Waiters, PassIndependentlyWithTheirChance) {
   constexpr std::uint64_t rounds = 50'000;
   std::vector<std::uint64_t> times(9);

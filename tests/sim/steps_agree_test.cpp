@@ -44,8 +44,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Pair{"pbsp:beta=10", "notify+interval:auto", 50, 5s, 60},
                     Pair{"pbsp:beta=5", "arrival+interval:1ms", 50, 3s, 60, true}));
 
-/// Workers whose steps are drawn as the simulator's and whose barrier is the one that runs live,
-/// with messages that take no time.
+/// Workers with steps drawn as in the simulator and the barrier that runs live, with messages that
+/// take no time.
 class Driver {
  public:
   virtual ~Driver() = default;
@@ -201,7 +201,7 @@ class AskingDriver : public Driver {
   std::vector<std::map<MemberId, core::NotifyAt>> notify_requests_;
 };
 
-/// Holds the simulator against a driver of what runs live.
+/// Compares the simulator with a driver of the code that runs live.
 template <class Live>
 void expect_law_of(const Pair& pair) {
   auto options = options_of(pair);
@@ -239,7 +239,8 @@ INSTANTIATE_TEST_SUITE_P(Policies, SampleGate,
                                          Pair{"pbsp:beta=3", "notify+interval:auto", 20, 5s, 60,
                                               true}));
 
-/// The tests are of use: they tell one sample more from one less, and who waits from who does not.
+/// The tests are of use: they tell a sample of 10 from one of 11, and workers that wait from
+/// workers that do not.
 TEST(TwoSamples, TellDifferentLawsApart) {
   auto options = options_of({"pbsp:beta=10", "arrival", 50, 5s, 60});
   const auto ten = runs(options, 60);

@@ -90,8 +90,8 @@ TEST(Published, ProgressFallsAndTightensWithTheSampleSize) {
   }
 }
 
-/// Of its mean without stragglers, what is left with 5 % of them, 4 times slower: the stragglers'
-/// own loss alone leaves 0.9625.
+/// Returns the share of the mean progress that is left with 5 % of stragglers, 4 times slower: the
+/// stragglers' own loss alone leaves 0.9625.
 double left_with_stragglers(const char* barrier) {
   auto options = options_of(barrier, workers);
   const double before = mean(figures(runs(options, 3), mean_step));

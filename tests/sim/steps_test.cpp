@@ -293,7 +293,7 @@ TEST(Curve, HasTheMedianOfAllWorkers) {
   EXPECT_EQ(end.updates, std::accumulate(sorted.begin(), sorted.end(), std::uint64_t{0}));
 }
 
-/// Writes down what it is told.
+/// Records the calls that it receives.
 struct Diary : Learner {
   void on_begin(MemberId worker, Step step, Time now) override { write('b', worker, step, now); }
   void on_end(MemberId worker, Step step, Time now) override { write('e', worker, step, now); }
@@ -328,7 +328,7 @@ TEST(Progress, IsToldAndMayEndIt) {
   EXPECT_EQ(result.curve.back().updates, result.updates);
 }
 
-/// What is refused, and what the message says.
+/// Options that are refused, and the message.
 struct BadSteps {
   const char* name;
   void (*spoil)(StepOptions&);

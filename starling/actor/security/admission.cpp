@@ -10,7 +10,7 @@ Admission::Admission(const ClusterPublic& cluster, const Key& gate, AdmissionOpt
 
 Result<void> Admission::learn(const Certificate& certificate, UtcSeconds now) {
   if (certificate.key == gate_)
-    return Error{"the certificate of " + certificate.name + " is for the gate's key"};
+    return Error{"the certificate of " + certificate.name + " is for the handshake key"};
   {
     const std::shared_lock lock{mutex_};
     // A signature that was checked need not be checked again.

@@ -1,12 +1,13 @@
-/// Which CURVE keys a node lets in: those of certificates that it has learned, that are valid now
-/// and not revoked. It plugs into a transport:
+/// Decides which CURVE keys a node admits: the keys of certificates that it has learned, that are
+/// valid now and that are not revoked. It plugs into a transport:
 ///
 ///     options.admits = [&](const Key& key) { return admission.admits(key, utc_now()); };
 ///
-/// The *gate* key, which every key file of the cluster holds, is let in too, but only as far as the
-/// gate: whoever uses it may hand in a certificate, and the caller must take nothing else from it.
+/// The *gate* key, which every key file of the cluster holds, is admitted too, but for handshakes
+/// only: a peer that uses it may hand in a certificate, and the caller must take nothing else from
+/// it.
 ///
-/// Thread-safe. Whatever is handed in, it holds no more than its bounds.
+/// Thread-safe. Its memory stays within AdmissionOptions, whatever is handed in.
 #pragma once
 
 #include <map>
@@ -21,37 +22,37 @@
 
 namespace starling::security {
 
-/// What may be done under a key.
+/// The access that a key gives.
 enum class KeyAccess {
   /// Nothing.
   none,
   /// Handing in a certificate.
   gate,
-  /// Whatever its certificate's role is for.
+  /// Everything that its certificate's role allows.
   member,
 };
 
 struct AdmissionOptions {
-  /// Expired ones make room.
+  /// The most certificates kept. When it is reached, expired ones are dropped.
   std::size_t certificates_max = std::size_t{1} << 17U;
-  /// Those of certificates that have expired make room.
+  /// The most revocations kept. When it is reached, those of expired certificates are dropped.
   std::size_t revocations_max = std::size_t{1} << 16U;
 };
 
-/// A part of the revocations a node knows, and where the next part begins.
+/// A part of the revocations that a node knows, and where the next part begins.
 struct RevocationsPart {
   std::vector<Revocation> revocations;
-  /// For revocations_since; holds for the Admission that gave it.
+  /// The argument for the next call of revocations_since(), on the same Admission.
   std::uint64_t next = 0;
 };
 
-/// What came of a list of revocations.
+/// The result of merging a list of revocations.
 struct Merged {
-  /// Those that were new.
+  /// The revocations that were new.
   std::vector<Revocation> added;
-  /// Those that the cluster did not sign, or for which there is no room.
+  /// The number of revocations that the cluster did not sign or for which there was no capacity.
   std::size_t refused = 0;
-  /// Keys that were let in before and are not any more: connections to them are to be closed.
+  /// Keys that were admitted before and no longer are: connections to them are to be closed.
   std::vector<Key> revoked;
 };
 
@@ -59,34 +60,37 @@ class Admission {
  public:
   explicit Admission(const ClusterPublic& cluster, const Key& gate, AdmissionOptions options = {});
 
-  /// Lets its key in while it is valid. Learning again what is known changes nothing. An Error says
-  /// why not: it is forged, of another cluster, out of its time, revoked, or there is no room.
+  /// Admits the certificate's key while the certificate is valid. Learning a known certificate
+  /// again changes nothing. An Error says why it is refused: it is forged, of another cluster, out
+  /// of its time, revoked, for the gate's key, or there is no capacity.
   Result<void> learn(const Certificate& certificate, UtcSeconds now);
 
-  /// Ends a certificate, known already or not. Gives the keys that fall by it, none where it was
-  /// known; an Error where the cluster did not sign it or there is no room.
+  /// Ends a certificate, whether or not the certificate is known. Returns the keys that are no
+  /// longer admitted, none where the revocation was known; an Error where the cluster did not sign
+  /// it or there is no capacity.
   Result<std::vector<Key>> revoke(const Revocation& revocation, UtcSeconds now);
-  /// Many; what is wrong with some keeps none of the others out.
+  /// Revokes many; a refused revocation does not keep the others out.
   Merged merge(std::span<const Revocation> revocations, UtcSeconds now);
 
   [[nodiscard]] KeyAccess access_of(const Key& key, UtcSeconds now) const;
-  /// Whether someone with this key may connect, if only to the gate.
+  /// Whether a peer with this key may connect, if only to hand in a certificate.
   [[nodiscard]] bool admits(const Key& key, UtcSeconds now) const;
-  /// The one that lets the key in; the longest valid of several.
+  /// The certificate that admits the key; of several, the one that is valid longest.
   [[nodiscard]] std::optional<Certificate> certificate_of(const Key& key, UtcSeconds now) const;
-  /// What its holder may do; none: no certificate lets it in.
+  /// The role of the key's holder; nullopt where no certificate admits the key.
   [[nodiscard]] std::optional<Role> role_of(const Key& key, UtcSeconds now) const;
   [[nodiscard]] bool is_revoked(std::uint64_t serial) const;
 
-  /// Those that are valid at `now`, in no order: what someone new is told.
+  /// The certificates that are valid at `now`, in no order.
   [[nodiscard]] std::vector<Certificate> certificates(UtcSeconds now) const;
-  /// At most `most` of the revocations that became known since; 0 begins at the first.
+  /// At most `most` of the revocations that became known after number `since`; 0 begins at the
+  /// first.
   [[nodiscard]] RevocationsPart revocations_since(std::uint64_t since, std::size_t most) const;
-  /// Equal where the same revocations are known, and, as good as certainly, only there.
+  /// Equal on nodes that know the same revocations, and almost certainly different on others.
   [[nodiscard]] std::uint64_t revocations_digest() const;
 
  private:
-  /// Strangers' keys are never stored.
+  /// Keys of unauthenticated peers are never stored.
   using Certificates = std::unordered_multimap<Key, Certificate, wire::KeyHash>;
 
   [[nodiscard]] const Certificate* find(const Key& key, UtcSeconds now) const;
@@ -99,7 +103,7 @@ class Admission {
   const AdmissionOptions options_;
   mutable std::shared_mutex mutex_;
   Certificates certificates_;
-  /// By the number under which each became known, from 1 on.
+  /// Revocations by the number under which each became known, from 1 on.
   std::map<std::uint64_t, Revocation> revocations_;
   std::uint64_t revocation_last_ = 0;
   /// Serial to number.

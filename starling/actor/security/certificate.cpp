@@ -24,7 +24,7 @@ void start_sodium() {
   STARLING_CHECK(works);
 }
 
-/// What stands before signed bytes, so that no signature holds for a thing of another kind.
+/// The prefix of signed bytes, so that a signature is valid for one kind of value only.
 constexpr std::string_view purpose_of(const Certificate&) { return "Starling certificate\n"; }
 constexpr std::string_view purpose_of(const Revocation&) { return "Starling revocation\n"; }
 

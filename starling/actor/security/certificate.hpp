@@ -1,6 +1,7 @@
-/// Who belongs to a cluster: its key (Ed25519) signs certificates, each of which binds a CURVE key
-/// to a name, a role and a time, and revocations, which end one early. Plain values and functions;
-/// any thread. Time is passed in, but for keys and serials nothing is random.
+/// Certificates decide which keys belong to a cluster. The cluster's key (Ed25519) signs
+/// certificates, each of which binds a CURVE key to a name, a role and a time, and revocations,
+/// each of which ends a certificate early. Plain values and functions; any thread. Time is passed
+/// in, and only keys and serials are random.
 ///
 /// Sources: Ed25519 is RFC 8032, the hash of a cluster's id is BLAKE2b (RFC 7693), both
 /// libsodium's.
@@ -26,13 +27,13 @@ using UtcSeconds = std::int64_t;
 /// 9999-12-31 23:59:59, the last that a certificate may name.
 inline constexpr UtcSeconds utc_max = 253'402'300'799;
 
-/// The public half of a cluster's key: what its signatures are checked against.
+/// The public half of a cluster's key, against which its signatures are checked.
 using ClusterPublic = std::array<std::uint8_t, 32>;
 using Signature = std::array<std::uint8_t, 64>;
 /// The hash of a cluster's public key.
 using ClusterId = std::array<std::uint8_t, 32>;
 
-/// Whoever holds it decides who belongs to the cluster.
+/// A cluster's key pair. Its holder decides which keys belong to the cluster.
 struct ClusterKey {
   ClusterPublic public_key;
   wire::SecretBytes<64> secret_key;
@@ -68,9 +69,9 @@ struct Certificate {
 struct Revocation {
   ClusterId cluster{};
   std::uint64_t serial = 0;
-  /// When it was signed. It counts from the moment it is known.
+  /// When it was signed. A node applies it as soon as it knows it.
   UtcSeconds time = 0;
-  /// The not_after of the certificate, from when on the revocation may be forgotten.
+  /// The `not_after` of the certificate; afterwards the revocation may be forgotten.
   UtcSeconds until = 0;
   Signature signature{};
   bool operator==(const Revocation&) const = default;
@@ -109,19 +110,20 @@ struct Revocation {
                                            const ClusterPublic& cluster);
 [[nodiscard]] Result<void> check_signature(const Revocation& revocation,
                                            const ClusterPublic& cluster);
-/// An Error where `now` is none of its seconds.
+/// An Error where the certificate is not valid at `now`.
 [[nodiscard]] Result<void> check_time(const Certificate& certificate, UtcSeconds now);
-/// Both.
+/// Checks the signature and the time.
 [[nodiscard]] Result<void> verify(const Certificate& certificate, const ClusterPublic& cluster,
                                   UtcSeconds now);
 
-/// Says something so that the holder of `to` alone can tell that the holder of `from` says it: a
-/// hash (BLAKE2b) under the key that the two share (X25519). Zeros where one of the keys is none.
+/// Authenticates `what`: only the holders of the two keys can compute the proof, a hash (BLAKE2b)
+/// under the key that they share (X25519). So the holder of `other_public` can tell that the holder
+/// of `own_secret` sent `what`. Zeros where the keys share none.
 using Proof = std::array<std::uint8_t, 32>;
 [[nodiscard]] Proof prove(std::string_view what, const wire::SecretKey& own_secret,
                           const Key& other_public);
 
-/// The one encoding of each; what is decoded is well-formed but not yet verified.
+/// Each value has one encoding. A decoded value is well-formed but not yet verified.
 [[nodiscard]] wire::Bytes encode(const Certificate& certificate);
 [[nodiscard]] wire::Bytes encode(const Revocation& revocation);
 [[nodiscard]] Result<Certificate> decode_certificate(std::span<const std::byte> bytes);

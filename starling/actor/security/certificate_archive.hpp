@@ -1,5 +1,5 @@
-/// How certificates and revocations lie in an archive, by themselves or within a message. Loading
-/// one throws wire::DecodeError for what is not well-formed; whether it is signed is for verify.
+/// Serialises certificates and revocations, alone or within a message. Loading one throws
+/// wire::DecodeError for bytes that are not well-formed; verify() checks its signature.
 #pragma once
 
 #include "starling/actor/security/certificate.hpp"
@@ -25,7 +25,7 @@ void put_or_get_version(A& archive) {
                             "; valid here: " + std::to_string(certificate_version)};
 }
 
-/// What the signature is over.
+/// Encodes or decodes the fields that the signature covers.
 template <class A>
 void put_or_get_signed(A& archive, Certificate& c) {
   auto role = static_cast<std::uint8_t>(c.role);

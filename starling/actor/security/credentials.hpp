@@ -1,5 +1,5 @@
-/// What nodes and clients say to one another about who belongs to the cluster. Plain values; any
-/// thread. All that is heard is untrusted: Endpoint checks it.
+/// The messages by which nodes and clients exchange certificates and revocations. Plain values; any
+/// thread. All that is received is untrusted: Endpoint validates it.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 
 namespace starling::security {
 
-/// This is who I am: said at the gate to those who may not know.
+/// Presents the sender's certificate to a peer that may not know it, in a handshake.
 struct Introduction {
   Certificate certificate;
-  /// Whether it is the answer to one: I know you now.
+  /// Whether it answers an introduction: the sender knows the receiver's certificate now.
   bool answers = false;
-  /// That the certificate's holder says it, and from there: certificates are no secret.
+  /// Proves that the certificate's holder sent it, and from which address: certificates are not
+  /// secret.
   Proof proof{};
 };
-/// The revocations that I know, in short. Answered by all that you know where it differs from
-/// yours.
+/// A hash of the revocations that the sender knows. A receiver whose own hash differs answers with
+/// all revocations that it knows.
 struct RevocationsDigest {
   std::uint64_t digest = 0;
-  /// Whether it is an answer itself.
+  /// Whether it answers another digest.
   bool answers = false;
 };
 struct Revocations {
@@ -32,7 +33,7 @@ struct Revocations {
 };
 
 struct CredentialMessage {
-  /// Where the sender is reached, as wire::print has it.
+  /// The sender's address, as wire::print gives it.
   std::string address;
   std::variant<Introduction, RevocationsDigest, Revocations> body;
 };

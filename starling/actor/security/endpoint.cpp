@@ -14,18 +14,20 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// Who was silent for so long is introduced to again.
+/// After a peer has been silent for this long, we introduce ourselves to it again.
 constexpr auto knows_us_for = 10s;
 constexpr auto introduce_again_after = 200ms;
-/// What waits for a peer to know us.
+/// The most bytes of frames that wait for one peer to know us.
 constexpr std::size_t held_bytes_max = std::size_t{1} << 20U;
-/// Revocations in one frame.
+/// The most revocations in one frame.
 constexpr std::size_t part_max = 1000;
-/// Nodes compare every second; whoever asks for all revocations sooner gets them then.
+/// The least time between two lists of all revocations to one peer. Nodes compare every second: a
+/// peer that asks sooner gets the list at its next comparison.
 constexpr auto lists_apart = 900ms;
-/// Lists of revocations that are sent to everyone together within that time.
+/// The most such lists that are sent to all peers together within `lists_apart`.
 constexpr std::size_t lists_max = 64;
-/// Peers that are remembered. Beyond that all are forgotten, and introduced again.
+/// The most peers remembered. Beyond it all are forgotten, and we introduce ourselves to them
+/// again.
 constexpr std::size_t peers_max = 8192;
 
 }  // namespace
@@ -48,7 +50,7 @@ class Endpoint::Core {
       const UtcSeconds now = options_.utc_now();
       (void)admission_->merge(own->revocations, now);
       if (auto valid = admission_->learn(own->certificate, now); !valid) return valid;
-      // Those of others may have ended since the file was written.
+      // The certificates of others may have ended since the file was written.
       for (const Certificate& other : own->known) (void)admission_->learn(other, now);
       wire.keys = own->keys;
       wire.gate = own->gate;
@@ -136,7 +138,7 @@ class Endpoint::Core {
   struct Acquaintance {
     wire::Peer peer;
     Clock::time_point introduced{};
-    /// All revocations.
+    /// When the list of all revocations was sent to the peer last.
     Clock::time_point list_sent{};
     std::vector<std::pair<wire::TrafficClass, wire::Frame>> held{};
     std::size_t held_bytes = 0;
@@ -155,7 +157,7 @@ class Endpoint::Core {
     return heard != heard_.end() && Clock::now() - heard->second < knows_us_for;
   }
 
-  /// Requires: the lock is held. Null where the address is none.
+  /// Requires: the lock is held. Null where the address cannot be used.
   Acquaintance* acquaintance(const std::string& address) {
     if (const auto known = peers_.find(address); known != peers_.end()) return &known->second;
     auto peer = wire::parse_peer(address);
@@ -174,7 +176,7 @@ class Endpoint::Core {
                                        prove(spoken(address_, answers),
                                              options_.secrets->keys.secret_key, *to.key)}}));
   }
-  /// What the proof of an introduction is over.
+  /// The text that the proof of an introduction covers.
   static std::string spoken(const std::string& address, bool answers) {
     return (answers ? "I know you, from " : "I am, at ") + address;
   }
@@ -237,7 +239,7 @@ class Endpoint::Core {
           known->held_bytes = 0;
         }
       } else if (heard_.erase(*peer->key) > 0) {
-        // It has started again: its door is closed to the connections that there are.
+        // The peer has started again, and no longer admits the connections that there are.
         transport_->forget(*peer);
       }
     }
@@ -256,7 +258,8 @@ class Endpoint::Core {
     if (!digest.answers) send_credentials(address, RevocationsDigest{own, true});
   }
 
-  /// A list is much longer than a digest that is wrong: nobody is sent it as often as they like.
+  /// Limits how often a peer gets the list, which is much longer than the wrong digest that asks
+  /// for it.
   bool may_send_list(const std::string& address) {
     const std::lock_guard lock{mutex_};
     const auto now = Clock::now();
@@ -279,7 +282,7 @@ class Endpoint::Core {
   std::atomic<std::uint64_t> agreements_ = 0;
 
   std::mutex mutex_;
-  /// In the time that began then.
+  /// When the current period of `lists_apart` began; `lists_sent_` counts the lists in it.
   Clock::time_point lists_since_{};
   std::size_t lists_sent_ = 0;
   std::unordered_map<std::string, Acquaintance> peers_;

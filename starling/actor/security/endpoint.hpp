@@ -1,11 +1,11 @@
-/// One's end of the network: a transport that hears nobody but holders of the cluster's
-/// certificates, and that introduces itself to those who do not know it. Nodes and clients have one
-/// each. Without a key file nothing is encrypted, and everyone is heard.
+/// A transport that takes frames from holders of the cluster's certificates only, and that
+/// introduces itself to peers that do not know it. Each node and each client has one. Without a key
+/// file nothing is encrypted, and frames from everyone are taken.
 ///
-/// Whoever is sent to, and was not heard of lately, is handed our certificate at its gate, and
-/// hands us its own. What is sent to somebody whose certificate is not known yet is lost, like a
-/// frame that the network loses. Revocations are passed on to everyone in touch as they become
-/// known.
+/// Before it sends to a peer that is new or has been silent for 10 s, the endpoint hands the peer
+/// our certificate, and the peer answers with its own. Up to 1 MiB of frames to each peer wait for
+/// that answer; more are lost, like frames that the network loses. New revocations are passed on to
+/// every peer in touch.
 #pragma once
 
 #include <functional>
@@ -25,41 +25,41 @@ namespace starling::security {
 struct EndpointOptions {
   /// `tcp://HOST:PORT`; port `*` takes a free one.
   std::string listen = "tcp://127.0.0.1:*";
-  /// Where others reach it; empty: where it listens.
+  /// The address at which others reach it; empty: the one where it listens.
   std::string advertise = {};
   std::optional<NodeSecrets> secrets = std::nullopt;
-  /// Called when revocations were learnt, on whichever thread they came by; must not take long.
+  /// Called with new revocations, on the thread that brought them; must not take long.
   std::function<void(const Merged&)> on_revoked = {};
-  /// The time by which certificates are judged. May be empty without secrets.
+  /// The clock by which certificates are checked. May be empty without secrets.
   std::function<UtcSeconds()> utc_now = {};
 };
 
-/// Who has sent a frame.
+/// The sender of a frame.
 struct Sender {
   /// Absent where nothing is encrypted.
   std::optional<Key> key;
   Role role = Role::node;
-  /// Whether `address`, as wire::print has it, may be its own.
+  /// Whether `address`, as wire::print gives it, may be the sender's.
   [[nodiscard]] bool may_be_at(const std::string& address) const;
 };
 
-/// Thread-safe. Its end closes all connections.
+/// Thread-safe. Its destructor closes all connections.
 class Endpoint {
  public:
   /// Called on a thread of the endpoint's; must not throw, and not take long.
   using Receiver = std::function<void(const wire::FrameView& frame, const Sender& sender)>;
 
-  /// An Error says what cannot be had: the address, or what is wrong with the certificate.
+  /// An Error says why it cannot: the address cannot be had, or the certificate is not valid.
   static Result<std::unique_ptr<Endpoint>> open(EndpointOptions options, Receiver receiver);
   ~Endpoint();
 
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  /// Where others reach it, and under which key: as wire::print has it.
+  /// The address and the key by which others reach it, as wire::print gives them.
   [[nodiscard]] const std::string& address() const noexcept;
 
-  /// To an address of that form; never waits. See Transport::send().
+  /// Sends to an address of that form; never blocks. See Transport::send().
   void send(const std::string& address, wire::TrafficClass traffic_class,
             std::span<wire::Frame> frames);
   void send(const std::string& address, wire::TrafficClass traffic_class, wire::Frame frame) {
@@ -68,14 +68,14 @@ class Endpoint {
   /// Closes the connections to it; sending opens them again.
   void forget(const std::string& address);
 
-  /// Whether what holders of that key say is heard now. Requires: there are keys.
+  /// Whether frames from the key's holder are taken now. Requires: there are keys.
   [[nodiscard]] bool admits(const Key& key) const;
-  /// The name in the certificate of that key; empty where none lets it in now. Requires: there are
-  /// keys.
+  /// The name in the certificate of that key; empty where no certificate admits it now. Requires:
+  /// there are keys.
   [[nodiscard]] std::string name_of(const Key& key) const;
-  /// Makes revocations count here, and tells those in touch.
+  /// Applies revocations here, and sends the new ones to every peer in touch.
   void revoke(std::span<const Revocation> revocations);
-  /// Has the peer and this one tell each other the revocations that only one of them knows.
+  /// Has the peer and this endpoint exchange the revocations that only one of them knows.
   void compare_revocations(const std::string& address);
   /// How often a peer was found to know the same revocations.
   [[nodiscard]] std::uint64_t agreements() const noexcept;
@@ -88,9 +88,9 @@ class Endpoint {
   std::unique_ptr<Core> core_;
 };
 
-/// The addresses, as wire::print has them, of `NAME@HOST:PORT` or `HOST:PORT` as people write them:
-/// one for each key that NAME may have. Without secrets there is no name. `address` is HOST:PORT
-/// with its scheme. An Error names those who are known.
+/// Returns the addresses, as wire::print gives them, of `NAME@HOST:PORT` or `HOST:PORT` as people
+/// write them: one for each key that NAME may have. Without secrets there is no name. `address` is
+/// HOST:PORT with its scheme. An Error lists the known names.
 [[nodiscard]] Result<std::vector<std::string>> addresses_of(
     const std::string& name, const std::string& address, const std::optional<NodeSecrets>& secrets,
     UtcSeconds now);

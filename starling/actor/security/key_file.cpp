@@ -13,7 +13,7 @@
 namespace starling::security {
 namespace {
 
-/// As `kind = ` has them, in the order of KeyFile's alternatives.
+/// The values of `kind = `, in the order of KeyFile's alternatives.
 const std::array<std::string, 4> kinds{"cluster-key", "node-key", "certificates", "revocations"};
 constexpr std::string_view format = "1";
 constexpr int base64 = sodium_base64_VARIANT_ORIGINAL;
@@ -62,7 +62,7 @@ class Writer {
   std::string text_;
 };
 
-/// Takes lines out of a file. The first thing wrong with it sticks, and is said by finish().
+/// Takes lines out of a file. Keeps the first error, which finish() returns.
 class Reader {
  public:
   Reader(std::string_view text, std::string path) : path_(std::move(path)) {
@@ -84,7 +84,7 @@ class Reader {
     const Line line = one(key);
     return line.value;
   }
-  /// `into` is an array, or the like of one that is secret.
+  /// `into` is a std::array, or a SecretBytes.
   template <class Array>
   void bytes(std::string_view key, Array& into) {
     const Line line = one(key);
@@ -120,7 +120,7 @@ class Reader {
     if (!fault_ && !condition) fault_ = Error{path_ + ": " + otherwise};
   }
 
-  /// `file`, where all of it was as it should be.
+  /// Returns `file`, or the first error in it.
   Result<KeyFile> finish(KeyFile file) {
     for (const Line& line : lines_)
       if (!fault_ && !line.is_taken)

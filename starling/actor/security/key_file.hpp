@@ -1,9 +1,10 @@
-/// The files in which keys, certificates and revocations lie, as text: a comment that says what a
-/// file is, then lines `key = value`, with bytes in base64. Reads and prints; disks are for the
-/// caller. Any thread.
+/// Parses and prints the text files that hold keys, certificates and revocations: a comment that
+/// says what a file is, then lines `key = value`, with bytes in base64. The caller reads and writes
+/// the disk. Any thread.
 ///
-/// What is read is whole: halves of keys belong together, and every certificate and revocation is
-/// signed by the cluster that the file names. Whether they are valid now is for verify.
+/// A parsed file is consistent: the halves of its keys belong together, and the cluster that the
+/// file names has signed every certificate and revocation. verify() checks whether they are valid
+/// now.
 #pragma once
 
 #include <string>
@@ -16,32 +17,32 @@
 
 namespace starling::security {
 
-/// What the administrator keeps: never on a node.
+/// The administrator's secrets, which are never kept on a node.
 struct ClusterSecrets {
   ClusterKey key{};
-  /// Shared by all of the cluster: under it someone new hands in a certificate (admission.hpp).
+  /// Shared by the whole cluster: a newcomer hands in its certificate under it (admission.hpp).
   KeyPair gate{};
 };
 
-/// What a node or a client starts with.
+/// The secrets and certificates that a node or a client starts with.
 struct NodeSecrets {
   ClusterPublic cluster{};
   KeyPair gate{};
-  /// Its own, which `certificate` is for.
+  /// Its own key pair, which `certificate` is for.
   KeyPair keys{};
   Certificate certificate;
-  /// Issued before its own, so that it knows the keys of the nodes it may join by.
+  /// Certificates that were issued before its own, so that it knows the keys of its seed nodes.
   std::vector<Certificate> known;
   std::vector<Revocation> revocations;
 };
 
-/// All that were issued, oldest first. No secret.
+/// All certificates that were issued, oldest first. They are not secret.
 struct CertificateList {
   ClusterPublic cluster{};
   std::vector<Certificate> certificates;
 };
 
-/// Given to any node, which tells the others. No secret.
+/// Revocations that are given to any node, which passes them on. They are not secret.
 struct RevocationList {
   ClusterPublic cluster{};
   std::vector<Revocation> revocations;
@@ -56,7 +57,7 @@ using KeyFile = std::variant<ClusterSecrets, NodeSecrets, CertificateList, Revoc
 
 [[nodiscard]] std::string print(const KeyFile& file);
 
-/// `path` is what errors call it; they name the line.
+/// Errors name the file by `path`, and the line.
 [[nodiscard]] Result<KeyFile> parse_key_file(std::string_view text, const std::string& path);
 
 }  // namespace starling::security

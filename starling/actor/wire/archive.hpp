@@ -1,6 +1,7 @@
 /// cereal archives for what comes from the network: little-endian, fixed width, bounded by the
 /// bytes that are there. Decoding never allocates more than a small multiple of them, knows no
-/// pointers, refuses what is left over, and throws DecodeError for whatever no Encoder writes.
+/// pointers, refuses bytes that are left over, and throws DecodeError for bytes that no Encoder
+/// writes.
 ///
 /// Tensors do not pass through the archive: an Encoder collects their bytes beside it, in order,
 /// and a Decoder takes them from there.
@@ -35,7 +36,7 @@ class DecodeError : public std::runtime_error {
 static_assert(std::endian::native == std::endian::little,
               "numbers are written as they lie in memory");
 
-/// A run of tensor bytes, and what keeps them alive. Of what has come: nobody, where it is null.
+/// A run of tensor bytes, and the owner that keeps them alive; null where received bytes have none.
 struct Attachment {
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
@@ -74,14 +75,14 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
     attached_.bytes = attached_.bytes.subspan(size);
     return {attached_.owner, bytes};
   }
-  /// A count of elements that take `least` bytes each at least.
+  /// Reads a count of elements that take at least `least` bytes each.
   std::size_t get_count(std::size_t least) {
     std::uint32_t count = 0;
     get(&count, sizeof count);
     if (least > 0 && count > in_.size() / least) throw DecodeError{"announces more than it holds"};
     return count;
   }
-  /// Throws where anything is left.
+  /// Throws where bytes are left over.
   void finish() const {
     if (!in_.empty() || !attached_.bytes.empty()) throw DecodeError{"holds more than it says"};
   }
@@ -94,7 +95,7 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
 template <class A>
 inline constexpr bool is_encoder = std::is_same_v<A, Encoder>;
 
-/// Bytes that a T takes at least: those of one whose containers are empty.
+/// The least bytes that a T takes: those of a T with empty containers.
 template <class T>
 std::size_t least_size() {
   if constexpr (std::is_arithmetic_v<T>) {
@@ -189,7 +190,7 @@ void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::pair<T, U>&
   archive(value.first, value.second);
 }
 
-/// Shared values are sent as if they were optional: what is shared here is a copy there.
+/// Encodes a shared value as an optional one: the receiver gets a copy.
 template <class T>
 void CEREAL_SAVE_FUNCTION_NAME(starling_wire::Encoder& archive,
                                const std::shared_ptr<const T>& value) {

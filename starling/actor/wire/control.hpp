@@ -1,4 +1,4 @@
-/// What nodes, and those who use them, say to one another beside the packets of jobs: membership,
+/// The control messages between nodes and their clients, beside the packets of jobs: membership,
 /// and requests with their replies.
 #pragma once
 
@@ -18,10 +18,11 @@ namespace starling::wire {
 /// Keys and values as in a job file.
 using JobSettings = std::vector<std::pair<std::string, std::string>>;
 
-/// How a job stands, or has ended.
+/// The state of a job, or how it has ended.
 enum class JobState : std::uint8_t { preparing, running, done, stopped, failed };
 
-/// How whoever followed a job to its end says that it went.
+/// The outcome of a job, as the client that followed it to its end reports it, or else as a node
+/// saw it.
 struct JobSummary {
   JobState state = JobState::done;
   /// Why it has failed or was stopped; empty where there is nothing to say.
@@ -33,67 +34,68 @@ struct JobSummary {
 // --- requests -----------------------------------------------------------------------------------
 // Each may be repeated without harm.
 
-/// Start a job on all nodes. The client draws its name.
+/// Starts a job on all nodes. The client draws the job's number.
 struct SubmitJob {
   JobId job = 0;
   JobSettings settings;
 };
-/// Make ready for a job on so many nodes: read its data.
+/// Prepares a job on `nodes` nodes: the receiver reads its data.
 struct PrepareJob {
   JobId job = 0;
   JobSettings settings;
   std::uint32_t nodes = 1;
-  /// Who has submitted it, as the node that was asked knows it.
+  /// The client that submitted it, as the node that it asked names it.
   std::string client = {};
 };
-/// Found a prepared job with these members, some of whom are yours.
+/// Starts a prepared job with the members of `first`, some of which are the receiver's.
 struct StartJob {
   JobId job = 0;
   core::ConfigurationPtr first;
-  /// Numbers under which it was prepared, or started with members that have died since: those jobs
-  /// end, and what was read for them is this one's.
+  /// Earlier numbers of the job, under which it was prepared, or started with members that have
+  /// died since: those jobs end, and this one takes over the data read for them.
   std::vector<JobId> former = {};
 };
-/// What do you know, run, and how far is it?
+/// Asks for the nodes that the receiver knows, the jobs that it runs, and their progress.
 struct AskStatus {};
-/// What is needed to join a job.
+/// Asks for all that a node needs to join a job.
 struct AskJob {
   JobId job = 0;
 };
-/// Ranges that members with you are primary of, from number `from` on; as many as one reply holds.
+/// Asks for the ranges that the receiver's members are primary of, from number `from` on, as many
+/// as one reply holds.
 struct ReadRanges {
   JobId job = 0;
   core::RangeId from = 0;
-  /// All that a job can go on from, instead of the values alone.
+  /// Asks for the whole state, from which a job can go on, instead of the values alone.
   bool whole = false;
 };
-/// For so long from now workers begin no update, so that the model can be read as it stands between
-/// two of each; 0: they go on.
+/// Asks workers to begin no update for this long from now, so that the model can be read between
+/// two updates of each worker; 0: they go on.
 struct PauseJob {
   JobId job = 0;
   std::uint32_t milliseconds = 0;
 };
-/// Workers end at the end of their step.
+/// Asks workers to stop at the end of their step.
 struct StopJob {
   JobId job = 0;
-  /// It has reached what it was to reach, and is not cut short.
+  /// The job has reached what it was to reach, and is not stopped early.
   bool is_done = false;
 };
 /// Nobody needs the job's model any more.
 struct CloseJob {
   JobId job = 0;
-  /// Absent where nobody has followed it to its end.
+  /// Absent where no client has followed the job to its end.
   std::optional<JobSummary> summary = {};
 };
-/// Which jobs that you took part in have ended?
+/// Asks for the ended jobs that the receiver took part in.
 struct AskJobs {};
-/// What you have said to people, from line number `from` on.
+/// Asks for the receiver's log, from line number `from` on.
 struct AskLog {
   std::uint64_t from = 0;
 };
-/// Hand over what you own, and go.
+/// Asks the receiver to hand over what it owns, and to leave.
 struct LeaveCluster {};
-/// I have asked you all I wanted: close what you keep open to answer me. There is no reply.
+/// The sender has no more requests: the receiver closes its connections to it. There is no reply.
 struct Farewell {};
 using RequestBody =
     std::variant<SubmitJob, PrepareJob, StartJob, AskStatus, AskJob, ReadRanges, StopJob, CloseJob,
@@ -103,23 +105,23 @@ using RequestBody =
 
 struct Refused {
   std::string why;
-  /// Another name would do.
+  /// Only the job's name is refused: the client may try another.
   bool is_name_taken = false;
 };
 struct Done {};
 struct JobPrepared {
-  /// Of the data: nodes that differ cannot train together.
+  /// A hash of the data: nodes whose fingerprints differ cannot train together.
   std::uint64_t fingerprint = 0;
   std::uint32_t ranges = 0;
 };
 /// A job that was submitted has begun.
 struct JobBegun {
-  /// Its number, which is another than the client's where it had to be started anew.
+  /// Its number, which differs from the client's where the job had to be started anew.
   JobId job = 0;
   /// Names of nodes that have died or left since it was submitted: it begins without them.
   std::vector<std::string> lost;
 };
-/// How one member of a job stands; see actor::MemberReport.
+/// The state and progress of one member of a job; see actor::MemberReport.
 struct MemberStatus {
   core::MemberId member = 0;
   core::Incarnation incarnation = 0;
@@ -135,7 +137,7 @@ struct MemberStatus {
   std::uint64_t drawn = 0;
   /// No update of its worker is in flight.
   bool is_paused = false;
-  /// Ranges of which it holds all that was acknowledged.
+  /// The number of ranges of which it holds every acknowledged update.
   std::uint32_t held = 0;
 };
 struct JobStatus {
@@ -143,30 +145,29 @@ struct JobStatus {
   JobSettings settings;
   std::vector<MemberStatus> here;
   core::ConfigurationPtr configuration;
-  /// How long the job's workers have worked, as far as those here know; 0 where there are none.
+  /// The job's age, in ms, when a worker here was last seen to have made a step; 0 where none has.
   std::uint64_t worked_ms = 0;
-  /// Who has submitted it.
+  /// The client that submitted it.
   std::string client = {};
-  /// Why it cannot go on now, and whom it waits for; empty where it can.
+  /// Why it cannot go on now, and which nodes it waits for; empty where it can.
   std::string hindrance = {};
   /// Why it was given up; empty where it was not.
   std::string failure = {};
-  /// As far as this node says so itself: `done` and `stopped` are what its workers were told to
-  /// become.
+  /// The state as this node knows it: `done` or `stopped` as soon as its workers were asked to end.
   JobState state = JobState::running;
-  /// When it began, or where it has not when it was taken, by this node's clock: ms since 1970,
-  /// UTC.
+  /// When it began or, before that, when this node accepted it, by this node's clock: ms since
+  /// 1970, UTC.
   std::int64_t since_ms = 0;
-  /// All steps of each worker; 0 where only something else ends it.
+  /// The steps that each worker is to make; 0 where steps do not end the job.
   core::Step steps_total = 0;
   /// Steps of each worker in a pass over the training data; 0 where nobody knows yet.
   core::Step steps_in_epoch = 0;
-  /// 0 where no time ends it.
+  /// The job's time limit in ms; 0 where it has none.
   std::uint64_t time_max_ms = 0;
-  /// The workers here, in the last seconds.
+  /// Updates per second of the workers here, over the last 5 s.
   double updates_per_s = 0;
-  /// Mean of the batches of the workers here in the last seconds in which there were any, and of
-  /// how many.
+  /// The mean loss of the batches of the workers here, over the last seconds in which there were
+  /// any, and the number of these batches.
   double loss = 0;
   std::uint64_t losses = 0;
 };
@@ -175,7 +176,7 @@ struct NodeStatus {
   std::vector<core::NodeRecord> others;
   core::MembershipCounts counts;
   std::vector<JobStatus> jobs;
-  /// Nodes whose certificate was revoked, among the others.
+  /// The nodes among `others` whose certificate was revoked.
   std::vector<core::NodeId> revoked = {};
 };
 /// A job that has ended and was closed, as a node that took part in it keeps it.
@@ -184,15 +185,15 @@ struct JobRecord {
   std::string name = {};
   /// Its model, data, mode and barrier.
   std::string what = {};
-  /// Who has submitted it.
+  /// The client that submitted it.
   std::string client = {};
   JobSummary summary = {};
-  /// A follower that saw its end has said so.
+  /// `summary` comes from a client that followed the job to its end.
   bool is_told = false;
   /// By the node's clock: ms since 1970, UTC.
   std::int64_t began_ms = 0;
   std::int64_t ended_ms = 0;
-  /// The sum over the workers on this node.
+  /// The sum of the updates of the workers on this node.
   std::uint64_t updates = 0;
   core::Step step_max = 0;
   core::Step steps_total = 0;
@@ -202,17 +203,17 @@ struct JobRecords {
 };
 struct JobFacts {
   JobSettings settings;
-  /// Of the founders.
+  /// The number of workers that the job was founded with.
   std::uint32_t workers = 0;
   core::ConfigurationPtr configuration;
-  /// Since it was founded.
+  /// The time since the job was founded, in ms.
   std::uint64_t age_ms = 0;
-  /// Who has submitted it.
+  /// The client that submitted it.
   std::string client = {};
 };
 struct Ranges {
   std::vector<core::RangeState> states;
-  /// Ask again from here; 0: there are no more.
+  /// The range to ask for next; 0: there are no more.
   core::RangeId next = 0;
 };
 struct LogLine {
@@ -223,10 +224,10 @@ struct LogLine {
   std::string text = {};
 };
 struct LogLines {
-  /// The number of the first.
+  /// The number of the first line.
   std::uint64_t from = 0;
   std::vector<LogLine> lines;
-  /// Ask again from here.
+  /// The line number to ask for next.
   std::uint64_t next = 0;
 };
 using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges, LogLines,
@@ -245,7 +246,7 @@ struct Reply {
 struct ControlMessage {
   /// 0 where the sender is no node.
   NodeId from = 0;
-  /// Where it is reached.
+  /// The sender's address.
   std::string address;
   std::variant<core::MembershipMessage, Request, Reply> body;
 };

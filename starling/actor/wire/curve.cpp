@@ -23,7 +23,8 @@ constexpr std::size_t short_nonce = 8;
 constexpr std::size_t long_nonce = 16;
 constexpr std::size_t mac_size = crypto_box_MACBYTES;
 constexpr std::size_t cookie_size = 96;
-/// HELLO is as long as WELCOME is, so that nobody can have us send more than they did.
+/// HELLO is padded to at least the length of WELCOME, so that no peer can make us send more than it
+/// sent.
 constexpr std::size_t hello_padding = 72;
 constexpr std::size_t signature_size = 64 + mac_size;
 constexpr std::size_t vouch_size = 2 * sizeof(Key) + mac_size;
@@ -45,7 +46,7 @@ bool begins_with(std::span<const std::byte> bytes, std::string_view name) {
   return bytes.size() >= name.size() && std::memcmp(bytes.data(), name.data(), name.size()) == 0;
 }
 
-/// A nonce of a fixed prefix and what the message says. Requires: together they fill it.
+/// Makes a nonce of a fixed prefix and bytes of the message. Requires: together they fill it.
 Nonce nonce_of(std::string_view prefix, std::span<const std::byte> said) {
   Nonce nonce{};
   std::memcpy(nonce.data(), prefix.data(), prefix.size());
@@ -92,7 +93,8 @@ std::optional<Bytes> CurveServer::welcome(std::span<const std::byte> hello) {
   crypto_box_keypair(short_public_.data(), short_secret_.data());
   if (crypto_box_beforenm(shared_.data(), client_short_.data(), short_secret_.data()) != 0)
     return std::nullopt;
-  // A client only hands it back, and what it stands for lies here.
+  // The cookie is random: the client only returns it, and the state that it stands for is kept
+  // here.
   randombytes_buf(cookie_.data(), cookie_.size());
   Bytes plain;
   append(plain, short_public_);
@@ -143,7 +145,7 @@ bool CurveServer::is_vouched(std::span<const std::byte> vouch, const Key& client
 }
 
 Bytes CurveServer::ready(std::span<const std::byte> metadata) {
-  // The only thing that is ever said under this key.
+  // READY is the only message that we ever send under this key.
   constexpr std::array<std::uint8_t, short_nonce> said{0, 0, 0, 0, 0, 0, 0, 1};
   const Nonce nonce = nonce_of("CurveZMQREADY---", std::as_bytes(std::span{said}));
   std::vector<std::uint8_t> sealed(metadata.size() + mac_size);

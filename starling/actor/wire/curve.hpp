@@ -19,13 +19,13 @@ class CurveServer {
   /// Bytes of a message before what is encrypted in it: name, nonce, authenticator and flags.
   static constexpr std::size_t overhead = 8 + 8 + 16 + 1;
 
-  /// `secret_key`, the server's, outlives it.
+  /// Requires: `secret_key`, the server's, outlives this object.
   explicit CurveServer(const SecretKey& secret_key);
   ~CurveServer();
   CurveServer(const CurveServer&) = delete;
   CurveServer& operator=(const CurveServer&) = delete;
 
-  /// The body of WELCOME, which answers HELLO; absent where HELLO is none.
+  /// The body of WELCOME, which answers HELLO; absent where `hello` is not valid.
   [[nodiscard]] std::optional<Bytes> welcome(std::span<const std::byte> hello);
   /// The client's key, proven by INITIATE. Requires: welcome() has succeeded.
   [[nodiscard]] std::optional<Key> client_of(std::span<const std::byte> initiate);
@@ -37,7 +37,7 @@ class CurveServer {
     bool is_command = false;
     std::span<std::byte> payload;
   };
-  /// Decrypts a MESSAGE where it lies; absent where it is forged, or was said before.
+  /// Decrypts a MESSAGE in place; absent where it is forged or replayed.
   [[nodiscard]] std::optional<Opened> open(std::span<std::byte> message);
 
  private:

@@ -1,10 +1,11 @@
-/// What travels between nodes: a head and, where there are tensors, their bytes behind it.
+/// Frames travel between nodes. A frame is a head and, where there are tensors, their bytes behind
+/// it.
 ///
 ///     head   magic "St", version, kind, then the fields of the message (archive.hpp)
 ///     body   the elements of its tensors, one after the other, as they lie in memory
 ///
-/// Whatever bytes come, decoding ends with a message or an Error, allocates at most a small
-/// multiple of them, and never crashes; what it means is for whoever takes the message to judge.
+/// Whatever bytes come, decoding returns a message or an Error, allocates at most a small multiple
+/// of them, and never crashes. The receiver of the message validates its meaning.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +20,27 @@ namespace starling::wire {
 using core::NodeId;
 using core::TrafficClass;
 
-/// Nodes of another version are not heard; a node that is sent their frames says so in its log.
+/// Frames of another version are refused, and the node that receives them logs it.
 inline constexpr std::uint8_t version = 8;
 
-/// What a frame holds.
+/// The kind of content that a frame holds.
 enum class Kind : std::uint8_t {
   /// A packet of a job's members.
   envelope = 1,
-  /// What nodes say to one another (control.hpp).
+  /// A control message of a node or a client (control.hpp).
   control = 2,
   /// Certificates and revocations (security/credentials.hpp).
   credentials = 3,
 };
 
-/// Names a job in all of a cluster; drawn at random.
+/// Identifies a job in the whole cluster; drawn at random.
 using JobId = std::uint64_t;
 
 /// A frame to be sent. The body's parts are shared, not copied.
 struct Frame {
   Bytes head;
   std::vector<Attachment> body;
-  /// Its body was sent before: not needed where that waits still.
+  /// Its body was sent before: the frame is not needed while the first one still waits.
   bool again = false;
 
   [[nodiscard]] std::size_t body_size() const noexcept;
@@ -49,9 +50,10 @@ struct Frame {
 struct FrameView {
   std::span<const std::byte> head;
   std::span<const std::byte> body;
-  /// Small, or no message waits behind its own: worth doing what it asks on the spot.
+  /// It is small, or no message waits behind its own: the receiver may handle it in the calling
+  /// thread.
   bool at_once = false;
-  /// Keeps the body alive for longer; null where nothing does, and what is wanted must be copied.
+  /// Keeps the body alive after the call; where it is null, the receiver must copy what it needs.
   std::shared_ptr<const void> body_owner = nullptr;
 };
 
@@ -68,7 +70,7 @@ struct JobEnvelope {
 [[nodiscard]] Frame encode(JobId job, NodeId node, const core::Envelope& envelope);
 [[nodiscard]] Result<JobEnvelope> decode_envelope(const FrameView& frame);
 
-/// The kind of a frame of this version; an Error says what else it is.
+/// The kind of a frame of this version; an Error says why it is not one.
 [[nodiscard]] Result<Kind> kind_of(const FrameView& frame);
 
 }  // namespace starling::wire

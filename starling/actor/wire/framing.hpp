@@ -1,4 +1,4 @@
-/// The prefix of every frame, and what reads behind it. Internal to the wire.
+/// The prefix of every frame, and the encoding and decoding of the rest. Internal to the wire.
 #pragma once
 
 #include <array>
@@ -11,11 +11,11 @@
 namespace starling::wire {
 
 inline constexpr std::array magic{std::byte{'S'}, std::byte{'t'}};
-/// Of several frames in one message (pack.hpp).
+/// The magic of a pack, which holds several frames in one message (pack.hpp).
 inline constexpr std::array pack_magic{std::byte{'S'}, std::byte{'p'}};
 inline constexpr std::size_t prefix_size = magic.size() + 2;
 
-/// A frame with what `write` puts into it.
+/// Makes a frame of what `write` puts into the encoder.
 template <class Write>
 Frame encode_as(Kind kind, Write write) {
   Frame frame;
@@ -28,7 +28,7 @@ Frame encode_as(Kind kind, Write write) {
   return frame;
 }
 
-/// What `read` makes of a frame of this kind.
+/// Decodes a frame of this kind by `read`; an Error where it is of another kind or malformed.
 template <class M, class Read>
 Result<M> decode_as(const FrameView& frame, Kind kind, Read read) {
   const auto found = kind_of(frame);

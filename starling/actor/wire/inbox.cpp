@@ -20,28 +20,31 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The listener's, where connections have theirs from 1 on.
+/// The id of the listener; connections have ids from 1 on.
 constexpr std::uint64_t listener_id = 0;
-/// Bytes that are read at once where they do not belong to a long part.
+/// The most bytes that are read at once where they do not belong to a long part.
 constexpr std::size_t scratch_bytes = std::size_t{16} << 10U;
-/// Bytes that a connection may bring before others have their turn.
+/// The most bytes that a connection may send before others have their turn.
 constexpr std::size_t turn_bytes_max = std::size_t{1} << 20U;
-/// Newcomers are connections that are open and have never brought a whole message. All of them
-/// together may bring so many bytes in a period, each so many in a turn: reading takes time that
-/// the job needs, and whoever has only announced a message can send for ever.
+/// Newcomers are connections that are open and have never sent a whole message. All of them
+/// together may send `newcomer_bytes_max` bytes in a period, and each `newcomer_turn_bytes_max` in
+/// a turn: reading takes time that jobs need, and a peer that has only announced a message can send
+/// for ever.
 constexpr std::size_t newcomer_bytes_max = std::size_t{2} << 20U;
 constexpr auto newcomer_period = 50ms;
 constexpr std::size_t newcomer_turn_bytes_max = std::size_t{64} << 10U;
-/// Who was connected is heard before more are accepted.
+/// The most connections that are accepted before those that are open are read.
 constexpr int accepted_at_once = 32;
 constexpr int ready_at_once = 64;
-/// Connections that one call reads from, so that input that makes no message keeps nobody waiting.
+/// The most connections that one call of next() reads from, so that input that completes no message
+/// keeps nobody waiting.
 constexpr int turns_at_once = 64;
-/// After the system had no descriptor for a connection.
+/// The time until we accept again after the system had no descriptor for a connection.
 constexpr auto accept_again_after = 100ms;
 constexpr auto look_again_after = 1s;
 
-/// Else the connections of hosts that have vanished would stay for ever.
+/// Turns on keep-alive probes, without which the connections of hosts that have vanished would stay
+/// for ever.
 void set_options(int descriptor) {
   const int on = 1;
   const int seconds = 10;
@@ -79,9 +82,9 @@ struct Inbox::Connection {
   Clock::time_point heard;
   ZmtpReceiver receiver;
   bool was_open = false;
-  /// It has brought a whole message.
+  /// It has sent a whole message.
   bool has_delivered = false;
-  /// Bytes held of a message that is not whole, and since when it is not.
+  /// Bytes held of an unfinished message, and when it began.
   std::size_t held_bytes = 0;
   Clock::time_point held_since{};
 };
@@ -133,7 +136,7 @@ std::optional<InboundMessage> Inbox::decode() {
   return std::nullopt;
 }
 
-/// False where nothing more has come.
+/// Reads bytes for decode(); false where nothing more has come.
 bool Inbox::read_more() {
   while (true) {
     if (current_ != nullptr && read_current()) return true;
@@ -142,7 +145,7 @@ bool Inbox::read_more() {
   }
 }
 
-/// False where its turn is over.
+/// Reads from the current connection; false where its turn is over.
 bool Inbox::read_current() {
   Connection& connection = *current_;
   const bool is_newcomer = connection.is_newcomer();
@@ -163,7 +166,7 @@ bool Inbox::read_current() {
       return false;
     }
     const auto bytes = static_cast<std::size_t>(received);
-    // The rest is there later, if there is any.
+    // A read that does not fill the buffer ends the turn: the rest comes later, if there is any.
     turn_bytes_ = bytes < room.size() ? turn_bytes_max : turn_bytes_ + bytes;
     connection.heard = Clock::now();
     if (is_newcomer) newcomer_bytes_ += bytes;
@@ -180,7 +183,7 @@ bool Inbox::read_current() {
   }
 }
 
-/// Gives the next that has something to read its turn; false where there is none.
+/// Gives the next connection that has something to read its turn; false where there is none.
 bool Inbox::find_ready() {
   for (bool asked = false;;) {
     while (!ready_.empty()) {
@@ -217,7 +220,7 @@ void Inbox::accept_some() {
       }
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       if (make_room()) continue;
-      // It would be readable all the time.
+      // The listener would be readable all the time.
       (void)::epoll_ctl(epoll_, EPOLL_CTL_DEL, listener_, nullptr);
       is_listener_watched_ = false;
       return;
@@ -247,7 +250,7 @@ void Inbox::watch_listener() {
   if (!is_listener_watched_) is_listener_watched_ = watch(epoll_, listener_, listener_id);
 }
 
-/// A descriptor for somebody new; false where there is none to be had.
+/// Closes a connection to free a descriptor for a new one; false where it could not.
 bool Inbox::make_room() {
   const std::size_t before = connections_.size();
   if (before > open_count_)
@@ -272,7 +275,7 @@ void Inbox::after(Connection& connection, std::optional<ZmtpReceiver::Fault> fau
 void Inbox::answer(Connection& connection) {
   const Bytes answer = connection.receiver.take_answer();
   if (answer.empty()) return;
-  // Some hundred bytes in all: they fit, or nobody takes them.
+  // A few hundred bytes in all: the socket takes them, unless the peer reads nothing.
   const auto sent = ::send(connection.descriptor, answer.data(), answer.size(), MSG_NOSIGNAL);
   if (sent != static_cast<ssize_t>(answer.size())) end(connection.id);
 }
@@ -318,7 +321,8 @@ void Inbox::refuse(Id id) {
   end(id);
 }
 
-/// Ends connections first that have never brought a whole message.
+/// Ends the connection whose unfinished message is oldest, first among those that have never sent a
+/// whole message.
 void Inbox::end_oldest_message() {
   const Connection* oldest = nullptr;
   const auto is_older = [](const Connection& a, const Connection& b) {
@@ -330,7 +334,8 @@ void Inbox::end_oldest_message() {
   if (oldest != nullptr) refuse(oldest->id);
 }
 
-/// Any: were it the oldest, whoever opens connections fast enough would end every other's.
+/// Ends a random handshake: were it the oldest, a peer that opens connections fast enough would end
+/// those of all others.
 void Inbox::end_a_handshake() {
   while (!handshakes_.empty()) {
     const auto at = static_cast<std::ptrdiff_t>(random_() % handshakes_.size());
@@ -341,7 +346,8 @@ void Inbox::end_a_handshake() {
   }
 }
 
-/// Who has never brought a message, or else was not heard for longest.
+/// Ends the connection that has been silent for longest, first among those that have never sent a
+/// message.
 void Inbox::end_an_open_one() {
   const Connection* last = nullptr;
   const auto is_less = [](const Connection& a, const Connection& b) {

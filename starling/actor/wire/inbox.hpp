@@ -1,6 +1,6 @@
 /// Internal to Transport: the connections that others make, and the messages that come by them. It
-/// decides who may stay where there are too many, and which connection ends where what they hold
-/// together is too much memory. One thread.
+/// decides which connections end where there are too many, or where they hold too much memory
+/// together. One thread.
 #pragma once
 
 #include <chrono>
@@ -35,24 +35,24 @@ class Inbox {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// An Error says what the system says.
+  /// An Error gives the system's reason.
   static Result<std::unique_ptr<Inbox>> open(InboxOptions options);
   ~Inbox();
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
 
   [[nodiscard]] const std::string& address() const noexcept { return address_; }
-  /// Is readable where something has come.
+  /// A descriptor that is readable when something has come.
   [[nodiscard]] int descriptor() const noexcept { return epoll_; }
 
-  /// The next message, by turns from all connections; nothing where none has come.
+  /// Returns the next message, by turns from all connections; nothing where none has come.
   [[nodiscard]] std::optional<InboundMessage> next();
   /// Ends handshakes that take too long, and reads newcomers again (see newcomer_bytes_max).
-  /// Returns how long it has time before it is to be called again.
+  /// Returns the longest time until it must be called again.
   std::chrono::milliseconds tend();
 
-  /// Clients that were turned away for their keys, and connections that were ended for what they
-  /// sent or held.
+  /// The number of connections that were closed for their key, for what they sent or held, for a
+  /// slow handshake, or for want of capacity.
   [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
 
  private:
@@ -89,21 +89,23 @@ class Inbox {
 
   Id last_id_ = 0;
   std::unordered_map<Id, std::unique_ptr<Connection>> connections_;
-  /// In the order in which they were accepted; some of them have ended, or are open, since.
+  /// Connections in handshake, in the order in which they were accepted; some have ended, or
+  /// opened, since.
   std::deque<Id> handshakes_;
   std::minstd_rand random_{std::random_device{}()};
   std::size_t open_count_ = 0;
   std::size_t held_bytes_ = 0;
   std::uint64_t refused_ = 0;
 
-  /// Bytes that newcomers have brought since, and who of them is not read until that is over.
+  /// When the current period of newcomers began, the bytes that they have sent in it, and the
+  /// newcomers that are not read until it ends.
   Clock::time_point period_began_{};
   std::size_t newcomer_bytes_ = 0;
   std::vector<Id> paused_;
 
-  /// Which have something to read, as the system said last.
+  /// The connections that have something to read, as the system reported last.
   std::deque<Id> ready_;
-  /// Whose turn it is; null: nobody's. What was read of it and is not decoded.
+  /// The connection whose turn it is, or null, and the bytes read from it that are not decoded.
   Connection* current_ = nullptr;
   std::span<const std::byte> read_;
   std::size_t turn_bytes_ = 0;

@@ -41,7 +41,7 @@ Result<int> listen_on(const addrinfo& at) {
   const int on = 1;
   const int off = 0;
   (void)::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  // Every interface is those of both families.
+  // Every interface means those of both address families.
   if (at.ai_family == AF_INET6)
     (void)::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
   if (::bind(descriptor, at.ai_addr, at.ai_addrlen) == 0 && ::listen(descriptor, backlog) == 0)
@@ -79,7 +79,7 @@ Result<Listening> listen_at(const std::string& address) {
   if (is_any) host.clear();
   if (port == "*") port = "0";
   Error fault{"it is no address"};
-  // Every interface: by IPv6, which takes IPv4 in, where the system has it.
+  // Listens at every interface by IPv6, which includes IPv4, where the system has IPv6.
   for (const int family : {is_any ? AF_INET6 : AF_UNSPEC, AF_INET}) {
     auto found = look_up(host, port, family);
     if (!found) {

@@ -15,7 +15,7 @@ struct Listening {
 };
 
 /// Listens at tcp://HOST:PORT, without waiting on accept. Host `*` is every interface, port `*` a
-/// free one. An Error says what the system says.
+/// free one. An Error gives the system's reason.
 [[nodiscard]] Result<Listening> listen_at(const std::string& address);
 
 /// How many descriptors this process may have.

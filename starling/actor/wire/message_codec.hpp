@@ -1,4 +1,4 @@
-/// How the cores' messages lie in an archive: field after field. Tensors go beside it.
+/// Serialises the cores' messages, field after field. Tensors go beside the archive.
 #pragma once
 
 #include "starling/actor/wire/archive.hpp"

@@ -23,12 +23,12 @@ namespace starling::wire {
 /// connection breaks.
 inline constexpr int control_waiting_max = 32;
 inline constexpr int data_waiting_max = 16;
-/// The same where frames are joined, and so up to four times as long.
+/// The limit for data where frames are joined, so that messages are up to four times as long.
 inline constexpr int joint_waiting_max = 4;
 /// The longest command of a handshake, in bytes.
 inline constexpr std::int64_t answer_bytes_max = 1024;
-/// ZeroMQ gives a connection up for good after bytes that are none of its protocol. So where
-/// nothing could be sent for this long, the connection is made anew.
+/// ZeroMQ gives a connection up for good after bytes that are not of its protocol. So where nothing
+/// could be sent for this long, the connection is made anew.
 inline constexpr auto stuck_after = std::chrono::seconds{5};
 
 /// The bytes of a key, public or secret.
@@ -37,7 +37,8 @@ zmq::const_buffer buffer_of(const Bytes& key) {
   return zmq::buffer(key.data(), key.size());
 }
 
-/// The same bytes in one piece: a copy, unless they lie so, whoever owns them. Requires: some.
+/// Returns the parts in one piece: a copy, unless they already lie one behind the other in memory,
+/// whatever owns them. Requires: at least one part.
 inline Attachment joined(std::vector<Attachment> parts) {
   std::size_t size = 0;
   bool is_joined = true;
@@ -57,7 +58,7 @@ inline Attachment joined(std::vector<Attachment> parts) {
   return {block, {bytes, size}};
 }
 
-/// Bodies as one part of a message, which takes them over.
+/// Makes bodies one part of a message, which takes them over.
 inline zmq::message_t body_message(std::vector<Attachment> parts) {
   auto* body = new Attachment{joined(std::move(parts))};
   // ZeroMQ only reads what it sends.
@@ -77,7 +78,8 @@ class OutboundConnection {
     connect();
   }
 
-  /// To be sent with what follows, by flush(). False where there is no room for it.
+  /// Takes a frame that flush() sends, together with those that follow. False where there is no
+  /// capacity for it.
   bool add(Frame&& frame) {
     used_ = Clock::now();
     if (frame.again) {
@@ -102,14 +104,14 @@ class OutboundConnection {
     unstick();
   }
 
-  /// Gives what ZeroMQ holds so much time when this ends.
+  /// Gives the messages that ZeroMQ holds `time` to leave after the end of this object.
   void linger_for(std::chrono::milliseconds time) {
     socket_.set(zmq::sockopt::linger, static_cast<int>(time.count()));
   }
 
   [[nodiscard]] bool is_waiting() const noexcept { return !waiting_.empty(); }
   [[nodiscard]] Clock::time_point used() const noexcept { return used_; }
-  /// Becomes readable where more could be sent, after flush() has left something waiting.
+  /// Becomes readable when more can be sent, after flush() has left frames waiting.
   [[nodiscard]] int descriptor() const { return socket_.get(zmq::sockopt::fd); }
 
  private:
@@ -131,8 +133,8 @@ class OutboundConnection {
   void send_waiting() {
     while (!waiting_.empty()) {
       if (!next_) next_ = first_message();
-      // A send soon after another does not look whether there is room again; asking for events
-      // does.
+      // A send soon after another does not check whether ZeroMQ has capacity again; asking for
+      // events does.
       if (!send(*next_) && (!has_room() || !send(*next_))) return;
       waiting_.erase(waiting_.begin(),
                      waiting_.begin() + static_cast<std::ptrdiff_t>(next_->frames));
@@ -142,8 +144,8 @@ class OutboundConnection {
     }
   }
 
-  /// ZeroMQ has room for all of a message or for none of it. Both parts are there before one is
-  /// sent: nothing can fail between them.
+  /// ZeroMQ takes all of a message or nothing of it. Both parts are there before one is sent, so
+  /// nothing can fail between them.
   bool send(Message& message) {
     const auto more = message.body ? zmq::send_flags::sndmore : zmq::send_flags::none;
     if (!socket_.send(message.head, more | zmq::send_flags::dontwait)) return false;
@@ -158,7 +160,7 @@ class OutboundConnection {
     if (const Run small = first_run(Bodies::inside); small.frames > 0)
       return small.frames == 1 && waiting_.front().body.empty() ? alone()
                                                                 : pack(small, Bodies::inside);
-    // What is encrypted is copied anyway, and fastest in messages of a range each.
+    // Encryption copies the bytes anyway, and is fastest with one range in each message.
     if (options_.keys) return alone();
     const Run joint = first_run(Bodies::behind);
     return joint.frames > 1 ? pack(joint, Bodies::behind) : alone();
@@ -212,7 +214,8 @@ class OutboundConnection {
     socket_.set(zmq::sockopt::linger, 0);
     // Frames wait here rather than on a connection that may never come about.
     socket_.set(immediate, true);
-    // Nobody answers by this way: no message, and nothing longer than a handshake.
+    // The peer only answers the handshake by this socket: takes no more than one message, and
+    // nothing longer than a handshake.
     socket_.set(rcvhwm, 1);
     socket_.set(maxmsgsize, answer_bytes_max);
     const int data_max = options_.keys ? data_waiting_max : joint_waiting_max;
@@ -221,7 +224,7 @@ class OutboundConnection {
     socket_.set(reconnect_ivl_max, 1000);
     socket_.set(connect_timeout, 1000);
     socket_.set(handshake_ivl, 3000);
-    // A cut is noticed by what is not acknowledged; idle connections cost nothing.
+    // A partition is noticed by bytes that are not acknowledged; idle connections cost nothing.
     socket_.set(tcp_maxrt, 1500);
     if (const auto& keys =
             traffic_class_ == TrafficClass::handshake ? options_.gate : options_.keys) {
@@ -253,7 +256,7 @@ class OutboundConnection {
   zmq::socket_t socket_;
   std::deque<Frame> waiting_;
   std::size_t waiting_bytes_ = 0;
-  /// What of them has not found room yet.
+  /// The message of the first of them, which ZeroMQ has not taken yet.
   std::optional<Message> next_;
   Clock::time_point used_;
   /// When something was sent last, or began to wait.

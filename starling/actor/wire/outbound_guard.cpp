@@ -15,7 +15,7 @@
 namespace starling::wire {
 namespace {
 
-/// Growth that makes it look. Parts without content take 32 times their bytes.
+/// The growth in memory that makes it look. Parts without content take 32 times their bytes.
 constexpr std::size_t growth_bytes = std::size_t{16} << 20U;
 
 /// The address of the other end, as tcp://HOST:PORT; empty where there is no connection.
@@ -40,7 +40,7 @@ std::string other_end(int descriptor) {
   return "tcp://" + figures + ":" + port.data();
 }
 
-/// 0 where it is no connection.
+/// The bytes that a connection has received; 0 where the descriptor is not one.
 std::uint64_t bytes_received(int descriptor) {
   tcp_info info{};
   socklen_t size = sizeof info;

@@ -1,6 +1,6 @@
-/// Internal to Transport: breaks connections that we have made and that bring more than an answer
-/// to a handshake. Nobody sends anything else by them, but ZeroMQ would take it: it bounds the
-/// parts of a message, and not how many a message has. One thread.
+/// Internal to Transport: breaks connections that we have made and by which the peer sends more
+/// than an answer to a handshake. No honest peer does, but ZeroMQ would take it: it bounds the size
+/// of a message's parts, and not their number. One thread.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,9 @@ class OutboundGuard {
 
   OutboundGuard();
 
-  /// Looks at the connections to addresses that are ours to connect to, `tcp://HOST:PORT`, where
-  /// this process has grown since the last look. Call every so often; how many it broke.
+  /// Breaks such connections to addresses `tcp://HOST:PORT` of which `is_ours` holds, where this
+  /// process has grown since the last look. To be called every `look_every`. Returns how many it
+  /// broke.
   std::size_t look(const std::function<bool(const std::string& address)>& is_ours);
 
  private:

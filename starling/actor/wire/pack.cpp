@@ -13,7 +13,7 @@ namespace {
 constexpr std::array prefix{pack_magic[0], pack_magic[1], std::byte{version}, std::byte{0}};
 static_assert(prefix.size() == pack_prefix);
 
-/// Of the head and of the body, as they lie in memory (archive.hpp).
+/// The lengths of the head and of the body, as they lie in memory (archive.hpp).
 using Lengths = std::array<std::uint32_t, 2>;
 
 }  // namespace

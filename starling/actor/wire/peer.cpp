@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view key_mark = "?key=";
 constexpr std::string_view hex_digits = "0123456789abcdef";
 
-/// Names would have to be looked up, which may take long, and other schemes reach within the
-/// machine.
+/// Accepts an address in figures only: names would have to be looked up, which may take long, and
+/// other schemes reach within the machine.
 bool is_place(std::string_view text) {
   constexpr std::string_view scheme = "tcp://";
   const auto colon = text.rfind(':');
@@ -24,7 +24,8 @@ bool is_place(std::string_view text) {
   std::array<unsigned char, sizeof(in6_addr)> address{};
   if (::inet_pton(is_v6 ? AF_INET6 : AF_INET, std::string{host}.c_str(), address.data()) != 1)
     return false;
-  // One spelling each, that of the system: who is at the other end of a connection is compared.
+  // Accepts only the system's spelling of an address: addresses are compared with the other ends of
+  // connections.
   std::array<char, INET6_ADDRSTRLEN> printed{};
   ::inet_ntop(is_v6 ? AF_INET6 : AF_INET, address.data(), printed.data(), printed.size());
   if (host != printed.data() || host.starts_with("::ffff:")) return false;

@@ -1,4 +1,4 @@
-/// How nodes and clients are reached, and under which keys. Plain values; any thread.
+/// The addresses and keys by which nodes and clients are reached. Plain values; any thread.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace starling::wire {
 /// A CURVE key, public or secret.
 using Key = std::array<std::uint8_t, 32>;
 
-/// Keys are as good as random.
+/// Takes the first bytes of a key, which are practically random.
 struct KeyHash {
   std::size_t operator()(const Key& key) const noexcept {
     std::size_t hash = 0;

@@ -18,7 +18,7 @@ std::uint8_t* take_secret(std::size_t size) {
   static const bool works = sodium_init() >= 0;
   void* secret = works ? sodium_malloc(size) : nullptr;
   if (secret == nullptr) throw std::bad_alloc{};
-  // It has tried to, and does not say whether it could.
+  // sodium_malloc() has tried to lock it, and does not report whether it could.
   if (sodium_mlock(secret, size) != 0) all_locked = false;
   std::memset(secret, 0, size);
   return static_cast<std::uint8_t*>(secret);

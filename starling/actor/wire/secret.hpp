@@ -1,6 +1,6 @@
-/// Bytes of secret keys: in memory of libsodium's that is locked, where the system allows it, so
-/// that it is never written to swap; that no core dump has; and that is wiped at its end. Plain
-/// values; any thread.
+/// The bytes of secret keys, in memory of libsodium's that is locked, where the system allows it,
+/// so that it is never written to swap; that no core dump contains; and that is wiped when it is
+/// freed. Plain values; any thread.
 #pragma once
 
 #include <array>
@@ -58,7 +58,7 @@ class SecretBytes {
   std::uint8_t* bytes_;
 };
 
-/// A CURVE key's.
+/// A CURVE secret key.
 using SecretKey = SecretBytes<32>;
 
 }  // namespace starling::wire

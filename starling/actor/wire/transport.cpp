@@ -27,18 +27,18 @@
 namespace starling::wire {
 namespace {
 
-/// Of what has come and is kept where it was received, which spares a copy. More than that is
-/// better in blocks that are used again.
+/// The most bytes of bodies that are kept where they were received, which spares a copy. More are
+/// better copied to blocks that are used again.
 constexpr std::size_t shared_bytes_max = std::size_t{2} << 20U;
-/// What comes and is longer keeps the thread that receives from its work for long.
+/// A body of this many bytes or more keeps the thread that receives from its work for long.
 constexpr std::size_t small_bytes = std::size_t{64} << 10U;
-/// What was sent just before the end has so long to leave.
+/// The time that frames have to leave that were sent just before the end.
 constexpr std::chrono::milliseconds last_words{50};
-/// What waits for the thread to take it up; more is dropped.
+/// The most bytes of frames that wait for the transport's thread; more are dropped.
 constexpr std::size_t ordered_bytes_max = std::size_t{256} << 20U;
 /// Connections that others have made and whose handshake is not complete.
 constexpr std::size_t handshakes_max = 1024;
-/// So many frames are received before what is to be sent has its turn.
+/// The number of frames that are received before those to be sent have their turn.
 constexpr std::size_t receive_burst = 64;
 using Clock = std::chrono::steady_clock;
 
@@ -83,8 +83,8 @@ class Transport::Thread {
     return {};
   }
 
-  /// Sends in the caller's thread where nothing waits before it: a thread that must wake costs more
-  /// than a small frame's whole way.
+  /// Sends in the caller's thread where no frames wait before these: waking a thread costs more
+  /// than all else that is done for a small frame.
   void order(const Peer& peer, TrafficClass traffic_class, std::span<Frame> frames) {
     const std::lock_guard lock{mutex_};
     const bool is_here = receives_here == this;
@@ -163,14 +163,14 @@ class Transport::Thread {
     try {
       ++(connection.add(std::move(frame)) ? sent_ : dropped_);
     } catch (const std::exception&) {
-      ++dropped_;  // no memory, or no connection: lost like what a broken one loses
+      ++dropped_;  // no memory or no connection: lost, as with a broken one
     }
   }
 
   void run() {
     receives_here = this;
-    // The descriptors of ZeroMQ's sockets say that there may be something new since all there was
-    // was taken. zmq_poll() would make more calls of the system.
+    // A ZeroMQ socket's descriptor is readable when there may be something new since all was taken.
+    // zmq_poll() would make more system calls.
     std::vector<pollfd> items;
     std::vector<OutboundConnection*> waiting;
     for (bool has_more = true; !stopping_;) {
@@ -180,7 +180,7 @@ class Transport::Thread {
       {
         const std::lock_guard lock{mutex_};
         if (!connections_.empty()) patience = std::min(patience, watch_answers());
-        // Outlets where something waits are this thread's alone, and no others are polled.
+        // This thread alone sends by connections where frames wait, and polls no others.
         for (auto& [peer, connection] : connections_)
           for (auto& outbound : connection.by_class)
             if (outbound && outbound->is_waiting()) {
@@ -202,7 +202,8 @@ class Transport::Thread {
     }
   }
 
-  /// Looks at the bytes that peers send back by our connections. Returns when to look again.
+  /// Looks at the bytes that peers send back by our connections. Returns the time until the next
+  /// look.
   std::chrono::milliseconds watch_answers() {
     outbound_refused_ += guard_.look([this](const std::string& address) {
       return std::ranges::any_of(connections_, [&](const auto& connection) {
@@ -224,7 +225,7 @@ class Transport::Thread {
     flush_filled();
   }
 
-  /// What was added by orders. Called before a connection may end.
+  /// Sends the frames that orders have added. Called before a connection may end.
   void flush_filled() {
     for (OutboundConnection* connection : filled_) flush(*connection);
     filled_.clear();
@@ -234,7 +235,7 @@ class Transport::Thread {
     try {
       connection.flush();
     } catch (const std::exception&) {
-      ++dropped_;  // as above; what waits may go later
+      ++dropped_;  // as above; frames that wait may go later
     }
   }
 
@@ -253,7 +254,7 @@ class Transport::Thread {
         outbound = std::make_unique<OutboundConnection>(context_, sending.peer, options_,
                                                         sending.traffic_class);
     } catch (const zmq::error_t&) {
-      ++dropped_;  // an address that is none, or no more sockets: nobody is there
+      ++dropped_;  // an invalid address, or no more sockets: treated like an absent peer
       return;
     }
     add(*outbound, std::move(sending.frame));
@@ -293,25 +294,26 @@ class Transport::Thread {
     });
   }
 
-  /// False where all that has come was taken.
+  /// Receives frames; false where all that have come were taken.
   bool receive() {
     std::size_t taken = 0;
     for (auto next = inbox_->next(); next;) {
       InboundMessage current = *std::move(next);
       const bool is_small = current.body.filled().size() < small_bytes;
-      // What is taken must be handed on.
+      // Takes no message beyond the burst: one that is taken must be handed on.
       next = taken < receive_burst ? inbox_->next() : std::nullopt;
       taken += current.fits ? hand_on(current, is_small || !next) : 1;
-      // Answers to what is small go together, which spares ZeroMQ's thread most of its calls.
+      // Answers to small messages go together, which spares ZeroMQ's thread most of its calls.
       if (!next || !is_small) answer();
     }
     return taken >= receive_burst;
   }
 
-  /// Frames in it, or one where there is none: a message has its price.
+  /// Hands on the frames of a message. Returns their number, but at least 1: any message takes
+  /// time.
   std::size_t hand_on(InboundMessage& received, bool at_once) {
     Incoming incoming{{received.head.filled(), received.body.filled(), at_once}, received.key};
-    // It was asked when the connection was made; what was admitted then need not be so now.
+    // The key was admitted when the connection was made, and may have been revoked since.
     if (incoming.key && !(options_.admits && options_.admits(*incoming.key))) {
       ++frames_refused_;
       return 1;
@@ -333,7 +335,7 @@ class Transport::Thread {
     return std::max<std::size_t>(count, 1);
   }
 
-  /// Lets a long body outlive the call, as far as there is room for it.
+  /// Lets a long body outlive the call, as far as `shared_bytes_max` allows.
   void share(PartBuffer& part, FrameView& frame) {
     const std::size_t bytes = part.filled().size();
     if (bytes < blocks::least || *shared_bytes_ + bytes > shared_bytes_max) return;
@@ -350,7 +352,7 @@ class Transport::Thread {
   const TransportOptions options_;
   const Receiver receiver_;
   zmq::context_t context_;
-  /// From listen() on; the thread's.
+  /// Set by listen(); only the thread uses its connections.
   std::unique_ptr<Inbox> inbox_;
   std::uint64_t frames_refused_ = 0;
   OutboundGuard guard_;
@@ -358,15 +360,15 @@ class Transport::Thread {
   Wake wake_;
   std::atomic<bool> stopping_ = false;
 
-  /// Whose thread this is.
+  /// The transport whose thread this is; null on all other threads.
   static inline thread_local const Thread* receives_here = nullptr;
 
   std::mutex mutex_;
   std::vector<Order> orders_;
   std::size_t ordered_bytes_ = 0;
-  /// Where orders have put something that is not sent yet.
+  /// The connections to which orders have added frames that are not sent yet.
   std::vector<OutboundConnection*> filled_;
-  /// Made and ended by the thread.
+  /// Only the thread adds and removes connections.
   std::unordered_map<Peer, Connection, PeerHash> connections_;
   Clock::time_point next_look_{};
   const std::shared_ptr<std::atomic<std::size_t>> shared_bytes_ =

@@ -1,12 +1,12 @@
 /// Carries frames between nodes over TCP, in ZeroMQ's protocol: encrypted and authenticated by
-/// CURVE where it has keys. For each peer two DEALERs of ZeroMQ's send, opened on demand: one for
-/// control and one for data, so that a burst of tensors keeps no probe waiting. An Inbox receives,
-/// in a thread of the transport's: what strangers send takes bounded memory there (inbox.hpp).
-/// Whoever sends where nothing waits does it on the spot; what waits is the transport's.
+/// CURVE where it has keys. Each peer has up to three ZeroMQ DEALERs, opened on demand, one for
+/// each traffic class, so that a burst of tensors keeps no probe waiting. An Inbox receives, in a
+/// thread of the transport's: what unauthenticated peers send takes bounded memory there
+/// (inbox.hpp). Frames are sent in the caller's thread where no others wait before them, and else
+/// in the transport's.
 ///
-/// Frames of one traffic class to one peer arrive in order, each at most once; they may get lost,
-/// with a broken connection or where more is sent than the network takes. What comes is what was
-/// sent.
+/// Frames of one traffic class to one peer arrive in order, each at most once and unaltered; they
+/// may get lost, with a broken connection or where more is sent than the network takes.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,8 @@
 
 namespace starling::wire {
 
-/// Where packets of jobs go: tensors keep nothing else waiting.
+/// The traffic class of a job's packet: one with tensors is data, so that it keeps nothing else
+/// waiting.
 [[nodiscard]] inline TrafficClass traffic_class_of(const Frame& packet) {
   return packet.body.empty() ? TrafficClass::control : TrafficClass::data;
 }
@@ -31,28 +32,29 @@ namespace starling::wire {
 /// A frame that has come. Valid during the call that brings it.
 struct Incoming {
   FrameView frame;
-  /// Whose it is; absent where nothing is encrypted.
+  /// The sender's key; absent where nothing is encrypted.
   std::optional<Key> key;
 };
 
 struct TransportOptions {
   /// `tcp://HOST:PORT`; port `*` takes a free one. Host `*` is every interface.
   std::string listen = "tcp://127.0.0.1:*";
-  /// Absent: nothing is encrypted, and everyone is heard.
+  /// Absent: nothing is encrypted, and frames from everyone are taken.
   std::optional<KeyPair> keys = std::nullopt;
   /// The key pair of handshake connections. Absent: no handshake is sent.
   std::optional<KeyPair> gate = std::nullopt;
   /// Whether a client with this key may connect, and whether a frame that came from it is still
-  /// taken: what is revoked while it is connected is not heard any more. Called on the transport's
-  /// thread.
+  /// taken: frames under a key that is revoked while connected are dropped. Called on the
+  /// transport's thread.
   std::function<bool(const Key&)> admits = {};
-  /// A longer head, body or pack (pack.hpp) is not received; the connection it came by is closed.
+  /// The most bytes of a head, body or pack (pack.hpp); a connection that sends a longer one is
+  /// closed.
   std::size_t part_bytes_max = std::size_t{8} << 20U;
-  /// Of messages that have begun to come, from all together: beyond that the connection is closed
-  /// whose message began first.
+  /// The most bytes held of unfinished messages, over all connections; beyond it the connection
+  /// whose message began first is closed, before all others one that has never sent a message.
   std::size_t unfinished_bytes_max = std::size_t{32} << 20U;
-  /// Of connections that others make: beyond that the one is closed that was not heard for longest,
-  /// before all others those that have never brought a message. Never more than half of the
+  /// The most connections that others make; beyond it the one that has been silent for longest is
+  /// closed, before all others one that has never sent a message. Never more than half of the
   /// descriptors that the process may have.
   std::size_t inbound_max = 32'768;
   /// The most bytes that may wait to be sent to one peer in each traffic class; more is dropped.
@@ -66,20 +68,21 @@ struct TransportOptions {
 struct TransportCounts {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
-  /// Frames dropped for want of room to wait in.
+  /// Frames dropped because they found no capacity to wait, or could not be sent.
   std::uint64_t dropped = 0;
-  /// Clients turned away for their keys, frames of such as were let in before, and connections that
-  /// were closed for want of room or for what came by them.
+  /// Clients refused for their keys, frames of clients whose key is no longer admitted, and
+  /// connections that were closed for want of capacity or for what came by them.
   std::uint64_t refused = 0;
 };
 
-/// Thread-safe. Its end closes all connections; what ZeroMQ has not sent 50 ms later is dropped.
+/// Thread-safe. Its destructor closes all connections; frames that ZeroMQ has not sent 50 ms later
+/// are dropped.
 class Transport {
  public:
   /// Called on the transport's thread; must not throw, and not take long.
   using Receiver = std::function<void(const Incoming&)>;
 
-  /// Listens. An Error says what cannot be had.
+  /// Listens. An Error says why it cannot.
   static Result<std::unique_ptr<Transport>> open(const TransportOptions& options,
                                                  Receiver receiver);
   ~Transport();
@@ -90,8 +93,8 @@ class Transport {
   /// The address listened at, with its port.
   [[nodiscard]] const std::string& address() const noexcept;
 
-  /// Sends when it can; never waits. Frames that are handed in together travel together, but long
-  /// ones that are encrypted.
+  /// Sends as soon as it can; never blocks. Frames that are handed in together travel together,
+  /// except long ones that are encrypted.
   void send(const Peer& to, TrafficClass traffic_class, std::span<Frame> frames);
   void send(const Peer& to, TrafficClass traffic_class, Frame frame) {
     send(to, traffic_class, {&frame, 1});

@@ -3,7 +3,7 @@
 
 namespace starling::wire {
 
-/// A descriptor that is readable from ring() until hush().
+/// A descriptor that is readable from ring() until clear().
 class Wake {
  public:
   Wake();

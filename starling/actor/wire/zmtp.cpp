@@ -16,13 +16,13 @@ constexpr std::size_t greeting_size = 64;
 constexpr std::size_t signature_size = 10;
 constexpr std::size_t mechanism_at = 12;
 constexpr std::size_t mechanism_size = 20;
-/// The bytes of a command: the longest that a client sends is INITIATE.
+/// The most bytes of a command: the longest that a client sends is INITIATE.
 constexpr std::size_t command_bytes_max = 1024;
-/// A part gets no more memory than so much before as much has come.
-/// Taken for a part that was announced and has not begun to come.
+/// A part that was announced gets `announced_bytes_max` bytes of memory before it comes; then it
+/// gets `first_bytes_max`, or twice as much as has come.
 constexpr std::size_t announced_bytes_max = std::size_t{64} << 10U;
 constexpr std::size_t first_bytes_max = (std::size_t{1} << 20U) + 4096;
-/// A missing rest of a part that is longer is received where it belongs.
+/// The missing rest of a part is received in its place if it has this many bytes or more.
 constexpr std::size_t placed_bytes_min = 4096;
 
 constexpr unsigned more_flag = 1;
@@ -121,7 +121,8 @@ std::optional<InboundMessage> ZmtpReceiver::take_message() {
   return std::exchange(next_, {});
 }
 
-/// After each byte of it: ZeroMQ's clients wait for an answer to the first ten.
+/// Called after each byte of the greeting: ZeroMQ's clients wait for an answer to the first 10
+/// bytes.
 std::optional<ZmtpReceiver::Fault> ZmtpReceiver::receive_greeting() {
   const std::size_t size = prefix_size_;
   stage_ = Stage::greeting;
@@ -187,7 +188,7 @@ std::optional<ZmtpReceiver::Fault> ZmtpReceiver::end_frame() {
     is_command = opened->is_command;
     part.drop_first(CurveServer::overhead);
   }
-  // Heartbeats; clients of ours send none.
+  // Commands are heartbeats; our own clients send none.
   if (is_command) return std::nullopt;
   return end_part(std::move(part), has_more);
 }

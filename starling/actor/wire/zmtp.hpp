@@ -1,7 +1,7 @@
-/// Internal to the wire: the receiving end of ZMTP 3 (RFC 37), for one connection that somebody
-/// else has made. It answers the handshake, and cuts what comes into messages of a head and a body.
-/// Whatever bytes come, it holds no more than one message: a part that is announced takes memory as
-/// it comes, and parts beyond the second take none. No input or output; one thread.
+/// Internal to the wire: the receiving end of ZMTP 3 (RFC 37), for one connection that a peer has
+/// made. It answers the handshake, and cuts what comes into messages of a head and a body. Whatever
+/// bytes come, it holds no more than one message: a part that is announced takes memory as it
+/// comes, and parts beyond the second take none. No input or output; one thread.
 #pragma once
 
 #include <array>
@@ -17,11 +17,12 @@
 
 namespace starling::wire {
 
-/// Bytes of a part that comes, in memory of tensor_pool.hpp.
+/// The bytes of a part that is being received, in memory of tensor_pool.hpp.
 class PartBuffer {
  public:
   PartBuffer() = default;
-  /// For `size` bytes, of which those from `offset` on are to lie at a multiple of 64.
+  /// Holds `size` bytes, of which those from `offset` on lie at an address that is a multiple of
+  /// 64.
   PartBuffer(std::size_t size, std::size_t offset);
   PartBuffer(PartBuffer&& other) noexcept;
   PartBuffer& operator=(PartBuffer&& other) noexcept;
@@ -32,7 +33,7 @@ class PartBuffer {
   [[nodiscard]] std::span<const std::byte> filled() const {
     return {at() + dropped_, filled_ - dropped_};
   }
-  /// Room for what is missing, or for some of it.
+  /// Memory for the missing bytes, or for some of them.
   [[nodiscard]] std::span<std::byte> room();
   void fill(std::size_t bytes) { filled_ += bytes; }
   [[nodiscard]] std::size_t missing() const { return size_ - filled_; }
@@ -40,7 +41,7 @@ class PartBuffer {
   void drop_first(std::size_t bytes) { dropped_ = bytes; }
 
  private:
-  /// Null where it is for no bytes.
+  /// Null where the buffer is for 0 bytes.
   [[nodiscard]] std::byte* at() const { return block_ == nullptr ? nullptr : block_ + lead_; }
   void grow();
 
@@ -57,7 +58,7 @@ class PartBuffer {
 struct InboundMessage {
   PartBuffer head;
   PartBuffer body;
-  /// Whose it is; absent where nothing is encrypted.
+  /// The sender's key; absent where nothing is encrypted.
   std::optional<Key> key;
   /// It has no more than these two parts. Else both are empty.
   bool fits = true;

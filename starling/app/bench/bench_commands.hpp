@@ -1,5 +1,5 @@
-/// What `starling bench` measures, one function a command. Each returns an exit code, or an error
-/// of its input: then nothing was measured.
+/// The commands of `starling bench`, one function each. A function returns an exit code, or an
+/// error of its input: then nothing was measured.
 #pragma once
 
 #include <chrono>
@@ -29,7 +29,7 @@ struct BenchTrainOptions {
   models::Optimizer optimizer = models::Sgd{.lr = 0.01};
   std::uint64_t batch = 64;
   std::uint64_t seed = 1;
-  /// Of each repeat; absent: as many as take `time`.
+  /// The steps of each repeat; absent: as many as take `time`.
   std::optional<std::uint64_t> steps = std::nullopt;
   std::chrono::nanoseconds time = std::chrono::seconds{2};
   std::uint64_t repeats = 5;

@@ -23,11 +23,12 @@ struct DenseShape {
 struct KernelLayer {
   std::string net;
   std::variant<DenseShape, models::ConvolutionShape> shape;
-  /// Nobody needs the derivatives by the inputs of the first one.
+  /// True for a first layer, whose derivatives by its inputs nobody needs.
   bool is_first = false;
 };
 
-/// Those of the two perceptrons, of lenet5 and of psp-cnn, on 28 x 28 images of 10 classes.
+/// Returns the layers of two perceptrons, of lenet5 and of psp-cnn, for 28 x 28 images of 10
+/// classes.
 [[nodiscard]] const std::vector<KernelLayer>& kernel_layers();
 
 /// "dense 784 -> 128", "conv2d 14x14x6 -> 16, 5x5".
@@ -39,7 +40,7 @@ enum class KernelPass { forward, weights, input };
 /// One pass of a layer over a batch, ready to be run again and again. One thread at a time.
 struct Kernel {
   double flops = 0;
-  /// What runs it, which need not be what was asked for.
+  /// The library that runs it, which may differ from the one that was asked for.
   models::Library library = models::Library::eigen;
   std::function<void()> run;
 };

@@ -1,5 +1,5 @@
-/// What figures of speed are of: the processor, the libraries, this build; and the memory that they
-/// took. Reads the system's files. Any thread.
+/// The machine that speeds are measured on: the processor, the libraries, this build; and the
+/// memory that this process took. Reads the system's files. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 namespace starling::app {
 
 struct Machine {
-  /// As the system calls it; "unknown" where it does not.
+  /// The system's name for it; "unknown" where it has none.
   std::string processor;
-  /// Those that this process may run on.
+  /// The number of processors that this process may run on.
   std::size_t processors = 1;
   /// Name and version of each library that computes.
   std::vector<std::pair<std::string, std::string>> libraries;

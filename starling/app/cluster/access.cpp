@@ -20,9 +20,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Together less than 3 s: whoever waits for nobody is told so soon.
+// Together less than 3 s, so that a user soon learns that no node answers.
 constexpr int connect_within_ms = 800;
-/// A node that is well answers long before.
+/// A healthy node answers long before this.
 constexpr auto doubt_after = 500ms;
 constexpr auto view_within = 1400ms;
 
@@ -32,7 +32,7 @@ struct FreeAddresses {
 
 using Found = std::unique_ptr<addrinfo, FreeAddresses>;
 
-/// What is known of the host of tcp://HOST:PORT; nothing where it is no host.
+/// Looks up the host of tcp://HOST:PORT; null where it is not known here.
 Found look_up(const std::string& place) {
   const auto colon = place.rfind(':');
   std::string host = place.substr(6, colon - 6);
@@ -45,7 +45,7 @@ Found look_up(const std::string& place) {
   return Found{found};
 }
 
-/// tcp://HOST: with the host in figures; empty where that cannot be had.
+/// Returns tcp://HOST: with the host as a numeric address; empty where that fails.
 std::string in_figures(const sockaddr* address, socklen_t size) {
   std::array<char, NI_MAXHOST> name{};
   if (::getnameinfo(address, size, name.data(), name.size(), nullptr, 0, NI_NUMERICHOST) != 0)
@@ -54,7 +54,7 @@ std::string in_figures(const sockaddr* address, socklen_t size) {
                                         : "tcp://" + std::string{name.data()} + ":";
 }
 
-/// 0 where a connection to `to` was made, else what errno would say.
+/// Returns 0 where a connection to `to` was made, else the errno of the failure.
 int connect_to(const addrinfo& to) {
   const int probe = ::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (probe < 0) return errno;
@@ -71,7 +71,7 @@ int connect_to(const addrinfo& to) {
   return fault;
 }
 
-/// An Error where nobody takes a connection at tcp://HOST:PORT.
+/// Returns an Error where nobody takes a connection at tcp://HOST:PORT.
 Result<void> try_connection(const std::string& place) {
   const Found to = look_up(place);
   const int fault = to ? connect_to(*to) : EHOSTUNREACH;
@@ -80,7 +80,7 @@ Result<void> try_connection(const std::string& place) {
   return Error{"no connection to " + place + ": " + std::strerror(fault)};
 }
 
-/// The first of several that answers; they are at one place.
+/// Returns the first of `seeds` that answers, else the first of all; they have one HOST:PORT.
 std::string find_seed(live::ClusterClient& client, const std::vector<std::string>& seeds) {
   if (seeds.size() == 1 || !try_connection(wire::place_of(seeds[0]))) return seeds[0];
   const auto replies = client.ask_all(seeds, wire::AskStatus{}, doubt_after);
@@ -187,9 +187,9 @@ Result<wire::NodeStatus> Access::ask_status() const {
 Error silence_of(const std::string& place, bool has_keys) {
   if (auto taken = try_connection(place); !taken) return std::move(taken).error();
   return Error{"no answer from " + place +
-               ", where something listens: the node may be busy; one with keys hears only " +
+               ", where something listens: the node may be busy; one with keys accepts only " +
                (has_keys ? "those of its own cluster, asked for by its own name, NAME@HOST:PORT"
-                         : "who has some of its cluster, --keys FILE") +
+                         : "clients with keys of its cluster, --keys FILE") +
                "; and it must reach back to this machine"};
 }
 

@@ -14,14 +14,15 @@
 
 namespace starling::app {
 
-/// Of the setting `keys`; nothing where there is none.
+/// Reads the key file that the setting `keys` names; nothing where it is not set.
 [[nodiscard]] Result<std::optional<security::NodeSecrets>> read_keys(const Settings& settings);
 
-/// `[NAME@]HOST:PORT`, as wire::print has it: more than one where NAME has had several keys.
+/// Parses `[NAME@]HOST:PORT` into addresses as wire::print writes them: more than one where NAME
+/// has had several keys.
 [[nodiscard]] Result<std::vector<std::string>> parse_seeds(
     const Setting& setting, const std::optional<security::NodeSecrets>& secrets);
 
-/// A node of the cluster, and how to ask it.
+/// The node of the cluster that a command asks first, and the client that asks it.
 struct Access {
   std::string seed;
   std::unique_ptr<live::ClusterClient> client;
@@ -31,18 +32,18 @@ struct Access {
   [[nodiscard]] Result<wire::NodeStatus> ask_status() const;
 };
 
-/// Why whoever is at tcp://HOST:PORT gave no answer, as far as a connection to it tells.
+/// Returns why no node answered at tcp://HOST:PORT, as far as a connection to it tells.
 [[nodiscard]] Error silence_of(const std::string& place, bool has_keys);
 
 /// The keys `to`, `keys` and `insecure`, in a group of the help.
 [[nodiscard]] std::vector<KeyForm> access_keys(const char* group);
-/// By the settings of these.
+/// Opens access to a cluster by the settings of access_keys().
 [[nodiscard]] Result<Access> open_access(const Settings& settings);
 
-/// tcp://HOST:PORT with the host in figures.
+/// Returns tcp://HOST:PORT with the host as a numeric address.
 [[nodiscard]] Result<std::string> resolve(const std::string& place);
 
-/// This machine's address as the way to `place`, tcp://HOST:PORT, has it, with a free port.
+/// Returns the address from which this machine reaches `place`, tcp://HOST:PORT, with a free port.
 [[nodiscard]] Result<std::string> own_address(const std::string& place);
 
 }  // namespace starling::app

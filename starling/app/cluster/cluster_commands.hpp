@@ -1,4 +1,4 @@
-/// What the program does with a cluster, one function a command; see commands.hpp.
+/// The program's commands for a cluster, one function each; see commands.hpp.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 namespace starling::app {
 
 [[nodiscard]] const std::vector<KeyForm>& node_keys();
-/// Those of a job, and where it is submitted to.
+/// The keys of a job, and of the cluster that it is submitted to.
 [[nodiscard]] const std::vector<KeyForm>& submit_keys();
 [[nodiscard]] const std::vector<KeyForm>& attach_keys();
 [[nodiscard]] const std::vector<KeyForm>& status_keys();
@@ -22,30 +22,30 @@ namespace starling::app {
 [[nodiscard]] const std::vector<KeyForm>& leave_keys();
 [[nodiscard]] const std::vector<KeyForm>& launch_keys();
 
-/// Runs a node until a signal: then it hands over what it owns, and leaves.
+/// Runs a node until a signal: then it hands over what it owns and leaves.
 [[nodiscard]] Result<int> node_command(const Registry& registry, const Settings& settings);
 
 /// Has a cluster's nodes train, follows them, and ends with the model, as train does.
 [[nodiscard]] Result<int> submit_command(const Registry& registry, const Settings& settings,
                                          const std::string& job_file);
 
-/// Follows a job that runs, in the place of the submit that began it, and saves its model. A signal
-/// ends this command, not the job.
+/// Follows a running job in place of the submit that began it, and saves its model. A signal ends
+/// this command, not the job.
 [[nodiscard]] Result<int> attach_command(const Registry& registry, const Settings& settings);
 
-/// The nodes and jobs of a cluster.
+/// Prints the nodes and jobs of a cluster.
 [[nodiscard]] Result<int> status_command(const Settings& settings);
 
-/// The jobs of a cluster that run, and those that have ended within a day.
+/// Prints the jobs of a cluster that run, and those that have ended within a day.
 [[nodiscard]] Result<int> jobs_command(const Settings& settings);
 
 /// Ends a job at the end of its workers' steps.
 [[nodiscard]] Result<int> stop_command(const Settings& settings);
 
-/// What nodes have said.
+/// Prints the log lines of nodes.
 [[nodiscard]] Result<int> logs_command(const Settings& settings);
 
-/// Has a node hand over what it owns, and go; returns when it is gone.
+/// Has a node hand over what it owns and leave; returns once it has left.
 [[nodiscard]] Result<int> leave_command(const Settings& settings);
 
 /// Starts nodes on other machines over ssh.

@@ -20,7 +20,7 @@ bool is_in(const wire::MemberStatus& member, Member state) {
   return member.state == static_cast<std::uint8_t>(state);
 }
 
-/// As it may be shown: others wrote it.
+/// Makes a record's texts printable, for another process wrote them.
 core::NodeRecord showable(core::NodeRecord node) {
   node.name = printable(std::move(node.name));
   return node;
@@ -62,7 +62,7 @@ void add(JobView& job, const wire::JobStatus& told, const std::string& node) {
   for (wire::MemberStatus member : told.here) {
     member.why = printable(std::move(member.why));
     const auto known = job.members.find(member.member);
-    // The later of two lives; the former may not know yet that it is over.
+    // The later incarnation counts; the former may not know yet that it has ended.
     if (known == job.members.end() || known->second.status.incarnation < member.incarnation)
       job.members[member.member] = {member, node};
   }
@@ -75,7 +75,7 @@ void add(ClusterView& view, const wire::NodeStatus& status) {
     add(view.jobs[told.job], told, printable(status.self.name));
 }
 
-/// A process that ended is no news once another one has its name.
+/// Forgets ended processes whose name a live one has.
 void forget_former_lives(std::vector<core::NodeRecord>& nodes) {
   std::set<std::string> living;
   for (const core::NodeRecord& node : nodes)
@@ -92,7 +92,7 @@ wire::JobRecord showable(wire::JobRecord record) {
   return record;
 }
 
-/// Joins what two nodes say of one job.
+/// Joins what two nodes report of one job.
 void merge(wire::JobRecord& into, const wire::JobRecord& other) {
   into.updates += other.updates;
   into.began_ms = std::min(into.began_ms, other.began_ms);

@@ -8,21 +8,21 @@
 
 namespace starling::app {
 
-/// The copies of each range that a job with these settings wants.
+/// Returns how many copies of each range a job with these settings wants.
 [[nodiscard]] std::size_t copies_wanted(const wire::JobSettings& settings);
 
-/// Copies of the range that has fewest, of owners whose nodes answer.
+/// Returns the copies of the range that has fewest, counting owners whose nodes answer.
 [[nodiscard]] std::size_t copies_held(const JobView& job);
 
-/// Copies that are being made: an owner does not hold its range yet. Owners that nobody has heard
-/// count as holding theirs.
+/// Returns the copies that are being made, where an owner does not hold its range yet. Owners whose
+/// nodes have not answered count as holding theirs.
 [[nodiscard]] std::size_t copies_incomplete(const JobView& job);
 
-/// Tells changes in the number of copies.
+/// Reports changes in the number of copies.
 class CopyWatch {
  public:
-  /// A line where the configuration holds fewer copies than wanted, and another number than told
-  /// last, or as many again; else empty.
+  /// Returns a line where the number of copies that the configuration lacks has changed since the
+  /// last call, also to none; else empty.
   [[nodiscard]] std::string news(const core::Configuration& now, std::size_t wanted);
 
  private:

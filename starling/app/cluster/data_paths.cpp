@@ -25,7 +25,7 @@ std::string absolute(const std::string& file) {
   return failed ? file : path.string();
 }
 
-/// Whether a socket of this machine can have the address.
+/// True if a socket of this machine can be bound to the address.
 bool is_here(const std::string& address) {
   const auto place = parse_address(wire::place_of(address), false);
   if (!place) return false;
@@ -46,7 +46,7 @@ bool is_here(const std::string& address) {
   return is_own;
 }
 
-/// The files that it names, and folders.
+/// Returns the files and folders that the source names.
 std::vector<std::string*> files_of(models::Source& source) {
   if (auto* idx = std::get_if<models::IdxSource>(&source.kind)) return {&idx->images, &idx->labels};
   if (auto* csv = std::get_if<models::CsvSource>(&source.kind)) return {&csv->file};
@@ -63,7 +63,7 @@ std::vector<std::string*> files_of(models::Source& source) {
   return files;
 }
 
-/// A source that is not built in, or hides one that is.
+/// Returns with_files() of a source that does not parse as a built-in one.
 std::string with_leading_files(const std::string& source,
                                std::string (*absolute)(const std::string&)) {
   const auto colon = source.find(':');
@@ -83,7 +83,7 @@ std::string with_leading_files(const std::string& source,
   return text;
 }
 
-/// A setting's text with absolute paths; the text itself where it names no file.
+/// Returns a setting's text with absolute paths; the text itself where it names no file.
 std::string resolved(const Setting& setting) {
   if (setting.key == "data" || setting.key == "test") return with_files(setting.text, absolute);
   if (setting.key == "resume" || setting.key == "init") return absolute(setting.text);

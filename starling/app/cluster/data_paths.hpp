@@ -10,14 +10,14 @@
 
 namespace starling::app {
 
-/// A data source with each of its files as `absolute(file)` gives it, and as it was written where
-/// that changes none. Of a source that is not built in those words are files that lead its options
-/// and exist.
+/// Returns a data source with each of its files as `absolute(file)` gives it, and unchanged where
+/// that changes no file. The files of a source that is not built in are the existing files among
+/// its leading options, before the first `KEY=VALUE`.
 [[nodiscard]] std::string with_files(const std::string& source,
                                      std::string (*absolute)(const std::string& file));
 
-/// The settings of a job as its nodes are told them: what is relative to where this program stands
-/// made absolute. An Error where a node is on another machine, which stands elsewhere.
+/// Returns a job's settings as its nodes receive them, with paths relative to this program's folder
+/// made absolute. An Error where there are such paths and a live node is on another machine.
 [[nodiscard]] Result<Settings> with_absolute_paths(Settings settings,
                                                    const std::vector<core::NodeRecord>& nodes);
 

@@ -16,11 +16,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto ask_silent_after = 5s;
-/// All are silent for longer than one is that is busy.
+/// All nodes count as silent after this time, which is longer than one busy node is silent.
 constexpr auto silence_told_after = 3s;
-/// While nodes answer of which none has the job.
+/// The job counts as dropped after this time, while nodes answer and none of them has it.
 constexpr auto dropped_after = 3s;
-/// In ms; longer than any job has run.
+/// In ms, about 35 years: longer than any job has run.
 constexpr std::uint64_t worked_max = std::uint64_t{1} << 40U;
 
 bool is_done(const wire::MemberStatus& member) {
@@ -61,7 +61,7 @@ std::vector<std::string> Follower::addresses_to_ask() const {
   std::vector<std::string> all;
   for (const std::string& address : addresses_) {
     const auto silent = silent_.find(address);
-    // One that is silent keeps nobody waiting at each look.
+    // A silent node does not delay every look.
     if (silent == silent_.end() || addresses_.size() == 1 ||
         Clock::now() >= silent->second + ask_silent_after)
       all.push_back(address);
@@ -78,7 +78,7 @@ void Follower::receive(const std::string& address, const wire::NodeStatus& statu
   records_[status.self.id] = status.self;
   for (const auto& other : status.others)
     if (!core::is_live(other.state)) addresses_.erase(other.address);
-  // Last: where someone died someone else may live now.
+  // Comes last, for another node may live at a dead node's address now.
   addresses_.insert(address);
   for (const auto& other : status.others)
     if (core::is_live(other.state)) addresses_.insert(other.address);
@@ -127,7 +127,7 @@ std::string Follower::missing() const {
 }
 
 void Follower::receive(const wire::JobStatus& status) {
-  // Whoever follows it may have come late.
+  // The job may have begun before this follower did.
   if (status.worked_ms > 0 && status.worked_ms < worked_max)
     began_ = std::min(began_, Clock::now() - std::chrono::milliseconds{status.worked_ms});
   const auto members_max = static_cast<core::MemberId>(live::SiteOptions{}.members_max);
@@ -138,7 +138,7 @@ void Follower::receive(const wire::JobStatus& status) {
     if (auto line = copies_.news(*configuration_, copies_wanted(status.settings)); !line.empty())
       news_.push_back(std::move(line));
   }
-  // Those that were left behind may wait, and give up, while the others go on.
+  // Nodes of an older epoch may wait, and give up, while the others go on.
   if (status.configuration && status.configuration->epoch > told_epoch_) {
     told_epoch_ = status.configuration->epoch;
     hindrance_.clear();
@@ -159,7 +159,7 @@ void Follower::receive(const wire::JobStatus& status) {
 JobNews Follower::news() {
   JobNews news;
   live::Progress& progress = news.progress;
-  // It has not begun, or nobody says so.
+  // The job has not begun, or no node has reported that it has.
   if (!configuration_) began_ = Clock::now();
   if (configuration_) progress.elapsed = Clock::now() - began_;
   std::vector<core::Step> steps;
@@ -170,11 +170,11 @@ JobNews Follower::news() {
   bool all_paused = all_done;
   for (const auto& [id, member] : members_) {
     using State = actor::MemberReport::State;
-    // Who is shut out and finds no way back in does not end the job of the others.
+    // A member that is shut out and cannot rejoin does not end the job of the others.
     if (member.state == static_cast<std::uint8_t>(State::failed) && is_member(member) &&
         news.failure.empty())
       news.failure = member.why.empty() ? "a member has failed" : member.why;
-    // Who joined began at the step of others, and has made fewer.
+    // A worker that joined later began at the step of others, and has made fewer steps.
     progress.updates += std::min(member.step, member.losses);
     progress.draws += member.draws;
     progress.passes += member.passes;
@@ -188,10 +188,10 @@ JobNews Follower::news() {
       const bool is_known =
           known != members_.end() && known->second.incarnation == member.incarnation;
       all_done = all_done && is_known && is_done(known->second);
-      // Of those who were not heard just now nobody knows.
+      // A node that did not answer just now may run workers that are not paused.
       all_paused =
           all_paused && is_known && known->second.is_paused && heard_now_.contains(member.node);
-      // Who joins has no step before it knows where to begin.
+      // A worker that joins has no step before it knows where to begin.
       if (!is_known || (member.incarnation > 1 && known->second.step == 0)) continue;
       steps.push_back(known->second.step);
       waited += core::Time{known->second.waited_ns};
@@ -217,7 +217,7 @@ JobNews Follower::news() {
   news.hindrance = hindrance_;
   if (heard_now_.empty() && Clock::now() > heard_ + silence_told_after)
     news.hindrance = "none of its nodes answers";
-  // What those say who were left behind is no end of the job.
+  // A failure that only nodes of an older epoch report does not end the job.
   if (!failure_.empty() && configuration_ && told_epoch_ == configuration_->epoch &&
       news.failure.empty() && !news.done)
     news.failure = failure_;

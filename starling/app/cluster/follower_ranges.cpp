@@ -13,10 +13,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A pause is asked for again before it ends.
+/// A pause is renewed before it ends.
 constexpr auto pause_for = 5000ms;
 constexpr auto pause_again_after = 1s;
-/// The longest step of any worker that is waited for.
+/// A worker whose step takes longer is not waited for.
 constexpr auto pause_within = 30s;
 
 }  // namespace
@@ -83,7 +83,7 @@ std::map<core::MemberId, core::LedgerEntry> Follower::standing() const {
 Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& layout,
                                                           const live::TrainOptions& options,
                                                           Patience patience) {
-  // No worker pauses in vain.
+  // Workers do not pause for a cut that cannot be complete.
   if (!all_answer()) return Error{"not all nodes answer"};
   struct GoOn {
     ~GoOn() { (void)follower.pause(0ms); }
@@ -111,11 +111,11 @@ Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& la
   return states;
 }
 
-/// Each worker's last step is the same in all ranges.
+/// Gives each worker the same last step in all ranges.
 void Follower::settle(std::vector<core::RangeState>& states,
                       const std::map<core::MemberId, core::LedgerEntry>& standing,
                       const live::JobOptions& options) {
-  // Rounds count for all at once, and what waits for the next one is made again.
+  // A round counts all workers at once, and pushes that wait for the next round are made again.
   if (barrier::is_bsp(options.barrier)) return;
   core::Step lowest = UINT64_MAX;
   for (const auto& [worker, stand] : standing) lowest = std::min(lowest, stand.step);
@@ -123,10 +123,10 @@ void Follower::settle(std::vector<core::RangeState>& states,
   for (core::MemberId worker = 0; worker < options.workers; ++worker) {
     core::LedgerEntry entry;
     if (const auto known = standing.find(worker); known != standing.end()) {
-      // A range that its last steps did not concern knows of fewer.
+      // A range that the worker's last steps did not change has counted fewer.
       entry = known->second;
     } else {
-      // Who is gone begins beside the others: they would wait for it else.
+      // A worker that is gone resumes beside the slowest, or else the others would wait for it.
       for (const core::RangeState& state : states) {
         entry.step = std::max(entry.step, state.ledger[worker].step);
         entry.samples = std::max(entry.samples, state.ledger[worker].samples);
@@ -142,7 +142,7 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
   const std::size_t ranges = layout.ranges.size();
   std::map<core::RangeId, core::RangeState> found;
   bool again = false;
-  // Ranges may be on their way from one owner to another.
+  // Ranges may be moving from one owner to another.
   auto give_up = Clock::now() + patience.in_all;
   while (found.size() < ranges && Clock::now() < give_up) {
     if (std::exchange(again, true)) {

@@ -17,8 +17,9 @@ struct JobCandidate {
   std::string what;
 };
 
-/// The index of the one whose name or number is `text`, or begins so while no other one's does. An
-/// empty text means the only one. `none` is said where there is no candidate.
+/// Returns the index of the candidate whose name or number is `text`, or begins with `text` while
+/// no other does. An empty text means the only candidate. `none` is the error where there is no
+/// candidate.
 [[nodiscard]] Result<std::size_t> choose(std::string_view text,
                                          const std::vector<JobCandidate>& candidates,
                                          const std::string& none);

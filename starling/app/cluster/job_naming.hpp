@@ -1,4 +1,4 @@
-/// Names for jobs that nobody named. Pure; any thread.
+/// Chooses names for jobs without one. Pure; any thread.
 #pragma once
 
 #include <set>

@@ -1,4 +1,4 @@
-/// How far a job is, and how long it takes yet. Pure; any thread.
+/// Reports how far a job is, and how long it still takes. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -11,12 +11,12 @@ namespace starling::app {
 struct JobProgress {
   /// The median over the workers.
   core::Step step = 0;
-  /// Passes over the training data; nothing where nobody knows yet how long one is.
+  /// Passes over the training data; nothing where no node knows yet how long one is.
   std::optional<double> epoch = std::nullopt;
   /// 0 to 1; nothing where neither steps nor time end it.
   std::optional<double> share = std::nullopt;
   std::optional<double> updates_per_s = std::nullopt;
-  /// Nothing where nobody can say.
+  /// The seconds left; nothing where they are not known.
   std::optional<double> left_s = std::nullopt;
 };
 

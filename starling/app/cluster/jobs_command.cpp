@@ -38,7 +38,7 @@ std::vector<wire::JobRecord> all_jobs(Access& access, const ClusterView& view) {
   return all;
 }
 
-/// Its follower's figures, where that is more than what nodes have seen.
+/// Returns a figure that the job's follower has sent, which may know more than the nodes.
 std::optional<double> figure(const wire::JobRecord& job, std::string_view name) {
   const auto told =
       std::ranges::find(job.summary.figures, name, &std::pair<std::string, double>::first);
@@ -84,7 +84,7 @@ nlohmann::ordered_json json_of(const wire::JobRecord& job) {
   return all;
 }
 
-/// The jobs whose name is meant, or all.
+/// Leaves in `jobs` those whose name is asked for, or all.
 Result<void> choose_from(std::vector<wire::JobRecord>& jobs, const Settings& settings) {
   const std::string place = place_of(settings, "job");
   if (place.empty()) return {};

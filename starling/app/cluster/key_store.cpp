@@ -18,7 +18,7 @@
 namespace starling::app {
 namespace {
 
-/// Room for the lists of some hundred thousand nodes.
+/// The capacity for lists of some hundred thousand nodes: 256 MiB.
 constexpr std::size_t file_bytes_max = std::size_t{256} << 20U;
 
 Error failed(const std::string& path, const char* what) {
@@ -66,7 +66,7 @@ std::string inside(const std::string& folder, const char* name) {
   return (std::filesystem::path{folder} / name).string();
 }
 
-/// The list at `path`, if there is one; it must be of this cluster.
+/// Reads the list at `path`, if there is one; it must be of this cluster.
 template <class List>
 Result<void> read_list(const std::string& path, const security::ClusterPublic& cluster,
                        List& into) {

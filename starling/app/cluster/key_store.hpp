@@ -15,7 +15,8 @@ namespace starling::app {
 /// The system's clock.
 [[nodiscard]] security::UtcSeconds utc_now();
 
-/// An Error where it cannot be read, is damaged, or is secret and open to group or others.
+/// Reads a key file. An Error where it cannot be read, is damaged, or is secret and open to group
+/// or others.
 [[nodiscard]] Result<security::KeyFile> read_key_file(const std::string& path);
 
 /// The same, of one kind: NodeSecrets and so on.
@@ -28,15 +29,18 @@ template <class T>
                "; valid here: " + security::kind_of(T{})};
 }
 
-/// What a node has heard of revocations, beside its key file: it knows them when it starts again.
+/// Returns the path of the revocations that a node has received, beside its key file: the node
+/// reads them when it starts again.
 [[nodiscard]] std::string heard_revocations_path(const std::string& key_file);
-/// Empty where there are none yet. An Error where they are another cluster's.
+/// Reads these revocations; empty where there are none yet. An Error where they are another
+/// cluster's.
 [[nodiscard]] Result<security::RevocationList> read_heard_revocations(
     const std::string& key_file, const security::ClusterPublic& cluster);
 [[nodiscard]] Result<void> put_heard_revocations(const std::string& key_file,
                                                  const security::RevocationList& all);
 
-/// The folder of a cluster's key. While one lives, other programs that open it wait.
+/// The folder of a cluster's key. While an object of it lives, other programs that open the folder
+/// wait.
 class ClusterFolder {
  public:
   /// Makes a cluster. An Error where there is one, or the remains of one.

@@ -15,7 +15,7 @@ KeysArguments::KeysArguments(CLI::App& program)
       show_(keys_.app(), "show", "say what is in a key file or a list, but no secret") {
   keys_.app().require_subcommand(0, 1);
   keys_.app().footer(
-      "\nA cluster's key signs certificates; a node hears only those who hold one.\n"
+      "\nA cluster's key signs certificates; a node accepts messages only from holders of one.\n"
       "Exit codes: 0 done, 1 done but not printed or not told to a node, 2 not done, nothing "
       "was\nwritten.");
 

@@ -46,7 +46,7 @@ std::string text_of(const Certificate& certificate) {
   return certificate.name + " (" + security::print_serial(certificate.serial) + ")";
 }
 
-/// The serials that `which` names, with the times up to which they count.
+/// Returns the certificates that `which`, a serial or a name, stands for.
 Result<std::vector<Certificate>> named(const ClusterFolder& cluster, const std::string& which) {
   std::vector<Certificate> found;
   const auto serial = security::parse_serial(which);
@@ -70,7 +70,7 @@ bool is_revoked(const ClusterFolder& cluster, std::uint64_t serial) {
                              [&](const auto& r) { return r.serial == serial; });
 }
 
-/// Of those issued before, what someone new has use for.
+/// Returns the certificates that a new holder should know: neither expired nor revoked.
 std::vector<Certificate> still_valid(const ClusterFolder& cluster, security::UtcSeconds now) {
   std::vector<Certificate> valid;
   for (const Certificate& c : cluster.issued().certificates)
@@ -78,7 +78,7 @@ std::vector<Certificate> still_valid(const ClusterFolder& cluster, security::Utc
   return valid;
 }
 
-/// The secrets of someone new, who knows nobody yet.
+/// Issues the secrets of a new holder, without other holders' certificates yet.
 security::NodeSecrets issue(const ClusterFolder& cluster, const std::string& name, Role role,
                             security::UtcSeconds now, security::UtcSeconds valid_s) {
   security::NodeSecrets secrets;
@@ -97,7 +97,7 @@ security::NodeSecrets issue(const ClusterFolder& cluster, const std::string& nam
   return secrets;
 }
 
-/// What the administrator speaks with: a certificate that nobody can use for long.
+/// Returns the secrets that the administrator connects with, valid for 300 s only.
 security::NodeSecrets speak_for(const ClusterFolder& cluster) {
   const security::UtcSeconds now = utc_now();
   security::NodeSecrets secrets =
@@ -106,7 +106,7 @@ security::NodeSecrets speak_for(const ClusterFolder& cluster) {
   return secrets;
 }
 
-/// Tells the node at `seeds` all revocations, and waits until it knows them.
+/// Sends all revocations to the node at `seeds`, and waits until it knows them.
 Result<void> send_revocations(const ClusterFolder& cluster, const std::vector<std::string>& seeds) {
   auto listen = own_address(wire::place_of(seeds.front()));
   if (!listen) return std::move(listen).error().within("--to");
@@ -124,7 +124,7 @@ Result<void> send_revocations(const ClusterFolder& cluster, const std::vector<st
   return {};
 }
 
-/// Where the key file of each name goes.
+/// Returns the path of each name's key file.
 Result<std::vector<std::string>> key_files(const KeysNodeOptions& options) {
   std::vector<std::string> files;
   for (const std::string& name : options.names) {
@@ -168,7 +168,8 @@ Result<int> keys_node_command(const KeysNodeOptions& options) {
 
   const security::UtcSeconds now = utc_now();
   const std::vector<Certificate> known = still_valid(*cluster, now);
-  // Listed first: what is not listed could not be revoked by its name.
+  // Written before the key files: a certificate that is not listed could not be revoked by its
+  // name.
   const security::CertificateList before = cluster->issued();
   security::CertificateList after = before;
   std::vector<security::NodeSecrets> nodes;

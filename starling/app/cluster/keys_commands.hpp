@@ -1,5 +1,5 @@
-/// What `starling keys` does, one function a command. Each returns an exit code, or an error of its
-/// input: then nothing was written.
+/// The commands of `starling keys`, one function each. A function returns an exit code, or an error
+/// of its input: then nothing was written.
 #pragma once
 
 #include <string>
@@ -13,26 +13,26 @@ namespace starling::app {
 [[nodiscard]] Result<int> keys_init_command(const std::string& folder);
 
 struct KeysNodeOptions {
-  /// Of one holder each.
+  /// The names of the holders, each of whom gets a certificate.
   std::vector<std::string> names;
   /// node or client.
   std::string role = "node";
-  /// How long it is valid, a whole number.
+  /// The number of days that it is valid.
   std::string days = "365";
   /// The folder of the cluster's key.
   std::string cluster;
-  /// Of one name alone. Empty: NAME.key.
+  /// The file to write for a single name. Empty: NAME.key.
   std::string out;
 };
 /// Issues certificates and writes the key files of their holders, each of whom knows all others.
 [[nodiscard]] Result<int> keys_node_command(const KeysNodeOptions& options);
 
-/// Revokes the certificate of a serial, or all of a name, and tells the node at `to`,
+/// Revokes the certificate of a serial, or all of a name, and notifies the node at `to`,
 /// `[NAME@]HOST:PORT`, unless that is empty.
 [[nodiscard]] Result<int> keys_revoke_command(const std::string& which, const std::string& cluster,
                                               const std::string& to);
 
-/// Says what is in a file, but no secret.
+/// Prints the content of a key file, but no secret.
 [[nodiscard]] Result<int> keys_show_command(const std::string& file, bool json);
 
 }  // namespace starling::app

@@ -21,7 +21,7 @@ std::string role_of(const Certificate& c) {
   return c.role == security::Role::node ? "node" : "client";
 }
 
-/// How it stands at `now`, as far as the file it lies in says.
+/// Returns the state of a certificate at `now`, as far as its file tells.
 std::string state_of(const Certificate& c, security::UtcSeconds now,
                      const std::vector<Revocation>& revocations) {
   if (std::ranges::any_of(revocations, [&](const auto& r) { return r.serial == c.serial; }))
@@ -34,10 +34,10 @@ std::string row(const char* name, const std::string& value) {
   return fmt::format("  {:<14}{}\n", name, value);
 }
 
-/// What there is to say of a file, as text and as JSON.
+/// Describes a key file, as text and as JSON.
 class Description {
  public:
-  /// `revoked` lies beside a list of certificates.
+  /// `revoked` comes from the file beside a list of certificates.
   Description(const std::string& path, const security::KeyFile& file,
               std::vector<Revocation> revoked)
       : now_(utc_now()), revoked_(std::move(revoked)) {
@@ -53,7 +53,7 @@ class Description {
  private:
   void describe(const security::ClusterSecrets& file) {
     cluster(file.key.public_key);
-    text_ += row("holds", "the key that signs certificates (secret), and the gate's key");
+    text_ += row("holds", "the key that signs certificates (secret), and the handshake key");
   }
   void describe(const security::NodeSecrets& file) {
     cluster(file.cluster);
@@ -123,7 +123,8 @@ class Description {
   Json json_;
 };
 
-/// What was revoked of the list of certificates at `path`, where the same folder says so.
+/// Returns the revocations of the list of certificates at `path`, from `revocations` in the same
+/// folder; empty where that is missing or another cluster's.
 Result<std::vector<Revocation>> revoked_of(const std::string& path,
                                            const security::CertificateList& list) {
   const std::string beside = (std::filesystem::path{path}.parent_path() / "revocations").string();

@@ -88,7 +88,7 @@ struct LaunchOptions {
   bool stops = false;
 };
 
-/// Exit codes of the line that stops a node, beside 0.
+/// Exit codes of the shell line that stops a node, beside 0.
 enum StopCode { not_launched = 3, gone_before = 4, goes_on = 5, is_another = 6 };
 
 std::string with_name(std::string text, const std::string& name) {
@@ -97,7 +97,8 @@ std::string with_name(std::string text, const std::string& name) {
   return text;
 }
 
-/// What starts `host`'s node there, in the background, and fails where it ends within a second.
+/// Returns a shell line that starts `host`'s node there in the background, and fails where the node
+/// ends within 1 s.
 std::string remote_line(const LaunchOptions& options, const Host& host, const Host& first) {
   const bool is_keyed = !options.keys.empty();
   std::string node = shell_word(options.program) + " node --listen " + shell_word(host.place);
@@ -113,9 +114,9 @@ std::string remote_line(const LaunchOptions& options, const Host& host, const Ho
          "; else cat " + log + " >&2; exit 1; fi";
 }
 
-/// A shell line that stops `host`'s node there as SIGTERM does, and waits for its end. A process
-/// that is not that node, and has its number now, is left alone, and so is the file. One that has
-/// ended has no command line.
+/// Returns a shell line that stops `host`'s node there as SIGTERM does, and waits up to 10 s for
+/// its end. A different process that has the node's process number now is left alone, and so is the
+/// pid file. A process that has ended has no command line.
 std::string stopping_line(const LaunchOptions& options, const Host& host) {
   const std::string pid = shell_word(with_name(options.pid, host.name));
   return "p=$(cat " + pid +
@@ -128,7 +129,7 @@ std::string stopping_line(const LaunchOptions& options, const Host& host) {
          pid;
 }
 
-/// Whether the node has ended, or had before.
+/// Stops a node; true if it has ended now or had ended before.
 Result<bool> stop(const LaunchOptions& options, const Host& host) {
   auto code = run_program({options.ssh, host.login, stopping_line(options, host)});
   if (!code) return std::move(code).error().within("--ssh");
@@ -179,7 +180,7 @@ const std::vector<KeyForm>& launch_keys() {
        "where each node's process number is kept, for --stop [starling-NAME.pid]", "Options"},
       {"stop", KeyKind::flag, "", "end the nodes that were started so, as SIGTERM does", "Options"},
       {"ssh", KeyKind::text, "PROGRAM", "called as PROGRAM [USER@]HOST COMMAND [ssh]", "Options"},
-      {"insecure", KeyKind::flag, "", "without keys: whoever can connect is heard", "Options"}};
+      {"insecure", KeyKind::flag, "", "without keys: nodes accept any connection", "Options"}};
   return keys;
 }
 
@@ -198,7 +199,7 @@ Result<int> launch_command(const Settings& settings) {
   if (options.hosts.empty())
     return Error{"--hosts: is missing: a file with a line [USER@]HOST[:PORT] [NAME] for each node"};
   if (options.insecure && !options.keys.empty())
-    return Error{"--insecure: nodes with key files hear only others with one; valid: either"};
+    return Error{"--insecure: nodes with key files accept only others with one; valid: either"};
   auto hosts = read_hosts(options.hosts);
   if (!hosts) return std::move(hosts).error().within(place_of(settings, "hosts"));
   if (options.stops) return stop_all(options, *hosts);
@@ -213,7 +214,7 @@ Result<int> launch_command(const Settings& settings) {
     ++failed;
     print_error(host.name + " at " + host.place + ": not started; " + options.ssh + " ended with " +
                 std::to_string(*code));
-    // Nobody could join.
+    // Without the first node the others could not join.
     if (&host == &hosts->front()) return job_failed;
   }
   return failed == 0 ? done : job_failed;

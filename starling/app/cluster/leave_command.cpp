@@ -15,11 +15,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto reply_within = 5s;
-/// As long as a node takes for it at most.
+/// Longer than a node takes to leave at most.
 constexpr auto leave_within = 35s;
 
-/// Whether a node that was asked to leave has: another one says so, or, where it was the last, it
-/// answers no more.
+/// True if the node that was asked to leave has left: another node reports it, or, where it was the
+/// last node, it no longer answers.
 bool is_gone(Access& access, const wire::NodeStatus& leaving) {
   for (const core::NodeRecord& other : leaving.others) {
     if (!core::is_live(other.state)) continue;

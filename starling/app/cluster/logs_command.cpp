@@ -25,19 +25,19 @@ constexpr auto log_within = 5s;
 /// Lines of one node at each look: as many as nodes keep.
 constexpr std::size_t lines_max = 1000;
 
-/// A line of one node.
+/// A log line, and the node that wrote it.
 struct NodeLine {
   wire::LogLine line;
   std::string node;
 };
 
-/// What nodes say, and how far it was read.
+/// Reads the log lines of nodes, and remembers how far it has read.
 class LogReader {
  public:
   LogReader(Access& access, std::string only) : access_(access), only_(std::move(only)) {}
 
-  /// What was said since the last time, in the order of the clocks of the nodes. An Error where
-  /// nobody answers, or there is no such node.
+  /// Returns the lines since the last call, in the order of the nodes' clocks. An Error where the
+  /// seed node does not answer, or no live node has the wanted name.
   [[nodiscard]] Result<std::vector<NodeLine>> read() {
     auto view = look_at(access_, true);
     if (!view) return std::move(view).error();
@@ -78,8 +78,8 @@ class LogReader {
   std::map<wire::NodeId, std::uint64_t> next_;
 };
 
-/// The name of the job that is meant: one that runs, one that has ended, or one that only lines
-/// speak of.
+/// Returns the name of the job that the settings choose: one that runs, one that has ended, or one
+/// that only log lines mention.
 Result<std::string> job_name(Access& access, const Settings& settings,
                              const std::vector<NodeLine>& lines) {
   const auto view = look_at(access, false);

@@ -28,7 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Of one node, in one job.
+/// The most workers that one node has in one job.
 constexpr std::uint64_t workers_max = 64;
 constexpr std::uint64_t jobs_max = 1000;
 constexpr std::uint64_t threads_max = 65'536;
@@ -37,15 +37,15 @@ constexpr std::size_t threads_for_each = 16;
 constexpr std::size_t threads_least = 128;
 
 constexpr std::chrono::milliseconds handover_default = 2s;
-/// By `starling leave`, which waits for it.
+/// The time for handing over when `starling leave` asks, which waits for it.
 constexpr auto asked_leaves_within = 30s;
 constexpr auto refused_leaves_within = 2s;
 
-/// Beyond the time for handing over: to end what computes, and what reads data.
+/// The time beyond handing over in which computing and reading data have to end.
 constexpr auto end_within = 700ms;
 
-/// A step, or data that are read, may take long, and nothing of theirs is kept: the process ends
-/// without them.
+/// Ends the process after `time`, even within a step or while data are read: both may take long,
+/// and nothing of either is kept.
 void end_after(std::chrono::milliseconds time, int code) {
   std::thread{[time, code] {
     std::this_thread::sleep_for(time);
@@ -53,8 +53,8 @@ void end_after(std::chrono::milliseconds time, int code) {
   }}.detach();
 }
 
-/// Leaves, and ends the process where code of a job does not come to an end: a reader that hangs, a
-/// step of minutes, a model that is being laid out.
+/// Leaves the cluster, and ends the process even where code of a job hangs: a reader, a step of
+/// minutes, a model that is being laid out.
 int leave(std::unique_ptr<live::ClusterNode> node, std::chrono::milliseconds within, int code) {
   end_after(within + end_within, code);
   node->leave(within);
@@ -70,7 +70,7 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "node";
 }
 
-/// Keeps revocations that the node hears of beside its key file.
+/// Keeps revocations that the node receives beside its key file.
 class RevocationKeeper {
  public:
   RevocationKeeper(std::string key_file, security::RevocationList all,
@@ -115,7 +115,7 @@ Result<void> take_keys(const Settings& settings, live::ClusterOptions& options) 
   return {};
 }
 
-/// The name that `--name` says; with a key file that file's.
+/// Takes the name that `--name` gives; with a key file it must be the name in that file.
 Result<void> take_name(const Setting& setting, live::ClusterOptions& options) {
   if (options.network.secrets && setting.text != options.name)
     return Error{setting.place + ": '" + setting.text + "' is not the name of the key file, '" +
@@ -127,7 +127,7 @@ Result<void> take_name(const Setting& setting, live::ClusterOptions& options) {
   return {};
 }
 
-/// Says once when the certificate has ended: nobody hears the node from then on.
+/// Logs once that the certificate has expired: from then on no node accepts this one's messages.
 class ExpiryTeller {
  public:
   explicit ExpiryTeller(const live::ClusterOptions& options) : options_(options) {}
@@ -138,7 +138,7 @@ class ExpiryTeller {
     if (utc_now() <= certificate.not_after) return;
     told_ = true;
     options_.log("the certificate of " + certificate.name +
-                 " has ended: nobody hears this node any more; `" + program_name() + " keys node " +
+                 " has ended: other nodes refuse its messages; `" + program_name() + " keys node " +
                  certificate.name + "` makes another");
   }
 
@@ -207,7 +207,7 @@ Result<live::ClusterOptions> make_options(const Settings& settings) {
   }
   if (insecure && options.network.secrets)
     return Error{place_of(settings, "insecure") +
-                 ": a node with a key file hears only others with one; valid: either"};
+                 ": a node with a key file accepts only others with one; valid: either"};
   const std::string& listen = options.network.listen;
   if (!is_loopback(listen) && !insecure && !options.network.secrets)
     return Error{place_of(settings, "listen") + ": " + listen +
@@ -243,7 +243,7 @@ const std::vector<KeyForm>& node_keys() {
       {"join", KeyKind::texts, "[NAME@]HOST:PORT",
        "a node of the cluster to join, any one; repeatable [none: the first]", "Options"},
       {"keys", KeyKind::text, "FILE",
-       "key file made by `keys node`: only nodes and clients of its cluster are heard", "Options"},
+       "key file made by `keys node`: it accepts only nodes and clients of its cluster", "Options"},
       {"workers", KeyKind::count, "N", "with which it joins each job that runs already [1]",
        "Options"},
       {"name", KeyKind::text, "NAME",
@@ -262,7 +262,7 @@ const std::vector<KeyForm>& node_keys() {
        "it ends then as one that dies [2s]",
        "Options"},
       {"insecure", KeyKind::flag, "",
-       "listen where others can reach it, without encryption: whoever can connect is heard",
+       "listen where others can reach it, without encryption: it accepts any connection",
        "Options"},
       {"quiet", KeyKind::flag, "", "say nothing of what happens", "Options"}};
   return keys;

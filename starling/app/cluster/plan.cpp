@@ -32,7 +32,7 @@ class TrainingPlan final : public live::JobPlan {
   [[nodiscard]] Result<void> fits_one_of(std::size_t nodes) const override {
     return check_memory_of_node(*ready_.model, ready_.running.options, nodes);
   }
-  /// Draws the model's first values; with them to make a site is quick.
+  /// Draws the model's first values, so that make_site() is quick.
   [[nodiscard]] Result<void> lay_out() const override {
     auto start = ready_.model->initial_state(ready_.data.train, ready_.running.options);
     if (!start) return std::move(start).error();

@@ -9,16 +9,13 @@
 
 namespace starling::app {
 
-/// Keys that concern whoever follows a job: nodes write no files, show nothing and evaluate
-/// nothing.
+/// True for keys that concern the follower of a job: nodes write no files, show nothing and
+/// evaluate nothing.
 [[nodiscard]] bool is_for_follower(std::string_view key);
 
-/// How long the job waits for nodes that it cannot go on without. Requires: settings that were
-/// read.
-
-/// What nodes are told of a job: all but those.
+/// Returns the settings of a job that nodes receive: all but those for its follower.
 [[nodiscard]] wire::JobSettings to_wire(const Settings& settings);
-/// An Error names a key that is none of them.
+/// Reads the settings that a node received. An Error names a key that nodes do not receive.
 [[nodiscard]] Result<Settings> from_wire(const wire::JobSettings& told);
 
 /// Reads the data and makes the model. `registry` outlives what is made.

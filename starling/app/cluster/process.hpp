@@ -3,8 +3,8 @@
 
 namespace starling::app {
 
-/// From here on the process leaves no core dump, and other processes of its user may not look into
-/// its memory. For whoever is about to read or make a secret key.
+/// Has the process leave no core dump, and other processes of its user not look into its memory,
+/// from here on. Called before a secret key is read or made.
 void keep_to_itself();
 
 /// Lets the process have as many descriptors as it may (`ulimit -Hn`): a node needs some for each

@@ -36,7 +36,7 @@ std::string state_of(const wire::MemberStatus& member) {
   return member.state < states.size() ? states.at(member.state) : "unknown";
 }
 
-/// As it may be shown: others wrote it.
+/// Returns a node's HOST:PORT made printable, for another process wrote it.
 std::string shown_place(const core::NodeRecord& node) {
   return printable(wire::place_of(node.address));
 }
@@ -57,7 +57,7 @@ std::vector<std::string> doubled_names(const ClusterView& view) {
   return lines;
 }
 
-/// "  copies 1 of 2 wanted, 3 on their way"; empty where nobody has told the configuration.
+/// "  copies 1 of 2 wanted, 3 on their way"; empty where no node has sent the configuration.
 std::string copies_of(const JobView& job) {
   if (!job.configuration) return {};
   const std::size_t incomplete = copies_incomplete(job);
@@ -168,7 +168,7 @@ std::string json_of(const ClusterView& view, const std::vector<wire::JobId>& job
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-/// The one that is wanted, or all.
+/// Returns the job that is asked for, or all.
 Result<std::vector<wire::JobId>> jobs_of(const Settings& settings, const ClusterView& view) {
   if (!place_of(settings, "job").empty()) {
     const auto one = which_job(settings, view);

@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The request that ends it: what has not begun, or is not to be kept, is closed. A job that has
-/// ended before stays listed as it ended.
+/// Returns the request that ends a job: a job that has not begun, or is not to be kept, is closed.
+/// A job that has ended before stays listed as it ended.
 wire::RequestBody request_for(wire::JobId id, const JobView& job, bool drops) {
   const wire::JobState state = job.state();
   const bool begins = state == wire::JobState::preparing;
@@ -23,7 +23,7 @@ wire::RequestBody request_for(wire::JobId id, const JobView& job, bool drops) {
                                              drops ? "dropped by `stop --drop`" : "stopped"}};
 }
 
-/// The live nodes that have not said how they stand.
+/// Names the live nodes that have not reported their status.
 std::string unheard(const ClusterView& view) {
   std::string names;
   for (const core::NodeRecord& node : view.nodes)
@@ -55,7 +55,7 @@ Result<int> stop_command(const Settings& settings) {
   const JobView& job = view.jobs.at(id);
   const bool is_prepared = job.state() != wire::JobState::preparing;
   const bool drops = !place_of(settings, "drop").empty();
-  // They may run it, and what is closed loses its model.
+  // Silent nodes may run the job, and closing it would drop its model.
   if (const std::string names = unheard(view); !is_prepared && !drops && !names.empty()) {
     print_error(
         "job " + job.name + " is not stopped: no answer from " + names +
@@ -70,7 +70,7 @@ Result<int> stop_command(const Settings& settings) {
       silent += (silent.empty() ? "" : ", ") + node.name;
   }
   if (!silent.empty()) {
-    print_error("no answer from " + silent + "; the same command tells them again");
+    print_error("no answer from " + silent + "; the same command asks them again");
     return job_failed;
   }
   const std::string said =

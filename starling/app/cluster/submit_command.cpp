@@ -25,7 +25,7 @@
 namespace starling::app {
 namespace {
 
-/// What concerns a job, of a command that goes to a node.
+/// Returns the settings of a job alone, without the keys `others` of the command.
 Settings without(const std::vector<KeyForm>& others, Settings settings) {
   std::erase_if(settings, [&](const Setting& setting) {
     return std::ranges::count(others, setting.key, &KeyForm::name) > 0;
@@ -33,7 +33,8 @@ Settings without(const std::vector<KeyForm>& others, Settings settings) {
   return settings;
 }
 
-/// Of a job that can be read. The devices are the nodes': this one computes nothing.
+/// Returns the settings of a job without `device`, which is for its nodes: this process computes
+/// nothing. An Error where the job cannot be read.
 Result<Settings> without_device(const Registry& registry, Settings job) {
   if (const std::string place = place_of(job, "device"); !place.empty())
     if (auto device = models::parse_device(text_of(job, "device")); !device)
@@ -43,8 +44,8 @@ Result<Settings> without_device(const Registry& registry, Settings job) {
   return job;
 }
 
-/// Says what was by default too, so that `status` can; and a net's own words in place of its file,
-/// which nodes need not have.
+/// Returns the settings that nodes receive: with the defaults, so that `status` can show them, and
+/// with a net's layers in place of its file, which nodes need not have.
 wire::JobSettings told_of(Settings job, const Prepared& ready) {
   const auto& options = ready.running.options.job;
   std::erase_if(job, [](const Setting& setting) { return setting.key == "model"; });
@@ -58,10 +59,11 @@ wire::JobSettings told_of(Settings job, const Prepared& ready) {
   return to_wire(job);
 }
 
-/// For the names of jobs; two that agree are told apart when the job is submitted.
+/// How long nodes are asked for the names of jobs; a name that is taken already is detected when
+/// the job is submitted.
 constexpr std::chrono::milliseconds names_within{300};
 
-/// A pipe that nodes cannot read either is refused before they are asked.
+/// Refuses pipes, which nodes cannot read either, before nodes are asked.
 ReadLimits limits_of_nodes() {
   ReadLimits limits;
   limits.regular_only = true;
@@ -72,7 +74,8 @@ KeyForm detach_key() {
   return {"detach", KeyKind::flag, "", "end once the job has begun; `attach` follows it", "Where"};
 }
 
-/// Says what a job goes without that nobody follows. An Error where it would have no end.
+/// Warns of settings that have no effect on a job that nobody follows. An Error where it would have
+/// no end.
 Result<void> check_detached(const Settings& settings, const Prepared& ready) {
   const auto& options = ready.running.options.job;
   if (options.steps == barrier::finished && !options.time)
@@ -87,7 +90,7 @@ Result<void> check_detached(const Settings& settings, const Prepared& ready) {
   return {};
 }
 
-/// The record that nodes keep for a day.
+/// Returns the record of a job that nodes keep for a day.
 wire::JobSummary summary_of(const Ended& ended) {
   using End = live::Outcome::End;
   wire::JobSummary summary;
@@ -107,7 +110,7 @@ wire::JobSummary summary_of(const Ended& ended) {
   return summary;
 }
 
-/// Names of jobs that run, and of those that have ended within a day.
+/// Returns the names of jobs that run, and of those that have ended within a day.
 std::set<std::string> names_in_use(Access& access, const ClusterView& view) {
   std::set<std::string> names;
   for (const auto& [id, job] : view.jobs) names.insert(job.name);
@@ -126,15 +129,16 @@ Result<void> check_name(const Settings& settings, const ClusterView& view) {
   return {};
 }
 
-/// To its end, which it reports as train does. What was asked for and could not be written stays
-/// with the nodes; where nothing was, they drop the model if the job is the follower's to stop.
+/// Follows a job to its end and reports it as train does. A model that was asked for and could not
+/// be written stays with the nodes; where none was asked for, nodes drop it if the job is the
+/// follower's to stop.
 Result<int> follow(Access& access, wire::JobId id, const Prepared& ready, MetricsFile metrics,
                    Watch::Unwanted unwanted) {
   const std::string name = "job " + ready.running.name;
   const std::string attach = "`" + program_name() + " attach " + ready.running.name;
   Recorder recorder{ready, std::move(metrics)};
   Follower follower{*access.client, access.seed, id, ready.running.options.job.wait_for_nodes};
-  // A follower that knows one node alone would show that one's workers as all.
+  // A follower that knows a single node would show its workers as all workers.
   (void)follower.look();
   Watch watch{follower, recorder, ready, unwanted};
   const auto end = watch.run();
@@ -264,8 +268,8 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
       "): " + progress_text(seen, utc_now_us() / 1000));
   auto told = from_wire(seen.settings);
   if (!told) return std::move(told).error();
-  // Where it goes on from is for its nodes, and may be a file that was replaced since. The model of
-  // `init` says how the test data are scaled.
+  // `resume` is for the nodes, and its file may have been replaced since. The model of `init` says
+  // how the test data are scaled.
   const bool has_init = !place_of(*told, "init").empty();
   std::erase_if(*told, [&](const Setting& setting) {
     return setting.key == "resume" || (setting.key == "trust-file" && !has_init);

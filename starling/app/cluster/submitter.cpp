@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// A question is asked again after this; meanwhile its node may be seen to be gone.
+/// A request is repeated after this time; meanwhile the loss of its node may be noticed.
 constexpr auto ask_again_after = 1s;
 constexpr auto close_within = 2s;
 /// Nodes answer at once, but for one that is very busy.
@@ -77,7 +77,7 @@ class Submitter {
     return Clock::now() < heard_ + silence_max;
   }
 
-  /// The nodes that it knows.
+  /// Notes the node's name and the live nodes that it knows.
   void learn(const wire::NodeStatus& status) {
     name_ = printable(status.self.name);
     others_.clear();
@@ -85,7 +85,7 @@ class Submitter {
       if (core::is_live(other.state)) others_.insert(other.address);
   }
 
-  /// False where it has to keep its name.
+  /// Gives the job another name; false where it has to keep its name.
   bool rename() {
     const std::string name = tries_++ < tries_max ? other_name_() : std::string{};
     if (name.empty()) return false;
@@ -96,7 +96,8 @@ class Submitter {
     return true;
   }
 
-  /// To another node. The job gets another number: the former one may live, and start it yet.
+  /// Submits the job to another node under another number: the former node may live, and may still
+  /// start the former job.
   Result<void> move_on() {
     const std::string silent = "node " + name_ + " at " + wire::place_of(seed_);
     drop();
@@ -117,7 +118,7 @@ class Submitter {
                  (asked.empty() ? ", and no other node is known" : ", nor does any other node")};
   }
 
-  /// Nobody needs what the nodes have read.
+  /// Has nodes drop the job, with the data that they have read for it.
   void drop() {
     std::vector<std::string> all{others_.begin(), others_.end()};
     all.push_back(seed_);

@@ -13,18 +13,19 @@ namespace starling::app {
 /// A job that has begun.
 struct Submitted {
   wire::JobId job = 0;
-  /// Where it was submitted in the end, and whom to ask first.
+  /// The node that accepted the job in the end, to be asked first.
   std::string seed;
   std::string name;
 };
 
-/// Another name for a job whose name has been taken meanwhile; empty where there is to be none.
+/// Returns another name for a job whose name has been taken meanwhile; empty where the job is to
+/// have no other.
 using OtherName = std::function<std::string()>;
 
-/// Waits until it has begun, for as long as its nodes prepare it. Where the node that was asked
-/// does not answer any more another one is. Nothing where the program was interrupted: the job is
-/// dropped then. Where another job has its name it is submitted under what `other_name` gives. An
-/// Error says who refuses it and why, or that nobody answers.
+/// Submits a job and waits until it has begun, for as long as its nodes prepare it. Turns to
+/// another node where the first no longer answers. Nothing where the program was interrupted: nodes
+/// drop the job then. Where another job has its name, the job is submitted under what `other_name`
+/// gives. An Error says which node refuses it and why, or that no node answers.
 [[nodiscard]] Result<std::optional<Submitted>> submit_job(Access& access,
                                                           const wire::NodeStatus& node,
                                                           wire::JobSettings settings,

@@ -60,7 +60,7 @@ Watch::End Watch::follow() {
     if (!wanted && !stopping_ && unwanted_ == Unwanted::goes_on) return End::left;
     if (!wanted) stop(live::Outcome::End::stopped);
     if (is_time_up()) stop(live::Outcome::End::reached);
-    // Again and again: members join that have not heard it.
+    // Sent at every look, for members that join have not received it.
     if (stopping_) follower_.stop(outcome_.end == live::Outcome::End::reached);
     if (!stopping_) evaluate_if_due(news->mean_step);
     if (!stopping_) save_if_due(news->mean_step);
@@ -71,7 +71,7 @@ Watch::End Watch::follow() {
 std::chrono::nanoseconds Watch::pause() {
   const double missing = evaluations_.next() - step_;
   if (stopping_ || !(rate_ > 0) || !std::isfinite(missing)) return look_every;
-  // Half of the time that is left, for a rate is no promise.
+  // Half of the expected time, for the rate may change.
   const double seconds = std::clamp(missing / rate_ / 2, 0.0, 1.0);
   return std::clamp(std::chrono::nanoseconds{std::llround(seconds * 1e9)}, look_soonest,
                     look_every);
@@ -113,8 +113,8 @@ bool Watch::is_time_up() const {
   return job().job.time && outcome_.last.elapsed >= *job().job.time;
 }
 
-/// Where steps are missing and nobody here asked for that, the time was up, or somebody else did,
-/// or nodes have left.
+/// Notes why workers have ended before their last step where this program did not stop them: the
+/// time was up, another program stopped the job, or nodes have left.
 void Watch::end() {
   if (stopping_ || outcome_.last.spread.min >= job().job.steps) return;
   stop(is_time_up() ? live::Outcome::End::reached : live::Outcome::End::stopped);
@@ -133,7 +133,7 @@ void Watch::evaluate_if_due(double step) {
   evaluate(step);
 }
 
-/// The model as it is on its way. Where nodes come and go it may not be had.
+/// Evaluates the model as it is now, which may not be available while nodes come and go.
 void Watch::evaluate(double step) {
   auto model = follower_.fetch(layout_, little);
   live::Progress& last = outcome_.last;
@@ -161,7 +161,8 @@ bool Watch::keep_reached(States model) {
   return true;
 }
 
-/// The evaluation at the end stands for a step there at which one is due.
+/// Counts the evaluations that were due at the end. The final one also stands for one due at the
+/// last step.
 void Watch::count_the_end() {
   live::EvaluationCounts& counts = outcome_.last.counts;
   if (!stopping_) {
@@ -189,14 +190,15 @@ void Watch::save(double step) {
     recorder_.on_checkpoint(*states);
     return;
   }
-  // Else the job would do nothing but pause.
+  // Without this pause between tries the job would do nothing but pause.
   save_again_ = Clock::now() + std::max<Clock::duration>(5s, 10 * (Clock::now() - began));
   if (std::exchange(last_error_, states.error().message) != last_error_)
     print_error("no checkpoint at step " + std::to_string(std::llround(step)) + ": " + last_error_ +
                 "; it is tried again");
 }
 
-/// What a job can go on from where that is to be saved and can be had, else the values alone.
+/// Fetches a cut that a job can resume from where a checkpoint is asked for and can be fetched,
+/// else the values alone.
 Result<Watch::States> Watch::states(Patience patience, int tries) {
   if (ready_.job.checkpoint.empty()) return follower_.fetch(layout_, patience);
   auto cut = follower_.fetch_cut(layout_, job(), patience);
@@ -211,7 +213,7 @@ Result<Watch::States> Watch::states(Patience patience, int tries) {
 
 void Watch::fetch() {
   const bool has_failed = outcome_.end == live::Outcome::End::failed;
-  // Of a job that has failed there is no cut, and perhaps no whole model.
+  // A job that has failed has no consistent cut, and perhaps no whole model.
   const bool has_reached = !reached_.empty();
   auto model = has_reached  ? Result<States>{std::move(reached_)}
                : has_failed ? follower_.fetch(layout_, little)

@@ -1,4 +1,4 @@
-/// A job that nodes run, followed to its end from outside, as whoever trains at home sees it.
+/// Follows a job that nodes run to its end, with the output that a local training has.
 #pragma once
 
 #include <chrono>
@@ -13,20 +13,20 @@ namespace starling::app {
 
 class Watch {
  public:
-  /// What becomes of the job where its follower is interrupted or cannot write its files.
+  /// The fate of the job where its follower is interrupted or cannot write its files.
   enum class Unwanted { stops, goes_on };
   enum class End {
     /// Its nodes hold the job as it ended.
     ended,
-    /// They hold it no more.
+    /// Its nodes have dropped the job.
     dropped,
-    /// Nobody follows it any more, and it goes on.
+    /// The follower has left, and the job goes on.
     left,
     /// None of its nodes answers; it may go on.
     lost,
   };
 
-  /// All outlive it.
+  /// All references outlive the object.
   Watch(Follower& follower, Recorder& recorder, const Prepared& ready, Unwanted unwanted);
 
   /// The outcome has the model where the job has ended and all of it could be had.
@@ -42,9 +42,9 @@ class Watch {
   [[nodiscard]] const live::TrainOptions& job() const { return ready_.running.options; }
   [[nodiscard]] End follow();
   void take(const JobNews& news);
-  /// Milestones before the first step that is seen of a job that others have begun are not due.
+  /// Skips the milestones before `step`, the first that is seen, of a job that others have begun.
   void begin_at(double step);
-  /// Once, until it changes.
+  /// Warns of a hindrance once, until it changes.
   void tell_hindrance(const std::string& hindrance);
   [[nodiscard]] bool is_time_up() const;
   void end();
@@ -52,13 +52,13 @@ class Watch {
   /// Evaluates the model where the workers have come to a step at which that is due.
   void evaluate_if_due(double step);
   void evaluate(double step);
-  /// The model that reached the target is kept, as one that a job can go on from where that is to
-  /// be saved and can be had. False where the job is past that model and below the target again.
+  /// Keeps the model that reached the target, as a cut to resume from where a checkpoint is asked
+  /// for and can be fetched. False where the job is past that model and below the target again.
   [[nodiscard]] bool keep_reached(States model);
   void count_the_end();
   void save_if_due(double step);
   void save(double step);
-  /// Until the next look: shorter where an evaluation is due before.
+  /// Returns the time until the next look, shorter where an evaluation is due sooner.
   [[nodiscard]] std::chrono::nanoseconds pause();
   [[nodiscard]] Result<States> states(Patience patience, int tries);
   void fetch();
@@ -70,19 +70,19 @@ class Watch {
   const core::Layout layout_;
   live::Milestones evaluations_;
   live::Milestones checkpoints_;
-  /// A checkpoint is due that was not to be had yet.
+  /// A checkpoint is due that could not be fetched yet.
   bool must_save_ = false;
   /// The mean step at the last look, and when that was.
   double step_ = 0;
   Clock::time_point looked_ = Clock::now();
   /// Steps a second between the last two looks.
   double rate_ = 0;
-  /// Steps were seen.
+  /// True once steps were seen.
   bool has_begun_ = false;
   bool stopping_ = false;
-  /// Not before, where a checkpoint could not be had.
+  /// The earliest time of the next try, after a checkpoint could not be fetched.
   Clock::time_point save_again_{};
-  /// The last that kept a checkpoint from being written.
+  /// The last error that kept a checkpoint from being written.
   std::string last_error_;
   std::string hindrance_;
   /// The model that reached the target.

@@ -21,7 +21,7 @@ namespace {
 
 using sim::ChaosReport;
 
-/// Both ends are run.
+/// A range of seeds, with both ends.
 struct Seeds {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -53,7 +53,8 @@ double seconds_since(Clock::time_point began) {
   return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
-/// Runs seeds on some threads until the last, an interrupt, or the lowest that fails is known.
+/// Runs seeds on some threads until the last, an interrupt, or until the lowest failing seed is
+/// known.
 class Campaign {
  public:
   Campaign(Seeds seeds, std::size_t threads)
@@ -140,7 +141,7 @@ Result<int> replay(const ChaosOptions& options) {
   return report(options, totals, failure);
 }
 
-/// Cuts down what failed, and writes it where it can be run again.
+/// Shrinks the scenario that failed, and writes it to a file from which it can be run again.
 ChaosFailure failure_of(std::uint64_t seed, const std::string& out) {
   ChaosFailure failure{.seed = seed,
                        .scenario = sim::shrink(sim::draw_scenario(seed)),

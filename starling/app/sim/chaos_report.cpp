@@ -34,7 +34,7 @@ std::string text_of(const ChaosFailure& failure) {
   return text;
 }
 
-/// What held, and of how much of what was asked.
+/// Says what held and, after an interrupt, in how many of the seeds asked for.
 std::string verdict(const ChaosTotals& totals) {
   if (!totals.interrupted) return "  nothing lost, nothing doubled, nobody stuck\n";
   return fmt::format(

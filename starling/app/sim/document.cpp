@@ -14,7 +14,7 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-/// Light or dark as the reader's system is; gnuplot's black and white become the page's.
+/// Light or dark as the reader's system is; gnuplot's black and white become the page's colours.
 constexpr const char* style =
     ":root{color-scheme:light dark}"
     "body{font:16px/1.5 sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;"
@@ -37,7 +37,7 @@ void replace_all(std::string& text, std::string_view from, const std::string& to
     text.replace(at, from.size(), to);
 }
 
-/// The drawing alone, with names that no other drawing on the page has.
+/// Returns the drawing alone, with names that no other drawing on the page has.
 std::string inline_svg(const Picture& picture) {
   std::string svg = picture.svg.substr(std::min(picture.svg.find("<svg"), picture.svg.size()));
   constexpr std::array<std::string_view, 5> names{"gpDot", "gpPt", "textbox", "greybox",
@@ -74,7 +74,7 @@ std::string html_block(const Block& block) {
       block);
 }
 
-/// A word that starts a line or stands for emphasis means itself.
+/// Escapes the characters that Markdown takes for emphasis or HTML.
 std::string markdown_escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {

@@ -14,7 +14,7 @@ struct Paragraph {
   std::string text;
 };
 
-/// A picture. Without SVG the caption stands alone, with a word on where the data is.
+/// A picture. Without SVG the caption stands alone, with a note on where the data is.
 struct Picture {
   /// The stem of its file's name, different for each picture of a document.
   std::string name;
@@ -22,9 +22,9 @@ struct Picture {
   std::string svg;
 };
 
-/// A long table that is folded away until somebody opens it.
+/// A long table that is folded away until the reader opens it.
 struct Details {
-  /// Each element of the page has another.
+  /// Differs for each element of the page.
   std::string name;
   std::string summary;
   TextTable table;
@@ -44,10 +44,10 @@ struct Document {
   std::vector<Section> sections;
 };
 
-/// Pictures and style stand inside; it reaches for nothing outside.
+/// Returns a page that contains its pictures and style, and loads nothing from outside.
 [[nodiscard]] std::string html_text(const Document& document);
 
-/// Pictures are named `folder`/NAME.svg.
+/// Returns a page whose pictures are the files `folder`/NAME.svg.
 [[nodiscard]] std::string markdown_text(const Document& document, const std::string& folder);
 
 }  // namespace starling::app

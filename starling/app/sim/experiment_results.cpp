@@ -10,7 +10,8 @@
 namespace starling::app {
 namespace {
 
-/// How far the published figures can be misread.
+/// How far a published figure can be misread, and how far off still counts as close, relative to
+/// it.
 constexpr double misread = 0.03;
 constexpr double near = 0.10;
 

@@ -1,4 +1,4 @@
-/// What a report's experiments find: claims with their verdicts, pictures, and the words and
+/// The results of a report's experiments: claims with their status, pictures, and the words and
 /// figures around them. Plain values and functions; any thread.
 #pragma once
 
@@ -19,7 +19,7 @@ enum class ClaimStatus {
 };
 [[nodiscard]] std::string print(ClaimStatus status);
 
-/// Something published, beside what was found.
+/// A published finding, beside what was found here.
 struct Claim {
   std::string what;
   std::string published;
@@ -31,28 +31,28 @@ struct ExperimentResults {
   std::vector<Claim> claims;
   std::vector<Plot> plots;
 
-  /// Adds a plot; what stands for it in a section until it is drawn.
+  /// Adds a plot; returns the picture that stands for it in a section until it is drawn.
   Picture add(Plot plot, const std::string& caption);
-  /// Adds a claim that is either so or not.
+  /// Adds a claim that either holds or does not.
   void add(const std::string& what, const std::string& published, const std::string& here,
            bool holds);
-  /// Adds a number, read off a plot with an error of some 3 %: up to that it is reproduced, up to
-  /// 10 % close. `here` is a mean and its standard error.
+  /// Adds a number that was read off a plot with an error of some 3 %: up to that error it is
+  /// reproduced, up to 10 % close. `here` is a mean and its standard error.
   void add(const std::string& what, double published, const Summary& here);
 
-  /// Claims that are.
+  /// Counts the claims that are reproduced.
   [[nodiscard]] std::size_t reproduced() const;
 };
 
 /// "257.9 ± 0.2": the mean and its standard error.
 [[nodiscard]] std::string with_error(const Summary& values, int digits = 1);
 
-/// Means of the runs' figures: steps (with its standard error), sd, min, median, max.
+/// Means over the runs of the workers' mean steps, and of the standard deviation of their steps.
 [[nodiscard]] Summary mean_steps(const SimRuns& runs);
 [[nodiscard]] double mean_sd(const SimRuns& runs);
 
-/// A row for each world: progress with its standard error, spread, waiting, messages. `label` names
-/// the rows.
+/// A row of progress_table(), named `label`: a world's progress with its standard error, spread,
+/// waiting, messages.
 struct WorldRow {
   std::string label;
   World world;

@@ -24,10 +24,10 @@ sim::StepOptions options_of(const World& world, std::uint64_t seed) {
   return options;
 }
 
-/// The error falls to this before a run ends that is not to last the whole time.
+/// The error at which a run ends that need not last the whole time.
 constexpr double error_end = 0.5 * ExperimentRunner::error_goal;
 
-/// The share of a run that ends at that error, which falls about as fast at all times.
+/// Returns the done share of a run that ends at `error_end`; its logarithm falls about evenly.
 double share_to_goal(const LinearLearner& learner, double share_of_time) {
   const double error = std::clamp(learner.error(), error_end, 1.0);
   return std::max(share_of_time, std::log(error) / std::log(error_end));

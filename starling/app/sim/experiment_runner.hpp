@@ -1,5 +1,5 @@
-/// Runs what the experiments of a report ask for: each setting once, however many want it, all of
-/// them side by side. One thread; run() uses more.
+/// Runs the settings that the experiments of a report ask for: each setting once, however many
+/// experiments want it, all of them side by side. One thread; run() uses more.
 #pragma once
 
 #include <compare>
@@ -39,14 +39,14 @@ struct ExperimentOptions {
   std::uint64_t seed = 1;
   std::uint64_t seeds = 20;
   std::size_t threads = 1;
-  /// Fewer settings and less data: to see that all works.
+  /// Uses fewer settings and less data, to check that everything works.
   bool quick = false;
   bool quiet = false;
 };
 
 /// The runs of one setting in which a model learned.
 struct LearnedRuns {
-  /// Each lasted 40 s, however small its error was.
+  /// Each run lasts 40 s of virtual time, however small its error is.
   bool whole = false;
   std::vector<LearningRun> runs{};
 };
@@ -62,10 +62,10 @@ class ExperimentRunner {
   /// Asks for a model to learn: for the whole 40 s, or until its error is below error_goal.
   void want_learning(const World& world, bool whole);
 
-  /// Makes all that was asked for.
+  /// Makes all runs that were asked for.
   void run();
 
-  /// Requires: it was wanted, and run() made it.
+  /// Requires: `world` was wanted, and run() made its runs.
   [[nodiscard]] const SimRuns& of(const World& world) const { return runs_.at(world); }
   [[nodiscard]] const std::vector<LearningRun>& learned(const World& world) const {
     return learned_.at(world).runs;
@@ -76,7 +76,7 @@ class ExperimentRunner {
     return learned_;
   }
 
-  /// The error whose first reaching is timed.
+  /// The normalised error: a run is timed until it first reaches this.
   static constexpr double error_goal = 0.1;
 
  private:

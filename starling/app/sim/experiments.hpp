@@ -1,4 +1,4 @@
-/// The experiments of the PSP paper, arXiv 1709.07772, and what it did not ask. One thread.
+/// The experiments of the PSP paper, arXiv 1709.07772, and further ones. One thread.
 #pragma once
 
 #include <vector>
@@ -10,16 +10,16 @@
 namespace starling::app {
 
 struct Experiment {
-  /// Asks the runner for what it needs.
+  /// Asks the runner for the runs that the experiment needs.
   void (*plan)(ExperimentRunner& runner);
-  /// Says what came out, once the runner has run.
+  /// Reports what was found, once the runner has run.
   Section (*report)(const ExperimentRunner& runner, ExperimentResults& results);
 };
 
-/// In the order of the report.
+/// Returns the experiments in the order of the report.
 [[nodiscard]] std::vector<Experiment> psp_experiments();
 
-/// The parts of psp_experiments(), a file each.
+/// The parts of psp_experiments(), by the file that defines them.
 [[nodiscard]] Experiment progress_experiment();
 [[nodiscard]] Experiment sample_size_experiment();
 [[nodiscard]] Experiment time_experiment();

@@ -23,7 +23,7 @@ void plan_learning(ExperimentRunner& runner) {
                            straggler.empty() && !runner.options().quick);
 }
 
-/// The error over time, the mean of the runs.
+/// Returns the error over time, as the mean over the runs.
 Series error_series(const std::string& name, const std::vector<LearningRun>& runs) {
   Series series{.name = name};
   std::size_t points = SIZE_MAX;
@@ -37,7 +37,7 @@ Series error_series(const std::string& name, const std::vector<LearningRun>& run
   return series;
 }
 
-/// When the runs of a world came down to the goal; nothing where one of them never did.
+/// Summarises when the runs of a world reached the goal; nothing where one of them never did.
 std::optional<Summary> times(const ExperimentRunner& runner, const World& world) {
   std::vector<double> all;
   for (const auto& run : runner.learned(world)) {
@@ -101,11 +101,12 @@ void plan_lag(ExperimentRunner& runner) {
   for (const double beta : lag_samples) runner.want(lag_world(beta));
 }
 
-/// Of all pairs of workers of a run, how far the one seen is behind the one that looks.
+/// The lags over all pairs of workers of a run: how far the worker seen is behind the worker that
+/// looks.
 struct PairLags {
-  /// The share of those seen that are at most 4 behind: F(4).
+  /// The share of pairs whose lag is at most 4: F(4).
   double within = 0;
-  /// Who is ahead counts as 0.
+  /// Means over the pairs; the lag of a worker that is ahead counts as 0.
   double mean = 0;
   double mean_squared = 0;
 };

@@ -26,7 +26,7 @@ void plan_progress(ExperimentRunner& runner) {
   for (const auto& row : rows_of(with_more_staleness())) runner.want(row.world);
 }
 
-/// "53.7 < 202.1 < ...", and whether each is below the next.
+/// Adds a claim on the order of the barriers' figures: "53.7 < 202.1 < ...", and whether it holds.
 template <class Figure>
 void add_order(const ExperimentRunner& runner, ExperimentResults& results, const std::string& what,
                const std::string& published, Figure figure, bool rising) {

@@ -8,7 +8,7 @@
 namespace starling::app {
 namespace {
 
-/// Barriers that the claims are about: everyone seen, and a sample.
+/// Barriers that the claims are about: those that see everyone, and those that sample.
 const std::vector<std::string> global{"bsp", "ssp:s=4"};
 const std::vector<std::string> sampled{"pbsp:beta=10", "pssp:s=4,beta=10"};
 
@@ -16,7 +16,8 @@ double ratio(const ExperimentRunner& runner, const World& of, const World& to) {
   return mean_steps(runner.of(of)).mean / mean_steps(runner.of(to)).mean;
 }
 
-/// What is left of the progress of each barrier as a sweep goes from one value to another.
+/// Returns, for each barrier, the share of its progress that is left as a sweep goes from `from` to
+/// `to`.
 std::vector<double> shares_left(const ExperimentRunner& runner, const Sweep& sweep,
                                 const std::vector<std::string>& barriers, double from, double to) {
   std::vector<double> shares;
@@ -26,7 +27,7 @@ std::vector<double> shares_left(const ExperimentRunner& runner, const Sweep& swe
   return shares;
 }
 
-/// "38 %, 52 %": what is left of the progress of each.
+/// Prints the shares of progress that are left, like "38 %, 52 %".
 std::string shares_text(const std::vector<double>& shares) {
   std::string text;
   for (const double share : shares)

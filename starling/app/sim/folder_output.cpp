@@ -41,7 +41,7 @@ Result<OutputFolder> OutputFolder::prepare(const FileUse& folder,
 
 OutputFolder::~OutputFolder() {
   if (made_.empty()) return;
-  std::error_code ignored;  // it is not empty where all went well
+  std::error_code ignored;  // a folder with files in it stays
   std::filesystem::remove(made_, ignored);
   drop_unfinished_folder(made_);
 }

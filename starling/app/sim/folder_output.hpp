@@ -12,18 +12,18 @@
 
 namespace starling::app {
 
-/// The files of a plot: data, script and picture.
+/// Returns the names of a plot's files: data, script and picture.
 [[nodiscard]] std::vector<std::string> plot_files(const std::string& name);
 
-/// `folder`/`name`.
+/// Returns `folder`/`name`.
 [[nodiscard]] std::string inside(const std::string& folder, const std::string& name);
 
-/// A folder that was made where there was none. When it goes, the folder goes too, unless something
+/// A folder that was made where there was none. Its destructor removes the folder, unless something
 /// was written into it.
 class OutputFolder {
  public:
-  /// Refuses a folder that is one of `taken`, or where a file of `names` is or cannot be written.
-  /// Its `place` is where it was named.
+  /// Makes the folder. Refuses a folder that is one of `taken`, or in which a file of `names` is
+  /// one of `taken` or cannot be written. The `place` of `folder` is where the folder was named.
   static Result<OutputFolder> prepare(const FileUse& folder, std::span<const std::string> names,
                                       std::span<const FileUse> taken);
 

@@ -1,4 +1,4 @@
-/// What a run's servers held at equal instants. Plain values; one thread at a time.
+/// The models that a run's servers held at equal instants. Plain values; one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -22,18 +22,18 @@ class KeptModels {
     States states;
   };
 
-  /// Of a run of so many seconds, cut into so many instants, the last one at its end.
+  /// Divides a run of `seconds` into `instants` equal intervals, the last one ending with the run.
   KeptModels(double seconds, std::size_t instants)
       : interval_(seconds / static_cast<double>(instants)), instants_(instants) {}
 
-  /// What the servers held `seconds` after the beginning. Requires: times ascend.
+  /// Records what the servers held `seconds` after the beginning. Requires: times ascend.
   void see(double seconds, double updates, States states) {
-    // What is seen between two instants is the model of the later one, until a newer one is seen.
+    // A model seen between two instants is that of the later one, until a newer model is seen.
     const auto instant = static_cast<std::size_t>(seconds / interval_) + 1;
     if (newest_ && newest_->instant < instant) keep_newest();
     newest_ = Kept{instant, updates, values_of(std::move(states))};
   }
-  /// What they held at the end.
+  /// Records what the servers held at the end.
   void end(double updates, States states) {
     if (newest_ && newest_->instant < instants_) keep_newest();
     newest_ = Kept{instants_, updates, values_of(std::move(states))};
@@ -42,8 +42,9 @@ class KeptModels {
 
   [[nodiscard]] const std::vector<Kept>& kept() const { return kept_; }
 
-  /// A point for each instant from the first that was kept; `accuracies` are those of kept(). Where
-  /// nothing was seen since the instant before, the model was the same. Requires: end() was called.
+  /// Returns a point for each instant from the first that was kept; `accuracies` are those of
+  /// kept(). Where nothing was seen since the instant before, the model was the same. Requires:
+  /// end() was called.
   [[nodiscard]] std::vector<TrainingPoint> curve(const std::vector<double>& accuracies) const {
     STARLING_CHECK(!kept_.empty() && accuracies.size() == kept_.size());
     std::vector<TrainingPoint> points;
@@ -56,7 +57,7 @@ class KeptModels {
   }
 
  private:
-  /// Without what one who goes on from there would need.
+  /// Drops the optimiser's slots, which only further training would need.
   static States values_of(States states) {
     for (core::RangeState& state : states) state.slots = {};
     return states;

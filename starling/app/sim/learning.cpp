@@ -12,7 +12,7 @@
 namespace starling::app {
 namespace {
 
-/// The training that the settings ask for.
+/// Returns the training that the settings ask for.
 Result<Job> training_of(const Settings& settings, const Registry& registry) {
   Job job;
   for (const Setting& setting : settings) {
@@ -23,7 +23,7 @@ Result<Job> training_of(const Settings& settings, const Registry& registry) {
   return job;
 }
 
-/// Where a key was set, or its flag.
+/// Returns the place where a key was set, or its flag.
 std::string place_or(const Settings& settings, const char* key) {
   const std::string place = place_of(settings, key);
   return place.empty() ? std::string{"--"} + key : place;
@@ -49,8 +49,8 @@ sim::ProtocolOptions protocol_of(const SimJob& job, const live::JobOptions& trai
   return options;
 }
 
-/// About what a run takes: each worker reads the model, computes a gradient and has both on their
-/// way; the owners hold the model, and twice as much for the optimiser.
+/// Estimates the bytes that a run takes: each worker reads the model, computes a gradient, and has
+/// both in flight; the owners hold the model, and twice as much for the optimiser.
 std::uint64_t bytes_of(const SimJob& job, const AnyModel& model) {
   const std::size_t parameter = model.element_type() == ElementType::float64 ? 8 : 4;
   const std::uint64_t size = model.layout(live::JobOptions{}).size * parameter;
@@ -64,7 +64,7 @@ sim::LearnOptions learn_options(const SimJob& job, const Learning& learning, std
   return options;
 }
 
-/// How much of a run is behind it: of its time, or of its steps where these end it first.
+/// Returns the share of a run that is done: of its time, or of its steps where these end it first.
 double share_of(const sim::StepOptions& options, const sim::Point& point) {
   const double time =
       static_cast<double>(point.at.count()) / static_cast<double>(options.horizon.count());
@@ -83,7 +83,7 @@ sim::Messages control_messages(const sim::TrafficByKind& traffic) {
           .notices = sent(core::CaughtUp{})};
 }
 
-/// The same figures as at the step level, and those of learning and of the network.
+/// Returns the same figures as at the step level, and those of learning and of the network.
 SimRun run_of(const sim::LearnOptions& options, sim::ProtocolResult result) {
   sim::StepResult steps;
   steps.steps = std::move(result.steps);

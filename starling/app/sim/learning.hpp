@@ -1,5 +1,5 @@
 /// Simulation message by message, `--level protocol`: the job's own model learns the job's own data
-/// in virtual time. Blocking; one thread calls, runs take the job's threads.
+/// in virtual time. Blocking; one thread calls, and the runs use the job's threads.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,8 @@
 
 namespace starling::app {
 
-/// What the workers learn, and all of a run but its barrier and its seed.
+/// The model and data that the workers learn, and all options of a run but its barrier and its
+/// seed.
 struct Learning {
   std::shared_ptr<const AnyModel> model;
   TrainAndTest data;
@@ -26,15 +27,16 @@ struct Learning {
   Learned about;
 };
 
-/// The keys of a job that say what is learned and how.
+/// Returns the keys of a job that say what is learned and how.
 [[nodiscard]] const std::vector<std::string>& learning_keys();
 
 /// Loads the data and makes the model. Refuses what cannot be learned or simulated.
 [[nodiscard]] Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                                              const Registry& registry);
 
-/// A run for each barrier and seed, barrier by barrier; what comes out does not depend on the
-/// number of threads. `watch` is told the share that is done. The error is of a job that failed.
+/// Makes a run for each barrier and seed, barrier by barrier; the result does not depend on the
+/// number of threads. Calls `watch` with the share that is done. Returns the error of a job that
+/// failed.
 [[nodiscard]] Result<SimRuns> simulate_learning(
     const SimJob& job, const Learning& learning,
     const std::function<void(const PieceProgress&)>& watch);

@@ -10,7 +10,7 @@
 namespace starling::app {
 namespace {
 
-/// Keeps the samples apart from what else a simulation's seed decides.
+/// Keeps the draws of samples apart from all else that a simulation's seed decides.
 constexpr std::uint64_t batch_stream = 0x6261746368;
 
 }  // namespace

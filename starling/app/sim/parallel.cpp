@@ -14,7 +14,7 @@
 namespace starling::app {
 namespace {
 
-/// Hands out the pieces and knows when all threads are through.
+/// Hands out the pieces, and knows when all threads have ended.
 class Crew {
  public:
   Crew(std::size_t count, std::size_t threads) : count_(count), running_(threads) {}
@@ -31,7 +31,7 @@ class Crew {
     if (--running_ == 0) ended_.notify_all();
   }
 
-  /// True once all are through; waits a little for it.
+  /// Waits up to 100 ms; returns true once all threads have ended.
   bool wait() {
     std::unique_lock lock{mutex_};
     return ended_.wait_for(lock, std::chrono::milliseconds{100}, [&] { return running_ == 0; });

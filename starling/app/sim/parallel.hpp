@@ -1,4 +1,4 @@
-/// Independent pieces of work on some threads, with their progress told on one. Blocking.
+/// Runs independent pieces of work on some threads, and reports their progress on one. Blocking.
 #pragma once
 
 #include <chrono>
@@ -10,15 +10,15 @@
 
 namespace starling::app {
 
-/// How far all pieces are together.
+/// The progress of all pieces together.
 struct PieceProgress {
-  /// A share of the time that all take; of the pieces as long as no time is known.
+  /// The done share of the time that all take; of the pieces as long as no time is known.
   double share = 0;
-  /// Seconds until all are done; nothing before a piece has come far enough to tell.
+  /// Seconds until all are done; absent before a piece has come far enough for an estimate.
   std::optional<double> left_s = std::nullopt;
 };
 
-/// Knows how much of each piece is done, and estimates how long the rest takes. Any thread.
+/// Keeps how much of each piece is done, and estimates how long the rest takes. Any thread.
 class PieceWatch {
  public:
   using Clock = std::chrono::steady_clock;
@@ -26,16 +26,16 @@ class PieceWatch {
   /// Pieces of one kind take about the same time.
   struct Kind {
     std::size_t id = 0;
-    /// The time that a piece is expected to take beside one of another kind, until one of its own
-    /// has told.
+    /// The time that a piece is expected to take relative to pieces of other kinds, until a piece
+    /// of its own kind has shown it.
     double cost = 1;
   };
 
-  /// As many as `threads` pieces are at work at a time.
+  /// At most `threads` pieces are at work at a time.
   PieceWatch(std::vector<Kind> kinds, std::size_t threads);
 
   void begin(std::size_t piece, Clock::time_point now = Clock::now());
-  /// From 0 to 1; 1 is the piece's end. Requires: it was begun.
+  /// Sets the share of a piece that is done, from 0 to 1; 1 ends it. Requires: begin() was called.
   void set(std::size_t piece, double share, Clock::time_point now = Clock::now());
 
   [[nodiscard]] PieceProgress progress(Clock::time_point now = Clock::now()) const;
@@ -48,9 +48,9 @@ class PieceWatch {
     std::optional<Clock::time_point> ended{};
   };
 
-  /// How long a piece has been at work, in seconds.
+  /// Returns how long a piece has been at work, in seconds.
   [[nodiscard]] static double spent_s(const Piece& piece, Clock::time_point now);
-  /// How long a piece takes as a whole, judged by itself alone.
+  /// Estimates how long a piece takes as a whole, in seconds, from that piece alone.
   [[nodiscard]] static std::optional<double> whole_s(const Piece& piece, Clock::time_point now);
 
   mutable std::mutex mutex_;
@@ -59,8 +59,8 @@ class PieceWatch {
 };
 
 /// Calls `work(i)` for every i below `count`, on up to `threads` threads, and `watch()` about ten
-/// times a second on the caller's. What a piece throws is thrown again, once the pieces that were
-/// begun have ended; no further ones are begun. Requires: threads > 0.
+/// times a second on the caller's thread. If a piece throws, no further pieces are begun, and the
+/// exception is thrown again once the pieces that were begun have ended. Requires: threads > 0.
 void for_each_piece(std::size_t count, std::size_t threads,
                     const std::function<void(std::size_t)>& work,
                     const std::function<void()>& watch);

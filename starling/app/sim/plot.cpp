@@ -18,11 +18,12 @@
 namespace starling::app {
 namespace {
 
-/// They stand out on a white and on a dark page alike.
+/// Colours that stand out on a white and on a dark page alike.
 constexpr std::array<const char*, 8> colours{"#d1495b", "#e08e0b", "#3a86c8", "#2e9e5b",
                                              "#a05fc2", "#16a3a3", "#a9745f", "#808080"};
 
-/// In pixels; what gnuplot takes for a character of 13 pixels, and a line of the legend.
+/// Sizes in pixels, with those that gnuplot takes for a character of 13 pixels and a line of the
+/// legend.
 constexpr double width = 720;
 constexpr double frame_width = 620;
 constexpr double frame_height = 340;
@@ -39,7 +40,7 @@ std::string in_quotes(const std::string& text) {
   return out + "\"";
 }
 
-/// The name as gnuplot takes it: letters, digits and underscores.
+/// Returns the name as gnuplot takes it: letters, digits and underscores.
 std::string identifier(std::string name) {
   std::ranges::replace(name, '-', '_');
   return name;
@@ -47,7 +48,7 @@ std::string identifier(std::string name) {
 
 const char* colour(std::size_t series) { return colours[series % colours.size()]; }
 
-/// The factor from a share to the axis.
+/// Returns the factor from a share to the axis.
 double factor(const Plot& plot) { return plot.is_share ? 100 : 1; }
 
 struct Range {
@@ -62,7 +63,7 @@ struct Range {
   [[nodiscard]] bool is_empty() const { return low > high; }
 };
 
-/// The range of all values; of their sums where series are stacked.
+/// Returns the range of all values, and of their sums where series are stacked.
 Range values_of(const Plot& plot) {
   Range range;
   for (const Series& series : plot.series)
@@ -78,7 +79,7 @@ Range values_of(const Plot& plot) {
   return range;
 }
 
-/// gnuplot draws no curve without a finite value.
+/// True where the series has a finite point: gnuplot draws no curve without one.
 bool has_values(const Series& series) {
   return std::ranges::any_of(series.points, [](const PlotPoint& point) {
     return std::isfinite(point.x) && std::isfinite(point.y);
@@ -90,7 +91,7 @@ struct Legend {
   std::size_t rows = 0;
 };
 
-/// Names stand side by side as far as they fit.
+/// Places names side by side as far as they fit.
 Legend legend_of(const Plot& plot) {
   std::size_t longest = 0;
   for (const Series& series : plot.series) longest = std::max(longest, series.name.size());
@@ -100,7 +101,8 @@ Legend legend_of(const Plot& plot) {
   return {columns, (plot.series.size() + columns - 1) / columns};
 }
 
-/// The y axis of a panel: one for all shares, its own for other figures, with the highest marked.
+/// Sets the y axis of a panel: the same for all shares, its own for other figures, with the highest
+/// value marked.
 std::string panel_range(const Plot& plot, const Series& series) {
   if (plot.is_share) return "set yrange [0:105]\nset ytics 0,50,100\n";
   Range range;
@@ -110,7 +112,7 @@ std::string panel_range(const Plot& plot, const Series& series) {
                      high);
 }
 
-/// The range of the y axis: the legend stands inside, above all values.
+/// Sets the range of the y axis, with space for the legend inside, above all values.
 std::string y_range(const Plot& plot) {
   const Range range = values_of(plot);
   if (range.is_empty()) return "set yrange [*:*]\n";
@@ -132,7 +134,7 @@ std::string y_range(const Plot& plot) {
                      is_whole ? "set ytics 0,20,100\n" : "");
 }
 
-/// Names below the stacks, turned where they would overlap.
+/// Puts names below the stacks, turned where they would overlap.
 std::string label_ticks(const Plot& plot) {
   std::string text =
       "set xrange [-0.7:" + fmt::format("{:.1f}", static_cast<double>(plot.labels.size()) - 0.3) +
@@ -179,7 +181,7 @@ std::string settings(const Plot& plot) {
   return text + y_range(plot) + x_range(plot);
 }
 
-/// Few values are marked: a single one is no line.
+/// Marks the points of a line where they are few: a single point is no line.
 std::string style_text(const Plot& plot, const Series& series) {
   constexpr std::size_t few = 40;
   const std::string y = plot.is_share ? "($2*100)" : "2";
@@ -205,7 +207,7 @@ std::string curve(const Plot& plot, const std::string& source, std::size_t i) {
                      colour(i), in_quotes(series.name));
 }
 
-/// One panel for each series, all with the same axes, each under its name.
+/// Draws one panel for each series, under its name; all panels have the same x axis.
 std::string panels(const Plot& plot, const std::string& source) {
   const double height = height_of(plot);
   const auto at = [height](double pixels) { return 1 - pixels / height; };
@@ -245,7 +247,7 @@ std::string command(const Plot& plot, const std::string& source) {
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
-/// Has no name, so that nothing is left whatever happens.
+/// A file without a name, so that nothing is left whatever happens.
 using ScratchFile = std::unique_ptr<std::FILE, CloseFile>;
 
 ScratchFile scratch(const std::string& content = {}) {

@@ -29,7 +29,7 @@ enum class PlotStyle {
   steps,
   /// Points with error bars, joined.
   points,
-  /// Boxes upon each other, one stack for each label.
+  /// Boxes on top of each other, one stack for each label.
   stacked,
 };
 
@@ -37,7 +37,7 @@ struct Plot {
   /// The stem of its files' names: letters, digits and dashes.
   std::string name;
   std::string title;
-  /// Of the axes, with their units.
+  /// Labels of the axes, with their units.
   std::string x{};
   std::string y{};
   std::vector<Series> series{};
@@ -46,24 +46,24 @@ struct Plot {
   bool is_share = false;
   /// The y axis covers the values alone; else it begins at 0.
   bool is_zoomed = false;
-  /// One panel for each series, under each other, for curves that would hide each other: the x axis
-  /// is one, the y axis of shares too. For lines from 0 on.
+  /// Draws one panel for each series, one below another, for curves that would hide each other. All
+  /// panels share the x axis, and those of shares the y axis too. For lines from 0 on.
   bool has_panels = false;
   bool log_x = false;
   bool log_y = false;
-  /// Of the stacks: point i of each series belongs to label i.
+  /// Labels of the stacks: point i of each series belongs to label i.
   std::vector<std::string> labels{};
 };
 
-/// What gnuplot reads: x, y and error bar of each point, the series after each other.
+/// Returns the data that gnuplot reads: x, y and error bar of each point, one series after another.
 [[nodiscard]] std::string plot_data(const Plot& plot);
 
-/// Makes NAME.svg of NAME.dat, called as `gnuplot NAME.gp` in their folder.
+/// Returns the script that makes NAME.svg of NAME.dat, called as `gnuplot NAME.gp` in their folder.
 [[nodiscard]] std::string plot_script(const Plot& plot);
 
 [[nodiscard]] bool has_gnuplot();
 
-/// The plot as SVG. An error where gnuplot is not installed or fails; leaves no files.
+/// Draws the plot as SVG; an error where gnuplot is not installed or fails. Leaves no files.
 [[nodiscard]] Result<std::string> draw(const Plot& plot);
 
 }  // namespace starling::app

@@ -1,5 +1,5 @@
-/// The files of a report: its plots drawn, and the report as a page of Markdown. Blocking; one
-/// thread at a time.
+/// Writes the files of a report: its plots drawn, and the report as a page of Markdown. Blocking;
+/// one thread at a time.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ inline constexpr const char* pictures_folder = "pictures";
                                               const std::string& folder);
 
 /// Draws the plots into `folder` and puts the drawings where the document has pictures; without
-/// gnuplot it has none. Requires: a plot for each picture.
+/// gnuplot there are no drawings. Requires: a plot for each picture.
 [[nodiscard]] Result<void> draw_all(Document& document, const std::vector<Plot>& plots,
                                     const std::string& folder);
 

@@ -27,7 +27,8 @@ std::string data_folder(const ReproOptions& options) {
 
 using Folders = std::vector<OutputFolder>;
 
-/// The name of a file that has the ending of a plot's: wherever plots go, one may be called so.
+/// Returns the file's name if it ends like a plot's file: a plot may then have that name. Else
+/// nothing.
 std::vector<std::string> as_plot(const std::string& path) {
   const std::filesystem::path file{resolved(path)};
   const auto endings = plot_files({});

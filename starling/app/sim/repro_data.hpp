@@ -9,19 +9,20 @@
 
 namespace starling::app {
 
-/// A row for each setting and seed.
+/// Returns a row for each setting and seed.
 [[nodiscard]] std::string runs_csv(const ExperimentRunner& runner);
 
-/// A row for each setting, seed: when the error of the model that learned was 0.1.
+/// Returns a row for each setting and seed: when the error of the model first was at most 0.1.
 [[nodiscard]] std::string learning_csv(const ExperimentRunner& runner);
 
-/// "Published and here", a row for each claim.
+/// Returns the table "Published and here", a row for each claim.
 [[nodiscard]] TextTable claims_table(const ExperimentResults& results);
 
-/// Its four fields, in words.
+/// Writes the four fields of the claim, in words.
 void to_json(nlohmann::ordered_json& json, const Claim& claim);
 
-/// One JSON object: the seeds, the claims, and for each setting its means with standard errors.
+/// Returns one JSON object: the seeds, the claims, and for each setting its means with standard
+/// errors.
 [[nodiscard]] std::string summary_json(const ExperimentRunner& runner,
                                        const ExperimentResults& results);
 

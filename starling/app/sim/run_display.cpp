@@ -18,7 +18,7 @@ double RunDisplay::elapsed() const {
 }
 
 void RunDisplay::show(const PieceProgress& done) {
-  constexpr double short_s = 1;  // what is over sooner needs no progress
+  constexpr double short_s = 1;  // shorter work needs no progress
   if (elapsed() < short_s) return;
   std::string line = fmt::format("{}  {:.0f} %  {:.0f} s", what_, 100 * done.share, elapsed());
   if (done.left_s) line += fmt::format("  ETA {:.0f} s", *done.left_s);

@@ -1,4 +1,5 @@
-/// How far many simulated runs are, on stderr: the share, and when they end. One thread.
+/// Shows the progress of many simulated runs on stderr: the done share, and when they end. One
+/// thread.
 #pragma once
 
 #include <chrono>
@@ -17,7 +18,7 @@ class RunDisplay {
   RunDisplay(bool quiet, std::string what) : display_(quiet), what_(std::move(what)) {}
 
   void show(const PieceProgress& done);
-  /// For work that goes on evenly.
+  /// Shows the progress of work that goes on evenly.
   void show(double share);
   /// Says what was simulated, and how fast.
   void finish(const SimRuns& runs);

@@ -14,7 +14,7 @@ namespace {
 
 double seconds(core::Time time) { return std::chrono::duration<double>(time).count(); }
 
-/// Between two measurements of what is shown over time.
+/// Time between two measurements of a figure that is shown over time.
 core::Time interval(const sim::StepOptions& options) {
   return std::max(core::Time{1}, options.horizon / static_cast<std::int64_t>(options.points));
 }
@@ -137,7 +137,7 @@ SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t thre
   for (const auto& own : options) {
     const auto id = ids.try_emplace({barrier::print(own.barrier), own.workers}, ids.size());
     kinds.push_back(kind_of(id.first->second, own.barrier));
-    // To a last step all barriers lead by as many steps.
+    // Up to a last step, runs under all barriers make the same number of steps.
     if (own.last != barrier::finished) kinds.back().cost = 1;
     kinds.back().cost *= static_cast<double>(own.workers);
   }

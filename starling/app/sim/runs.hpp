@@ -1,4 +1,4 @@
-/// Simulated runs as figures: what is kept of a run, and what many runs of one barrier say
+/// Simulated runs as figures: the figures kept of one run, and those of many runs of one barrier
 /// together. Plain values and functions; any thread.
 #pragma once
 
@@ -19,14 +19,14 @@
 
 namespace starling::app {
 
-/// One run, without its list of every worker's step: a million workers are one histogram.
+/// One run, without the list of every worker's step: a million workers are one histogram.
 struct SimRun {
   std::uint64_t seed = 0;
   std::size_t workers = 0;
-  /// Over the workers, at the end.
+  /// Steps over the workers, at the end.
   Summary steps{};
   double median = 0;
-  /// A step, and how many workers stood there; by step.
+  /// Steps in order, each with the number of workers that stood there at the end.
   std::vector<std::pair<sim::Step, std::uint64_t>> histogram{};
   std::vector<sim::Point> curve{};
   std::uint64_t updates = 0;
@@ -36,8 +36,8 @@ struct SimRun {
   sim::Messages messages{};
   double elapsed_s = 0;
   sim::Step max_lag = 0;
-  /// Protocol level only: the model's figures at each point of the curve, what was sent by kind of
-  /// message, and what became of the packets.
+  /// Protocol level only: the model's figures at each point of the curve, the messages sent by
+  /// kind, and the counts of packets.
   std::vector<models::Metrics> figures{};
   sim::TrafficByKind traffic{};
   sim::Network::Counts packets{};
@@ -56,31 +56,31 @@ using SimRuns = std::vector<SimRun>;
                                 const std::function<double(const SimRun&)>& figure);
 
 [[nodiscard]] double messages_a_step(const SimRun& run);
-/// Of virtual time.
+/// Returns the updates per second of virtual time.
 [[nodiscard]] double updates_per_second(const SimRun& run);
 
-/// The share of the workers, of all runs together, that made at most so many steps.
+/// Returns the share of the workers, over all runs together, that made at most a number of steps.
 [[nodiscard]] Series steps_cdf(const std::string& name, const SimRuns& runs);
 
-/// A figure of the curve over time in seconds, its mean over the runs.
+/// Returns a figure of the curve over time in seconds, as the mean over the runs.
 [[nodiscard]] Series over_time(
     const std::string& name, const SimRuns& runs,
     const std::function<double(const SimRun&, const sim::Point&)>& figure);
 
-/// The error over time, its mean over the runs. Requires: in each of them a model learned.
+/// Returns the error over time, as the mean over the runs. Requires: a model learned in each run.
 [[nodiscard]] Series error_over_time(const std::string& name, const SimRuns& runs);
 
-/// The kind of piece that a run under this barrier is, the `id`th: under sampled barriers runs make
-/// many steps and many draws.
+/// Returns the kind, with the number `id`, of a run under this barrier: runs under sampled barriers
+/// make many steps and many draws.
 [[nodiscard]] PieceWatch::Kind kind_of(std::size_t id, const barrier::Barrier& barrier);
 
-/// The pieces in the order in which they begin: one of each kind, which tells what its kind takes,
-/// then the others, each time the costliest first.
+/// Returns the pieces in the order in which they begin: first one of each kind, which shows how
+/// long its kind takes, then the others, each time the costliest first.
 [[nodiscard]] std::vector<std::size_t> costliest_first(const std::vector<PieceWatch::Kind>& kinds);
 
-/// Makes the runs of all `options`, each one's in its place, on up to `threads` threads; the result
-/// does not depend on their number. `watch` is told how far all are, on this thread. Where a
-/// `problem` is given, a model learns it in each.
+/// Makes the runs of all `options`, in the order of `options`, on up to `threads` threads; the
+/// result does not depend on the number of threads. Calls `watch` on this thread with the progress
+/// of all. Where a `problem` is given, a model learns it in each run.
 [[nodiscard]] SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t threads,
                                    const std::function<void(const PieceProgress&)>& watch,
                                    const LinearProblem* problem = nullptr);

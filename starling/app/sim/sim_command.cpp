@@ -17,7 +17,7 @@
 namespace starling::app {
 namespace {
 
-/// The file of a trace, empty for other laws.
+/// Returns the file of a trace; empty for other laws.
 std::string trace_of(const Distribution& law) {
   const auto* trace = std::get_if<laws::Trace>(&law.law());
   return trace == nullptr ? std::string{} : trace->file;
@@ -25,7 +25,8 @@ std::string trace_of(const Distribution& law) {
 
 using Folders = std::vector<OutputFolder>;
 
-/// No output overwrites what is read or another output; all can be written.
+/// Prepares the outputs. Refuses an output that would overwrite an input or another output, or that
+/// cannot be written.
 Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
                                 const Registry& registry, const std::string& job_file) {
   std::vector<FileUse> taken{{"the job", job_file},
@@ -55,7 +56,7 @@ Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
   return folders;
 }
 
-/// Barriers differ little where the workers hardly meet them.
+/// Warns where workers make so few steps that barriers differ little.
 void warn_of_few_steps(const SimJob& job, const Settings& settings) {
   constexpr core::Step few = 20;
   if (job.options.last >= few) return;
@@ -99,10 +100,13 @@ Result<Simulated> simulate(const SimJob& job, const Learning* learning) {
   return simulated;
 }
 
-/// All data first: it stays where a picture cannot be drawn.
-Result<void> write_plots(const std::string& folder, const std::vector<Plot>& plots) {
+Result<void> write_plot_data(const std::string& folder, const std::vector<Plot>& plots) {
   for (const Plot& plot : plots)
     if (auto put = write_plot_source(folder, plot); !put) return put;
+  return {};
+}
+
+Result<void> write_pictures(const std::string& folder, const std::vector<Plot>& plots) {
   for (const Plot& plot : plots) {
     const auto svg = draw(plot);
     if (!svg) return Error{folder + ": the data is there, but no pictures: " + svg.error().message};
@@ -111,16 +115,21 @@ Result<void> write_plots(const std::string& folder, const std::vector<Plot>& plo
   return {};
 }
 
-/// Says what could not be written. Without gnuplot a run is as good as with it.
+/// Writes the files, the plots' data before their pictures, and reports each that could not be
+/// written. Pictures that are missing because there is no gnuplot do not fail the command.
 int write_files(const SimJob& job, const Simulated& simulated) {
   int code = done;
   const auto heed = [&](const Result<void>& put, bool fails) {
-    if (put) return;
+    if (put) return true;
     print_error(put.error().message);
     if (fails) code = job_failed;
+    return false;
   };
   if (!job.csv.empty()) heed(replace_file(job.csv, sim_csv(job, simulated)), true);
-  if (!job.plots.empty()) heed(write_plots(job.plots, sim_plots(job, simulated)), has_gnuplot());
+  if (job.plots.empty()) return code;
+  const std::vector<Plot> plots = sim_plots(job, simulated);
+  if (heed(write_plot_data(job.plots, plots), true))
+    heed(write_pictures(job.plots, plots), has_gnuplot());
   return code;
 }
 

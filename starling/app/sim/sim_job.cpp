@@ -26,7 +26,7 @@ std::vector<barrier::Barrier> published_barriers(core::Mode mode) {
   return {{barrier::Bsp{}}, {barrier::Ssp{4}}, pbsp, pssp, {barrier::Asp{}}};
 }
 
-/// Before any setting: what a job file, or the lack of one, begins with.
+/// Returns the defaults, before any setting, of a job file or of the lack of one.
 SimJob first_defaults(bool has_file) {
   SimJob job;
   if (!has_file) return job;
@@ -36,7 +36,7 @@ SimJob first_defaults(bool has_file) {
   return job;
 }
 
-/// Barriers that nobody asked for: they draw no more others than there are.
+/// Returns the barriers where none is asked for; they draw no more others than there are.
 std::vector<barrier::Barrier> default_barriers(const SimJob& job, bool has_file) {
   const std::size_t others = job.options.workers - 1;
   auto all = has_file ? std::vector{Job{}.train.job.barrier} : published_barriers(job.mode);
@@ -45,14 +45,14 @@ std::vector<barrier::Barrier> default_barriers(const SimJob& job, bool has_file)
   return all;
 }
 
-/// What says how many steps an epoch is.
+/// True for the keys that decide how many steps an epoch is.
 bool tells_epochs(std::string_view key) {
   constexpr std::array<std::string_view, 6> told{"data",    "test", "split",
                                                  "holdout", "seed", "batch"};
   return std::ranges::find(told, key) != told.end();
 }
 
-/// Packets that are held up need to be told for how long, and the other way round.
+/// Refuses a share of packets that are held up without a time for it, and the other way round.
 Result<void> check_held_up(const SimJob& job, const Settings& settings) {
   const bool some = job.link.reordering > 0;
   const bool lasts = job.link.delay != Distribution{};
@@ -65,7 +65,7 @@ Result<void> check_held_up(const SimJob& job, const Settings& settings) {
   return {};
 }
 
-/// What only the protocol level heeds is not to be passed over in silence.
+/// Refuses settings that only the other level uses, instead of ignoring them in silence.
 Result<void> check_level(const SimJob& job, const Settings& settings) {
   if (job.level == Level::protocol) {
     if (job.learn)
@@ -104,7 +104,7 @@ Result<void> read(SimJob& job, const Settings& settings, const Registry& registr
   return {};
 }
 
-/// How many steps of a worker the job's epochs are: that takes its data.
+/// Computes from its data how many steps of a worker the job's epochs are.
 Result<core::Step> steps_of_epochs(const SimJob& job, const Settings& settings,
                                    const Registry& registry) {
   Job train;
@@ -121,7 +121,7 @@ Result<core::Step> steps_of_epochs(const SimJob& job, const Settings& settings,
   return live::steps_in(*job.epochs, train.train, data->train.size());
 }
 
-/// What sim::check says, led by the place of the setting that it speaks of.
+/// Puts before an error of sim::check the place of the setting that it is about.
 Error placed_here(Error error, const Settings& settings) {
   const std::string law = "step time: ";
   if (!error.message.starts_with(law)) return placed(std::move(error), settings);
@@ -146,7 +146,7 @@ Result<void> check_combinations(const SimJob& job, const Settings& settings) {
   return {};
 }
 
-/// In the unit that keeps it short.
+/// Prints bytes in the unit that keeps the number short.
 std::string print_bytes(std::uint64_t bytes) {
   constexpr std::array units{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
   auto amount = static_cast<double>(bytes);
@@ -155,7 +155,7 @@ std::string print_bytes(std::uint64_t bytes) {
   return print_number(std::round(amount * 10) / 10) + " " + units[unit];
 }
 
-/// Of the largest run at the step level.
+/// Estimates the bytes of the largest run at the step level.
 std::uint64_t bytes_of_steps(const SimJob& job) {
   std::uint64_t largest = 0;
   for (std::size_t i = 0; i < job.barriers.size(); ++i)
@@ -167,7 +167,7 @@ std::uint64_t bytes_of_steps(const SimJob& job) {
   return largest;
 }
 
-/// What a job file leaves open, and what it asks for that is not simulated.
+/// Notes what a job file leaves open, and what it asks for that is not simulated.
 void note_assumptions(SimJob& job, const Settings& settings) {
   const auto& options = job.options;
   if (!job.step_time && (!job.delay || *job.delay == Distribution{}))
@@ -196,7 +196,7 @@ Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry, 
   if (const auto time = job.horizon ? job.horizon : job.seconds) options.horizon = *time;
   if (reads_file) note_assumptions(job, settings);
   options.recheck = job.recheck.value_or(core::default_recheck(job.mode));
-  // Before anything is made that grows with the workers.
+  // Checks the memory before anything is made that grows with the workers.
   const std::uint64_t problem =
       job.learn ? linear_samples * (linear_parameters + 1) * sizeof(float) : 0;
   if (auto fits = check_memory(job, settings, bytes_of_steps(job), problem); !fits)

@@ -1,4 +1,4 @@
-/// A simulation as asked for: what flags and a job file say, with types and defaults.
+/// A simulation as flags and a job file ask for it, with types and defaults.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace starling::app {
 /// How much is simulated: steps and barriers, or every message of a job that learns.
 enum class Level { step, protocol };
 
-/// What is learned at the protocol level, as a job file would say it.
+/// Describes what is learned at the protocol level, as a job file would say it.
 struct Learned {
   std::string data;
   std::string model;
@@ -34,13 +34,13 @@ struct SimJob {
   Level level = Level::step;
   /// Protocol level only: every link of the network.
   sim::LinkOptions link{};
-  /// All of a run but its barrier and its seed. After make_sim_job() every simulation of the job is
-  /// one that sim::check accepts.
+  /// All options of a run but its barrier and its seed. After make_sim_job(), sim::check accepts
+  /// every simulation of the job.
   sim::StepOptions options;
   core::Mode mode = core::Mode::central;
-  /// Side by side.
+  /// The barriers that are compared side by side.
   std::vector<barrier::Barrier> barriers{};
-  /// Absent: the mode's own.
+  /// Absent: the mode's own policy.
   std::optional<barrier::Recheck> recheck = std::nullopt;
   std::vector<Straggler> stragglers{};
   /// A job's delay stands for its step time where no step time is given.
@@ -55,15 +55,16 @@ struct SimJob {
   std::uint64_t seeds = 1;
   /// Runs at the same time; 0: one for each processor.
   std::size_t threads = 0;
-  /// Bytes that all runs at the same time may take.
+  /// The most bytes that all runs at the same time may take.
   std::optional<std::uint64_t> memory_max = std::nullopt;
 
   /// A linear model of 1,000 parameters learns along.
   bool learn = false;
 
-  /// What a job file does not say, and what stands for it; and what it says that is not simulated.
+  /// Says what a job file leaves open and what stands for it, and what it asks for that is not
+  /// simulated.
   std::vector<std::string> notes{};
-  /// Protocol level only, once the data and the model are there.
+  /// Protocol level only: absent until the data and the model are loaded.
   std::optional<Learned> learned = std::nullopt;
 
   /// Outputs; empty where not asked for.
@@ -73,22 +74,23 @@ struct SimJob {
   bool quiet = false;
 };
 
-/// Reads every setting that matters to a simulation; the others, of training, are left alone. The
-/// first bad one is refused with its place. Without a job file the defaults are the published
-/// simulation: 1,000 workers, steps of 100 ms on average, 40 s, five barriers side by side. With
-/// one, or at the protocol level, they are those of training.
+/// Reads every setting that matters to a simulation, and skips the others, which are of training.
+/// Refuses the first bad setting with its place. Without a job file the defaults are the published
+/// simulation: 1,000 workers, steps of 100 ms on average, 40 s, five barriers side by side. With a
+/// job file, or at the protocol level, they are those of training.
 [[nodiscard]] Result<SimJob> make_sim_job(const Settings& settings, const Registry& registry,
                                           bool has_file);
 
-/// The options of one run.
+/// Returns the options of one run.
 [[nodiscard]] sim::StepOptions run_options(const SimJob& job, std::size_t barrier,
                                            std::uint64_t seed);
 
-/// Refuses runs that would take more than the job's memory, `bytes` each, and `shared` together.
+/// Refuses a job whose runs at the same time would take more than its memory: `bytes` each, and
+/// `shared` together.
 [[nodiscard]] Result<void> check_memory(const SimJob& job, const Settings& settings,
                                         std::uint64_t bytes, std::uint64_t shared);
 
-/// How many runs are made at the same time.
+/// Returns how many runs are made at the same time.
 [[nodiscard]] std::size_t threads_of(const SimJob& job);
 
 }  // namespace starling::app

@@ -25,7 +25,7 @@ Result<std::uint64_t> count_in(Text text, std::uint64_t least, std::uint64_t mos
                " and <= " + std::to_string(most)};
 }
 
-/// `into` becomes what was read; an error goes on.
+/// Puts the value that was read into `into`, or passes its error on.
 template <class To, class From>
 Result<void> put(To& into, Result<From> read) {
   if (!read) return std::move(read).error();
@@ -39,7 +39,7 @@ Result<core::Time> time_in(Text text) {
   return Error{"'" + text + "' must be seconds, or a time like 40s, 200ms or 2min, above 0"};
 }
 
-/// Bytes with their unit; errors call them `what`.
+/// Reads bytes with their unit; errors call them `what`.
 Result<std::uint64_t> bytes_in(Text text, const std::string& what) {
   constexpr std::array<std::pair<std::string_view, double>, 8> units{{{"KiB", 0x1p10},
                                                                       {"MiB", 0x1p20},
@@ -102,7 +102,8 @@ Result<void> put_sampling(In in) {
   return {};
 }
 
-/// A range, as chaos takes it, is the first and how many here.
+/// Reads the number of seeds. For a range, as chaos takes it, the error says which --seed and
+/// --seeds to give.
 Result<void> put_seeds(In in) {
   auto done = put(in.job.seeds, count_in(in.text, 1, 100'000));
   const auto dots = in.text.find("..");
@@ -189,7 +190,7 @@ Result<void> put_level(In in) {
   return {};
 }
 
-/// `0.1` or `10%`; all of it only where `whole` is valid.
+/// Reads a share, `0.1` or `10%`; accepts a share of 1 only where `whole`.
 Result<double> share_in(Text text, bool whole) {
   const bool percent = text.ends_with('%');
   const auto value =
@@ -228,7 +229,7 @@ std::vector<SimKey> network_keys() {
   };
 }
 
-/// Those of training, read by make_learning().
+/// Returns the keys of training, whose values make_learning() reads.
 std::vector<SimKey> training_keys() {
   std::vector<SimKey> keys;
   for (const std::string& name : learning_keys()) {

@@ -1,5 +1,5 @@
-/// What `starling sim` can be told: every key is a flag `--key` and a line of a job file, in its
-/// table [sim] or, where a job has the key too, at its top. A new key is one entry in sim_keys.cpp.
+/// The keys of `starling sim`: every key is a flag `--key` and a line of a job file, in its table
+/// [sim] or, where a job has the key too, at its top. A new key is one entry in sim_keys.cpp.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace starling::app {
 
-/// A value on its way into a simulation.
+/// The text of a value, and the simulation that it is put into.
 struct SimKeyInput {
   SimJob& job;
   const Registry& registry;
@@ -27,10 +27,10 @@ struct SimKey : KeyForm {
 
 [[nodiscard]] const std::vector<SimKey>& sim_keys();
 
-/// True for what is said of the network, which only the protocol level has.
+/// True for the keys of the network, which only the protocol level has.
 [[nodiscard]] bool is_network_key(std::string_view name);
 
-/// Null where there is none of that name.
+/// Returns null where no key has that name.
 [[nodiscard]] const SimKey* find_sim_key(std::string_view name);
 
 }  // namespace starling::app

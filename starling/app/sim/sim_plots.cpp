@@ -6,7 +6,7 @@
 namespace starling::app {
 namespace {
 
-/// The first of the model's figures, which is the loss.
+/// Returns the loss over time, which is the first of the model's figures.
 Series loss_over_time(const std::string& name, const SimRuns& runs) {
   return over_time(name, runs, [](const SimRun& run, const sim::Point& point) {
     const auto at = std::ranges::lower_bound(run.curve, point.at, {}, &sim::Point::at);
@@ -14,7 +14,7 @@ Series loss_over_time(const std::string& name, const SimRuns& runs) {
   });
 }
 
-/// A plot with a curve for each barrier.
+/// Adds to a plot a curve for each barrier.
 template <class Curve>
 Plot with_curves(Plot plot, const SimJob& job, const Simulated& simulated, Curve curve) {
   for (std::size_t i = 0; i < simulated.size(); ++i)
@@ -30,7 +30,7 @@ Plot plot_over_time(Plot plot, const SimJob& job, const Simulated& simulated,
   });
 }
 
-/// Messages a step by kind; kinds that no barrier sends are left out.
+/// Plots the messages a step by kind; kinds that no barrier sends are left out.
 Plot message_plot(const SimJob& job, const Simulated& simulated) {
   Plot plot{.name = "messages",
             .title = "Messages of barrier control",

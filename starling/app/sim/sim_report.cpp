@@ -19,7 +19,7 @@ bool has_limit(const SimJob& job) { return job.options.last != barrier::finished
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-/// A mean over seeds, with how far it can be trusted where there is more than one.
+/// Prints a mean over seeds, with its confidence interval where there is more than one seed.
 std::string mean_text(const Summary& values, int digits) {
   const auto mean = fmt::format("{:.{}f}", values.mean, digits);
   return values.count < 2 ? mean : fmt::format("{} ± {:.{}f}", mean, confidence_95(values), digits);
@@ -56,14 +56,14 @@ std::vector<std::string> table_row(const SimJob& job, const barrier::Barrier& ba
   return row;
 }
 
-/// A whole number where it is one.
+/// Returns a whole number as an integer.
 Json number(double value) {
   if (value == std::floor(value) && value >= 0 && value < 0x1p63)
     return static_cast<std::uint64_t>(value);
   return value;
 }
 
-/// Names of the model's figures; none at the step level.
+/// Returns the names of the model's figures; empty at the step level.
 std::vector<std::string> figure_names(const Simulated& simulated) {
   std::vector<std::string> names;
   if (simulated.empty() || simulated[0].empty() || simulated[0][0].figures.empty()) return names;
@@ -71,7 +71,7 @@ std::vector<std::string> figure_names(const Simulated& simulated) {
   return names;
 }
 
-/// At the end of a run.
+/// Returns a figure of the model at the end of a run; 0 at the step level.
 double last_figure(const SimRun& run, std::size_t which) {
   return run.figures.empty() ? 0 : run.figures.back().at(which).value;
 }
@@ -94,7 +94,7 @@ Json traffic_json(const SimRuns& runs) {
   return json;
 }
 
-/// What the protocol level has beside the step level's.
+/// Adds the figures that only the protocol level has.
 void add_learning(Json& json, const SimRuns& runs) {
   for (const auto& name : figure_names({runs}))
     json["figures"][name] = mean_figure(runs, json["figures"].size());
@@ -218,7 +218,7 @@ Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimR
   return json;
 }
 
-/// What is learned, and over what network.
+/// Describes what is learned, and over which network.
 std::string describe_protocol(const SimJob& job) {
   const auto& link = job.link;
   std::string text = "level protocol";

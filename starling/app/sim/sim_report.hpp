@@ -1,5 +1,5 @@
-/// What is said about simulations: the table, the JSON, the CSV and the plots. Nothing in them
-/// depends on the machine or on how long it took. Plain functions of values; any thread.
+/// The reports of simulations: the table, the JSON, the CSV and the plots. Nothing in them depends
+/// on the machine or on how long the simulation took. Plain functions of values; any thread.
 #pragma once
 
 #include <string>
@@ -14,21 +14,21 @@ namespace starling::app {
 /// The runs of each barrier of a job, in the job's order.
 using Simulated = std::vector<SimRuns>;
 
-/// A table for people, a row for each barrier. Over seeds: the means of mean (with its 95 %
+/// Returns a table for people, a row for each barrier. Over seeds: the means of mean (with its 95 %
 /// confidence interval), sd, median and shares; the least minimum and the greatest maximum.
 [[nodiscard]] std::string sim_table(const SimJob& job, const Simulated& simulated);
 
-/// One JSON array on one line, an object for each barrier.
+/// Returns one JSON array on one line, an object for each barrier.
 [[nodiscard]] std::string sim_json(const SimJob& job, const Simulated& simulated);
 
-/// A row for each barrier and seed.
+/// Returns a row for each barrier and seed.
 [[nodiscard]] std::string sim_csv(const SimJob& job, const Simulated& simulated);
 
-/// The names of sim_plots(), known before there is anything to draw.
+/// Returns the names of sim_plots(), known before there is anything to draw.
 [[nodiscard]] std::vector<std::string> sim_plot_names(const SimJob& job);
 [[nodiscard]] std::vector<Plot> sim_plots(const SimJob& job, const Simulated& simulated);
 
-/// "1000 workers, central, steps exp:100ms, 40s".
+/// Returns "1000 workers, central, steps exp:100ms, 40s".
 [[nodiscard]] std::string describe(const SimJob& job);
 
 }  // namespace starling::app

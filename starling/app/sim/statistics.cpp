@@ -55,7 +55,7 @@ double confidence_95(const Summary& values) {
 }
 
 // With t = sqrt(n) tan(x) the density of Student's t with n degrees of freedom becomes
-// cos(x)^(n-1), up to a factor that the ratio of two integrals does away with.
+// cos(x)^(n-1), up to a factor that cancels in the ratio of two integrals.
 double student_t_95(std::size_t degrees) {
   STARLING_CHECK(degrees > 0);
   const auto n = static_cast<double>(degrees);

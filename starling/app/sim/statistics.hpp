@@ -8,7 +8,7 @@
 
 namespace starling::app {
 
-/// A set of values in figures.
+/// Figures of a set of values.
 struct Summary {
   std::size_t count = 0;
   double mean = 0;
@@ -18,17 +18,17 @@ struct Summary {
   double max = 0;
 };
 
-/// All 0 for no values.
+/// All figures are 0 for no values.
 [[nodiscard]] Summary summarise(std::span<const double> values);
 
-/// The middle value, or the mean of the two. Requires: values.
+/// Returns the middle value, or the mean of the two in the middle. Requires: values.
 [[nodiscard]] double median(std::vector<double> values);
 
-/// The standard error of the mean: sd / sqrt(count); 0 for fewer than two values.
+/// Returns the standard error of the mean: sd / sqrt(count); 0 for fewer than two values.
 [[nodiscard]] double standard_error(const Summary& values);
 
-/// Half the width of the 95 % confidence interval of the mean, by Student's t distribution; 0 for
-/// fewer than two values, of which none can be had.
+/// Returns half the width of the 95 % confidence interval of the mean, by Student's t distribution;
+/// 0 for fewer than two values, which have no interval.
 [[nodiscard]] double confidence_95(const Summary& values);
 
 /// Student's t: with `degrees` of freedom, a value lies in [-t, t] with probability 0.95.

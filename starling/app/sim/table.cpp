@@ -9,7 +9,7 @@ namespace {
 
 using Row = std::vector<std::string>;
 
-/// Characters as a terminal counts them: bytes that go on with a UTF-8 character are none.
+/// Counts characters as a terminal does: continuation bytes of UTF-8 do not count.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::ranges::count_if(
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));

@@ -10,7 +10,7 @@ namespace starling::app {
 /// The first column names the rows; the others hold figures and stand to the right.
 struct TextTable {
   std::vector<std::string> head;
-  /// Each as long as the head.
+  /// Each row is as long as the head.
   std::vector<std::vector<std::string>> rows{};
   /// All columns hold words and stand to the left.
   bool is_words = false;
@@ -25,7 +25,7 @@ struct TextTable {
 [[nodiscard]] std::string markdown_text(const TextTable& table);
 [[nodiscard]] std::string html_text(const TextTable& table);
 
-/// `text` with what HTML would take for markup written as entities.
+/// Returns `text` with the characters that HTML would take for markup written as entities.
 [[nodiscard]] std::string html_escaped(std::string_view text);
 
 }  // namespace starling::app

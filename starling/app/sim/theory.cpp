@@ -7,7 +7,7 @@
 namespace starling::app {
 namespace {
 
-/// S: what the law of the lag is scaled by, so that it sums to 1.
+/// Returns S, by which the law of the lag is scaled so that it sums to 1.
 double scale(const LagTheory& theory, double a) {
   STARLING_CHECK(a > 0 && a < 1);
   const double share = std::pow(a, 1 / theory.beta);  // F(r)

@@ -1,5 +1,5 @@
-/// What theory says of the lag under PSP (Wang, Catterall, Mortier, arXiv 1709.07772): bounds on
-/// the means over the workers. Plain functions; any thread.
+/// Theory of the lag under PSP (Wang, Catterall, Mortier, arXiv 1709.07772): bounds on its means
+/// over the workers. Plain functions; any thread.
 ///
 /// With r the staleness, F the distribution of the lag and beta the size of the sample, let
 /// a = F(r)^beta be the chance that none of a sample lags more than r. Over T steps:
@@ -19,13 +19,13 @@ struct LagTheory {
   double steps = 10000;
 };
 
-/// Requires: 0 < a < 1, and so for all of these.
+/// Requires, as do the functions below: 0 < a < 1.
 [[nodiscard]] double mean_lag_bound(const LagTheory& theory, double a);
 
-/// To be looked at, not relied on: as a -> 0 it falls below the exact sum.
+/// The bound is to be looked at, not relied on: as a -> 0 it falls below the exact sum.
 [[nodiscard]] double mean_squared_lag_bound(const LagTheory& theory, double a);
 
-/// Where the bound on the mean lag is smallest.
+/// The place where the bound on the mean lag is smallest, and the bound there.
 struct LagMinimum {
   double a = 0;
   double bound = 0;

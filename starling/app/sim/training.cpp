@@ -8,7 +8,8 @@
 namespace starling::app {
 namespace {
 
-/// Less than the published 45 / 22 and 72 / 22: what six workers make of exponential steps.
+/// The least gains that reproduce a claim: less than the published 45 / 22 and 72 / 22, as six
+/// workers with exponential steps achieve less.
 constexpr double pbsp_gain = 1.3;
 constexpr double pssp_gain = 1.8;
 
@@ -25,7 +26,7 @@ Role role_of(const barrier::Barrier& barrier) {
 
 using Everyone = std::vector<BarrierRuns>;
 
-/// Null where there is none.
+/// Returns null where no barrier has the role.
 const BarrierRuns* find(const Everyone& all, Role role) {
   const auto at =
       std::ranges::find(all, role, [](const auto& one) { return role_of(one.barrier); });
@@ -49,7 +50,8 @@ void judge_fewest(const BarrierRuns& bsp, const Everyone& all, ExperimentResults
               "22; SSP 71, pBSP 45, pSSP 72, ASP 74", here, holds);
 }
 
-/// How many times as many updates as `bsp`: of the runs of one seed, one soon after the other.
+/// Adds a claim on how many times as many updates as `bsp` another barrier makes, comparing runs of
+/// the same seed, made soon after one another.
 void judge_gain(const BarrierRuns& bsp, const BarrierRuns& other, double least,
                 const std::string& published, ExperimentResults& results) {
   std::vector<double> gains;

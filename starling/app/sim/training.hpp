@@ -1,6 +1,6 @@
-/// Training runs of several barriers side by side, in figures: what each made of the same wall
-/// time, and what of the PSP paper's training run (arXiv 1709.07772, section 4) is found again.
-/// Plain values and functions; any thread.
+/// Figures of training runs of several barriers side by side: what each barrier made of the same
+/// wall time, and which findings of the PSP paper's training run (arXiv 1709.07772, section 4) are
+/// found again. Plain values and functions; any thread.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace starling::app {
 /// A model at one instant of its run.
 struct TrainingPoint {
   double seconds = 0;
-  /// Of all workers together.
+  /// Updates of all workers together.
   double updates = 0;
-  /// The share of the evaluated samples that it says right, 0 to 1.
+  /// The share of the evaluated samples that the model classifies rightly, 0 to 1.
   double accuracy = 0;
 };
 
 struct TrainingRun {
   std::uint64_t seed = 0;
-  /// At equal instants, the same ones in every run but for the first few, where some runs have made
-  /// no step yet; the last is the end.
+  /// Points at equal instants, the same instants in every run but for the first few, where some
+  /// runs have made no step yet; the last point is the end.
   std::vector<TrainingPoint> curve{};
-  /// Of the workers, at the end.
+  /// Steps of the workers at the end.
   double steps_min = 0;
   double steps_median = 0;
   double steps_max = 0;
@@ -47,21 +47,22 @@ struct BarrierRuns {
 [[nodiscard]] Summary over_runs(const BarrierRuns& all,
                                 const std::function<double(const TrainingRun&)>& figure);
 
-/// Updates at the end, accuracy at the end. Requires: the run has a curve.
+/// Returns the updates, or the accuracy, at the end. Requires: the run has a curve.
 [[nodiscard]] double final_updates(const TrainingRun& run);
 [[nodiscard]] double final_accuracy(const TrainingRun& run);
 
-/// Accuracy over the last fifth of the curve, two points at least: its mean, and its spread (sd).
+/// Summarises the accuracy over the last fifth of the curve, two points at least: its mean, and its
+/// spread (sd).
 [[nodiscard]] Summary late_accuracy(const TrainingRun& run);
 
-/// The accuracy of the last evaluation with at most so many updates; the first one's where all have
-/// more.
+/// Returns the accuracy of the last evaluation with at most `updates` updates, or of the first one
+/// where all have more.
 [[nodiscard]] double accuracy_at(const TrainingRun& run, double updates);
 
-/// The mean over the runs at each instant that all of them have.
+/// Returns the mean over the runs at each instant that all of them have.
 [[nodiscard]] std::vector<TrainingPoint> mean_curve(const BarrierRuns& all);
 
-/// The published claims about the barriers that are here, each with its status. Requires: the same
+/// Adds the published claims about the given barriers, each with its status. Requires: the same
 /// seeds, in the same order, for each barrier.
 void judge_training(const std::vector<BarrierRuns>& all, ExperimentResults& results);
 

@@ -30,7 +30,7 @@ std::vector<std::string> report_files() {
   return names;
 }
 
-/// Refuses a folder that holds what no report has.
+/// Refuses a folder that holds a file which no report has.
 Result<void> refuse_strangers(const std::string& folder, const std::vector<std::string>& known) {
   std::error_code fault;
   if (!std::filesystem::is_directory(folder, fault)) return {};
@@ -47,7 +47,7 @@ Result<void> refuse_strangers(const std::string& folder, const std::vector<std::
   return {};
 }
 
-/// The innermost first: it has to go before what holds it is empty.
+/// Folders, the innermost first: it must be removed before the folder around it is empty.
 using Folders = std::list<OutputFolder>;
 
 Result<Folders> prepare_outputs(const TrainingOptions& options) {

@@ -11,10 +11,10 @@
 namespace starling::app {
 namespace {
 
-/// The keys of a job that mean here what they mean there, with the defaults that are others here.
+/// A key of a job that means here what it means there, where its default or help may differ.
 struct JobKey {
   std::string_view name;
-  /// Empty: the job's own.
+  /// Empty: the job's own default, or its own help.
   std::string_view value{};
   std::string_view help{};
 };
@@ -39,7 +39,7 @@ constexpr std::array<JobKey, 18> job_part{{
     {"quiet"},
 }};
 
-/// Those of the published run.
+/// The barriers of the published run.
 constexpr std::array<const char*, 5> published{"bsp", "ssp:s=4", "pbsp:beta=2", "pssp:s=4,beta=2",
                                                "asp"};
 
@@ -61,7 +61,7 @@ std::vector<KeyForm> own_keys() {
       {"markdown", KeyKind::text, "DIR", "also as a page of Markdown, with its pictures", out}};
 }
 
-/// The settings of the job, defaults filled in, but for the barrier.
+/// Returns the settings of the job, defaults filled in, but for the barrier.
 Settings job_settings(const Settings& settings) {
   Settings defaults{{"mode", "central", "--mode"}, {"eval-every", "1", "--eval-every"}};
   for (const JobKey& key : job_part)
@@ -84,7 +84,7 @@ std::vector<Setting> barrier_settings(const Settings& settings) {
 }
 
 Result<void> put_counts(TrainingOptions& options, const Settings& settings) {
-  constexpr std::uint64_t evals_min = 10;  // their last fifth has a spread
+  constexpr std::uint64_t evals_min = 10;  // so that their last fifth has a spread
   for (auto [key, into, least, most] :
        {std::tuple{"seeds", &options.seeds, std::uint64_t{1}, std::uint64_t{1000}},
         std::tuple{"seed", &options.seed, std::uint64_t{0}, UINT64_MAX},

@@ -1,4 +1,4 @@
-/// What `starling repro psp-train` can be told: keys of a job, and its own.
+/// The keys of `starling repro psp-train`: keys of a job, and its own.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 namespace starling::app {
 
 [[nodiscard]] const std::vector<KeyForm>& training_keys();
-/// The end of its help.
+/// Returns the end of the command's help.
 [[nodiscard]] std::string training_footer();
 
 struct TrainingOptions {
-  /// Of the job that is trained, defaults filled in, with the first of the barriers.
+  /// Settings of the job that is trained, defaults filled in, with the first of the barriers.
   Settings job{};
   std::vector<barrier::Barrier> barriers{};
   /// Runs of each barrier, under the seeds seed, seed + 1, ...
@@ -35,12 +35,12 @@ struct TrainingOptions {
   bool quiet = false;
 };
 
-/// Refuses what no barrier could run with; the first bad setting with its place. Requires: settings
-/// of known keys.
+/// Reads the options. Refuses settings that no barrier could run with, the first bad setting with
+/// its place. Requires: settings of known keys.
 [[nodiscard]] Result<TrainingOptions> make_training(const Settings& settings,
                                                     const Registry& registry);
 
-/// The flags that say the same again, but for where the report goes.
+/// Prints the flags that ask for the same again, but for where the report goes.
 [[nodiscard]] std::string print(const TrainingOptions& options);
 
 }  // namespace starling::app

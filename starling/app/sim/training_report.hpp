@@ -18,21 +18,22 @@ inline constexpr const char* over_updates_plot = "psp-train-updates";
 inline constexpr const char* over_time_plot = "psp-train-time";
 inline constexpr const char* one_seed_plot = "psp-train-one-seed";
 
-/// What was trained, and what came out.
+/// The options and the job of a training, and its runs.
 struct Training {
   const TrainingOptions& options;
   const Running& job;
   const std::vector<BarrierRuns>& runs;
 };
 
-/// Adds the claims and the plots to `results`. The pictures are still to be drawn.
+/// Returns the report, and adds the claims and the plots to `results`. The pictures are still to be
+/// drawn.
 [[nodiscard]] Document training_document(const Training& training, ExperimentResults& results);
 
-/// A row for each barrier and seed.
+/// Returns a row for each barrier and seed.
 [[nodiscard]] std::string training_runs_csv(const Training& training);
-/// A row for each barrier, seed and instant.
+/// Returns a row for each barrier, seed and instant.
 [[nodiscard]] std::string training_curves_csv(const Training& training);
-/// One JSON object: what was trained, the claims, and for each barrier its means.
+/// Returns one JSON object: what was trained, the claims, and for each barrier its means.
 [[nodiscard]] std::string training_json(const Training& training, const ExperimentResults& results);
 
 }  // namespace starling::app

@@ -18,7 +18,7 @@ double seconds_in(std::chrono::nanoseconds time) {
   return std::chrono::duration<double>(time).count();
 }
 
-/// NaN where the model has none.
+/// Returns NaN where the model has no accuracy.
 double accuracy_of(const models::Metrics& metrics) {
   const auto at = std::ranges::find(metrics, "accuracy", &models::Metric::name);
   return at == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : at->value;
@@ -94,7 +94,7 @@ class Trainer {
 
   const Prepared& ready_;
   const TrainingOptions& options_;
-  /// What the models are evaluated on.
+  /// The test samples on which the models are evaluated.
   AnyData shown_;
   double seconds_;
   RunDisplay display_;

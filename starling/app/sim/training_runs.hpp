@@ -13,14 +13,15 @@ namespace starling::app {
 /// Refuses a job whose model has no accuracy to be evaluated.
 [[nodiscard]] Result<void> check_accuracy(const Prepared& ready);
 
-/// Runs every barrier under every seed: seed by seed, and within a seed the barriers one after the
-/// other, each seed beginning with another, so that what else the machine does hits all alike.
+/// Runs every barrier under every seed: seed by seed, and within a seed the barriers one after
+/// another, each seed beginning with another barrier, so that other load on the machine hits all
+/// barriers alike.
 ///
-/// A run is trained without being evaluated: after each step of its workers, on average, its
-/// servers hand out a copy of what they hold; the last one before each instant is kept, and
-/// evaluated when the run is over.
+/// No model is evaluated during its run: after each step of the workers, on average, the servers
+/// hand out a copy of what they hold; the last copy before each instant is kept, and evaluated when
+/// the run is over.
 ///
-/// The error is of a run that failed. Requires: check_accuracy().
+/// Returns the error of a run that failed. Requires: check_accuracy().
 [[nodiscard]] Result<std::vector<BarrierRuns>> run_training(const Prepared& ready,
                                                             const TrainingOptions& options);
 

@@ -31,7 +31,8 @@ class Begun final : public sim::Learner {
 };
 
 constexpr double widening = 0.05;
-/// Of a share of the workers' time: who never waits asks all the same.
+/// The least widening of the waiting share, in shares of the workers' time: even a worker that
+/// never waits takes time to ask.
 constexpr double points = 0.01;
 
 Compared judge(std::string name, double TwinRun::*figure, const TwinRun& live,

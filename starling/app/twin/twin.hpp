@@ -1,5 +1,5 @@
-/// A live run beside its simulations, in figures: does what the actors did lie where the simulator
-/// says that it should? Plain functions of values; any thread.
+/// Compares the figures of a live run with those of its simulations: do the actors do as the
+/// simulator predicts? Plain functions of values; any thread.
 #pragma once
 
 #include <span>
@@ -14,7 +14,7 @@ namespace starling::app {
 /// One run, live or simulated.
 struct TwinRun {
   double updates = 0;
-  /// Of the workers, at the end.
+  /// The workers' steps at the end.
   double steps_min = 0;
   double steps_median = 0;
   double steps_max = 0;
@@ -25,8 +25,8 @@ struct TwinRun {
 
 [[nodiscard]] TwinRun figures_of(const live::Progress& end);
 
-/// Simulates what a live run does: when its time is up, whoever is in the middle of a step finishes
-/// it, and nobody begins another. Requires: sim::check(options).
+/// Simulates a live run: when its time is up, each worker finishes the step that it is making and
+/// begins no other. Requires: sim::check(options).
 [[nodiscard]] TwinRun simulate_twin(const sim::StepOptions& options);
 
 /// One figure of a live run and of its simulations.
@@ -44,15 +44,16 @@ struct Compared {
   [[nodiscard]] bool is_inside() const { return from <= live && live <= to; }
 };
 
-/// What the live run made in its time; where it `completed` all its steps, how long it took. The
-/// bounds are the quantiles, `low` made 5 % smaller and `high` 5 % larger, and those of the waiting
-/// share at least 1 point of it, for even a barrier that never holds anyone back takes time to ask.
+/// Compares the updates and steps that the live run made in its time, or, where it `completed` all
+/// its steps, how long it took; and its largest lag and waiting share. The bounds are the
+/// quantiles, `low` made 5 % smaller and `high` 5 % larger, and those of the waiting share by at
+/// least 1 percentage point, for even a barrier that never holds anyone back takes time to ask.
 /// Requires: simulated is not empty.
 [[nodiscard]] std::vector<Compared> compare(const TwinRun& live, std::span<const TwinRun> simulated,
                                             bool completed);
 
-/// The value below which the share `q` of the values lies, between two of them by interpolation.
-/// Requires: values are sorted, and not empty; 0 <= q <= 1.
+/// Returns the value below which the share `q` of the values lies, between two of them by
+/// interpolation. Requires: values are sorted, and not empty; 0 <= q <= 1.
 [[nodiscard]] double quantile(std::span<const double> values, double q);
 
 }  // namespace starling::app

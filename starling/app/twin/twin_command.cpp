@@ -15,7 +15,7 @@
 namespace starling::app {
 namespace {
 
-/// The job as it is simulated, but for its end.
+/// Returns the job as it is simulated, but for its end.
 Result<SimJob> simulation_of(const Settings& settings, const Registry& registry) {
   auto job = make_sim_job(sim_settings(settings), registry, true);
   if (!job) return job;
@@ -36,7 +36,7 @@ Result<SimJob> simulation_of(const Settings& settings, const Registry& registry)
   return job;
 }
 
-/// The real job, with its figures at the end; an error where it failed.
+/// Runs the real job, with its figures at the end; an error where it failed.
 Result<live::Outcome> run_live(const Prepared& ready) {
   const OrderlyStop orderly{ready.job.quiet ? nullptr : stops_plainly};
   Display display{ready.job.quiet};
@@ -59,8 +59,8 @@ std::vector<TwinRun> simulate_all(const SimJob& job) {
   return runs;
 }
 
-/// Tells the simulations how the live run ended, by its steps or by its time, and what a step of it
-/// took beyond its delay.
+/// Gives the simulations the live run's end, by its steps or by its time, and the time that a step
+/// of it took beyond its delay.
 void liken(SimJob& job, const live::JobOptions& options, const live::Outcome& outcome) {
   using std::chrono::milliseconds;
   const bool completed = outcome.end == live::Outcome::End::completed;

@@ -1,5 +1,5 @@
-/// What `starling twin` can be told: what a job can, but for the files that training writes and
-/// goes on from, and how many simulations stand beside the live run.
+/// The keys of `starling twin`: those of a job, but for the files that training writes and resumes
+/// from, and the number of simulations beside the live run.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace starling::app {
 
-/// Simulations where no number is given.
+/// The number of simulations where none is given.
 inline constexpr std::uint64_t twin_seeds = 200;
-/// Of fewer, no quantile of 0.5 % can be told from the smallest.
+/// With fewer simulations, the 0.5 % quantile cannot be told from the smallest value.
 inline constexpr std::uint64_t twin_seeds_min = 100;
 
 [[nodiscard]] const std::vector<KeyForm>& twin_keys();
 
-/// What the live run is told: a job file's outputs are left alone.
+/// Returns the settings of the live run: all but a job file's outputs and `seeds`.
 [[nodiscard]] Settings live_settings(Settings settings);
 
-/// What the simulations are told: they learn nothing, and have their end from the live
+/// Returns the settings of the simulations: they learn nothing, and their end comes from the live
 /// run.
 [[nodiscard]] Settings sim_settings(Settings settings);
 

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// How a figure is called in the table, and how it is written there.
+/// A figure's title in the table, and how its values are written there.
 struct Shown {
   std::string_view name;
   std::string_view title;

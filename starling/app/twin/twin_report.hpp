@@ -1,4 +1,4 @@
-/// What is said of a live run beside its simulations. Plain functions of values.
+/// Prints the comparison of a live run with its simulations. Plain functions of values.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace starling::app {
 
-/// A live run, the simulation that stood beside it, and what came of it.
+/// A live run, the job that was simulated beside it, and their comparison.
 struct Twins {
   /// As it was simulated: the live run's end and its overhead a step are in it.
   const SimJob& job;
@@ -21,7 +21,7 @@ struct Twins {
 /// True where all figures are inside.
 [[nodiscard]] bool agree(const Twins& twins);
 
-/// What was run, a row for each figure, and the verdict.
+/// Returns a line on the run, a row for each figure, and the verdict.
 [[nodiscard]] std::string twin_table(const Twins& twins);
 
 /// One JSON object on one line.

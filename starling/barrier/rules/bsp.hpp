@@ -6,7 +6,7 @@
 
 namespace starling::barrier {
 
-/// Bulk synchronous parallel: nobody seen is behind me (lag <= 0).
+/// Bulk synchronous parallel: pass where no seen worker is behind (lag <= 0).
 struct Bsp {
   static constexpr std::string_view name = "bsp";
   static constexpr std::string_view summary = "nobody seen is behind me";

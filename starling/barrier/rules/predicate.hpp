@@ -7,23 +7,23 @@
 
 namespace starling::barrier {
 
-/// A user's own rule: any function of one's own step and the steps seen.
+/// A user's own rule: any function of the worker's own step and the steps that it sees.
 ///
 ///     auto half = Predicate::make("half", [](Step own, std::span<const Step> seen) {
 ///       const auto on_pace = std::ranges::count_if(seen, [&](Step s) { return s >= own; });
 ///       return 2 * on_pace >= std::ssize(seen);
 ///     });
 ///
-/// The function is called from many threads and must not keep state. It cannot be written in a job
-/// file: the program that contains it offers it by its label.
+/// Many threads call the function, so it must not keep state. It cannot be written in a job file:
+/// the program that contains it offers it by its label.
 struct Predicate {
   using Function = std::function<bool(Step own, std::span<const Step> seen)>;
 
   static constexpr std::string_view name = "predicate";
   static constexpr std::string_view summary = "a rule of your own, given in code";
 
-  /// What is printed, and the name in job files of a program that contains it: one word without
-  /// `:`, `,` and `=` that is no built-in barrier's. barrier::check refuses others.
+  /// The rule's name in printed text, and in job files of a program that contains it: one word
+  /// without `:`, `,` and `=` that names no built-in barrier. barrier::check refuses other labels.
   std::string label = "predicate";
   std::shared_ptr<const Function> function;
 

@@ -6,7 +6,8 @@
 
 namespace starling::barrier {
 
-/// Stale synchronous parallel (Ho et al., NIPS 2013): nobody seen is more than `staleness` behind.
+/// Stale synchronous parallel (Ho et al., NIPS 2013): pass where no seen worker is more than
+/// `staleness` steps behind.
 struct Ssp {
   static constexpr std::string_view name = "ssp";
   static constexpr std::string_view summary = "nobody seen is more than s steps behind me";

@@ -1,16 +1,17 @@
-/// A reliable link between two members over a network that loses, repeats, reorders and cuts.
-/// While both lives last, what one side sends the other is delivered once each, in order of
-/// sending. What carries the packets, and what the payload is, is the caller's business: the
-/// simulator sends core messages, the wire frames.
+/// A reliable link between two members over a network that loses, repeats and reorders packets, and
+/// that may be partitioned. While both incarnations last, each payload that one side sends is
+/// delivered to the other exactly once, in order of sending. The caller chooses what carries the
+/// packets and what a payload is: the simulator sends core messages, the wire sends frames.
 ///
 ///     channel.send(context, payload)      -> Transmit ...
 ///     channel.on(context, packet)         -> Deliver ..., Transmit ...
 ///     channel.on_timer(context)           -> Transmit ...
 ///
-/// A member that restarts is a new incarnation, and with it the link starts anew: see Restarted.
+/// A member that restarts is a new incarnation, and the link then starts anew: see Restarted.
 ///
 /// Sources: sliding window with selective acknowledgement as in TCP (RFC 9293, RFC 2018), resend
-/// times from RFC 6298, tied to a pair of lives so that nothing of an old link is taken for new.
+/// times from RFC 6298, tied to a pair of incarnations so that no packet of an old link is taken
+/// for one of a new link.
 #pragma once
 
 #include <algorithm>
@@ -29,29 +30,31 @@
 
 namespace starling::core {
 
-/// Bytes that a payload keeps in memory beside itself, for the window; overloaded beside payloads
-/// that keep some.
+/// Returns the bytes that a payload keeps in memory beside itself, which the window counts. Payload
+/// types that keep some overload this function.
 template <class Payload>
 [[nodiscard]] std::size_t payload_bytes(const Payload&) {
   return 0;
 }
 
-/// What travels between the two ends of a channel.
+/// The unit that travels between the two ends of a channel: acknowledgements, and perhaps a
+/// payload.
 template <class Payload>
 struct Packet {
   /// The sender's incarnation.
   Incarnation from = 0;
-  /// The incarnation that it is meant for; absent where the sender knows none yet and asks for it.
+  /// The receiver's incarnation; absent while the sender does not know it and asks for it.
   std::optional<Incarnation> to = std::nullopt;
-  /// Place of the payload among all of this pair of lives, from 1; 0 where there is none.
+  /// The payload's number among all that the sender sends within this pair of incarnations, from 1;
+  /// 0 without a payload.
   std::uint64_t sequence = 0;
-  /// All up to this one have arrived from the other side.
+  /// The sender of this packet has received all payloads up to this number.
   std::uint64_t acknowledged = 0;
-  /// Bit i says that number acknowledged + 2 + i has arrived too, ahead of one that is missing.
+  /// Bit i is set if payload acknowledged + 2 + i has arrived too, ahead of one that is missing.
   std::uint64_t held = 0;
   std::optional<Payload> payload = std::nullopt;
-  /// Its payload was sent before. For whoever carries the packet: if that one waits still, this one
-  /// need not.
+  /// True where the payload was sent before: while the earlier packet still waits to be sent, the
+  /// carrier may drop this one.
   bool again = false;
 };
 
@@ -67,8 +70,8 @@ struct Deliver {
   Payload payload;
 };
 
-/// The other side has a new incarnation. Follows: all that was not known to have reached the old
-/// one, in order, as Dropped. Send again what the new one is to have.
+/// The other side has a new incarnation. Every payload that the old one is not known to have
+/// received follows, in order, as Dropped. Send again the payloads that the new one is to have.
 struct Restarted {
   Incarnation incarnation;
 };
@@ -83,7 +86,7 @@ using ChannelEffect =
 template <class Payload>
 using ChannelEffects = std::vector<ChannelEffect<Payload>>;
 
-/// What every event brings: the time, and where the effects go.
+/// Passed to every event: the time, and the list that takes the effects.
 template <class Payload>
 struct ChannelContext {
   Time now;
@@ -91,31 +94,31 @@ struct ChannelContext {
 };
 
 struct ChannelOptions {
-  /// At most this many payloads are under way, 1 to 64.
+  /// At most this many payloads are in flight, 1 to 64.
   std::size_t window = 64;
-  /// And so many bytes of them, but for one payload that is larger.
+  /// At most this many bytes are in flight, except that a larger payload is sent alone.
   std::size_t window_bytes = std::size_t{8} << 20U;
-  /// At most this many wait behind them; send() refuses more.
+  /// At most this many payloads wait behind a full window; send() refuses more.
   std::size_t queue = 65536;
   /// An acknowledgement waits this long for a payload to ride on. Shorter than resend_min.
   Time acknowledge_within = std::chrono::milliseconds{1};
-  /// When to send again before the time of a round trip is known, and bounds for when it is.
+  /// The resend time until a round trip is measured, and the bounds of the resend time.
   Time resend_first = std::chrono::milliseconds{50};
   Time resend_min = std::chrono::milliseconds{5};
   Time resend_max = std::chrono::seconds{1};
 };
 
-/// When to send again: smoothed round-trip time and four times its deviation, doubled at each
-/// silence (RFC 6298).
+/// Computes when to send again: the smoothed round-trip time plus four times its deviation, doubled
+/// at each silence (RFC 6298).
 class ResendTime {
  public:
   ResendTime(Time first, Time least, Time most) : first_(first), least_(least), most_(most) {}
 
-  /// An acknowledgement came `took` after its payload was sent, once.
+  /// An acknowledgement came `took` after its payload was sent; the payload was sent only once.
   void measured(Time took);
-  /// Nothing came in time.
+  /// No acknowledgement came in time.
   void silence() { ++silences_; }
-  /// Something did.
+  /// An acknowledgement came, or a new incarnation: ends the doubling.
   void heard() { silences_ = 0; }
   [[nodiscard]] Time wait() const;
 
@@ -128,15 +131,15 @@ class ResendTime {
   unsigned silences_ = 0;
 };
 
-/// One end. One at a time; not thread-safe. Payloads are copied for each time they are sent: share
-/// what is big.
+/// One end of a link. One call at a time; not thread-safe. A payload is copied each time it is
+/// sent, so a large one should be a shared pointer.
 template <class Payload>
 class Channel {
  public:
   using Context = ChannelContext<Payload>;
 
-  /// `other` is the other side's incarnation where it is known, as from a list of members. Where it
-  /// is not, payloads wait until the other side has said so. Requires: a window of 1 to 64.
+  /// `other` is the other side's incarnation where it is known, as from a list of members; else
+  /// payloads wait until the other side has sent it. Requires: a window of 1 to 64.
   explicit Channel(Incarnation self, std::optional<Incarnation> other = std::nullopt,
                    ChannelOptions options = {})
       : options_(options),
@@ -146,7 +149,8 @@ class Channel {
     STARLING_CHECK(options_.window >= 1 && options_.window <= 64);
   }
 
-  /// Takes `payload` to the other side. False, and `payload` is as it was, where room() is 0.
+  /// Sends `payload` to the other side. Returns false, and leaves `payload` as it was, where room()
+  /// is 0.
   [[nodiscard]] bool send(const Context& context, Payload&& payload) {
     if (room() == 0) return false;
     waiting_.push_back(std::move(payload));
@@ -174,7 +178,7 @@ class Channel {
     set_alarm(context);
   }
 
-  /// The same, but for what it carries: that is as good as lost.
+  /// Does the same as on(), but drops the packet's payload as if it were lost.
   void on_acknowledgement(const Context& context, Packet<Payload> packet) {
     packet.sequence = 0;
     packet.payload.reset();
@@ -199,18 +203,18 @@ class Channel {
     set_alarm(context);
   }
 
-  /// How many payloads send() takes now.
+  /// Returns how many payloads send() takes now.
   [[nodiscard]] std::size_t room() const noexcept {
     return options_.window + options_.queue - in_flight_.size() - waiting_.size();
   }
-  /// Sent and not known to have arrived.
+  /// Payloads that were sent and are not known to have arrived.
   [[nodiscard]] std::size_t in_flight() const noexcept { return in_flight_.size(); }
   [[nodiscard]] std::size_t bytes_in_flight() const noexcept { return bytes_in_flight_; }
-  /// Not yet sent.
+  /// Payloads that are not sent yet.
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
   /// Payloads kept until one before them arrives.
   [[nodiscard]] std::size_t early() const noexcept { return early_.size(); }
-  /// True where all that was sent is known to have arrived.
+  /// True where all payloads are known to have arrived.
   [[nodiscard]] bool settled() const noexcept { return in_flight_.empty() && waiting_.empty(); }
   [[nodiscard]] Incarnation self() const noexcept { return self_; }
   [[nodiscard]] std::optional<Incarnation> other() const noexcept { return other_; }
@@ -223,10 +227,10 @@ class Channel {
     bool held = false;
   };
 
-  /// Number of the first payload under way.
+  /// Number of the first payload in flight.
   [[nodiscard]] std::uint64_t first() const noexcept { return sent_ - in_flight_.size() + 1; }
 
-  /// Sends a packet with what this side has to say anyway.
+  /// Sends a packet with this side's acknowledgements, and with `payload` if there is one.
   void transmit(const Context& context, std::uint64_t sequence = 0,
                 std::optional<Payload> payload = std::nullopt, bool again = false) {
     acknowledge_at_.reset();
@@ -274,13 +278,13 @@ class Channel {
     resend_at_ = context.now + resend_.wait();
   }
 
-  /// The other side is `incarnation` from now on.
+  /// Starts the link anew with `incarnation` of the other side.
   void begin_incarnation(const Context& context, Incarnation incarnation) {
     const bool known = other_.has_value();
     other_ = incarnation;
     resend_at_.reset();
     resend_.heard();
-    if (!known) return;  // nothing was sent, and all that waits is for whoever it turns out to be
+    if (!known) return;  // nothing was sent, and waiting payloads are for any incarnation
     context.out.push_back(Restarted{incarnation});
     for (Sent& sent : in_flight_) context.out.push_back(Dropped<Payload>{std::move(sent.payload)});
     for (Payload& payload : waiting_) context.out.push_back(Dropped<Payload>{std::move(payload)});
@@ -292,9 +296,9 @@ class Channel {
     acknowledge_at_.reset();
   }
 
-  /// Takes what `packet` says of this side's payloads.
+  /// Handles the acknowledgements in `packet`.
   void acknowledge(const Context& context, const Packet<Payload>& packet) {
-    if (packet.acknowledged > sent_) return;  // no packet of the other side says so
+    if (packet.acknowledged > sent_) return;  // the other side cannot have received it
     bool news = false;
     while (!in_flight_.empty() && first() <= packet.acknowledged) {
       const Sent& sent = in_flight_.front();
@@ -318,7 +322,7 @@ class Channel {
     if (!in_flight_.empty()) resend_at_ = context.now + resend_.wait();
   }
 
-  /// Takes a payload in, and delivers what is next in order.
+  /// Keeps the payload of `packet`, and delivers all payloads that are next in order.
   void accept(const Context& context, Packet<Payload> packet) {
     if (packet.sequence > delivered_ + 64) return;  // no window reaches so far
     const Time latest = context.now + options_.acknowledge_within;
@@ -331,7 +335,7 @@ class Channel {
       ++delivered_;
       context.out.push_back(Deliver<Payload>{std::move(next->second)});
     }
-    // Else a full window would wait for its acknowledgement.
+    // Acknowledges half a window at once; else a full window would wait for the timer.
     unsaid_bytes_ += bytes;
     if (++unsaid_ >= options_.window / 2 || unsaid_bytes_ >= options_.window_bytes / 2)
       acknowledge_at_ = context.now;
@@ -348,19 +352,20 @@ class Channel {
   Incarnation self_;
   std::optional<Incarnation> other_;
 
-  /// Payloads of this pair of lives sent so far; the last of them are under way.
+  /// Counts the payloads sent within this pair of incarnations; the last of them are in flight.
   std::uint64_t sent_ = 0;
   std::deque<Sent> in_flight_;
   std::size_t bytes_in_flight_ = 0;
   std::deque<Payload> waiting_;
-  /// When to send again what is under way, or the question for the other side's incarnation.
+  /// When to send the payloads in flight again, or the question for the other side's incarnation.
   std::optional<Time> resend_at_;
 
-  /// Payloads of this pair of lives delivered so far.
+  /// Counts the payloads delivered within this pair of incarnations.
   std::uint64_t delivered_ = 0;
-  /// Those that came before one that is missing, by number; at most 63.
+  /// Payloads that arrived ahead of a missing one, by number; at most 63.
   std::map<std::uint64_t, Payload> early_;
-  /// When what has arrived must be acknowledged, and how much came since it last was.
+  /// When to acknowledge the received payloads, and how many payloads and bytes came since the last
+  /// acknowledgement.
   std::optional<Time> acknowledge_at_;
   std::size_t unsaid_ = 0;
   std::size_t unsaid_bytes_ = 0;

@@ -1,5 +1,5 @@
-/// Who is a member of a job, and who owns which range: one decided value an epoch. Pure values and
-/// functions; any thread. The protocol around them: docs/design/0006-range-ownership.md.
+/// The members of a job and the owners of each range: one decided value an epoch. Pure values and
+/// functions; any thread. docs/design/0006-range-ownership.md describes the protocol.
 #pragma once
 
 #include <algorithm>
@@ -22,11 +22,11 @@ struct Member {
   Incarnation incarnation = 0;
   /// Computes updates.
   bool works = true;
-  /// May own ranges. A member that may not is made to where too few others do.
+  /// May own ranges. The next configuration sets this for more members where too few others may.
   bool owns = true;
-  /// Where it runs: members of one node die together. At most one of a node's members owns ranges,
-  /// and at most one is in the council, so that no death takes two copies or two votes. 0: nowhere
-  /// else any member runs.
+  /// The node that it runs on: members of one node die together. At most one of a node's members
+  /// owns ranges, and at most one is in the council, so that no death takes two copies or two
+  /// votes. 0: it shares its node with no other member.
   NodeId node = 0;
   auto operator<=>(const Member&) const = default;
 };
@@ -48,15 +48,16 @@ struct RangeOwner {
   /// The epoch since which it has owned the range without a break: what it held before then does
   /// not count.
   Epoch since = 0;
-  /// It is to give the range up once those who are to keep it hold it.
+  /// True where it is to give the range up once the owners that keep the range hold it.
   bool retiring = false;
   bool operator==(const RangeOwner&) const = default;
 };
 
 struct Ownership {
-  /// The epoch since which these are the owners.
+  /// The epoch since which the owners are the same; in bulk-synchronous jobs, since which the
+  /// workers are the same too.
   Epoch view = 0;
-  /// The primary first. Empty: the range is lost, and with it the job.
+  /// The primary comes first. Empty: the range is lost, and with it the job.
   std::vector<RangeOwner> owners;
   bool operator==(const Ownership&) const = default;
 
@@ -67,77 +68,81 @@ struct Configuration {
   Epoch epoch = 0;
   /// By id, each at most once.
   std::vector<Member> members;
-  /// Who decides on the next configuration: some of the members, ascending.
+  /// The members that decide on the next configuration, ascending.
   std::vector<MemberId> council;
   /// By range.
   std::vector<Ownership> ranges;
-  /// By id, of each that is no member the last incarnation that was. None comes back: links and
-  /// ledgers would take what is left of its former time for new.
+  /// The last incarnation of each former member, by id. It never becomes a member again: links and
+  /// ledgers would take remains of its former time for new.
   std::vector<MemberIncarnation> departed = {};
-  /// The member that keeps the steps, in jobs where one does. It does so as long as it is a member;
-  /// then another does: no incarnation keeps them twice, so what it said names who said it.
+  /// The member that keeps the steps; absent in jobs without a coordinator. It stays coordinator as
+  /// long as it is a member. No incarnation is coordinator twice, so an id tells which coordinator
+  /// sent a message.
   std::optional<MemberId> coordinator = std::nullopt;
   bool operator==(const Configuration&) const = default;
 
-  /// nullptr where there is none.
+  /// Returns nullptr where `id` is not a member.
   [[nodiscard]] const Member* find(MemberId id) const;
   [[nodiscard]] bool contains(MemberId id, Incarnation incarnation) const;
-  /// True where this incarnation, or a later one of the same, is or was a member.
+  /// True where this incarnation, or a later one of the same member, is or was a member.
   [[nodiscard]] bool has_had(MemberId id, Incarnation incarnation) const;
   [[nodiscard]] bool in_council(MemberId id) const;
-  /// Its members that `other` does not name, or names in another incarnation.
+  /// Returns the members that `other` does not name, or names in another incarnation.
   [[nodiscard]] std::vector<Member> lacking_in(const Configuration& other) const;
-  /// True where the same incarnation kept the steps already in `former`.
+  /// True where the same incarnation is the coordinator here and in `former`, or neither has one.
   [[nodiscard]] bool keeps_coordinator_of(const Configuration& former) const;
   /// True where a range has no owner left.
   [[nodiscard]] bool lost() const;
-  /// The number of owners of the range that has the fewest; 0 where there are no ranges.
+  /// Returns the number of owners of the range that has the fewest; 0 where there are no ranges.
   [[nodiscard]] std::size_t copies_min() const;
 };
 using ConfigurationPtr = std::shared_ptr<const Configuration>;
 
-/// A majority, or an exact half that holds the lowest of the council: any two of these meet. Both
-/// lists ascending.
+/// True where `voters` are a majority of the council, or an exact half that includes its lowest
+/// member: any two such sets meet. Both lists are ascending.
 [[nodiscard]] bool is_quorum(std::span<const MemberId> council, std::span<const MemberId> voters);
 
-/// What epoch 1 is: each range has `copies` owners, or all there are, and loads differ by one at
-/// most; where `coordinated`, one member keeps the steps: one that does nothing else, if there is
-/// any. Requires: a member that owns; members by id.
+/// Returns the configuration of epoch 1: each range has `copies` owners, or all there are, and
+/// loads differ by at most one range; where `coordinated`, one member keeps the steps, if possible
+/// one that neither works nor owns. Requires: a member that owns; members sorted by id.
 [[nodiscard]] Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
                                                 std::size_t copies, bool coordinated = false);
 
-/// What the next configuration is to bring.
+/// The changes that the next configuration is to make.
 struct PendingChanges {
-  /// Owners asked for a range.
+  /// Owners wanted for each range.
   std::size_t copies = 2;
-  /// Members that may own, on as many nodes. Where there are fewer than this, or than `copies`,
-  /// members on nodes without one are made to, as long as there are such.
+  /// Members wanted that may own ranges, each on a node of its own. Where fewer than this, or than
+  /// `copies`, may own, members on nodes without an owner are let own too, as long as there are
+  /// any.
   std::size_t owners = 0;
-  /// Bulk-synchronous jobs: who computes decides when a round is complete, so that every change of
-  /// that starts a new view of every range.
+  /// Bulk-synchronous jobs: the workers decide when a round is complete, so every change of workers
+  /// starts a new view of every range.
   bool bsp = false;
   std::vector<Member> joins = {};
-  /// Members that want to go once nothing depends on them.
+  /// Members that want to leave once they own no range.
   std::vector<MemberId> leaves = {};
   /// Members suspected to be dead, in the incarnation that the configuration names.
   std::vector<MemberId> dead = {};
-  /// By range, which of its owners are known to hold all that was acknowledged, ascending.
+  /// By range, the owners that are known to hold all that was acknowledged, ascending.
   std::vector<std::vector<MemberId>> full = {};
-  /// A range that no live owner is known to hold is given up; else it is named and nothing changes.
+  /// True: gives up a range that no live owner is known to hold. False: Successor::lost names such
+  /// a range, and nothing changes.
   bool give_up = false;
 };
 
 struct Successor {
-  /// Absent where there is nothing to change, and where ranges are lost and not given up.
+  /// Absent where there is nothing to change, where no member is left, and where ranges are lost
+  /// and not given up.
   std::shared_ptr<Configuration> next;
   /// Ranges that no live owner is known to hold.
   std::vector<RangeId> lost;
 };
 
-/// The configuration after `now`. Loads differ by one at most among those that may own, few ranges
-/// move, a range that moves has its old and its new owners until the new ones hold it, and a
-/// primary always holds its range. Where the coordinator goes, another member has its part.
-/// Repeated with everyone full it comes to rest.
+/// Returns the configuration after `now`. Loads differ by at most one range among the members that
+/// may own, few ranges move, a range that moves has its old and its new owners until the new ones
+/// hold it, and a primary always holds its range. Where the coordinator leaves or dies, another
+/// member becomes coordinator. Repeated with all owners full, the changes end.
 [[nodiscard]] Successor next_configuration(const Configuration& now, const PendingChanges& pending);
 
 }  // namespace starling::core

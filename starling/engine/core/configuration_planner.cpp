@@ -19,8 +19,8 @@ bool shares_node(const Member& member, std::span<const MemberId> ids,
          });
 }
 
-/// Who is to keep the steps, of members that `rank` puts in order, the best first; among equals one
-/// that neither works nor owns, and the lowest.
+/// Chooses the coordinator: the member with the lowest `rank`; among equals one that neither works
+/// nor owns, then the lowest id.
 template <class Rank>
 MemberId choose_coordinator(const std::vector<Member>& members, Rank rank) {
   STARLING_CHECK(!members.empty());
@@ -32,7 +32,7 @@ MemberId choose_coordinator(const std::vector<Member>& members, Rank rank) {
       ->id;
 }
 
-/// Builds a successor; one use each.
+/// Builds one successor; used once.
 class Planner {
  public:
   Planner(const Configuration& now, const PendingChanges& pending) : now_(now), pending_(pending) {
@@ -86,21 +86,21 @@ class Planner {
       if (survives(member.id)) members_.push_back(member);
     for (const Member& joiner : pending_.joins) {
       const auto place = std::ranges::lower_bound(members_, joiner.id, {}, &Member::id);
-      if (place != members_.end() && place->id == joiner.id) continue;  // is one already
+      if (place != members_.end() && place->id == joiner.id) continue;  // is a member already
       if (!now_.has_had(joiner.id, joiner.incarnation)) members_.insert(place, joiner);
     }
     for (const Member& member : members_)
       if (member.owns && !is_among(pending_.leaves, member.id)) eligible_.push_back(member.id);
     make_owners();
-    // Nobody may go as long as fewer others than copies are there.
+    // An owner that wants to leave stays while fewer than `copies` others may own.
     for (const Member& member : members_)
       if (member.owns && eligible_.size() < pending_.copies && !is_among(eligible_, member.id))
         eligible_.push_back(member.id);
     std::ranges::sort(eligible_);
   }
 
-  /// Lets members own that did not, on nodes without an owner that stays: rather one that is not on
-  /// the coordinator's node, then one that does not work; of those the lowest.
+  /// Lets more members own ranges, on nodes without an owner that stays: first members that are not
+  /// on the coordinator's node, then members that do not work, then the lowest ids.
   void make_owners() {
     std::vector<MemberId> keeper;
     if (now_.coordinator) keeper.push_back(*now_.coordinator);
@@ -122,7 +122,7 @@ class Planner {
     }
   }
 
-  /// True for a member that goes on in the incarnation that it has now.
+  /// True for a member that stays in the incarnation that it has now.
   [[nodiscard]] bool survives(MemberId id) const {
     const Member* member = now_.find(id);
     if (member == nullptr || is_among(pending_.dead, id)) return false;
@@ -142,7 +142,8 @@ class Planner {
     return alive;
   }
 
-  /// Who is to own each range in the end: those who do, as far as they stay and loads are even.
+  /// Chooses the final owners of each range: its present owners, as far as they stay and loads are
+  /// even.
   void choose_targets() {
     const std::size_t copies = std::min(pending_.copies, eligible_.size());
     Loads loads{eligible_};
@@ -161,7 +162,8 @@ class Planner {
     while (loads.of(loads.most()) > loads.of(loads.least()) + 1) even_out(loads);
   }
 
-  /// Who of those that may own has least; among equals, one that holds the range still.
+  /// Returns the least loaded member that may own and is not a target of `range` yet; among equals,
+  /// one that owns the range now.
   [[nodiscard]] MemberId next_owner(RangeId range, const Loads& loads) const {
     std::optional<MemberId> best;
     const auto rank = [&](MemberId id) {
@@ -173,7 +175,8 @@ class Planner {
     return *best;
   }
 
-  /// Moves one range from who has most to who has least: one whose primary need not change, if any.
+  /// Moves one range from the most to the least loaded member: one whose primary need not change,
+  /// if there is any.
   void even_out(Loads& loads) {
     const MemberId from = loads.most();
     const MemberId to = loads.least();
@@ -195,7 +198,8 @@ class Planner {
     return std::ranges::all_of(targets_[range], [&](MemberId id) { return is_full(range, id); });
   }
 
-  /// The owners of the next epoch, the primary first; the others in the order of now, then the new.
+  /// Returns the owners of the next epoch: the primary, then the other present owners in their
+  /// order, then the new ones.
   [[nodiscard]] std::vector<RangeOwner> owners_of(RangeId range, bool lost) const {
     if (lost || now_.ranges[range].owners.empty()) return {};
     std::vector<RangeOwner> owners;
@@ -206,7 +210,7 @@ class Planner {
     for (const MemberId id : targets_[range])
       if (std::ranges::find(owners, id, &RangeOwner::id) == owners.end())
         owners.push_back({id, now_.epoch + 1, false});
-    // The primary of now goes on; else someone full does, rather one that stays.
+    // The present primary stays primary; else a full owner becomes it, preferably one that stays.
     const auto rank = [&](const RangeOwner& owner) {
       if (!is_full(range, owner.id)) return 3;
       if (owner.id == now_.ranges[range].owners.front().id) return 0;
@@ -218,7 +222,7 @@ class Planner {
     return owners;
   }
 
-  /// Passes the first place on within ranges that rest, from who is primary of most.
+  /// Evens out the numbers of primaries, within ranges whose final owners all hold them.
   void spread_primaries(Configuration& next) const {
     Loads loads{eligible_};
     for (const Ownership& range : next.ranges)
@@ -240,7 +244,7 @@ class Planner {
     }
   }
 
-  /// Lets go whoever wants to and owns nothing any more.
+  /// Removes members that want to leave and own no range in `next`.
   void dismiss_leavers(const Configuration& next) {
     std::erase_if(members_, [&](const Member& member) {
       if (!is_among(pending_.leaves, member.id) || members_.size() == 1) return false;
@@ -249,7 +253,8 @@ class Planner {
     });
   }
 
-  /// Today's members, and who goes, as far as no later incarnation of theirs is a member.
+  /// Returns the former and present members that are not members next, each with its last
+  /// incarnation.
   [[nodiscard]] std::vector<MemberIncarnation> departed() const {
     std::vector<MemberIncarnation> gone = now_.departed;
     for (const Member& member : now_.members) gone.push_back({member.id, member.incarnation});
@@ -260,7 +265,7 @@ class Planner {
     return gone;
   }
 
-  /// The council of now, as far as it stays, filled up from the lowest.
+  /// Returns the present council without members that go, filled up with the lowest ids.
   [[nodiscard]] std::vector<MemberId> council() const {
     std::vector<MemberId> chosen;
     const auto is_member = [&](MemberId id) {
@@ -268,7 +273,7 @@ class Planner {
     };
     for (const MemberId id : now_.council)
       if (survives(id) && is_member(id) && !is_among(pending_.leaves, id)) chosen.push_back(id);
-    for (const bool leavers : {false, true})  // leavers only where there is nobody else
+    for (const bool leavers : {false, true})  // leavers only where there are no others
       for (const Member& member : members_) {
         if (chosen.size() >= council_max || (leavers && !chosen.empty())) break;
         if (is_among(pending_.leaves, member.id) == leavers && !is_among(chosen, member.id) &&
@@ -279,8 +284,8 @@ class Planner {
     return chosen;
   }
 
-  /// The one of now, as long as it is a member. Who follows it had best not be about to go too,
-  /// because it wants to or because it sat on the same node, and know the job already.
+  /// Returns the present coordinator while it is a member. Its successor preferably does not want
+  /// to leave, did not share its node, and is a member already.
   [[nodiscard]] std::optional<MemberId> coordinator() const {
     if (!now_.coordinator) return std::nullopt;
     const auto is_member = [&](MemberId id) {
@@ -301,7 +306,8 @@ class Planner {
   std::vector<std::vector<MemberId>> targets_;
 };
 
-/// Who of `owners` has least and not this range; among equals the next from `turn` on.
+/// Returns the least loaded of `owners` that does not own `range`; among equals, the first from
+/// position `turn` on.
 MemberId least_without(const Ownership& range, const std::vector<MemberId>& owners,
                        std::size_t turn, const Loads& loads) {
   std::optional<MemberId> best;
@@ -313,7 +319,7 @@ MemberId least_without(const Ownership& range, const std::vector<MemberId>& owne
   return *best;
 }
 
-/// Passes copies on from who has most to who has least, as long as that helps.
+/// Moves copies, never primaries, from the most to the least loaded owner, as long as that helps.
 void even_out_copies(Configuration& configuration, Loads& loads) {
   while (loads.of(loads.most()) > loads.of(loads.least()) + 1) {
     const MemberId from = loads.most();
@@ -352,7 +358,8 @@ Configuration first_configuration(std::vector<Member> members, std::size_t range
     first.ranges[range].view = 1;
     first.ranges[range].owners.push_back({id, 1, false});
   };
-  // Primaries by turns, copies where least is; companions differ from round to round.
+  // Owners become primary in turn; copies go to the least loaded. The start of the search shifts,
+  // so that ranges with one primary have different other owners.
   Loads loads{owners};
   for (RangeId r = 0; r < ranges && each > 0; ++r) {
     own(r, owners[r % owners.size()]);

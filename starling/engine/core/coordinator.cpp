@@ -22,7 +22,8 @@ void Coordinator::on(const Context& context, const Arrived& arrived) {
   Member& member = members_.at(arrived.worker);
   if (!member.alive || member.entering || arrived.step < member.step) return;
   if (arrived.step == member.step) {
-    // Said before. Who does not wait was answered, and may have lost the answer with its actor.
+    // A repeated Arrived. A worker that does not wait was answered, and may have lost the answer
+    // with its actor.
     if (!member.waiting) send_decision(context, arrived.worker);
     return;
   }
@@ -51,7 +52,7 @@ void Coordinator::on_left(const Context& context, MemberId worker) {
 
 void Coordinator::on_members(const Context& context, const std::vector<MemberId>& left,
                              const std::vector<MemberId>& joined) {
-  // Only when all have gone and come is anyone let go: what is drawn is drawn from the new members.
+  // Applies all changes before it lets any worker go on, so that draws fall on the new members.
   std::vector<MemberId> gone;
   for (const MemberId id : left) {
     unheard_.erase(id);
@@ -62,7 +63,7 @@ void Coordinator::on_members(const Context& context, const std::vector<MemberId>
   if (!knows_all_ && unheard_.empty()) know_all(context);
 }
 
-/// Forgets a worker; false where there is none, or that was done before.
+/// Forgets a worker; returns false where it is unknown or was forgotten before.
 bool Coordinator::dismiss(MemberId worker) {
   if (worker >= members_.size() || !members_[worker].alive) return false;
   remove(worker);
@@ -80,7 +81,7 @@ void Coordinator::on_joined(MemberId worker) {
   if (knows_all_) place(worker, lowest());
 }
 
-/// A worker that stands nowhere yet.
+/// Adds a worker that has no step yet.
 void Coordinator::add(MemberId worker) {
   if (worker >= members_.size()) {
     Member nobody;
@@ -94,7 +95,7 @@ void Coordinator::add(MemberId worker) {
   alive_.push_back(worker);
 }
 
-/// Requires: it stands nowhere yet.
+/// Sets a worker's first step. Requires: it has no step yet.
 void Coordinator::place(MemberId worker, Step step) {
   members_[worker].step = step;
   if (step < barrier::finished) ++workers_at_[step];
@@ -122,7 +123,7 @@ void Coordinator::on(const Context& context, const WorkerStatus& status) {
   }
 }
 
-/// What one says who was awaited.
+/// Records the status of a member that was awaited.
 void Coordinator::book(const Context& context, const WorkerStatus& status) {
   using enum WorkerStatus::Phase;
   held_ = std::max(held_, status.held);
@@ -138,9 +139,9 @@ void Coordinator::book(const Context& context, const WorkerStatus& status) {
 
 void Coordinator::know_all(const Context& context) {
   knows_all_ = true;
-  // Who joins begins with the slowest. Nobody was ever let make more than its next step, not even
-  // of those who are gone, under a barrier for which that matters; nor more than the next of what
-  // is held, where they all are.
+  // A joining worker begins with the slowest. Under a barrier for which it matters, no worker, gone
+  // or not, was let make more than the step after the slowest's; where all are gone, none was let
+  // make more than the step after the highest that an owner holds.
   reviewed_ = workers_at_.empty() ? held_ : workers_at_.begin()->first;
   frontier_ = reviewed_ + 1;
   const Step first = lowest();
@@ -153,7 +154,9 @@ void Coordinator::know_all(const Context& context) {
 
 // --- steps --------------------------------------------------------------------------------------
 
-/// Of those that run; where none does, of the last that did.
+/// Returns the step at which a joining worker begins: `finished` where no worker runs and one has
+/// ended; else one before `frontier_` in bulk-synchronous jobs; else the lowest step of the running
+/// workers, or of the last that ran.
 Step Coordinator::lowest() const {
   if (barrier::is_bsp(options_.barrier) && !(workers_at_.empty() && ended_)) return frontier_ - 1;
   if (!workers_at_.empty()) return workers_at_.begin()->first;
@@ -186,11 +189,11 @@ void Coordinator::set_step(MemberId id, Step step) {
   const auto [min, max] = spread();
   spread_max_ = std::max(spread_max_, max - min);
   const auto bound = barrier::spread_bound(options_.barrier);
-  // The first step is free, also for those who are ahead.
+  // The first step is free, also for workers that start ahead.
   STARLING_CHECK(!bound || spread_max_ <= std::max(*bound, first_spread_ + 1));
 }
 
-/// Takes a worker out of the race; it may still be drawn unless it is dead.
+/// Stops counting a worker's step and ends its wait; it may still be drawn unless it is dead.
 void Coordinator::remove(MemberId id) {
   const auto place = workers_at_.find(members_[id].step);
   if (place != workers_at_.end() && --place->second == 0) workers_at_.erase(place);
@@ -203,9 +206,9 @@ Coordinator::Spread Coordinator::spread() const {
   return {workers_at_.begin()->first, workers_at_.rbegin()->first};
 }
 
-/// `moved` has a new step, has finished or is gone: who waits for that?
+/// `moved` has a new step, has finished or is gone: lets the waiting workers go on that now may.
 void Coordinator::review(const Context& context, MemberId moved) {
-  // Over everyone, a rule with a floor can only change its mind when the slowest moves.
+  // Over everyone, a rule with a floor decides otherwise only when the slowest moves.
   const Step slowest = std::exchange(reviewed_, spread().min);
   const bool by_slowest =
       !options_.barrier.sample && barrier::floor(options_.barrier, 0).has_value();
@@ -222,7 +225,8 @@ bool Coordinator::looks_again(const Member& member, MemberId moved) const {
   return !other.alive || other.step >= barrier::floor(options_.barrier, member.step).value_or(0);
 }
 
-/// Lets `id` go if it may, or says when it looks again. The caller keeps waiting_.
+/// Lets `id` go on if it may, else sets when it draws again where its barrier samples. The caller
+/// updates waiting_.
 bool Coordinator::consider(const Context& context, MemberId id) {
   if (!knows_all_) return false;
   if (members_[id].entering || admitted(context, id)) {
@@ -276,7 +280,7 @@ bool Coordinator::admitted_by_sample(const Context& context, MemberId id) {
   return pass;
 }
 
-/// Sets or, by Time::max(), clears when `id` draws again by the clock.
+/// Sets the time at which `id` draws again; Time::max() clears it.
 void Coordinator::retry_at(MemberId id, Time at) {
   Member& member = members_[id];
   if (member.retry != Time::max()) retries_.erase({member.retry, id});
@@ -284,7 +288,7 @@ void Coordinator::retry_at(MemberId id, Time at) {
   if (at != Time::max()) retries_.emplace(at, id);
 }
 
-/// Tells a worker at the barrier to go on, or to stop where the job does.
+/// Sends a waiting or entering worker Proceed, or Stop where the job stops.
 void Coordinator::answer(const Context& context, MemberId id) {
   Member& member = members_[id];
   member.waiting = member.entering = false;
@@ -295,8 +299,8 @@ void Coordinator::answer(const Context& context, MemberId id) {
   send_decision(context, id);
 }
 
-/// Says what was decided for a worker. Who was let go before a stop stays so, or it would miss a
-/// round that the others make.
+/// Sends a worker the decision made for it. A worker that was let go on before a stop is sent
+/// Proceed again, or it would miss a round that the others make.
 void Coordinator::send_decision(const Context& context, MemberId id) const {
   if (members_[id].stopped)
     context.send(ToWorker{id}, Stop{});

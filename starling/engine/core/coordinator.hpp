@@ -1,4 +1,4 @@
-/// Central step keeping: sees every step and says who may go on.
+/// The coordinator: sees every worker's step and decides which workers may go on.
 #pragma once
 
 #include <map>
@@ -18,44 +18,47 @@ namespace starling::core {
 struct CoordinatorOptions {
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::central();
-  /// Where each worker starts: its step, 0 in a fresh job. Whoever joins later is not among them.
+  /// The step that each worker starts from, by id; 0 in a fresh job. Workers that join later are
+  /// not listed.
   std::vector<Step> first;
 };
 
-/// One at a time; not thread-safe. Ends the program where a barrier over everyone was violated.
+/// One call at a time; not thread-safe. Ends the program where a barrier over everyone was
+/// violated.
 ///
-///     [taking over] --all have told where they stand, or are gone--> knows all
+///     [taking over] --all have reported their status, or are gone--> knows all
 ///
-/// Whoever takes over lets nobody go before it knows all. Steps that are told are never ahead of
-/// the truth, and nobody who has told its own goes on by the word of a former coordinator: so
-/// nobody passes whom the rule forbids to.
+/// A coordinator that takes over lets no worker go on before all have reported. A reported step is
+/// never ahead of the worker's true step, and a worker that has reported obeys no former
+/// coordinator any more: so no worker passes against the rule.
 class Coordinator {
  public:
   explicit Coordinator(CoordinatorOptions options);
 
   void on(const Context& context, const Arrived& arrived);
   void on(const Context& context, const Ended& ended);
-  /// From now on whoever waits or arrives is told to stop.
+  /// Sends Stop to all workers that wait, and from now on to each that arrives.
   void on(const Context& context, const Stop& stop);
-  /// Counts once of each that is awaited, and where a worker that has joined asks where to begin.
+  /// Counts once from each member that is awaited, and where a worker that has joined asks at which
+  /// step to begin.
   void on(const Context& context, const WorkerStatus& status);
   void on_timer(const Context& context);
-  /// `worker` has died: nobody waits for it any more.
+  /// `worker` has died: no worker waits for it any more.
   void on_left(const Context& context, MemberId worker);
-  /// `worker` is there from the beginning of the job, and goes on from `step`.
+  /// `worker` takes part from the beginning of the job, and goes on from `step`.
   void on_founded(MemberId worker, Step step);
-  /// `worker` has joined, after its former incarnation has left if it had one. It begins at the
-  /// lowest live step, and counts from now on. Where rounds are gathered it begins one before the
-  /// highest step that anyone was let make, and makes that one by letting all owners know it.
+  /// `worker` has joined, after its former incarnation, if any, has left. It begins at the lowest
+  /// live step, and counts from now on. In bulk-synchronous jobs it begins one before the highest
+  /// step that any worker was let make, and makes that step by pushing its entry to all owners.
   void on_joined(MemberId worker);
 
-  /// Keeps the steps from now on in place of one that is gone. Awaits a WorkerStatus of each of the
-  /// `workers`, and of those who own ranges: they know how far those came who are gone. Requires:
-  /// nobody has joined.
+  /// Takes over from a coordinator that is gone. Awaits a WorkerStatus from each of `workers` and
+  /// each of `owners`: owners know how far workers came that are gone. Requires: it has no workers
+  /// yet.
   void take_over(const std::vector<MemberId>& workers, const std::vector<MemberId>& owners);
 
-  /// Many at once: those that `left`, workers or owners, for whom nobody waits any more, and
-  /// workers that then `joined`.
+  /// Handles many changes at once: members that have `left`, workers or owners, are awaited no
+  /// more; then workers have `joined`.
   void on_members(const Context& context, const std::vector<MemberId>& left,
                   const std::vector<MemberId>& joined);
 
@@ -67,29 +70,30 @@ class Coordinator {
   [[nodiscard]] Spread spread() const;
   /// False while it takes over.
   [[nodiscard]] bool knows_all() const noexcept { return knows_all_; }
-  /// The largest spread there ever was, since it took over where it did.
+  /// The largest spread so far; since the takeover where it took over.
   [[nodiscard]] Step spread_max() const noexcept { return spread_max_; }
-  /// Draws of others, and those that let a worker pass.
+  /// Counts the draws of sampled barriers, and the draws that let a worker pass.
   [[nodiscard]] std::uint64_t draws() const noexcept { return draws_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
-  /// Sampled barriers: whom the last draw for `worker` fell on. Requires: it is or was a member.
+  /// Sampled barriers: the workers in the last draw for `worker`. Requires: it is or was a member.
   [[nodiscard]] const std::vector<MemberId>& drawn(MemberId worker) const {
     return members_.at(worker).drawn;
   }
 
  private:
   struct Member {
-    /// Of those who do not run, and have not told theirs yet: infinitely far.
+    /// Infinitely far where the worker does not run or has not reported its step yet.
     Step step = barrier::finished;
     bool alive = true;
-    /// It has not yet been told where to begin.
+    /// It does not know yet at which step to begin.
     bool entering = false;
     bool waiting = false;
-    /// Was told to stop rather than let go.
+    /// It was sent Stop rather than Proceed.
     bool stopped = false;
-    /// When it was last let go.
+    /// When it was last sent Stop or Proceed, or reported its status.
     Time began{};
-    /// Sampled barriers: whom the last draw fell on, whom it failed on, and when to draw again.
+    /// Sampled barriers: the workers in its last draw, the first laggard among them, and when to
+    /// draw again.
     std::vector<MemberId> drawn;
     std::optional<MemberId> laggard;
     Time retry = Time::max();
@@ -118,26 +122,27 @@ class Coordinator {
   std::vector<MemberId> alive_;
   /// Position in alive_ of each live worker.
   std::vector<std::uint32_t> position_;
-  /// Who waits, in the order of arrival.
+  /// The workers that wait, in the order of arrival.
   std::vector<MemberId> waiting_;
-  /// Who of them draws again by the clock, and when; as Member::retry.
+  /// The workers that draw again at a set time, by that time, as in Member::retry.
   std::set<std::pair<Time, MemberId>> retries_;
-  /// How many running workers stand at each step.
+  /// Counts the running workers at each step.
   std::map<Step, std::size_t> workers_at_;
-  /// The slowest of them when who waits was last looked at.
+  /// The lowest step of the running workers when the waiting ones were last reviewed.
   Step reviewed_ = 0;
-  /// The highest step that anyone was let make.
+  /// The highest step that any worker was let make.
   Step frontier_ = 1;
-  /// Someone has come to the end.
+  /// True once a worker has ended.
   bool ended_ = false;
   bool stopping_ = false;
   bool knows_all_ = true;
-  /// Whose word it awaits before it knows all.
+  /// The members whose WorkerStatus it awaits before it knows all.
   std::set<MemberId> unheard_;
-  /// The highest step of which an owner holds an update, as far as they were asked.
+  /// The highest step of which an owner holds an update, as far as owners have reported.
   Step held_ = 0;
   Step spread_max_ = 0;
-  /// A job that goes on from a saved state may start further apart than its barrier allows.
+  /// The spread at the start: the workers of a job that goes on from a saved state may start
+  /// further apart than its barrier allows.
   Step first_spread_ = 0;
   std::uint64_t draws_ = 0;
   std::uint64_t passes_ = 0;

@@ -109,7 +109,7 @@ bool Council::on(const CouncilContext& context, MemberId from, const CouncilMess
       std::holds_alternative<Ask>(message) || std::holds_alternative<RangeReport>(message);
   const Epoch expected = configuration_->epoch + (is_of_now ? 0 : 1);
   if (std::visit(epoch_of, message) != expected) return false;
-  if (!is_of_now && !configuration_->in_council(from)) return true;  // has no voice
+  if (!is_of_now && !configuration_->in_council(from)) return true;  // has no vote
   std::visit([&](const auto& m) { receive(context, from, m); }, message);
   return true;
 }
@@ -126,7 +126,7 @@ void Council::on_timer(const CouncilContext& context) {
   review(context);
 }
 
-/// Tells the council of what nobody has acted on; sees to it that it is done in time.
+/// Reports suspicions that led to no decision in time to the council; sets timers for the others.
 void Council::report_suspicions(const CouncilContext& context) {
   std::vector<MemberIncarnation> silent;
   for (const Suspicion& suspicion : suspicions_) {
@@ -139,15 +139,15 @@ void Council::report_suspicions(const CouncilContext& context) {
   send_council(context, Suspicion{reported_});
 }
 
-// --- whoever is asked ---------------------------------------------------------------------------
+// --- answering proposers ------------------------------------------------------------------------
 
 void Council::receive(const CouncilContext& context, MemberId from, const Ask&) {
   insert(requesters_, from);
   context.out.push_back(CouncilSend{from, RangeReport{configuration_->epoch, held_}});
 }
 
-/// False where the round is too far ahead. Who says so again and again is believed in the end: it
-/// may have heard of rounds that this member has not.
+/// Returns false where the round is too far ahead. It still raises the known round, so that a
+/// sender that repeats it is believed in the end: it may know rounds that this member does not.
 bool Council::note(const Ballot& ballot) {
   const bool is_near =
       ballot.round <= highest_.round || ballot.round - highest_.round <= round_jump_max;
@@ -179,7 +179,7 @@ void Council::receive(const CouncilContext& context, MemberId from, const Accept
   context.out.push_back(CouncilSend{from, Accepted{accept.epoch, accept.ballot}});
 }
 
-// --- whoever proposes ---------------------------------------------------------------------------
+// --- proposing ----------------------------------------------------------------------------------
 
 void Council::receive(const CouncilContext& context, MemberId from, const RangeReport& holdings) {
   const auto known =
@@ -199,7 +199,7 @@ void Council::receive(const CouncilContext& context, MemberId from, const Promis
   }
   insert(voters_, from);
   if (!is_quorum(configuration_->council, voters_)) return;
-  // Whatever may have been decided already is proposed again; else what is wanted now.
+  // Proposes again a value that may have been decided already, else the changes wanted now.
   if (!value_) value_ = next(context);
   if (!value_) {
     phase_ = Phase::idle;
@@ -238,7 +238,7 @@ void Council::receive(const CouncilContext& context, MemberId from, const Suspic
   review(context);
 }
 
-/// Something may have become worth proposing.
+/// Proposes the next configuration where a change is due and it is this member's turn.
 void Council::review(const CouncilContext& context) {
   std::erase_if(pending_, [&](const PendingChange& change) { return change.until < context.now; });
   if (!configuration_ || phase_ != Phase::idle) return;
@@ -252,14 +252,14 @@ void Council::review(const CouncilContext& context) {
   if (next(context)) begin_ballot(context);
 }
 
-/// How many of the council are to propose before this member.
+/// Returns how many council members are to propose before this one.
 std::size_t Council::rank() const {
   return static_cast<std::size_t>(std::ranges::count_if(configuration_->council, [&](MemberId id) {
     return id < options_.self.id && !suspects(id);
   }));
 }
 
-/// True where the next configuration would be another one, were everyone full.
+/// True where the next configuration would differ, or a range be lost, if all owners were full.
 bool Council::has_cause(Time now) const {
   PendingChanges ideal = pending(now);
   ideal.full.clear();
@@ -278,7 +278,7 @@ void Council::ask_everyone(const CouncilContext& context) {
   wake(context, context.now + options_.ask_within);
 }
 
-/// Has answered, or is not expected to.
+/// True where `id` has answered, or is suspected and need not answer.
 bool Council::heard(MemberId id) const {
   return suspects(id) ||
          std::ranges::any_of(answers_, [&](const auto& answer) { return answer.first == id; });
@@ -294,9 +294,10 @@ bool Council::owners_answered_of(RangeId range) const {
                              [&](const RangeOwner& owner) { return heard(owner.id); });
 }
 
-/// Whom to let go so that of no two that stay one complains of the other. Never this member, whom
-/// those hear that matter: whoever does not hear it goes. Then whoever is in most complaints; among
-/// equals who is complained of.
+/// Returns the members to remove so that no member that stays suspects another that stays. This
+/// member stays, for the others receive from it: in a report between it and another, the other
+/// goes. Then the member in the most reports goes, and so on; among equals, the one that is
+/// reported most.
 std::vector<MemberId> Council::at_odds() const {
   using Pair = std::pair<MemberId, MemberId>;
   std::vector<Pair> open;
@@ -315,7 +316,7 @@ std::vector<MemberId> Council::at_odds() const {
   for (auto at = open.begin(); (at = std::ranges::find_if(open, is_settled)) != open.end();)
     let_go(stays(at->first) ? at->second : at->first);
   while (!open.empty()) {
-    std::map<MemberId, Pair> counts;  // complaints, and of them those about it
+    std::map<MemberId, Pair> counts;  // reports by or about it, reports about it
     for (const auto& [by, of] : open) {
       ++counts[by].first;
       ++counts[of].first;
@@ -341,7 +342,7 @@ PendingChanges Council::pending(Time now) const {
   for (const MemberId id : at_odds()) all.dead.push_back(id);
   std::ranges::sort(all.dead);
   for (RangeId r = 0; r < configuration_->ranges.size(); ++r) {
-    // A primary is one because it holds the range.
+    // A primary always holds its range.
     const Ownership& range = configuration_->ranges[r];
     auto& full = all.full.emplace_back();
     if (!range.owners.empty()) full.push_back(range.owners.front().id);
@@ -359,7 +360,7 @@ ConfigurationPtr Council::next(const CouncilContext& context) {
   PendingChanges wanted = pending(context.now);
   Successor successor = next_configuration(*configuration_, wanted);
   if (!successor.lost.empty() && !suspicions_.empty()) {
-    // What others say is never worth a range.
+    // Reports of other members must not cost a range: removes only what this member suspects.
     std::erase_if(wanted.dead, [&](MemberId id) { return !suspects(id); });
     successor = next_configuration(*configuration_, wanted);
   }
@@ -367,7 +368,7 @@ ConfigurationPtr Council::next(const CouncilContext& context) {
     lost_since_.reset();
     return successor.next;
   }
-  // Whoever owns such a range and is alive answers in the end, or is suspected.
+  // Every owner of such a range answers in the end, or is suspected.
   if (!std::ranges::all_of(successor.lost, [&](RangeId r) { return owners_answered_of(r); }))
     return nullptr;
   if (!lost_since_) lost_since_ = context.now;

@@ -2,14 +2,16 @@
 /// 2001) among the council of the epoch before, one instance an epoch as in Vertical Paxos
 /// (Lamport, Malkhi, Zhou, PODC 2009).
 ///
-/// Every member has one. Those of the council promise and accept; the lowest of them that it does
-/// not suspect proposes, and asks everyone beforehand which ranges they hold. It may hear nothing
-/// and not know: so where nothing is decided the next of the council does too, and the next after
-/// it. Agreement does not depend on who does. The past is never asked for: whoever hears something
-/// of an older epoch answers with the configuration, and that is its carrier's business.
+/// Every member has a Council object. Council members promise and accept; one that suspects all
+/// lower ones proposes, after it has asked every member which ranges it holds. A proposer may
+/// receive nothing without knowing it: so where nothing is decided, the next council member
+/// proposes too, and then the one after it. Agreement does not depend on which member proposes. No
+/// message asks for a past epoch: where on() returns false, its caller answers a message of an
+/// older epoch with the configuration.
 ///
-/// Who is suspected at once goes; who is suspected by others alone goes when they complain. Of two
-/// that do not hear each other one must go, for all depends on all speaking to all: see at_odds().
+/// A member that the proposer suspects is removed at once; a member that only others suspect is
+/// removed when they report it. Where two members do not receive from each other, one must go, for
+/// every member must reach every other: see at_odds().
 #pragma once
 
 #include <map>
@@ -23,27 +25,28 @@
 
 namespace starling::core {
 
-/// A message may name a round so far beyond all that were heard of; each ballot is one round. What
-/// names a later one counts as if it were not said, so that nobody can use the rounds up.
+/// A message may name a round at most this far beyond all that were received; each ballot is one
+/// round. A Prepare or Accept of a later round is ignored, so that no sender can use the rounds up.
 inline constexpr std::uint64_t round_jump_max = std::uint64_t{1} << 20U;
 
-/// Proposals are tried in this order.
+/// Later ballots replace earlier ones: by round, then by proposer.
 struct Ballot {
   std::uint64_t round = 0;
   MemberId by = 0;
   auto operator<=>(const Ballot&) const = default;
 };
 
-// --- what councils say to one another -----------------------------------------------------------
+// --- messages between councils ------------------------------------------------------------------
 // `epoch` is the epoch to be decided; in Ask and RangeReport, the sender's epoch.
 
-/// Which ranges do you hold? Answered at once, and whenever that changes within the epoch.
+/// Asks which ranges the receiver holds. It answers at once, and again whenever that changes within
+/// the epoch.
 struct Ask {
   Epoch epoch;
 };
 struct RangeReport {
   Epoch epoch;
-  /// Ranges of which the sender has all that was acknowledged, ascending.
+  /// Ranges of which the sender holds all that was acknowledged, ascending.
   std::vector<RangeId> full;
 };
 struct Prepare {
@@ -53,11 +56,11 @@ struct Prepare {
 struct Promise {
   Epoch epoch;
   Ballot ballot;
-  /// What the sender accepted last, and in which ballot.
+  /// The ballot in which the sender last accepted a value, and that value.
   Ballot accepted;
   ConfigurationPtr value;
 };
-/// The sender has promised not to take part in a ballot below this one.
+/// The sender has promised not to take part in a ballot below `promised`.
 struct Nack {
   Epoch epoch;
   Ballot promised;
@@ -71,8 +74,8 @@ struct Accepted {
   Epoch epoch;
   Ballot ballot;
 };
-/// To the council: the sender has heard nothing of these for long. A later one replaces it. Of no
-/// epoch: whoever hears nothing does not hear of epochs either.
+/// To the council: the sender has received nothing from these members for long. A later Suspicion
+/// replaces it. It names no epoch: a member that receives nothing does not learn of epochs either.
 struct Suspicion {
   std::vector<MemberIncarnation> silent;
 };
@@ -81,12 +84,13 @@ using CouncilMessage =
 
 // --- effects ------------------------------------------------------------------------------------
 
-/// Also to oneself.
+/// Send this message; `to` may be this member itself.
 struct CouncilSend {
   MemberId to;
   CouncilMessage message;
 };
-/// This is the configuration of the next epoch: adopt it, and tell everyone in the old and the new.
+/// This is the configuration of the next epoch: adopt it, and send it to all members of the old and
+/// the new one.
 struct Decided {
   ConfigurationPtr configuration;
 };
@@ -104,26 +108,28 @@ struct CouncilOptions {
   /// See PendingChanges.
   std::size_t owners = 0;
   bool bsp = false;
-  /// A proposer waits this long for those whom it asked and does not suspect.
+  /// A proposer waits this long for answers of members that it does not suspect.
   Time ask_within = std::chrono::milliseconds{500};
-  /// Where there is cause and nothing is decided for so long, the next of the council proposes too.
+  /// Where a change is due and nothing is decided for this long, the next council member proposes
+  /// too.
   Time turn = std::chrono::milliseconds{1500};
-  /// A suspicion that nobody has acted on for so long is told to the council.
+  /// A suspicion that led to no decision for this long is reported to the council.
   Time report_after = std::chrono::seconds{1};
-  /// After a lost ballot it waits between one and two of this, doubled at each loss.
+  /// After a lost ballot a proposer waits between one and two times this, doubled at each loss.
   Time back_off = std::chrono::milliseconds{20};
   Time back_off_max = std::chrono::seconds{2};
-  /// A change to join or leave holds this long; whoever has it repeats it.
+  /// A request to join or leave is kept this long; its sender repeats it.
   Time change_holds = std::chrono::seconds{2};
   /// A range without a live owner that holds it is given up after this time, and with it the job:
   /// a suspicion may yet turn out to be wrong.
   Time give_up_after = std::chrono::seconds{30};
-  /// Whoever suspects a member this long, and nobody decides, ends the job: it has no majority.
+  /// A member that suspects another for this long without a decision ends the job: there is no
+  /// majority.
   Time patience = std::chrono::seconds{60};
 };
 
-/// One at a time; not thread-safe. Messages may come late and twice without harm; lost ones are the
-/// channel's business.
+/// One call at a time; not thread-safe. Late and repeated messages do no harm; the channel sends
+/// lost ones again.
 class Council {
  public:
   explicit Council(CouncilOptions options) : options_(options) {}
@@ -131,18 +137,18 @@ class Council {
   /// `configuration` is decided, and newer than all before.
   void on_configuration(const CouncilContext& context, ConfigurationPtr configuration);
 
-  /// Failure detection's verdicts on one incarnation; those on others than the configuration names
-  /// do not count.
+  /// Failure detection's verdicts on one incarnation; a verdict on an incarnation that the
+  /// configuration does not name is ignored.
   void suspect(const CouncilContext& context, MemberId id, Incarnation incarnation);
   void trust(const CouncilContext& context, MemberId id, Incarnation incarnation);
-  /// `member` wants to be one, or does not want to be one any more.
+  /// `member` wants to join, or to leave.
   void join(const CouncilContext& context, const Member& member);
   void leave(const CouncilContext& context, const Member& member);
 
-  /// The ranges held here, ascending.
+  /// This member holds all that was acknowledged of the ranges `full`, ascending.
   void hold(const CouncilContext& context, std::vector<RangeId> full);
 
-  /// False where the message is of an older epoch, and nothing was done.
+  /// Returns false, and does nothing, where the message is of another epoch.
   [[nodiscard]] bool on(const CouncilContext& context, MemberId from,
                         const CouncilMessage& message);
   void on_timer(const CouncilContext& context);
@@ -182,7 +188,7 @@ class Council {
   [[nodiscard]] bool owners_answered_of(RangeId range) const;
   [[nodiscard]] std::vector<MemberId> at_odds() const;
   [[nodiscard]] PendingChanges pending(Time now) const;
-  /// What to propose, if anything; sees to its timers where something is missing.
+  /// Returns the configuration to propose, or nullptr; sets a timer where it must wait.
   ConfigurationPtr next(const CouncilContext& context);
   void begin_ballot(const CouncilContext& context);
   void send_council(const CouncilContext& context, const CouncilMessage& message) const;
@@ -193,37 +199,37 @@ class Council {
   std::vector<Suspicion> suspicions_;
   std::vector<PendingChange> pending_;
   std::vector<RangeId> held_;
-  /// What this member has complained of to the council of this epoch.
+  /// The suspicions that this member has reported to the council of this epoch.
   std::vector<MemberIncarnation> reported_;
 
   [[nodiscard]] bool note(const Ballot& ballot);
 
-  // As one of the council, on the next epoch.
+  // The state of a council member that votes on the next epoch.
   Ballot promised_;
   Ballot accepted_;
   ConfigurationPtr accepted_value_;
 
-  // As who proposes it.
+  // The state of a proposer of the next epoch.
   Phase phase_ = Phase::idle;
   Ballot ballot_;
-  /// The highest ballot ever heard of.
+  /// The highest ballot known in this epoch.
   Ballot highest_;
   std::vector<MemberId> voters_;
   Ballot best_accepted_;
   ConfigurationPtr value_;
   unsigned losses_ = 0;
   Time retry_at_{};
-  /// Since when there has been cause to decide.
+  /// Since when a change has been due.
   std::optional<Time> cause_since_;
   std::optional<Time> asked_at_;
   std::optional<Time> lost_since_;
-  /// By member who answered in this epoch.
+  /// The ranges that each member holds, as it answered in this epoch.
   std::vector<std::pair<MemberId, std::vector<RangeId>>> answers_;
 
-  /// Which members complain, and of whom.
+  /// The suspicions of each member, as it reported them.
   std::map<MemberIncarnation, std::vector<MemberIncarnation>> suspicions_;
 
-  /// Who asked in this epoch.
+  /// The members that have sent Ask in this epoch.
   std::vector<MemberId> requesters_;
   Timer timer_;
 };

@@ -1,5 +1,5 @@
-/// What a core asks of the world. Cores do no I/O: each event returns effects for whoever drives
-/// it, be it an actor, a simulator or a test.
+/// The effects that a core asks for. Cores do no I/O: each event returns effects, which the core's
+/// driver (an actor, a simulator or a test) executes.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct ToOwner {
   OwnerId id;
 };
 struct ToCoordinator {};
-/// Whoever collects results: display, evaluation, saving.
+/// The observer, which collects results for display, evaluation and saving.
 struct ToObserver {};
 using Address = std::variant<ToWorker, ToOwner, ToCoordinator, ToObserver>;
 
@@ -27,8 +27,8 @@ struct Send {
   Message message;
 };
 
-/// Call on_timer at this time or soon after. Timers are never cancelled: a call too many or a late
-/// one is harmless. One that comes early does not stand for this timer: it must come again.
+/// Call on_timer at this time or soon after. Timers are never cancelled: an additional call or a
+/// late one is harmless. An early call does not count for this timer: call again in time.
 struct SetTimer {
   Time at;
 };
@@ -41,11 +41,11 @@ struct Plan {
 /// Compute the update of the step after `step` from `values`, then call on_update or on_failure.
 struct Compute {
   Step step;
-  /// One for each planned range, in the plan's order.
+  /// One value for each planned range, in the plan's order.
   std::vector<Value> values;
 };
 
-/// The worker's part is over; it still answers.
+/// The worker has made its last step; it still answers messages.
 struct Done {
   Step step;
 };
@@ -58,7 +58,7 @@ struct Fail {
 using Effect = std::variant<Send, SetTimer, Plan, Compute, Done, Fail>;
 using Effects = std::vector<Effect>;
 
-/// What every event brings: the time, randomness, and where the effects go.
+/// Passed to every event: the time, randomness, and the list that takes the effects.
 struct Context {
   Time now;
   Random& random;

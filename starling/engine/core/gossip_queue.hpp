@@ -1,5 +1,5 @@
-/// News waiting to be told: which members to speak of next, those least spoken of first and the
-/// newest of them before others. Every operation takes O(log of the queue's length).
+/// The members with news to send, in the order of sending: news that was sent least often first,
+/// and of that the newest. Every operation takes O(log of the queue's length) for each member.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace starling::core {
 
-/// One at a time; not thread-safe.
+/// One call at a time; not thread-safe.
 class GossipQueue {
  public:
-  /// There is news of `id`; older news of it is not told any more.
+  /// Adds news of `id`; older news of it is not sent any more.
   void put(NodeId id) {
     remove(id);
     const Key key{0, ~order_++, id};
@@ -31,8 +31,8 @@ class GossipQueue {
     keys_.erase(known);
   }
 
-  /// Calls `tell(id)` for the first in turn, until it returns false or `most` were told. Whoever
-  /// was told of `limit` times is taken out.
+  /// Calls `send(id)` for the first members in turn, until it returns false or news of `most` was
+  /// sent. Removes a member once news of it was sent `limit` times.
   template <class Send>
   void take(std::size_t most, unsigned limit, Send send) {
     std::vector<Key> sent;
@@ -55,7 +55,7 @@ class GossipQueue {
   [[nodiscard]] bool contains(NodeId id) const { return keys_.contains(id); }
 
  private:
-  /// Times told, the later put the less, whom.
+  /// Times sent, a number that is lower the later the news was put, and the member.
   using Key = std::tuple<unsigned, std::uint64_t, NodeId>;
 
   std::uint64_t order_ = 0;

@@ -1,5 +1,5 @@
-/// What a worker computes in a step of training: reads the parameters, computes one batch's
-/// gradient, and hands it over, range by range. The same for live jobs and simulated ones.
+/// The computation in a worker's training step: reads the parameters, computes one batch's
+/// gradient, and returns it range by range. Live and simulated jobs share it.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ namespace starling::core {
 /// The stream of a job's seed that a fresh model's parameters are drawn from.
 inline constexpr std::uint64_t initial_stream = 0x1217;
 
-/// The parameter vector spread over its ranges.
+/// Returns the parameter vector split into its ranges.
 template <class T>
 [[nodiscard]] std::vector<RangeState> to_ranges(const Layout& layout, std::span<const T> vector) {
   const auto buffer = Buffer::copy_of<T>(vector);
@@ -41,7 +41,7 @@ template <class T>
   return states;
 }
 
-/// The parameter vector collected from its ranges. Requires: one state for each range.
+/// Returns the parameter vector collected from its ranges. Requires: one state for each range.
 template <class T>
 [[nodiscard]] std::vector<T> to_vector(const Layout& layout, std::span<const RangeState> states) {
   std::vector<T> vector(layout.size);
@@ -51,7 +51,7 @@ template <class T>
   return vector;
 }
 
-/// Memory of one who computes, reused from step to step. One thread at a time.
+/// Memory for computing steps, reused from step to step. One thread at a time.
 struct Scratch {
   /// For the parameter vector.
   models::Arena parameters;
@@ -65,7 +65,7 @@ struct GradientOptions {
   std::size_t workers = 1;
   /// Samples of one step of one worker; a worker's share of the data where that is less.
   std::size_t batch = 64;
-  /// Applied to each gradient, but for what is not trained.
+  /// Applied to each gradient, except to parameters that are not trained.
   models::Clip clip = {};
   std::uint64_t seed = 1;
 };
@@ -75,11 +75,12 @@ struct Gradient {
   Update update;
   /// Mean loss over the step's samples; 0 where there are none.
   double loss = 0;
-  /// Set where the numbers are none (NaN, infinite); there is no update then.
+  /// Set where the loss or the gradient is NaN or infinite; the update must not be used then.
   std::optional<std::string> fault;
 };
 
-/// `Data` outlives it. Any thread, each with a Scratch of its own; the model may throw.
+/// Computes a job's gradients. `data` must outlive it. Any thread, each with a Scratch of its own;
+/// the model may throw.
 template <class M, class D>
 requires models::Model<M, D>
 class Gradients {
@@ -99,21 +100,21 @@ class Gradients {
 
   [[nodiscard]] const M& model() const noexcept { return model_; }
   [[nodiscard]] const std::shared_ptr<const Layout>& layout() const noexcept { return layout_; }
-  /// True where steps read and push rows of some parameter only: see plan().
+  /// True where steps read and push only some rows of some parameter: see plan().
   [[nodiscard]] bool by_rows() const noexcept { return by_rows_; }
   /// Samples of a full batch of one worker.
   [[nodiscard]] std::size_t batch_size() const { return order_.batch_size(); }
 
-  /// What the step after `step` reads. Throws where the model touches what its parameters do not
-  /// have. Requires: by_rows().
+  /// Returns the ranges, or rows of them, that the step after `step` reads. Throws where the model
+  /// touches rows that its parameters do not have. Requires: by_rows().
   [[nodiscard]] std::vector<RangeRows> plan(MemberId worker, Step step) const;
 
-  /// Tells the data which samples the step after `step` will read.
+  /// Lets the data prefetch the samples that the step after `step` will read.
   void prefetch(MemberId worker, Step step, Scratch& scratch) const;
 
-  /// The gradient of the step after `step`, from what was read: one value for each planned range.
-  /// A step that is computed again repeats itself where `random` is
-  /// Random::stream(seed, worker, step).
+  /// Returns the gradient of the step after `step`, computed from one value for each planned range.
+  /// A step that is computed again gives the same gradient where `random` is Random::stream(seed,
+  /// worker, step).
   [[nodiscard]] Gradient compute(MemberId worker, Step step, std::span<const Value> values,
                                  Random& random, Scratch& scratch) const;
 
@@ -129,7 +130,7 @@ class Gradients {
   M model_;
   const D& data_;
   models::Clip clip_;
-  /// A worker that joined later takes the share of the one whose number it has modulo this.
+  /// A worker that joined later takes the data share of the worker that has its id modulo this.
   std::size_t workers_;
   models::SampleOrder order_;
   std::shared_ptr<const Layout> layout_;
@@ -171,7 +172,7 @@ const {
   return wanted;
 }
 
-/// Throws where the model touches what its parameters do not have.
+/// Throws where the model touches rows that its row-sparse parameters do not have.
 template <class M, class D>
 requires models::Model<M, D>
 void Gradients<M, D>::check_touched(const std::vector<models::TouchedRows>& touched) const {
@@ -202,7 +203,7 @@ void Gradients<M, D>::prefetch(MemberId worker, Step step, Scratch& scratch) con
   }
 }
 
-/// The parameter vector as far as it was read; what was not is left undefined.
+/// Returns the parameter vector, with undefined elements where `values` has none.
 template <class M, class D>
 requires models::Model<M, D> std::span<const typename M::Scalar> Gradients<M, D>::assemble(
     std::span<const Value> values, Scratch& scratch)
@@ -261,8 +262,8 @@ const {
   return result;
 }
 
-/// Clips what is trained of `g`, which holds `parts`, as one vector. Returns what is finite where
-/// all of g was, so that a gradient that is none is noticed.
+/// Clips the trained elements of `g`, which holds `parts`, as one vector. Returns a number that is
+/// finite where all of `g` was, so that the caller notices NaN and infinity.
 template <class M, class D>
 requires models::Model<M, D>
 double Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& parts) const {
@@ -316,7 +317,8 @@ const {
   return parts;
 }
 
-/// Gathers the rows of `g` that this step touched, clips them as one vector, and says their norm.
+/// Gathers the rows of `g` that this step touched, clips them as one vector, and stores the result
+/// of clip() in `norm`.
 template <class M, class D>
 requires models::Model<M, D> std::vector<Update::Part> Gradients<M, D>::sparse_update(
     std::span<const Value> values, std::span<const T> g, double& norm)

@@ -20,11 +20,11 @@ using MemberId = std::uint32_t;
 using OwnerId = std::uint32_t;
 /// One range of the parameter vector; never changes while the job exists.
 using RangeId = std::uint32_t;
-/// Distinguishes the lives of a worker that was replaced by a new one.
+/// Distinguishes the incarnations of a member; the one that replaces another is higher.
 using Incarnation = std::uint32_t;
 /// Counts configurations (configuration.hpp); 0 where owners never change.
 using Epoch = std::uint64_t;
-/// Time since the job started, handed in by whoever drives a core.
+/// Time since the job started, as the core's driver passes it.
 using Time = std::chrono::nanoseconds;
 
 }  // namespace starling::core

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::size_t range_bytes_min = std::size_t{4} << 10U;
 
-/// Elements a range may hold so that each of `owners` gets some of `size` elements.
+/// Returns how many elements a range may hold so that each of `owners` gets some of `size`.
 std::size_t range_elements(std::size_t size, std::size_t element_bytes, std::size_t owners) {
   const std::size_t fair = (size + owners - 1) / owners;
-  // Rounded up, fair shares are equal; with many owners they may also be too few.
+  // Shares that are rounded up are equal, but with many owners there may be too few of them.
   const bool enough = fair == 0 || (size + fair - 1) / fair >= owners;
   return std::clamp(enough ? fair : size / owners, range_bytes_min / element_bytes,
                     range_bytes_max / element_bytes);
@@ -118,7 +118,7 @@ std::vector<OwnerId> assign(std::size_t ranges, std::size_t owners) {
   held[0].resize(ranges);
   std::iota(held[0].begin(), held[0].end(), RangeId{0});
   std::ranges::sort(held[0], {}, [](RangeId range) { return mix(range); });
-  // Everyone in `rich` holds one range more than everyone in `poor`.
+  // Each owner in `rich` holds one range more than each in `poor`.
   std::vector<OwnerId> rich;
   std::vector<OwnerId> poor{0};
   for (OwnerId joiner = 1; joiner < owners; ++joiner) {

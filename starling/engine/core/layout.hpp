@@ -34,11 +34,12 @@ struct Range {
   std::vector<Segment> segments;
 };
 
-/// True where `slice` can be of `range`: all of its elements, or those of rows that it has, and in
-/// memory what it says. What others send is not trusted before.
+/// True where `slice` can be of `range`: it has all elements of the range, or those of existing
+/// rows, and its buffer holds them. Slices of other members are not trusted before this check.
 [[nodiscard]] bool fits(const Range& range, const Slice& slice, std::size_t element_bytes);
 
-/// What lies where. Immutable and shared by all members of a job.
+/// The parameters, their places in the vector, and its ranges. Immutable and shared by all members
+/// of a job.
 struct Layout {
   std::vector<models::Parameter> parameters;
   /// First element of each parameter in the vector.
@@ -47,7 +48,8 @@ struct Layout {
   /// Elements in all.
   std::size_t size = 0;
 
-  /// The ranges that hold elements of parameter `p`: [first, last), none for an empty one.
+  /// The ranges that hold elements of parameter `p`: [first, last), which is empty for an empty
+  /// parameter.
   [[nodiscard]] std::pair<RangeId, RangeId> ranges_of(std::size_t p) const;
 };
 
@@ -58,10 +60,10 @@ struct Layout {
 [[nodiscard]] Layout cut(std::vector<models::Parameter> parameters, std::size_t element_bytes,
                          std::size_t owners);
 
-/// The owner of each range: loads differ by one range at most, and neighbouring ranges are spread.
-/// Defined by joining: n + 1 owners hold what n held, but for the newcomer's fair share, rounded
-/// down, which it takes from those who hold most. No assignment that balanced moves fewer.
-/// Alternatives: docs/design/0004-range-assignment.md. Requires: owners > 0.
+/// Returns the owner of each range: loads differ by one range at most, and neighbouring ranges are
+/// spread. Defined by joining: n + 1 owners hold the ranges that n held, except the newcomer's fair
+/// share, rounded down, which it takes from the owners that hold most. No assignment as balanced
+/// moves fewer ranges. Alternatives: docs/design/0004-range-assignment.md. Requires: owners > 0.
 [[nodiscard]] std::vector<OwnerId> assign(std::size_t ranges, std::size_t owners);
 
 }  // namespace starling::core

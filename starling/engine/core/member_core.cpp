@@ -11,11 +11,11 @@
 namespace starling::core {
 namespace {
 
-/// What cores say to none of the members, and no message holds: they are for observers.
+/// True for messages to observers: cores send them to no member, and PeerMessage holds none.
 template <class M>
 constexpr bool is_for_observers = std::is_same_v<M, Snapshot> || std::is_same_v<M, RangeState>;
 
-/// Messages that an owner refuses when they belong to another configuration than its own.
+/// True for messages that an owner refuses where they do not fit its own configuration.
 template <class M>
 constexpr bool is_for_owners =
     std::is_constructible_v<std::variant<Push, Pull, Install, Forward, Held>, M>;
@@ -67,7 +67,7 @@ void MemberCore<T>::on_packet(const MemberContext& context, const Envelope& enve
   if (state_ == State::idle || state_ == State::failed || envelope.to != options_.self.id) return;
   if (packet.sequence == 0 && packet.payload) return receive_unreliable(context, envelope);
   if (state_ != State::excluded && packet.payload && packet.to == options_.self.incarnation) {
-    // What is decided may be known ahead of its turn; whom it names may then be listened to.
+    // Adopts a decided configuration ahead of its turn, so that its new members are accepted.
     const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload);
     if (next != nullptr && is_news(*next)) adopt(context, *next);
   }
@@ -80,7 +80,7 @@ void MemberCore<T>::on_packet(const MemberContext& context, const Envelope& enve
     return settle(context);
   }
   Link& other = *link(envelope.from);
-  // Whoever claims to know of later epochs may well, and is told of them all the same.
+  // A sender may falsely claim a later epoch, so that epoch's configuration is still sent.
   other.epoch_sent = std::max(other.epoch_sent, std::min(envelope.epoch, configuration_->epoch));
   LinkEffects effects;
   other.on({context.now, effects}, envelope, configuration_->epoch);
@@ -188,7 +188,7 @@ void MemberCore<T>::act_on(const MemberContext& context, MemberId id, TrafficCla
     } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
       context.out.push_back(MemberTimer{timer->at, key});
     } else if (auto* arrived = std::get_if<Deliver<PeerMessagePtr>>(&effect)) {
-      // One message may have removed the incarnation that sent those behind it.
+      // An earlier message may have removed the incarnation that sent this one.
       if (state_ == State::member && link(id) != nullptr && link(id)->has_timer(key))
         deliver(context, id, arrived->payload);
     }
@@ -223,7 +223,7 @@ void MemberCore<T>::post_to_council(const MemberContext& context,
   for (const MemberId id : now->council) post(context, id, peer_message);
 }
 
-/// Sees to it that a member knows the configuration before whatever is sent next.
+/// Sends a member the configuration ahead of the next message, unless the member knows it.
 template <class T>
 void MemberCore<T>::send_configuration(const MemberContext& context, MemberId id) {
   Link* other = link(id);
@@ -232,7 +232,7 @@ void MemberCore<T>::send_configuration(const MemberContext& context, MemberId id
   send(context, id, peer_message_of(configuration_));
 }
 
-/// To someone who may be no member: nothing repeats it.
+/// Sends a message to a node that may not be a member: it is not repeated.
 template <class T>
 void MemberCore<T>::send_unreliable(const MemberContext& context, MemberId to,
                                     std::optional<Incarnation> incarnation,
@@ -270,7 +270,7 @@ void MemberCore<T>::receive_unreliable(const MemberContext& context, const Envel
   settle(context);
 }
 
-/// Someone who is no member wants to be one.
+/// Handles a request to join of a node that is not a member.
 template <class T>
 void MemberCore<T>::receive_join_request(const MemberContext& context, const Envelope& envelope,
                                          const Member& member) {
@@ -405,7 +405,7 @@ void MemberCore<T>::renew_links(const Configuration& next) {
                                         options_.channel};
     links_[member.id] =
         std::make_unique<Link>(Link{{fresh, fresh}, 0, (++links_made_ << 32U) + member.id});
-    if (next.epoch == 1) links_[member.id]->epoch_sent = 1;  // founders know
+    if (next.epoch == 1) links_[member.id]->epoch_sent = 1;  // founders know it
   }
 }
 
@@ -445,7 +445,7 @@ void MemberCore<T>::inform_coordinator(const MemberContext& context, const Confi
     send_configuration(context, member.id);  // all wait for this
 }
 
-/// Tells a coordinator that is new to this member what it knows of the steps.
+/// Sends a coordinator that is new to this member what this member knows of the steps.
 template <class T>
 void MemberCore<T>::send_status(const MemberContext& context, const Configuration* former) {
   const Configuration& now = *configuration_;
@@ -456,7 +456,7 @@ void MemberCore<T>::send_status(const MemberContext& context, const Configuratio
   post(context, *now.coordinator, peer_message_of(status));
 }
 
-/// Tells everyone in the old and in the new configuration what was decided.
+/// Sends the decided configuration to all members of the old and of the new one.
 template <class T>
 void MemberCore<T>::announce(const MemberContext& context, const ConfigurationPtr& former) {
   for (const Member& member : configuration_->members) {
@@ -471,7 +471,7 @@ void MemberCore<T>::announce(const MemberContext& context, const ConfigurationPt
       send_unreliable(context, member.id, member.incarnation, peer_message_of(configuration_));
 }
 
-/// Asks to be taken in or let go, as long as that is wanted.
+/// Asks to join or to leave, again and again until that is done.
 template <class T>
 void MemberCore<T>::ask_again(const MemberContext& context) {
   if (state_ == State::joining) {
@@ -571,7 +571,7 @@ void MemberCore<T>::execute(const MemberContext& context, Effects effects, Timer
       if (const auto* worker = std::get_if<ToWorker>(&send->to)) to = worker->id;
       if (const auto* owner = std::get_if<ToOwner>(&send->to)) to = owner->id;
       if (std::holds_alternative<ToCoordinator>(send->to)) to = configuration_->coordinator;
-      if (!to) continue;  // nobody observes yet
+      if (!to) continue;  // no observer yet
       std::visit(
           [&]<class M>(M& message) {
             static_assert(std::is_constructible_v<PeerMessage, M> != is_for_observers<M>);

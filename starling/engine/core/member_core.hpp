@@ -1,8 +1,8 @@
-/// One process of a replicated job as a core: its worker, the ranges that it owns, the coordinator
-/// where it is here, its part of the council, and a channel to every other member.
+/// One member of a replicated job as a core: its worker, the ranges that it owns, the coordinator
+/// where this member is it, its Council, and a link to every other member.
 ///
-/// A node is one incarnation of one member. Whoever learns that the job goes on without it is done
-/// for (Excluded); a new incarnation may join.
+/// A core is one incarnation of one member. A core that learns that the job goes on without it ends
+/// (Excluded); a new incarnation may join.
 ///
 ///     start -> [joining] -> member --declared dead, or has left--> excluded
 ///                             \------the job cannot go on--------> failed
@@ -21,7 +21,7 @@
 
 namespace starling::core {
 
-/// Which timer of a node: hand it back to on_timer.
+/// Names a timer of a member: pass it back to on_timer.
 using TimerKey = std::uint64_t;
 
 /// Call on_timer with this key at this time or soon after.
@@ -49,30 +49,30 @@ template <class T>
 struct MemberOptions {
   Member self;
   Mode mode = Mode::peer;
-  /// As a worker's, where this member works: its barrier, its last step, whether it plans. Id,
-  /// incarnation, rounds and whom it deals with are the node's to say.
+  /// The worker's options where this member works: its barrier, its last step, whether it plans.
+  /// The core itself sets id, incarnation, start, bsp, members and owners.
   WorkerOptions worker;
-  /// Members are numbered below this, and whoever is not is never taken in: every owner keeps count
-  /// of each of them in each of its ranges. The same for all members.
+  /// Member ids are below this, and a node with a higher id cannot join: every owner keeps a ledger
+  /// entry for each id in each of its ranges. The same for all members.
   MemberId members_max = 1024;
-  /// As a shard's, for ranges that this member comes to own, but for the ranges and how many may
-  /// push.
+  /// The shard's options for ranges that this member comes to own, without the ranges; the core
+  /// itself sets `bsp` and `workers_max`.
   ShardOptions<T> shard;
   std::shared_ptr<const std::vector<RangeState>> start;
-  /// Epoch 1, for the members that it names; absent for those that join.
+  /// The configuration of epoch 1, for the members that it names; absent for members that join.
   ConfigurationPtr first;
-  /// The members that a joining member asks to be taken in.
+  /// The members to which a joining member sends its requests to join.
   std::vector<MemberId> seeds;
-  /// But for who this member is.
+  /// The council's options; the core itself sets `self` and `bsp`.
   CouncilOptions council;
   ChannelOptions channel;
   /// A request to join or to leave is repeated after this time.
   Time ask_again = std::chrono::milliseconds{200};
-  /// A random other member is greeted after this time.
+  /// A random other member is sent an EpochProbe at this interval.
   Time probe_every = std::chrono::milliseconds{500};
 };
 
-/// One at a time; not thread-safe.
+/// One call at a time; not thread-safe.
 template <class T>
 class MemberCore {
  public:
@@ -86,18 +86,18 @@ class MemberCore {
   void on_update(const MemberContext& context, Step step, Update update);
   void on_failure(const MemberContext& context, Step step, const std::string& why);
 
-  /// Failure detection has heard nothing of this incarnation of a member for long, or hears it
-  /// again. What it must guarantee: docs/design/0006-range-ownership.md. Verdicts on another
-  /// incarnation than the configuration names do not count.
+  /// Failure detection has received nothing from this incarnation of a member for long, or receives
+  /// from it again. docs/design/0006-range-ownership.md says what it must guarantee. A verdict on
+  /// an incarnation that the configuration does not name is ignored.
   void suspect(const MemberContext& context, MemberId id, Incarnation incarnation);
   void trust(const MemberContext& context, MemberId id, Incarnation incarnation);
-  /// Ends the worker's part at the end of its step; its ranges stay, and are served.
+  /// Stops the worker at the end of its step; this member's ranges stay, and are served.
   void stop(const MemberContext& context);
-  /// Ends the worker's part at the end of its step, hands over its ranges, and goes.
+  /// Stops the worker at the end of its step, hands over this member's ranges, and leaves the job.
   void leave(const MemberContext& context);
 
-  /// What a channel has delivered; for tests that need no network. Dropped, with the configuration
-  /// for an answer, where the sender is no member.
+  /// Handles a message as if a channel had delivered it; for tests that need no network. Ignores it
+  /// where this incarnation of the sender is not a member.
   void on_message(const MemberContext& context, MemberId from, Incarnation incarnation,
                   const PeerMessagePtr& peer_message);
 
@@ -105,10 +105,10 @@ class MemberCore {
   [[nodiscard]] State state() const noexcept { return state_; }
   [[nodiscard]] const Member& self() const noexcept { return options_.self; }
   [[nodiscard]] const MemberOptions<T>& options() const noexcept { return options_; }
-  /// nullptr before the first.
+  /// Returns nullptr before the first configuration.
   [[nodiscard]] const ConfigurationPtr& configuration() const noexcept { return configuration_; }
   [[nodiscard]] bool suspects(MemberId id) const { return council_.suspects(id); }
-  /// nullptr where this member has none.
+  /// Returns nullptr where this member has no worker.
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
   [[nodiscard]] const Coordinator* coordinator() const noexcept {
     return coordinator_ ? &*coordinator_ : nullptr;
@@ -121,10 +121,12 @@ class MemberCore {
   struct Link {
     /// By traffic class: control, data.
     std::array<Channel<PeerMessagePtr>, 2> channels;
-    /// The other side knows a configuration of this epoch, or is sent it before all that follows.
+    /// The other side knows the configuration of this epoch, or is sent it before any later
+    /// message.
     Epoch epoch_sent = 0;
-    /// Below, the other's id; above, which link of this node it is: that to a former incarnation
-    /// had another. The bit between says which channel a timer is for.
+    /// The lower 31 bits are the other member's id; the upper 32 bits number the links of this
+    /// core, so that a link to a former incarnation has another key. The bit between them,
+    /// data_bit, says which channel a timer is for.
     TimerKey timer = 0;
 
     [[nodiscard]] Channel<PeerMessagePtr>& channel(TrafficClass traffic_class) {
@@ -164,7 +166,8 @@ class MemberCore {
   void receive_join_request(const MemberContext& context, const Envelope& envelope,
                             const Member& member);
   [[nodiscard]] bool is_news(const ConfigurationPtr& next) const;
-  /// Ends an event: what this member said to itself, and what has changed for its council.
+  /// Ends an event: handles the messages that this member sent to itself, and reports changed
+  /// ranges to its council.
   void settle(const MemberContext& context);
 
   void adopt(const MemberContext& context, const ConfigurationPtr& next);
@@ -206,13 +209,13 @@ class MemberCore {
   std::uint64_t reported_changes_ = 0;
   bool leaving_ = false;
   Time joining_since_{};
-  /// What this member says to itself, in order.
+  /// Messages that this member sends to itself, in order.
   std::vector<PeerMessagePtr> inbox_;
   Timer timer_;
 };
 
-/// Receives a packet at a node that knows configurations up to `known`. Configurations are sent as
-/// control traffic: a tensor that belongs to a later one is dropped here, and sent again.
+/// Receives a packet at a member that knows configurations up to epoch `known`. Configurations are
+/// sent as control traffic: a tensor of a later epoch is dropped here, and sent again.
 template <class T>
 void MemberCore<T>::Link::on(const ChannelContext<PeerMessagePtr>& context,
                              const Envelope& envelope, Epoch known) {

@@ -23,7 +23,7 @@ void Membership::start(const MembershipContext& context) {
   if (!joined_) join_at_ = now_;
   sync_wait_ = options_.sync_every;
   sync_at_ = now_ + sync_wait_;
-  // Members that were started together need not act together.
+  // Members that were started together do not act together.
   const auto within = [&](Time time) {
     return now_ + Time{static_cast<Time::rep>(
                       context.random.below(static_cast<std::uint64_t>(time.count())))};
@@ -49,7 +49,7 @@ void Membership::on(const MembershipContext& context, const MembershipMessage& m
     const std::size_t count = std::min(message.updates.size(), updates_max);
     for (std::size_t i = 0; i < count; ++i) learn(context, message.updates[i], Source::gossip);
     std::visit([&](const auto& body) { receive(context, from, body); }, message.body);
-    // Perhaps a cut has healed: much may be news on either side.
+    // Perhaps a partition has healed: much may be news on either side.
     const MemberEntry* is = members_.find(from.id);
     if (was_dead && is != nullptr && is_live(is->record.state)) sync_with(context, from);
   } else if (const auto* ping = std::get_if<Ping>(&message.body); ping != nullptr && has_left) {
@@ -96,8 +96,8 @@ void Membership::offer(const MembershipContext& context, std::uint32_t workers) 
   finish(context);
 }
 
-/// Sets the member's clock. What it was to do long ago it did not do, so it was not running, and
-/// what it waits for may have come meanwhile and be waiting itself.
+/// Sets the member's clock. A late timer shows that this member did not run: that time does not
+/// count, for answers may have arrived meanwhile and still wait to be handled.
 void Membership::begin(const MembershipContext& context) {
   if (due_ != never && context.now > due_ + options_.late) {
     const Time late = context.now - due_;
@@ -133,7 +133,7 @@ void Membership::probe(const MembershipContext& context) {
   if (now_ < probe_at_) return;
   probe_at_ = now_ + options_.probe_every * (1 + health_);
   const MemberEntry* target = members_.next(context.random);
-  // To probe again whom one suspects would tell nobody anything but itself: so it is only told.
+  // To probe a member again that this one suspects would be news to no other: it is only pinged.
   const std::size_t others = std::max(members_.live().size(), std::size_t{1}) - 1;
   for (std::size_t told = std::min(others, told_max); told > 0 && accused(*target); --told) {
     ping(context, *target);
@@ -166,14 +166,14 @@ void Membership::end_probe(const MembershipContext& context) {
   const MemberEntry* target = members_.find(failed.target);
   if (target == nullptr || !is_live(target->record.state)) return;
   ++counts_.probes_failed;
-  // Where most helpers were not heard either, this member may be the one that is cut off or slow.
+  // Where most helpers have not answered either, this member itself may be partitioned or slow.
   const bool heard = failed.nacks > 0 && 2 * failed.nacks >= failed.helpers.size();
   if (!heard && target->record.state == NodeState::alive) ail(1);
   suspect(context, failed.target);
   ping(context, *target);
 }
 
-/// Lets a member know what is thought of it, so that it can say otherwise.
+/// Pings a member. Where it is not alive here, the message brings its record for it to refute.
 void Membership::ping(const MembershipContext& context, const MemberEntry& entry) {
   send(context, entry.record.address, entry.record.id, Ping{entry.record.id, 0});
 }
@@ -224,13 +224,13 @@ void Membership::send_nacks(const MembershipContext& context) {
     if (const MemberEntry* requester = members_.find(relay.requester))
       send(context, requester->record.address, requester->record.id, PingNack{relay.sequence});
   }
-  // An answer counts as long as whoever asked may be waiting.
+  // An answer counts as long as the requester may be waiting.
   const Time longest = options_.probe_every * (1 + options_.health_max);
   while (!relays_.empty() && relays_.begin()->second.since + longest <= now_)
     relays_.erase(relays_.begin());
 }
 
-/// The dead are tried again: it may have been a cut.
+/// Pings a dead member now and then: it may have been a partition.
 void Membership::retry(const MembershipContext& context) {
   if (now_ < retry_at_) return;
   retry_at_ = now_ + options_.retry_every;
@@ -248,7 +248,7 @@ void Membership::send(const MembershipContext& context, const std::string& addre
   context.out.push_back(MembershipSend{address, std::move(message)});
 }
 
-/// Lets news ride along; first, whatever its receiver has to refute.
+/// Adds news to a message; first the receiver's own record, if the receiver has to refute it.
 void Membership::ride(MembershipMessage& message, NodeId to) {
   std::size_t bytes = wire_bytes(message);
   const auto add = [&](const MemberEntry& entry) {
@@ -263,7 +263,7 @@ void Membership::ride(MembershipMessage& message, NodeId to) {
   const double members = static_cast<double>(members_.live().size()) + 2;
   const auto limit = static_cast<unsigned>(std::ceil(options_.gossip_repeats * std::log2(members)));
   news_.take(updates_max, limit, [&](NodeId id) {
-    // What this member is, each message says, and the receiver knows what it is itself.
+    // Leaves out this member, which each message describes, and the receiver, which knows itself.
     const MemberEntry* entry = id == to ? nullptr : members_.find(id);
     return entry == nullptr || add(*entry);
   });
@@ -275,13 +275,13 @@ void Membership::gossip(const MembershipContext& context) {
   const auto receivers = members_.draw_live(context.random, options_.gossip_to);
   for (const MemberEntry* receiver : receivers)
     if (!news_.empty()) send(context, receiver->record.address, receiver->record.id, Gossip{});
-  if (receivers.empty()) news_ = {};  // whoever comes asks for everything
+  if (receivers.empty()) news_ = {};  // a new member asks for all records
   if (self_.state == NodeState::left && news_.empty()) context.out.push_back(HasLeft{});
 }
 
 // --- joining and comparing ----------------------------------------------------------------------
 
-/// Asks the next seed node.
+/// Sends the next seed node a digest.
 void Membership::ask_next_seed(const MembershipContext& context) {
   seed_ = (seed_ + 1) % options_.seeds.size();
   send(context, options_.seeds[seed_], 0, Digest{.buckets = summary()});
@@ -311,12 +311,12 @@ void Membership::sync_with(const MembershipContext& context, const NodeRecord& m
   send(context, member.address, member.id, Digest{.buckets = summary()});
 }
 
-/// Some eight members to each.
+/// Returns a power of two, so that each bucket has some eight members.
 std::size_t Membership::buckets() const {
   return std::min(std::bit_ceil(members_.live().size() / 8 + 1), MemberDigest::buckets_max);
 }
 
-/// Of this member and the live ones that it knows.
+/// Returns the digest of this member and the live ones that it knows.
 std::vector<std::uint64_t> Membership::summary() const {
   MemberDigest digest = members_.digest();
   digest.toggle(self_);
@@ -334,7 +334,7 @@ void Membership::receive(const MembershipContext& context, const NodeRecord& fro
     context.out.push_back(HasJoined{});
   }
   send_records(context, from, digest.buckets);
-  // Last, so that the other side answers with nothing that it has from here.
+  // Comes last, so that the other side does not send back the records that it has from here.
   if (!digest.answer)
     send(context, from.address, from.id, Digest{.buckets = summary(), .answer = true});
 }

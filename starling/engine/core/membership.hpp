@@ -6,21 +6,21 @@
 ///     membership.on_timer(context)         -> MembershipSend ..., MemberChanged ...
 ///     membership.leave(context)            -> MembershipSend ..., later HasLeft
 ///
-/// What others know of a member, by (incarnation, state); the later wins:
+/// Others know a member by (incarnation, state); the later pair wins:
 ///
 ///     alive --probe failed--> suspect --nobody refuted in time--> dead --some minutes--> forgotten
 ///       ^                       |                                  |
 ///       +---- the member itself says so, with a higher incarnation-+        leave() --> left
 ///
-/// A name is one live member's. Who knocks under the name of another is let in once that one is
-/// dead, at once where it comes from that one's address, and is refused as soon as that one says
-/// that it lives. Of two that are members already (they joined at the same time through different
-/// seeds, or two clusters became one) the one with the lower id stays, and the other is told to go
-/// by whoever hears the first and knows the second.
+/// A name belongs to one live member. A node that asks to join under the name of another is
+/// admitted once the other is dead, at once where it comes from the other's address, and is refused
+/// as soon as the other shows that it lives. Where two members have one name already (they joined
+/// at the same time through different seeds, or two clusters became one), the one with the lower id
+/// stays, and a member that receives from it and knows the other one sends that one NameTaken.
 ///
-/// What it costs: messages and work a second do not depend on the number of members, but for joins,
-/// healed cuts and anti-entropy, which send what differs. docs/concepts/membership.md says what is
-/// noticed when.
+/// Messages and work per second do not depend on the number of members, except for joins, healed
+/// partitions and anti-entropy, which send the records that differ. docs/concepts/membership.md
+/// says how soon changes are noticed.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +44,7 @@ namespace starling::core {
 
 // --- effects ------------------------------------------------------------------------------------
 
-/// Send this to whoever is at this address. It may get lost.
+/// Send this message to the node at this address. It may get lost.
 struct MembershipSend {
   std::string address;
   MembershipMessage message;
@@ -55,13 +55,13 @@ struct MemberChanged {
 };
 /// A seed node has answered: the members that it knows follow, or are known already.
 struct HasJoined {};
-/// That this member leaves has been told often enough: it may go.
+/// The news that this member leaves was sent often enough: it may go.
 struct HasLeft {};
 /// Another member has this one's name, and stays: this one has to go.
 struct NameRefused {
   NodeRecord holder;
 };
-/// Another member was told so.
+/// This member has refused another one, because `holder` has its name.
 struct MemberRefused {
   NodeRecord record;
   NodeRecord holder;
@@ -81,58 +81,62 @@ struct MembershipContext {
 struct MembershipOptions {
   /// This member. Requires: an id other than 0, an address; state and incarnation as they are.
   NodeRecord self;
-  /// Addresses of members to join through; one's own is passed over. Empty for the first.
+  /// Addresses of members to join through; this member's own is ignored. Empty for the first
+  /// member.
   std::vector<std::string> seeds = {};
 
-  /// One member is probed in each interval: has it not answered within the timeout, others are
-  /// asked to probe it; has it not answered at the interval's end, it is suspected. Both are
-  /// multiplied by 1 + health().
+  /// One member is probed in each interval. If it has not answered within the timeout, others are
+  /// asked to probe it; if it has not answered at the interval's end, it is suspected. Interval and
+  /// timeout are multiplied by 1 + health().
   Time probe_every = std::chrono::milliseconds{200};
   Time probe_timeout = std::chrono::milliseconds{80};
   std::size_t probe_helpers = 3;
-  /// Whoever helps and has no answer says so after this time.
+  /// A helper that has no answer sends a nack after this time.
   Time nack_after = std::chrono::milliseconds{60};
   /// health() is at most this.
   unsigned health_max = 7;
-  /// A timer that comes this much late shows that this member did not run: the time is not counted.
+  /// A timer that fires this much late shows that this member did not run: that time is not
+  /// counted.
   Time late = std::chrono::milliseconds{40};
 
   /// A suspect is declared dead after this many probe intervals, times log10 of the members where
-  /// that is more than 1, when as many others as `confirmations` suspect it too, or all that are
-  /// not suspected themselves; where none does, after `suspicion_max` times that.
+  /// that is more than 1, where `confirmations` other members, or all that are not suspected
+  /// themselves, suspect it too; where no other does, after `suspicion_max` times that.
   double suspicion_intervals = 6;
   double suspicion_max = 6;
   std::size_t confirmations = 3;
 
-  /// News goes to so many random members each time, and with every probe.
+  /// News goes to `gossip_to` random members in each interval, and with every probe.
   Time gossip_every = std::chrono::milliseconds{100};
   std::size_t gossip_to = 3;
-  /// Each member tells a piece of news this many times, times log2 of the members.
+  /// Each member sends a piece of news this many times, times log2 of the members.
   double gossip_repeats = 3;
 
-  /// A message is at most this large in bytes by wire_bytes(), with the news that rides along.
+  /// A message, with the news that rides along, is at most this many bytes by wire_bytes().
   std::size_t message_bytes = 4096;
-  /// The same for Records.
+  /// A message of Records is at most this many bytes.
   std::size_t records_bytes = 60'000;
 
-  /// A random member is compared with after this time, doubled from `sync_first` after a join.
+  /// Records are compared with those of a random member at this interval, which starts at
+  /// `sync_first` after a join and doubles.
   Time sync_first = std::chrono::milliseconds{500};
   Time sync_every = std::chrono::seconds{10};
-  /// A seed node that does not answer is given up for the next one after this time.
+  /// The next seed node is asked where one has not answered within this time.
   Time join_again = std::chrono::milliseconds{500};
-  /// Each dead member is tried again once in this time, by one of the others on average.
+  /// Each dead member is pinged once in this time on average, by any one of the others.
   Time retry_every = std::chrono::milliseconds{500};
-  /// And forgotten after this.
+  /// A member that is dead or has left is forgotten after this time.
   Time dead_for = std::chrono::minutes{10};
 
-  /// At most this many members are known, the dead among them; others are passed over.
+  /// At most this many members are known, the dead included; a further one replaces a dead one or
+  /// is ignored.
   std::size_t members_max = 200'000;
-  /// Who claims more workers, or longer strings in bytes, is passed over.
+  /// A record with more workers, or with a string of more bytes, is ignored.
   std::uint32_t workers_max = 65'536;
   std::size_t text_max = 255;
 };
 
-/// One at a time; not thread-safe. Messages may be lost, late, repeated, or nonsense.
+/// One call at a time; not thread-safe. Messages may be lost, late, repeated, or nonsense.
 class Membership {
  public:
   /// `salt`: any random number.
@@ -142,13 +146,14 @@ class Membership {
   void start(const MembershipContext& context);
   void on(const MembershipContext& context, const MembershipMessage& message);
   void on_timer(const MembershipContext& context);
-  /// Says goodbye, to some members at once. Nobody is probed or suspected any more.
+  /// Sends the news that this member leaves, to some members at once. It probes and suspects no
+  /// member any more.
   void leave(const MembershipContext& context);
-  /// This member offers so many workers from now on.
+  /// This member offers `workers` workers from now on.
   void offer(const MembershipContext& context, std::uint32_t workers);
 
   [[nodiscard]] const NodeRecord& self() const noexcept { return self_; }
-  /// The others.
+  /// The other members.
   [[nodiscard]] const NodeList& members() const noexcept { return members_; }
   /// True from the start where there are no seeds.
   [[nodiscard]] bool joined() const noexcept { return joined_; }
@@ -175,32 +180,32 @@ class Membership {
     std::uint64_t sequence;
     Time since;
   };
-  /// One that asks to join under another's name.
+  /// A node that asks to join under another's name.
   struct JoinAttempt {
     Time since;
     bool is_refused = false;
   };
   enum class Source { gossip, sync };
   static constexpr Time never = Time::max();
-  /// Of members that are probed for others at a time; more requests are refused by a nack.
+  /// At most this many members are probed for others at a time; a further request gets a nack.
   static constexpr std::size_t relays_max = 1024;
-  /// Suspects passed over in one interval.
+  /// At most this many suspects are pinged rather than probed in one interval.
   static constexpr std::size_t told_max = 3;
-  /// The most of these that are kept; beyond, the one that came first is forgotten.
+  /// At most this many join attempts are kept; beyond that, the first one is forgotten.
   static constexpr std::size_t join_attempts_max = 64;
   /// A message may come this much later than it was sent.
   static constexpr Time name_doubt = std::chrono::milliseconds{250};
-  /// In one message; others are passed over.
+  /// Limits for one message; further updates and records are ignored.
   static constexpr std::size_t updates_max = 1024;
   static constexpr std::size_t records_max = 65'536;
-  /// Nobody raises its incarnation this far while others do not look.
+  /// A larger jump of an incarnation is ignored: no member raises its own so far unnoticed.
   static constexpr std::uint64_t incarnation_jump_max = std::uint64_t{1} << 32U;
 
   void begin(const MembershipContext& context);
   void finish(const MembershipContext& context);
   [[nodiscard]] Time next_deadline() const;
 
-  // What is heard.
+  // Received messages.
   void receive(const MembershipContext& context, const NodeRecord& from, const Ping& ping);
   void receive(const MembershipContext& context, const NodeRecord& from, const PingAck& ack);
   void receive(const MembershipContext& context, const NodeRecord& from, const PingRequest& asked);
@@ -210,15 +215,15 @@ class Membership {
   void receive(const MembershipContext& context, const NodeRecord& from, const NameTaken& taken);
   void receive(const MembershipContext&, const NodeRecord&, const Gossip&) {}
 
-  // Whose a name is (membership_names.cpp).
-  /// False where `from` is not heard, for it comes under another's name.
+  // Members that have the same name (membership_names.cpp).
+  /// Returns false where a message of `from` is ignored, because another member has its name.
   [[nodiscard]] bool may_join(const MembershipContext& context, const NodeRecord& from);
-  /// `from` lives, and is a member.
+  /// Decides on the name of `from`, which is a live member.
   void settle_name(const MembershipContext& context, const NodeRecord& from);
   void refuse(const MembershipContext& context, const NodeRecord& member, const NodeRecord& holder);
   void bury(const MembershipContext& context, NodeId id);
 
-  // What is known of others (membership_view.cpp).
+  // Knowledge of other members (membership_view.cpp).
   [[nodiscard]] bool is_sane(const NodeRecord& record) const;
   void learn(const MembershipContext& context, const NodeUpdate& update, Source source);
   MemberEntry* admit(const MembershipContext& context, const NodeRecord& record);
@@ -228,7 +233,7 @@ class Membership {
   void renew(std::uint64_t above);
   void suspect(const MembershipContext& context, NodeId id);
   void judge(const MembershipContext& context);
-  /// True where this member suspects it itself.
+  /// True where this member itself suspects the other one.
   [[nodiscard]] bool accused(const MemberEntry& entry) const;
   [[nodiscard]] std::size_t confirmers() const;
   [[nodiscard]] Time patience(const MemberEntry& entry) const;
@@ -238,7 +243,7 @@ class Membership {
   void spread(NodeId id);
   void ail(unsigned by);
 
-  // What is said.
+  // Sent messages.
   void send(const MembershipContext& context, const std::string& address, NodeId to,
             MembershipMessage::Body body);
   void ride(MembershipMessage& message, NodeId to);
@@ -269,7 +274,7 @@ class Membership {
   // All times but due_ are on the member's own clock, which stands still while it does not run.
   Time now_{};
   Time slept_{};
-  /// When the carrier was to call on_timer, on its clock.
+  /// When the driver was to call on_timer, on the driver's clock.
   Time due_ = never;
   Timer timer_;
 
@@ -277,16 +282,17 @@ class Membership {
   std::uint64_t sequence_ = 0;
   Time probe_at_ = never;
   std::map<std::uint64_t, Relay> relays_;
-  /// Relays that are owed a nack, in the order of their times.
+  /// Relays that still have to send an ack or a nack, in the order of their times.
   std::deque<std::uint64_t> nacks_;
-  /// Suspicions in the order of their deadlines; the dead and those that left, of their times.
+  /// Suspicions in the order of their deadlines; members that died or left, in the order of those
+  /// times.
   std::set<std::pair<Time, NodeId>> suspicions_;
   std::set<std::pair<Time, NodeId>> graves_;
 
   Time gossip_at_{};
   Time sync_at_ = never;
   Time sync_wait_{};
-  /// No comparison begins before.
+  /// No comparison of records begins before this time.
   Time sync_free_at_{};
   Time join_at_ = never;
   std::size_t seed_ = 0;

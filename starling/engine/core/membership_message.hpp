@@ -1,5 +1,5 @@
-/// The messages by which the nodes of a cluster keep its membership. Plain values; any thread. All
-/// that is heard is untrusted: Membership checks it.
+/// The messages by which the nodes of a cluster keep its membership. Plain values; any thread.
+/// Received messages are untrusted: Membership validates them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace starling::core {
 
-/// In the order in which the later wins over the earlier of one incarnation.
+/// In ascending order: within one incarnation, a later state replaces an earlier one.
 enum class NodeState : std::uint8_t { alive, suspect, dead, left };
 
 /// Suspects count as members until they are declared dead.
@@ -24,11 +24,12 @@ struct NodeRecord {
   NodeId id = 0;
   /// How others reach it.
   std::string address;
-  /// For people, and its own: of two live members with one name one has to go. May be empty.
+  /// A unique name for people: of two live members with one name, one has to go. May be empty.
   std::string name;
   /// How many workers it offers.
   std::uint32_t workers = 0;
-  /// Raised by the member alone: when it refutes what others say of it, and when its facts change.
+  /// Raised only by the member itself: when it refutes what others say of it, and when its facts
+  /// change.
   std::uint64_t incarnation = 0;
   NodeState state = NodeState::alive;
 
@@ -38,44 +39,45 @@ struct NodeRecord {
 /// News of a member.
 struct NodeUpdate {
   NodeRecord record;
-  /// Who says so; suspicions of different members confirm one another.
+  /// The member that reports it; suspicions of different members confirm one another.
   NodeId by = 0;
 
   bool operator==(const NodeUpdate&) const = default;
 };
 
-/// Are you there? Ignored by all but `to`: a new process may have the address of an old one.
+/// Asks `to` for an answer. All others ignore it: a new process may have the address of an old one.
 struct Ping {
   NodeId to;
   std::uint64_t sequence;
 };
-/// The answer, to whoever asked: itself, or another one on its behalf.
+/// The answer of the pinged member, to a Ping or, through a helper, to a PingRequest.
 struct PingAck {
   std::uint64_t sequence;
 };
-/// Ping `target` for me.
+/// Asks the receiver to ping `target` for the sender.
 struct PingRequest {
   NodeId target;
   std::uint64_t sequence;
 };
-/// I was asked to, and have no answer yet: so at least I hear you.
+/// The answer to a PingRequest without an answer of the target: the sender at least is reachable.
 struct PingNack {
   std::uint64_t sequence;
 };
-/// Nothing but the updates.
+/// Carries only updates.
 struct Gossip {};
-/// All that the sender knows, in short: the members in as many buckets, a power of two. Answered by
-/// a digest with as many, and by the records of the buckets that differ; the answer by records.
+/// A checksum of all that the sender knows: one sum for each of a power of two of buckets of
+/// members. The receiver answers with the records of the buckets that differ and with its own
+/// digest, which is answered with records alone.
 struct Digest {
   std::vector<std::uint64_t> buckets;
   bool answer = false;
 };
-/// What the sender knows of some members.
+/// The records that the sender has of some members.
 struct Records {
   std::vector<NodeRecord> records;
 };
 
-/// Two members have one name: you must go, for this one stays. Ignored by all but `to`.
+/// Two members have one name: `to` must go, for `holder` stays. All others ignore it.
 struct NameTaken {
   NodeId to;
   NodeRecord holder;
@@ -114,14 +116,14 @@ struct MembershipMessage {
   return std::holds_alternative<Gossip>(message.body) ? bytes : bytes + 16;
 }
 
-/// What a member has seen so far.
+/// Counts a member's events so far.
 struct MembershipCounts {
   std::uint64_t probes = 0;
   std::uint64_t probes_failed = 0;
   /// Suspicions of its own, and deaths that it declared itself.
   std::uint64_t suspicions = 0;
   std::uint64_t deaths = 0;
-  /// Times that it had to say that it is alive.
+  /// Times that it had to refute what others reported of it.
   std::uint64_t refutations = 0;
 };
 

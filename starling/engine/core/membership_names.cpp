@@ -1,4 +1,4 @@
-// Which of several members with one name stays.
+// Decides which of several members with one name stays.
 #include <algorithm>
 
 #include "starling/engine/core/membership.hpp"
@@ -6,7 +6,7 @@
 namespace starling::core {
 namespace {
 
-/// Whether `one` stays, of two members with one name. Ids are random, and everyone judges alike.
+/// True where `one` stays, of two members with one name. Ids are random, and all decide alike.
 bool stays(const NodeRecord& one, const NodeRecord& other) { return one.id < other.id; }
 
 }  // namespace
@@ -25,7 +25,7 @@ bool Membership::may_join(const MembershipContext& context, const NodeRecord& fr
         join_attempts_, {}, [](const auto& attempt) { return attempt.second.since; }));
   JoinAttempt& attempt = join_attempts_.try_emplace(from.id, JoinAttempt{now_}).first->second;
   if (!is_own && rival->heard < attempt.since + name_doubt) {
-    ping(context, *rival);  // so that it says that it lives
+    ping(context, *rival);  // so that it shows that it lives
     return false;
   }
   const NodeRecord holder = is_own ? self_ : rival->record;
@@ -44,14 +44,14 @@ void Membership::settle_name(const MembershipContext& context, const NodeRecord&
   if (rival == nullptr) return;
   const NodeRecord other = rival->record;
   if (other.address == from.address)
-    bury(context, other.id);  // it was there before
+    bury(context, other.id);  // a former process at the same address
   else if (stays(from, other))
     refuse(context, other, from);
   else if (rival->heard + name_doubt < now_)
     ping(context, *rival);
 }
 
-/// Two members that were let in have one name.
+/// Removes `member`, which was admitted with the name that `holder` has.
 void Membership::refuse(const MembershipContext& context, const NodeRecord& member,
                         const NodeRecord& holder) {
   context.out.push_back(MemberRefused{member, holder});

@@ -1,4 +1,4 @@
-// What a member knows of others, and what becomes of what it hears of them.
+// The records that a member has of others, and how it updates them by what it receives.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -22,7 +22,7 @@ void Membership::learn(const MembershipContext& context, const NodeUpdate& updat
   if (known == nullptr) {
     known = admit(context, record);
     if (known == nullptr) return;
-    // Nobody else is at this address: it is what was here before.
+    // This address is this member's own: the record is of a former process here.
     replaced = record.address == self_.address;
     if (replaced) record.state = NodeState::dead;
   }
@@ -30,7 +30,7 @@ void Membership::learn(const MembershipContext& context, const NodeUpdate& updat
   if (record.incarnation < before.incarnation ||
       record.incarnation - before.incarnation > incarnation_jump_max)
     return;
-  // Each side of a cut has declared the other dead. It may still say otherwise.
+  // Each side of a partition has declared the other dead. A member may still refute that.
   if (source == Source::sync && record.state == NodeState::dead && !replaced &&
       is_live(before.state))
     record.state = NodeState::suspect;
@@ -40,7 +40,8 @@ void Membership::learn(const MembershipContext& context, const NodeUpdate& updat
     confirm(*known, update.by);
 }
 
-/// A member that was not known; nullptr where there is no reason or no room to know it.
+/// Adds a member that was not known; returns nullptr where it is not live, its incarnation is too
+/// high, or there is no capacity.
 MemberEntry* Membership::admit(const MembershipContext& context, const NodeRecord& record) {
   if (!is_live(record.state) || record.incarnation > incarnation_jump_max) return nullptr;
   if (members_.size() >= options_.members_max) {
@@ -51,7 +52,7 @@ MemberEntry* Membership::admit(const MembershipContext& context, const NodeRecor
   NodeRecord alive = record;
   alive.state = NodeState::alive;
   members_.update(entry, std::move(alive));
-  // The others know already what a seed node tells a new one.
+  // The others know already the members that a seed node sends to a new one.
   if (joined_) spread(record.id);
   context.out.push_back(MemberChanged{entry.record});
   return &entry;
@@ -67,7 +68,7 @@ void Membership::learn_of_self(const NodeRecord& record) {
   renew(record.incarnation);
 }
 
-/// Speaks above all that is said of this member.
+/// Raises this member's incarnation above `above`, and spreads its record.
 void Membership::renew(std::uint64_t above) {
   constexpr auto last = std::numeric_limits<std::uint64_t>::max();
   self_.incarnation = above == last ? last : above + 1;
@@ -80,7 +81,7 @@ void Membership::adopt(const MembershipContext& context, MemberEntry& entry, Nod
   const auto needed = [&] { return std::min(options_.confirmations, confirmers()); };
   const std::size_t needed_before = needed();
   if (record.incarnation == before.incarnation) {
-    // Only the member itself says what it is, and with a new incarnation.
+    // Only the member itself changes its facts, and with a new incarnation.
     const NodeState state = record.state;
     record = before;
     record.state = state;
@@ -101,7 +102,7 @@ void Membership::adopt(const MembershipContext& context, MemberEntry& entry, Nod
   if (needed() != needed_before)
     for (const auto& [deadline, id] : std::set{suspicions_}) set_deadline(*members_.find(id));
   spread(before.id);
-  // An incarnation alone is of no interest to anyone else.
+  // A new incarnation alone is not worth an effect.
   NodeRecord same = entry.record;
   same.incarnation = before.incarnation;
   if (same != before) context.out.push_back(MemberChanged{entry.record});
@@ -128,16 +129,16 @@ bool Membership::accused(const MemberEntry& entry) const {
   return std::ranges::find(entry.accusers, self_.id) != entry.accusers.end();
 }
 
-/// How many others could confirm a suspicion: those that are not suspected themselves, for of two
-/// that die at once neither confirms the death of the other. A member that suspects more than half
-/// of all may be the one that is cut off, so half of them are waited for.
+/// Returns how many others could confirm a suspicion: those that are not suspected themselves, for
+/// of two that die at once neither confirms the death of the other. At least half of all others
+/// count: a member that suspects more than half may itself be partitioned.
 std::size_t Membership::confirmers() const {
   const std::size_t others = members_.live().size();
   return std::max(others - suspicions_.size(), others / 2);
 }
 
-/// How long a suspicion lasts: Lifeguard's logarithm between the longest time, where nobody else
-/// suspects, and the shortest; a member that doubts itself waits longer.
+/// Returns how long a suspicion lasts: Lifeguard's logarithm between the longest time, where no
+/// other member suspects, and the shortest; a member that doubts its own health waits longer.
 Time Membership::patience(const MemberEntry& entry) const {
   const auto members = static_cast<double>(members_.live().size() + 1);
   const double least = options_.suspicion_intervals * std::max(1.0, std::log10(members)) *
@@ -162,7 +163,7 @@ void Membership::suspect(const MembershipContext& context, NodeId id) {
 void Membership::judge(const MembershipContext& context) {
   while (!suspicions_.empty() && suspicions_.begin()->first <= now_) {
     MemberEntry& entry = *members_.find(suspicions_.begin()->second);
-    // Meanwhile this member may have come to doubt itself.
+    // Meanwhile this member may have come to doubt its own health.
     set_deadline(entry);
     if (entry.deadline > now_) continue;
     ++counts_.deaths;

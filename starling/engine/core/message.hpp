@@ -1,5 +1,5 @@
-/// Everything the members of a job say to one another. Plain values; actor/ gives each a typed
-/// handler, and later the wire an encoding.
+/// The messages between the members of a job. Plain values; actor/ gives each a typed handler, and
+/// the wire an encoding.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace starling::core {
 
 // --- between workers and owners -----------------------------------------------------------------
 
-/// Worker to owner: send me a range (or rows of it) as I may read it at step `at`.
+/// Worker to owner: asks for a range, or rows of it, as the worker may read it at step `at`.
 struct Pull {
   MemberId worker;
   RangeId range;
@@ -30,8 +30,8 @@ struct Value {
   Slice value;
 };
 
-/// Worker to owner: my update that makes my step `step` (counted from 1), as far as it concerns
-/// `range`. An empty slice says that it does not.
+/// Worker to owner: the update that makes the worker's step `step` (counted from 1), as far as it
+/// concerns `range`. An empty slice says that it does not concern the range.
 struct Push {
   MemberId worker;
   Incarnation incarnation;
@@ -39,29 +39,28 @@ struct Push {
   Step step;
   /// Samples the update was computed from.
   std::uint32_t samples;
-  /// Samples of all the worker's steps up to and with this one, also of those that did not concern
-  /// the range.
+  /// Samples of all the worker's steps up to and including this one, also of steps that did not
+  /// concern the range.
   std::uint64_t samples_sum;
   Slice update;
   /// Bulk-synchronous jobs: there is no update; the worker has joined, and takes part in all rounds
   /// after `step`.
   bool enters = false;
-  /// The epoch since which the range has the owners that the worker knows; others refuse it.
+  /// The view of the range that the worker knows; an owner with another view refuses the push.
   Epoch view = 0;
 };
 
-/// Owner to worker: the push is held, by me for good: applied, or gathered into the round that
-/// whoever passes the barrier will read.
+/// Owner to worker: the owner holds the push for good: applied, or gathered into the round that
+/// workers read once they pass the barrier.
 struct Ack {
   RangeId range;
   Step step;
-  /// As the push had them: nothing counts that was said to a former incarnation or by former
-  /// owners.
+  /// Both are as in the push: an Ack to a former incarnation, or by former owners, does not count.
   Incarnation incarnation = 0;
   Epoch view = 0;
 };
 
-/// Worker to owner, and to the coordinator where there is one: `step` was my last.
+/// Worker to owner, and to the coordinator where there is one: `step` was the worker's last.
 struct Ended {
   MemberId worker;
   Step step;
@@ -69,7 +68,8 @@ struct Ended {
 
 // --- between workers and the coordinator (steps kept centrally) ---------------------------------
 
-/// Worker to coordinator: all owners hold my update; my step is now `step`. May I go on?
+/// Worker to coordinator: all owners hold the worker's update, and its step is now `step`; it asks
+/// to go on.
 struct Arrived {
   MemberId worker;
   Step step;
@@ -80,17 +80,17 @@ struct Proceed {
   Step step;
 };
 
-/// Member to the coordinator of a replicated job, whenever that is another one than before, and
-/// once by whoever joins: what I know of the steps.
+/// Member to the coordinator of a replicated job: what the sender knows of the steps. Sent whenever
+/// the coordinator is another one than before, and once by a member that joins.
 struct WorkerStatus {
   enum class Phase : std::uint8_t {
     /// It computes no updates.
     idle,
-    /// It does not know yet at which step to begin. May it?
+    /// It does not know yet at which step to begin, and asks to begin.
     entering,
-    /// It was let go from `step`.
+    /// It was let go on from `step`.
     going,
-    /// All owners hold its update `step`, as in Arrived. May it go on?
+    /// All owners hold its update `step`, as in Arrived; it asks to go on.
     waiting,
     /// `step` was its last.
     ended,
@@ -102,13 +102,13 @@ struct WorkerStatus {
   Step held = 0;
 };
 
-/// To a worker: stop at the end of the step, at once when waiting. To the coordinator: tell each
-/// worker so when it arrives.
+/// To a worker: stop at the end of the step, at once when waiting. To the coordinator: send Stop to
+/// each worker that waits or arrives.
 struct Stop {};
 
 // --- between workers (steps kept by everyone) ---------------------------------------------------
 
-/// What is your step?
+/// Asks the receiver for its step.
 struct StepQuery {
   MemberId from;
   std::uint64_t draw;
@@ -120,7 +120,8 @@ struct StepAnswer {
   Step step;
 };
 
-/// Tell me when your step reaches `floor`. A later one of the same requester replaces it.
+/// Asks the receiver to send CaughtUp once its step reaches `floor`. A later request of the same
+/// sender replaces it.
 struct NotifyAt {
   MemberId from;
   std::uint64_t draw;
@@ -132,18 +133,18 @@ struct CaughtUp {
   std::uint64_t draw;
 };
 
-// --- from owners to whoever keeps the model -----------------------------------------------------
+// --- between owners and observers ---------------------------------------------------------------
 
-/// To an owner: send me the state of all your ranges. A later one replaces one that waits.
+/// To an owner: asks for the state of all its ranges. A later Snapshot replaces one that waits.
 struct Snapshot {
-  /// Comes back with each state.
+  /// Returned with each state.
   std::uint64_t ticket;
-  /// Bulk-synchronous jobs: each range answers when it ends this round, or without values where it
-  /// is past it. 0 asks for the state as it is.
+  /// Bulk-synchronous jobs: the owner sends each range's state when the range ends this round, or a
+  /// state without values where the range is past it. 0 asks for the state as it is.
   Step round = 0;
 };
 
-/// How far an owner has followed one worker in one range.
+/// The progress of one worker in one range, as an owner has followed it.
 struct LedgerEntry {
   Incarnation incarnation = 0;
   Step step = 0;
@@ -160,7 +161,7 @@ struct Awaited {
   bool operator==(const Awaited&) const = default;
 };
 
-/// All an owner knows of one range: enough to go on from.
+/// All that an owner knows of one range: enough for another owner to go on from.
 struct RangeState {
   RangeId range = 0;
   Slice value;
@@ -168,17 +169,18 @@ struct RangeState {
   Slice slots;
   /// Updates applied (Adam's t).
   std::uint64_t updates = 0;
-  /// Samples seen by all workers, as far as their pushes have told: the schedules' key.
+  /// Samples seen by all workers, as counted from their pushes; schedules are keyed to them.
   std::uint64_t samples = 0;
   /// Rounds applied; bulk-synchronous jobs only.
   Step round = 0;
   /// By worker: the last step whose update, as far as it concerns this range, is in `value`.
   std::vector<LedgerEntry> ledger;
-  /// Bulk-synchronous jobs, from owner to owner: what waits for its round, each worker's in order.
+  /// Bulk-synchronous jobs, from owner to owner: pushes that wait for their round, each worker's in
+  /// order.
   std::vector<Push> gathered = {};
-  /// Absent: all workers of the job, from the first round on.
+  /// The workers that rounds await; absent: all workers of the job, from the first round on.
   std::optional<std::vector<Awaited>> awaited = std::nullopt;
-  /// The Snapshot it answers.
+  /// The ticket of the Snapshot that it answers.
   std::uint64_t ticket = 0;
 };
 

@@ -6,7 +6,7 @@
 namespace starling::core {
 namespace {
 
-/// One overload a kind of message.
+/// One overload for each kind of message.
 struct Check {
   const MessageValidator& validator;
 
@@ -26,7 +26,7 @@ struct Check {
   [[nodiscard]] bool is_configuration(const ConfigurationPtr& next) const {
     return may_follow(validator.now, next, validator.members_max);
   }
-  /// The sender speaks of its own worker, and has one.
+  /// True where `worker` is the sender's own worker.
   [[nodiscard]] bool is_own_worker(MemberId worker) const {
     const Member* sender = validator.now.find(validator.from);
     return worker == validator.from && sender != nullptr && sender->works;
@@ -84,7 +84,7 @@ struct Check {
            validator.now.contains(validator.from, m.member.incarnation);
   }
   bool operator()(const EpochProbe&) const { return true; }
-  bool operator()(const JoinRefused&) const { return false; }  // no member asks to be taken in
+  bool operator()(const JoinRefused&) const { return false; }  // no member has asked to join
 
   [[nodiscard]] bool is_next(const ConfigurationPtr& value, Epoch epoch) const {
     return is_configuration(value) && value->epoch == epoch;

@@ -1,16 +1,16 @@
-/// Checks messages before any core receives them: no member speaks for another, and no message
-/// names a member or a range that cannot exist, or brings tensors that do not fit their range. Pure
-/// functions; any thread.
+/// Checks messages before any core receives them: no member sends in the name of another, and no
+/// message names a member or a range that cannot exist, or brings tensors that do not fit their
+/// range. Pure functions; any thread.
 #pragma once
 
 #include "starling/engine/core/peer_message.hpp"
 
 namespace starling::core {
 
-/// No job has had so many configurations.
+/// No job has this many configurations.
 inline constexpr Epoch epoch_max = Epoch{1} << 60U;
-/// A configuration may be so many epochs later than the one that is known. Each is decided by a
-/// majority, so whoever says more makes them up, and could use all epochs up.
+/// A configuration may be at most this many epochs later than the known one. A majority decides on
+/// each epoch, so a sender that claims more invents them, and could use all epochs up.
 inline constexpr Epoch epoch_jump_max = Epoch{1} << 20U;
 
 /// Validates the messages from one member to another.
@@ -20,7 +20,7 @@ struct MessageValidator {
   MemberId from;
   /// Members are numbered below this.
   MemberId members_max;
-  /// Of the job's parameters.
+  /// The layout of the job's parameters.
   const Layout& layout;
   std::size_t element_bytes;
 
@@ -32,8 +32,8 @@ struct MessageValidator {
 /// coordinator are among them, and its epoch is one that a job can have.
 [[nodiscard]] bool is_sound(const ConfigurationPtr& next, MemberId members_max);
 
-/// The same, and of the job of `now`: of as many ranges, with a coordinator where that has one, and
-/// not too many epochs later.
+/// True where is_sound() is and `next` can be of the job of `now`: it has as many ranges, a
+/// coordinator exactly where `now` has one, and is at most epoch_jump_max epochs later.
 [[nodiscard]] bool may_follow(const Configuration& now, const ConfigurationPtr& next,
                               MemberId members_max);
 

@@ -1,4 +1,4 @@
-/// Where the model lives, and who keeps the steps.
+/// The mode of a job: where the model lives, and which members keep the steps.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ enum class Mode {
 [[nodiscard]] constexpr bool keeps_steps_centrally(Mode mode) { return mode == Mode::central; }
 [[nodiscard]] constexpr bool has_servers(Mode mode) { return mode != Mode::peer; }
 
-/// The recheck policy where none was asked for.
+/// The recheck policy where the job names none.
 [[nodiscard]] constexpr barrier::Recheck default_recheck(Mode mode) {
   return keeps_steps_centrally(mode) ? barrier::Recheck::central()
                                      : barrier::Recheck::distributed();

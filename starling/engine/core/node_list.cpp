@@ -28,7 +28,7 @@ MemberEntry& NodeList::insert(NodeRecord record) {
 
 void NodeList::update(MemberEntry& entry, NodeRecord record) {
   STARLING_CHECK(entry.record.id == record.id);
-  // Whose turn it is does not change with a suspicion.
+  // A suspicion does not change when a member is probed next.
   const bool moves = is_live(entry.record.state) != is_live(record.state) ||
                      (!is_live(record.state) && entry.record.state != record.state);
   if (moves) {

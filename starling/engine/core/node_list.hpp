@@ -1,5 +1,5 @@
-/// The members that one member knows, itself not among them: found by id, probed in turn, drawn at
-/// random, summed up in digests. No operation looks at all of them.
+/// The other members that one member knows: found by id, probed in turn, drawn at random, summed up
+/// in digests. No operation looks at all of them.
 #pragma once
 
 #include <array>
@@ -16,25 +16,25 @@
 
 namespace starling::core {
 
-/// What stands in a member's list of another one.
+/// An entry of one member's list, for another member.
 struct MemberEntry {
   NodeRecord record;
-  /// Suspected or dead since; of no meaning else.
+  /// Since when it is suspected, dead or gone; without meaning in other states.
   Time since{};
   /// When a suspicion is looked at again.
   Time deadline{};
-  /// Who suspects it, each once; only so many as make a difference.
+  /// The members that suspect it, each once; only as many as affect the deadline.
   std::vector<NodeId> accusers = {};
-  /// When it said something itself, last.
+  /// When a message last came from the member itself; kept only for members with a name.
   Time heard{};
-  /// Whose word the state is.
+  /// The member that reported the state.
   NodeId by = 0;
-  /// Its place among the live or the dead.
+  /// Its position among the live or the dead.
   std::size_t place = 0;
 };
 
-/// Sums of what is known of the live members, by a hash of their ids. Equal sums mean equal members
-/// and incarnations, but for a chance of 2^-64 each.
+/// Checksums of the known live members, in buckets by a hash of their ids. Equal sums mean equal
+/// members and incarnations, but for a chance of 2^-64 each.
 class MemberDigest {
  public:
   static constexpr std::size_t buckets_max = 1024;
@@ -44,7 +44,7 @@ class MemberDigest {
   void toggle(const NodeRecord& record) noexcept {
     if (is_live(record.state)) sums_[bucket(record.id)] ^= mix(mix(record.id) ^ record.incarnation);
   }
-  /// The same in `count` buckets. Requires: a power of two, up to buckets_max.
+  /// Returns the sums in `count` buckets. Requires: `count` is a power of two, up to buckets_max.
   [[nodiscard]] std::vector<std::uint64_t> folded(std::size_t count) const {
     std::vector<std::uint64_t> sums(count);
     for (std::size_t i = 0; i < buckets_max; ++i) sums[i % count] ^= sums_[i];
@@ -55,38 +55,40 @@ class MemberDigest {
   std::array<std::uint64_t, buckets_max> sums_{};
 };
 
-/// One at a time; not thread-safe. Pointers to entries hold until the entry is erased.
+/// One call at a time; not thread-safe. Pointers to entries hold until the entry is erased.
 class NodeList {
  public:
-  /// `salt`: secret, so that nobody can choose ids that fall together.
+  /// `salt`: secret, so that no sender can choose ids whose hashes collide.
   explicit NodeList(std::uint64_t salt) : entries_(0, Hash{salt}) {}
 
   [[nodiscard]] MemberEntry* find(NodeId id);
   [[nodiscard]] const MemberEntry* find(NodeId id) const;
-  /// Requires: not known yet.
+  /// Adds a member. Requires: its id is not known yet.
   MemberEntry& insert(NodeRecord record);
-  /// Replaces what is known of the member. Requires: the same id.
+  /// Replaces the member's record. Requires: the same id.
   void update(MemberEntry& entry, NodeRecord record);
   void erase(NodeId id);
 
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
-  /// In no order.
+  /// The live members, in no order.
   [[nodiscard]] const std::vector<NodeId>& live() const noexcept { return live_; }
-  /// Those that have not left.
+  /// The dead members, in no order, without those that have left.
   [[nodiscard]] const std::vector<NodeId>& dead() const noexcept { return dead_; }
 
-  /// The next live member in turn, nullptr where there is none: each once in a round, in a new
-  /// random order each round, so that at most 2 n - 2 others come between.
+  /// Returns the next live member in turn, nullptr where there is none: each once in a round, in a
+  /// new random order each round, so that at most 2 n - 2 others come between.
   MemberEntry* next(Random& random);
-  /// A live member of this name other than `but`; nullptr where there is none, or no name.
+  /// Returns a live member of this name other than `but`; nullptr where there is none, or `name` is
+  /// empty.
   [[nodiscard]] const MemberEntry* find_named(const std::string& name, NodeId but) const;
-  /// Up to `count` different live ones that `fit` accepts. Where few of many fit it may miss some.
+  /// Returns up to `count` different live members that `fit` accepts. It may miss some where few of
+  /// many fit.
   [[nodiscard]] std::vector<const MemberEntry*> draw_live(
       Random& random, std::size_t count,
       const std::function<bool(const MemberEntry&)>& fit = {}) const;
 
   [[nodiscard]] const MemberDigest& digest() const noexcept { return digest_; }
-  /// Calls `each(record)` for all whose bucket, of `count`, is `bucket`.
+  /// Calls `each(record)` for all members whose bucket, of `count`, is `bucket`.
   template <class Each>
   void each_in(std::size_t bucket, std::size_t count, Each each) const {
     for (std::size_t i = bucket; i < ids_.size(); i += count)
@@ -112,7 +114,7 @@ class NodeList {
   std::size_t probed_ = 0;
   std::vector<NodeId> dead_;
   MemberDigest digest_;
-  /// All of them, by their buckets.
+  /// The ids of all members, by their buckets.
   std::array<std::vector<NodeId>, MemberDigest::buckets_max> ids_;
 };
 

@@ -1,4 +1,4 @@
-/// The decentralised mode's only member: a worker that also owns ranges.
+/// The only kind of member in the decentralised mode: a worker that also owns ranges.
 #pragma once
 
 #include "starling/engine/core/shard.hpp"
@@ -12,8 +12,8 @@ concept Takes = requires(Core& core, const Context& context, const M& message) {
   core.on(context, message);
 };
 
-/// Hands each message to the half it is for. Both halves stay usable on their own, so a peer's
-/// worker is the very worker of the other modes. One at a time; not thread-safe.
+/// Passes each message to the worker or to the shard, whichever takes it. Both stay usable on their
+/// own, so a peer's worker is the same as in the other modes. One call at a time; not thread-safe.
 template <class T>
 class Peer {
  public:

@@ -1,5 +1,5 @@
-/// Everything the members of a replicated job say to one another, and how it travels: messages in
-/// channels, in packets that name both ends and the sender's epoch.
+/// The messages between the members of a replicated job, and the envelopes in which they travel: a
+/// channel's packets with both ends and the sender's epoch.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace starling::core {
 
-/// To any member, now and then: the envelope's epoch says all. Whoever knows a later one answers
-/// with its configuration, so that nobody stays behind who has nothing to say or is no member any
-/// more.
+/// To any member, at intervals: the envelope's epoch is its whole content. A receiver that knows a
+/// later epoch answers with its configuration, so that members with nothing to send and former
+/// members learn of it too.
 struct EpochProbe {};
-/// To any member, and by it to the council: take me in.
+/// To any member, which passes it on to the council: `member` asks to join.
 struct JoinRequest {
   Member member;
 };
-/// To the council: let me go.
+/// To the council: `member` asks to leave.
 struct LeaveRequest {
   Member member;
 };
-/// To whoever asked to be taken in: it never will be.
+/// To a node that asked to join: it can never join.
 struct JoinRefused {
   std::string why;
 };
@@ -47,14 +47,14 @@ using PeerMessagePtr = std::shared_ptr<const PeerMessage>;
 /// Returns the bytes of the tensors in a message.
 [[nodiscard]] std::size_t payload_bytes(const PeerMessagePtr& peer_message);
 
-/// What the network carries from node to node. A packet with a message and no number belongs to no
-/// channel: it comes from, or goes to, someone that is no member.
+/// The unit that the network carries from node to node. A packet with a message and no number
+/// belongs to no channel: its sender or its receiver may not be a member.
 struct Envelope {
   MemberId from = 0;
   MemberId to = 0;
-  /// The sender's; 0 before its first.
+  /// The sender's epoch; 0 before its first configuration.
   Epoch epoch = 0;
-  /// The channel whose packet it is.
+  /// The class of the channel that the packet belongs to.
   TrafficClass traffic_class = TrafficClass::control;
   Packet<PeerMessagePtr> packet;
 };

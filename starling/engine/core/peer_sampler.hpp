@@ -1,4 +1,4 @@
-/// Draws workers to ask, uniformly among those of all live members.
+/// Draws workers to ask, uniformly among the workers of all live members.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace starling::core {
 
-/// A worker of the cluster: one of those that a member offers, from 0.
+/// A worker of the cluster: a member, and the number of one of the workers that it offers, from 0.
 struct WorkerAt {
   NodeId member = 0;
   std::uint32_t index = 0;
@@ -20,15 +20,16 @@ struct WorkerAt {
 
 /// Keeps the workers of all live members in one list, and draws from it by a partial Fisher-Yates
 /// shuffle: a draw takes O(its size), whatever the number of workers; a member that comes or goes
-/// takes O(its workers). Suspects stay in until they are declared dead. One at a time; not
+/// takes O(its workers). Suspects stay in until they are declared dead. One call at a time; not
 /// thread-safe.
 class PeerSampler {
  public:
-  /// At most this many workers are drawn from; what members offer beyond is passed over.
+  /// Draws fall on at most this many workers; further offers are ignored.
   explicit PeerSampler(std::size_t workers_max = std::size_t{1} << 24U)
       : workers_max_(workers_max) {}
 
-  /// A member is as `record` says: tell of every change, and of one's own node.
+  /// Updates a member's workers by its `record`. Call it for every change, also of this node
+  /// itself.
   void set(const NodeRecord& record);
 
   /// Fills `drawn` with `beta` different workers, `self` not among them, every subset equally

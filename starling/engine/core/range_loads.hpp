@@ -1,4 +1,4 @@
-/// How many ranges each of some members holds, while a configuration is planned.
+/// Counts the ranges that each of some members holds, while a configuration is planned.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace starling::core {
 
-/// How many ranges each of some members holds.
+/// Counts the ranges that each of some members holds.
 class Loads {
  public:
   explicit Loads(const std::vector<MemberId>& ids) {

@@ -19,10 +19,10 @@ void Replica<T>::on_configuration(const ReplicaContext& context, const Configura
     const Ownership& ownership = next.ranges[r];
     const RangeOwner* self = ownership.find(options_.self);
     Part& part = parts_[r];
-    // Whoever lost a range in between lacks what was acknowledged meanwhile.
+    // An owner that lost the range in between lacks the updates acknowledged meanwhile.
     if (part.view > 0 && (self == nullptr || self->since > former)) give_up(r);
     if (self == nullptr) continue;
-    // Acknowledgements go to the lives that pushed, and to no later ones.
+    // Acknowledgements go to the incarnations that pushed, and to no later ones.
     std::erase_if(part.pending, [&](const Pending& waiting) {
       return !next.contains(waiting.worker, waiting.ack.incarnation);
     });
@@ -63,7 +63,7 @@ void Replica<T>::begin_view(const ReplicaContext& context, RangeId range, const 
   for (const RangeOwner& owner : ownership.owners)
     if (owner.id != options_.self) part.copies.push_back({owner.id, founding, 0});
   if (founding) return;
-  if (options_.shard.bsp)  // who is awaited changes with the view, and copies begin with that
+  if (options_.shard.bsp)  // the view changes which workers are awaited, and copies begin with that
     shard_.keep_awaiting(context.core, range, [&](MemberId worker, Incarnation incarnation) {
       return next.contains(worker, incarnation);
     });
@@ -84,8 +84,8 @@ bool Replica<T>::on(const ReplicaContext& context, const std::shared_ptr<const P
     for (const Copy& copy : part.copies)
       context.out.emplace_back(copy.id, Forward{push->range, part.view, part.number, push});
   }
-  // One that came before may have been taken in a former view, or wait for its copies still: it is
-  // held by all when all is that was taken up to now.
+  // A repeated push may have been taken in a former view, or may still wait for other owners: all
+  // owners hold it once they hold everything taken up to now.
   part.pending.push_back(
       {part.number, push->worker, {push->range, push->step, push->incarnation, push->view}});
   acknowledge(context, part);
@@ -133,7 +133,7 @@ bool Replica<T>::on(const ReplicaContext& context, MemberId from, const Forward&
   if (part.view != forward.view || part.leader != from || part.primary) return false;
   if (!part.installed || forward.number <= part.number) return true;
   STARLING_CHECK(forward.number == part.number + 1);
-  // The same state and the same push: what the primary took is taken here.
+  // The state and the push are the primary's, so this shard takes the push as well.
   if (forward.push)
     STARLING_CHECK(shard_.take(context.core, *forward.push) == PushResult::taken);
   else

@@ -1,9 +1,10 @@
-/// The ranges that one member owns, beside others that own them too: a Shard, and what keeps its
-/// copies equal. The protocol: docs/design/0006-range-ownership.md.
+/// The ranges that one member owns together with others: a Shard, and the protocol that keeps its
+/// copies equal (docs/design/0006-range-ownership.md).
 ///
 /// Within a view the primary numbers what it takes in each range. Number 0 is the state that the
-/// view begins with (Install), what follows are pushes in its order (Forward). Owners say how far
-/// they hold it (Held), and the primary acknowledges to workers what every owner of the view holds.
+/// view begins with (Install); pushes follow in the primary's order (Forward). Owners report up to
+/// which number they hold the range (Held), and the primary acknowledges a push to its worker once
+/// every owner of the view holds it.
 #pragma once
 
 #include <deque>
@@ -29,10 +30,10 @@ struct Forward {
   Epoch view;
   std::uint64_t number;
   std::shared_ptr<const Push> push;
-  /// Where there is no push.
+  /// The worker that has ended, where there is no push.
   MemberId ended = 0;
 };
-/// To the primary: I hold the range in this view up to and with `number`.
+/// To the primary: the sender holds the range in this view up to and including `number`.
 struct Held {
   RangeId range;
   Epoch view;
@@ -40,7 +41,8 @@ struct Held {
 };
 using ReplicaMessage = std::variant<Install, Forward, Held>;
 
-/// What every event brings. Acknowledgements and values go to `core`'s effects.
+/// Passed to every event. Acknowledgements and values go to `core`'s effects, messages to other
+/// owners to `out`.
 struct ReplicaContext {
   const Context& core;
   std::vector<std::pair<MemberId, ReplicaMessage>>& out;
@@ -49,28 +51,30 @@ struct ReplicaContext {
 template <class T>
 struct ReplicaOptions {
   MemberId self = 0;
-  /// Without ranges.
+  /// The shard's options, without ranges.
   ShardOptions<T> shard;
-  /// What each range holds when the job starts.
+  /// The state of each range when the job starts.
   std::shared_ptr<const std::vector<RangeState>> start;
 };
 
-/// One at a time; not thread-safe. Messages between owners arrive once and in order, as channels
-/// deliver them; those of former views are dropped. Whatever returns false was refused: the sender
-/// is to be told the configuration.
+/// One call at a time; not thread-safe. Messages between owners arrive once and in order, as
+/// channels deliver them; messages of former views are refused. A function that returns false has
+/// refused its message: send the sender the configuration.
 template <class T>
 class Replica {
  public:
   explicit Replica(ReplicaOptions<T> options);
 
-  /// `next` follows the configuration of epoch `former`, perhaps with others between; 0: it is the
-  /// first that this member knows. Requires: it names this member.
+  /// `next` follows the configuration of epoch `former`, perhaps with others between; `former` is 0
+  /// where `next` is the first that this member knows. Requires: `next` names this member.
   void on_configuration(const ReplicaContext& context, const Configuration& next, Epoch former);
 
-  /// Requires: the push is its sender's own, and the sender a member in the incarnation it names.
+  /// Requires: the push comes from the worker that it names, a member in the incarnation that it
+  /// names.
   [[nodiscard]] bool on(const ReplicaContext& context, const std::shared_ptr<const Push>& push);
   [[nodiscard]] bool on(const ReplicaContext& context, const Pull& pull);
-  /// Requires: the worker's own word. Bulk-synchronous jobs only.
+  /// Requires: the message comes from the worker itself. Ignored unless the job is
+  /// bulk-synchronous.
   void on(const ReplicaContext& context, const Ended& ended);
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Install& install);
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Forward& forward);
@@ -81,9 +85,9 @@ class Replica {
   [[nodiscard]] bool is_full(RangeId range) const { return parts_[range].full; }
   [[nodiscard]] bool is_primary(RangeId range) const { return parts_[range].primary; }
   [[nodiscard]] Epoch view(RangeId range) const { return parts_[range].view; }
-  /// The state that its view begins with is held here.
+  /// True where this member holds the state that the range's view begins with.
   [[nodiscard]] bool is_installed(RangeId range) const { return parts_[range].installed; }
-  /// The last number of the view that was sent, or is held.
+  /// The last number of the view that this member has sent, as primary, or holds.
   [[nodiscard]] std::uint64_t number(RangeId range) const { return parts_[range].number; }
   /// Counts the changes of full().
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
@@ -97,7 +101,7 @@ class Replica {
     bool installed;
     std::uint64_t held;
   };
-  /// To be acknowledged when everything up to `number` is held by all.
+  /// An Ack to send once all owners hold everything up to `number`.
   struct Pending {
     std::uint64_t number;
     MemberId worker;
@@ -108,7 +112,7 @@ class Replica {
     Epoch view = 0;
     bool full = false;
     bool primary = false;
-    /// The view's state has come; on the primary from the beginning.
+    /// True once the view's state has come; on the primary from the beginning.
     bool installed = false;
     MemberId leader = 0;
     /// The last number sent or held.
@@ -120,7 +124,7 @@ class Replica {
   void give_up(RangeId range);
   void begin_view(const ReplicaContext& context, RangeId range, const Configuration& next,
                   bool founding);
-  /// Everyone in the view holds everything up to `number`.
+  /// True where every owner in the view holds everything up to `number`.
   [[nodiscard]] static bool everywhere(const Part& part, std::uint64_t number);
   void acknowledge(const ReplicaContext& context, Part& part);
 

@@ -8,7 +8,7 @@ namespace starling::core {
 
 namespace {
 
-/// Whoever joins and finds nobody that has begun asks again after this time.
+/// A joining worker that finds no worker that has begun asks again after this time.
 constexpr Time entry_retry = std::chrono::milliseconds{20};
 
 }  // namespace
@@ -108,7 +108,7 @@ bool SampleGate::on_timer(const Context& context) {
   }
   if (phase_ == Phase::entering) return silent_.empty() ? draw(context) : judge_entry(context);
   if (phase_ == Phase::asking) {
-    // The silent count as behind: as step 0, which only a rule without a floor can still admit.
+    // Silent workers count as behind: as step 0, which only a rule without a floor can still admit.
     seen_.resize(seen_.size() + silent_.size(), 0);
     return judge(context);
   }
@@ -143,7 +143,7 @@ void SampleGate::exclude(MemberId worker) {
   if (place == excluded_.end() || *place != position) excluded_.insert(place, position);
 }
 
-/// Decides a draw of which everything is known that will be.
+/// Decides a draw once all have answered or time is up.
 bool SampleGate::judge(const Context& context) {
   if (!barrier::admits(barrier_, own_, seen_)) {
     refuse(context, std::nullopt);
@@ -154,7 +154,7 @@ bool SampleGate::judge(const Context& context) {
   return true;
 }
 
-/// Decides where to begin, or when to ask again.
+/// Decides at which step to begin, or when to ask again.
 bool SampleGate::judge_entry(const Context& context) {
   const bool heard_all = silent_.empty() && seen_.size() == others();
   std::erase(seen_, not_begun);

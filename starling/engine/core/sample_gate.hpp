@@ -1,4 +1,4 @@
-/// A worker's barrier where no one sees every step: it asks a random few.
+/// A worker's barrier where no member sees every step: the worker asks a few random others.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,11 @@
 
 namespace starling::core {
 
-/// Who can be drawn: shared by all workers of a node until someone leaves.
+/// The workers that can be drawn: shared by all workers of a node until one of them leaves.
 using Members = std::shared_ptr<const std::vector<MemberId>>;
 
-/// What a worker that has joined answers until it has found its first step: it holds nobody up.
+/// The step that a worker reports from joining until it has found its first step: it delays no
+/// other.
 inline constexpr Step not_begun = barrier::finished + 1;
 
 /// A worker that does not answer a step query within this time counts as behind.
@@ -28,11 +29,11 @@ inline constexpr Time query_timeout = std::chrono::seconds{1};
 ///                       ^  \--laggard, silence--> refused
 ///                       \------caught up, interval----/
 ///
-/// Whoever joins asks in the same way where to begin:
+/// A worker that joins asks in the same way at which step to begin:
 ///
 ///     idle --enter--> entering --all have answered, or time is up--> (lowest() found) idle
 ///
-/// Events return true when the worker may pass, or begin. One at a time; not thread-safe.
+/// Events return true when the worker may pass, or begin. One call at a time; not thread-safe.
 class SampleGate {
  public:
   SampleGate(barrier::Barrier barrier, barrier::Recheck recheck, MemberId self, Members members);
@@ -40,8 +41,8 @@ class SampleGate {
   /// The worker has finished step `own`. `automatic` is what the interval `auto` stands for.
   [[nodiscard]] bool begin(const Context& context, Step own, Time automatic);
 
-  /// The worker has joined. It begins at the lowest step of its first sample; where nobody drawn
-  /// has begun, more are drawn, and where nobody at all has, the lowest of all begins at 0.
+  /// The worker has joined. It begins at the lowest step of its first sample. Where no drawn worker
+  /// has begun, it draws more; where no worker at all has, the one with the lowest id begins at 0.
   [[nodiscard]] bool enter(const Context& context);
   [[nodiscard]] Step lowest() const noexcept { return lowest_; }
 
@@ -49,11 +50,11 @@ class SampleGate {
   [[nodiscard]] bool on(const Context& context, const CaughtUp& note);
   [[nodiscard]] bool on_timer(const Context& context);
 
-  /// `worker` has left or died: it is not drawn again, and nobody waits for it.
+  /// `worker` has left or died: it is not drawn again, and the gate does not wait for it.
   [[nodiscard]] bool on_left(const Context& context, MemberId worker);
 
-  /// From now on others are drawn from `members`; `changed` names, ascending, whom of the old ones
-  /// it lacks, or knows in a new incarnation only.
+  /// From now on others are drawn from `members`; `changed` names, ascending, the old workers that
+  /// `members` lacks or has in a new incarnation only.
   [[nodiscard]] bool on_members(const Context& context, Members members,
                                 const std::vector<MemberId>& changed);
 
@@ -63,7 +64,7 @@ class SampleGate {
   /// The worker's actor was lost, and with it all timers and answers: asks afresh if it waits.
   [[nodiscard]] bool resume(const Context& context);
 
-  /// Draws of others, and those that let the worker pass.
+  /// Counts the draws, and the draws that let the worker pass.
   struct Counts {
     std::uint64_t draws = 0;
     std::uint64_t passes = 0;
@@ -80,7 +81,7 @@ class SampleGate {
   void ask(const Context& context, std::uint32_t count);
   [[nodiscard]] std::uint32_t others() const;
   void exclude(MemberId worker);
-  /// True where nothing but a note of the laggard makes the worker draw again.
+  /// True where only a CaughtUp of the laggard makes the worker draw again.
   [[nodiscard]] bool waits_for_notice() const;
   void ask_for_notice(const Context& context) const;
   void refuse(const Context& context, std::optional<MemberId> laggard);
@@ -90,17 +91,18 @@ class SampleGate {
   barrier::Recheck recheck_;
   MemberId self_;
   Members members_;
-  /// Positions in members_ that are not drawn: one's own, and those of who has left. Ascending.
+  /// Positions in members_ that are not drawn: the worker's own, and those of workers that have
+  /// left. Ascending.
   std::vector<std::uint32_t> excluded_;
 
   Phase phase_ = Phase::idle;
   Step own_ = 0;
   Time automatic_{};
   std::uint64_t draw_ = 0;
-  /// Entering: how many to draw, and what was found.
+  /// While entering: how many workers to draw, and the lowest step found.
   std::size_t breadth_ = 1;
   Step lowest_ = 0;
-  /// Whom the current draw still waits for.
+  /// The workers whose answers the current draw still awaits.
   std::vector<MemberId> silent_;
   std::vector<Step> seen_;
   std::optional<MemberId> laggard_;

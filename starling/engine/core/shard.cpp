@@ -28,7 +28,7 @@ bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
 #endif
 }
 
-/// `buffer`, or a copy of it where readers still hold it.
+/// Replaces `buffer` by a copy where readers still hold it.
 template <class T>
 void make_writable(std::shared_ptr<Buffer>& buffer) {
   if (sole_owner(buffer)) return;
@@ -215,13 +215,14 @@ PushResult Shard<T>::take(const Context& context, const Push& push) {
   if (push.incarnation < last.incarnation)
     return PushResult::refused;  // that incarnation was replaced
   if (push.incarnation > last.incarnation) {
-    // Rounds are everyone's: what a former incarnation brought to one is not brought again.
+    // All workers share a round: a push of a former incarnation to it is not repeated by a new one.
     if (options_.bsp)
       last.incarnation = push.incarnation;
     else
       last = {push.incarnation, 0, 0};
   }
-  // Its round went without it, which happens to whoever was declared dead: no answer either.
+  // The round was completed without this push, as happens where its worker was declared dead: no
+  // answer either.
   if (options_.bsp && push.step > last.step && push.step <= range.round) return PushResult::refused;
   if (push.step <= last.step) return PushResult::known;
   last.step = push.step;
@@ -236,7 +237,7 @@ void Shard<T>::accept(const Context& context, const Push& push, Held& range) {
   if (const auto* descend = std::get_if<GradientApplier>(&options_.applier))
     weight =
         static_cast<double>(push.samples) / static_cast<double>(options_.workers * descend->batch);
-  // A gradient over no samples is none: it must not even age momentum.
+  // A push over no samples has no gradient: it must not even age momentum.
   if (!push.update.empty() && weight > 0) {
     ++range.updates;
     apply(push.range, range, push.update, weight);
@@ -244,7 +245,7 @@ void Shard<T>::accept(const Context& context, const Push& push, Held& range) {
   count(push, range);
 }
 
-/// Books the samples seen since the worker's last push here.
+/// Counts the samples seen since the worker's last push here.
 template <class T>
 void Shard<T>::count(const Push& push, Held& range) {
   std::uint64_t& counted = range.ledger[push.worker].samples;
@@ -277,7 +278,8 @@ std::size_t Shard<T>::count_missing(const Held& range) {
 template <class T>
 void Shard<T>::complete_rounds(const Context& context, RangeId id, Held& range) {
   const auto is_filled = [](const auto& queue) { return !queue.empty(); };
-  // Where all who took part are gone, those who joined behind them still need the round to end.
+  // Where all workers of a round are gone, workers that joined for a later round still need it to
+  // end.
   const auto is_behind = [&](const auto& awaited) {
     return awaited && awaited->from > range.round;
   };
@@ -316,7 +318,7 @@ void Shard<T>::apply_round(RangeId id, Held& range) {
   for (const Push& push : round) count(push, range);
 }
 
-/// The sample-weighted mean of a round in worker order, applied once.
+/// Applies the sample-weighted mean of a round, taken in worker order, once.
 template <class T>
 void Shard<T>::apply_mean(RangeId id, Held& range, std::span<const Push> round,
                           std::uint64_t samples) {
@@ -430,7 +432,7 @@ void Shard<T>::keep_awaiting(const Context& context, RangeId id,
   complete_rounds(context, id, range);
 }
 
-/// A worker joins in: nothing of what it brings is in a round yet.
+/// Adds a worker that joins: none of its pushes is in a round yet.
 template <class T>
 PushResult Shard<T>::enter(const Context& context, const Push& push, Held& range) {
   LedgerEntry& last = range.ledger[push.worker];
@@ -468,7 +470,7 @@ void Shard<T>::on(const Context& context, const Snapshot& request) {
 template <class T>
 RangeState Shard<T>::state(RangeId id, const Held& range, std::uint64_t ticket) const {
   auto ledger = range.ledger;
-  if (options_.bsp)  // what waits for its round is not in the value yet
+  if (options_.bsp)  // pushes that wait for their round are not in the value yet
     for (LedgerEntry& entry : ledger) entry.step = std::min(entry.step, range.round);
   return {.range = id,
           .value = {range.value, 0, range.value->size(), nullptr},

@@ -23,11 +23,11 @@ struct GradientApplier {
   models::Optimizer optimizer;
   models::Schedule schedule;
   double l2 = 0;
-  /// Samples a worker's full batch holds.
+  /// Samples that a worker's full batch holds.
   std::size_t batch = 1;
 };
 
-/// Where a piece of an update belongs.
+/// The place in a parameter where a piece of an update belongs.
 struct MergeSite {
   /// Position of the parameter.
   std::size_t parameter;
@@ -35,8 +35,8 @@ struct MergeSite {
   std::size_t offset;
 };
 
-/// Updates are whatever a function makes of them: `value` becomes value merged with `update`,
-/// element by element or row by row. Called once for each consecutive piece; must not throw.
+/// Updates are merged by a function: `value` becomes `value` merged with `update`, element by
+/// element or row by row. Called once for each consecutive piece; must not throw.
 template <class T>
 using Merge =
     std::function<void(const MergeSite& site, std::span<T> value, std::span<const T> update)>;
@@ -47,24 +47,24 @@ using Applier = std::variant<GradientApplier, Merge<T>>;
 template <class T>
 struct ShardOptions {
   std::shared_ptr<const Layout> layout;
-  /// What this owner holds, and with which content; states without slots start at zero.
+  /// The ranges that this owner holds, with their content; a state without slots starts with zeros.
   std::vector<RangeState> ranges;
   Applier<T> applier;
   std::size_t workers = 1;
-  /// Where workers come and go, their numbers are below this; 0: below `workers`.
+  /// Worker ids are below this, in jobs where workers come and go; 0: below `workers`.
   std::size_t workers_max = 0;
   /// True where the pushes of a step are gathered and applied together, in worker order.
   bool bsp = false;
-  /// Bulk only: the Snapshot of a round to come, as if it had been asked for before the first.
+  /// bsp only: a Snapshot of a round to come, as if it had been requested before the first round.
   Snapshot due = {.ticket = 0};
 };
 
-/// Where a worker goes on from: the step whose update every range holds.
+/// Returns the entry from which a worker goes on: the last step whose update every range holds.
 [[nodiscard]] LedgerEntry first_entry(const std::vector<RangeState>& start, MemberId worker);
 
-/// What became of a push.
+/// The outcome of a push.
 enum class PushResult {
-  /// It does not count: no answer.
+  /// It does not count, and is not answered.
   refused,
   /// It was taken before.
   known,
@@ -72,7 +72,7 @@ enum class PushResult {
   taken,
 };
 
-/// One at a time; not thread-safe. Pushes may be repeated without harm: the last step of each
+/// One call at a time; not thread-safe. Pushes may be repeated without harm: the last step of each
 /// (worker, incarnation) is kept for each range, and steps only rise.
 template <class T>
 class Shard {
@@ -86,16 +86,16 @@ class Shard {
   /// `worker` has died: rounds are completed without it.
   void on_left(const Context& context, MemberId worker);
 
-  /// As on(push), but for the answer.
+  /// Does the same as on(push), without sending the answer.
   [[nodiscard]] PushResult take(const Context& context, const Push& push);
 
-  /// Bulk only: awaits no pushes but those of `lives` any more; rounds are completed without the
-  /// others. Requires: holds it.
+  /// bsp only: from now on awaits only pushes of the incarnations that `lives` accepts; rounds are
+  /// completed without the others. Requires: holds(range).
   void keep_awaiting(const Context& context, RangeId range,
                      const std::function<bool(MemberId, Incarnation)>& lives);
-  /// Bulk only: `worker` has made its last step; false where it was not awaited.
+  /// bsp only: `worker` has made its last step. Returns false where it was not awaited.
   bool end(const Context& context, RangeId range, MemberId worker);
-  /// Bulk only: pushes that wait for their round, by worker. Requires: holds it.
+  /// bsp only: pushes that wait for their round, by worker. Requires: holds(range).
   [[nodiscard]] const std::vector<std::vector<Push>>& gathered(RangeId range) const {
     return held_[position_[range]].gathered;
   }
@@ -104,16 +104,17 @@ class Shard {
   /// none.
   [[nodiscard]] Step highest_step() const;
 
-  /// All there is of a range, for another owner: what waits for its round too. Requires: holds it.
+  /// Returns the whole state of a range for another owner, with the pushes that wait for their
+  /// round. Requires: holds(range).
   [[nodiscard]] RangeState hand_over(RangeId range) const;
-  /// Takes a range in, in place of what was held of it; reads that were put off are dropped.
-  /// Requires: fits(state).
+  /// Takes a range, in place of a state that was held of it; reads that wait are dropped. Requires:
+  /// fits(state).
   void take_in(const RangeState& state);
   void release(RangeId range);
   [[nodiscard]] bool holds(RangeId range) const {
     return range < position_.size() && position_[range] != UINT32_MAX;
   }
-  /// Its elements, and updates applied so far. Requires: holds it.
+  /// The range's elements, and the number of updates applied so far. Requires: holds(range).
   [[nodiscard]] std::span<const T> value(RangeId range) const {
     return std::as_const(*held_[position_[range]].value).template as<T>();
   }
@@ -121,14 +122,15 @@ class Shard {
     return held_[position_[range]].updates;
   }
 
-  /// False for what no worker of the job sends, as another program might: ranges held elsewhere,
-  /// rows or elements that are not there. Such messages are dropped.
+  /// Returns false for messages that no worker of the job sends, but another program might: of
+  /// ranges held elsewhere, of rows or elements that do not exist. They are dropped.
   [[nodiscard]] bool takes(const Pull& pull) const;
   [[nodiscard]] bool takes(const Push& push) const;
-  /// The same of a range that another owner hands over.
+  /// Returns false for states that no owner of the job hands over.
   [[nodiscard]] bool fits(const RangeState& state) const;
 
-  /// What a Pull asks for as it is now, for readers who are no workers. Requires: takes(pull).
+  /// Returns the values that a Pull asks for as they are now, for readers that are not workers.
+  /// Requires: takes(pull).
   [[nodiscard]] Value read(const Pull& pull) { return value_of(pull, held(pull.range)); }
 
  private:
@@ -139,14 +141,14 @@ class Shard {
     std::uint64_t samples = 0;
     Step round = 0;
     std::vector<LedgerEntry> ledger;
-    /// Bulk only: pushes by worker that wait for their round, and how many running workers have
-    /// none there yet.
+    /// bsp only: the pushes that wait for their round, by worker, and how many workers of the next
+    /// round have none yet.
     std::vector<std::vector<Push>> gathered;
     std::size_t missing = 0;
-    /// Bulk only, by worker: whether, in which incarnation and after which round its push is
+    /// bsp only, by worker: whether, in which incarnation and after which round its push is
     /// awaited.
     std::vector<std::optional<Awaited>> awaited = {};
-    /// Bulk only: reads that wait for a round, at most one a worker.
+    /// bsp only: reads that wait for a round, at most one a worker.
     std::vector<Pull> parked;
   };
 
@@ -170,7 +172,7 @@ class Shard {
   void worker_gone(const Context& context, MemberId worker);
 
   ShardOptions<T> options_;
-  /// Bulk only: the last Snapshot asked for of a round to come.
+  /// bsp only: the last Snapshot that was requested of a round to come.
   Snapshot due_;
   /// Position in held_ by range, or UINT32_MAX.
   std::vector<std::uint32_t> position_;

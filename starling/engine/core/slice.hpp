@@ -1,4 +1,4 @@
-/// Numbers on their way between actors: immutable, shared, never copied per recipient.
+/// Tensors on their way between actors: immutable, shared, never copied per recipient.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class Buffer {
     return std::shared_ptr<Buffer>{new Buffer{count, element_bytes}};
   }
 
-  /// The elements that lie at `bytes` in memory of `owner`'s, which lives as long as they do.
+  /// Returns a view of the elements at `bytes`, in memory of `owner`, which the view keeps alive.
   /// Requires: can_view(bytes, element_bytes).
   static std::shared_ptr<const Buffer> view(std::shared_ptr<const void> owner,
                                             std::span<const std::byte> bytes,
@@ -36,7 +36,7 @@ class Buffer {
     STARLING_CHECK(can_view(bytes, element_bytes));
     return std::shared_ptr<const Buffer>{new Buffer{std::move(owner), bytes, element_bytes}};
   }
-  /// Whether elements can lie there.
+  /// True where `bytes` holds whole elements and is aligned for them.
   static bool can_view(std::span<const std::byte> bytes, std::size_t element_bytes) {
     return bytes.size() % element_bytes == 0 &&
            reinterpret_cast<std::uintptr_t>(bytes.data()) % element_bytes == 0;
@@ -74,7 +74,7 @@ class Buffer {
  private:
   struct Give {
     std::size_t bytes;
-    /// Of a view.
+    /// The owner of a view's memory; nullptr where the buffer's memory is its own.
     std::shared_ptr<const void> owner = nullptr;
     void operator()(void* memory) const noexcept {
       if (!owner) blocks::give(memory, bytes);
@@ -85,7 +85,7 @@ class Buffer {
       : memory_(blocks::take(count * element_bytes), Give{count * element_bytes}),
         count_(count),
         element_bytes_(element_bytes) {}
-  /// Handed out as const only.
+  /// Makes a view; it is handed out as const only.
   Buffer(std::shared_ptr<const void> owner, std::span<const std::byte> bytes,
          std::size_t element_bytes)
       : memory_(const_cast<std::byte*>(bytes.data()), Give{bytes.size(), std::move(owner)}),
@@ -105,7 +105,7 @@ struct Slice {
   std::shared_ptr<const Buffer> buffer;
   std::size_t offset = 0;
   std::size_t count = 0;
-  /// Which rows of the range the elements belong to, row after row; nullptr: the whole range.
+  /// The rows of the range that the elements belong to, row after row; nullptr: the whole range.
   Rows rows;
 
   [[nodiscard]] bool empty() const noexcept { return count == 0; }

@@ -8,12 +8,12 @@
 
 namespace starling::core {
 
-/// The last few step times of a worker, for the interval after which `auto` looks again.
+/// The last 15 step times of a worker, from which the recheck interval `auto` is computed.
 class StepTimes {
  public:
   void add(Time took) { times_[count_++ % times_.size()] = took; }
 
-  /// A quarter of the median, at least 50 us: finer timers cost more than they find.
+  /// Returns a quarter of the median, at least 50 us: finer timers cost more than they find.
   [[nodiscard]] Time recheck_interval() const {
     constexpr Time least = std::chrono::microseconds{50};
     const std::size_t known = std::min(count_, times_.size());

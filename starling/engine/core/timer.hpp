@@ -18,13 +18,13 @@ class Timer {
     context.out.push_back(SetTimer{at});
   }
 
-  /// on_timer was called at `now`: whatever is due has fired. Call first in on_timer. Timers never
-  /// come before their time, so a call that finds nothing due was someone else's.
+  /// on_timer was called at `now`: all timers that are due have fired. Call first in on_timer.
+  /// Timers never fire early, so a call that finds no timer due was for another user of on_timer.
   void fired(Time now) {
     std::erase_if(pending_, [&](Time set) { return set <= now; });
   }
 
-  /// Whoever kept the timers was lost, and all of them with it.
+  /// The driver that kept the timers was lost, and all timers with it.
   void forget() { pending_.clear(); }
 
  private:

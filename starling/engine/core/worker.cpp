@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t not_asked = UINT32_MAX;
 
-/// Every range, whole.
+/// Returns every range, whole.
 std::vector<RangeRows> all_ranges(std::size_t count) {
   std::vector<RangeRows> all(count);
   for (std::size_t i = 0; i < count; ++i) all[i].range = static_cast<RangeId>(i);
@@ -42,7 +42,7 @@ void Worker::start(const Context& context) {
   begin_step(context);
 }
 
-/// Asks where the others are.
+/// Asks others at which step to begin, or waits for the coordinator's Proceed.
 void Worker::enter(const Context& context) {
   phase_ = Phase::entering;
   if (gate_ && gate_->enter(context)) begin_at(context, gate_->lowest());
@@ -56,8 +56,8 @@ void Worker::begin_at(const Context& context, Step first) {
   begin_step(context);
 }
 
-/// Where rounds are gathered, every range must know of the worker before it counts: its first step
-/// brings nothing but its name.
+/// In bulk-synchronous jobs every range must know of the worker before the worker counts: its first
+/// step pushes only its entry.
 void Worker::push_entry(const Context& context) {
   is_entry_ = true;
   step_began_ = context.now;
@@ -118,7 +118,7 @@ bool Worker::is_answered(std::uint32_t part) const {
   return phase_ == Phase::pulling ? values_[part].value.buffer != nullptr : !unheld_[part];
 }
 
-/// Pulls or pushes all parts, as far as the window reaches.
+/// Pulls or pushes all parts, as far as the window allows.
 void Worker::send_all(const Context& context) {
   asked_.assign(phase_ == Phase::pulling ? plan_.size() : update_.parts.size(), not_asked);
   send_rest(context);
@@ -160,9 +160,9 @@ void Worker::send_part(const Context& context, std::uint32_t part) {
                                       update_.parts[part].values, is_entry_, view(range)});
 }
 
-/// The next one that waits for the same owner has its turn.
+/// Sends the next part that waits for the same owner.
 void Worker::on_answered(const Context& context, std::uint32_t part) {
-  if (asked_[part] == not_asked) return;  // one who was asked before has answered
+  if (asked_[part] == not_asked) return;  // a former owner has answered
   InFlight& there = in_flight_[asked_[part]];
   --there.count;
   while (!there.waiting.empty()) {
@@ -309,7 +309,7 @@ void Worker::on_view(const Context& context, WorkerView now) {
   options_.owner_of = std::move(now.owner_of);
   owners_ = distinct(*options_.owner_of);
   if (phase_ == Phase::pulling || phase_ == Phase::pushing) {
-    // What was asked of owners that still are is not asked again.
+    // Parts that were sent to owners that stay are not sent again.
     for (std::uint32_t part = 0; part < asked_.size(); ++part) {
       const RangeId range = range_of(part);
       if (!old_views || (*old_views)[range] != view(range)) asked_[part] = not_asked;

@@ -15,13 +15,13 @@
 
 namespace starling::core {
 
-/// One range a worker wants to read, or rows of it.
+/// One range that a worker wants to read, or rows of it.
 struct RangeRows {
   RangeId range;
   Rows rows;
 };
 
-/// What a worker computed in one step: one part for each range that it concerns.
+/// The update that a worker computed in one step: one part for each range that it concerns.
 struct Update {
   struct Part {
     RangeId range;
@@ -48,7 +48,7 @@ struct WorkerOptions {
   bool plans = false;
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::distributed();
-  /// All workers of the job; needed where steps are asked of others.
+  /// All workers of the job; needed where workers ask one another for their steps.
   Members members;
   /// The owner of each range.
   std::shared_ptr<const std::vector<OwnerId>> owner_of;
@@ -56,15 +56,15 @@ struct WorkerOptions {
   std::shared_ptr<const std::vector<Epoch>> view_of = nullptr;
   /// True where the job runs already: the worker finds out at which step to begin.
   bool joins = false;
-  /// At most so many ranges are asked of one owner, or pushed to it, at once: however large the
-  /// model is, so much of it is under way. At least 1.
+  /// At most this many ranges are pulled from one owner, or pushed to it, at once: this bounds the
+  /// part of a large model that is in flight. At least 1.
   std::size_t window = 64;
   /// A step that failed this many times in a row ends the job.
   int attempts = 3;
 };
 
-/// One at a time; not thread-safe. Messages may be repeated or late without harm; what is lost is
-/// asked for again by resume() only.
+/// One call at a time; not thread-safe. Repeated or late messages do no harm; only resume() asks
+/// again for lost ones.
 ///
 ///     start -> [entering] -> [planning] -> pulling -> computing -> pushing -> waiting ->
 ///     [planning] ... -> done
@@ -81,12 +81,13 @@ class Worker {
   void on_plan(const Context& context, Step step, std::vector<RangeRows> wanted);
   /// The answer to Compute at `step`; ignored where the worker has moved on.
   void on_update(const Context& context, Step step, Update update);
-  /// Planning or computing at `step` threw: it is tried again, then the job is given up.
+  /// Planning or computing at `step` threw: it is tried again, until after `attempts` failures the
+  /// job is given up.
   void on_failure(const Context& context, Step step, const std::string& why);
   void on_timer(const Context& context);
   void on_left(const Context& context, MemberId worker);
-  /// Owners or members have changed. What new owners have not acknowledged or answered is sent to
-  /// them.
+  /// Owners or members have changed. Sends new owners the pushes and pulls that are not answered
+  /// yet.
   void on_view(const Context& context, WorkerView view);
 
   void on(const Context& context, const Value& value);
@@ -98,13 +99,13 @@ class Worker {
   void on(const Context& context, const NotifyAt& request);
   void on(const Context& context, const CaughtUp& note);
 
-  /// Whoever carried this core was lost and replaced, and with it any message, computation and
-  /// timer under way: asks again for all of them.
+  /// The core's driver was lost and replaced, and with it all messages, computations and timers in
+  /// flight: asks again for all of them.
   void resume(const Context& context);
 
-  /// What a coordinator that does not know it is to hear. Where there is one, whoever carries this
-  /// core says so when it joins: there the worker itself does not ask where to begin. Requires: has
-  /// started.
+  /// Returns the status for a coordinator that does not know this worker yet. Where there is a
+  /// coordinator, the core's driver sends it when the worker joins, because the worker itself does
+  /// not ask at which step to begin. Requires: start() was called.
   [[nodiscard]] WorkerStatus status() const;
 
   [[nodiscard]] Step step() const noexcept { return step_; }
@@ -112,7 +113,7 @@ class Worker {
   [[nodiscard]] std::uint64_t samples() const noexcept { return samples_; }
   /// Time spent waiting at barriers; updated when a wait ends.
   [[nodiscard]] Time waited() const noexcept { return waited_; }
-  /// The same, with the wait of now.
+  /// The same, with the present wait.
   [[nodiscard]] Time waited(Time now) const noexcept {
     return waiting() ? waited_ + (now - wait_began_) : waited_;
   }
@@ -123,7 +124,7 @@ class Worker {
     return phase_ != Phase::idle && phase_ != Phase::entering && !is_entry_;
   }
   [[nodiscard]] const WorkerOptions& options() const noexcept { return options_; }
-  /// Draws and passes of a sampled barrier asked of others; zero in central mode.
+  /// Draws and passes of a barrier that asks other workers; zero in central mode.
   [[nodiscard]] SampleGate::Counts gate_counts() const;
   /// How often others have drawn this worker, and asked for its step.
   [[nodiscard]] std::uint64_t drawn() const noexcept { return drawn_; }
@@ -135,7 +136,7 @@ class Worker {
   void begin_at(const Context& context, Step first);
   void push_entry(const Context& context);
   void begin_step(const Context& context);
-  /// The gate has decided.
+  /// Begins or passes, as the gate has allowed.
   void go_on(const Context& context);
   [[nodiscard]] Epoch view(RangeId range) const;
   [[nodiscard]] RangeId range_of(std::uint32_t part) const;
@@ -164,7 +165,7 @@ class Worker {
   Step step_;
   std::uint64_t samples_;
   bool stopping_ = false;
-  /// Bulk only: what is being pushed says that the worker takes part from now on.
+  /// bsp only: the current push is the entry, after which the worker takes part.
   bool is_entry_ = false;
   int failures_ = 0;
 
@@ -173,13 +174,13 @@ class Worker {
   std::vector<Value> values_;
   /// Position in the plan by range, or UINT32_MAX.
   std::vector<std::uint32_t> position_;
-  /// What is being pushed, by range, kept until every owner holds it; unacknowledged parts in
-  /// `unheld_`.
+  /// The update that is being pushed, by range, kept until every owner holds it; `unheld_` marks
+  /// its unacknowledged parts.
   Update update_;
   std::vector<bool> unheld_;
   std::size_t missing_ = 0;
-  /// Counts the parts of the plan or of the update that are in flight to one owner, and holds those
-  /// that wait until fewer are, the first last.
+  /// Counts the parts of the plan or of the update that are in flight to one owner, and holds the
+  /// parts that wait for capacity in the window, the first of them last.
   struct InFlight {
     std::size_t count = 0;
     std::vector<std::uint32_t> waiting;
@@ -189,7 +190,7 @@ class Worker {
   /// The owner that each part was sent to, or not_asked.
   std::vector<OwnerId> asked_;
 
-  /// Who wants to be told when this worker has caught up.
+  /// The workers to notify when this worker has caught up, with their requests.
   std::map<MemberId, NotifyAt> waiters_;
   std::uint64_t drawn_ = 0;
   Time step_began_{};

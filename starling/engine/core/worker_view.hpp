@@ -1,5 +1,5 @@
-/// What a worker knows of the others, as a configuration says it. Pure values and functions; any
-/// thread.
+/// A worker's view of the other members, as a configuration gives it. Pure values and functions;
+/// any thread.
 #pragma once
 
 #include <memory>
@@ -11,20 +11,20 @@
 namespace starling::core {
 
 struct WorkerView {
-  /// Those that work.
+  /// The members that work.
   Members members;
-  /// By range, the primary.
+  /// The primary and the view of each range.
   std::shared_ptr<const std::vector<OwnerId>> owner_of;
   std::shared_ptr<const std::vector<Epoch>> view_of;
-  /// Workers that are no members any more, or in a new incarnation only; ascending.
+  /// Workers that are not members any more, or only in a new incarnation; ascending.
   std::vector<MemberId> changed = {};
 };
 
-/// Those of some members that work, and those that own ranges in `now`.
+/// Return the members that work, and the members that own ranges in `now`.
 [[nodiscard]] std::vector<MemberId> workers_of(const std::vector<Member>& members);
 [[nodiscard]] std::vector<MemberId> owners_of(const Configuration& now);
 
-/// Requires: no range is lost.
+/// Returns a worker's view of `now`, with the changes since `former`. Requires: no range is lost.
 [[nodiscard]] WorkerView view_of_worker(const Configuration& now, const Configuration* former);
 
 }  // namespace starling::core

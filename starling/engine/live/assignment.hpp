@@ -14,7 +14,7 @@ namespace starling::live {
 /// All that a job's workers and owners need to know.
 template <class T>
 struct Assignment {
-  /// With the steps that its epochs are.
+  /// The job's options, in which epochs are converted to steps.
   JobOptions job;
   std::shared_ptr<Task> task;
   core::Applier<T> applier;

@@ -17,7 +17,8 @@ class ClusterClient::Inbox {
   Inbox() = default;
   Inbox(const Inbox&) = delete;
   Inbox& operator=(const Inbox&) = delete;
-  /// Else whoever was asked would look for this client until it has been silent for long.
+  /// Sends a farewell: else the nodes that were asked would try to reach this client until it has
+  /// been silent for long.
   ~Inbox() {
     for (const std::string& address : all_asked_) send(address, ++number_, wire::Farewell{});
   }
@@ -35,7 +36,7 @@ class ClusterClient::Inbox {
   std::vector<std::optional<wire::ReplyBody>> ask_all(const std::vector<std::string>& addresses,
                                                       const wire::RequestBody& body,
                                                       std::chrono::milliseconds within) {
-    // What is long in coming is not asked for again before it can be here.
+    // A request whose reply takes long is not repeated before the reply can have come.
     const std::chrono::milliseconds again_after =
         std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : 500ms;
     const auto give_up = std::chrono::steady_clock::now() + within;
@@ -84,7 +85,8 @@ class ClusterClient::Inbox {
 
   std::mutex mutex_;
   std::condition_variable came_;
-  /// Others may listen at an address that was this client's.
+  /// The number of the latest request. It begins at random, since another client may use this one's
+  /// address later.
   std::uint64_t number_ = std::uint64_t{std::random_device{}()} << 32U;
   /// Requests that wait for their replies.
   std::vector<Question> questions_;

@@ -23,12 +23,13 @@ class ClusterClient {
   ClusterClient(const ClusterClient&) = delete;
   ClusterClient& operator=(const ClusterClient&) = delete;
 
-  /// Asks the node at `address`, as wire::print has it, again and again until it answers. A refusal
-  /// is an Error.
+  /// Asks the node at `address`, as wire::print gives it, again and again until it answers. A
+  /// refusal is an Error.
   [[nodiscard]] Result<wire::ReplyBody> ask(const std::string& address,
                                             const wire::RequestBody& body,
                                             std::chrono::milliseconds within);
-  /// Asks all of them at once what each answers, refusals too; nothing of those that do not.
+  /// Asks all of them at once. Returns the reply of each, refusals too; nothing for a node that
+  /// does not answer.
   [[nodiscard]] std::vector<std::optional<wire::ReplyBody>> ask_all(
       const std::vector<std::string>& addresses, const wire::RequestBody& body,
       std::chrono::milliseconds within);

@@ -29,7 +29,7 @@ class ClusterJob {
   using SendFrames = std::function<void(wire::NodeId node, wire::TrafficClass traffic_class,
                                         std::span<wire::Frame> frames)>;
 
-  /// The job was founded `age` ago.
+  /// Requires: the job was founded `age` ago.
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings, std::string client,
              std::shared_ptr<const JobPlan> plan, std::chrono::milliseconds age,
              SendFrames send_frames)
@@ -41,8 +41,8 @@ class ClusterJob {
         send_frames_(std::move(send_frames)),
         founded_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
-  /// Requires: called once, before anything else. `now`: the first configuration where the job is
-  /// `founded`, else one of it.
+  /// Requires: called once, before anything else. `now` is the job's first configuration where the
+  /// job is `founded`, else any one of it.
   Result<void> begin(const core::ConfigurationPtr& now, bool founded) {
     learn_routes(*now);
     SiteOptions options;
@@ -63,12 +63,12 @@ class ClusterJob {
     return {};
   }
 
-  /// So many workers of this node, and what else it brings, ask to be taken in.
+  /// Lets `workers` workers of this node, and the other members that it brings, ask to join.
   void join(std::size_t workers, Random& random) {
     join(roles_of_newcomer(plan_->options().mode, node_, workers), random);
   }
 
-  /// Those of this node's members that were shut out ask to be taken in anew, each in its role.
+  /// Lets the members of this node that were excluded ask to join again, each in its role.
   void rejoin(const std::vector<core::MemberId>& excluded, Random& random) {
     std::vector<core::Member> roles;
     {
@@ -85,8 +85,8 @@ class ClusterJob {
     LocalJob* site = nullptr;
     {
       const std::lock_guard lock{mutex_};
-      // Who joins is known by what it sends; of two with one number the one that was taken in
-      // counts, and no other node speaks for it.
+      // The node of a joining member is learnt from its packets. Where two members have one id, the
+      // one in the configuration counts, and no other node may send for it.
       const core::Member* sender = configuration_ ? configuration_->find(envelope.from) : nullptr;
       if (sender == nullptr)
         routes_[envelope.from] = node;
@@ -97,7 +97,7 @@ class ClusterJob {
     if (site != nullptr) site->deliver(std::move(envelope), at_once);
   }
 
-  /// Tells members here which of the others are dead, as far as `lives(node)` knows.
+  /// Notifies members here of which others are dead, as far as `lives(node)` knows.
   template <class Lives>
   void judge(Lives lives) {
     const auto now = refresh();
@@ -107,9 +107,9 @@ class ClusterJob {
     }
   }
 
-  /// To be called several times a second, where only nodes of which `is_heard(node)` holds can have
-  /// a say. Says what is to be told: that the job waits and for whom, that it goes on, and that it
-  /// is given up, which it is once it has waited for as long as it has patience.
+  /// Checks whether enough nodes are there of which `is_heard(node)` holds; to be called several
+  /// times a second. Returns the lines to log: that the job waits and for which nodes, that it goes
+  /// on, or that it is given up, once it has waited for JobOptions::wait_for_nodes.
   template <class IsHeard, class NameOf>
   [[nodiscard]] std::vector<std::string> look_for_hindrance(
       const std::vector<actor::MemberReport>& reports, IsHeard is_heard, NameOf name_of) {
@@ -130,7 +130,7 @@ class ClusterJob {
     if (!std::exchange(waiting_told_, true)) news.push_back("waits: " + hindrance_);
     const auto patience = plan_->options().wait_for_nodes;
     const core::ConfigurationPtr known = configuration();
-    // A majority ends the job itself where ranges are lost, and says so everywhere.
+    // Where ranges are lost, a majority ends the job itself, and notifies every node.
     const auto grace = is_majority_heard_ ? majority_ends_within : std::chrono::seconds{};
     if (now < free_at_ + patience + grace || given_up_ == known->epoch) return news;
     given_up_ = known->epoch;
@@ -141,16 +141,16 @@ class ClusterJob {
     return news;
   }
 
-  /// Its workers end with the step that they make: it is done, or somebody cuts it short. What was
-  /// said first counts.
+  /// Ends the job's workers after their current step: the job is done, or a client stops it early.
+  /// The first call decides which.
   void stop(bool is_done) {
     if (state_ == wire::JobState::running)
       state_ = is_done ? wire::JobState::done : wire::JobState::stopped;
     site_->stop();
   }
 
-  /// To be called several times a second, with what members here say: once the job's time is up it
-  /// stops, whether or not anyone follows it.
+  /// Stops the job once its time is up, whether or not a client follows it. To be called several
+  /// times a second, with the reports of the members here.
   void keep_time(const std::vector<actor::MemberReport>& reports) {
     const auto limit = plan_->options().time;
     if (limit && age() > *limit + stop_after) stop(true);
@@ -184,7 +184,7 @@ class ClusterJob {
     wire::JobStatus status{
         id_,     settings_, {}, refresh(), static_cast<std::uint64_t>(worked_.count()),
         client_, hindrance_};
-    // Others may have gone on, and have this node's members come in again.
+    // In a later epoch the others have gone on, and may take this node's members in again.
     if (given_up_ == status.configuration->epoch) status.failure = failure_;
     for (const auto& report : site_->reports())
       status.here.push_back(
@@ -205,8 +205,8 @@ class ClusterJob {
     return status;
   }
 
-  /// The record that is kept once it is closed, as `summary` says or, where nobody does, as its
-  /// members here stand.
+  /// The record that is kept once the job is closed. Its outcome is `summary` or, without one,
+  /// follows from the state of the members here.
   [[nodiscard]] wire::JobRecord record(const std::optional<wire::JobSummary>& summary) {
     const wire::JobStatus now = status();
     wire::JobRecord record;
@@ -226,14 +226,14 @@ class ClusterJob {
     return record;
   }
 
-  /// What is needed to join it.
+  /// Returns all that a node needs to join the job.
   [[nodiscard]] wire::JobFacts facts() {
     return {settings_, static_cast<std::uint32_t>(plan_->options().workers), refresh(),
             static_cast<std::uint64_t>(age().count()), client_};
   }
 
-  /// Ranges that members here are primary of, from number `from` on, up to some MiB; with
-  /// all that a job can go on from where they are wanted `whole`, else the values alone.
+  /// Returns ranges that members here are primary of, from number `from` on, up to about 4 MiB:
+  /// where `whole`, with the state from which a job can go on, else the values alone.
   [[nodiscard]] wire::Ranges read(core::RangeId from, bool whole) {
     constexpr std::size_t bytes_max = std::size_t{4} << 20U;
     wire::Ranges reply;
@@ -259,7 +259,7 @@ class ClusterJob {
   [[nodiscard]] const JobPlan& plan() const noexcept { return *plan_; }
   [[nodiscard]] const wire::JobSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] wire::JobId id() const noexcept { return id_; }
-  /// As people call it.
+  /// The job's name, for people.
   [[nodiscard]] std::string name() const { return name_of(settings_, id_); }
 
  private:
@@ -297,7 +297,7 @@ class ClusterJob {
     return works;
   }
 
-  /// Why the job cannot change its members now; empty where it can.
+  /// Why the job cannot change its members now, or lacks ranges; empty where neither holds.
   template <class IsHeard, class NameOf>
   [[nodiscard]] std::string hindrance(IsHeard is_heard, NameOf name_of) {
     const auto now = configuration();
@@ -311,18 +311,18 @@ class ClusterJob {
     if (!is_majority_heard_)
       return "no majority: of the " + std::to_string(now->council.size()) +
              " members that decide only " + std::to_string(voters.size()) +
-             (voters.size() == 1 ? " is" : " are") + " heard; waits for " +
+             (voters.size() == 1 ? " answers" : " answer") + "; waits for " +
              names_of(*now, is_heard, name_of);
     const auto lost = std::ranges::count_if(now->ranges, [&](const core::Ownership& range) {
       return std::ranges::none_of(range.owners, heard, &core::RangeOwner::id);
     });
     if (lost == 0) return {};
     return std::to_string(lost) + " of the model's " + std::to_string(now->ranges.size()) +
-           " ranges lie with nodes that are not heard; waits for " +
+           " ranges are on nodes that do not answer; waits for " +
            names_of(*now, is_heard, name_of);
   }
 
-  /// The nodes with members of the job that are not heard.
+  /// The names of the other nodes with members of the job of which `is_heard(node)` does not hold.
   template <class IsHeard, class NameOf>
   [[nodiscard]] std::string names_of(const core::Configuration& now, IsHeard is_heard,
                                      NameOf name_of) const {
@@ -386,36 +386,37 @@ class ClusterJob {
     return route->second;
   }
 
-  /// A node that is not heard for a moment is nothing to tell of.
+  /// A hindrance that lasts less than this is not reported.
   static constexpr std::chrono::milliseconds tell_after{500};
   static constexpr std::chrono::seconds majority_ends_within{5};
-  /// Longer than any job has run; others say how old one is.
+  /// Longer than any job has run; bounds the age that other nodes report.
   static constexpr std::chrono::milliseconds age_max{std::chrono::hours{24 * 365 * 10}};
-  /// Whoever follows the job stops it first, and knows why it ended.
+  /// A client that follows the job stops it earlier, and knows why it ended.
   static constexpr std::chrono::seconds stop_after{2};
 
   const wire::JobId id_;
   const wire::NodeId node_;
   const wire::JobSettings settings_;
-  /// Who has submitted it.
+  /// The client that submitted it.
   const std::string client_;
   const std::shared_ptr<const JobPlan> plan_;
   const SendFrames send_frames_;
   const Clock::time_point founded_;
-  /// The loop's thread's: the steps that workers here have made, and the job's age when they were
-  /// last seen to make one.
+  /// Used by the loop's thread only: the steps that workers here have made, and the job's age when
+  /// they were last seen to have made one.
   std::uint64_t steps_ = 0;
   std::chrono::milliseconds worked_{};
   RecentFigures recent_;
-  /// `done` or `stopped` once its workers were told to end.
+  /// `done` or `stopped` once its workers were asked to end.
   wire::JobState state_ = wire::JobState::running;
 
   std::mutex mutex_;
   std::map<core::MemberId, wire::NodeId> routes_;
-  /// What this node's members are, and were.
+  /// The roles of this node's members, present and former.
   std::map<core::MemberId, core::Member> roles_;
   core::ConfigurationPtr configuration_;
-  /// The loop's thread's: what hinders the job, when nothing did last, and whether that was told.
+  /// Used by the loop's thread only: what hinders the job, when nothing did last, and whether that
+  /// was logged.
   std::string hindrance_;
   Clock::time_point free_at_ = Clock::now();
   bool waiting_told_ = false;

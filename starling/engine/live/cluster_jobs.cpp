@@ -1,5 +1,5 @@
-// A node's word about its jobs: those that are being prepared, those that run, and those that have
-// ended.
+// How a node answers requests about its jobs: those that are being prepared, those that run, and
+// those that have ended.
 #include <utility>
 
 #include "starling/base/utc.hpp"
@@ -55,7 +55,7 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::StopJo
 void ClusterNode::Running::answer(const Requester& requester, const wire::CloseJob& request) {
   submissions_.close(request.job);
   if (request.summary) history_.end(request.job, *request.summary, now());
-  // A node need not know that a job is closed which it never knew.
+  // A node need not remember the end of a job that it never knew.
   if (find(request.job) || plans_.knows(request.job) || considered_.contains(request.job))
     end(request.job, request.summary);
   drop_preparations(request.job);

@@ -1,4 +1,4 @@
-/// What a ClusterNode is made of: its loop, and all that runs on it. Internal to the cluster's
+/// The implementation of ClusterNode: its loop, and all that runs on it. Internal to the cluster's
 /// node.
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace starling::live {
 
-/// All but what is said below runs on the loop's thread.
+/// Runs on the loop's thread, except where a comment says otherwise.
 class ClusterNode::Running {
  public:
   using JobId = wire::JobId;
@@ -36,7 +36,7 @@ class ClusterNode::Running {
   ~Running() {
     end_readers();
     loop_.close();
-    // Members send until they have ended; nobody hears what comes meanwhile.
+    // Members send until they have ended; packets that come meanwhile are dropped.
     std::map<JobId, JobPtr> ending;
     {
       const std::unique_lock lock{shared_};
@@ -118,11 +118,11 @@ class ClusterNode::Running {
 
   void log(const std::string& line) { log_buffer_.add(line); }
   void log_of(JobId job, const std::string& line) { log_buffer_.add(line, name_of_job(job)); }
-  /// As people call it; its number where this node does not know it.
+  /// The job's name, or its number where this node does not know the job.
   [[nodiscard]] std::string name_of_job(JobId job) const;
 
-  /// Whether as many other nodes as copies are there to take over what is owned here. Where not,
-  /// they have copies of all but what is being handed on just now.
+  /// Whether there are as many other nodes as replicas to take over what is owned here. If not,
+  /// they have replicas of all but what is being handed over just now.
   bool others_suffice() {
     const std::size_t others = live_nodes().size() - 1;
     bool suffice = true;
@@ -137,7 +137,7 @@ class ClusterNode::Running {
     return suffice;
   }
 
-  // --- what comes ---
+  // --- receiving ---
 
   /// On the endpoint's thread.
   void receive(const wire::FrameView& frame, const security::Sender& sender) {
@@ -156,7 +156,7 @@ class ClusterNode::Running {
     if (!decoded || !sender.may_be_at(decoded->address)) return;
     if (sender.role != security::Role::node && !is_for_clients(*decoded)) return;
     const std::size_t bytes = frame.head.size() + frame.body.size() + message_overhead;
-    if (waiting_bytes_ + bytes > waiting_bytes_max) return;  // whoever wants it says it again
+    if (waiting_bytes_ + bytes > waiting_bytes_max) return;  // the sender repeats what matters
     waiting_bytes_ += bytes;
     loop_.post([this, bytes, message = *std::move(decoded), key = sender.key] {
       waiting_bytes_ -= bytes;
@@ -164,11 +164,11 @@ class ClusterNode::Running {
     });
   }
 
-  /// On the endpoint's thread. Such frames may come in floods.
+  /// On the endpoint's thread. Logs seldom, since such frames may come in floods.
   void refuse(const std::string& why) {
     if (now() < refused_at_ + refusals_apart) return;
     refused_at_ = now();
-    log("does not hear all that comes: " + why);
+    log("drops messages: " + why);
   }
 
   /// On the endpoint's thread: whether the sender may be that node.
@@ -179,7 +179,7 @@ class ClusterNode::Running {
     return may_be;
   }
 
-  /// Whether it may be asked by those who hold no members of jobs.
+  /// Whether a client, which holds no members of jobs, may send it.
   static bool is_for_clients(const wire::ControlMessage& message) {
     const auto* request = std::get_if<wire::Request>(&message.body);
     return request != nullptr && !std::holds_alternative<wire::PrepareJob>(request->body) &&
@@ -199,7 +199,7 @@ class ClusterNode::Running {
     }
   }
 
-  /// The name that limits count a client under.
+  /// The name under which limits count a client.
   [[nodiscard]] std::string client_of(const std::string& address,
                                       const std::optional<security::Key>& key) const {
     if (key) return endpoint_->name_of(*key);
@@ -217,7 +217,7 @@ class ClusterNode::Running {
       if (!peer || !peer->key || std::ranges::count(merged.revoked, *peer->key) == 0) continue;
       revoked_.insert(node.id);
       log("node " + node.name + " at " + wire::place_of(node.address) +
-          " is revoked: it is not heard any more");
+          " is revoked: its messages are refused now");
     }
     if (options_.on_revoked) options_.on_revoked(merged.added);
   }
@@ -288,7 +288,7 @@ class ClusterNode::Running {
     return all;
   }
 
-  // --- what goes ---
+  // --- sending ---
 
   template <class Body>
   void send(const std::string& address, Body body, wire::TrafficClass traffic_class) {
@@ -338,8 +338,8 @@ class ClusterNode::Running {
     return true;
   }
 
-  /// Begins a job that is prepared: anew, or one that runs elsewhere, and is of this `age`. Any
-  /// that is known already is left as it is.
+  /// Begins a prepared job: a new one or, with an `age`, one that runs elsewhere and is that old. A
+  /// job that is known already is left as it is.
   Result<JobPtr> begin(JobId id, const core::ConfigurationPtr& now,
                        std::optional<std::chrono::milliseconds> age) {
     if (JobPtr known = find(id)) return known;
@@ -371,7 +371,7 @@ class ClusterNode::Running {
     loop_.post_after(sweep_every, [this] { sweep(); });
   }
 
-  /// Dead, as far as that is believed, or left.
+  /// Whether the node has left, or is dead, as far as that is believed.
   [[nodiscard]] bool is_gone(NodeId node) const { return nodes_.lives(node, now()) == false; }
 
   void sweep_jobs() {
@@ -389,7 +389,8 @@ class ClusterNode::Running {
     }
   }
 
-  /// Whoever hears nobody suspects the others long before it calls them dead.
+  /// Whether the node is alive and not suspected: a node that is partitioned off suspects the
+  /// others long before it declares them dead.
   [[nodiscard]] bool is_heard(NodeId node) const {
     bool is_alive = true;
     nodes_.with(node, [&](const auto& known) { is_alive = known.state == core::NodeState::alive; });
@@ -402,7 +403,7 @@ class ClusterNode::Running {
     return name;
   }
 
-  /// Who was declared dead wrongly begins a new incarnation.
+  /// Lets members that were wrongly declared dead join again, in a new incarnation.
   void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports) {
     std::vector<core::MemberId> anew;
     for (const auto& report : reports)
@@ -449,16 +450,16 @@ class ClusterNode::Running {
     loop_.post_after(look_for_jobs_every, [this] { look_for_jobs(); });
   }
 
-  /// Nobody needs what was read for it.
+  /// Drops the plan and the place of a job that does not begin here.
   void drop_preparations(JobId id) {
     plans_.forget(id);
     places_.give_up(id);
   }
 
-  /// Joins it, where it runs without this node.
+  /// Joins a job that runs without this node.
   void consider(const wire::JobStatus& job, const NodeAddress& target);
 
-  // --- what is said of jobs (cluster_jobs.cpp) ---
+  // --- requests about jobs (cluster_jobs.cpp) ---
 
   wire::NodeStatus make_status();
   /// Jobs that have a place and have not begun.
@@ -467,7 +468,7 @@ class ClusterNode::Running {
   void answer(const Requester& requester, const wire::AskJobs&);
   void answer(const Requester& requester, const wire::StopJob& request);
   void answer(const Requester& requester, const wire::CloseJob& request);
-  /// The job is known here no more, but for how it went.
+  /// Drops the job, and keeps a record of how it ended.
   void end(JobId id, const std::optional<wire::JobSummary>& summary);
 
   // --- requests (cluster_requests.cpp) ---
@@ -475,12 +476,12 @@ class ClusterNode::Running {
   void answer(const Requester& requester, const wire::AskStatus&);
   void answer(const Requester& requester, const wire::PrepareJob& request);
   Result<void> take_place(const wire::PrepareJob& request);
-  /// An Error where this node has no room for it, as one of so many.
+  /// Takes compute threads for the job; an Error where this node has too few.
   Result<void> fit(JobId id, const JobPlan& plan);
   void answer(const Requester& requester, const wire::StartJob& request);
-  /// Job `former` ends; what was read for it is `job`'s.
+  /// Ends job `former`, and gives the data read for it to `job`.
   void replace(JobId former, JobId job);
-  /// The job is known here no more.
+  /// Ends the job here and remembers that it is closed.
   void drop(JobId id);
   void answer(const Requester& requester, const wire::AskJob& request);
   void answer(const Requester& requester, const wire::ReadRanges& request);
@@ -490,25 +491,28 @@ class ClusterNode::Running {
   void answer(const Requester& requester, const wire::Farewell&);
 
   static constexpr auto sweep_every = std::chrono::milliseconds{250};
-  /// Who leaves, and cannot be replaced, lets what is being handed on arrive.
+  /// The longest time that a leaving node without replacement waits for what is being handed over.
   static constexpr std::chrono::milliseconds hopeless_for = std::chrono::seconds{3};
-  /// Who leaves waits no longer for a job that is being laid out.
+  /// The longest time that a leaving node waits for a job that is being laid out.
   static constexpr std::chrono::milliseconds busy_for{1500};
-  /// Messages that are refused are logged no more often.
+  /// The least time between two log lines about refused frames.
   static constexpr auto refusals_apart = std::chrono::seconds{30};
-  /// A node that nobody takes in says so, first after 3 s.
+  /// How often a node that no seed node answers logs it; for the first time after 3 s.
   static constexpr core::Time tell_loneliness_every = std::chrono::seconds{30};
   static constexpr auto look_for_jobs_every = std::chrono::seconds{1};
-  /// A job that could not be joined is tried again after this; one that has ended is known no more.
+  /// A job that could not be joined is tried again after this; a concluded submission is forgotten.
   static constexpr core::Time considered_for = std::chrono::minutes{10};
-  /// Whoever prepared a job and did not start it has died, or has left this node out.
+  /// A prepared job that has not begun after this is dropped: the node that asked for it has died,
+  /// or has left this node out.
   static constexpr core::Time prepared_for = std::chrono::minutes{10};
-  /// Nodes under another's name, each of which is logged once.
+  /// The most nodes that are remembered as refused for another's name, each of which is logged
+  /// once.
   static constexpr std::size_t refused_max = 1000;
-  /// Who was cut off when a job was closed may come back with it.
+  /// How many closed jobs are remembered: a node that was partitioned off when a job was closed may
+  /// come back with it.
   static constexpr std::size_t closed_max = 65'536;
   static constexpr core::Time closed_for = std::chrono::hours{24};
-  /// Bytes of control messages that wait for their turn, each with its overhead.
+  /// The most bytes of control messages that wait for their turn, each with its overhead.
   static constexpr std::size_t waiting_bytes_max = std::size_t{64} << 20U;
   static constexpr std::size_t message_overhead = 1024;
 
@@ -546,9 +550,9 @@ class ClusterNode::Running {
       [this](const std::string& line, const std::string& job) { log_buffer_.add(line, job); },
       [this](wire::JobRecord record) { history_.add(std::move(record), now()); }};
   NodeTable nodes_;
-  /// Nodes that were refused, for their names.
+  /// Nodes that were refused for their names.
   std::set<NodeId> refused_;
-  /// Jobs that this node has been in, or has tried to join, since when.
+  /// The jobs that this node has been in, or has tried to join, and when.
   std::map<JobId, core::Time> considered_;
   std::map<JobId, core::Time> closed_;
   JobHistory history_;

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 
 /// The longest pause: a client may be gone before it asks the workers to continue.
 constexpr std::chrono::milliseconds pause_max = 10s;
-/// Jobs that were dropped and have not ended yet, beyond which none is taken.
+/// The most jobs that were dropped and have not ended yet; beyond it no job is accepted.
 constexpr std::size_t ending_max = 4;
 
 wire::Refused unknown(wire::JobId id) {
@@ -22,7 +22,7 @@ void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddres
   const bool runs = std::ranges::any_of(job.here, [](const wire::MemberStatus& member) {
     return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
   });
-  if (closed_.contains(job.job))  // it was cut off, perhaps, when the others were told
+  if (closed_.contains(job.job))  // it may have missed the job's end in a partition
     return ask(target, wire::CloseJob{job.job}, 2s, [](const auto&) {});
   if (!runs || !job.failure.empty() || find(job.job) || leaving_ || plans_.is_busy()) return;
   if (!considered_.emplace(job.job, now()).second) return;
@@ -80,7 +80,7 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Prepar
 }
 
 Result<void> ClusterNode::Running::take_place(const wire::PrepareJob& request) {
-  // Jobs that end have memory and threads still.
+  // Jobs that are ending still hold memory and threads.
   if (const std::size_t ending = reaper_->count(); ending >= ending_max)
     return Error{"ends " + std::to_string(ending) + " jobs that were dropped; valid: to try again"};
   return places_.take(request.job, request.settings, request.client, now());
@@ -144,7 +144,7 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Submit
     return reply(requester, wire::Refused{"node " + name_ + " " + free.error().message});
   if (auto named = places_.check_name(live::text_of(request.settings, "name"), request.job); !named)
     return reply(requester, wire::Refused{"node " + name_ + " " + named.error().message, true});
-  // It is copied for each node.
+  // The settings are copied for each node.
   if (auto fits = Plans::check(request.settings); !fits)
     return reply(requester, wire::Refused{fits.error().message});
   if (submissions_.open_count() >= options_.limits.jobs)

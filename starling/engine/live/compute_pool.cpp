@@ -33,7 +33,7 @@ ComputePool::ComputePool(std::size_t threads) : has_threads_(threads > 0) {
       one.thread = std::thread{[this, &one] { work(one); }};
     }
   } catch (...) {
-    close();  // those that run already
+    close();  // ends the threads that run already
     throw;
   }
 }
@@ -44,7 +44,7 @@ void ComputePool::close() {
     closed_ = true;
     queue_.clear();
   }
-  // Whoever submits now may still wake one: they stay as long as the pool.
+  // A concurrent submit() may still wake a thread: the Thread objects live as long as the pool.
   for (Thread& one : threads_) one.woken.notify_one();
   for (Thread& one : threads_)
     if (one.thread.joinable()) one.thread.join();
@@ -87,7 +87,7 @@ void ComputePool::work(Thread& self) {
       while (!closed_ && queue_.empty()) {
         idle_.push_back(&self);
         self.woken.wait(lock);
-        std::erase(idle_, &self);  // where it woke unasked
+        std::erase(idle_, &self);  // after a spurious wake-up
       }
       if (closed_) return;
       task = std::move(queue_.front());

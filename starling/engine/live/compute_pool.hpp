@@ -19,8 +19,7 @@ using core::Scratch;
 /// Keeps the process from handing freed memory back to the system between steps: a fresh page costs
 /// more than the copy into it (measured: 228 us of processor time a step without, 105 us with, for
 /// 100,000 idle parameters and 4 peers). Tensors have blocks of their own (base/tensor_pool.hpp);
-/// of all else some 8 MiB an arena stay. Idempotent; called by every job; a no-op where there is no
-/// glibc.
+/// of all else some 8 MiB an arena stay. Idempotent; called by every job; a no-op without glibc.
 void keep_freed_memory();
 
 /// First come, first served, by the thread that fell asleep last: its caches are warm. Submitting
@@ -30,7 +29,7 @@ class ComputePool {
  public:
   using Work = std::function<void(Scratch&)>;
 
-  /// Starts `threads` threads at nice 10; none where 0: tasks then run when told to.
+  /// Starts `threads` threads at nice 10; with 0 threads, tasks run only by run().
   explicit ComputePool(std::size_t threads);
   ~ComputePool() { close(); }
 
@@ -42,8 +41,8 @@ class ComputePool {
   /// Runs `work` later on some thread. It must not throw. Dropped once the pool is closed.
   void submit(Work work);
 
-  /// How many tasks wait for a thread, and running the one at `position` of them, 0 being the one
-  /// that came first. Requires of run: a pool without threads, position < waiting().
+  /// waiting() counts the tasks that wait for a thread; run() runs the one at `position` of them, 0
+  /// being the one that came first. run() requires a pool without threads and position < waiting().
   [[nodiscard]] std::size_t waiting();
   void run(std::size_t position, Scratch& scratch);
 
@@ -62,7 +61,7 @@ class ComputePool {
   std::mutex mutex_;
   std::deque<Work> queue_;
   bool closed_ = false;
-  /// Those that sleep.
+  /// The threads that sleep.
   std::vector<Thread*> idle_;
   std::deque<Thread> threads_;
 };

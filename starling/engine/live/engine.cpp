@@ -43,7 +43,7 @@ Result<core::Mode> choose_mode(const EngineOptions& options, std::span<const cor
   return Error{"mode " + core::print(*options.mode) + " is another engine's; valid: " + valid};
 }
 
-/// What JobOptions cannot refuse, being general.
+/// Refuses what the check of JobOptions, which is general, cannot.
 template <class T>
 Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
   if (!hooks.push)
@@ -133,7 +133,7 @@ class Engine<T>::Impl {
   }
 
  private:
-  /// Marks the engine as running, and no longer.
+  /// Marks the engine as no longer running when it ends.
   struct Running {
     explicit Running(Impl& impl) : impl_(impl) {}
     Running(const Running&) = delete;
@@ -158,7 +158,7 @@ class Engine<T>::Impl {
         detail::Fetcher{core::assign(states_.size(), owner_count(job_)), options_.fetch_timeout});
   }
 
-  /// The job's options, with `task` told who its owners are.
+  /// The job's options, which attach `task` to its owners when the job starts.
   JobOptions job_for(std::shared_ptr<detail::EngineTask<T>> task) const {
     JobOptions job = job_;
     job.on_start = [task = std::move(task), &also = options_.on_start](

@@ -1,6 +1,6 @@
 /// The parameter engine and the peer engine: any iterative algorithm over keyed tensors, with the
-/// actors, barriers and modes of `train`. The same hooks run on either; what differs is who owns
-/// the tensors: servers (parameter engine), or every worker a part of them (peer engine).
+/// actors, barriers and modes of `train`. The same hooks run on either; the engines differ in the
+/// owners of the tensors: servers (parameter engine), or all workers, each of a part (peer engine).
 ///
 ///     // Four workers average their numbers, each moving "mean" towards its own.
 ///     using Engine = starling::live::PeerEngine<double>;
@@ -53,10 +53,10 @@ struct EngineOptions {
   OnStart on_start = {};
 };
 
-/// What both engines do. T is the element type of all tensors: float or double.
+/// The common part of both engines. T is the element type of all tensors: float or double.
 ///
-/// Thread-safe, but for moving. While run() is under way, get, set and run from outside are
-/// refused: the hooks read through their Turn, and write by what they push.
+/// Thread-safe, but for moving. During run(), get, set and run from outside are refused: the hooks
+/// read through their Turn, and write by what they push.
 template <class T>
 class Engine {
  public:
@@ -64,7 +64,7 @@ class Engine {
   Engine& operator=(Engine&&) noexcept;
   ~Engine();
 
-  /// Runs until all steps are made, the time is up, or someone says stop; blocks. May be called
+  /// Runs until all steps are made, the time is up, or someone stops it; blocks. May be called
   /// again: goes on from the tensors as they are, with steps counted anew. Options were checked
   /// when the engine was made, so what can fail is the job: see Outcome::end and error. After a
   /// failure the tensors are as far as they could be saved.

@@ -1,5 +1,5 @@
-/// What a user of the parameter engine and the peer engine writes: hooks over keyed tensors. Hooks
-/// are called from several compute threads at once, but for one worker never twice at a time.
+/// The hooks over keyed tensors that a user of the parameter engine or the peer engine writes.
+/// Hooks are called from several compute threads at once, but for one worker never twice at a time.
 /// Reached through engine.hpp.
 #pragma once
 
@@ -45,14 +45,14 @@ struct Tensor {
   bool row_sparse = false;
 };
 
-/// What a worker wants to read: a key, or rows of a row-sparse one.
+/// A key that a worker wants to read, or rows of a row-sparse key.
 struct Selection {
   std::string key;
   /// In any order, without repetition; nullopt: all of it.
   std::optional<std::vector<std::uint32_t>> rows = std::nullopt;
 };
 
-/// What a worker computed for one key.
+/// The update that a worker computed for one key.
 template <class T>
 struct Update {
   std::string key;
@@ -85,10 +85,10 @@ class Turn {
   /// Seeded by (seed, worker, step): a step that is tried again draws the same numbers.
   [[nodiscard]] Random& random();
 
-  /// What was read of `key` as scheduled, row-major; of chosen rows row after row, ascending. Push
-  /// only.
+  /// Returns the values of `key` that were read as scheduled, row-major; of chosen rows, row after
+  /// row, ascending. For `push` only.
   [[nodiscard]] std::span<const T> get(std::string_view key) const;
-  /// One row of what was read.
+  /// Returns one row of the values that were read.
   [[nodiscard]] std::span<const T> row(std::string_view key, std::uint32_t row) const;
 
   /// Asks the owners for what they hold now, scheduled or not. Blocks this compute thread until
@@ -124,9 +124,10 @@ class Tensors {
 /// job. Hooks that keep state of a worker change it last.
 template <class T>
 struct Hooks {
-  /// What the worker reads before its step; absent: everything.
+  /// Returns the keys and rows that the worker reads before its step; absent: everything.
   std::function<std::vector<Selection>(Turn<T>& turn)> schedule = {};
-  /// What it computes from that. Required. No key may stand twice in one answer.
+  /// Returns the updates that the worker computes from them. Required. No key may occur twice in
+  /// one answer.
   std::function<std::vector<Update<T>>(Turn<T>& turn)> push = {};
   /// At the owner: makes `value` the value merged with `update`, which are equally long:
   /// consecutive elements of one key, whole rows of a row-sparse one. A key may come in several

@@ -7,7 +7,7 @@
 namespace starling::live::detail {
 namespace {
 
-/// What is pushed by rows is pushed by whole rows.
+/// Refuses a row-sparse key whose rows are too long for one range: rows are pushed whole.
 Result<void> check_row(const models::Parameter& key, std::size_t element_bytes) {
   const std::size_t most = core::range_bytes_max / element_bytes;
   if (!key.row_sparse || key.row_size() <= most) return {};
@@ -92,7 +92,7 @@ Result<std::vector<core::RangeRows>> KeyTable::ranges_of(const Selection& select
   std::ranges::sort(rows);
   if (auto valid = check_rows(*k, rows); !valid) return std::move(valid).error();
   for (RowPiece& piece : split(*k, rows)) wanted.push_back({piece.range, std::move(piece.rows)});
-  // No row at all is asked for too, so that the answer says so.
+  // A selection of no rows asks for no rows of one range, so that there is an answer.
   if (wanted.empty())
     wanted.push_back({ranges(*k).first, std::make_shared<const std::vector<std::uint32_t>>()});
   return wanted;

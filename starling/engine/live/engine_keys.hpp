@@ -13,7 +13,7 @@
 
 namespace starling::live::detail {
 
-/// As keys are called in messages.
+/// The name of a key in messages to people.
 [[nodiscard]] inline std::string key_named(std::string_view name) {
   return "key '" + std::string{name} + "'";
 }
@@ -53,10 +53,10 @@ class KeyTable {
   [[nodiscard]] Result<std::size_t> find(std::string_view name) const;
   /// Refuses rows of a dense key, rows out of range and repeated ones; `rows` ascend.
   [[nodiscard]] Result<void> check_rows(std::size_t k, std::span<const std::uint32_t> rows) const;
-  /// By range. Requires: rows that check_rows accepts.
+  /// Splits rows by range. Requires: rows that check_rows accepts.
   [[nodiscard]] std::vector<RowPiece> split(std::size_t k,
                                             std::span<const std::uint32_t> rows) const;
-  /// What a Selection asks the owners for.
+  /// The ranges, and the rows of them, that a Selection asks the owners for.
   [[nodiscard]] Result<std::vector<core::RangeRows>> ranges_of(const Selection& selection) const;
 
  private:

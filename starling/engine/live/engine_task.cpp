@@ -158,7 +158,7 @@ StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
   return result;
 }
 
-/// Checks what `push` said and cuts it into ranges.
+/// Checks the updates that `push` returned and cuts them into ranges.
 template <class T>
 Result<core::Update> EngineTask<T>::cut(const std::vector<Update<T>>& updates) const {
   core::Update all;

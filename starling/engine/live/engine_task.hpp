@@ -36,7 +36,7 @@ class Fetcher {
   caf::actor_system* system_ = nullptr;
 };
 
-/// What a step read of one key.
+/// The values that a step read of one key.
 template <class T>
 struct KeyRead {
   bool read = false;
@@ -46,7 +46,7 @@ struct KeyRead {
   std::vector<std::uint32_t> rows;
 };
 
-/// What a Turn sees.
+/// The state of a step that a Turn shows.
 template <class T>
 struct TurnState {
   const KeyTable& keys;
@@ -87,7 +87,7 @@ class EngineTask final : public Task {
   Result<void> cut_one(const Update<T>& update, std::size_t key, core::Update& all) const;
 
   std::shared_ptr<const KeyTable> keys_;
-  /// The engine's, which outlives the job.
+  /// The engine's hooks, which outlive the job.
   const Hooks<T>& hooks_;
   std::size_t workers_;
   std::uint64_t seed_;

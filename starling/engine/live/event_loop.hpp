@@ -1,4 +1,4 @@
-/// One thread that runs what others hand it, in order, and what is due later.
+/// One thread that runs work that other threads hand it, in order, at once or after a delay.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace starling::live {
 
-/// Thread-safe. What is handed in must not throw.
+/// Thread-safe. Work that is handed in must not throw.
 class EventLoop {
  public:
   using Clock = std::chrono::steady_clock;
@@ -32,7 +32,8 @@ class EventLoop {
     post_at(Clock::now() + delay, std::move(work));
   }
 
-  /// Returns what `f` gives on the loop's thread. Any other thread, while the loop runs.
+  /// Runs `f` on the loop's thread and returns its result. Call from another thread, while the loop
+  /// runs.
   template <class F>
   std::invoke_result_t<F> call(F f) {
     std::promise<std::invoke_result_t<F>> promise;
@@ -50,7 +51,8 @@ class EventLoop {
     return future.get();
   }
 
-  /// Drops what has not begun, and waits for what has. From another thread; idempotent.
+  /// Drops work that has not begun, and waits for work that has. Call from another thread;
+  /// idempotent.
   void close() {
     thread_.request_stop();
     if (thread_.joinable()) thread_.join();

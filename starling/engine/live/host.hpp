@@ -1,5 +1,5 @@
-/// What every actor around a core does alike: hand messages in as events, carry effects out. Used
-/// by the actors of engine/live only.
+/// The common part of the actors around a core: it hands messages in as events, and executes
+/// effects. Used by the actors of engine/live only.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@
 
 namespace starling::live {
 
-/// What the actors of one job share. Outlives them all.
+/// The state that the actors of one job share. Outlives them all.
 struct JobContext {
   std::shared_ptr<Task> task;
   std::unique_ptr<ComputePool> pool;
   Distribution delay;
-  /// By worker; 1 is full speed.
+  /// The slowness of each worker; 1 is full speed.
   std::vector<double> slowness;
   std::uint64_t seed = 1;
-  /// The actor system's, which also keeps the timers; set before the first actor is spawned.
+  /// The actor system's clock, which also keeps the timers; set before the first actor is spawned.
   const caf::actor_clock* clock = nullptr;
   caf::actor_clock::time_point start;
 
@@ -88,7 +88,8 @@ class Host : public Interface::base {
     });
   }
 
-  /// However it ends: members know each other, and a circle of them would never be freed.
+  /// Drops the directory, however the actor ends: members refer to each other, and a cycle would
+  /// never be freed.
   void on_exit() override { directory_.reset(); }
 
  protected:
@@ -119,7 +120,7 @@ class Host : public Interface::base {
     };
   }
 
-  /// Answers whoever asks for parameters as they are now.
+  /// Answers a request for parameters as they are now.
   static actor::Answer<core::Value> answer(auto& shard, const core::Pull& pull) {
     if (!shard.takes(pull))
       return actor::refusal("range " + std::to_string(pull.range) +

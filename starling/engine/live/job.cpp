@@ -22,7 +22,7 @@ std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency
 /// processors one control thread took 72-88 us a step where two took 94-106.
 std::size_t control_threads() { return std::max<std::size_t>(1, processors() / 2); }
 
-/// The outcome, set once by whoever is first.
+/// The outcome; the first call of deliver() sets it.
 class JobOutcome {
  public:
   void deliver(Outcome outcome) {
@@ -42,7 +42,7 @@ std::vector<core::Step> steps_of(const std::vector<core::LedgerEntry>& entries) 
   return steps;
 }
 
-/// Spawns a job's actors, and later sends them home in order.
+/// Spawns a job's actors, and later ends them in order.
 template <class T>
 class JobRunner {
  public:
@@ -72,7 +72,7 @@ class JobRunner {
   Outcome run() {
     spawn_members();
     job_context_->start = job_context_->clock->now();
-    // Two rounds: nobody starts before everyone knows whom to answer.
+    // Two rounds: no member starts before all have the directory.
     for_everyone([&](const auto& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
     if (introduce()) {
       actor::post(directory_->observer, actor::start_atom_v);
@@ -80,8 +80,8 @@ class JobRunner {
     }
     conduct_to_the_end();
     Outcome outcome = ending_->wait();
-    // Running computations end; the rest is dropped, also what workers of a failed job, who do not
-    // know yet, still ask for.
+    // Running computations end. The others are dropped, also those that workers of a failed job,
+    // which are not notified yet, still submit.
     job_context_->pool->close();
     for_everyone([](const auto& member) { actor::post(member, actor::quit_atom_v); });
     directory_.reset();
@@ -116,7 +116,7 @@ class JobRunner {
                         .model = {}});
   }
 
-  /// In the order in which they begin and end: owners before those who use them.
+  /// Calls `f` for all, in the order in which they begin and end: owners before workers.
   template <class F>
   void for_everyone(F f) {
     f(directory_->observer);
@@ -174,7 +174,7 @@ class JobRunner {
     directory_ = std::move(directory);
   }
 
-  /// An actor that ends for any reason but being sent home ends the job with an error.
+  /// An actor that ends for any reason but a quit message ends the job with an error.
   template <class Handle>
   Handle watched(const actor::ObserverActor& observer, std::string name, Handle member) {
     constexpr bool owns = !std::is_same_v<Handle, actor::WorkerActor> &&
@@ -260,7 +260,7 @@ Result<void> check_start(const JobOptions& options, const std::vector<core::Rang
       if (entry.step > step_max)
         return Error{"holds step " + std::to_string(entry.step) + " of worker " +
                      std::to_string(worker) + ", which no job reaches"};
-      // Owners would take nothing of workers that begin anew, and these would wait for ever.
+      // Owners would take no updates of workers that begin anew, which would wait for ever.
       if (entry.incarnation != 0)
         return Error{"holds incarnation " + std::to_string(entry.incarnation) + " of worker " +
                      std::to_string(worker) + " in range " + std::to_string(state.range) +

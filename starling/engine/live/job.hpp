@@ -52,7 +52,7 @@ struct EvaluationCounts {
   [[nodiscard]] std::uint64_t left_out() const { return outrun + crowded + missing + ended; }
 };
 
-/// What a running job looks like. All figures are measured, as of the workers' last reports.
+/// The progress of a running job. All figures are measured, as of the workers' last reports.
 struct Progress {
   core::Time elapsed{};
   /// Updates made, one a worker and step.
@@ -92,17 +92,18 @@ struct Target {
 /// Called with the state of every range and the number of updates in it.
 using SaveState = std::function<void(const std::vector<core::RangeState>&)>;
 
-/// Told who is who, before anyone starts.
+/// Called with all members, before any of them starts.
 using OnStart =
     std::function<void(const std::shared_ptr<const actor::Directory>&, caf::actor_system&)>;
 
 /// A criterion of one's own on the figures and the state of every range.
 using StopWhen = std::function<bool(const Progress&, const std::vector<core::RangeState>&)>;
 
-/// Told of an evaluation and of the model that was evaluated; false ends the job in order.
+/// Called with the figures of an evaluation and the model that was evaluated; false ends the job in
+/// order.
 using OnEvaluated = std::function<bool(const Progress&, const std::vector<core::RangeState>&)>;
 
-/// Figures of a model beyond those that it says itself.
+/// Computes figures of a model beyond its own.
 using MoreFigures = std::function<models::Metrics(const std::vector<core::RangeState>&)>;
 
 struct JobOptions {
@@ -128,11 +129,11 @@ struct JobOptions {
   std::size_t compute_threads = 0;
   /// A step that throws this many times in a row ends the job.
   int attempts = 3;
-  /// On several nodes: owners of each range, or as many as there are. So many deaths at once, less
-  /// one, cost nothing.
+  /// On several nodes: replicas of each range, or as many as there are owners. `copies` - 1 deaths
+  /// at once cost nothing.
   std::size_t copies = 2;
   /// On several nodes: how long the job waits for nodes that it cannot go on without, before it is
-  /// given up: a range's owners, or those without whom there is no majority.
+  /// given up: a range's owners, or those without which there is no majority.
   std::chrono::nanoseconds wait_for_nodes = std::chrono::seconds{30};
 
   /// Evaluates whenever the workers have made this many more steps on average; 0: at the end only.
@@ -162,7 +163,7 @@ struct JobOptions {
   /// there until the thread ends.
   OnStart on_start = {};
 
-  /// Decides who acts next, in place of threads and of the wall clock; it outlives the job.
+  /// Decides which actor acts next, in place of threads and of the wall clock; it outlives the job.
   TestScheduler* scheduler = nullptr;
 };
 
@@ -193,9 +194,9 @@ struct Outcome {
 [[nodiscard]] Result<void> check_start(const JobOptions& options,
                                        const std::vector<core::RangeState>& start);
 
-/// Makes them those of a job that starts: its `options.workers` first workers go on in new lives,
-/// all of them from the round that is complete where rounds are gathered. What others did is in the
-/// values.
+/// Turns saved states into those of a job that starts: its first `options.workers` workers go on in
+/// incarnation 0, all of them from the complete round where rounds are gathered. The updates of
+/// other workers stay in the values.
 void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options);
 
 /// Where each worker goes on from: the step whose update every range holds.
@@ -206,8 +207,8 @@ void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options
 [[nodiscard]] std::size_t owner_count(const JobOptions& options);
 /// On several nodes: how many of them are to own ranges, as long as there are so many.
 [[nodiscard]] std::size_t owners_wanted(const JobOptions& options);
-/// How many threads compute in one process: as many as it has processors, unless options say; none
-/// beside a scheduler.
+/// How many threads compute in one process: as many as it has processors, unless options set it; 0
+/// where there is a scheduler.
 [[nodiscard]] std::size_t compute_threads(const JobOptions& options);
 
 /// Runs a job to its end; blocks. `start` holds the content of every range of task->layout(), with

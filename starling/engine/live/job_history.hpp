@@ -1,7 +1,7 @@
 /// The jobs that a node took part in and that have ended. Internal to the cluster's node.
 ///
-/// It is kept in memory alone: every node of a job keeps it, so that a death loses nothing that
-/// another one has not, and no node needs a disk.
+/// The history is kept in memory alone: every node of a job keeps it, so that a node's death loses
+/// nothing that another node has not, and no node needs a disk.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,8 @@ class JobHistory {
   static constexpr std::size_t jobs_max = 200;
   static constexpr core::Time kept_for = std::chrono::hours{24};
 
-  /// A follower's word about a job replaces what the node itself saw, and nothing else does.
+  /// Adds a record. A follower's summary of a job replaces what the node itself saw; nothing else
+  /// does.
   void add(wire::JobRecord record, core::Time now) {
     shorten(record);
     const auto known = all_.find(record.job);
@@ -35,7 +36,7 @@ class JobHistory {
     forget(now);
   }
 
-  /// Where it is known already.
+  /// Adds a follower's summary of a job that is known already.
   void end(wire::JobId job, const wire::JobSummary& summary, core::Time now) {
     if (!all_.contains(job)) return;
     wire::JobRecord told;
@@ -52,7 +53,7 @@ class JobHistory {
           std::ranges::min_element(all_, {}, [](const auto& kept) { return kept.second.since; }));
   }
 
-  /// The one that ended first comes first.
+  /// All records, in the order in which the jobs ended.
   [[nodiscard]] wire::JobRecords all() const {
     wire::JobRecords some;
     for (const auto& [job, kept] : all_) some.jobs.push_back(kept.record);
@@ -68,7 +69,7 @@ class JobHistory {
   static constexpr std::size_t text_max = 500;
   static constexpr std::size_t figures_max = 32;
 
-  /// Clients say what they like.
+  /// Shortens texts that clients choose freely.
   static void shorten(wire::JobRecord& record) {
     for (std::string* text : {&record.name, &record.what, &record.client, &record.summary.why})
       if (text->size() > text_max) text->resize(text_max);

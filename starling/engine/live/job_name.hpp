@@ -17,10 +17,10 @@ inline constexpr std::size_t job_name_max = 64;
 /// The text of a setting; empty where there is none.
 [[nodiscard]] std::string text_of(const wire::JobSettings& settings, std::string_view key);
 
-/// Its name, or where it has none its number.
+/// The job's name, or its number where it has none.
 [[nodiscard]] std::string name_of(const wire::JobSettings& settings, wire::JobId job);
 
-/// A description, as far as it was told: "softmax on digits, peer, pssp:s=4,beta=2".
+/// A description, as far as the settings give it: "softmax on digits, peer, pssp:s=4,beta=2".
 [[nodiscard]] std::string summary_of(const wire::JobSettings& settings);
 
 }  // namespace starling::live

@@ -1,4 +1,4 @@
-/// What a node has said to people, kept for those who ask later. Internal to the cluster's node.
+/// The latest log lines of a node, kept for later requests. Internal to the cluster's node.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ class LogBuffer {
   /// `show` may be empty.
   explicit LogBuffer(Show show) : show_(std::move(show)) {}
 
-  /// Names of others may stand in it. `job`: the name of the job that it is about, if any, which
-  /// leads the line.
+  /// Adds a line, which may contain names that others chose. `job` is the name of the job that it
+  /// is about, if any, and leads the line.
   void add(const std::string& said, const std::string& job = {}) {
     const std::string line = printable((job.empty() ? "" : "job " + job + ": ") + said);
     {
@@ -37,7 +37,7 @@ class LogBuffer {
     ++first_;
   }
 
-  /// From line number `from` on, as far as they are kept, as many as one answer holds.
+  /// Returns lines from number `from` on, as far as they are kept, as many as one reply holds.
   [[nodiscard]] wire::LogLines read(std::uint64_t from) const {
     const std::lock_guard lock{mutex_};
     wire::LogLines some{std::clamp(from, first_, first_ + lines_.size()), {}, 0};
@@ -56,7 +56,7 @@ class LogBuffer {
   const Show show_;
   std::mutex showing_;
   mutable std::mutex mutex_;
-  /// Number of the first that is kept.
+  /// The number of the first line that is kept.
   std::uint64_t first_ = 0;
   std::deque<wire::LogLine> lines_;
 };

@@ -22,8 +22,8 @@ using SendEnvelopes = std::function<void(std::vector<core::Envelope>)>;
 template <class T>
 class MemberHost : public actor::MemberActor::base {
  public:
-  /// `shut_out` is called once the member is none any more, and never will be again; `failed` where
-  /// the actor ends by what was thrown, and answers nobody.
+  /// Calls `shut_out` once the member is excluded for good; calls `failed` where an exception ends
+  /// the actor, which answers nobody from then on.
   MemberHost(caf::actor_config& config, JobContextPtr job_context, core::MemberOptions<T> options,
              SendEnvelopes send, std::function<void()> shut_out,
              std::function<void(const std::string&)> failed)
@@ -32,7 +32,7 @@ class MemberHost : public actor::MemberActor::base {
         send_(std::move(send)),
         shut_out_(std::move(shut_out)),
         failed_(std::move(failed)),
-        // Lives of one member draw differently.
+        // Incarnations of one member draw different numbers.
         random_(Random::stream(job_context_->seed, options.self.id, options.self.incarnation)),
         desk_(job_context_, options.self.id, ExecutorPlace::here_where_brief),
         node_(std::move(options)) {
@@ -102,7 +102,7 @@ class MemberHost : public actor::MemberActor::base {
   /// Runs one event of the core, then its effects.
   template <class Event>
   void run(Event event) {
-    // What others say may break a member, and never the node.
+    // A message from another member may break this member, but never the node.
     const CheckScope scope{throw_broken};
     core::MemberEffects effects;
     event(node_, Context{job_context_->now(), random_, effects});
@@ -113,7 +113,7 @@ class MemberHost : public actor::MemberActor::base {
   void execute(core::Dispatch& dispatch) { parting_.push_back(std::move(dispatch.envelope)); }
   void execute(const core::MemberTimer& timer) { tick_at(timer.at, actor::KeyTick{timer.key}); }
   void execute(const core::Plan& plan) { desk_.plan(self(), plan.step); }
-  /// All that the worker pushed before is held by every owner.
+  /// Every owner holds all that the worker pushed before.
   void execute(core::Compute& compute) {
     if (job_context_->now() < paused_until_)
       postponed_ = std::move(compute);
@@ -171,7 +171,7 @@ class MemberHost : public actor::MemberActor::base {
     });
   }
 
-  /// The job cannot go on.
+  /// Records why the job cannot go on.
   void end_with(const std::string& why) {
     if (!failure_.empty()) return;
     failure_ = why.empty() ? "failed" : why;
@@ -214,7 +214,7 @@ class MemberHost : public actor::MemberActor::base {
     std::vector<core::RangeState> states;
     std::size_t bytes = 0;
     auto& replica = node_.replica();
-    // Before it is taken in it has none; what it held when it was shut out is of the past.
+    // A member that is joining holds no range; the ranges of an excluded one are out of date.
     if (node_.state() == Core::State::member)
       for (core::RangeId range = wanted.from;
            range < node_.configuration()->ranges.size() && bytes < wanted.bytes_max; ++range)
@@ -227,7 +227,7 @@ class MemberHost : public actor::MemberActor::base {
 
   JobContextPtr job_context_;
   SendEnvelopes send_;
-  /// What an event sends, until its end.
+  /// The envelopes that the current event sends, until it ends.
   std::vector<core::Envelope> parting_;
   std::function<void()> shut_out_;
   std::function<void(const std::string&)> failed_;

@@ -1,4 +1,4 @@
-/// When something is due that is promised for every so many steps. Plain values.
+/// The steps at which something is due that happens every so many steps. Plain values.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,8 @@ class Milestones {
 
   [[nodiscard]] double next() const { return next_; }
 
-  /// How many of them lie between the last call and `step`, which is one of them where it is a
-  /// multiple.
+  /// How many milestones the workers have passed since the last call, up to `step`, which is
+  /// included where it is a milestone itself.
   std::uint64_t pass(double step) {
     if (!(step >= next_)) return 0;
     const double first = next_;

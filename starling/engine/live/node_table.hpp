@@ -1,4 +1,5 @@
-/// The other nodes that a node knows of, as membership says. Internal to the cluster's node.
+/// The other nodes that a node knows of, as membership reports them. Internal to the cluster's
+/// node.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +16,14 @@
 
 namespace starling::live {
 
-/// One thread writes, any reads.
+/// One thread writes, any thread reads.
 class NodeTable {
  public:
   /// A death is believed when it has not been taken back for this long.
   static constexpr std::chrono::milliseconds believe_after{400};
 
-  /// True where the node is new, or lives now and did not, or the other way round.
+  /// Stores a record. True where the node is new, or is live now and was not, or the other way
+  /// round.
   bool note(const core::NodeRecord& record, core::Time now) {
     const std::unique_lock lock{mutex_};
     auto& known = nodes_[record.id];
@@ -33,7 +35,7 @@ class NodeTable {
     return true;
   }
 
-  /// Those that do not live, and of which `is_known(id)` does not hold.
+  /// Forgets the nodes that are not live and of which `is_known(id)` does not hold.
   template <class IsKnown>
   void forget(IsKnown is_known, core::Time now) {
     const std::unique_lock lock{mutex_};
@@ -43,7 +45,8 @@ class NodeTable {
     });
   }
 
-  /// `use(record)` where that node is known. Requires: it does not call back.
+  /// Calls `use(record)` where that node is known, and returns whether it is. Requires: `use` does
+  /// not call this table.
   template <class Use>
   bool with(wire::NodeId node, Use use) const {
     const std::shared_lock lock{mutex_};
@@ -66,7 +69,7 @@ class NodeTable {
     return some;
   }
 
-  /// Whether a live node is there.
+  /// Whether a live node has this address.
   [[nodiscard]] bool is_in_use(const std::string& address) const {
     const std::shared_lock lock{mutex_};
     return std::ranges::any_of(nodes_, [&](const auto& node) {
@@ -74,8 +77,9 @@ class NodeTable {
     });
   }
 
-  /// Nothing of a node that this one has not met yet, nor of one that has only just been called
-  /// dead: after a cut those that were cut off say so of all others, who take it back at once.
+  /// Whether the node is live. Nothing for a node that is not known yet, or that was declared dead
+  /// less than `believe_after` ago: after a partition the nodes that were partitioned off declare
+  /// all others dead, which refute it at once.
   [[nodiscard]] std::optional<bool> lives(wire::NodeId node, core::Time now) const {
     const std::shared_lock lock{mutex_};
     const auto known = nodes_.find(node);
@@ -88,7 +92,7 @@ class NodeTable {
  private:
   mutable std::shared_mutex mutex_;
   std::unordered_map<wire::NodeId, core::NodeRecord> nodes_;
-  /// When each that is dead was called so.
+  /// When each dead node was declared dead.
   std::map<wire::NodeId, core::Time> died_;
 };
 

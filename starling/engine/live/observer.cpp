@@ -7,7 +7,7 @@
 namespace starling::live {
 namespace {
 
-/// That of the first round to be saved, which nobody has to ask for.
+/// The ticket of the first round to be saved, which needs no request.
 constexpr std::uint64_t first_ticket = 1;
 constexpr core::Time tick = std::chrono::milliseconds{20};
 /// How long a failed job may take to hand over its model.
@@ -115,7 +115,7 @@ void ObserverHost::on_report(const actor::Report& report) {
   collect(Purpose::last);
 }
 
-/// The largest lag is of workers that run: who is done has no step to wait for.
+/// Counts the largest lag over workers that run: a worker that is done has no step to wait for.
 void ObserverHost::note_step(core::Step from, const actor::Report& report) {
   ++standing_[report.step];
   if (const auto old = standing_.find(from); --old->second == 0) standing_.erase(old);
@@ -216,7 +216,8 @@ void ObserverHost::on_state(const core::RangeState& state) {
   collected(std::move(whole));
 }
 
-/// A range that a worker's last steps did not concern knows of them only what others say.
+/// Raises ledger entries to the settled steps: a range that a worker's last steps did not concern
+/// learns of them only from here.
 void ObserverHost::settle(std::vector<core::LedgerEntry>& ledger,
                           const std::vector<core::LedgerEntry>& settled) const {
   if (barrier::is_bsp(options_.barrier)) return;  // there, every step concerns all

@@ -18,7 +18,7 @@ namespace starling::live {
 
 /// True where whole rounds are saved: in bulk-synchronous jobs.
 [[nodiscard]] bool saves_rounds(const JobOptions& options);
-/// The first of them after `round`, for owners to know before the first push.
+/// The first round after `round` that is saved, for owners to know before the first push.
 [[nodiscard]] core::Snapshot first_saved(const JobOptions& options, core::Step round);
 
 ///     running -> stopping -> collecting -> evaluating -> over
@@ -32,7 +32,7 @@ class ObserverHost : public actor::ObserverActor::base {
                const std::vector<core::LedgerEntry>& first, Deliver deliver);
 
   actor::ObserverActor::behavior_type make_behavior() override;
-  /// Members know each other, and a circle of them would never be freed.
+  /// Drops the directory: members refer to each other, and a cycle would never be freed.
   void on_exit() override { directory_.reset(); }
 
  private:
@@ -46,7 +46,7 @@ class ObserverHost : public actor::ObserverActor::base {
     /// The workers' mean step when they were asked for.
     double step;
     std::vector<core::RangeState> states;
-    /// By worker: how far it was then. Its owners held all of that.
+    /// The step of each worker then, up to which its owners held all its updates.
     std::vector<core::LedgerEntry> settled;
   };
 
@@ -100,7 +100,7 @@ class ObserverHost : public actor::ObserverActor::base {
   std::uint64_t losses_ = 0;
   /// Steps computed in this run.
   std::uint64_t computed_ = 0;
-  /// How many running workers stand at each step, as far as they have said.
+  /// How many running workers are at each step, as far as they have reported.
   std::map<core::Step, std::size_t> standing_;
 
   /// The sum of the workers' steps as reported.
@@ -111,9 +111,10 @@ class ObserverHost : public actor::ObserverActor::base {
   std::deque<Collection> collections_;
   /// How many evaluations may wait.
   std::size_t waiting_max_;
-  /// The states that reached the target: the job's result, whatever the steps then under way do.
+  /// The states that reached the target: the job's result, whatever the steps in flight then do.
   std::vector<core::RangeState> reached_;
-  /// States on their way of the next round to be saved; 0 where no rounds are.
+  /// The ticket of the next round to be saved, whose states are in flight; 0 where no rounds are
+  /// saved.
   std::uint64_t round_ticket_ = 0;
   std::vector<core::RangeState> round_states_;
   bool evaluating_ = false;

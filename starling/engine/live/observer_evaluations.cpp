@@ -25,8 +25,8 @@ void ObserverHost::look_for_what_is_due() {
     collect(Purpose::save);
 }
 
-/// The evaluation at the end stands for a milestone there. Those that a job which made all its
-/// steps passed with its last report are left out.
+/// Counts the evaluation at the end, which stands for a milestone at that step. A job that made all
+/// its steps leaves out the other milestones that it passed with its last report.
 void ObserverHost::count_the_end() {
   EvaluationCounts& counts = figures_.counts;
   const double end = mean_step();
@@ -51,7 +51,7 @@ void ObserverHost::drop_evaluations() {
   std::erase_if(collections_, [](const auto& c) { return c.purpose == Purpose::evaluate; });
 }
 
-/// One at a time, in order; the one at the end comes last.
+/// Begins the next evaluation: one at a time, in order, and the one at the end last.
 void ObserverHost::evaluate_next() {
   if (evaluating_ || phase_ == Phase::over) return;
   const auto next = std::ranges::find(collections_, Purpose::evaluate, &Collection::purpose);

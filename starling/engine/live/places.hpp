@@ -1,5 +1,5 @@
-/// The jobs that a node has room for: whose they are, and how many each client may have. Internal
-/// to the cluster's node.
+/// The jobs that a node has accepted: the client of each, and how many each client may have.
+/// Internal to the cluster's node.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Places {
 
   explicit Places(const JobLimits& limits) : limits_(limits) {}
 
-  /// Gives job `id` a place, where it has none and there is one.
+  /// Gives job `id` a place where it has none; an Error where `client` may not have another.
   [[nodiscard]] Result<void> take(wire::JobId id, const wire::JobSettings& settings,
                                   const std::string& client, core::Time now) {
     if (all_.contains(id)) return {};
@@ -40,7 +40,7 @@ class Places {
     return {};
   }
 
-  /// Whether `client` may have another job.
+  /// An Error where `client` may not have another job.
   [[nodiscard]] Result<void> check(const std::string& client) const {
     if (all_.size() >= limits_.jobs)
       return Error{"holds " + std::to_string(all_.size()) +
@@ -57,7 +57,7 @@ class Places {
                  ", and takes no more of one client (--jobs-per-client): " + own + "; " + remedy};
   }
 
-  /// Whether another job than `id` is called so.
+  /// An Error where a job other than `id` has this name.
   [[nodiscard]] Result<void> check_name(const std::string& name, wire::JobId id) const {
     for (const auto& [other, place] : all_)
       if (!name.empty() && other != id && text_of(place.settings, "name") == name)
@@ -119,7 +119,7 @@ class Places {
     return "its " + std::to_string(threads) + " compute threads would make " + std::to_string(sum) +
            " of " + whose + "; valid: up to ";
   }
-  /// Who holds how many places and threads, `but` for that job.
+  /// Lists how many places and threads each client holds, without those of job `but`.
   [[nodiscard]] std::string by_client(std::optional<wire::JobId> but = std::nullopt) const {
     std::map<std::string, std::pair<std::size_t, std::size_t>> held;
     for (const auto& [id, place] : all_) {

@@ -22,7 +22,7 @@
 
 namespace starling::live {
 
-/// What `make` gives; what it throws as an Error.
+/// Returns the result of `make`, or what it throws as an Error.
 template <class Make>
 auto guarded(Make make) -> decltype(make()) {
   try {
@@ -32,7 +32,7 @@ auto guarded(Make make) -> decltype(make()) {
   }
 }
 
-/// On the loop's thread alone, unless something else is said.
+/// On the loop's thread alone, unless a comment says otherwise.
 class Plans {
  public:
   using OnPrepared = std::function<void(const Result<std::shared_ptr<const JobPlan>>&)>;
@@ -40,9 +40,9 @@ class Plans {
   Plans(EventLoop& loop, PlanMaker make)
       : loop_(loop), make_(std::move(make)), readers_(std::make_shared<Readers>(&loop)) {}
 
-  /// Any thread but the loop's, and before the loop ends. Asks those who read to end, and waits for
-  /// them, but not for long: a read that a file system hangs in cannot be ended. Returns how many
-  /// did not end; they touch nothing of this any more, but run code of the program.
+  /// Call from any thread but the loop's, before the loop ends. Asks the readers to end, and waits
+  /// for them up to `ends_within`: a read that hangs in a file system cannot be ended. Returns how
+  /// many did not end; they touch nothing of this object any more, but run code of the program.
   std::size_t close() {
     std::unique_lock lock{readers_->mutex};
     readers_->loop = nullptr;
@@ -56,12 +56,12 @@ class Plans {
         reader.thread.detach();
         ++left;
       }
-    // Who has ended needs the lock no more: to join takes no time.
+    // A reader that has ended needs the lock no more: to join its thread takes no time.
     readers_->all.clear();
     return left;
   }
 
-  /// Refuses settings that are longer than all nodes can be asked to say.
+  /// Refuses settings that are too long for every node to send with its status.
   [[nodiscard]] static Result<void> check(const wire::JobSettings& settings) {
     std::size_t bytes = 0;
     for (const auto& [key, text] : settings) bytes += key.size() + text.size();
@@ -70,8 +70,9 @@ class Plans {
                  std::to_string(settings_bytes_max)};
   }
 
-  /// Calls `then` with what the job's settings make, where this machine can hold what falls to one
-  /// of so many nodes. Data is read and the model laid out once, on a thread of its own.
+  /// Calls `then` with the plan that the job's settings make, or with an Error, as where this
+  /// machine cannot hold one node's share of the job on `nodes` nodes. Data is read and the model
+  /// laid out once, on a thread of its own.
   void prepare(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes,
                OnPrepared then) {
     if (const auto plan = find(id)) return then(plan);
@@ -91,8 +92,9 @@ class Plans {
     loop_.post_after(read_within + late_after, [this, id] { give_up_on(id); });
   }
 
-  /// Each job whose data is being read may fill much memory, whether or not it was forgotten since.
-  /// Who hangs long after its time is up fills no more, but there may not be many of them.
+  /// Whether no more jobs may be read now. Each job whose data is being read may fill much memory,
+  /// whether or not it was forgotten since. A reader that hangs long after its time is up fills no
+  /// more, but only `hanging_max` readers may hang.
   [[nodiscard]] bool is_busy() const {
     const std::lock_guard lock{readers_->mutex};
     const auto late = EventLoop::Clock::now() - read_within - late_after;
@@ -128,28 +130,28 @@ class Plans {
   }
 
  private:
-  /// All nodes say them whenever they are asked what they run.
+  /// The most bytes of a job's settings, which every node sends with its status.
   static constexpr std::size_t settings_bytes_max = std::size_t{64} << 10U;
   static constexpr std::ptrdiff_t readers_max = 4;
   static constexpr std::ptrdiff_t hanging_max = 32;
-  /// The client that submitted the job waits no longer.
+  /// The longest time for reading: the client that submitted the job waits no longer.
   static constexpr std::chrono::minutes read_within{5};
   static constexpr std::chrono::seconds late_after{5};
-  /// Readers that can be ended look at least this often whether they are to.
+  /// Readers that can be ended check at least this often whether they must end.
   static constexpr std::chrono::milliseconds ends_within{500};
 
   struct Reader {
     EventLoop::Clock::time_point begun = EventLoop::Clock::now();
-    /// It has said what it made, and ends without waiting for anybody.
+    /// It has handed in its result, and ends without waiting for anything.
     bool has_ended = false;
     std::jthread thread{};
   };
-  /// State that readers share with this: it outlives this where a reader hangs.
+  /// State that readers share with Plans; it outlives Plans where a reader hangs.
   struct Readers {
     explicit Readers(EventLoop* l) : loop(l) {}
     std::mutex mutex;
     std::condition_variable ended;
-    /// Null once nobody listens any more.
+    /// Null once close() has begun.
     EventLoop* loop;
     std::map<wire::JobId, Reader> all;
   };
@@ -207,7 +209,7 @@ class Plans {
     shared->ended.notify_all();
   }
 
-  /// Tells those who wait for a reader that hangs.
+  /// Calls back with an Error for a reader that hangs.
   void give_up_on(wire::JobId id) {
     {
       const std::lock_guard lock{readers_->mutex};

@@ -1,5 +1,5 @@
-/// Ends what takes long to end, away from the threads that have other things to do. Internal to the
-/// cluster's node.
+/// Destroys objects whose destructors take long, on a thread of its own. Internal to the cluster's
+/// node.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@
 
 namespace starling::live {
 
-/// Its own end waits for all others.
+/// Its destructor waits until all of them are destroyed.
 class Reaper {
  public:
   Reaper() = default;
@@ -28,13 +28,14 @@ class Reaper {
   Reaper(const Reaper&) = delete;
   Reaper& operator=(const Reaper&) = delete;
 
-  /// Ends it on a thread of this one's, once nobody else uses it. Requires: nobody can begin to.
+  /// Destroys the object on the reaper's thread, once nobody else uses it. Requires: nobody can
+  /// begin to use it.
   void end(std::shared_ptr<void> last) {
     const std::lock_guard lock{mutex_};
     waiting_.push_back(std::move(last));
     came_.notify_one();
   }
-  /// How many have not ended yet.
+  /// How many objects are not destroyed yet.
   [[nodiscard]] std::size_t count() const {
     const std::lock_guard lock{mutex_};
     return waiting_.size() + (ending_ ? 1 : 0);
@@ -62,7 +63,7 @@ class Reaper {
   bool closing_ = false;
   bool ending_ = false;
   std::deque<std::shared_ptr<void>> waiting_;
-  /// There from the start: whoever ends something must not find that there is none to be had.
+  /// The thread runs from the start, so that end() never fails for want of a thread.
   std::thread thread_{[this] { run(); }};
 };
 

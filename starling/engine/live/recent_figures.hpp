@@ -1,5 +1,5 @@
-/// How fast a job's workers on one node go, and at which loss, over the last seconds. Internal to
-/// the cluster's node.
+/// The updates per second and the loss of a job's workers on one node, over the last 5 s. Internal
+/// to the cluster's node.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,8 @@ class RecentFigures {
  public:
   using Time = std::chrono::nanoseconds;
 
-  /// Sums since the job began. Requires: `now` does not fall. A worker that has gone may lower
-  /// them.
+  /// Takes the sums since the job began. Requires: `now` does not fall. A worker that has gone may
+  /// lower the sums.
   void note(Time now, std::uint64_t updates, double loss_sum) {
     if (!looks_.empty() && updates < looks_.back().updates) looks_.clear();
     if (!looks_.empty() && updates > looks_.back().updates) {
@@ -32,7 +32,7 @@ class RecentFigures {
     if (time.count() <= 0) return 0;
     return static_cast<double>(looks_.back().updates - looks_.front().updates) / time.count();
   }
-  /// Mean of the batches of the last seconds in which there were any, and of how many.
+  /// The mean loss of the batches of the last seconds in which there were any, and their number.
   [[nodiscard]] double loss() const { return loss_; }
   [[nodiscard]] std::uint64_t losses() const { return losses_; }
 

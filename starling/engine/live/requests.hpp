@@ -1,4 +1,4 @@
-/// What a node has asked others and not heard the answer to. Internal to the cluster's node.
+/// The requests of a node to others that are not answered yet. Internal to the cluster's node.
 #pragma once
 
 #include <chrono>
@@ -16,15 +16,15 @@
 
 namespace starling::live {
 
-/// Whom to answer, and under which number.
+/// The address that a reply goes to, and the number of the request.
 struct Requester {
   std::string address;
   std::uint64_t number = 0;
-  /// The name that limits count it under.
+  /// The name under which limits count the requester.
   std::string client = {};
 };
 
-/// A node to ask. Node 0: whoever is at the address.
+/// A node to ask. Node 0: any node at the address.
 struct NodeAddress {
   wire::NodeId node = 0;
   std::string address;
@@ -34,13 +34,13 @@ struct NodeAddress {
 class Requests {
  public:
   using OnReply = std::function<void(Result<wire::ReplyBody>)>;
-  /// Sends it, perhaps in vain.
+  /// Sends a request, which may get lost.
   using Send = std::function<void(const std::string& address, wire::Request)>;
 
   Requests(EventLoop& loop, std::uint64_t seed, Send send)
       : loop_(loop), random_(seed), send_(std::move(send)) {}
 
-  /// Says it again and again until it is answered, or gives up with an Error.
+  /// Sends the request every 500 ms until it is answered, or gives up after `within` with an Error.
   void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
            OnReply on_reply) {
     const std::uint64_t number = random_();
@@ -60,7 +60,7 @@ class Requests {
           Error{"the node at " + wire::place_of(pending_.at(number).target.address) + " is gone"});
   }
 
-  /// `key`: whose the reply is; absent where nothing is encrypted.
+  /// Takes a reply. `key` is its sender's; absent where nothing is encrypted.
   void take(const wire::Reply& reply, const std::optional<wire::Key>& key) {
     const auto pending = pending_.find(reply.number);
     if (pending == pending_.end()) return;

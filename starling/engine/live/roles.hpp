@@ -1,4 +1,4 @@
-/// Who is who in a job on several nodes.
+/// The roles of the members of a job on several nodes.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +23,15 @@ namespace starling::live {
                                                  std::size_t owners,
                                                  std::span<const std::uint64_t> nodes);
 
-/// What `node` brings into a running job: `workers`, of which in peer mode the first owns ranges
-/// too; else a server. They have no ids yet. Requires: workers > 0.
+/// The members that `node` brings into a running job: `workers` workers, of which in peer mode the
+/// first owns ranges too; in other modes a server too. They have no ids. Requires: workers > 0.
 [[nodiscard]] std::vector<core::Member> roles_of_newcomer(core::Mode mode, std::uint64_t node,
                                                           std::size_t workers);
 
-/// `roles` in new lives, under ids below `members_max` that nobody has in `now`, nor had as long as
-/// there are such. They are drawn at random: nodes that join at the same time do not know of each
-/// other, and of two members with one id the council takes the later for a restart of the former.
-/// Fewer where there are no more ids.
+/// Returns `roles` in new incarnations, under ids below `members_max` that no member has in `now`,
+/// nor had, as long as there are such ids. They are drawn at random: nodes that join at the same
+/// time do not know of each other, and of two members with one id the council takes the later for a
+/// restart of the former. Fewer where there are no more ids.
 [[nodiscard]] std::vector<core::Member> newcomers(std::vector<core::Member> roles,
                                                   const core::Configuration& now,
                                                   core::MemberId members_max, Random& random);

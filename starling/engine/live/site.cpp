@@ -23,7 +23,8 @@ std::vector<core::RangeState> of_founders(std::vector<core::RangeState> start) {
   return start;
 }
 
-/// Members answer between two events; whoever asks may have others to answer.
+/// The longest wait for an answer: members answer between two events, and the requester may have
+/// others to answer.
 constexpr std::chrono::milliseconds answer_within{500};
 constexpr std::chrono::milliseconds read_within{2'000};
 /// Bytes of received tensors that may wait in mailboxes; more is dropped, and sent again.
@@ -81,7 +82,8 @@ class LocalJobOf final : public LocalJob {
   void deliver(core::Envelope envelope, bool at_once) override {
     const std::size_t bytes =
         envelope.packet.payload ? core::payload_bytes(*envelope.packet.payload) : 0;
-    // Mailboxes have no bound of their own. What finds no room is lost, and comes again.
+    // Mailboxes have no bound of their own. A packet that finds no capacity is dropped, and sent
+    // again.
     const std::size_t waiting = waiting_bytes_->load();
     if (waiting > 0 && bytes > 0 && waiting + bytes > mailbox_bytes_max) return;
     const MemberActor member = find(envelope.to);
@@ -181,10 +183,11 @@ class LocalJobOf final : public LocalJob {
     node.council.copies = job.copies;
     node.council.owners = owners_wanted(job);
     node.council.give_up_after = job.wait_for_nodes;
-    // The node gives the job up before where it sees no majority, and says for whom it waited.
+    // Where it sees no majority, the node gives the job up earlier, and logs which nodes it waited
+    // for.
     node.council.patience = 2 * job.wait_for_nodes;
-    // Real clocks and real threads: wider than in a simulation, so that nothing is sent twice that
-    // is only late.
+    // With real clocks and threads, times are longer than in a simulation, so that nothing is sent
+    // twice that is only late.
     node.channel.resend_first = std::chrono::milliseconds{200};
     node.channel.resend_min = std::chrono::milliseconds{50};
     node.channel.acknowledge_within = std::chrono::milliseconds{10};
@@ -200,7 +203,8 @@ class LocalJobOf final : public LocalJob {
 
   void begin(core::MemberId id) { actor::post(find(id), actor::start_atom_v); }
 
-  /// Empty where there is none. Who is shut out is none: another node's member may have its number.
+  /// The member with this id here, or empty. An excluded member does not count: a member of another
+  /// node may have its id.
   MemberActor find(core::MemberId id) {
     const std::lock_guard lock{mutex_};
     const auto member = members_.find(id);
@@ -218,7 +222,7 @@ class LocalJobOf final : public LocalJob {
     if (!away.empty() && options_.send) options_.send(std::move(away));
   }
 
-  /// What outlives a member's actor.
+  /// The state of a member that outlives its actor.
   class Fate {
    public:
     explicit Fate(const core::Member& self) {
@@ -263,8 +267,8 @@ class LocalJobOf final : public LocalJob {
     for (const Resident& member : everyone()) f(member.actor);
   }
 
-  /// Calls `take(member, answer)` for each; without an answer where none came in time. All are
-  /// asked at once.
+  /// Calls `take(member, answer)` for each member; `answer` is null where none came in time. All
+  /// are asked at once.
   template <class Answer, class Question, class Take>
   void ask(const Question& question, std::chrono::milliseconds within, Take take) {
     const actor::Visit visit;

@@ -31,34 +31,36 @@ class LocalJob {
   LocalJob(const LocalJob&) = delete;
   LocalJob& operator=(const LocalJob&) = delete;
 
-  /// Members `here` found the job together with those elsewhere whom `first` names.
+  /// Starts the members `here`, which found the job together with the members elsewhere that
+  /// `first` names.
   virtual void found(const std::vector<core::Member>& here,
                      const core::ConfigurationPtr& first) = 0;
   /// Lets `self` ask the members `seeds` to be taken in.
   virtual void join(const core::Member& self, const std::vector<core::MemberId>& seeds) = 0;
 
-  /// A packet for a member here; dropped where it is not. `at_once`: a member that sleeps takes it
-  /// in the caller's thread.
+  /// Delivers a packet to a member here; drops it where the member is not here. `at_once`: a member
+  /// that sleeps takes it in the caller's thread.
   virtual void deliver(core::Envelope envelope, bool at_once) = 0;
-  /// What failure detection thinks.
+  /// Passes failure detection's view of a member on to the members here.
   virtual void judge(const actor::LivenessUpdate& update) = 0;
-  /// Workers end at the end of their step; ranges are served on.
+  /// Stops workers at the end of their step; ranges are still served.
   virtual void stop() = 0;
-  /// Workers begin no update for so long from now; 0: they go on.
+  /// Lets workers begin no update for `duration` from now; 0: they go on.
   virtual void pause(core::Time duration) = 0;
-  /// Members here hand over what they own, and go.
+  /// Lets members here hand over what they own, and leave.
   virtual void leave() = 0;
 
-  /// Ends members that were shut out, and forgets them.
+  /// Ends members that were excluded, and forgets them.
   virtual void dismiss(const std::vector<core::MemberId>& members) = 0;
 
-  /// Asks every member here; of one that does not answer within half a second, what it said last.
+  /// Asks every member here for its report; a member that does not answer within 500 ms has its
+  /// last one returned.
   [[nodiscard]] virtual std::vector<actor::MemberReport> reports() = 0;
   /// The ranges that members here are primary of, as they are now; each member shows as many as it
   /// is asked for.
   [[nodiscard]] virtual std::vector<core::RangeState> ranges(
       const actor::ReadRanges& wanted = {}) = 0;
-  /// The latest that a member here knows; null before the first.
+  /// The latest configuration that a member here knows; null before the first.
   [[nodiscard]] virtual core::ConfigurationPtr configuration() = 0;
 };
 

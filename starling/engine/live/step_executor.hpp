@@ -1,4 +1,4 @@
-/// What a worker's actor does beside talking: has the job's code run on the compute pool, and keeps
+/// Executes the steps of a worker's actor: has the job's code run on the compute pool, and keeps
 /// each update back for the delay that the job puts into its steps. Used by the actors of
 /// engine/live only.
 #pragma once
@@ -26,7 +26,7 @@ class StepExecutor {
                ExecutorPlace place = ExecutorPlace::pool)
       : job_context_(std::move(job_context)), id_(id), place_(place) {}
 
-  /// Has the job say what the step after `step` reads; `self` is told.
+  /// Has the job plan what the step after `step` reads, and notifies `self`.
   void plan(const Handle& self, core::Step step) {
     run([job_context = job_context_, heuristic = heuristic_, self, id = id_, step](Scratch&) {
       attempt(self, step, [&] {
@@ -37,8 +37,8 @@ class StepExecutor {
     });
   }
 
-  /// Has a step computed; `self` is told. While what it found is on its way and the next values
-  /// are, the thread has the next step's data brought nearer, unless others wait for it.
+  /// Has a step computed, and notifies `self`. While the update and the next values are in flight,
+  /// the thread has the next step's data prefetched, unless other tasks wait for it.
   void compute(const Handle& self, core::Compute& compute) {
     const bool on_pool = job_context_->pool->has_threads() && !runs_here();
     run([job_context = job_context_, heuristic = heuristic_, self, id = id_, step = compute.step,
@@ -55,13 +55,14 @@ class StepExecutor {
         post(*job_context, self,
              actor::Computed{step, std::move(result.update), result.loss, took});
       });
-      // Not on the actor's thread. Where it throws, so will the step.
+      // Prefetches on a pool's thread only. Where prefetch() throws, so will the step.
       if (!on_pool || job_context->pool->waiting() > 0) return;
       (void)fault_of([&] { job_context->task->prefetch(id, step + 1, scratch); });
     });
   }
 
-  /// When the update is to be accepted: later than now where it was kept back, see due().
+  /// Keeps an update. Returns when it is to be accepted: later than now where it is kept back, see
+  /// due().
   core::Time keep(const actor::Computed& computed, Random& random) {
     const auto delay = job_context_->delay.draw(random);
     const double slowness = id_ < job_context_->slowness.size() ? job_context_->slowness[id_] : 1;
@@ -99,11 +100,12 @@ class StepExecutor {
   }
 
  private:
-  /// How often in a row the job's code was brief. Code that breaks the heuristic must show it for
-  /// eight times as long: so whatever it does, it keeps its actor waiting a few times at most.
+  /// Counts how often in a row the job's code was brief. Code that was trusted to be brief and was
+  /// not must be brief eight times as often in a row to be trusted again: so, whatever it does, it
+  /// keeps its actor waiting a few times at most.
   class InlineHeuristic {
    public:
-    /// Runs it; what it throws counts as well.
+    /// Runs the code and counts its time, also where it throws.
     template <class F>
     auto note(const JobContext& job_context, F code) {
       const Watch watch{*this, job_context, job_context.now()};
@@ -147,7 +149,8 @@ class StepExecutor {
       job_context_->pool->submit(std::move(work));
   }
 
-  /// `self` takes it on the thread that computed, where there is one: no other has to wake up.
+  /// Sends `message` to `self`, which takes it on the thread that computed, where the pool has
+  /// threads: no other thread has to wake up.
   template <class Message>
   static void post(const JobContext& job_context, const Handle& self, Message message) {
     if (job_context.pool->has_threads())
@@ -166,7 +169,7 @@ class StepExecutor {
   core::MemberId id_;
   ExecutorPlace place_;
   std::shared_ptr<InlineHeuristic> heuristic_ = std::make_shared<InlineHeuristic>();
-  /// Of what runs here.
+  /// The scratch memory of code that runs on the actor's thread.
   Scratch scratch_;
   std::optional<actor::Computed> held_;
   core::Time held_until_{};

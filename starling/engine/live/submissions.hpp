@@ -1,8 +1,8 @@
 /// Jobs that a node was asked to start on all nodes. Internal to the cluster's node.
 ///
 /// A node that dies or leaves before a job has begun is left out: the others prepare on, and where
-/// the job's start was sent already it is started anew, under another number, so that nothing that
-/// members of the former start say is taken for the later one's.
+/// the job's start was sent already it is started anew, under another number, so that no message of
+/// the former start's members is taken for one of the later start's.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class Submissions {
                                  std::chrono::milliseconds within, Requests::OnReply on_reply)>;
   using Answer = std::function<void(const Requester& requester, wire::ReplyBody body)>;
   using Log = std::function<void(const std::string& line, const std::string& job)>;
-  /// Told of each job that ends before it has begun.
+  /// Called with the record of each job that ends before it has begun.
   using OnRefused = std::function<void(wire::JobRecord record)>;
   /// Whether a node is known to be dead, or to have left.
   using IsGone = std::function<bool(wire::NodeId node)>;
@@ -58,7 +58,8 @@ class Submissions {
     return true;
   }
 
-  /// `nodes` are live, and this one is the first of them. Requires: not submitted before.
+  /// Has `nodes` prepare the job; they are live, and this one is the first of them. Requires: the
+  /// job was not submitted before.
   void submit(const Requester& requester, const wire::SubmitJob& request, const std::string& client,
               const std::vector<core::NodeRecord>& nodes) {
     Submission& submission = all_[request.job];
@@ -84,7 +85,7 @@ class Submissions {
         std::ranges::count_if(all_, [](const auto& one) { return !one.second.outcome; }));
   }
 
-  /// To be called several times a second.
+  /// Leaves nodes out that are gone. To be called several times a second.
   void look_for_losses() {
     std::vector<JobId> open;
     for (const auto& [id, submission] : all_)
@@ -92,14 +93,15 @@ class Submissions {
     for (const JobId id : open) leave_out_the_gone(id);
   }
 
-  /// The job is not wanted any more.
+  /// Ends a submission whose job is not wanted any more.
   void close(wire::JobId job) {
     const auto known = all_.find(job);
     if (known != all_.end() && !known->second.outcome)
       conclude(job, wire::Refused{"the job was closed meanwhile"}, wire::JobState::stopped);
   }
 
-  /// How those of long ago went, whose clients have heard it; and of many the oldest.
+  /// Forgets submissions that were concluded more than `age` ago and, beyond `outcomes_max`
+  /// submissions, all concluded ones.
   void forget_older_than(std::chrono::nanoseconds age) {
     const auto now = EventLoop::Clock::now();
     std::erase_if(
@@ -121,7 +123,7 @@ class Submissions {
     std::string client;
     /// When it was submitted: ms since 1970, UTC.
     std::int64_t since_ms = 0;
-    /// Where each is asked from, and under which number last.
+    /// The addresses of the job's requesters, each with the number of its latest request.
     std::map<std::string, std::uint64_t> requesters;
     std::vector<Participant> nodes;
     std::vector<std::string> lost;
@@ -140,7 +142,7 @@ class Submissions {
       return found == nodes.end() ? nullptr : &*found;
     }
   };
-  /// Beyond, all are forgotten: whoever asks again is refused like any other.
+  /// Beyond it, all concluded submissions are forgotten: a client that asks again counts as new.
   static constexpr std::size_t outcomes_max = 4096;
   /// Reading data may take long.
   static constexpr std::chrono::minutes prepare_within{5};
@@ -157,7 +159,7 @@ class Submissions {
     Submission* submission = open_one(id);
     if (submission == nullptr && was_refused(id) && heard &&
         std::holds_alternative<wire::JobPrepared>(*heard))
-      // It heard of the end before it heard of the job.
+      // The node received CloseJob before it had prepared the job.
       ask_(target, wire::CloseJob{id}, close_within, [](const auto&) {});
     const wire::NodeId node = target.node;
     Participant* at = submission == nullptr ? nullptr : submission->find(node);
@@ -264,10 +266,10 @@ class Submissions {
            std::holds_alternative<wire::Refused>(*found->second.outcome);
   }
 
-  /// `state` is how it ends where it is refused.
+  /// Ends a submission with `outcome`. `state` is the job's recorded state where it is refused.
   void conclude(JobId id, wire::ReplyBody outcome, wire::JobState state = wire::JobState::failed) {
     Submission& submission = all_.at(id);
-    // A client that only has to choose another name has not failed.
+    // A job that only needs another name has not failed.
     if (const auto* refused = std::get_if<wire::Refused>(&outcome);
         refused != nullptr && !refused->is_name_taken)
       on_refused_(record_of(id, submission, {state, "before it began: " + refused->why}));
@@ -278,7 +280,7 @@ class Submissions {
     const auto nodes = std::exchange(submission.nodes, {});
     submission.requesters.clear();
     submission.plan = nullptr;
-    // Nobody needs what was read for it.
+    // Nobody needs the data that was read for a refused job.
     if (std::holds_alternative<wire::Refused>(*submission.outcome))
       for (const Participant& node : nodes)
         for (const JobId closing : {id, submission.run})

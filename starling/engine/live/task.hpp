@@ -1,4 +1,4 @@
-/// What a job's workers do, behind one interface for every kind of job.
+/// The work of a job's workers, behind one interface for every kind of job.
 #pragma once
 
 #include <exception>
@@ -15,7 +15,7 @@
 
 namespace starling::live {
 
-/// Runs a user's code: what it threw, in words; nothing where it returned.
+/// Runs a user's code. Returns what it threw, in words; nothing where it returned.
 template <class F>
 [[nodiscard]] std::optional<std::string> fault_of(F&& run) noexcept {
   try {
@@ -35,7 +35,7 @@ struct StepInput {
   core::MemberId worker;
   /// Steps the worker has finished.
   core::Step step;
-  /// What it read: one for each planned range.
+  /// The values that it read: one for each planned range.
   std::span<const core::Value> values;
 };
 
@@ -43,13 +43,13 @@ struct StepResult {
   core::Update update;
   /// Mean loss over the step's samples; 0 where there is none.
   double loss = 0;
-  /// Set where the numbers are none (NaN, infinite): the job stops, and nothing is pushed.
+  /// Set where the update cannot be pushed (NaN, say): the job stops, and nothing is pushed.
   std::optional<std::string> fault;
 };
 
-/// Called by several threads at once: those of the compute pool, and in a LocalJob, whose actors it
-/// may therefore not ask, where it is brief, that of the worker's actor. What it throws is caught,
-/// and the step tried again.
+/// Called by several threads at once: those of the compute pool and, in a LocalJob, where it is
+/// brief, the one of the worker's actor. In a LocalJob it may therefore not ask actors. Exceptions
+/// from it are caught, and the step is tried again.
 class Task {
  public:
   virtual ~Task() = default;
@@ -63,8 +63,8 @@ class Task {
     return {};
   }
   virtual StepResult compute(const StepInput& input, Scratch& scratch) = 0;
-  /// Has the data of the step after `step` brought nearer. A hint, given where a thread has nothing
-  /// better to do.
+  /// Prefetches the data of the step after `step`. A hint, given where a thread has nothing better
+  /// to do.
   virtual void prefetch(core::MemberId worker, core::Step step, Scratch& scratch) {
     (void)worker;
     (void)step;

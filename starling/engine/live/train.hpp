@@ -82,8 +82,9 @@ class TrainTask final : public Task {
   core::Gradients<M, D> gradients_;
 };
 
-/// What training `model` is; refuses options that cannot work. The same on every machine that has
-/// the same data. `data` and `test`, which may be null, outlive it.
+/// Makes the assignment that trains `model`; refuses options that cannot work. It is the same on
+/// every machine that has the same data. Requires: `data` and `test`, which may be null, outlive
+/// it.
 template <class M, class D>
 requires models::Model<M, D>
 [[nodiscard]] Result<Assignment<typename M::Scalar>> assign_training(

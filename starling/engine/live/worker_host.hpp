@@ -134,7 +134,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
     report_news();
   }
 
-  /// A step that the observer does not know of yet.
+  /// Reports a step that the observer does not know of yet.
   void report_news() {
     if (credit_ && worker().step() > reported_) report();
   }
@@ -150,7 +150,7 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
                          .passes = counts.passes,
                          .done = worker().done()};
     desk_.fill(report);
-    // The observer adds up.
+    // The observer adds up the losses, so only those since the last report are sent.
     const double loss_sum = std::exchange(told_loss_sum_, report.loss_sum);
     const std::uint64_t losses = std::exchange(told_losses_, report.losses);
     report.loss_sum -= loss_sum;

@@ -1,10 +1,10 @@
 /// Deterministic simulation testing: runs a small replicated job of core::MemberCore, the very
-/// cores that run live, through a scenario of faults, and judges after every event what must hold
-/// always (invariant_checker.hpp), and after healing that everyone comes to the end and all copies
-/// are equal.
+/// cores that run live, through a scenario of faults. Checks after every event the invariants that
+/// must always hold (invariant_checker.hpp), and after healing that every member finishes and that
+/// all replicas are equal.
 ///
-/// One at a time; not thread-safe; threads run one each. A run is a function of its scenario, and,
-/// in tests, of what sabotages it.
+/// Not thread-safe; several threads may run one job each. A run is a function of its scenario and,
+/// in tests, of its Sabotage.
 #pragma once
 
 #include <array>
@@ -20,58 +20,59 @@
 namespace starling::sim {
 
 struct ChaosReport {
-  /// Empty where all held; else the invariant that did not, and where.
+  /// Empty if every invariant held; else the violated invariant, and where.
   std::string violation;
-  /// Virtual time at the end, or when it was violated.
+  /// Virtual time at the end, or at the violation.
   Time end{};
   std::uint64_t events = 0;
   std::uint64_t packets = 0;
   std::uint64_t steps = 0;
   std::uint64_t epochs = 0;
-  /// Lives of members, and those that were declared dead though they were well.
+  /// Incarnations of members, and those declared dead while their process ran.
   std::uint64_t lives = 0;
   std::uint64_t excluded = 0;
-  /// Faults carried out, by kind, and those left out: they would have gone beyond what is promised,
-  /// or came too late.
+  /// Faults that began, by kind, and faults left out, because they would have exceeded the fault
+  /// budget or came too late.
   std::array<std::uint64_t, Fault::kinds> faults{};
   std::uint64_t faults_refused = 0;
-  /// Draws of barriers that let a worker pass were judged so often.
+  /// How many barrier passes were judged.
   std::uint64_t passes = 0;
-  /// The job was ended with an error, as it may beyond what is promised.
+  /// The job ended with an error, which a scenario with `beyond` allows.
   bool gave_up = false;
 };
 
 class ChaosWorld;
 
-/// Breaks a core from outside, in tests that show that the breakage is found.
+/// Breaks a core from outside, in tests which show that the checker finds the breakage.
 class Sabotage {
  public:
   virtual ~Sabotage() = default;
-  /// A packet arrives at a node; false drops it. May change it.
+  /// Called when a packet arrives at a node; may change the packet. Returns false to drop it.
   [[nodiscard]] virtual bool on_arrival(ChaosWorld& world, core::Envelope& envelope) = 0;
 };
 
-/// What a saboteur may do.
+/// The operations by which a Sabotage observes and disturbs a run.
 class ChaosWorld {
  public:
   virtual ~ChaosWorld() = default;
   [[nodiscard]] virtual Time now() const = 0;
-  /// nullptr where the process does not run.
+  /// Returns the core of node `id`; nullptr where its process does not run.
   [[nodiscard]] virtual core::MemberCore<double>* node(NodeId id) = 0;
-  /// Has `to` hear at `at`, past the channel, what `from` would have said in its present
-  /// incarnation, and has not: the core of `to` is what is broken.
+  /// Delivers a message to `to` at `at`, past the channel, as if the incarnation of `from` at that
+  /// time had sent it, though it has not: the core of `to` is the broken one.
   virtual void whisper(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;
-  /// Has `from` say so: its core is what is broken.
+  /// Like whisper(), but records the message as sent by `from`: the core of `from` is the broken
+  /// one.
   virtual void inject(Time at, NodeId from, NodeId to, core::PeerMessage peer_message) = 0;
 };
 
 [[nodiscard]] ChaosReport run_chaos(const Scenario& scenario, Sabotage* sabotage = nullptr);
 
-/// True where both say the same of perhaps other members, ranges and steps.
+/// True where both texts name the same violation, perhaps of other members, ranges and steps.
 [[nodiscard]] bool is_alike(std::string_view violation, std::string_view other);
 
-/// Leaves out of a scenario that fails whatever it fails in the same way without: faults, and what
-/// the network does. Tries at most `attempts` runs.
+/// Removes from a failing scenario the faults and network effects (loss, duplication, reordering)
+/// without which it still fails in the same way. Tries at most `attempts` smaller scenarios.
 [[nodiscard]] Scenario shrink(Scenario scenario, std::size_t attempts = 200,
                               Sabotage* sabotage = nullptr);
 

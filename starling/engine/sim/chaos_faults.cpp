@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Failure detection suspects who was silent for this long.
+/// Failure detection suspects a member that was silent for this long.
 constexpr Time silence_max = 150ms;
 
 }  // namespace
@@ -94,7 +94,7 @@ void ChaosRun::end_fault(std::size_t index) {
   }
 }
 
-/// Cuts what the faults under way cut, and nothing else.
+/// Partitions the network as the active faults do, and in no other way.
 void ChaosRun::apply_cuts() {
   network_.heal();
   for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
@@ -133,8 +133,8 @@ FaultBudget ChaosRun::fault_budget() const {
           static_cast<std::size_t>(deaths)};
 }
 
-/// What lasts so long stands alone: those who can go on without the others must be able to for
-/// good.
+/// A fault that lasts so long must be the only one: the nodes that can go on without the others
+/// must be able to do so for good.
 bool ChaosRun::may_endure(const Fault& fault) const {
   if (std::ranges::count(is_active_, true) > 0 || !is_settled()) return false;
   if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
@@ -143,7 +143,7 @@ bool ChaosRun::may_endure(const Fault& fault) const {
   return fault_budget().allows_death(fault.node);
 }
 
-/// Nobody comes or goes, and no range moves.
+/// True where no member joins or leaves, and no range moves.
 bool ChaosRun::is_settled() const {
   const core::Configuration& latest = *checker_.latest();
   const auto is_on_its_way = [&](const Machine& machine) {
@@ -160,7 +160,7 @@ bool ChaosRun::endures() const {
 }
 
 bool ChaosRun::may_happen(const Fault& fault) const {
-  if (!scenario_.beyond && endures()) return false;  // whoever joins may sit on the other side
+  if (!scenario_.beyond && endures()) return false;  // a joiner may be on the other side
   const Machine& machine = machines_[fault.node];
   if (fault.kind == Fault::Kind::join) return machine.incarnation == 0;
   if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
@@ -168,7 +168,7 @@ bool ChaosRun::may_happen(const Fault& fault) const {
   if (!machine.running || machine.dies_after ||
       machine.node->state() == MemberCore::State::excluded)
     return false;
-  if (fault.kind == Fault::Kind::pair)  // one of the two has to go, and each may be the one in turn
+  if (fault.kind == Fault::Kind::pair)  // one of the two must go, or one after the other
     return scenario_.beyond || fault_budget().allows_doubt(fault.node, fault.other);
   if (fault.kind == Fault::Kind::leave)
     return !machine.wants_to_leave && machine.node->state() == MemberCore::State::member &&
@@ -178,7 +178,7 @@ bool ChaosRun::may_happen(const Fault& fault) const {
                                           : fault_budget().allows_doubt(fault.node);
 }
 
-/// Enough members of the same role mean to stay; whoever neither works nor owns is missed nowhere.
+/// True where enough members of the same role mean to stay, or the node neither works nor owns.
 bool ChaosRun::is_dispensable(NodeId node) const {
   const core::Member self = job_.role(node, 1);
   if (!self.works && !self.owns) return true;
@@ -201,7 +201,7 @@ bool ChaosRun::hears(NodeId from, NodeId to) const {
          !network_.is_cut(from, to);
 }
 
-/// Everyone looks whom it has heard of.
+/// Makes every member suspect the members that were silent, and trust those that were not.
 void ChaosRun::look_around() {
   for (NodeId id = 0; id < nodes_max; ++id) {
     Machine& machine = machines_[id];
@@ -232,7 +232,7 @@ void ChaosRun::look_around() {
 
 bool ChaosRun::at_rest() const { return unrest().empty(); }
 
-/// Nobody that owns may go as long as fewer others than copies are there.
+/// True unless the node owns ranges and too few other owners stay to hold all replicas.
 bool ChaosRun::may_leave(NodeId id) const {
   const core::Configuration& latest = *checker_.latest();
   const auto* self = latest.find(id);
@@ -243,7 +243,7 @@ bool ChaosRun::may_leave(NodeId id) const {
   return others >= scenario_.copies;
 }
 
-/// What has not come to its end yet; empty where all has.
+/// Describes something that has not come to its end yet; empty where everything has.
 std::string ChaosRun::unrest() const {
   if (births_ > 0) return "an incarnation is to begin";
   for (NodeId id = 0; id < nodes_max; ++id) {
@@ -269,8 +269,8 @@ std::string ChaosRun::unrest() const {
   return moves.empty() ? catching_up() : moves;
 }
 
-/// A range that not all of its owners hold, or are to keep, or that has too few of them while there
-/// are members; empty where there is none.
+/// Describes a range that not all of its owners hold or are to keep, or that has too few owners
+/// though there are members; empty where there is none.
 std::string ChaosRun::travelling() const {
   const core::Configuration& latest = *checker_.latest();
   const auto staying = std::ranges::count_if(latest.members, [&](const core::Member& member) {
@@ -285,7 +285,8 @@ std::string ChaosRun::travelling() const {
   return {};
 }
 
-/// A range whose owners have not all that its primary has; empty where there is none.
+/// Describes a range of which some owner lacks updates that its primary has; empty where there is
+/// none.
 std::string ChaosRun::catching_up() const {
   const auto has_all = [&](const core::RangeOwner& owner, NodeId primary, core::RangeId range) {
     const auto& own = machines_[owner.id].node->replica();

@@ -10,7 +10,7 @@
 namespace starling::sim {
 namespace {
 
-/// Counts are added up; what names updates goes into a running hash, exact in doubles.
+/// Adds up counts, and adds the numbers that name updates to a running hash, exact in doubles.
 void merge(const core::MergeSite& site, std::span<double> value, std::span<const double> update) {
   const bool is_order = site.parameter % 2 == 1;
   for (std::size_t i = 0; i < value.size(); ++i)
@@ -62,8 +62,8 @@ core::MemberOptions<double> ChaosJob::options(core::Member self, bool founding,
   options.worker.barrier = scenario_.barrier;
   options.worker.recheck = scenario_.recheck;
   options.shard.layout = layout_;
-  // Where a push is applied as it comes the order shows in momentum; a round's mean would spoil the
-  // counts, so rounds are merged one by one, and the order shows in a hash.
+  // Where a push is applied as it comes, momentum shows the order. A round's mean would spoil the
+  // counts, so rounds are merged push by push, and a hash shows the order.
   if (scenario_.has_coordinator() && barrier::is_bsp(scenario_.barrier))
     options.shard.applier = core::Merge<double>{merge};
   else

@@ -1,5 +1,5 @@
-/// The job of a run of deterministic simulation testing: who its members are, and updates that tell
-/// which of them are in (see invariant_checker.hpp). Immutable once made; any thread.
+/// The job of a run of deterministic simulation testing: its members, and updates that show which
+/// of them have been applied (see invariant_checker.hpp). Immutable once made; any thread.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ class ChaosJob {
  public:
   explicit ChaosJob(const Scenario& scenario);
 
-  /// What node `id` is: a peer; a worker, a server, or the coordinator.
+  /// Returns node `id` as a member: a peer, or a worker, a server or the coordinator.
   [[nodiscard]] core::Member role(NodeId id, core::Incarnation incarnation) const;
 
   /// Returns the options of a founder if `founding`, else of a member that asks the members `seeds`
@@ -22,11 +22,12 @@ class ChaosJob {
   [[nodiscard]] core::MemberOptions<double> options(core::Member self, bool founding,
                                                     std::vector<core::MemberId> seeds) const;
 
-  /// Every step reads everything.
+  /// Returns the plan of every step, which reads all ranges.
   [[nodiscard]] const std::vector<core::RangeRows>& plan() const noexcept { return plan_; }
 
-  /// The step after `step` of the incarnation `slot`: in every range its count rises by 1, and its
-  /// sum by the step's number. The row behind those of all lives tells the order of all updates.
+  /// Returns the update of the step after `step` of the incarnation `slot`: in every range it adds
+  /// 1 to the incarnation's count, and the step's number to its sum. The row after those of all
+  /// incarnations shows the order of all updates.
   [[nodiscard]] core::Update update(std::size_t slot, core::Step step) const;
 
  private:

@@ -11,8 +11,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// After the last fault everyone comes to the end within this time, or ends with an error where
-/// that is allowed.
+/// Virtual time after the last fault in which every member must finish; the second where the job
+/// may also end with an error.
 constexpr Time heal_within = 120s;
 constexpr Time give_up_within = 240s;
 constexpr std::uint64_t events_max = 3'000'000;
@@ -159,7 +159,7 @@ void ChaosRun::happen_to(Machine& machine, Event& event) {
   });
 }
 
-/// A saboteur's message.
+/// Delivers a saboteur's message.
 void ChaosRun::receive(MemberCore& node, const core::MemberContext& context,
                        core::Envelope& envelope, bool said) {
   const MemberCore* from = this->node(envelope.from);
@@ -213,7 +213,8 @@ void ChaosRun::execute(NodeId id, const core::Compute& compute) {
 }
 
 void ChaosRun::execute(NodeId id, const core::Fail& fail) {
-  // Whoever was cut off for so long may notice before it hears that the job has gone on without it.
+  // A member that was partitioned off for so long may notice this before a message reports that the
+  // job has gone on without it.
   const auto& latest = checker_.latest();
   const bool goes_on = std::ranges::any_of(machines_, [&](const Machine& machine) {
     return machine.running && machine.node->state() == MemberCore::State::member;

@@ -1,5 +1,5 @@
-/// One scenario as it runs: the machines, the network between them, and what goes wrong. Internal
-/// to chaos; not thread-safe.
+/// One scenario as it runs: the machines, the network between them, and the faults. Internal to
+/// chaos; not thread-safe.
 #pragma once
 
 #include <memory>
@@ -19,10 +19,10 @@ namespace starling::sim::detail {
 
 using MemberCore = core::MemberCore<double>;
 
-/// Failure detection looks around this often.
+/// Interval at which every member checks which others are silent.
 inline constexpr Time look_every = std::chrono::milliseconds{25};
 
-/// What is to happen.
+/// An event of a run.
 struct Event {
   enum class Kind {
     start,
@@ -39,9 +39,9 @@ struct Event {
   };
   Kind kind = Kind::look;
   NodeId node = 0;
-  /// What is meant for an incarnation does not reach the next; 0 for any.
+  /// The only incarnation of the node that the event reaches; 0 for any.
   core::Incarnation incarnation = 0;
-  /// Timer key, or which fault, or whether a message was truly said.
+  /// Timer key, index of a fault, or 1 where a message counts as sent by its sender.
   core::TimerKey key = 0;
   core::Step step = 0;
   core::Envelope envelope = {};
@@ -57,9 +57,9 @@ struct Machine {
   bool frozen = false;
   bool wants_to_leave = false;
   std::optional<std::uint32_t> dies_after;
-  /// What came while it was frozen.
+  /// Events that came while it was frozen.
   std::vector<Event> missed;
-  /// When each other was last heard of, and in which incarnation.
+  /// By machine: its incarnation, and when it was last seen alive.
   std::vector<std::pair<core::Incarnation, Time>> heard =
       std::vector<std::pair<core::Incarnation, Time>>(nodes_max);
 };
@@ -155,13 +155,13 @@ class ChaosRun : public ChaosWorld {
 
   std::vector<bool> is_active_;
   std::uint32_t pending_faults_ = 0;
-  /// Something has lasted longer than a job without a decision.
+  /// A fault has begun that lasts longer than `patience`.
   bool endured_ = false;
-  /// Wrongly suspected by all, how many times over.
+  /// By machine: how many active faults make all others suspect it.
   std::vector<int> suspected_ = std::vector<int>(nodes_max);
-  /// One other does not hear it, or it does not hear one other, how many times over.
+  /// By machine: how many active faults block its link with one other, in one direction or both.
   std::vector<int> suspected_by_some_ = std::vector<int>(nodes_max);
-  /// Machines that are to begin a new incarnation.
+  /// How many machines are to begin a new incarnation.
   int births_ = 0;
   Time healed_at_{};
   /// When processes were killed.
@@ -170,7 +170,8 @@ class ChaosRun : public ChaosWorld {
   ChaosReport report_;
 };
 
-/// Has a node act, and the world see what follows; the process may end in the middle of that.
+/// Lets a node handle an event, and executes the effects; the process may end in the middle of
+/// them.
 template <class Act>
 void ChaosRun::act(NodeId id, Act act) {
   Machine& machine = machines_[id];

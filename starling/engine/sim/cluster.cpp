@@ -107,7 +107,7 @@ void Cluster::happen(Event event) {
   Node& node = nodes_[event.node];
   if (!node.process || (event.of != 0 && event.of != node.id)) return;
   if (event.kind == Kind::stand) return stand(event.node);
-  // What waits keeps its order: the queue has those of one time in the order of their coming.
+  // Waiting events keep their order: the queue orders events of the same time by insertion.
   if (const Time until = node.frozen_until; now() < until)
     return queue_.push(until, std::move(event));
   act(event.node, [&](core::Membership& process, const auto& context) {

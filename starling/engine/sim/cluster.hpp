@@ -1,6 +1,5 @@
 /// Nodes that find each other over a simulated network: core::Membership in virtual time, with
-/// faults at will. One at a time; not thread-safe. The same options, seed and calls give the same
-/// run.
+/// faults at will. Not thread-safe. The same options, seed and calls give the same run.
 #pragma once
 
 #include <cstddef>
@@ -18,16 +17,16 @@
 namespace starling::sim {
 
 struct ClusterOptions {
-  /// Of all links. A link's bandwidth sees the sizes of core::wire_bytes().
+  /// Options of all links. Their bandwidth counts the bytes of core::wire_bytes().
   LinkOptions link;
-  /// The options of all nodes; their ids and seed nodes are set here.
+  /// Options of all nodes; the cluster sets their ids, addresses, names, workers and seed nodes.
   core::MembershipOptions membership = {};
   std::uint32_t workers_each = 1;
 };
 
 class Cluster {
  public:
-  /// What a node has noticed.
+  /// A change of a member, and the node that noticed it.
   struct Noticed {
     Time at;
     NodeId by;
@@ -36,26 +35,27 @@ class Cluster {
 
   Cluster(ClusterOptions options, std::uint64_t seed);
 
-  /// Starts a process on a new node. It joins by asking `seeds`; the first needs none.
+  /// Starts a process on a new node, which joins by asking `seeds`; the first node needs none.
   NodeId start(const std::vector<NodeId>& seeds = {});
-  /// Starts `count`, each with the first node as its seed node.
+  /// Starts `count` nodes, each with the first node as its seed node.
   void start_many(std::size_t count);
-  /// Starts a process on a node whose last one has crashed: another member at the same address.
+  /// Starts a process on a node whose last process has crashed: another member at the same address.
   void restart(NodeId node, const std::vector<NodeId>& seeds);
   /// Ends the process at once.
   void crash(NodeId node);
   void leave(NodeId node);
   void offer(NodeId node, std::uint32_t workers);
-  /// The process does nothing for so long. What comes and what is due waits for it.
+  /// Stops the process for `duration`; messages and timers for it wait until then.
   void freeze(NodeId node, Time duration);
-  /// From now on the process runs and stands still by turns, for such times.
+  /// Makes the process run and stand still by turns from now on, for times drawn from `runs` and
+  /// `stands`.
   void slow(NodeId node, Distribution runs, Distribution stands);
   [[nodiscard]] Network& network() noexcept { return network_; }
 
   /// Lets time pass.
   void run(Time duration);
-  /// Lets time pass until `so` or for at most `limit`; the time that it took, absent where it did
-  /// not come about. Looks each 10 ms.
+  /// Lets time pass until `so` holds, which is checked every 10 ms, or for at most `limit`. Returns
+  /// the time that it took; absent where `so` did not come to hold.
   std::optional<Time> run_until(const std::function<bool()>& so, Time limit);
 
   [[nodiscard]] Time now() const noexcept { return queue_.now(); }
@@ -63,20 +63,22 @@ class Cluster {
   [[nodiscard]] bool runs(NodeId node) const { return nodes_[node].process != nullptr; }
   /// Requires: runs(node).
   [[nodiscard]] const core::Membership& of(NodeId node) const { return *nodes_[node].process; }
-  /// What `by` knows of the process that runs or last ran on `of`; absent where it knows nothing.
+  /// Returns the state that `by` knows of the process that runs or last ran on `of`; absent where
+  /// it knows nothing.
   [[nodiscard]] std::optional<core::NodeState> state(NodeId by, NodeId of) const;
   [[nodiscard]] bool has_left(NodeId node) const { return nodes_[node].has_left; }
 
-  /// Every one of `nodes` sees all of them alive with what they say of themselves, and no other.
+  /// True where each of `nodes` sees all of them alive, with the records that they hold of
+  /// themselves, and no other node.
   [[nodiscard]] bool agree(const std::vector<NodeId>& nodes) const;
-  /// The same of all that run.
+  /// True where all nodes that run and hold themselves alive agree.
   [[nodiscard]] bool agree() const;
-  /// Every one of `by` knows every one of `of` to be suspect or dead.
+  /// True where each of `by` knows each of `of` to be suspect or dead.
   [[nodiscard]] bool miss(const std::vector<NodeId>& by, const std::vector<NodeId>& of) const;
 
-  /// All that was noticed, in order.
+  /// All changes that were noticed, in order.
   [[nodiscard]] const std::vector<Noticed>& noticed() const noexcept { return noticed_; }
-  /// Of all processes that run.
+  /// Sums the counts of all processes that run.
   [[nodiscard]] core::MembershipCounts counts() const;
   [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
@@ -95,7 +97,7 @@ class Cluster {
   struct Event {
     Kind kind;
     NodeId node;
-    /// The process that a timer or a slowness is of.
+    /// The process that a timer or a slowness belongs to; 0 for any.
     core::NodeId of = 0;
     std::shared_ptr<const core::MembershipMessage> message = nullptr;
   };

@@ -29,7 +29,8 @@ bool FaultBudget::allows_parting(std::uint64_t group) const {
   return deaths_ == 0 && (goes_on(group) || goes_on(everyone & ~group));
 }
 
-/// Runs, in the incarnation that all know and are to know, and nobody on its side doubts it.
+/// True where `node` runs undisturbed, in the incarnation that the latest and all proposed
+/// configurations contain, and no node on `side` suspects it.
 bool FaultBudget::is_well(NodeId node, std::uint64_t side) const {
   const Condition& self = conditions_[node];
   if (self.node == nullptr || self.frozen || self.dying || self.suspected || self.leaving)
@@ -48,7 +49,8 @@ bool FaultBudget::is_well(NodeId node, std::uint64_t side) const {
   return true;
 }
 
-/// Has all that was acknowledged, and goes on owning the range whatever comes of what is proposed.
+/// True where `owner` holds all that was acknowledged in `range`, and goes on owning it without a
+/// break in every proposed configuration.
 bool FaultBudget::holds(core::RangeId range, const core::RangeOwner& owner) const {
   if (checker_.full_owner(range, owner) == nullptr) return false;
   return std::ranges::all_of(checker_.proposed(), [&](const auto& value) {
@@ -63,9 +65,10 @@ bool FaultBudget::keeps_ranges(std::uint64_t without) const {
                              [&](std::uint64_t group) { return keeps_ranges(group, without); });
 }
 
-/// Whoever is on one side of a cut may win in the end, and takes the others for dead. That is no
-/// harm where its side has a good owner of every range; and none where it has no owner of some, for
-/// then it waits for the others to come back. Every range needs a good owner on its own side.
+/// Either side of a partition may win in the end and take the others for dead. A side does no harm
+/// where it has a good owner of every range, nor where it has no owner at all of some range,
+/// because then it waits for the others to come back. Every range needs a good owner on that
+/// owner's own side.
 bool FaultBudget::keeps_ranges(std::uint64_t group, std::uint64_t without) const {
   bool some_held = true;
   for (const std::uint64_t side : {group, everyone & ~group}) {
@@ -91,7 +94,7 @@ bool FaultBudget::is_held(core::RangeId range, std::uint64_t side, std::uint64_t
 }
 
 bool FaultBudget::keeps_councils(std::uint64_t without) const {
-  // The next council may still name whoever died lately, also before it was let in.
+  // The next council may still name a member that died recently, even before it was let in.
   const std::size_t doubtful = deaths_ + 1;
   const auto& latest = *checker_.latest();
   const auto well = std::ranges::count_if(latest.members, [&](const core::Member& member) {

@@ -1,6 +1,6 @@
-/// Tells which faults a replicated job must survive: what is promised is that no acknowledged
-/// update is lost and the job goes on as long as, at any time, a majority of the council lives and
-/// some owner of every range that nobody doubts.
+/// Decides which faults a replicated job must survive. The guarantee: no acknowledged update is
+/// lost and the job goes on, as long as at any time a majority of the council lives and every range
+/// has some owner that no member suspects.
 #pragma once
 
 #include <cstdint>
@@ -12,38 +12,38 @@
 
 namespace starling::sim {
 
-/// How a node fares, as only the world knows.
+/// The true condition of a node, which only the simulation knows.
 struct Condition {
-  /// nullptr where no process runs.
+  /// The node's core; nullptr where no process runs.
   const InvariantChecker::MemberCore* node = nullptr;
   bool frozen = false;
   /// Its process is about to end.
   bool dying = false;
-  /// Others are made to suspect it.
+  /// A fault makes others suspect it.
   bool suspected = false;
   bool leaving = false;
 };
 
 class FaultBudget {
  public:
-  /// `groups` are those that are cut from the others now, and `deaths` counts the processes that
-  /// were killed so lately that not everyone need know.
+  /// `groups` are the groups of nodes that are partitioned from the others now, and `deaths` counts
+  /// the processes that were killed so recently that some members may not know it yet.
   FaultBudget(const Scenario& scenario, const InvariantChecker& checker,
               std::vector<Condition> conditions, std::vector<std::uint64_t> groups,
               std::size_t deaths);
 
-  /// May `node` be silent for a while, or be declared dead by mistake?
+  /// True where `node` may be silent for a while, or be declared dead by mistake.
   [[nodiscard]] bool allows_doubt(NodeId node) const { return keeps_ranges(mask(node)); }
-  /// May either, and then the other?
+  /// True where that may happen to either node, and then to the other.
   [[nodiscard]] bool allows_doubt(NodeId node, NodeId other) const {
     return keeps_ranges(mask(node) | mask(other));
   }
   [[nodiscard]] bool allows_death(NodeId node) const {
     return keeps_ranges(mask(node)) && keeps_councils(mask(node));
   }
-  /// May those in `group` be cut from the others, in one direction or both?
+  /// True where the nodes in `group` may be partitioned from the others, in one direction or both.
   [[nodiscard]] bool allows_cut(std::uint64_t group) const;
-  /// May they be for so long that one side must go on for good?
+  /// True where such a partition may last so long that one side must go on for good.
   [[nodiscard]] bool allows_parting(std::uint64_t group) const;
 
  private:

@@ -28,7 +28,7 @@ bool equal(const core::Push& a, const core::Push& b) {
   return head(a) == head(b) && equal(a.update, b.update);
 }
 
-/// What two states of a range differ in; nullptr where they are the same.
+/// Returns the name of a difference between two states of a range; nullptr where they are the same.
 const char* difference(const core::RangeState& a, const core::RangeState& b) {
   if (!equal(a.value, b.value)) return "their values";
   if (!equal(a.slots, b.slots)) return "the optimiser's slots";
@@ -103,7 +103,7 @@ void InvariantChecker::on_event(NodeId id) {
   }
 }
 
-/// One configuration an epoch, and every node follows them upwards.
+/// Checks that each epoch has one configuration, and that no node goes back to an older epoch.
 void InvariantChecker::on_configuration(Place& place) {
   const auto& mine = place.node->configuration();
   if (mine->epoch < place.epoch) violate("a node has gone back to an older epoch");
@@ -147,7 +147,7 @@ const InvariantChecker::MemberCore* InvariantChecker::full_owner(
   return node->replica().is_full(range) ? node : nullptr;
 }
 
-/// Steps of an incarnation that are in a range, or wait for their round there.
+/// Counts the steps of an incarnation that are in a range, or wait for their round there.
 Step InvariantChecker::count_held(const MemberCore& node, std::size_t slot,
                                   core::RangeId range) const {
   const auto& shard = node.replica().shard();
@@ -159,7 +159,7 @@ Step InvariantChecker::count_held(const MemberCore& node, std::size_t slot,
   return count;
 }
 
-/// `slot` was told that its push is held: it must be, by every full owner.
+/// Checks that every full owner holds `step` of `slot`, whose push was acknowledged.
 void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step step) {
   Step& known = acknowledged(slot, range);
   if (step <= known || !lives_[slot].begun) return;
@@ -178,7 +178,8 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
     violate("range " + std::to_string(range) + " has no full owner");
 }
 
-/// All that is in a range at a node: each step once, and where it `must_hold` them, none missing.
+/// Checks that a range at a node holds each step once and, where it `must_hold` the acknowledged
+/// steps, that none is missing.
 void InvariantChecker::inspect(NodeId id, core::RangeId range, bool must_hold) {
   const auto value = places_[id].node->replica().shard().value(range);
   for (std::size_t slot = 0; slot < lives_.size(); ++slot) {
@@ -196,7 +197,7 @@ void InvariantChecker::inspect(NodeId id, core::RangeId range, bool must_hold) {
   }
 }
 
-// --- what is said -------------------------------------------------------------------------------
+// --- messages ------------------------------------------------------------------------------------
 
 void InvariantChecker::on_dispatch(NodeId id, const core::Envelope& envelope) {
   if (!envelope.packet.payload || !is_new(places_[id], envelope)) return;
@@ -271,7 +272,7 @@ void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
     draw.asked.push_back({*slot, std::nullopt});
 }
 
-/// Answers may be late, never ahead.
+/// Checks an answer, which may be late, but never ahead of the worker.
 void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
                              const core::StepAnswer& answer) {
   const std::size_t slot = places_[id].slot;
@@ -302,13 +303,13 @@ bool InvariantChecker::has_reached(std::size_t slot, Step floor) const {
   return incarnation.done || incarnation.reached >= floor;
 }
 
-/// The worker of `id` goes on from `step`.
+/// Judges that the worker of `id` goes on from `step`.
 void InvariantChecker::on_plan(NodeId id, Step step) {
   const std::size_t slot = places_[id].slot;
   if (step == lives_[slot].first) return;  // the first step is free
   if (!scenario_.has_coordinator()) return judge_pass(id, step);
   Place& place = places_[id];
-  // Nobody hears what it says to itself.
+  // A coordinator's permission to its own worker is not dispatched as a message.
   if (place.node->coordinator() != nullptr) note_word(id, id, slot, step, *place.known);
   const auto word = std::ranges::find_if(words_[slot], [&](const Word& one) {
     return one.step == step && is_coordinator(lives_[one.by].member, place);
@@ -339,7 +340,7 @@ void InvariantChecker::judge_pass(NodeId id, Step step) {
   place.view.clear();
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
   const std::string why = why_not_pass(place.draw, *floor);
-  // Whoever was alone for a moment needed no draw.
+  // A worker that was alone for a moment needed no draw.
   const bool alone = others(*place.known) == 0 || (place.former && others(*place.former) == 0);
   if (!why.empty() && !alone)
     violate("worker " + std::to_string(id) + " has passed the barrier at step " +
@@ -358,14 +359,14 @@ std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
            std::to_string(draw.expected);
   for (const Asked& asked : draw.asked) {
     if (!asked.told) return " though worker " + incarnation_name(asked.slot) + " has not answered";
-    if (*asked.told < floor)  // not further than it is: see StepAnswer
+    if (*asked.told < floor)  // never ahead of it: see the judge of StepAnswer
       return " though worker " + incarnation_name(asked.slot) + " was at " +
              std::to_string(*asked.told);
   }
   return {};
 }
 
-/// Workers but one.
+/// Counts the workers but one.
 std::size_t InvariantChecker::others(const core::Configuration& configuration) {
   return static_cast<std::size_t>(
       std::ranges::count_if(configuration.members, &core::Member::works) - 1);
@@ -373,15 +374,15 @@ std::size_t InvariantChecker::others(const core::Configuration& configuration) {
 
 void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arrived& arrived) {
   const std::size_t slot = places_[id].slot;
-  // Of who was shut out in the same event the last step is not known here.
+  // The last step of a member that was excluded in the same event is not known here.
   if (places_[id].node->state() != MemberCore::State::member) return;
   if (arrived.step > lives_[slot].reached)
     violate("worker " + incarnation_name(slot) + " says that it has arrived at " +
             std::to_string(arrived.step) + ", and is at " + std::to_string(lives_[slot].reached));
 }
 
-/// What a new coordinator hears is no further than the truth, and nobody says that it was let go
-/// who was not.
+/// Checks that a worker does not report to a new coordinator a step beyond its own, or a permission
+/// to go on that it was not given.
 void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::WorkerStatus& status) {
   using enum core::WorkerStatus::Phase;
   const std::size_t slot = places_[id].slot;
@@ -398,7 +399,7 @@ void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Worke
     says("was let go from " + std::to_string(status.step));
 }
 
-/// The coordinator lets a worker go on.
+/// Judges a coordinator's permission to go on.
 void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
                              const core::Proceed& proceed) {
   const auto slot = slot_of(envelope.to, envelope.packet.to.value_or(0));
@@ -421,7 +422,7 @@ void InvariantChecker::note_word(NodeId id, NodeId to, std::size_t slot, Step st
     return;  // said before
   *word = {by, step};
   const auto floor = barrier::floor(scenario_.barrier, step);
-  if (!lives_[slot].begun) return;  // it is told where to begin
+  if (!lives_[slot].begun) return;  // the message says where to begin
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
   word->view = seen_by(id, to, known);
   word->objection = why_not_proceed(known, word->view, *floor);
@@ -443,7 +444,7 @@ std::vector<std::size_t> InvariantChecker::seen_by(NodeId id, NodeId to,
   return view;
 }
 
-/// Empty where those in `view` let a worker go on.
+/// Returns why those in `view` do not let a worker go on; empty where they do.
 std::string InvariantChecker::why_not_proceed(const core::Configuration& known,
                                               const std::vector<std::size_t>& view,
                                               Step floor) const {

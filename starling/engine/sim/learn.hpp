@@ -10,8 +10,8 @@
 ///     auto result = sim::learn(model, training_data, &test_data, options);
 ///     for (const sim::ProtocolPoint& point : result->curve) ...
 ///
-/// A run is a function of its options, model and data; runs may go on in several threads at once.
-/// For faults and cuts, give a Protocol what make_job() makes.
+/// A run is a function of its options, model and data; several threads may each make runs. For
+/// faults and partitions, pass the result of make_job() to a Protocol.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,8 @@ struct LearnOptions {
 template <class T>
 using Figures = std::function<models::Metrics(std::span<const T>)>;
 
-/// What Protocol needs to train `model` on `data`, which outlives it. `figures` are the curve's.
+/// Returns the job with which a Protocol trains `model` on `data`, which must outlive it. `figures`
+/// computes the figures of the curve.
 template <class M, class D>
 requires models::Model<M, D>
 [[nodiscard]] Job<typename M::Scalar> make_job(const M& model, const D& data,
@@ -98,10 +99,10 @@ requires models::Model<M, D>
   return job;
 }
 
-/// Trains `model` on `data` from a fresh start. The curve's figures are those of `figures`; where
-/// it is absent, the model's own over `test`, or over `data` where `test` is null. Refuses options
-/// that cannot work and data that the model cannot learn from; a job that failed on its way says so
-/// in its result.
+/// Trains `model` on `data` from a fresh start. `figures` computes the figures of the curve; where
+/// it is absent, they are the model's own over `test`, or over `data` where `test` is null. Refuses
+/// options that cannot work and data that the model cannot learn from; the result of a job that
+/// failed on its way holds the error.
 template <class M, class D>
 requires models::Model<M, D>
 [[nodiscard]] Result<ProtocolResult> learn(const M& model, const D& data,

@@ -52,7 +52,7 @@ Arrivals Network::send(Time now, NodeId from, NodeId to, std::size_t bytes) {
   const Link link{from, to};
   const LinkOptions& options = options_of(link);
   ++counts_.sent;
-  // Every packet takes the link's time, and draws as many numbers whether it is lost or not.
+  // A lost packet takes the link's time, and draws as many random numbers as any other.
   const Time departed = depart(now, link, options, bytes);
   const bool lost = options.loss > 0 && random_.real() < options.loss;
   const bool twice = options.duplication > 0 && random_.real() < options.duplication;

@@ -1,5 +1,5 @@
-/// A network of virtual links: says when copies of a packet arrive, and keeps no packet itself. One
-/// at a time; not thread-safe. The answers are a function of the seed and of the questions so far.
+/// A network of virtual links: computes when copies of a packet arrive, and keeps no packet itself.
+/// Not thread-safe. The results are a function of the seed and of the calls so far.
 #pragma once
 
 #include <array>
@@ -20,17 +20,18 @@ namespace starling::sim {
 
 using core::Time;
 
-/// A machine, or whatever has links of its own; numbered from 0.
+/// A machine, or anything else that has links of its own; numbered from 0.
 using NodeId = std::uint32_t;
 
 /// One direction between two nodes.
 struct LinkOptions {
-  /// Time on the way of each packet, each its own: packets overtake one another where it varies.
+  /// Transit time of a packet, drawn for each packet: packets overtake one another where it varies.
   Distribution latency;
-  /// A packet leaves when those before it have left, and takes its size over this. 0: no time.
+  /// Bytes per second: a packet departs after those before it, and takes its size over this. 0: it
+  /// departs at once.
   double bytes_per_second = 0;
-  /// Shares of packets: lost; that come twice, each copy with its own latency; that are held up by
-  /// `delay` beside their latency.
+  /// Shares of packets: that are lost; that come twice, each copy with its own latency; that are
+  /// held up by `delay` on top of their latency.
   double loss = 0;
   double duplication = 0;
   double reordering = 0;
@@ -57,26 +58,26 @@ class Network {
   /// Requires: check(every).
   Network(const LinkOptions& every, std::uint64_t seed);
 
-  /// Sets the link from `from` to `to` apart from the others. Requires: check(options).
+  /// Gives the link from `from` to `to` its own options. Requires: check(options).
   void set(NodeId from, NodeId to, const LinkOptions& options);
 
-  /// What is sent over these links from now on is lost; what is under way still arrives.
+  /// Loses all packets that are sent over these links from now on; packets in flight still arrive.
   void cut(std::span<const Link> links);
   void cut(NodeId from, NodeId to) { cuts_.insert({from, to}); }
-  /// Cuts both directions between every one of `a` and every one of `b`.
+  /// Partitions every one of `a` from every one of `b`, in both directions.
   void part(std::span<const NodeId> a, std::span<const NodeId> b);
   void heal(std::span<const Link> links);
   void heal(NodeId from, NodeId to) { cuts_.erase({from, to}); }
-  /// Mends every cut.
+  /// Heals all links.
   void heal() { cuts_.clear(); }
   [[nodiscard]] bool is_cut(NodeId from, NodeId to) const { return cuts_.contains({from, to}); }
 
-  /// A packet of `bytes` is sent at `now`. A node reaches itself at once and always. Requires:
-  /// `now` never falls from call to call.
+  /// Sends a packet of `bytes` at `now`, and returns its arrivals. A packet from a node to itself
+  /// always arrives, at once. Requires: `now` never falls from call to call.
   [[nodiscard]] Arrivals send(Time now, NodeId from, NodeId to, std::size_t bytes);
 
-  /// Packets sent between different nodes so far, those of them that were lost, by chance or by a
-  /// cut, and that came twice.
+  /// Counts of packets between different nodes so far: sent, lost, by chance or by a partition, and
+  /// duplicated.
   struct Counts {
     std::uint64_t sent = 0;
     std::uint64_t lost = 0;
@@ -86,14 +87,14 @@ class Network {
 
  private:
   [[nodiscard]] const LinkOptions& options_of(const Link& link) const;
-  /// When the packet has left its sender.
+  /// Returns when the packet has left its sender.
   Time depart(Time now, const Link& link, const LinkOptions& options, std::size_t bytes);
   Time arrive(Time departed, const LinkOptions& options);
 
   LinkOptions every_;
   std::map<Link, LinkOptions> apart_;
   std::set<Link> cuts_;
-  /// Links of limited bandwidth: when the last packet so far has left.
+  /// By link of limited bandwidth: when its last packet so far has left.
   std::map<Link, Time> free_at_;
   Random random_;
   Counts counts_;

@@ -129,7 +129,7 @@ NodeId Protocol<T>::node_of(const core::Address& address) const {
   return std::holds_alternative<core::ToCoordinator>(address) ? observer() - 1 : observer();
 }
 
-/// Whom the event concerns; nobody, where it is not a node's own.
+/// Returns the node that the event concerns; absent where it is not a node's own.
 template <class T>
 std::optional<NodeId> Protocol<T>::node_of(const Event& event) const {
   return std::visit(
@@ -173,7 +173,7 @@ bool Protocol<T>::run() {
   return error_.empty();
 }
 
-/// One event; false where it had to wait for a frozen node.
+/// Handles one event; returns false where it had to wait for a frozen node.
 template <class T>
 bool Protocol<T>::step() {
   Event event = queue_.pop();
@@ -292,7 +292,7 @@ void Protocol<T>::compute(MemberId id, core::Compute& read) {
               Computing{id, incarnation_[id], std::move(read)});
 }
 
-/// Follows the worker's step: who stands where, and how far apart.
+/// Follows the worker's step: counts the workers at each step, and the largest lag.
 template <class T>
 void Protocol<T>::note_step(MemberId id) {
   if (!running_[id]) return;
@@ -466,7 +466,7 @@ void Protocol<T>::learn_death(NodeId node, MemberId dead) {
     play(node, *coordinator_, coordinator_random_, left);
 }
 
-// --- what comes out -----------------------------------------------------------------------------
+// --- results -------------------------------------------------------------------------------------
 
 template <class T>
 std::vector<core::RangeState> Protocol<T>::model() {

@@ -1,7 +1,7 @@
 /// A whole job in virtual time: the cores of engine/core, unchanged, each on a node, and every
-/// message between them over a simulated network that may delay, lose, repeat, reorder and cut.
-/// Nodes freeze, carriers of workers are lost and replaced, workers die. What the workers compute
-/// is real: models learn.
+/// message between them over a simulated network that may delay, lose, repeat, reorder and
+/// partition. Nodes freeze, carriers of workers are lost and replaced, workers die. The workers
+/// really compute: models learn.
 ///
 ///     sim::ProtocolOptions options;
 ///     options.barrier = barrier::parse("pssp:s=4,beta=2").value();
@@ -10,7 +10,8 @@
 ///     protocol.run();
 ///     sim::ProtocolResult result = protocol.result();
 ///
-/// To train a model so, see sim/learn.hpp. One thread; a run is a function of its options and job.
+/// sim/learn.hpp trains a model in this way. One thread; a run is a function of its options and
+/// job.
 #pragma once
 
 #include <functional>
@@ -47,52 +48,54 @@ struct ProtocolOptions {
   std::size_t shards = 1;
   /// Steps of each worker.
   Step steps = barrier::finished;
-  /// The job ends where it stands.
+  /// Virtual time at which the job ends, however far it is.
   Time horizon = Time::max();
   std::uint64_t seed = 1;
-  /// Of a step's computation, times the worker's slowness.
+  /// Time of a step's computation, multiplied by the worker's slowness.
   Distribution step_time{laws::Exponential{std::chrono::milliseconds{100}}};
-  /// By worker; empty: everyone at full speed.
+  /// By worker; empty: all at full speed.
   std::vector<double> slowness = {};
-  /// Of every link; for single ones see Protocol::network.
+  /// Options of every link; for single links see Protocol::network.
   LinkOptions link = {};
-  /// Whether nodes speak through core::Channel; absent: where links lose packets. Needed wherever
-  /// something is lost: cores ask for nothing twice.
+  /// Whether nodes use core::Channel; absent: where `link` loses packets. Needed wherever packets
+  /// are lost, because cores never ask for a message again.
   std::optional<bool> channels = std::nullopt;
   core::ChannelOptions channel = {.queue = std::numeric_limits<std::uint32_t>::max()};
-  /// Whether pushes of a step are gathered; as the barrier says where absent.
+  /// Whether owners gather the pushes of a step; absent: as barrier::is_bsp() says.
   std::optional<bool> bsp = std::nullopt;
-  /// Points of the curve; absent: 200 up to the horizon, none where there is no horizon.
+  /// Time between points of the curve; absent: 200 points up to the horizon, none where there is no
+  /// horizon.
   std::optional<Time> point_every = std::nullopt;
-  /// A job that takes more events than this is stopped as one that never ends.
+  /// A job that takes more events than this is stopped, because it seems never to end.
   std::uint64_t events_max = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// Refuses what cannot run: see core::check, sim::check for links, loss without channels, neither
-/// steps nor horizon, a wrong number of slownesses.
+/// Refuses options that cannot run: see core::check, sim::check for links, loss without channels,
+/// neither steps nor horizon, a wrong number of slownesses.
 [[nodiscard]] Result<void> check(const ProtocolOptions& options);
 
-/// Owners of ranges: servers, or peers.
+/// Returns the number of owners of ranges: servers, or peers.
 [[nodiscard]] inline std::size_t owners(const ProtocolOptions& options) {
   return core::has_servers(options.mode) ? options.shards : options.workers;
 }
 
-/// What the workers do.
+/// The model that a job's workers learn, and their computation.
 template <class T>
 struct Job {
   std::shared_ptr<const core::Layout> layout;
   /// The content of each range at the start.
   std::vector<core::RangeState> start;
   core::Applier<T> applier;
-  /// Called when the step's time is over. What it throws is a failure of the step.
+  /// Called when the step's time is over; an exception fails the step.
   std::function<core::Update(MemberId, const core::Compute&)> compute;
-  /// What each step reads; everything where absent.
+  /// Returns the rows that each step reads; absent where steps read everything.
   std::function<std::vector<core::RangeRows>(MemberId, Step)> plan = {};
-  /// Figures of the model for the curve; none where absent.
+  /// Computes figures of the model for the curve; absent where the curve has none.
   std::function<models::Metrics(const std::vector<core::RangeState>&)> evaluate = {};
 };
 
-/// How a job stands: as at the step level, over the workers that live, and the model's figures.
+/// The state of a job at one moment: as at the step level, over the workers that live, and the
+/// model's figures.
 struct ProtocolPoint : Point {
   models::Metrics metrics = {};
 };
@@ -102,16 +105,17 @@ struct ProtocolResult {
   std::vector<Step> steps;
   std::vector<ProtocolPoint> curve;
   std::uint64_t updates = 0;
-  /// Of sampled barriers.
+  /// Draws of sampled barriers, and those that let a worker pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
-  /// Of the workers' time, each one's until it was done, the share spent waiting at the barrier.
+  /// The share of the workers' time, each until it was done, that they spent waiting at the
+  /// barrier.
   double waiting_share = 0;
-  /// The largest spread of the steps of those who run, ever.
+  /// The largest spread that there ever was between the steps of running workers.
   Step max_lag = 0;
   TrafficByKind traffic{};
   Network::Counts packets;
-  /// The horizon, or when the last worker was done.
+  /// Virtual time at the end: the horizon, or when the last worker was done.
   Time elapsed{};
   /// By range.
   std::vector<core::RangeState> model;
@@ -119,8 +123,8 @@ struct ProtocolResult {
   std::string error;
 };
 
-/// One at a time; not thread-safe. Nodes are numbered so: workers (or peers) by their ids, then
-/// shards, coordinator and observer, as far as the mode has them.
+/// Not thread-safe. Nodes are numbered: workers (or peers) by their ids, then shards, coordinator
+/// and observer, as far as the mode has them.
 template <class T>
 class Protocol {
  public:
@@ -132,33 +136,33 @@ class Protocol {
   std::function<void()> on_event;
   /// Called at each point of the curve; false ends the run.
   std::function<bool(const ProtocolPoint&)> on_point;
-  /// A fault inside a core: asked before each effect of a worker is carried out. A time means that
-  /// its carrier is lost right there, with this and the event's further effects, and is replaced
-  /// after that time.
+  /// A fault inside a core: called before each effect of a worker is executed. If it returns a
+  /// time, the worker's carrier is lost right there, with this effect and the event's further
+  /// effects, and is replaced after that time.
   std::function<std::optional<Time>(MemberId, const core::Effect&)> interrupt;
 
   /// Requires: check(options).
   Protocol(ProtocolOptions options, Job<T> job);
 
-  /// Runs until nothing is under way, the horizon is reached, or the job has failed. False where it
-  /// took too many events, or failed: see error().
+  /// Runs until no event is left, the horizon is reached, `on_point` ends the run, or the job has
+  /// failed. Returns false where the job took too many events, or failed: see error().
   bool run();
 
-  /// Loses the carrier of `id` at `at`: its computation, its timers and what is said to it until
-  /// another resumes it, `down` later. The core's state outlives it, as does its node: channels go
-  /// on, and a peer's owner half hears all.
+  /// Loses the carrier of `id` at `at`: its computation, its timers and the messages to it, until
+  /// another carrier resumes the worker `down` later. The core's state survives, as does its node:
+  /// channels go on, and a peer's owner half receives all messages.
   void crash(MemberId id, Time at, Time down);
 
-  /// `id` falls silent at `at`; the others learn of it one by one. Not in peer mode.
+  /// Makes `id` fall silent at `at`; the others learn of its death one by one. Not in peer mode.
   void die(MemberId id, Time at);
 
-  /// Everything that concerns the node waits from `at` for `time`.
+  /// Makes everything that concerns the node wait from `at` for `time`.
   void freeze(NodeId node, Time at, Time time);
 
   /// Asks the job to stop at `at`, as an observer would.
   void stop(Time at);
 
-  /// Calls `happening` at `at`, as to cut and heal links.
+  /// Calls `happening` at `at`, for example to partition and heal links.
   void at(Time at, std::function<void()> happening);
 
   [[nodiscard]] Network& network() noexcept { return network_; }
@@ -173,14 +177,14 @@ class Protocol {
   [[nodiscard]] const ProtocolOptions& options() const { return options_; }
   [[nodiscard]] const std::string& error() const { return error_; }
 
-  /// The state of every range, by range.
+  /// Returns the state of every range, by range.
   [[nodiscard]] std::vector<core::RangeState> model();
   [[nodiscard]] ProtocolResult result();
 
  private:
   using Channel = core::Channel<core::Send>;
 
-  /// A message comes without a channel.
+  /// A message that comes without a channel.
   struct Arrival {
     core::Send mail;
   };
@@ -194,7 +198,7 @@ class Protocol {
     NodeId other;
   };
   struct CoordinatorTimer {};
-  /// What concerns a worker as long as its carrier is of this incarnation.
+  /// An event of a worker, which is ignored unless its carrier is still of this incarnation.
   struct WorkerTimer {
     MemberId id;
     std::uint32_t incarnation;
@@ -258,7 +262,8 @@ class Protocol {
 
   Queue<Event> queue_;
   Network network_;
-  /// Streams of the seed: what the network does, what each core draws, how long steps take.
+  /// Streams of the seed: draws of the owners, of the coordinator, of news of deaths and of each
+  /// worker, and step times.
   Random owner_random_;
   Random coordinator_random_;
   Random news_random_;
@@ -270,12 +275,12 @@ class Protocol {
   std::vector<core::Peer<T>> peers_;
   std::optional<core::Coordinator> coordinator_;
   std::map<std::pair<NodeId, NodeId>, Channel> channel_of_;
-  /// Nodes that know of another's death, as (node, dead).
+  /// Pairs (node, dead): the node knows of the other's death.
   std::set<std::pair<NodeId, NodeId>> mourned_;
 
   std::vector<bool> down_;
   std::vector<bool> dead_;
-  /// Counts carriers of each worker.
+  /// By worker: the number of its carrier.
   std::vector<std::uint32_t> incarnation_;
   std::vector<Time> frozen_until_;
 
@@ -284,7 +289,7 @@ class Protocol {
   std::vector<bool> running_;
   /// When each worker was done or died; Time::max() where it still runs.
   std::vector<Time> ended_at_;
-  /// How many of the running stand at each step.
+  /// How many running workers stand at each step.
   std::map<Step, std::size_t> workers_at_;
   Step max_lag_ = 0;
   std::uint64_t updates_ = 0;

@@ -1,4 +1,4 @@
-/// The virtual clock and what is to happen. One at a time; not thread-safe.
+/// The virtual clock and the events to come. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@ namespace starling::sim {
 
 using core::Time;
 
-/// Events in the order of their times, and those of one time in the order in which they were put
-/// in: the same run always does the same. A binary heap of small keys; the events themselves stay
-/// where they are.
+/// Events in the order of their times, and those of one time in the order of insertion: the same
+/// run always does the same. A binary heap of small keys; the events themselves stay where they
+/// are.
 template <class Event>
 class Queue {
  public:
@@ -24,13 +24,13 @@ class Queue {
   [[nodiscard]] std::size_t size() const noexcept { return heap_.size(); }
   [[nodiscard]] Time now() const noexcept { return now_; }
 
-  /// When the next event is. Requires: !empty().
+  /// Returns the time of the next event. Requires: !empty().
   [[nodiscard]] Time next() const {
     STARLING_CHECK(!heap_.empty());
     return heap_.front().at;
   }
 
-  /// Has `event` happen at `at`, or now where that has passed.
+  /// Schedules `event` at `at`, or now where that time has passed.
   void push(Time at, Event event) {
     std::uint32_t slot = 0;
     if (free_.empty()) {
@@ -56,7 +56,7 @@ class Queue {
     return std::move(events_[key.slot]);
   }
 
-  /// Sets the clock on where nothing happens before. Requires: no event before `now`.
+  /// Advances the clock to `now` without an event. Requires: no event before `now`.
   void advance(Time now) {
     STARLING_CHECK(heap_.empty() || heap_.front().at >= now);
     now_ = std::max(now_, now);
@@ -77,7 +77,7 @@ class Queue {
   std::uint64_t order_ = 0;
   std::vector<Key> heap_;
   std::vector<Event> events_;
-  /// Places in events_ that hold none.
+  /// Free places in events_.
   std::vector<std::uint32_t> free_;
 };
 

@@ -9,8 +9,8 @@
 
 namespace starling::sim {
 
-/// A queue that is indexed by step: [first, end), both of which only rise. The room of what was
-/// popped is used again.
+/// A queue that is indexed by step: [first, end), both of which only rise. Reuses the capacity of
+/// popped elements.
 template <class T>
 class Window {
  public:
@@ -23,7 +23,7 @@ class Window {
     return slots_[step & (slots_.size() - 1)];
   }
 
-  /// Makes room for step `end`. What is there is left over from an earlier one.
+  /// Adds an element for step `end`, and returns it; it may hold the value of an earlier step.
   T& push() {
     if (end_ - first_ == slots_.size()) grow();
     return slots_[end_++ & (slots_.size() - 1)];

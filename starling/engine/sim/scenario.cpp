@@ -20,7 +20,7 @@ Time between(Random& random, Time least, Time most) {
                      random.below(static_cast<std::uint64_t>((most - least).count()) + 1))};
 }
 
-/// Whole microseconds, so that files stay readable.
+/// Truncates to whole microseconds, so that files stay readable.
 Time rounded(Time time) { return std::chrono::duration_cast<std::chrono::microseconds>(time); }
 
 barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t workers) {
@@ -55,7 +55,7 @@ barrier::Recheck draw_recheck(Random& random, core::Mode mode) {
   }
 }
 
-/// Bits for some of the nodes: neither none nor all.
+/// Returns bits for some of the nodes: at least one, and not all.
 std::uint64_t draw_group(Random& random, std::uint32_t nodes) {
   std::uint64_t group = 0;
   const std::uint64_t size = 1 + random.below(nodes / 2);
@@ -71,7 +71,7 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& fresh) {
   fault.kind = kinds[random.below(kinds.size())];
   fault.at = rounded(between(random, 1ms, 250ms));
   fault.node = static_cast<NodeId>(random.below(scenario.founders()));
-  // Rather whoever keeps the steps, and whoever is the next to.
+  // Prefers the coordinator and its successor.
   if (scenario.has_coordinator() && random.below(3) == 0)
     fault.node = random.below(2) == 0 ? scenario.coordinator() : 0;
   const Time brief = rounded(between(random, 1ms, 100ms));
@@ -93,7 +93,7 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& fresh) {
     case Fault::Kind::deafen:
       fault.node = 0;
       fault.group = draw_group(random, scenario.founders());
-      // Few that nobody hears, or few that hear nobody.
+      // Either no other node receives from a few nodes, or a few nodes receive from no other node.
       if (fault.kind == Fault::Kind::deafen && random.below(2) == 0)
         fault.group ^= (std::uint64_t{1} << scenario.founders()) - 1;
       fault.lasts = some;
@@ -206,13 +206,13 @@ std::string print(const Scenario& scenario) {
 
 namespace {
 
-/// What a file says once each; faults and their number follow.
+/// Keys that a file has once each; the faults and their number follow.
 constexpr std::array<std::string_view, 16> scenario_keys{
     "seed",  "mode", "barrier",     "recheck",    "workers", "servers", "ranges",     "copies",
     "steps", "loss", "duplication", "reordering", "latency", "compute", "straggling", "beyond"};
 
-/// So that a run can come to its end in the time that it is given: at all of these together, some
-/// 80 of the 120 seconds.
+/// Limits which ensure that a run can finish in the time that it is given: at all limits together
+/// it takes about 80 of the 120 seconds.
 constexpr core::Step steps_max = 30;
 constexpr std::uint32_t ranges_max = 16;
 constexpr std::uint32_t copies_max = 4;
@@ -268,7 +268,8 @@ Result<Fault> parse_fault(std::string_view text) {
   return fault;
 }
 
-/// The last line: without it, or with another number, some of the file is missing.
+/// Checks the last line, the number of faults: another number means that some of the file is
+/// missing.
 Result<void> check_count(const Scenario& scenario, std::string_view value) {
   const std::string count = std::to_string(scenario.faults.size());
   if (value == count) return {};
@@ -352,7 +353,7 @@ Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view 
   return Error{"this key is unknown; " + suggest(key, keys)};
 }
 
-/// The nodes that a fault speaks of are there from the beginning, or join.
+/// Checks that the nodes of a fault are there from the beginning, or join.
 Result<void> check(const Scenario& scenario, const Fault& fault) {
   const auto exists = [&](NodeId id) {
     return id < scenario.founders() ||

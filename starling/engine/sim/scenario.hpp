@@ -1,5 +1,5 @@
-/// What a run of deterministic simulation testing is made of: a small job, and what goes wrong in
-/// it. Drawn from a seed, written to files, cut down to what still fails. Pure values; any thread.
+/// A scenario of deterministic simulation testing: a small job, and the faults in it. Drawn from a
+/// seed, written to files, shrunk to a smaller one that still fails. Pure values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,19 @@
 
 namespace starling::sim {
 
-/// One thing that goes wrong, or that someone wants.
+/// One fault, or one member that joins or leaves.
 struct Fault {
   enum class Kind {
     /// The process ends in the middle of an event; a new incarnation joins `lasts` later, if ever.
     crash,
-    /// The process does nothing for a while, and knows nothing of it.
+    /// The process does nothing for a while, and does not notice it.
     freeze,
-    /// Those in `group` and the others hear nothing of one another for a while.
+    /// The nodes in `group` and the others receive nothing from one another for a while.
     cut,
-    /// The others hear nothing of those in `group` for a while.
+    /// The others receive nothing from the nodes in `group` for a while.
     deafen,
-    /// `other` hears nothing of the node for a while; nor does the node of it, where `both`.
+    /// `other` receives nothing from the node for a while, nor, where `both`, the node from
+    /// `other`.
     pair,
     /// All suspect the node for a while, though it is well.
     suspect,
@@ -38,9 +39,9 @@ struct Fault {
   Kind kind = Kind::crash;
   NodeId node = 0;
   Time at{};
-  /// 0 for a crash: for good.
+  /// 0 for a crash: no new incarnation joins.
   Time lasts{};
-  /// crash: how many effects of the event are still carried out.
+  /// crash: how many effects of the event are still executed.
   std::uint32_t after_effects = 0;
   /// cut, deafen: bit i stands for node i.
   std::uint64_t group = 0;
@@ -50,7 +51,7 @@ struct Fault {
 
   /// True for the nodes in `group`.
   [[nodiscard]] bool concerns(NodeId id) const { return (group >> id) % 2 == 1; }
-  /// Longer than a job without a decision lasts.
+  /// True where it lasts longer than a job without a decision (see `patience`).
   [[nodiscard]] bool endures() const;
 
   bool operator==(const Fault&) const = default;
@@ -59,15 +60,15 @@ struct Fault {
 [[nodiscard]] std::string_view name(Fault::Kind kind);
 
 struct Scenario {
-  /// Of everything that is drawn while it runs.
+  /// Seed of everything that is drawn while the scenario runs.
   std::uint64_t seed = 1;
   core::Mode mode = core::Mode::peer;
   barrier::Barrier barrier;
   barrier::Recheck recheck = barrier::Recheck::distributed();
   /// Workers that are there from the beginning; peers in peer mode. Numbered from 0.
   std::uint32_t workers = 5;
-  /// Servers, numbered after the workers; none in peer mode. In central mode one follows
-  /// that does nothing but keep the steps.
+  /// Servers, numbered after the workers; 0 in peer mode. In central mode one more node follows,
+  /// which only keeps the steps.
   std::uint32_t servers = 0;
   std::uint32_t ranges = 4;
   std::uint32_t copies = 2;
@@ -75,12 +76,12 @@ struct Scenario {
   double loss = 0;
   double duplication = 0;
   double reordering = 0;
-  /// Means, and how many times longer worker 0 computes.
+  /// Mean latency, mean time of a step, and how many times longer worker 0 computes.
   Time latency = std::chrono::milliseconds{1};
   Time compute = std::chrono::milliseconds{5};
   double straggling = 1;
-  /// True where crashes happen that nobody can promise to survive: then the job may end with an
-  /// error, but never with a wrong result.
+  /// True where faults may exceed what a job must survive (see FaultBudget): the job may then end
+  /// with an error, but never with a wrong result.
   bool beyond = false;
   std::vector<Fault> faults;
 
@@ -89,29 +90,29 @@ struct Scenario {
   [[nodiscard]] std::uint32_t founders() const {
     return workers + servers + (has_coordinator() ? 1U : 0U);
   }
-  /// The first, in central mode; its successor is the lowest of the others, as long as none of them
-  /// was let in without work.
+  /// The first coordinator, in central mode; its successor is the lowest of the others, as long as
+  /// no member was let in without work.
   [[nodiscard]] NodeId coordinator() const { return workers + servers; }
 
   bool operator==(const Scenario&) const = default;
 };
 
-/// Whoever suspects another this long, and nobody decides, ends the job: see core::CouncilOptions,
-/// whose times would make long runs of it.
+/// A member that suspects another this long, without a decision, ends the job: see
+/// core::CouncilOptions, whose own times would make runs long.
 inline constexpr Time patience = std::chrono::seconds{10};
 
-/// Nodes of a scenario, with those that join later, are numbered below this.
+/// Bound of the node numbers of a scenario, with nodes that join later.
 inline constexpr std::uint32_t nodes_max = 24;
 
-/// The scenario of a seed.
+/// Draws the scenario of a seed.
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed);
 
-/// A text of lines `key value`, the last of them the number of faults, which parse_scenario reads
-/// back; `#` begins a comment.
+/// Returns a text of lines `key value`, which parse_scenario reads back; the last line is the
+/// number of faults, and `#` begins a comment.
 [[nodiscard]] std::string print(const Scenario& scenario);
 
-/// Refuses what is not whole, unknown keys, and what could not be run to its end in the time that a
-/// run is given, naming the line.
+/// Parses a scenario. Refuses, naming the line, incomplete texts, unknown keys, and scenarios that
+/// could not be run to their end in the time that a run is given.
 [[nodiscard]] Result<Scenario> parse_scenario(std::string_view text);
 
 }  // namespace starling::sim

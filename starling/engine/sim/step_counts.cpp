@@ -13,7 +13,7 @@ StepCounts::StepCounts(const barrier::Barrier& barrier, std::size_t workers)
   groups_[0].running = workers;
 }
 
-/// Begins the group of a step that nobody has finished yet.
+/// Begins the group of a step that no worker has finished yet.
 void StepCounts::open(Step step) {
   Group& group = groups_.push();
   group.running = 0;
@@ -72,8 +72,8 @@ void StepCounts::leave(Step step, MemberId worker) {
   hazard_ -= group.hazard;
 }
 
-/// Finds the group's chance anew. Its members are not among the others they draw from, and have
-/// reached their own floor.
+/// Recomputes the group's chance. A worker of the group does not draw itself, and has reached its
+/// own floor.
 void StepCounts::weigh(Group& group) const {
   if (group.reached == workers_) {
     group.pass = 1;

@@ -1,4 +1,4 @@
-/// Who stands at which step, and what that makes of each step's chance to pass. Not thread-safe.
+/// Counts the workers at each step, and computes each step's chance to pass. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -17,55 +17,58 @@ namespace starling::sim {
 using core::MemberId;
 using core::Step;
 
-/// The workers that have finished the same step. Among them all waiters have the same chance.
+/// The workers that have finished the same step. All waiters among them have the same chance to
+/// pass.
 struct Group {
-  /// How many are there and still run.
+  /// How many workers are there and still run.
   std::size_t running = 0;
-  /// What everyone they see must have reached, and how many of all workers have.
+  /// The step that all workers seen must have reached, and how many of all workers have.
   Step floor = 0;
   std::size_t reached = 0;
-  /// The chance that a draw passes, and -log(1 - it), which adds up over independent draws.
+  /// The chance that a draw passes, and -log(1 - chance), which adds up over independent draws.
   double pass = 1;
   double hazard = 0;
-  /// Those of them that wait and are drawn for at each arrival.
+  /// The workers of the group that wait and are drawn for at each arrival.
   std::vector<MemberId> waiters;
-  /// The last group opened whose floor is this step, and the one opened before it with the same
-  /// floor as this.
+  /// The group opened last whose floor is this step, and the group opened before this one with the
+  /// same floor as this one.
   std::optional<Step> watcher;
   std::optional<Step> watcher_before;
 };
 
-/// All workers begin at step 0. A barrier without a floor, and one that always passes, has no
-/// chances: for those only the counts are kept.
+/// The steps of all workers, which begin at 0. A barrier without a floor, or one that always
+/// passes, has no chances: then only the counts are kept.
 class StepCounts {
  public:
   /// Requires: barrier::check(barrier, workers).
   StepCounts(const barrier::Barrier& barrier, std::size_t workers);
 
-  /// A worker that stood at `to - 1` has finished `to`.
+  /// Records that a worker at `to - 1` has finished `to`.
   void advance(Step to);
-  /// A worker that stands at `last`, which nobody passes, is done: it keeps counting as reached.
+  /// Records that a worker at `last`, which no worker passes, is done: it keeps counting as
+  /// reached.
   void finish(Step last);
 
   /// Smallest and largest step of the running workers; Requires: some run.
   [[nodiscard]] Step min() const noexcept { return groups_.first(); }
   [[nodiscard]] Step max() const noexcept { return groups_.end() - 1; }
   [[nodiscard]] std::size_t running() const noexcept { return running_; }
-  /// The step of the worker in the middle, the done ones being ahead of all; nullopt: it is done.
+  /// Returns the step of the worker in the middle, with done workers ahead of all; nullopt: it is
+  /// done.
   [[nodiscard]] std::optional<Step> median() const;
 
   /// Requires: min() <= step <= max().
   [[nodiscard]] const Group& group(Step step) const { return groups_[step]; }
 
-  /// Adds one to those who wait at `step`.
+  /// Adds a worker to those that wait at `step`.
   void join(Step step, MemberId worker);
-  /// Takes one out again.
+  /// Removes a worker from those that wait at `step`.
   void leave(Step step, MemberId worker);
 
-  /// Each waiter draws once: takes out those that pass, and shows each to `release`. `patience` is
-  /// an exponential variable of mean 1 that is used up by hazard, a new one being drawn at each
-  /// pass. Exact, as the first success of independent trials with chances p_1, p_2, ... is where
-  /// the sum of -log(1 - p_i) crosses such a variable.
+  /// Draws once for each waiter: removes those that pass, and calls `release` with each. `patience`
+  /// is an exponential variable of mean 1 that is used up by hazard; each pass by chance draws a
+  /// new one. This is exact, because the first success of independent trials with chances p_1, p_2,
+  /// ... is where the sum of -log(1 - p_i) crosses such a variable.
   template <class Release>
   void let_pass(double& patience, Random& random, Release release) {
     if (hazard_ <= patience) {
@@ -89,7 +92,7 @@ class StepCounts {
       group.waiters.clear();
       return;
     }
-    // Those who have not drawn yet, in an order in which each is as likely to be next.
+    // Waiters that have not drawn yet, in an order in which each is as likely to be next.
     auto left = static_cast<double>(group.waiters.size());
     while (patience < left * group.hazard) {
       left = std::max(0.0, left - std::floor(patience / group.hazard) - 1);
@@ -111,10 +114,10 @@ class StepCounts {
   barrier::Barrier barrier_;
   std::size_t workers_;
   std::size_t running_;
-  /// How many others a draw sees; nullopt: there are no chances.
+  /// How many others a draw sees; nullopt where there are no chances.
   std::optional<std::size_t> sees_;
   Window<Group> groups_;
-  /// Of all waiters.
+  /// Sum over all waiters.
   double hazard_ = 0;
 };
 

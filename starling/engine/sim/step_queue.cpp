@@ -10,7 +10,7 @@ namespace {
 
 /// Enough that few buckets are touched, few enough that sorting stays in the nearest cache.
 constexpr std::uint64_t events_per_bucket = 512;
-/// Beyond so many mean steps few events lie, unless everyone is a straggler.
+/// Few events lie beyond this many mean steps, unless everyone is a straggler.
 constexpr std::uint64_t means_in_ring = 8;
 constexpr std::uint64_t ring_min = 64;
 constexpr std::uint64_t ring_max = std::uint64_t{1} << 20U;
@@ -63,7 +63,7 @@ std::optional<StepQueue::Event> StepQueue::pop() {
   return Event{core::Time{offset}, static_cast<core::MemberId>(key)};
 }
 
-/// On to the next bucket, and where the ring is empty to the next that holds anything.
+/// Moves on to the next bucket or, where the ring is empty, to the next that holds an event.
 void StepQueue::advance() {
   if (in_ring_ == 0) {
     const auto first = std::ranges::min_element(far_, {}, &Event::at);
@@ -72,7 +72,7 @@ void StepQueue::advance() {
   } else if ((++current_ & (ring_.size() / 2 - 1)) == 0) {
     fetch_far();
   }
-  // A burst's bucket is given back: else each in turn would keep room for everyone.
+  // Frees the bucket of a burst: else each bucket in turn would keep capacity for all workers.
   if (due_.capacity() > 16 * events_per_bucket) due_ = Bucket{};
   due_.clear();
   next_ = 0;
@@ -81,7 +81,7 @@ void StepQueue::advance() {
   std::ranges::sort(due_);
 }
 
-/// Brings what the ring now reaches into it. Twice a round is often enough.
+/// Moves into the ring the events that it now reaches. Twice a round is often enough.
 void StepQueue::fetch_far() {
   std::erase_if(far_, [&](const Event& event) {
     const std::uint64_t bucket = bucket_of(event.at);

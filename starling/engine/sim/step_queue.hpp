@@ -1,4 +1,4 @@
-/// When which worker is due: the event queue of the step level. Not thread-safe.
+/// The event queue of the step level: which worker is due when. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 namespace starling::sim {
 
 /// A ring of buckets of time. A bucket is sorted when its time comes, so that a push touches the
-/// end of one bucket only: beyond 10^5 workers a heap would miss the cache at each level. What lies
-/// beyond the ring is kept aside until the ring has come nearer.
+/// end of one bucket only: beyond 10^5 workers a heap would miss the cache at each level. Events
+/// beyond the ring are kept aside until the ring has come nearer.
 ///
 /// Events of one moment come in the order of their workers.
 class StepQueue {
@@ -21,16 +21,17 @@ class StepQueue {
     core::MemberId worker;
   };
 
-  /// For about `workers` events, each about `mean` after the one before it.
+  /// For `workers` workers, each due about `mean` after its last event.
   StepQueue(std::size_t workers, core::Time mean);
 
   /// Requires: `at` is not before the last event that was popped.
   void push(core::Time at, core::MemberId worker);
 
-  /// The next event; nullopt where there is none.
+  /// Removes and returns the next event; nullopt where there is none.
   [[nodiscard]] std::optional<Event> pop();
 
-  /// A worker that is due soon, to have its memory fetched; nullopt where that is not known.
+  /// Returns a worker that is due soon, so that its memory can be fetched; nullopt where that is
+  /// not known.
   [[nodiscard]] std::optional<core::MemberId> soon() const {
     constexpr std::size_t ahead = 8;
     if (next_ + ahead >= due_.size()) return std::nullopt;
@@ -38,7 +39,8 @@ class StepQueue {
   }
 
  private:
-  /// Time since the bucket's beginning above, worker below: sorting sorts by both.
+  /// Time since the bucket's beginning in the upper 32 bits, worker in the lower: sorting sorts by
+  /// both.
   using Key = std::uint64_t;
   using Bucket = std::vector<Key>;
 
@@ -53,7 +55,7 @@ class StepQueue {
   std::vector<Bucket> ring_;
   std::size_t in_ring_ = 0;
   std::vector<Event> far_;
-  /// The bucket whose time it is, sorted; those before next_ are past.
+  /// The bucket whose time it is, and its events, sorted; those before next_ are past.
   std::uint64_t current_ = 0;
   Bucket due_;
   std::size_t next_ = 0;

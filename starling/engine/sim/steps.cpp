@@ -18,13 +18,13 @@ namespace {
 
 constexpr Time never = Time::max();
 
-/// What recheck policies with clocks and notices keep of each worker.
+/// The state of a worker that recheck policies with clocks and notices need.
 struct Waiter {
   bool waiting = false;
-  /// When the worker finishes its step or, while it waits, draws again; never: other events are
-  /// late.
+  /// When the worker finishes its step or, while it waits, draws again; `never` where it does
+  /// neither. Events of other times are stale.
   Time due = never;
-  /// Its current draw; notices of earlier ones are late too.
+  /// Number of its current draw; notices of earlier draws are stale too.
   std::uint64_t draw = 0;
   core::StepTimes step_times;
 };
@@ -36,7 +36,7 @@ struct NotifyRequest {
   std::uint64_t draw;
 };
 
-/// The requests that one laggard received: of each waiter the last one counts.
+/// The requests that one laggard received; the last request of each waiter counts.
 class NotifyRequests {
  public:
   void add(const NotifyRequest& request) {
@@ -47,7 +47,7 @@ class NotifyRequests {
     all_.push_back(request);
   }
 
-  /// Takes out those that a step fulfils, by waiter.
+  /// Removes and returns the requests that a step fulfils, by waiter.
   std::vector<NotifyRequest> take(Step step) {
     tidy();
     std::vector<NotifyRequest> granted;
@@ -71,7 +71,7 @@ class NotifyRequests {
   std::vector<NotifyRequest> all_;
 };
 
-/// A draw's outcome, and whom it failed on where the rule can tell.
+/// A draw's outcome, and the laggard on which it failed where the rule can tell.
 struct DrawResult {
   bool pass;
   std::optional<MemberId> laggard = std::nullopt;
@@ -111,7 +111,7 @@ class Simulation {
   }
 
  private:
-  /// The queue's buckets need a time of some length.
+  /// Returns the mean time of a step, at least 1 ns, because the queue's buckets need a length.
   static Time mean_of(const StepOptions& options) {
     return std::max(Time{1}, lasting(options.step_time.mean() * 1e9) + options.overhead);
   }
@@ -128,7 +128,7 @@ class Simulation {
     return !stopped_;
   }
 
-  /// Lets the clock go on to `to`, noting what lies between.
+  /// Advances the clock to `to`, and notes the points and times in between.
   void pass_time(Time to) {
     for (Time at = next_point(); at < to && result_.curve.size() < options_.points;
          at = next_point())
@@ -166,7 +166,7 @@ class Simulation {
     return std::move(result_);
   }
 
-  /// Has `worker` be due after `delay`, if that is within the horizon.
+  /// Makes `worker` due after `delay`, if that is within the horizon.
   void schedule(MemberId worker, Time delay) {
     if (clocked_) waiters_[worker].due = never;
     if (delay > options_.horizon - now_) return;
@@ -184,7 +184,7 @@ class Simulation {
     schedule(worker, takes);
   }
 
-  /// The worker is due: its step ends, or it draws again.
+  /// Handles a worker that is due: its step ends, or it draws again.
   void happen(MemberId worker) {
     if (!clocked_) return arrive(worker);
     Waiter& waiter = waiters_[worker];
@@ -225,14 +225,14 @@ class Simulation {
     if (clocked_) look_again(worker, result);
   }
 
-  /// Ends the wait of one whom the caller has taken out of its group.
+  /// Ends the wait of a worker that the caller has taken out of its group.
   void resume(MemberId worker) {
     --waiting_;
     if (clocked_) waiters_[worker].waiting = false;
     release(worker);
   }
 
-  /// An arrival makes every waiter look again, where the policy is so.
+  /// Makes every waiter look again after an arrival, where the recheck policy says so.
   void review() {
     if (!on_arrival_ || waiting_ == 0) return;
     reviewed_ = now_;
@@ -258,7 +258,7 @@ class Simulation {
     result_.messages.answers += asked;
   }
 
-  /// Looks at the others once: may the worker pass?
+  /// Looks at the others once, and decides whether the worker may pass.
   DrawResult consider(MemberId worker) {
     if (free_ || asks_nobody(worker)) return {true};
     if (clocked_) ++waiters_[worker].draw;
@@ -267,7 +267,7 @@ class Simulation {
     return result;
   }
 
-  /// See barrier::floor; the groups have it at hand.
+  /// True where the floor is 0: see barrier::floor. The groups have the floor at hand.
   [[nodiscard]] bool asks_nobody(MemberId worker) const {
     const Step step = steps_[worker];
     return by_chance_ ? counts_.group(step).floor == 0
@@ -278,8 +278,8 @@ class Simulation {
     const Group& group = counts_.group(steps_[worker]);
     if (group.pass >= 1 || (group.pass > 0 && draw_random_.real() < group.pass)) return {true};
     if (!notify_) return {false};
-    // Each laggard is as likely as another to be the first. Found by trial: few laggards refuse few
-    // draws, so that this takes beta trials a draw at most on average.
+    // Each laggard is as likely as another to be the first to answer. It is found by trial: few
+    // laggards refuse few draws, so this takes at most beta trials a draw on average.
     while (true) {
       const auto other = static_cast<MemberId>(draw_random_.below(options_.workers));
       if (steps_[other] < group.floor) return {false, other};
@@ -296,7 +296,7 @@ class Simulation {
       const MemberId other = pick + (pick >= worker ? 1U : 0U);
       const Step step = steps_[other];
       seen_.push_back(step >= options_.last ? barrier::finished : step);
-      // The first to answer, and any may be.
+      // Any laggard may be the first to answer.
       if (notify_ && floor && step < *floor && draw_random_.below(++laggards) == 0)
         result.laggard = other;
     }
@@ -304,7 +304,7 @@ class Simulation {
     return result;
   }
 
-  /// Whom a worker sees, as numbers among the others: everyone, or a draw.
+  /// Picks the workers that a worker sees, as numbers among the others: everyone, or a draw.
   void pick_others() {
     const auto others = static_cast<std::uint32_t>(options_.workers - 1);
     const auto sees = static_cast<std::uint32_t>(barrier::observes(options_.barrier, others));
@@ -313,7 +313,7 @@ class Simulation {
     std::iota(picks_.begin(), picks_.end(), 0U);
   }
 
-  /// A refused draw: who or what makes the worker draw again?
+  /// Arranges, after a refused draw, for the worker to draw again on a notice or a timer.
   void look_again(MemberId worker, const DrawResult& result) {
     Waiter& waiter = waiters_[worker];
     const bool told = notify_ && result.laggard;
@@ -336,7 +336,7 @@ class Simulation {
 
   void draw_by_clock(MemberId worker) {
     if (on_arrival_) {
-      // The interval counts from the last draw, and the last arrival brought one.
+      // The interval counts from the last draw, and the last arrival caused a draw.
       const Time due = reviewed_ + std::min(interval_of(worker), options_.horizon);
       if (due > now_) return schedule(worker, due - now_);
     }
@@ -351,7 +351,7 @@ class Simulation {
     resume(worker);
   }
 
-  /// The worker has a new step: tells those who waited for it. A late notice is sent all the same.
+  /// Notifies the waiters that asked for the worker's new step. A late notice is sent all the same.
   void give_notice(MemberId worker) {
     const Step step = steps_[worker] >= options_.last ? barrier::finished : steps_[worker];
     const auto told = notify_requests_[worker].take(step);
@@ -363,15 +363,15 @@ class Simulation {
 
   const StepOptions& options_;
   Learner* learner_;
-  /// Nobody ever waits.
+  /// No worker ever waits.
   bool free_;
-  /// Others are drawn, so that the recheck policy matters.
+  /// The barrier draws others, so that the recheck policy matters.
   bool draws_;
   bool on_arrival_;
   bool notify_;
-  /// One place sees every step.
+  /// A coordinator sees every step.
   bool central_;
-  /// Some events are timers, or become late.
+  /// Some events are timers, or become stale.
   bool clocked_;
   /// Outcomes come from the chances that counts_ keeps.
   bool by_chance_;
@@ -385,13 +385,13 @@ class Simulation {
   StepCounts counts_;
   std::vector<Step> steps_;
   std::vector<Waiter> waiters_;
-  /// By laggard, whom it is to tell what.
+  /// By laggard: the waiters that it is to notify.
   std::vector<NotifyRequests> notify_requests_;
   /// Waiters in the order of their arrival, where each draws plainly at each arrival.
   std::vector<MemberId> in_order_;
   std::size_t waiting_ = 0;
   Time now_{};
-  /// When an arrival last made everyone draw.
+  /// When an arrival last made all waiters draw.
   Time reviewed_{};
   bool stopped_ = false;
   /// Sums over workers, in nanoseconds.
@@ -439,11 +439,11 @@ Result<void> check(const StepOptions& options) {
 std::uint64_t memory_estimate(const StepOptions& options) {
   const bool clocked =
       barrier::draws(options.barrier) && (!options.recheck.arrival || options.recheck.interval);
-  // Steps, events in buckets that are half full, waiters in groups that are, figures at the end.
+  // Steps, events in half-full buckets, waiters in half-full groups, figures at the end.
   std::uint64_t per_worker = 144;
   if (!options.slowness.empty()) per_worker += sizeof(double);
-  if (clocked) per_worker += sizeof(Waiter) + 64;  // and the events that came too late
-  if (clocked && options.recheck.notify)           // and room for as many requests as were seen
+  if (clocked) per_worker += sizeof(Waiter) + 64;  // and the stale events
+  if (clocked && options.recheck.notify)           // and capacity for as many requests as were seen
     per_worker += sizeof(NotifyRequests) + 96 * sizeof(NotifyRequest);
   return options.workers * per_worker + options.points * sizeof(Point) + (std::uint64_t{1} << 24U);
 }

@@ -1,12 +1,13 @@
-/// Steps and barriers in virtual time, for 10^3 to 10^6 workers: what would this barrier do on so
-/// many machines? No network and no messages on their way; docs/design/0005-simulation.md says why.
+/// Steps and barriers in virtual time, for 10^3 to 10^6 workers: predicts what a barrier does on so
+/// many machines. There is no network and no message in flight; docs/design/0005-simulation.md says
+/// why.
 ///
 ///     sim::StepOptions options;
 ///     options.barrier = barrier::parse("pssp:s=4,beta=10").value();
 ///     const auto result = sim::simulate(options);
 ///
-/// One simulation is one thread's; several may run at a time. The same options, and the seed is one
-/// of them, give the same result to the bit.
+/// One thread runs a simulation; several may run at a time. The same options, which include the
+/// seed, give the same result to the bit.
 #pragma once
 
 #include <cstdint>
@@ -29,16 +30,16 @@ using core::Time;
 /// How the outcome of a draw is found.
 enum class Sampling {
   /// By its exact chance, barrier::pass_probability: the cost of an update does not grow with the
-  /// number of workers. Rules without a floor are drawn plainly all the same.
+  /// number of workers. Rules without a floor are still drawn plainly.
   exact,
-  /// By drawing others, as a live worker does. The oracle of the exact one; slow.
+  /// By drawing others, as a live worker does: slow, a reference for `exact`.
   plain,
 };
 
 struct StepOptions {
   std::size_t workers = 1000;
   barrier::Barrier barrier = {};
-  /// Who keeps the steps, which decides what messages there are.
+  /// The mode says who keeps the steps, which decides what messages there are.
   core::Mode mode = core::Mode::central;
   /// When a worker that was refused looks again, where the barrier draws others.
   barrier::Recheck recheck = barrier::Recheck::central();
@@ -46,18 +47,18 @@ struct StepOptions {
   /// By worker, a factor of each of its step times (see starling::slowness); empty: all at full
   /// speed.
   std::vector<double> slowness = {};
-  /// Added to each step, whoever makes it: what computing and messages take on real machines.
+  /// Time added to each step of every worker, for computation and messages on real machines.
   Time overhead{};
-  /// How much virtual time is simulated, at most.
+  /// The most virtual time that is simulated.
   Time horizon = std::chrono::seconds{40};
-  /// A worker that has reached it is done, and counts as infinitely far ahead.
+  /// The last step: a worker that has reached it is done, and counts as infinitely far ahead.
   Step last = barrier::finished;
   std::uint64_t seed = 1;
   Sampling sampling = Sampling::exact;
-  /// Of the curve over time, evenly spaced over the horizon.
+  /// Points of the curve over time, evenly spaced over the horizon.
   std::size_t points = 200;
-  /// Told now and then which share is done, of the horizon or of all steps, whichever is more;
-  /// false ends the simulation there.
+  /// Called now and then with the share that is done, of the horizon or of all steps, whichever is
+  /// more; false ends the simulation there.
   std::function<bool(double done)> on_progress = {};
 };
 
@@ -75,9 +76,9 @@ struct Point {
   bool operator==(const Point&) const = default;
 };
 
-/// What barrier control would have sent. Where steps are central: a message for each arrival and
-/// one for each release. Where workers ask each other: a query and an answer for each other drawn,
-/// a request to each laggard that is to give notice, and the notices.
+/// The messages that barrier control would have sent. Where steps are central: a message for each
+/// arrival and one for each release. Where workers ask each other: a query and an answer for each
+/// other drawn, a request to each laggard that is to give notice, and the notices.
 struct Messages {
   std::uint64_t arrivals = 0;
   std::uint64_t releases = 0;
@@ -101,10 +102,11 @@ struct StepResult {
   /// Draws of others, and those that let the worker pass.
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
-  /// Of the time that workers were at work or waiting, the share spent waiting.
+  /// The share of the workers' time, at work or waiting, that they spent waiting.
   double waiting_share = 0;
   Messages messages = {};
-  /// Virtual; less than the horizon where everyone was done or on_progress ended it.
+  /// Virtual time at the end; less than the horizon where all workers were done or on_progress
+  /// ended it.
   Time elapsed{};
   /// The largest distance there ever was between the fastest and the slowest running worker.
   Step max_lag = 0;
@@ -112,25 +114,27 @@ struct StepResult {
   bool operator==(const StepResult&) const = default;
 };
 
-/// Learning at the step level. Step 1 is a worker's first: once it has ended, the worker's step
-/// is 1.
+/// A model that learns at the step level. Step 1 is a worker's first: once it has ended, the
+/// worker's step is 1.
 struct Learner {
   Learner() = default;
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
   virtual ~Learner() = default;
 
-  /// The worker begins the step: it reads the model as it is now.
+  /// Called when the worker begins the step: it reads the model as it is now.
   virtual void on_begin(MemberId worker, Step step, Time now) = 0;
-  /// The worker ends the step: its update is applied. Whom this lets pass begins after it.
+  /// Called when the worker ends the step: its update is applied. Workers that this lets pass begin
+  /// after it.
   virtual void on_end(MemberId worker, Step step, Time now) = 0;
 };
 
-/// Refuses what cannot be simulated: no workers, more than 2^31 of them, a sample that is too
-/// large, no horizon, steps that take no time, factors that do not fit the workers.
+/// Refuses options that cannot be simulated: no workers, more than 2^31 of them, a sample that is
+/// too large, no horizon, steps that take no time, factors that do not fit the workers.
 [[nodiscard]] Result<void> check(const StepOptions& options);
 
-/// About how much memory simulate() takes, in bytes, to refuse what is too large before it starts.
+/// Estimates how many bytes of memory simulate() takes, to refuse a run that is too large before it
+/// starts.
 [[nodiscard]] std::uint64_t memory_estimate(const StepOptions& options);
 
 /// Requires: check(options).

@@ -7,7 +7,7 @@ namespace {
 
 struct Kind {
   std::string_view name;
-  /// Of the fields that are always there.
+  /// Bytes of the fields that are always there.
   std::size_t bytes;
   bool barrier_control;
 };

@@ -55,7 +55,8 @@ std::string advice(Failure::Cause cause) {
 
 void check(cudaError_t code, const char* what) {
   if (code == cudaSuccess) return;
-  // An error that does not stick would be found by the next call that asks for the last one.
+  // Clears the error where it is not sticky: else the next call that asks for the last error would
+  // find it.
   static_cast<void>(cudaGetLastError());
   throw Failure{cause_of(code), std::string{what} + ": " + cudaGetErrorString(code) + " (" +
                                     cudaGetErrorName(code) + ")"};

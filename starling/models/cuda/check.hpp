@@ -1,6 +1,6 @@
-/// Internal: every call of CUDA, cuBLAS and cuDNN goes through check(). What fails throws a
-/// Failure, which the public functions of this library turn into an Error where a user can do
-/// something about it (device.hpp); in the midst of training it is one failed try of a step.
+/// Internal: every call of CUDA, cuBLAS and cuDNN goes through check(). A call that fails throws a
+/// Failure. The public functions of this library turn it into an Error where a user can do
+/// something about it (device.hpp); during training it is one failed try of a step.
 #pragma once
 
 #include <cublas_v2.h>
@@ -17,7 +17,8 @@ class Failure : public std::runtime_error {
  public:
   enum class Cause { driver, no_device, memory, image, other };
 
-  /// What was tried, what the library said of it, and what to do.
+  /// `what` holds the failed action and the library's message; the constructor appends
+  /// advice(cause).
   Failure(Cause cause, const std::string& what);
   [[nodiscard]] Cause cause() const { return cause_; }
 
@@ -26,16 +27,16 @@ class Failure : public std::runtime_error {
 };
 
 [[nodiscard]] Failure::Cause cause_of(cudaError_t code);
-/// What a user can do, led by "; "; empty where nothing is known.
+/// Returns advice for the user, led by "; "; empty for Cause::other.
 [[nodiscard]] std::string advice(Failure::Cause cause);
 
-/// `what` was tried: "copying a batch".
+/// Throws Failure where `code` is an error. `what` names the action: "copying a batch".
 void check(cudaError_t code, const char* what);
 void check(cublasStatus_t code, const char* what);
 void check(cudnnStatus_t code, const char* what);
-/// Of the kernel that was just launched.
+/// Throws Failure where the last kernel launch failed.
 void check_launch(const char* what);
-/// For destructors: complains on stderr, and goes on.
+/// For destructors: prints an error on stderr and continues.
 void expect(bool ok, const char* what) noexcept;
 
 }  // namespace starling::models::cuda

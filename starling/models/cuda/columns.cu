@@ -10,7 +10,7 @@ constexpr unsigned tile = 32;
 constexpr unsigned tile_rows = 8;
 /// Blocks that share the rows of one group.
 constexpr Index parts_max = 128;
-/// Rows that are worth a block.
+/// Rows that make a block of their own worthwhile.
 constexpr Index part_rows = 256;
 
 Index parts_of(const Groups& groups) {
@@ -18,7 +18,7 @@ Index parts_of(const Groups& groups) {
   return std::clamp<Index>((rows + part_rows - 1) / part_rows, 1, parts_max);
 }
 
-/// So many columns a block that narrow matrices keep its threads busy.
+/// Columns of a block, so that a narrow matrix keeps all threads of the block busy.
 unsigned block_columns(Index channels) { return channels <= 8 ? 8 : channels <= 16 ? 16 : 32; }
 
 struct Pair {
@@ -47,8 +47,8 @@ struct Product {
   }
 };
 
-/// Block (column block, part, group): its share of the group's rows. partial [groups x parts x
-/// channels].
+/// Block (column block, part, group) sums its share of the group's rows into partial [groups x
+/// parts x channels].
 template <class Term>
 __global__ void __launch_bounds__(block_threads)
     partial_kernel(Groups groups, Index parts, Term term, Pair* partial) {
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(block_threads)
   partial[(std::uint64_t{group} * parts + blockIdx.y) * groups.channels + column] = sum;
 }
 
-/// Over statistics.
+/// Over statistics: adds up the sums of a group's parts.
 struct Collect {
   Index channels;
   Index parts;

@@ -9,20 +9,20 @@
 
 namespace starling::models::cuda {
 
-/// Scratch that the sums below need.
+/// Bytes of scratch that the sums below need.
 [[nodiscard]] std::size_t column_scratch_bytes(const Groups& groups);
 
-/// sums [groups x channels], or += where `adds`: of x's rows.
+/// Sets sums [groups x channels] to the sums of x's rows, or adds them where `adds`.
 void sum_columns(const Context& context, const Groups& groups, const float* x, bool adds,
                  float* sums);
-/// Of (x - mean)^2, with the mean of each group.
+/// Sets sums to the sums of (x - mean)^2, with the mean of each group.
 void sum_squares(const Context& context, const Groups& groups, const float* x, const float* mean,
                  float* sums);
-/// Of dy (x - mean), and of dy.
+/// Sets products to the sums of dy (x - mean), and totals to those of dy.
 void sum_products(const Context& context, const Groups& groups, const float* dy, const float* x,
                   const float* mean, float* products, float* totals);
 
-/// to [columns x rows] = from [rows x columns] transposed, or += that.
+/// Sets to [columns x rows] to the transpose of from [rows x columns], or adds it where `adds`.
 void transpose(const Context& context, std::size_t rows, std::size_t columns, const float* from,
                bool adds, float* to);
 

@@ -3,8 +3,8 @@
 namespace starling::models::cuda {
 namespace {
 
-/// What cuBLAS takes by itself on the largest devices; given to it, so that it takes none while a
-/// step is recorded.
+/// Bytes that cuBLAS would take by itself on the largest devices; it is given them, so that it
+/// takes no memory while a step is recorded.
 constexpr std::size_t blas_workspace_bytes = std::size_t{32} << 20U;
 
 }  // namespace
@@ -49,7 +49,7 @@ Context::Context(Precision precision) : precision_(precision) {
     check(cublasSetMathMode(blas_, precision == Precision::tf32 ? CUBLAS_TF32_TENSOR_OP_MATH
                                                                 : CUBLAS_DEFAULT_MATH),
           "starting cuBLAS");
-    // Sums of split products in an order that does not depend on timing.
+    // Makes cuBLAS sum split products in an order that does not depend on timing.
     check(cublasSetAtomicsMode(blas_, CUBLAS_ATOMICS_NOT_ALLOWED), "starting cuBLAS");
     blas_workspace_ = DeviceMemory{blas_workspace_bytes};
     check(cublasSetWorkspace(blas_, blas_workspace_.data(), blas_workspace_.bytes()),
@@ -64,7 +64,7 @@ Context::Context(Precision precision) : precision_(precision) {
 }
 
 Context::~Context() {
-  // What was started must not read memory that is given back.
+  // Work that was started must not read memory after it is returned.
   static_cast<void>(cudaStreamSynchronize(stream_.get()));
   expect(cudnnDestroy(dnn_) == CUDNN_STATUS_SUCCESS, "cuDNN");
   expect(cublasDestroy(blas_) == CUBLAS_STATUS_SUCCESS, "cuBLAS");

@@ -1,5 +1,5 @@
-/// Internal: what one worker computes with on a device: streams, handles and scratch of its own, so
-/// that several workers share a device without locks. One thread at a time.
+/// Internal: the streams, handles and scratch with which one worker computes on a device. Each
+/// worker has its own, so that several workers share a device without locks. One thread at a time.
 #pragma once
 
 #include <cublas_v2.h>
@@ -15,8 +15,8 @@ namespace starling::models::cuda {
 
 class Stream;
 
-/// A mark in a stream, without time. Who waits for it sleeps, whatever the device was told before:
-/// cudaStreamSynchronize would keep a core busy for each worker.
+/// A mark in a stream, without time. A thread that waits for it sleeps, whatever flags the device
+/// has: with cudaStreamSynchronize each worker would keep a core busy.
 class Event {
  public:
   Event();
@@ -24,9 +24,9 @@ class Event {
   Event& operator=(const Event&) = delete;
   ~Event();
   void record(const Stream& stream) const;
-  /// The stream goes on only behind the mark.
+  /// Makes the stream wait for the mark.
   void hold(const Stream& stream) const;
-  /// Sleeps on the host; not at all where nothing was recorded.
+  /// Sleeps on the host until the mark is reached; returns at once where nothing was recorded.
   void wait() const;
 
  private:
@@ -41,7 +41,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
   ~Stream();
   [[nodiscard]] cudaStream_t get() const { return stream_; }
-  /// Sleeps until all that was put in is done; throws what went wrong in it.
+  /// Sleeps until all work in the stream is done; throws the error where some of it failed.
   void finish() const;
 
  private:
@@ -49,17 +49,17 @@ class Stream {
   cudaStream_t stream_ = nullptr;
 };
 
-/// Waits for copies and fillings that were not put into a Stream: they are not done when their
-/// calls return, and a Stream does not wait for them.
+/// Waits for copies and fills that were not put into a Stream: they may still run when their calls
+/// return, and a Stream does not wait for them.
 void finish_default_stream();
 
-/// Makes a device this thread's, and leaves it so: to choose the former one again would start CUDA
-/// on a device that nobody asked for. Throws Failure.
+/// Makes a device this thread's current one, and leaves it so: choosing the former device again
+/// would start CUDA on a device that nobody asked for. Throws Failure.
 void use_device(std::size_t index);
-/// The same for destructors, whose other calls complain of what fails.
+/// As use_device(), for destructors: ignores an error, which their other calls then report.
 void use_device_to_free(std::size_t index) noexcept;
 
-/// Requires: use_device() before every use on this thread, also before its end.
+/// Requires: use_device() before every use on this thread, also before its destructor.
 class Context {
  public:
   explicit Context(Precision precision);
@@ -72,10 +72,10 @@ class Context {
   [[nodiscard]] cudnnHandle_t dnn() const { return dnn_; }
   [[nodiscard]] Precision precision() const { return precision_; }
 
-  /// Of any use within one call; what was there is lost.
+  /// Scratch for any use within one call; its former content is lost.
   [[nodiscard]] void* scratch() const { return scratch_.data(); }
   [[nodiscard]] std::size_t scratch_bytes() const { return scratch_.bytes(); }
-  /// Makes scratch at least so large. True where it moved, so that what was recorded is void.
+  /// Makes scratch at least `bytes` long. True where it moved, so that recorded graphs are void.
   bool reserve_scratch(std::size_t bytes);
 
  private:

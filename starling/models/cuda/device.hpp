@@ -1,6 +1,6 @@
-/// The door to CUDA devices: which there are, and nets on them. No CUDA header is needed to include
-/// it. Any thread may call these functions, and what they return. What computes on a device leaves
-/// it the calling thread's current one.
+/// The interface to CUDA devices: lists them, and runs nets on them. Including it needs no CUDA
+/// header. Any thread may call these functions and use the objects that they return. A function
+/// that computes on a device leaves it the calling thread's current one.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +30,17 @@ struct DeviceInfo {
   std::size_t memory_bytes = 0;
 };
 
-/// All that this process may use, by index. Errors: no driver or one too old, with what to do.
+/// Returns all devices that this process may use, by index. Errors: no driver or one too old, with
+/// advice.
 [[nodiscard]] Result<std::vector<DeviceInfo>> devices();
 
-/// Runs nets on the device of that index. Takes the memory that one worker needs for batches of
-/// `rows` rows and, if there is room, for evaluation by 256, and runs a kernel, so that what cannot
-/// work is refused here. Larger batches take more when they come; and the first of any size, while
-/// cuDNN's algorithms are tried, once more what one convolution reads, writes and has as scratch.
-/// Errors, led by "cuda:INDEX: ": a driver that is missing or too old, another cuDNN than this
-/// build's, no such device, a device for which this build has no code, too little memory, rows too
-/// large for a device.
+/// Returns an engine that runs nets on device `index`. Takes the memory that one worker needs for
+/// batches of `rows` rows and, if there is capacity, for evaluation by 256 rows, and runs a kernel,
+/// so that a configuration that cannot work is refused here. Larger batches take more memory when
+/// they come; the first batch of any size also takes, while cuDNN's algorithms are tried, the
+/// memory that one convolution reads, writes and uses as scratch. Errors, led by "cuda:INDEX: ": a
+/// driver that is missing or too old, another cuDNN than this build's, no such device, a device for
+/// which this build has no code, too little memory, rows too large for a device.
 [[nodiscard]] Result<std::shared_ptr<const NetEngine<float>>> make_engine(
     const Net<float>& net, std::size_t index, std::size_t rows,
     Precision precision = Precision::float32);

@@ -6,11 +6,12 @@
 namespace starling::models::cuda {
 namespace {
 
-/// Consecutive elements of one thread, and of one block.
+/// Consecutive elements that one thread handles, and one block.
 constexpr unsigned in_thread = 4;
 constexpr unsigned in_block = in_thread * block_threads;
 
-/// The sum of the values of the threads before this one. Requires: all threads of the block call.
+/// Returns the sum of the values of the threads before this one, and the sum of all in `total`.
+/// Requires: all threads of the block call.
 __device__ std::uint32_t sum_before(std::uint32_t value, std::uint32_t& total) {
   __shared__ std::uint32_t shared[block_threads];
   __syncthreads();
@@ -50,7 +51,7 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) counts[blockIdx.x] = total;
 }
 
-/// One block: counts become places, with their sum behind the last.
+/// One block: turns counts into places, with their sum behind the last.
 __global__ void __launch_bounds__(block_threads)
     place_kernel(std::uint32_t blocks, std::uint32_t* counts) {
   std::uint32_t before = 0;

@@ -16,7 +16,7 @@ class DeviceCompressor {
   /// is_valid(how).
   DeviceCompressor(const Threshold& how, std::size_t size);
 
-  /// Of g, which lies on the device; waits for what is sent.
+  /// Compresses g, which lies on the device; waits for the sent elements.
   [[nodiscard]] SparseGradient compress(const Context& context, const float* g);
   /// The residual's address on the device.
   [[nodiscard]] const float* residual() const { return residual_.data(); }
@@ -25,7 +25,8 @@ class DeviceCompressor {
   Threshold how_;
   std::size_t size_;
   DeviceArray<float> residual_;
-  /// Of each block: how many it sends, then where they stand; the sum of all behind the last.
+  /// For each block: first the number of elements that it sends, then the place of its first one;
+  /// behind the last block, the number of all sent elements.
   DeviceArray<std::uint32_t> places_;
   DeviceArray<std::uint32_t> indices_;
   DeviceArray<float> values_;

@@ -7,10 +7,10 @@
 namespace starling::models::cuda {
 namespace {
 
-/// Of one block.
+/// The most numbers that one block updates.
 constexpr std::size_t stretch_max = 4096;
 
-/// The sum of all threads' values in thread 0, nothing in the others.
+/// Returns the sum of all threads' values in thread 0, and 0 in the others.
 __device__ double block_sum(double value) {
   __shared__ double shared[block_threads];
   shared[threadIdx.x] = value;
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) *factor = norm_factor(sum, limit);
 }
 
-/// A block a stretch. `factor` is null where no norm is clipped.
+/// One block updates one stretch. `factor` is null where no norm is clipped.
 __global__ void __launch_bounds__(block_threads)
     update_kernel(const Stretch* stretches, Update update, const float* factor, float limit) {
   const Stretch stretch = stretches[blockIdx.x];

@@ -1,5 +1,5 @@
-/// Internal: an optimiser's steps on a device: clipping, weight decay, update and what is not
-/// trained, in one kernel over all parameters. One thread at a time.
+/// Internal: an optimiser's steps on a device: clipping, weight decay, update, and changes of
+/// untrained parameters, in one kernel over all parameters. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class DeviceUpdate {
   std::size_t total_ = 0;
   DeviceArray<Stretch> stretches_;
   DeviceArray<float> state_;
-  /// Of each stretch, where a norm is clipped.
+  /// The sum of squares of each stretch, where a norm is clipped.
   DeviceArray<double> squares_;
   DeviceArray<float> factor_;
 };

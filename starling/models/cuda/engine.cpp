@@ -15,11 +15,11 @@
 namespace starling::models::cuda {
 namespace {
 
-/// Evaluation goes in pieces of so many rows where batches are smaller and there is room for it.
+/// Rows of a piece in evaluation, where batches are smaller and there is memory for it.
 constexpr std::size_t evaluation_rows = 256;
 
-/// All that one call computes with. Requires: use_device() before every use on this thread, also
-/// before its end.
+/// The objects with which one call computes. Requires: use_device() before every use on this
+/// thread, also before its destructor.
 class Session {
  public:
   Session(const Net<float>& net, Precision precision)
@@ -33,10 +33,10 @@ class Session {
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  /// What is under way must not read memory that is given back.
+  /// Waits for work in flight, which must not read memory after it is returned.
   ~Session() { static_cast<void>(cudaStreamSynchronize(context_.stream().get())); }
 
-  /// Makes room for a batch of so many rows, or for the pieces of it, none above `most` rows.
+  /// Takes memory for a batch of `rows` rows, or for pieces of it of at most `most` rows.
   void reserve(std::size_t rows, std::size_t most) {
     const std::size_t piece = std::min({rows, most, run_.rows_max()});
     bool moved = run_.reserve(piece, context_);
@@ -69,7 +69,7 @@ class Session {
     return read_accumulated().loss / static_cast<double>(batch.size());
   }
 
-  /// In pieces of at most `most` rows.
+  /// Evaluates in pieces of at most `most` rows.
   Accumulator evaluate(std::span<const float> w, const Table& data, Batch batch,
                        std::span<float> out, std::size_t most) {
     const std::size_t piece = std::min(most, run_.rows_max());
@@ -85,7 +85,7 @@ class Session {
       run_.loss(context_, staging_.input(), rows, 0);
       if (out.empty()) continue;
       const auto part = out.subspan(at * net_.outputs(), rows * net_.outputs());
-      // A copy to memory that is not pinned waits for what is before it without sleeping.
+      // Sleeps first: a copy to memory that is not pinned waits for earlier work without sleeping.
       context_.stream().finish();
       check(cudaMemcpyAsync(part.data(), run_.scores(), part.size_bytes(), cudaMemcpyDeviceToHost,
                             context_.stream().get()),
@@ -95,7 +95,7 @@ class Session {
   }
 
  private:
-  /// Nets without row-sparse parameters are not asked, for their answer takes memory.
+  /// Does not ask nets without row-sparse parameters, because their answer takes memory.
   [[nodiscard]] std::vector<TouchedRows> touched(const Table& data, Batch batch) const {
     return copies_.by_rows() ? net_.touched(data, batch) : std::vector<TouchedRows>{};
   }
@@ -106,7 +106,7 @@ class Session {
     run_.clear_tally(context_);
   }
 
-  /// Of what is staged, as a part of a batch of `total` rows.
+  /// Adds the gradient of the staged rows, a part of a batch of `total` rows.
   void add_gradient(std::size_t total, std::uint32_t piece) {
     const std::size_t rows = staging_.rows();
     const NetInput input = staging_.input();
@@ -136,16 +136,16 @@ class Session {
   Graphs graphs_;
 };
 
-/// Hands each call a session of its own; as many are made as calls overlap.
+/// Gives each call a session of its own; there are as many sessions as calls have overlapped.
 class Engine final : public NetEngine<float> {
-  // First, for what it returns is deduced.
+  // Stands first in the class, because its return type is deduced.
   template <class Work>
   auto with_session(const Work& work) const {
     try {
       use_device(index_);
       std::unique_ptr<Session> session = take();
       auto result = work(*session);
-      // One that failed is not used again.
+      // A session that failed is not used again.
       const std::lock_guard lock{mutex_};
       free_.push_back(std::move(session));
       return result;
@@ -173,7 +173,7 @@ class Engine final : public NetEngine<float> {
     if (batch.empty()) return {};
     return with_session([&](Session& s) { return s.evaluate(w, data, batch, out, piece_); });
   }
-  /// Makes room in the first session for batches, and for evaluation where it can.
+  /// Takes memory in the first session for batches, and for evaluation if there is enough.
   void reserve(std::size_t rows) {
     with_session([&](Session& s) {
       s.reserve(rows, rows);

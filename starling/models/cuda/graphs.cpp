@@ -23,8 +23,8 @@ void Graphs::run(const Context& context, std::size_t key, const std::function<vo
   check(cudaGraphLaunch(entry.graph, context.stream().get()), "launching a recorded step");
 }
 
-/// Other threads may take memory meanwhile: only this thread's calls are held to the rules of
-/// recording.
+/// Applies the rules of recording to this thread's calls only: other threads may take memory
+/// meanwhile.
 void Graphs::record(const Context& context, Entry& entry, const std::function<void()>& work) {
   const cudaStream_t stream = context.stream().get();
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "recording a step");
@@ -46,9 +46,9 @@ void Graphs::record(const Context& context, Entry& entry, const std::function<vo
   if (complete) return;
   entry.graph = nullptr;
   entry.refuses = true;
-  // What was refused must not be found by the next call that asks for the last error.
+  // Clears the error of the refusal: else the next call that asks for the last error would find it.
   static_cast<void>(cudaGetLastError());
-  // No refusal to be recorded; but the stream had to be let go first.
+  // `other` does not mean that the work cannot be recorded; it is thrown on after the capture ends.
   if (other != nullptr) std::rethrow_exception(other);
 }
 

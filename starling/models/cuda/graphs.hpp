@@ -1,5 +1,5 @@
-/// Internal: work that is put into a stream again and again, recorded as a CUDA graph, so that a
-/// step costs one launch. One thread at a time.
+/// Internal: records work that is put into a stream again and again as a CUDA graph, so that a step
+/// costs one launch. One thread at a time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -20,12 +20,12 @@ class Graphs {
   Graphs& operator=(const Graphs&) = delete;
   ~Graphs() { clear(); }
 
-  /// Puts what `work` puts into the context's stream there. The first time it is called as it is,
-  /// which loads kernels; the second time it is recorded; then what was recorded is launched. Work
-  /// that cannot be recorded, and keys beyond the first 16, are called every time.
-  /// Requires: the same work for the same key, on the same memory, until clear().
+  /// Puts the work of `work` into the context's stream. The first call of a key calls `work` as it
+  /// is, which loads kernels; the second call records it and launches the recording, as every later
+  /// call does. Work that cannot be recorded, and work of keys beyond the first 16, is called every
+  /// time. Requires: the same work for the same key, on the same memory, until clear().
   void run(const Context& context, std::size_t key, const std::function<void()>& work);
-  /// Forgets all: memory has moved.
+  /// Drops all recordings, for memory that has moved.
   void clear();
   /// Recordings that are in use.
   [[nodiscard]] std::size_t size() const;

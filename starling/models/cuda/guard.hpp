@@ -1,4 +1,4 @@
-/// Internal: where a Failure, or what else was thrown, becomes an Error.
+/// Internal: turns a Failure, or any other exception, into an Error.
 #pragma once
 
 #include <exception>
@@ -13,7 +13,8 @@ namespace starling::models::cuda {
   return "cuda:" + std::to_string(index);
 }
 
-/// What `work` returns, or what it threw, led by the device's name.
+/// Returns the result of `work`, or the exception that it threw as an Error, led by the device's
+/// name.
 template <class Work>
 [[nodiscard]] auto guarded(std::size_t index, const Work& work) -> decltype(work()) {
   try {

@@ -11,12 +11,12 @@
 namespace starling::models::cuda {
 
 inline constexpr unsigned block_threads = 256;
-/// Enough for every device; what is left goes round again.
+/// Enough blocks for every device; each block goes round again for the remaining numbers.
 inline constexpr std::uint64_t blocks_max = 8192;
 
 template <class Body>
 __global__ void __launch_bounds__(block_threads) each_kernel(Index size, Body body) {
-  // 64 bits, for the last stride may lead beyond 2^32.
+  // 64 bits, because the last stride may lead beyond 2^32.
   const std::uint64_t stride = std::uint64_t{gridDim.x} * block_threads;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x; i < size;
        i += stride)

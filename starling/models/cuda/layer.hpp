@@ -1,6 +1,6 @@
-/// Internal: one layer's kernels on a device, made from its form (net/layer_specification.hpp).
-/// Each belongs to one worker and is used by one thread at a time; all calls put work into the
-/// context's stream and return. Pointers are the device's.
+/// Internal: one layer's kernels on a device, made from its specification
+/// (net/layer_specification.hpp). Each object belongs to one worker and is used by one thread at a
+/// time; all calls put work into the context's stream and return. Pointers are the device's.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace starling::models::cuda {
 
-/// What both passes of one piece of a batch know.
+/// The arguments that both passes of one piece of a batch share.
 struct PieceCall {
   const Context& context;
   /// Samples.
@@ -24,10 +24,10 @@ struct PieceCall {
   /// Rows whose statistics batch normalisation takes together.
   std::size_t group_samples = 0;
   const float* w = nullptr;
-  /// What the layer keeps from the forward to the backward pass.
+  /// Memory that the layer keeps from the forward to the backward pass.
   void* kept = nullptr;
   Draws draws;
-  /// The net's input, listed by ids; see EmbedBackward.
+  /// The places of the net's input, ordered by id; see EmbedBackward.
   const Index* order = nullptr;
 };
 
@@ -39,17 +39,17 @@ struct ForwardCall : PieceCall {
 struct BackwardCall : PieceCall {
   const float* x = nullptr;
   const float* y = nullptr;
-  /// May be overwritten.
+  /// The pass may overwrite it.
   float* dy = nullptr;
-  /// To be overwritten; null where nobody needs it. May be dy.
+  /// The pass overwrites it; null where no derivative by x is needed. May be dy.
   float* dx = nullptr;
-  /// To be added to.
+  /// The pass adds to it.
   float* g = nullptr;
   /// One sample's share of the batch.
   float weight = 1;
 };
 
-/// What a layer wants for batches of some size.
+/// The memory that a layer needs for batches of some size.
 struct Needs {
   std::size_t kept_bytes = 0;
   std::size_t scratch_bytes = 0;
@@ -64,8 +64,8 @@ class DeviceLayer {
   virtual void backward(const BackwardCall& call) = 0;
 };
 
-/// The kernels of a form over inputs of `input`. `needs_dx`: backward passes may ask for dx; not
-/// where the input is the data.
+/// Makes the kernels of a specification over inputs of shape `input`. `needs_dx`: whether backward
+/// passes may ask for dx, which they do not where the input is the data.
 [[nodiscard]] std::unique_ptr<DeviceLayer> make_layer(const LayerForm& form, const Shape& input,
                                                       bool needs_dx);
 

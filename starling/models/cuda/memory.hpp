@@ -1,5 +1,5 @@
-/// Internal: memory of a device, and of the host in a form that a device copies from and to by
-/// itself. Owned by one object; used by one thread at a time.
+/// Internal: memory of a device, and pinned memory of the host, which a device reads and writes by
+/// itself. One object owns each block; one thread uses it at a time.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,7 +19,7 @@ template <bool on_device>
 class Memory {
  public:
   Memory() = default;
-  /// Throws Failure, naming the bytes, where there is no room.
+  /// Throws Failure, which names the bytes, where memory is short.
   explicit Memory(std::size_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
     const std::string what = "taking " + std::to_string(bytes) + " bytes of " +
@@ -36,7 +36,7 @@ class Memory {
   ~Memory() {
     if (data_ == nullptr) return;
     const auto code = on_device ? cudaFree(data_) : cudaFreeHost(data_);
-    // Where the program ends the driver may be gone before its memory.
+    // When the program ends, the driver may be gone before its memory is freed.
     expect(code == cudaSuccess || code == cudaErrorCudartUnloading, "memory");
   }
 
@@ -78,10 +78,10 @@ using DeviceArray = Array<T, DeviceMemory>;
 template <class T>
 using PinnedArray = Array<T, PinnedMemory>;
 
-/// Cuts a block to come into aligned parts: first every part is planned, then the block is taken.
+/// Divides a block into aligned parts: first every part is planned, then the block is taken.
 class Parts {
  public:
-  /// The offset of a part of `count` numbers.
+  /// Plans a part of `count` numbers and returns its offset.
   template <class T>
   [[nodiscard]] std::size_t plan(std::size_t count) {
     const std::size_t at = bytes_;
@@ -91,7 +91,8 @@ class Parts {
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
-  /// Of cudaMalloc, and as much as cuDNN's and cuBLAS's fastest kernels ask for.
+  /// Bytes; the alignment of cudaMalloc, and the one that cuDNN's and cuBLAS's fastest kernels
+  /// need.
   static constexpr std::size_t alignment = 256;
   std::size_t bytes_ = 0;
 };

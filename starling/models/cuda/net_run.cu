@@ -10,7 +10,8 @@
 namespace starling::models::cuda {
 namespace {
 
-/// Numbers in one tensor of a piece: an Index counts them, with room for a stride.
+/// The most numbers in one tensor of a piece: an Index counts them, with capacity left for a
+/// stride.
 constexpr std::size_t piece_max = std::size_t{1} << 30U;
 constexpr std::size_t rows_most = 4096;
 constexpr unsigned warp = 32;
@@ -45,13 +46,13 @@ struct LossCall {
   float weight;
   const float* scores;
   const float* labels;
-  /// Null where nobody wants derivatives.
+  /// Null where no derivatives are needed.
   float* slopes;
   float* losses;
   float* merits;
 };
 
-/// A warp a row.
+/// One warp computes one row.
 __global__ void __launch_bounds__(block_threads) loss_kernel(LossCall call) {
   const Index row = blockIdx.x * (block_threads / warp) + threadIdx.x / warp;
   if (row >= call.rows) return;
@@ -77,7 +78,7 @@ __global__ void __launch_bounds__(block_threads) loss_kernel(LossCall call) {
   call.merits[row] = result.merit;
 }
 
-/// One block, always the same order.
+/// One block, which always sums in the same order.
 __global__ void __launch_bounds__(block_threads)
     tally_kernel(Index rows, const float* losses, const float* merits, Accumulator* sums) {
   __shared__ double shared[2][block_threads];
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(block_threads)
   sums->merit += shared[1][0];
 }
 
-/// Of one row, all inputs in it.
+/// Returns the size of the widest value of one row, all inputs of the row together.
 std::size_t widest(const Net<float>& net) {
   std::size_t most = 0;
   for (const auto& value : net.plan().values()) most = std::max(most, volume(value.shape));
@@ -131,7 +132,7 @@ NetRun::NetRun(const Net<float>& net) : net_(net) {
     if (step.layer != nullptr && std::holds_alternative<EmbeddingForm>(step.layer->form()))
       ids_in_row_ = net_.features();
   }
-  // Whole pieces of those whose statistics are taken together.
+  // A multiple of rows_at_once, the rows whose batch statistics are taken together.
   const std::size_t fit = piece_max / widest(net_) / rows_at_once * rows_at_once;
   rows_max_ = std::clamp(fit, rows_at_once, rows_most);
   kept_bytes_.resize(layers_.size());
@@ -175,7 +176,7 @@ void NetRun::take(std::size_t rows) {
 
   capacity_ = 0;
   kept_capacity_.assign(kept_bytes_.size(), 0);
-  // The old block first, so that both need not fit.
+  // Frees the old block first, so that both need not fit.
   memory_ = DeviceMemory{};
   memory_ = DeviceMemory{parts.bytes()};
   values_.assign(value_at.size(), nullptr);
@@ -273,7 +274,7 @@ void NetRun::backward(const Context& context, const float* w, const NetInput& in
   }
 }
 
-/// The derivative by a sum is that by each of its terms.
+/// Passes the derivative by a sum on to each of its terms, unchanged.
 void NetRun::spread(const Context& context, const PlanStep<float>& sum, std::size_t n) {
   const std::size_t size = n * volume(net_.plan().values()[sum.to].shape);
   const float* dy = slope(sum.to);

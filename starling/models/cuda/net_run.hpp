@@ -1,6 +1,6 @@
-/// Internal: a net's passes on a device, in memory of their own. One worker's; one thread at a
-/// time. Every function but reserve() only puts work into the context's stream, so that it may be
-/// recorded into a graph. Pointers are the device's.
+/// Internal: a net's passes on a device, in memory of their own. Belongs to one worker; one thread
+/// at a time. Every function but reserve() only puts work into the context's stream, so that it may
+/// be recorded into a graph. Pointers are the device's.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@
 
 namespace starling::models::cuda {
 
-/// What a pass reads beside the parameters: rows of the data, and what is drawn.
+/// The data that a pass reads beside the parameters: rows, labels and the seed of its draws.
 struct NetInput {
   /// [rows x features]
   float* x = nullptr;
   float* labels = nullptr;
-  /// The places of x by the id that stands there, equal ids in order; null where no layer is an
+  /// The places of x ordered by the id at each place, equal ids in order; null where no layer is an
   /// embedding.
   Index* order = nullptr;
   std::uint64_t* seed = nullptr;
@@ -31,16 +31,16 @@ class NetRun {
  public:
   explicit NetRun(const Net<float>& net);
 
-  /// The most rows of a batch that are handled at once: what is larger goes in pieces.
+  /// The most rows of a batch that are handled at once; larger batches are handled in pieces.
   [[nodiscard]] std::size_t rows_max() const { return rows_max_; }
-  /// 0 where a net has none as its first layer; else ids in a row.
+  /// Ids in a row where the net's first layer is an embedding, else 0.
   [[nodiscard]] std::size_t ids_in_row() const { return ids_in_row_; }
 
-  /// Makes room for pieces of `rows` rows and chooses algorithms. True where memory moved, so that
-  /// what was recorded is void. Throws Failure. Requires: 0 < rows <= rows_max().
+  /// Takes memory for pieces of `rows` rows and chooses algorithms. True where memory moved, so
+  /// that recorded graphs are void. Throws Failure. Requires: 0 < rows <= rows_max().
   bool reserve(std::size_t rows, Context& context);
 
-  /// From input.x to scores(). Requires: reserve(rows) before.
+  /// Computes scores() from input.x. Requires: reserve(rows) before.
   void forward(const Context& context, const float* w, const NetInput& input, std::size_t rows,
                bool training, std::uint32_t piece);
   /// Adds the piece's sums to accumulated(). Where `weight`, a row's share of the batch, is above
@@ -70,7 +70,7 @@ class NetRun {
   void add_terms(const Context& context, const PlanStep<float>& sum, const NetInput& input,
                  std::size_t n);
   void spread(const Context& context, const PlanStep<float>& sum, std::size_t n);
-  /// Memory for `rows` rows and kept_bytes_.
+  /// Takes memory for `rows` rows and kept_bytes_.
   void take(std::size_t rows);
 
   Net<float> net_;
@@ -78,22 +78,22 @@ class NetRun {
   std::size_t rows_max_ = 0;
   std::size_t ids_in_row_ = 0;
 
-  /// For so many rows.
+  /// The number of rows for which memory was taken.
   std::size_t capacity_ = 0;
   std::vector<std::size_t> kept_capacity_;
-  /// What the layers asked for last; kept, so that a step takes no memory for it.
+  /// The bytes that each layer asked for last; kept, so that a step takes no memory for the list.
   std::vector<std::size_t> kept_bytes_;
   DeviceMemory memory_;
   std::vector<float*> values_;
   std::vector<float*> slots_;
   std::vector<void*> kept_;
-  /// Of each row, summed up into accumulated_.
+  /// The loss and merit of each row, summed up into accumulated_.
   float* losses_ = nullptr;
   float* merits_ = nullptr;
   Accumulator* accumulated_ = nullptr;
 };
 
-/// Why a net cannot run on a device, whatever its memory; empty where it can.
+/// Returns the reason why a net cannot run on a device, whatever its memory; empty where it can.
 [[nodiscard]] std::string refusal(const Net<float>& net);
 
 }  // namespace starling::models::cuda

@@ -13,7 +13,7 @@ namespace {
 /// Numbers that are copied at once: 4 MiB.
 constexpr std::size_t chunk_max = std::size_t{1} << 20U;
 
-/// Whole rows in a chunk.
+/// Returns the number of whole rows in a chunk.
 std::size_t rows_in_chunk(std::size_t width) { return std::max<std::size_t>(chunk_max / width, 1); }
 
 std::size_t parts(std::size_t size, std::size_t of) { return (size + of - 1) / of; }
@@ -26,17 +26,17 @@ std::size_t sparse_rows(const std::vector<Parameter>& parameters) {
 
 }  // namespace
 
-/// What is copied at once: numbers that stand together, or rows of one parameter, which are staged
+/// The numbers that one copy moves: adjacent numbers, or rows of one parameter, which are staged
 /// one behind the other from their parameter's place on.
 struct ParameterCopies::Chunk {
-  /// Where it is staged.
+  /// The chunk's place in the staging memory.
   std::size_t at;
   std::size_t size;
-  /// The parameter whose rows they are.
+  /// The parameter to which the rows belong.
   Place place = {};
-  /// Null where the numbers stand as they are staged.
+  /// The rows of the chunk; null where the numbers are staged at their own place.
   const std::uint32_t* rows = nullptr;
-  /// The same on the device.
+  /// The rows of the chunk, in the device's memory.
   const Index* rows_there = nullptr;
 
   /// Calls visit(place in the parameter vector, place where it is staged, numbers).
@@ -136,7 +136,7 @@ void ParameterCopies::add_to(const Context& context, const float* there, const T
           "reading a gradient");
     arrived_[next++].record(context.stream());
   });
-  // Each while the next is copied.
+  // Adds each chunk while the next is copied.
   next = 0;
   for_chunks(touched, [&](const Chunk& chunk) {
     arrived_[next++].wait();

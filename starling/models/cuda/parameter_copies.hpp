@@ -1,6 +1,6 @@
-/// Internal: parameters on their way to a device, and gradients on their way back, in chunks, so
-/// that the host's copying and the device's overlap. Of a row-sparse parameter only those rows move
-/// that a batch touches, and no others are read or written on the host. One thread at a time.
+/// Internal: copies parameters to a device, and gradients back, in chunks, so that the copies of
+/// the host and of the device overlap. For a row-sparse parameter only the rows that a batch
+/// touches are copied, and no others are read or written on the host. One thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -24,27 +24,28 @@ class ParameterCopies {
   [[nodiscard]] bool by_rows() const { return rows_.size() > 0; }
 
   /// Puts the copy of w into the stream. `there` and `spare`, whose contents are lost, are the
-  /// device's and as long as w. Requires: nothing of the last call is under way.
+  /// device's and as long as w. Requires: no copy of the last call is in flight.
   void upload(const Context& context, std::span<const float> w, const Touched& touched,
               float* spare, float* there);
-  /// Adds what is `there` to g, and waits for it. Requires: upload() for the same rows before.
+  /// Adds the gradient at `there` to g, and waits for it. Requires: upload() for the same rows
+  /// before.
   void add_to(const Context& context, const float* there, const Touched& touched, float* spare,
               std::span<float> g);
 
  private:
-  /// A parameter in the parameter vector.
+  /// The place of a parameter in the parameter vector.
   struct Place {
     std::size_t start = 0;
     std::size_t rows = 0;
     std::size_t width = 0;
   };
-  /// Numbers that stand together.
+  /// Adjacent numbers.
   struct Stretch {
     std::size_t start = 0;
     std::size_t size = 0;
   };
   struct Chunk;
-  /// Calls visit(chunk) for all that moves, in the same order every time.
+  /// Calls visit(chunk) for every chunk to copy, in the same order every time.
   template <class Visit>
   void for_chunks(const Touched& touched, const Visit& visit) const;
 
@@ -53,10 +54,10 @@ class ParameterCopies {
   std::vector<Stretch> dense_;
   PinnedArray<float> w_staged_;
   PinnedArray<float> g_staged_;
-  /// The rows that are touched, of one parameter after the other.
+  /// The touched rows, one parameter after the other.
   PinnedArray<Index> rows_staged_;
   DeviceArray<Index> rows_;
-  /// One a chunk.
+  /// One event for each chunk, recorded behind its copy.
   std::vector<Event> arrived_;
 };
 

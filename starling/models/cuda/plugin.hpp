@@ -1,5 +1,5 @@
-/// What libstarling_cuda.so offers whoever loads it: the door to CUDA devices (device.hpp), without
-/// CUDA's libraries in programs that ask for no device. Any thread.
+/// The interface of libstarling_cuda.so to the program that loads it: CUDA devices (device.hpp),
+/// without CUDA's libraries in programs that ask for no device. Any thread.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace starling::models::cuda {
 
-/// Of what both sides must have the same idea.
+/// The properties of a build in which the program and the library must agree.
 struct PluginBuild {
-  /// The project's.
+  /// The project's version.
   std::string_view version;
   std::string_view compiler = __VERSION__;
   std::size_t net_bytes = sizeof(Net<float>);
@@ -31,7 +31,8 @@ struct Plugin {
                                                                  std::size_t rows) = nullptr;
 };
 
-/// Exported under this name, which changes with what it returns or takes: a PluginDoor.
+/// The name of the exported function, a PluginDoor. The name changes whenever the function's
+/// arguments or result change.
 inline constexpr const char* plugin_door = "starling_cuda_plugin_2";
 using PluginDoor = const Plugin* (*)();
 

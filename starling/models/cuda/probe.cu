@@ -28,7 +28,8 @@ void run_kernel(std::size_t index) {
   if (seen != mark) throw Failure{Failure::Cause::other, "a kernel wrote nothing"};
 }
 
-/// Of major versions nothing is promised, and what is found at run time may be another.
+/// Refuses a cuDNN of another major version than this build's: cuDNN promises no compatibility
+/// between them, and the library found at run time may be another.
 void check_cudnn() {
   const std::size_t version = cudnnGetVersion();
   const std::size_t found = version / (version < 10000 ? 1000 : 10000);

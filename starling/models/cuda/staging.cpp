@@ -24,7 +24,7 @@ std::size_t ids_of(const Net<float>& net) {
 
 }  // namespace
 
-/// Where the parts stand, for so many rows.
+/// The offsets of the parts, and the bytes of all, for some number of rows.
 struct Staging::Layout {
   std::size_t seed, labels, order, x, bytes;
 };
@@ -68,7 +68,7 @@ void Staging::fill(const Table& data, Batch batch, std::uint64_t seed) {
   auto* x = part<float>(host_, at.x);
   for (std::size_t i = 0; i < rows_; ++i) {
     labels[i] = data.label(batch[i]);
-    // What is no class would read beyond the scores.
+    // A label that is not a class would make the loss read beyond the scores.
     STARLING_CHECK(labels_max_ == 0 ||
                    (labels[i] >= 0 && labels[i] < static_cast<float>(labels_max_)));
     std::ranges::copy(data.dense_row(batch[i]), x + i * features_);
@@ -81,7 +81,7 @@ void Staging::gather_order(const float* x, Index* order) const {
   for (std::size_t i = 0; i < ids; ++i)
     STARLING_CHECK(x[i] >= 0 && x[i] < static_cast<float>(ids_max_));
   std::iota(order, order + ids, Index{0});
-  // Not std::stable_sort, which takes memory.
+  // std::stable_sort would take memory.
   std::sort(order, order + ids,
             [&](Index a, Index b) { return x[a] < x[b] || (x[a] == x[b] && a < b); });
 }

@@ -1,4 +1,4 @@
-/// Internal: a batch on its way to a device: gathered into pinned memory, copied by one
+/// Internal: brings a batch to a device: gathers it into pinned memory and copies it by one
 /// asynchronous copy. One thread at a time.
 #pragma once
 
@@ -12,17 +12,17 @@ namespace starling::models::cuda {
 
 class Staging {
  public:
-  /// For rows of that net, of whose first layer each row holds so many ids.
+  /// For rows of `net`, each of which holds `ids_in_row` ids for its first layer.
   Staging(const Net<float>& net, std::size_t ids_in_row);
 
-  /// True where memory moved. Throws Failure.
+  /// Takes memory for `rows` rows. True where memory moved. Throws Failure.
   bool reserve(std::size_t rows);
-  /// Gathers the rows. Requires: reserve(batch.size()) before, and no copy of what was here under
-  /// way; labels and ids that the net accepts.
+  /// Gathers the rows. Requires: reserve(batch.size()) before; no copy of the former rows is in
+  /// flight; labels and ids that the net accepts.
   void fill(const Table& data, Batch batch, std::uint64_t seed);
-  /// Copies what fill() gathered, as many rows as it did.
+  /// Copies the rows that fill() gathered.
   void upload(const Stream& stream) const;
-  /// Where it stands then.
+  /// The place of the copy in the device's memory.
   [[nodiscard]] NetInput input() const;
   [[nodiscard]] std::size_t rows() const { return rows_; }
 
@@ -34,7 +34,7 @@ class Staging {
   std::size_t features_;
   std::size_t labels_max_;
   std::size_t ids_in_row_;
-  /// Ids are below it.
+  /// The bound of ids: every id is below it.
   std::size_t ids_max_;
   std::size_t rows_ = 0;
   PinnedMemory host_;

@@ -13,7 +13,7 @@
 namespace starling::models::cuda {
 namespace {
 
-/// A batch on its way, and what its step reads beside it. Two take turns.
+/// A batch on its way to the device, and the rates that its step reads. Two slots take turns.
 struct Slot {
   Slot(const Net<float>& net, std::size_t ids_in_row) : staging(net, ids_in_row) {}
 
@@ -21,7 +21,7 @@ struct Slot {
   PinnedArray<UpdateRates> rates_staged{1};
   DeviceArray<UpdateRates> rates{1};
   Event copied;
-  /// The step is done, so that both copies may be written again.
+  /// Recorded behind the step: after it both copies may be written again.
   Event done;
   Graphs graphs;
 };
@@ -41,7 +41,7 @@ struct Trainer::State {
 
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  /// What is under way must not read memory that is given back.
+  /// Waits for work in flight, which must not read memory after it is returned.
   ~State() {
     use_device_to_free(index);
     settle();
@@ -59,12 +59,12 @@ struct Trainer::State {
   std::size_t turn = 0;
   std::uint64_t steps = 0;
   std::size_t rows_max = 0;
-  /// The last step was put in whole.
+  /// True where all work of the last step was put into the streams.
   bool repeats = false;
 
   Slot& current() { return slots[turn]; }
 
-  /// Waits for all that was put in, whatever became of it.
+  /// Waits for all work in the streams, even if some of it failed.
   void settle() const noexcept {
     static_cast<void>(cudaStreamSynchronize(copies.get()));
     static_cast<void>(cudaStreamSynchronize(context.stream().get()));
@@ -151,8 +151,8 @@ Result<void> Trainer::step(const Table& data, Batch batch, std::uint64_t seed, d
       state_->set_rates(slot, rate_scale);
       state_->launch(slot);
     } catch (...) {
-      // Its copies have no mark that the slot's next step would wait for, and what was recorded may
-      // be over memory that was given back.
+      // The failed step's copies have no mark for which the slot's next step would wait, and
+      // recorded graphs may use memory that was returned.
       state_->settle();
       state_->forget_graphs();
       throw;
@@ -176,7 +176,7 @@ Result<Accumulator> Trainer::finish() {
   return guarded(state_->index, [&]() -> Result<Accumulator> {
     use_device(state_->index);
     Accumulator sums;
-    // A copy to memory that is not pinned waits for what is before it without sleeping.
+    // Sleeps first: a copy to memory that is not pinned waits for earlier work without sleeping.
     state_->context.stream().finish();
     const auto stream = state_->context.stream().get();
     check(cudaMemcpyAsync(&sums, state_->run.accumulated(), sizeof sums, cudaMemcpyDeviceToHost,

@@ -19,9 +19,10 @@ namespace {
 
 using Cells = CsvRows::Cells;
 
-/// More different texts than these are no categories.
+/// The most different texts of a column of categories.
 constexpr std::size_t categories_max = 1000;
-/// With more, each of them must stand in two rows on average.
+/// Above this number of categories, each must stand in two rows on average, unless category=NAME
+/// asks for them.
 constexpr std::size_t few_categories = 20;
 
 constexpr float missing_number = std::numeric_limits<float>::quiet_NaN();
@@ -73,7 +74,7 @@ class RowFilter {
 /// Counts kinds of a column's cells, over all rows.
 class ColumnSurvey {
  public:
-  /// Returns how many bytes it holds more.
+  /// Returns by how many bytes the survey's memory grew.
   std::size_t add(const CsvSource& source, const CsvRows& rows, std::size_t column,
                   std::string_view cell) {
     float ignored = 0;
@@ -91,18 +92,18 @@ class ColumnSurvey {
     return is_new ? node_bytes + cell.size() : 0;
   }
 
-  /// Nothing but numbers, if commas stood for points.
+  /// Returns an error where all cells would be numbers if commas stood for decimal points.
   [[nodiscard]] std::optional<Error> doubt_of_commas() const {
     if (comma_numbers_ == 0 || numbers_ + comma_numbers_ < count_) return std::nullopt;
     return Error{first_text_->message +
                  " unless commas stand before decimals; valid: decimal=comma"};
   }
 
-  /// The categories; none where all cells are numbers. An Error where both occur and nobody said
-  /// which is meant, and where there are too many.
+  /// Returns the categories; empty where all cells are numbers. An Error where both occur and the
+  /// user did not say which is meant, and where there are too many.
   [[nodiscard]] Result<std::vector<std::string>> categories(const std::string& name,
                                                             bool are_asked) const;
-  /// The names of classes, by the same rules.
+  /// Returns the names of classes, by the same rules.
   [[nodiscard]] Result<std::vector<std::string>> classes(const std::optional<Task>& task,
                                                          const std::string& name) const;
 
@@ -169,7 +170,7 @@ struct CsvPlan {
   std::vector<std::string> classes{};
 };
 
-/// All columns as numbers, but for those that are known.
+/// Plans all columns as numbers, except those that the training data decides.
 CsvPlan plan_of(const CsvSource& source, const CsvRows& rows, const CsvColumns& columns) {
   CsvPlan plan;
   const Encoding* known = source.like == nullptr ? nullptr : source.like->encoding.get();
@@ -228,7 +229,7 @@ Result<CsvPlan> survey(const CsvSource& source) {
 
 class CsvReader {
  public:
-  /// Both outlive it.
+  /// `source` and `rows` must outlive the reader.
   CsvReader(const CsvSource& source, CsvRows& rows, CsvColumns columns, CsvPlan plan)
       : source_(source),
         rows_(rows),
@@ -239,7 +240,8 @@ class CsvReader {
     for (const std::string& name : plan_.classes) classes_.emplace(name, classes_.size());
   }
 
-  /// Nothing where a cell is a text that the plan knows nothing of, and might if it knew all rows.
+  /// Returns nullopt where a cell is a text that the plan does not know, but might know after a
+  /// survey of all rows.
   Result<std::optional<RawTable>> read();
 
  private:
@@ -258,7 +260,7 @@ class CsvReader {
   const CsvColumns columns_;
   const CsvPlan plan_;
   const RowFilter filter_;
-  /// The index of each.
+  /// The index of each class name.
   std::map<std::string, std::size_t, std::less<>> classes_;
   ReadBudget budget_;
   std::size_t read_rows_ = 0;
@@ -325,7 +327,7 @@ Result<CsvReader::Taken> CsvReader::take(const Cells& cells) {
   } else {
     labels_.push_back(0);
   }
-  // Where rows are left out, the others keep their numbers.
+  // The remaining rows keep their numbers where others are left out.
   const bool is_numbered = columns_.id == rows_.columns() && policy_of(source_) == Missing::drop;
   if (columns_.id < rows_.columns() || is_numbered) {
     const std::string id =
@@ -399,7 +401,7 @@ Error CsvReader::not_a_number(Cell kind, std::string_view cell, std::size_t colu
                                                : " is not a number"));
 }
 
-/// One reading of the file, by `plan` where it is given.
+/// Reads the file once, by `plan` where it is given.
 Result<std::optional<RawTable>> read_once(const CsvSource& source, std::optional<CsvPlan> plan,
                                           bool* is_pipe = nullptr) {
   auto rows = CsvRows::open(source);
@@ -413,8 +415,8 @@ Result<std::optional<RawTable>> read_once(const CsvSource& source, std::optional
 
 }  // namespace
 
-/// Most files hold numbers alone and are read once; where the first text is met, all rows are
-/// looked at for their categories, and read again.
+/// Most files hold only numbers and are read once; at the first text, all rows are surveyed for
+/// their categories, and read again.
 Result<RawTable> read_csv(const CsvSource& source) {
   const Table* like = source.like.get();
   if (like != nullptr && source.missing == Missing::mean &&

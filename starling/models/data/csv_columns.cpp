@@ -28,13 +28,13 @@ class Columns {
   Result<void> find_categories();
   Result<void> order_by_name(const Encoding& known);
 
-  /// The one column of that name, or number; `key` says who asks.
+  /// Returns the one column of that name, or number; `key` is the option that names it, for errors.
   [[nodiscard]] Result<std::size_t> named(const std::string& key, const std::string& name) const;
   Result<void> use(std::size_t column, const std::string& key, const std::string& name);
-  /// The last that is of no other use; `count_` where all are.
+  /// Returns the last column that has no other use, or `count_` where all have one.
   [[nodiscard]] std::size_t last_free() const;
   [[nodiscard]] std::size_t free_count() const;
-  /// The training data's; null where this is the training data, or where they have none.
+  /// The training data's encoding; null where this is the training data, or where they have none.
   [[nodiscard]] const Encoding* known_encoding() const {
     return source_.like == nullptr ? nullptr : source_.like->encoding.get();
   }
@@ -65,8 +65,9 @@ Result<CsvColumns> Columns::find() {
   return found_;
 }
 
-/// Programs that write tables often put the rows' numbers first, in a column without a name: they
-/// would tell the order of the rows, and with it often the label.
+/// Finds the column of row names. Programs that write tables often put the rows' numbers first, in
+/// a column without a name: as a feature it would reveal the order of the rows, and with it often
+/// the label.
 Result<void> Columns::find_id() {
   if (source_.id.empty()) {
     const auto& header = rows_.header();

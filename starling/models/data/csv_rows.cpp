@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<char, 4> separators{',', ';', '\t', '|'};
 
-/// For messages.
+/// Names the separator, for messages.
 std::string print(char separator) {
   switch (separator) {
     case ',':
@@ -27,7 +27,8 @@ std::string print(char separator) {
   }
 }
 
-/// The one that the line has most of outside of quotes; no comma where those stand in numbers.
+/// Returns the separator that occurs most often in the line outside of quotes; never the comma
+/// where commas stand in numbers.
 char guess_separator(std::string_view line, bool has_decimal_commas) {
   std::array<std::size_t, separators.size()> counts{};
   bool is_quoted = false;
@@ -155,11 +156,12 @@ Result<const CsvRows::Cells*> CsvRows::read() {
   }
 }
 
-/// A long line of nothing but separators makes cells that take many times its bytes.
+/// Bounds the memory of the cells: a long line that holds only separators makes cells that take
+/// many times its bytes.
 Result<void> CsvRows::expect_cells(std::string_view line) const {
   constexpr std::size_t short_line = std::size_t{1} << 20U;
   if (line.size() <= short_line) return {};
-  // Each cell of the first line makes a column too, with names and what is found out about it.
+  // Each cell of the first line also makes a column, with its name and the results of the survey.
   constexpr std::uint64_t column_bytes = 400;
   const auto cells = static_cast<std::uint64_t>(std::ranges::count(line, separator_));
   return budget_.expect(cells * (columns_ == 0 ? column_bytes : sizeof(std::string_view)));

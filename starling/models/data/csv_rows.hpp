@@ -22,7 +22,7 @@ class CellSplitter {
  public:
   explicit CellSplitter(char separator = ',') : separator_(separator) {}
 
-  /// The cells of `line`, valid until the next call; an error names what is wrong in the line.
+  /// Returns the cells of `line`, valid until the next call; an error names the fault in the line.
   Result<std::vector<std::string_view>*> operator()(std::string_view line);
 
  private:
@@ -84,16 +84,17 @@ Cell read_number(const CsvSource& source, std::string_view cell, float& value);
 
 /// The use of each column.
 struct CsvColumns {
-  /// Their indices; as many as there are columns where there is none.
+  /// The indices of the columns; the number of all columns where there is no such column.
   std::size_t label = 0;
   std::size_t id = 0;
   /// The columns that make features: in the file's order, or in that of the training data.
   std::vector<std::size_t> features;
-  /// By feature column: it was said to hold categories.
+  /// For each feature column: whether an option says that it holds categories.
   std::vector<bool> is_category;
 };
 
-/// By the source's options, and by the names that the training data's columns have.
+/// Finds the use of each column by the source's options, and by the names of the training data's
+/// columns.
 Result<CsvColumns> columns_of(const CsvRows& rows, const CsvSource& source);
 
 }  // namespace starling::models

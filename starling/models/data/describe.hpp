@@ -1,4 +1,4 @@
-/// What is in a table, in figures.
+/// Describes the content of a table in numbers.
 #pragma once
 
 #include <cstddef>
@@ -18,28 +18,29 @@ struct Description {
   std::size_t entries = 0;
   /// Share of the rows x features cells that are not zero.
   double density = 0;
-  /// Over the values held; 0 where there are none.
+  /// Least, greatest and mean of the values held; 0 where the table holds none.
   double value_min = 0;
   double value_max = 0;
   double value_mean = 0;
-  /// Over the labels as the table holds them: class indices, or real targets.
+  /// Least, greatest and mean of the labels as the table holds them: class indices, or real
+  /// targets.
   double label_min = 0;
   double label_max = 0;
   double label_mean = 0;
   /// Rows of each class; empty for real targets.
   std::vector<std::size_t> class_counts{};
-  /// Memory of features and labels.
+  /// Bytes of memory of features and labels.
   std::size_t bytes = 0;
 };
 
 [[nodiscard]] Description describe(const Table& table);
 
-/// Figures of one column of the file that a table came from.
+/// Describes one column of the file that a table came from.
 struct ColumnDescription {
   /// Empty where the file has no header.
   std::string name{};
   std::size_t missing = 0;
-  /// Over the numbers that are there; 0 where there are none.
+  /// Least, mean and greatest of the numbers that are not missing; 0 where all are.
   double min = 0;
   double mean = 0;
   double max = 0;
@@ -47,8 +48,8 @@ struct ColumnDescription {
   std::vector<std::pair<std::string, std::size_t>> categories{};
 };
 
-/// The columns that make features; of a table whose columns nobody knows, its features. Nothing for
-/// sparse tables.
+/// Describes the columns that make features, or the features themselves where the table does not
+/// record its columns. Empty for sparse tables.
 [[nodiscard]] std::vector<ColumnDescription> describe_columns(const Table& table);
 
 }  // namespace starling::models

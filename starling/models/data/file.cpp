@@ -24,14 +24,15 @@ struct InputFile::State {
     if (gzip) inflateEnd(&stream);
   }
 
-  /// Looks at how the content begins.
+  /// Reads the beginning of the content to tell gzip from plain.
   Result<void> begin();
-  /// Makes input available where there is none; false at the end of the file.
+  /// Refills the input where it is used up; false at the end of the file.
   Result<bool> fill();
-  /// One stretch of content into `out`; 0 at the end.
+  /// Writes one stretch of content into `out` and returns its bytes; 0 at the end.
   Result<std::size_t> copy(std::span<std::byte> out);
   Result<std::size_t> decompress(std::span<std::byte> out);
-  /// Behind the end of a gzip member: the next one, the end, or an error.
+  /// Handles the end of a gzip member: begins the next member, ends the content, or returns an
+  /// error.
   Result<void> end_member();
 
   [[nodiscard]] std::span<const std::byte> available() const {
@@ -123,7 +124,8 @@ Result<InputFile> InputFile::open(const std::string& path) {
 }
 
 Result<std::size_t> InputFile::read(std::span<std::byte> out) {
-  // What is compressed may have next to no bytes and no end of content.
+  // Checked even if no byte of the file is read: a few compressed bytes may hold content without
+  // end.
   if (auto go_on = check_reading(path()); !go_on) return std::move(go_on).error();
   std::size_t got = 0;
   while (got < out.size() && !state_->ended) {

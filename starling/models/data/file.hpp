@@ -30,8 +30,8 @@ class InputFile {
   [[nodiscard]] const std::string& path() const noexcept;
   /// Content bytes handed out so far.
   [[nodiscard]] std::uint64_t offset() const noexcept;
-  /// No more content than this can be in the file: its size, or for gzip 1032 times that, deflate's
-  /// highest ratio. UINT64_MAX for pipes.
+  /// Returns a bound on the bytes of content in the file: its size, or for gzip 1032 times its
+  /// size, deflate's highest ratio. UINT64_MAX for pipes.
   [[nodiscard]] std::uint64_t content_max() const noexcept;
 
  private:
@@ -55,7 +55,7 @@ class LineReader {
   [[nodiscard]] const std::string& path() const noexcept { return file_.path(); }
 
  private:
-  /// Reads more behind what is held; false at the end of the file.
+  /// Reads more bytes behind those already held; false at the end of the file.
   Result<bool> refill();
 
   InputFile file_;

@@ -34,7 +34,7 @@ Error error_of(const std::string& place, const Format& format, const std::string
   return Error{place + ": its " + std::string{format.name} + " data is damaged: " + what};
 }
 
-/// Refuses what no memory is for, before it is decoded.
+/// Refuses an image that is too large for memory, before it is decoded.
 Result<void> check_size(const std::string& place, std::uint64_t height, std::uint64_t width,
                         std::uint64_t channels) {
   if (height == 0 || width == 0 || height > pixels_max / width)
@@ -63,10 +63,10 @@ Result<Image> decode_png(std::span<const std::byte> file, const std::string& pla
     return error_of(place, png, reader.message);
   const bool is_colour = (reader.format & PNG_FORMAT_FLAG_COLOR) != 0;
   const bool has_alpha = (reader.format & PNG_FORMAT_FLAG_ALPHA) != 0;
-  // With its alpha channel, for without it libpng would blend the image with a background.
+  // Reads the alpha channel too, because without it libpng would blend the image with a background.
   reader.format =
       (is_colour ? PNG_FORMAT_FLAG_COLOR : 0U) | (has_alpha ? PNG_FORMAT_FLAG_ALPHA : 0U);
-  // 16 bits without a word on their scale are meant like 8.
+  // 16-bit samples without a stated scale are read as sRGB, like 8-bit samples.
   reader.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   Image image{reader.height, reader.width, is_colour ? 3U : 1U, {}};
   const std::size_t given = image.channels + (has_alpha ? 1 : 0);
@@ -111,7 +111,7 @@ Result<Image> decode_jpeg(std::span<const std::byte> file, const std::string& pl
   return image;
 }
 
-/// How much of which pixels makes one of a line that is resized.
+/// The pixels, and their weights, that make one pixel of a resized line.
 struct Window {
   std::size_t first = 0;
   std::vector<double> weights{};
@@ -190,8 +190,8 @@ Image with_channels(Image image, std::uint32_t channels) {
   return {image.height, image.width, channels, std::move(pixels)};
 }
 
-/// The axis comes first that leaves fewer pixels between the two: an image of 1 x 1,000,000 pixels
-/// would grow to many times its size.
+/// Resizes first the axis that leaves fewer pixels in between: in the other order an image of 1 x
+/// 1,000,000 pixels would grow to many times its size.
 Image resized(Image image, std::uint32_t height, std::uint32_t width) {
   const auto resize_width = [&] {
     if (image.width == width) return;

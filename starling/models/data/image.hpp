@@ -24,11 +24,11 @@ struct Image {
 /// orientation are ignored. `place` names the file in errors; damage is one.
 Result<Image> decode_image(std::span<const std::byte> file, const std::string& place);
 
-/// The same image of 1 or 3 channels; grey is the luma of ITU-R BT.601.
+/// Returns the image with 1 or 3 channels; grey is the luma of ITU-R BT.601.
 Image with_channels(Image image, std::uint32_t channels);
 
-/// The same image of another size, by linear interpolation; a smaller one weighs all pixels that
-/// its own cover. Requires: both at least 1.
+/// Resizes the image by linear interpolation; each pixel of a smaller image weighs all pixels that
+/// it covers. Requires: both extents at least 1.
 Image resized(Image image, std::uint32_t height, std::uint32_t width);
 
 }  // namespace starling::models

@@ -11,8 +11,8 @@ namespace starling::models {
 namespace {
 
 constexpr std::uint64_t index_max = std::uint64_t{1} << 31U;
-/// Indices up to here need nobody's word, nor do those of files that hold a value for each 4 of
-/// them.
+/// Indices up to this bound need no features=N, and neither do those of files that hold a value for
+/// each 4 of them.
 constexpr std::uint64_t width_max = std::uint64_t{1} << 20U;
 constexpr std::uint64_t entries_apart = 4;
 /// SVMlight's field of ranking data.
@@ -34,16 +34,17 @@ class LibsvmReader {
   Result<RawTable> read();
 
  private:
-  /// Decides from where indices count, and makes columns of them. Returns the number of features.
+  /// Decides whether indices count from 0 or from 1, and makes columns of them. Returns the number
+  /// of features.
   Result<std::uint64_t> settle_base();
-  /// Models hold a parameter for each feature, whether or not any sample has it.
+  /// Refuses too many features: models hold a parameter for each feature, even if no sample has it.
   [[nodiscard]] Result<void> check_width(std::uint64_t features) const;
   Result<void> take_row(std::string_view line);
   /// Checks `qid:N` and drops it: learning ignores which query a row belongs to.
   Result<void> skip_query(std::string_view& line) const;
   Result<void> take_entry(std::string_view word);
   Result<std::uint64_t> read_index(std::string_view word, std::string_view index) const;
-  /// Says why indices count from where they do, where somebody decided it.
+  /// Says why indices count from 0 or from 1, where the user or other data decided it.
   [[nodiscard]] std::string why_base() const {
     if (!source_.base) return {};
     const std::string from = std::to_string(*source_.base);

@@ -53,7 +53,7 @@ Result<RawTable> read_raw(const Source& source, std::uint64_t seed, Part part) {
 
 bool is_sparse(const RawTable& raw) { return std::holds_alternative<Table::Sparse>(raw.x); }
 
-/// Where a generator's truth belongs to its options, a test must have the same.
+/// Refuses a test whose generator options decide another truth than the training data's.
 Result<void> check_same_truth(const Source& train, const Source& test) {
   const auto* ratings = std::get_if<RatingsSource>(&train.kind);
   const auto* others = std::get_if<RatingsSource>(&test.kind);

@@ -14,7 +14,7 @@ Error wrong_shape(const NpyArray& array, const std::string& what) {
   return Error{array.place + ": its shape is " + array.print_shape() + "; " + what};
 }
 
-/// Numbers a row.
+/// Returns the count of numbers in a row.
 Result<std::uint64_t> row_size(const NpyArray& x) {
   if (x.shape.size() < 2)
     return wrong_shape(x, "valid: [rows, features] or [rows, height, width, channels]");
@@ -42,7 +42,7 @@ Result<void> check_labels(const NpyArray& x, const NpyArray& y) {
       y, "that of " + x.place + " is " + x.print_shape() + "; valid: a label for each row");
 }
 
-/// Bytes become numbers from 0 to 1, as those of images.
+/// Scales unsigned bytes to numbers from 0 to 1, like those of images.
 RawTable features_of(NpyArray x, std::uint64_t features) {
   if (x.is_uint8)
     for (float& value : x.values) value /= 255;

@@ -18,7 +18,7 @@ namespace starling::models {
 struct NpyBytes {
   /// Fills `out` as far as the content goes and returns how far; less than all means the end.
   std::function<Result<std::size_t>(std::span<std::byte> out)> read;
-  /// No more content than this can follow.
+  /// A bound on the bytes that can still follow.
   std::uint64_t content_max = 0;
   /// The file, and the array in it where there are more.
   std::string place;

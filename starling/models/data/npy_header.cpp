@@ -41,7 +41,7 @@ class Notation {
     const auto count = parse_count(digits);
     if (!count) return std::nullopt;
     rest_.remove_prefix(digits.size());
-    // Python 2 wrote long integers so.
+    // Python 2 wrote long integers with this suffix.
     take("L");
     return *count;
   }
@@ -64,7 +64,7 @@ Error no_header(std::string_view rest) {
                "; valid: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }"};
 }
 
-/// Says for types that hold no real numbers what makes such of them.
+/// The error for a type that cannot be read, with a NumPy call that converts its elements.
 Error wrong_type(std::string_view name) {
   const char kind = name.find_first_of("<>=|") == 0 && name.size() > 1 ? name[1]
                     : name.empty()                                     ? ' '

@@ -77,7 +77,7 @@ std::string Archive::list() const {
   return names_.empty() ? "no array" : text;
 }
 
-/// No more content than this can be in an entry.
+/// Returns a bound on the bytes of content in an entry.
 std::uint64_t content_max(const zip_stat_t& about) {
   const std::uint64_t ratio = about.comp_method == ZIP_CM_STORE ? 1 : deflate_ratio_max;
   if (about.comp_size > UINT64_MAX / ratio) return about.size;
@@ -120,7 +120,8 @@ Result<NpyArray> Archive::read(const std::string& name) const {
   return read_npy_array({.read = read, .content_max = content_max(about), .place = place});
 }
 
-/// The usual names of features and labels in pairs; those of training or test come first.
+/// A usual pair of names of features and labels; the pairs of the wanted part, training or test,
+/// are tried first.
 struct Usual {
   const char* features;
   const char* labels;
@@ -138,14 +139,14 @@ bool has(const Archive& archive, const std::string& name) {
   return std::ranges::find(archive.names(), name) != archive.names().end();
 }
 
-/// Fills in the names that nobody said: the first usual pair of which the file has the features,
-/// and the labels where these are not said.
+/// Fills in the names that the user left out: takes the first usual pair whose features are in the
+/// file, and whose labels are in it where the user left those out.
 NpzSource with_names(const NpzSource& source, const Archive& archive, bool is_test) {
   std::vector<Usual> usual;
   const auto& part = is_test ? test_names : train_names;
   usual.insert(usual.end(), part.begin(), part.end());
   usual.insert(usual.end(), names_of_all.begin(), names_of_all.end());
-  // Who names the features of the other part means its labels.
+  // A user who names the features of the other part wants the labels of that part.
   const auto& other = is_test ? train_names : test_names;
   if (!source.features.empty()) usual.insert(usual.end(), other.begin(), other.end());
   NpzSource named = source;

@@ -28,7 +28,7 @@ struct ShiftAndDivisor {
   float divisor = 1;
 };
 
-/// Below this, in its mean, a column's spread is rounding.
+/// Relative to its mean, a column's spread below this is rounding error.
 constexpr double resolution = 1e-7;
 
 ShiftAndDivisor fit(Scale how, const ColumnSums& column, std::size_t rows, bool is_sparse) {

@@ -22,12 +22,12 @@ enum class Scale {
 [[nodiscard]] Result<Scale> parse_scale(const std::string& text);
 [[nodiscard]] std::string print(Scale scale);
 
-/// How `how` scales data like `train`. Sparse features are only divided, by their standard
-/// deviation or by their greatest amount, so that zeros stay zeros. A feature that is the same in
-/// all rows is only shifted. The features' part is empty for Scale::none.
+/// Returns how `how` scales data like `train`. Sparse features are only divided, by their standard
+/// deviation or by their greatest absolute value, so that zeros stay zeros. A feature that is the
+/// same in all rows is only shifted. The result is empty for Scale::none.
 [[nodiscard]] Scaling fit(Scale how, const Table& train);
 
-/// The same for the labels; Labelling's own shift and divisor where they are classes.
+/// Returns the scaling of the labels; where they are classes, Labelling's own shift and divisor.
 [[nodiscard]] Labelling fit_targets(Scale how, const Table& train);
 
 /// `table` with its features scaled, and its targets too where `labelling` has real ones. Requires:

@@ -212,7 +212,7 @@ std::string print_list(const std::string& key, const std::vector<std::string>& w
   return text;
 }
 
-/// The first word for `value`.
+/// Prints the first word for `value`.
 template <class T>
 std::string print_choice(const std::string& key, const std::optional<T>& value,
                          const std::vector<std::pair<std::string, T>>& choices) {

@@ -2,9 +2,9 @@
 ///
 ///     idx:IMAGES,LABELS
 ///     cifar10:FILE[,FILE...]
-///     csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value][,missing=mean|drop|refuse]
-///         [,ignore=NAME,...][,category=NAME,...][,separator=semicolon][,decimal=comma]
-///         [,comment=#][,header=yes|no]
+///     csv:FILE[,label=last|first|none|NAME][,id=NAME][,task=class|value]
+///         [,missing=mean|drop|refuse][,ignore=NAME,...][,category=NAME,...]
+///         [,separator=semicolon][,decimal=comma][,comment=#][,header=yes|no]
 ///     libsvm:FILE[,features=N][,base=0|1][,task=class|value]
 ///     npy:FILE[,LABELS][,label=last|first][,task=class|value]
 ///     npz:FILE[,features=NAME][,labels=NAME|none][,task=class|value]
@@ -31,8 +31,8 @@
 
 namespace starling::models {
 
-/// What labels are: class indices or real targets. See label_rule() for how it is guessed where
-/// nobody says.
+/// The kind of labels: class indices or real targets. See label_rule() for how the kind is guessed
+/// where the user does not set it.
 enum class Task { classes, values };
 
 /// Images and labels in the IDX format of MNIST, gzip or plain. Labels are classes.
@@ -50,35 +50,35 @@ struct Cifar10Source {
   bool operator==(const Cifar10Source&) const = default;
 };
 
-/// The fate of a value that is missing: a number is taken for its column's mean, a category for
-/// none; its row is left out; it is refused.
+/// How a missing value is handled. mean: a missing number becomes its column's mean, a missing
+/// category belongs to no category; drop: its row is left out; refuse: it is an error.
 enum class Missing { mean, drop, refuse };
 
 /// Cells separated by commas or another character, one row a line, with or without a header.
 /// Columns hold numbers or categories.
 struct CsvSource {
   std::string file;
-  /// The column of labels: `last`, `first`, `none`, or one that is named; the last where it is not
-  /// said. A column is named by the header, or by its number from 1 where there is none.
+  /// The column of labels: `last`, `first`, `none`, or a column by name; absent: the last. The
+  /// header names a column; without a header, its number from 1 does.
   std::optional<std::string> label = std::nullopt;
-  /// The column that names the rows; empty for the first where the header has no name for it.
+  /// The column that names the rows; empty: the first column where the header has no name for it.
   std::string id = {};
   std::optional<Task> task = std::nullopt;
-  /// Where nobody says: mean where the training data had it, else refuse.
+  /// Absent: mean where the training data had it, else refuse.
   std::optional<Missing> missing = std::nullopt;
   /// Columns that are not read.
   std::vector<std::string> ignored = {};
   /// Columns of numbers that stand for categories.
   std::vector<std::string> categories = {};
-  /// Absent: the one of , ; tab and | that the first row has most of.
+  /// Absent: whichever of , ; tab and | occurs most often in the first row.
   std::optional<char> separator = std::nullopt;
   bool has_decimal_commas = false;
   /// Lines that begin with # are left out everywhere, not only before the first row.
   bool has_comments = false;
   /// Absent: the first row is a header where it holds no number.
   std::optional<bool> header = std::nullopt;
-  /// The shape of the training data, whose columns, categories and labels the file must have; null
-  /// where it is the training data. No part of the text.
+  /// The training data, whose columns, categories and labels the file must have; null where the
+  /// file is the training data. No part of the text.
   std::shared_ptr<const Table> like = nullptr;
   bool operator==(const CsvSource&) const = default;
 };
@@ -89,11 +89,10 @@ struct LibsvmSource {
   /// Number of features; 0 takes the largest index of the file.
   std::uint64_t features = 0;
   std::optional<Task> task = std::nullopt;
-  /// The index of the first feature, 0 or 1; 0 where the file holds an index 0, else 1, where it is
-  /// not said.
+  /// The index of the first feature, 0 or 1; absent: 0 where the file holds an index 0, else 1.
   std::optional<std::uint64_t> base = std::nullopt;
-  /// Names the data that decided `base`, for messages; empty where the user did. No part of the
-  /// text.
+  /// Names the data that decided `base`, for messages; empty where the user decided it. No part of
+  /// the text.
   std::string base_from = {};
   bool operator==(const LibsvmSource&) const = default;
 };
@@ -109,10 +108,10 @@ struct NpySource {
   bool operator==(const NpySource&) const = default;
 };
 
-/// Arrays in one archive of NumPy's.
+/// Arrays in one NumPy archive.
 struct NpzSource {
   std::string file;
-  /// Names of arrays; empty for the usual ones, `none` for no labels.
+  /// Names of arrays; empty: the usual names; `none`: no labels.
   std::string features = {};
   std::string labels = {};
   std::optional<Task> task = std::nullopt;
@@ -122,13 +121,13 @@ struct NpzSource {
 /// PNG and JPEG images, one subfolder a class, pixels in [0, 1].
 struct ImagesSource {
   std::string folder;
-  /// To what images are resized; 0: all are of one size.
+  /// The size to which images are resized, in pixels; 0: all images have the same size.
   std::uint32_t height = 0;
   std::uint32_t width = 0;
-  /// 1 or 3; 0: as most images have.
+  /// 1 or 3; 0: the number that most images have.
   std::uint32_t channels = 0;
-  /// The features of the training data, which tell the channels where nobody says; 0: unknown. No
-  /// part of the text.
+  /// The number of features of the training data, which decides the channels where the user does
+  /// not; 0: unknown. No part of the text.
   std::size_t features = 0;
   bool operator==(const ImagesSource&) const = default;
 };

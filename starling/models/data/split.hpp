@@ -9,13 +9,13 @@
 
 namespace starling::models {
 
-/// Every row stands in one of the two; both ascend.
+/// Every row is in one of the two lists; both ascend.
 struct SplitRows {
   std::vector<std::uint32_t> train;
   std::vector<std::uint32_t> test;
 };
 
-/// The share that is held out where nobody says.
+/// The share of rows that is held out by default.
 inline constexpr double holdout_default = 0.2;
 
 /// The first `rows` of `size` rows train, the rest test. Refuses to leave either without a row.

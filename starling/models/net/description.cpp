@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t layers_max = 1000;
 constexpr std::size_t depth_max = 8;
 
-/// Goes over the text once, from left to right.
+/// Reads the text once, from left to right.
 class LayersReader {
  public:
   explicit LayersReader(std::string_view text) : rest_(text) {}
@@ -23,7 +23,7 @@ class LayersReader {
   }
 
  private:
-  /// Up to the end, or to a `|` or `)`, which stays.
+  /// Reads up to the end, or to a `|` or `)`, which is not consumed.
   Result<std::vector<LayerText>> read_layers(std::size_t depth) {
     std::vector<LayerText> layers;
     while (true) {

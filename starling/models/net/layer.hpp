@@ -1,5 +1,5 @@
 /// One layer of a net: how its kernels are called. Layers are immutable values behind a pointer,
-/// shared by all threads; what a call needs to remember lies in the caller's arena.
+/// shared by all threads; data that a call must remember lies in the caller's arena.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,16 @@
 
 namespace starling::models {
 
-/// What a layer's forward pass leaves for its backward pass, taken from the arena; each layer uses
-/// what it needs.
+/// The data that a layer's forward pass keeps for its backward pass, taken from the arena; each
+/// layer fills the members that it needs.
 template <class T>
 struct Kept {
   std::span<T> values;
   std::span<std::uint32_t> indices;
 };
 
-/// From the inputs x [n x volume of the input] to the outputs y [n x volume of the output].
+/// A forward pass: from the inputs x [n x volume of the input] to the outputs y [n x volume of the
+/// output].
 template <class T>
 struct Forward {
   std::size_t n = 0;
@@ -32,7 +33,8 @@ struct Forward {
   Pass& pass;
 };
 
-/// From the derivatives by y to those by x and by w. The spans are those of the forward pass.
+/// A backward pass: from the derivatives by y to the derivatives by x and by w. The spans are those
+/// of the forward pass.
 template <class T>
 struct Backward {
   std::size_t n = 0;
@@ -42,13 +44,13 @@ struct Backward {
   const Kept<T>& kept;
   /// These samples' share of the batch, where it is handled in pieces.
   T share = 1;
-  /// Nobody has added to g yet: it is zero.
+  /// True where g is still zero because nothing was added to it.
   bool is_first = false;
-  /// May be overwritten.
+  /// The pass may overwrite it.
   std::span<T> dy;
-  /// To be overwritten; empty where nobody needs it.
+  /// The pass overwrites it; empty where no derivative by x is needed.
   std::span<T> dx;
-  /// To be added to, as long as w.
+  /// The pass adds to it; as long as w.
   std::span<T> g;
   Pass& pass;
 };
@@ -58,17 +60,16 @@ class Layer {
  public:
   virtual ~Layer() = default;
 
-  /// Of one sample.
+  /// The output's shape for one sample.
   [[nodiscard]] virtual Shape output() const = 0;
   [[nodiscard]] virtual LayerForm form() const = 0;
-  /// Their names are local to the layer: "weights", "bias".
+  /// The layer's parameters, with names that are local to the layer: "weights", "bias".
   [[nodiscard]] virtual std::vector<Parameter> parameters() const { return {}; }
   virtual void initialise(std::span<T>, Random&) const {}
 
-  /// True where y may stand in x's place and dx in dy's, for neither pass reads x once y is
-  /// written.
+  /// True where y may lie in x's memory and dx in dy's: neither pass reads x once y is written.
   [[nodiscard]] virtual bool works_in_place() const { return false; }
-  /// True where the backward pass reads y, so that nobody may overwrite it.
+  /// True where the backward pass reads y, so that no other step may overwrite it.
   [[nodiscard]] virtual bool reads_output() const { return false; }
 
   virtual Kept<T> forward(const Forward<T>& pass) const = 0;

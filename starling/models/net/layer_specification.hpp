@@ -1,5 +1,5 @@
-/// What a layer computes, in numbers: all that another device needs to make its own kernels of it
-/// for the same plan and parameters. Plain values; any thread.
+/// A layer's computation in numbers: everything that another device needs to make its own kernels
+/// of the layer for the same plan and parameters. Plain values; any thread.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct MaxPoolForm {
 struct AvgPoolForm {
   PoolShape shape;
 };
-/// Means of [pixels x channels].
+/// Means over the pixels of [pixels x channels].
 struct GlobalAvgPoolForm {
   std::size_t pixels = 0;
   std::size_t channels = 0;
@@ -51,14 +51,14 @@ struct DenseForm {
   bool bias = true;
 };
 
-/// Weights [ids x width], looked up by `length` ids.
+/// Weights [ids x width]; each sample looks up `length` ids.
 struct EmbeddingForm {
   std::size_t length = 0;
   std::size_t ids = 0;
   std::size_t width = 0;
 };
 
-/// The same numbers as they are.
+/// Leaves all numbers as they are.
 struct FlattenForm {};
 
 struct ActivationForm {
@@ -83,7 +83,7 @@ struct FlipForm {
   std::size_t width = 0;
   std::size_t channels = 0;
 };
-/// Moves them by -most to most rows and columns.
+/// Moves images [height x width x channels] by -most to most rows and columns.
 struct ShiftForm {
   std::size_t height = 0;
   std::size_t width = 0;

@@ -1,5 +1,5 @@
-/// The layers that a net is made of: the closed set of names in a description. To add one, write
-/// its file below layers/ and name it once in layers.cpp. Any thread.
+/// The layers that a net can contain: the closed set of names in a description. To add a layer,
+/// write its file below layers/ and name it once in layers.cpp. Any thread.
 #pragma once
 
 #include <string_view>
@@ -12,23 +12,24 @@
 
 namespace starling::models {
 
-/// What a layer reads.
+/// The inputs that a layer accepts.
 enum class Reads { anything, rows, images };
 
 struct LayerName {
   std::string_view name;
-  /// How it is written, and what it does.
+  /// The layer's grammar; `summary` says what the layer does.
   std::string_view form;
   std::string_view summary;
   Reads reads;
 };
 
-/// Every layer, in the order of the documentation; `residual` is Plan's business (plan.hpp).
+/// Returns every layer, in the order of the documentation. Plan handles `residual` itself
+/// (plan.hpp).
 [[nodiscard]] const std::vector<LayerName>& layer_names();
 
-/// The layer that `spec` names, for inputs of that shape. Errors are led by the layer's name: an
-/// unknown name or option, with the nearest valid one; an input that does not fit, with its shape
-/// and what would.
+/// Returns the layer that `spec` names, for inputs of shape `input`. Errors begin with the layer's
+/// name: an unknown name or option, with the nearest valid one; an input that does not fit, with
+/// its shape and a shape that would.
 template <class T>
 [[nodiscard]] Result<LayerPointer<T>> make_layer(const Spec& spec, const Shape& input);
 

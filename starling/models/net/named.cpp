@@ -7,9 +7,8 @@ namespace starling::models {
 
 const std::vector<NamedNet>& named_nets() {
   static const std::vector<NamedNet> nets{
-      // LeCun et al., Proc. IEEE 1998, figure 2, with what has become usual since: max pooling,
-      // ReLU,
-      // all channels connected, softmax.
+      // LeCun et al., Proc. IEEE 1998, figure 2, with the changes that are usual today: max
+      // pooling, ReLU, all channels connected, softmax.
       {"lenet5", "LeNet-5, for images like 28x28x1: lenet5[:input=HxWxC]",
        "conv2d 6 kernel=5 padding=2; relu; max-pool 2; "
        "conv2d 16 kernel=5; relu; max-pool 2; "

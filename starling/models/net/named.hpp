@@ -13,13 +13,13 @@ namespace starling::models {
 struct NamedNet {
   std::string_view name;
   std::string_view summary;
-  /// All but the last layer, which is dense.
+  /// All layers but the last, which is dense.
   std::string_view layers;
 };
 
 [[nodiscard]] const std::vector<NamedNet>& named_nets();
 
-/// The net of that name with so many outputs; nothing where there is none.
+/// Returns the net called `name` with `outputs` outputs, or nullopt where the name is unknown.
 [[nodiscard]] std::optional<NetDescription> named_net(std::string_view name, std::size_t outputs);
 
 }  // namespace starling::models

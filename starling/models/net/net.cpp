@@ -15,7 +15,7 @@
 namespace starling::models {
 namespace {
 
-/// The first thing that one of the layers insists on.
+/// Returns the first kind of input that one of the layers demands.
 Reads wanted(const std::vector<LayerText>& layers) {
   for (const LayerText& layer : layers) {
     const auto known = std::ranges::find(layer_names(), layer.spec.name, &LayerName::name);
@@ -27,7 +27,7 @@ Reads wanted(const std::vector<LayerText>& layers) {
   return Reads::anything;
 }
 
-/// The input of a net that does not say it.
+/// Guesses the input's shape for a net that does not state it.
 Result<Shape> guess_input(const std::vector<LayerText>& layers, std::size_t features) {
   if (wanted(layers) != Reads::images) return Shape{features};
   Shape image = guess_image(features);
@@ -38,7 +38,8 @@ Result<Shape> guess_input(const std::vector<LayerText>& layers, std::size_t feat
 
 }  // namespace
 
-/// What one piece of a batch leaves behind. Value 0 is the input, which nobody writes.
+/// The values that the forward pass of one piece of a batch leaves behind. Value 0 is the input, to
+/// which no step writes.
 template <class T>
 struct Net<T>::Run {
   std::size_t n = 0;
@@ -250,7 +251,7 @@ void Net<T>::take_slopes(Run& run, Arena& arena) const {
   run.slots = arena.take<std::span<T>>(plan_->slots().size());
   for (std::size_t i = 0; i < run.slots.size(); ++i)
     std::construct_at(&run.slots[i], arena.take<T>(run.n * plan_->slots()[i]));
-  // A copy, for the last layer may want to read its outputs again.
+  // A copy, because the last layer may read its outputs again.
   std::ranges::copy(run.scores(), slope(run, plan_->values().size() - 1).begin());
 }
 
@@ -280,7 +281,7 @@ void Net<T>::backward(std::span<const T> w, const Run& run, T share, bool is_fir
   }
 }
 
-/// The derivative by a sum is that by each of its terms.
+/// Passes the derivative by a sum on to each of its terms, unchanged.
 template <class T>
 void Net<T>::spread(const Run& run, const PlanStep<T>& sum) const {
   const std::span<T> dy = slope(run, sum.to);

@@ -25,11 +25,11 @@ namespace starling::models {
 /// - softmax: cross-entropy over as many outputs as the data has classes;
 /// - squared: half the squared error of the one output, for real targets;
 /// - contrastive: every row of the data holds two inputs one behind the other, which go through the
-///   same net; the loss of ContrastiveLoss over the two outputs, for classes 0, alike, and 1.
+///   same net; ContrastiveLoss compares the two outputs, for classes 0 (alike) and 1.
 ///
 /// Parameters are those of the layers in order, named "layerN.KIND.weights" and so on. Dense rows
 /// only. Batches of more than 256 rows are handled in pieces, so that memory stays bounded; batch
-/// normalisation takes its statistics of each piece.
+/// normalisation takes the statistics of each piece alone.
 template <class T>
 class Net {
  public:
@@ -40,20 +40,21 @@ class Net {
   static std::vector<ModelName> names();
 
   /// Reads `net:layers=LAYERS[,input=HxWxC][,loss=LOSS]`, or a name of named_nets() with
-  /// `[:input=HxWxC]`. An input that is not said is what a row of the data may be: an image where
-  /// the layers read images and guess_image() knows one, else a row.
+  /// `[:input=HxWxC]`. Without `input` a row of the data is an image where the layers read images
+  /// and guess_image() finds one, else a row.
   static Result<Net> parse(const Spec& spec, const Table& data);
-  /// The net of a description. Errors: no layers, layers that do not fit each other or the data,
-  /// with the layer and both shapes.
+  /// Makes the net of a description. Errors: no layers, or layers that do not fit each other or the
+  /// data, with the layer and both shapes.
   static Result<Net> make(const NetDescription& description, const Table& data);
-  /// What parse() reads back to the same net.
+  /// Returns text that parse() reads back to the same net.
   [[nodiscard]] std::string print() const;
 
   [[nodiscard]] std::vector<Parameter> parameters() const { return plan_->parameters(); }
   void initialise(std::span<T> w, Random& random) const;
-  /// Same features and labels of the same kind; ids that an embedding has.
+  /// Refuses data with another number of features, labels of another kind, more classes, or ids
+  /// that the embedding lacks.
   [[nodiscard]] Result<void> accepts(const Table& data) const;
-  /// Refuses steps of too few samples.
+  /// Refuses batches of too few samples.
   [[nodiscard]] Result<void> accepts_batch(std::size_t samples) const;
 
   double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
@@ -70,10 +71,10 @@ class Net {
   void predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
                std::span<float> out) const;
 
-  /// Ids of an embedding, and pairs that are compared, stay as they are.
+  /// The recipe does not scale features that are ids of an embedding or pairs that are compared.
   [[nodiscard]] Recipe recipe() const;
 
-  /// Of one row: twice those of the last layer where the loss is contrastive.
+  /// Outputs for one row: twice those of the last layer where the loss is contrastive.
   [[nodiscard]] std::size_t outputs() const { return inputs_in_row_ * volume(plan_->output()); }
   [[nodiscard]] Link link() const {
     return loss_ == Loss::softmax ? SoftmaxLoss::link : models::Link::none;
@@ -81,14 +82,15 @@ class Net {
   [[nodiscard]] const NetDescription& description() const { return description_; }
   [[nodiscard]] const Plan<T>& plan() const { return *plan_; }
   [[nodiscard]] Loss loss() const { return loss_; }
-  /// Of the contrastive loss.
+  /// The margin of the contrastive loss.
   [[nodiscard]] T margin() const { return margin_; }
   /// 2 where a row holds a pair of inputs, else 1.
   [[nodiscard]] std::size_t inputs_in_row() const { return inputs_in_row_; }
-  /// Of a row.
+  /// Features of one row.
   [[nodiscard]] std::size_t features() const { return features_; }
 
-  /// The same net, computed by `engine`, which was made for it. Null: by its own kernels.
+  /// Returns the same net, computed by `engine`, which was made for it; with null, by the net's own
+  /// kernels.
   [[nodiscard]] Net on(std::shared_ptr<const NetEngine<T>> engine) const;
 
  private:
@@ -99,11 +101,13 @@ class Net {
   [[nodiscard]] Result<void> fits(const Table& data) const;
   [[nodiscard]] Run forward(std::span<const T> w, std::size_t rows, std::span<const T> x,
                             Pass& pass) const;
-  /// Makes room for derivatives and puts the scores where the loss will turn them into theirs.
+  /// Takes memory for derivatives and puts the scores where the loss will turn them into
+  /// derivatives.
   void take_slopes(Run& run, Arena& arena) const;
-  /// Where the derivative by a value stands.
+  /// Returns the memory of the derivative by a value.
   [[nodiscard]] std::span<T> slope(const Run& run, std::size_t value) const;
-  /// Adds to g, which is zero before the first run. `share` is that of the run's rows in the batch.
+  /// Adds to g, which is zero before the first run. `share` is the share of the run's rows in the
+  /// batch.
   void backward(std::span<const T> w, const Run& run, T share, bool is_first, std::span<T> g,
                 Pass& pass) const;
   void spread(const Run& run, const PlanStep<T>& sum) const;

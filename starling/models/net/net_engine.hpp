@@ -1,5 +1,5 @@
-/// Another way to compute a net, on a device of its own: the same parameters, rows and results as
-/// the net's own, within rounding; draws are others. Immutable; any thread may call it.
+/// Computes a net on another device: with the same parameters and rows, the same results as the
+/// net's own kernels within rounding; random draws differ. Immutable; any thread may call it.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ class NetEngine {
  public:
   virtual ~NetEngine() = default;
 
-  /// As Net::gradient; `seed` decides what is drawn. Throws where the device fails.
+  /// As Net::gradient; `seed` decides the random draws. Throws where the device fails.
   virtual double gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
                           std::uint64_t seed) const = 0;
-  /// Sums over the batch. `out` takes the scores [batch.size() x Net::outputs()] unless it is
-  /// empty. Throws where the device fails.
+  /// Returns sums over the batch, and writes the scores [batch.size() x Net::outputs()] to `out`
+  /// unless it is empty. Throws where the device fails.
   virtual Accumulator evaluate(std::span<const T> w, const Table& data, Batch batch,
                                std::span<T> out) const = 0;
 };

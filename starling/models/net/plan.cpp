@@ -9,7 +9,7 @@
 namespace starling::models {
 namespace {
 
-/// No slot yet.
+/// Marks a value that has no slot yet.
 constexpr std::size_t none = SIZE_MAX;
 
 /// The whole layer as written, or only its beginning.
@@ -103,7 +103,8 @@ class Plan<T>::Builder {
 
   [[nodiscard]] const Shape& shape(std::size_t value) const { return plan_.values_[value].shape; }
 
-  /// Takes the input's memory where nobody else reads it and no layer before needs it again.
+  /// Takes the input's memory where no other step reads the input and no earlier layer needs it
+  /// again.
   void share_value(PlanStep<T>& step) {
     const std::size_t from = step.from[0];
     const bool may = step.layer == nullptr || step.layer->works_in_place();
@@ -155,7 +156,7 @@ class Plan<T>::Builder {
   std::size_t parameters_ = 0;
   /// How many steps read each value.
   std::vector<std::size_t> uses_;
-  /// Nobody may overwrite it: the input, and what a backward pass reads.
+  /// Values that no step may overwrite: the input, and values that a backward pass reads.
   std::vector<bool> guarded_;
   std::vector<std::size_t> free_;
 };

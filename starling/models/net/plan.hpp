@@ -12,24 +12,25 @@
 
 namespace starling::models {
 
-/// Values are numbered: 0 is the net's input, each step makes one more.
+/// Values are numbered: 0 is the net's input, and each step makes one more.
 template <class T>
 struct PlanStep {
   /// Null for a sum of values of one shape.
   LayerPointer<T> layer;
-  /// The value or values it reads.
+  /// The value or values that the step reads.
   std::vector<std::size_t> from;
   std::size_t to = 0;
-  /// The value `to` takes the memory of from[0], and so do their derivatives.
+  /// True where the value `to` takes the memory of from[0], and their derivatives share memory too.
   bool in_place = false;
-  /// For each of `from`: somebody behind has left a derivative there, to which this step adds.
+  /// For each value of `from`: whether a later step has already left a derivative by it, to which
+  /// this step adds its own.
   std::vector<bool> adds = {};
-  /// Where to put a derivative that is then added.
+  /// The slot of a derivative that is computed apart and then added.
   std::size_t spare_slot = 0;
-  /// Its place in the parameter vector.
+  /// The place of the layer's parameters in the parameter vector.
   std::size_t start = 0;
   std::size_t size = 0;
-  /// What leads the names of its parameters: "layer3.conv2d".
+  /// The prefix of the names of the layer's parameters: "layer3.conv2d".
   std::string name = {};
 };
 
@@ -38,7 +39,8 @@ class Plan {
  public:
   struct Value {
     Shape shape;
-    /// Where its derivative stands during the backward pass; slots serve one value after another.
+    /// The slot that holds the value's derivative during the backward pass; a slot serves one value
+    /// after another.
     std::size_t slot = 0;
   };
 
@@ -47,10 +49,10 @@ class Plan {
 
   [[nodiscard]] const std::vector<PlanStep<T>>& steps() const { return steps_; }
   [[nodiscard]] const std::vector<Value>& values() const { return values_; }
-  /// Numbers a sample needs in each slot.
+  /// The numbers that each slot holds for one sample.
   [[nodiscard]] const std::vector<std::size_t>& slots() const { return slots_; }
   [[nodiscard]] const Shape& output() const { return values_.back().shape; }
-  /// Of all layers, in order.
+  /// The parameters of all layers, in order.
   [[nodiscard]] std::vector<Parameter> parameters() const;
 
  private:

@@ -9,7 +9,7 @@
 namespace starling::models {
 namespace {
 
-/// The side of a square of `area`; 0 where there is none.
+/// Returns the side of a square of `area`, or 0 where `area` is not a square number.
 std::size_t side_of(std::size_t area) {
   const auto side = static_cast<std::size_t>(std::llround(std::sqrt(static_cast<double>(area))));
   return side * side == area ? side : 0;

@@ -16,7 +16,7 @@ namespace starling::models {
 /// - {height, width, channels}: an image, its channels last.
 using Shape = std::vector<std::size_t>;
 
-/// The most numbers that one sample may have on its way, 64 MiB of floats.
+/// The most numbers that one sample may have at any point of a net, 64 MiB of floats.
 inline constexpr std::size_t volume_max = std::size_t{1} << 24U;
 
 /// Numbers in one sample.
@@ -25,12 +25,12 @@ inline constexpr std::size_t volume_max = std::size_t{1} << 24U;
 /// "28x28x1".
 [[nodiscard]] std::string print_shape(const Shape& shape);
 
-/// What print_shape wrote: one to three extents, each at least 1.
+/// Reads text that print_shape wrote: one to three extents, each at least 1.
 [[nodiscard]] Result<Shape> parse_shape(std::string_view text);
 
-/// The image that a row of `features` numbers holds where nobody says: a square number is an image
-/// of one channel, three times a square one of three channels; empty for anything else. No number
-/// is both.
+/// Guesses the image that a row of `features` numbers holds: a square number is an image of one
+/// channel, three times a square number one of three channels; for anything else the shape is
+/// empty. No number is both.
 [[nodiscard]] Shape guess_image(std::size_t features);
 
 }  // namespace starling::models

@@ -1,4 +1,4 @@
-/// What `bench kernels` measures: the right amount of work, by the library that was asked for.
+/// `bench kernels` measures the right amount of work, by the library that was asked for.
 #include "starling/app/bench/kernels.hpp"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ TEST_F(Nodes, GoOnWithAJobWhoseSubmitIsGoneAndHandItsModelToWhoeverAttaches) {
   Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --quiet")};
   ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
   submit.signal(SIGKILL);
-  // Whoever saves nothing takes nothing away.
+  // An `attach` without --save leaves the model on the nodes.
   const Ran seen = starling(work_, "attach --json" + to(1));
   EXPECT_EQ(seen.code, 0) << seen.err;
   EXPECT_NE(seen.err.find("stays on its nodes: `starling attach softmax-digits-1 --save FILE`"),

@@ -17,7 +17,7 @@ namespace {
 
 class Crowd : public Drill {
  protected:
-  /// What `status` shows of all nodes.
+  /// Returns all nodes as `status` shows them.
   nlohmann::json nodes() {
     const Ran ran = fleet_->run("status --json" + fleet_->access(0));
     const auto seen = nlohmann::json::parse(ran.out, nullptr, false);
@@ -34,7 +34,7 @@ class Crowd : public Drill {
 };
 
 /// A peer as its neighbour sees it, without the rest of a node: it joins through one node, answers
-/// it, watches it as often as one of so many would, and cares for nobody else. So a machine holds
+/// it, probes it as often as one of `of` nodes would, and ignores all others. So a machine holds
 /// hundreds of them, where hundreds of nodes would keep a quarter of a million connections.
 class Bystander {
  public:

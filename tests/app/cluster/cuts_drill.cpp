@@ -1,4 +1,4 @@
-/// Networks that are cut while nodes train.
+/// Networks that are partitioned while nodes train.
 #include <algorithm>
 
 #include "tests/app/cluster/drills.hpp"
@@ -8,8 +8,8 @@ namespace {
 
 class Cuts : public Drill {
  protected:
-  /// Of five: those of `minority` and the others do not hear each other, or only the minority is
-  /// not heard.
+  /// Partitions five nodes: `minority` and the others receive nothing from each other, or, where
+  /// `one_way`, only the others receive nothing from `minority`.
   void cut(const std::vector<std::size_t>& minority, bool one_way) {
     for (std::size_t host = 0; host < 5; ++host) {
       if (std::ranges::count(minority, host) > 0) continue;
@@ -21,7 +21,7 @@ class Cuts : public Drill {
     }
   }
 
-  /// For 8 s; then all is well again.
+  /// Partitions the network for 8 s while a job trains, then heals it.
   void weather(const std::vector<std::size_t>& minority, bool one_way) {
     ASSERT_NO_FATAL_FAILURE(begin(5));
     if (IsSkipped()) return;
@@ -43,7 +43,7 @@ class Cuts : public Drill {
   }
 
   Time before_{};
-  /// Nodes that said so while it lasted.
+  /// Nodes that logged that they wait, during the partition.
   std::vector<std::size_t> waiting_;
 };
 
@@ -62,7 +62,7 @@ TEST_P(Cuts, OfOneNodeThatStillHearsStopTheOthersForSecondsOnly) {
   EXPECT_LE(before_, 3s);
 }
 
-/// With two copies of each range both may lie with the minority: then all wait.
+/// With two replicas of each range, both may lie in the minority: then all nodes wait.
 TEST_P(Cuts, OfTwoNodesLoseNothing) {
   ASSERT_NO_FATAL_FAILURE(weather({3, 4}, false));
   if (IsSkipped()) return;

@@ -10,7 +10,7 @@ class Deaths : public Drill {};
 
 INSTANTIATE_TEST_SUITE_P(In, Deaths, testing::ValuesIn(ways), name_of);
 
-/// STARLING_DRILL_SEED chooses whom to kill, and when.
+/// STARLING_DRILL_SEED chooses which nodes to kill, and when.
 unsigned draw_seed() {
   const char* chosen = std::getenv("STARLING_DRILL_SEED");
   return chosen != nullptr ? static_cast<unsigned>(std::stoul(chosen)) : std::random_device{}();
@@ -43,8 +43,8 @@ TEST_P(Deaths, OfAnyNodeAreMadeUpForRoundAfterRound) {
 /// Kills nodes that hold ranges, until 3 of 5 nodes are left; none comes instead.
 class OwnerDeaths : public Deaths {
  protected:
-  /// Kills so many of the nodes that hold ranges, and waits until the others hold as many copies as
-  /// before.
+  /// Kills `count` of the nodes that hold ranges, and waits until the others hold `copies` replicas
+  /// again.
   void kill_owners(std::size_t count, std::size_t copies) {
     auto owners = fleet_->owners();
     ASSERT_GE(owners.size(), copies);
@@ -96,7 +96,7 @@ TEST_P(OwnerDeaths, TwoAtOnceAreMadeUpForWhereThereAreThreeCopies) {
   expect_all_whole();
 }
 
-/// Those with a coordinator.
+/// Deaths of the coordinator's node, in the modes that have a coordinator.
 class CoordinatorDeaths : public Drill {
  protected:
   /// The node that has the coordinator.
@@ -151,7 +151,7 @@ TEST_P(Deaths, ThatWereNoneAreTakenBack) {
   ASSERT_TRUE(fleet_->watch(30s, [&] {
     return fleet_->log(2).find("declared dead; joining again") != std::string::npos;
   }));
-  // Its members come back in new lives, and work.
+  // Its members come back in new incarnations, and work.
   EXPECT_TRUE(fleet_->watch(10s, [&] {
     const auto seen = fleet_->ask(2);
     return seen && seen->text.find(", running, on n2") != std::string::npos;

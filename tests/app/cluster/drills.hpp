@@ -1,4 +1,4 @@
-/// What the drills share: nodes on hosts of their own, and a job that they train meanwhile.
+/// The base of the drills: nodes on hosts of their own, and a job that they train meanwhile.
 #pragma once
 
 #include <algorithm>
@@ -130,8 +130,8 @@ class Drill : public testing::TestWithParam<Way> {
     fleet_->forget_pauses();
   }
 
-  /// Waits for the job's end: it went well, and the model that was saved is as good as it should
-  /// be.
+  /// Waits for the job's end: expects success, a test accuracy above 0.9, and a saved model that
+  /// can be evaluated.
   void expect_good_model(Time within) {
     (void)fleet_->watch(within, [] { return false; });
     ASSERT_FALSE(fleet_->is_training()) << "the job does not end";
@@ -142,8 +142,8 @@ class Drill : public testing::TestWithParam<Way> {
     EXPECT_EQ(judged.code, 0) << judged.err;
     tell("updates", std::to_string(static_cast<long>(figure(ran.out, "updates"))));
   }
-  /// How many more updates one range holds than another. Of a worker that died with a push on its
-  /// way one range may hold it and another not; nothing else sets them apart.
+  /// Returns how many more updates one range holds than another. Where a worker died with a push in
+  /// flight, one range may hold that push and another not; nothing else sets ranges apart.
   [[nodiscard]] std::uint64_t updates_apart() const {
     const auto numbers = tensor_of(fleet_->work().read("c.ckpt"), "starling.ranges");
     std::uint64_t least = UINT64_MAX;

@@ -1,4 +1,5 @@
-/// A node that takes nothing any more, under load: whoever sends to it stays small.
+/// A frozen node takes nothing any more, under load: the memory of the nodes that send to it stays
+/// bounded.
 #include <algorithm>
 #include <map>
 
@@ -11,7 +12,8 @@ class Frozen : public Drill {};
 
 INSTANTIATE_TEST_SUITE_P(In, Frozen, testing::ValuesIn(ways), name_of);
 
-/// What an owner may hold for those it sends to: see engine/live/site.cpp.
+/// MiB that an owner may hold for the members that it sends to: `credit_bytes` in
+/// engine/live/site.cpp.
 constexpr std::size_t credit_mib = 64;
 
 TEST_P(Frozen, ReceiversDoNotMakeSendersGrow) {

@@ -109,7 +109,7 @@ TEST(DataPaths, RefusesWhatIsRelativeToAnotherMachine) {
       "--data: 'csv:rows.csv' is relative to where this program stands, and node b at "
       "tcp://192.0.2.7:7400 is on another machine; valid: "))
       << refused.error().message;
-  // Who is dead reads nothing, and what is absolute is the same everywhere.
+  // A dead node reads nothing, and an absolute path is the same everywhere.
   there.state = core::NodeState::dead;
   EXPECT_TRUE(with_absolute_paths(relative, {here, there}));
   there.state = core::NodeState::alive;
@@ -121,7 +121,7 @@ TEST(DataPaths, RefusesWhatIsRelativeToAnotherMachine) {
     ASSERT_TRUE(same) << same.error().message;
     EXPECT_EQ((*same)[0].text, source);
   }
-  // Nobody knows where one without an address is.
+  // A node without an address may be on any machine.
   for (const char* address : {"", "x", "tcp:/", "tcp://", "tcp://:", "tcp://[:1"}) {
     here.address = address;
     EXPECT_FALSE(with_absolute_paths(relative, {here})) << address;

@@ -45,7 +45,7 @@ std::vector<std::string> documented() {
 
 class Transcript : public Nodes {
  protected:
-  /// Runs it as the documentation shows it, and keeps what it said.
+  /// Runs a command as the documentation shows it, and keeps its output.
   Ran type(const std::string& line) {
     const Ran ran = starling(work_, line + " --to " + addresses_[1].substr(6));
     note("$ starling " + line + " --to " + addresses_[1].substr(6) + "\n" + ran.err + ran.out);
@@ -94,7 +94,7 @@ void Transcript::finish_one() {
   EXPECT_NE(followed.err.find(" of 500, loss "), std::string::npos) << followed.err;
 }
 
-/// Nobody else has what the dead node owns.
+/// Fails a job: no other node has the ranges of the node that dies.
 void Transcript::fail_one() {
   const Folder other;
   Process submit{other, STARLING_PROGRAM,

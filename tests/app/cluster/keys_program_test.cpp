@@ -25,7 +25,7 @@ class Keys : public testing::Test {
   void make_cluster() { EXPECT_EQ(keys("init-cluster").code, 0); }
   Ran keys(const std::string& line) { return starling(folder, "keys " + line); }
   Json shown(const std::string& file) { return Json::parse(keys("show --json " + file).out); }
-  /// What a file holds; the test ends where it holds something else.
+  /// Returns the `T` that a key file holds; the test ends where it holds something else.
   template <class T>
   T parsed(const std::string& file) {
     return std::get<T>(security::parse_key_file(folder.read(file), file).value());
@@ -36,7 +36,7 @@ class Keys : public testing::Test {
   void set_mode(const std::string& file, unsigned mode) const {
     std::filesystem::permissions(folder.path() / file, static_cast<perms>(mode));
   }
-  /// What stands in a line of that key.
+  /// Returns the value on the line of `key`.
   [[nodiscard]] std::string value(const std::string& file, const std::string& key) const {
     const std::string text = folder.read(file);
     const auto at = text.find("\n" + key + " = ") + key.size() + 4;

@@ -45,7 +45,7 @@ class Nodes : public testing::Test {
     return true;
   }
 
-  /// What it says where it listens.
+  /// Returns the address at which the node says that it listens; empty after 30 s.
   static std::string address_of(const Process& process, const std::string& name) {
     const std::string start = "node " + name + " at ";
     std::string address;
@@ -61,7 +61,7 @@ class Nodes : public testing::Test {
   }
 
   virtual const char* program() { return STARLING_PROGRAM; }
-  /// What tells a node who it is.
+  /// Flags that give a node its name.
   virtual std::string own_flags(const std::string& name) { return " --name " + name; }
   virtual std::string seed(const std::string&, const std::string& address) { return address; }
   /// Flags that reach a node from outside.
@@ -69,7 +69,7 @@ class Nodes : public testing::Test {
 
   std::string status() { return run(work_, program(), words("status" + to(1))).out; }
 
-  /// What submits a job of three slow workers to that node.
+  /// Returns the arguments that submit a job of three slow workers to `node`.
   std::vector<std::string> job_of_three(std::size_t node, const std::string& more) {
     return words("submit" + to(node) +
                  "--data digits:n=1000 --model softmax --workers 3 --delay exp:10ms " + more);

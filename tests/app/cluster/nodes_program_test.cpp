@@ -146,7 +146,7 @@ TEST_F(Nodes, TakeInOneWithSeveralWorkers) {
       << wrong.err;
 }
 
-/// What a job file's keys say of it in all three.
+/// Flags of a small job, the same in all three modes.
 constexpr const char* small_job =
     "--data digits:n=1000 --model softmax --workers 4 --optimizer adam:lr=0.01 --batch 20 --quiet "
     "--json ";
@@ -366,11 +366,10 @@ TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
 
   const Ran plain = starling(work_, "status --to " + addresses_[1]);
   EXPECT_EQ(plain.code, 1);
-  EXPECT_NE(
-      plain.err.find(
-          "something listens: the node may be busy; one with keys hears only who has some of its "
-          "cluster, --keys FILE"),
-      std::string::npos)
+  EXPECT_NE(plain.err.find("something listens: the node may be busy; one with keys accepts only "
+                           "clients with keys of its "
+                           "cluster, --keys FILE"),
+            std::string::npos)
       << plain.err;
 
   const Ran revoked = starling(work_, "keys revoke c --to " + seed("a", addresses_[0]));
@@ -397,7 +396,7 @@ TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
   first.signal(SIGKILL);
 }
 
-/// What stands behind `name` in a file of /proc about that process, as it lies there.
+/// Returns the rest of the line that begins with `name` in a file of /proc about the process.
 std::string said_of(const Process& process, const char* file, const std::string& name) {
   std::ifstream in{"/proc/" + std::to_string(process.id()) + "/" + file};
   for (std::string line; std::getline(in, line);)
@@ -451,7 +450,7 @@ TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
             std::string::npos);
   EXPECT_NE(refusal("keys revoke c --to d@" + addresses_[0]).find("valid: one of a, b"),
             std::string::npos);
-  // Whoever expects another key there than it has hears nothing.
+  // A client that expects another key than the node at that address has gets no answer.
   const Ran other = starling(work_, "status --to b@" + addresses_[0] + " --keys " + key("laptop"));
   EXPECT_EQ(other.code, 1);
   EXPECT_NE(other.err.find("asked for by its own name, NAME@HOST:PORT"), std::string::npos)
@@ -460,7 +459,7 @@ TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
   EXPECT_NE(refusal(listen + "--keys " + key("a")).find("chmod 600"), std::string::npos);
 }
 
-/// Stands in for ssh: runs the command here, and says for whom.
+/// Stands in for ssh: runs the command here, and logs its target.
 class Launch : public testing::Test {
  protected:
   void SetUp() override {
@@ -520,7 +519,7 @@ TEST_F(Launch, SaysWhatCannotBe) {
     EXPECT_NE(refusal(flag).find("is no host"), std::string::npos) << flag;
   EXPECT_NE(starling(work_, "launch --hosts .").err.find("is a folder"), std::string::npos);
   EXPECT_EQ(starling(work_, "launch").code, 2);
-  // A node that ends at once is no node that runs, and nobody could join it.
+  // A node that ends at once does not count as started, and no other node could join it.
   write("hosts", "192.0.2.1 one\n192.0.2.2 two\n");
   const Ran dead = launch("--insecure --program " STARLING_PROGRAM);
   EXPECT_EQ(dead.code, 1);

@@ -1,4 +1,4 @@
-/// What nodes read may be anything: it neither holds them up nor keeps them from ending.
+/// Nodes may be given anything to read: it neither holds them up nor keeps them from ending.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 
 class Readers : public Nodes {
  protected:
-  /// Who is told to leave is gone within the time that is promised.
+  /// A node that gets SIGTERM has ended within the 3 s that are promised.
   void expect_end_in_time(std::size_t node) {
     const auto start = Clock::now();
     processes_[node]->signal(SIGTERM);
@@ -23,7 +23,8 @@ class Readers : public Nodes {
   }
 };
 
-/// Each reads a file of its own: what is a pipe there is a file where the job is submitted.
+/// Each node reads a file of its own: the pipe of one node is a regular file where the job is
+/// submitted.
 TEST_F(Readers, RefusePipesAndGoOn) {
   const std::string rows = "1,2,0\n2,1,1\n3,1,0\n4,2,1\n";
   work_.write("pipe", rows);

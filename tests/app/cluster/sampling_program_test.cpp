@@ -1,4 +1,4 @@
-/// Whom workers of several processes draw, and how often that lets them pass.
+/// How workers of several processes draw samples, and how often these let them pass.
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -12,7 +12,8 @@ namespace {
 
 class SamplingProgram : public Drill {
  protected:
-  /// The workers of the one job, by number, once nobody draws any more.
+  /// The workers of the only job, by number, once `busy` of them are done and no worker draws any
+  /// more.
   std::vector<nlohmann::json> at_rest(std::size_t busy) {
     std::vector<nlohmann::json> workers;
     EXPECT_TRUE(fleet_->watch(90s, [&] {
@@ -28,8 +29,8 @@ class SamplingProgram : public Drill {
   }
 };
 
-/// Fifty on five nodes. Nine stay in their first step; so that of a sample of two nobody else can
-/// be behind, the others' steps take equally long.
+/// Fifty workers on five nodes. Nine stay in their first step; the others' steps take equally long,
+/// so that no other worker in a sample of two can be behind.
 TEST_F(SamplingProgram, IsUniformOverFiftyLiveWorkersAndLetsPassAsOftenAsTheLawSays) {
   constexpr std::uint64_t all = 50;
   constexpr std::uint64_t stuck = 9;

@@ -16,9 +16,9 @@ constexpr auto ends_within = 3s;
 
 struct Work {
   const char* name;
-  /// What is submitted to the second node, which stays.
+  /// Flags of the job. It is submitted to the node that stays; a flood goes to both nodes in turn.
   const char* job;
-  /// How many such jobs one after the other, without an end.
+  /// The number of further such jobs, submitted without waiting for an end.
   int floods;
 };
 
@@ -65,7 +65,7 @@ TEST_P(Stop, EndsANodeWithinThreeSeconds) {
     std::vector<std::unique_ptr<Process>> submits;
     for (int i = 0; i <= GetParam().floods; ++i) {
       folders.push_back(std::make_unique<Folder>());
-      // Of a flood some go to the node itself.
+      // In a flood, every second job goes to the node that is told to end.
       const std::string& to = i % 2 == 0 ? stays.address : goes.address;
       submits.push_back(std::make_unique<Process>(*folders.back(), STARLING_PROGRAM,
                                                   words("submit --to " + to + GetParam().job)));

@@ -18,8 +18,8 @@ namespace {
 
 const Way peer{"peer", "pssp:s=4,beta=2"};
 
-/// On a thread of its own, in the network of `enter`, until its end. Strangers have processors of
-/// their own: theirs yields to the nodes.
+/// Runs `work` on a thread of its own, in the network of `enter`, until its end. Unauthenticated
+/// peers have processors of their own, so this thread yields to the nodes.
 class Elsewhere {
  public:
   Elsewhere(Process::Prepare enter, std::function<void(const std::atomic<bool>&)> work)
@@ -57,7 +57,7 @@ int call(const std::string& address) {
   return -1;
 }
 
-/// All that passes where `enter` leads, up to so many bytes.
+/// Captures the bytes that pass in the network of `enter`, up to 256 MiB.
 class Capture {
  public:
   explicit Capture(Process::Prepare enter)
@@ -107,8 +107,8 @@ class Strangers : public Drill {
            std::chrono::duration<double>(hosts::Fleet::Clock::now() - began).count();
   }
 
-  /// 5,000 connections without a word to one node, and 20,000 with garbage, each kind at so many a
-  /// second; training goes on at so much of its rate at least in any 5 s.
+  /// Opens 5,000 connections without a byte to one node, and 20,000 with garbage, each kind at
+  /// `connections_per_s`; training keeps the share `share_least` of its rate in any 5 s.
   void besiege(double connections_per_s, double share_least);
 };
 

@@ -26,7 +26,8 @@ const std::vector<std::string>& sections() {
   return all;
 }
 
-/// What a page would load from elsewhere: everything but names inside it and of XML.
+/// Returns the references by which a page would load something from elsewhere: names inside it and
+/// of XML do not count.
 std::vector<std::string> references(const std::string& html) {
   std::vector<std::string> all;
   const std::regex link{
@@ -61,7 +62,7 @@ TEST(ReproPsp, MakesOneReportThatHoldsAll) {
   EXPECT_EQ(count(folder.read("data/claims.csv"), "\n"), summary["claims"].size() + 1);
   for (const Json& claim : summary["claims"]) {
     EXPECT_FALSE(claim["here"].get<std::string>().empty()) << claim;
-    // What needs no luck with two seeds.
+    // These claims need no luck: two seeds suffice to reproduce them.
     const auto what = claim["what"].get<std::string>();
     if (what.starts_with("Smallest bound") || what.starts_with("Progress") ||
         what.starts_with("5 % stragglers")) {

@@ -144,7 +144,7 @@ TEST(SimJob, FitsTheMemoryThatIsGiven) {
       << refused.error().message;
 }
 
-// What trains is not told what only a simulation knows, yet looks at it.
+// Training ignores the [sim] table of a job file, but checks its keys.
 TEST(SimTable, OfAJobFileIsNothingToTraining) {
   const Folder folder;
   const std::string path = (folder.path() / "job.toml").string();

@@ -58,7 +58,8 @@ class ConductedTwin : public testing::TestWithParam<Case> {
     return options;
   }
 
-  /// What is outside, of a live run under the case's barrier beside simulations under another.
+  /// Returns the figures of a live run under the case's barrier that lie outside those of
+  /// simulations under `simulated_barrier`.
   static std::vector<std::string> strangers(const barrier::Barrier& simulated_barrier,
                                             core::Time time) {
     auto options = ConductedTwin::options();

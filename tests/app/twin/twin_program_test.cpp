@@ -24,7 +24,8 @@ bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// What a loaded machine makes of the live run is not judged here, but that it is judged rightly.
+/// A loaded machine may push the live run outside: this test checks that the verdict fits the
+/// figures, not the verdict itself.
 TEST(Twin, ComparesALiveRunWithItsSimulationsAndWritesNoFiles) {
   const Folder folder;
   folder.write("job.toml", job);

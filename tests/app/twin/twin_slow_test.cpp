@@ -1,6 +1,6 @@
 /// The twin check, live: 50 workers whose steps take 20 ms on average, for every barrier in central
 /// and in peer mode. Two minutes; on a machine that others load too, one figure may be pushed out
-/// by chance, so who fails may try again, twice.
+/// by chance, so a case that fails is tried again, at most twice.
 #include "tests/app/program.hpp"
 
 namespace starling::app {

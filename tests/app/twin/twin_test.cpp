@@ -1,4 +1,4 @@
-// What is compared of a live run and its simulations, and how it is judged.
+// Which figures of a live run and its simulations are compared, and how they are judged.
 #include "starling/app/twin/twin.hpp"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(SimulatedTwin, FinishesTheStepsThatHaveBegun) {
   EXPECT_EQ(run.elapsed_s, 0.095);
 }
 
-/// Who waits when the time is up begins no further step.
+/// A worker that waits when the time is up begins no further step.
 TEST(SimulatedTwin, DoesNotPassABarrierThatHoldsItBack) {
   sim::StepOptions options;
   options.workers = 2;
@@ -108,7 +108,7 @@ TEST(Comparison, AllowsAShareAPoint) {
   EXPECT_FALSE(inside(0.47, 0.5));
 }
 
-/// Of a job that made all its steps, their number says nothing.
+/// Where a job made all its steps, their number says nothing, so the time is compared.
 TEST(Comparison, IsOfTheTimeWhereAllStepsWereMade) {
   const TwinRun run{.updates = 100, .elapsed_s = 2};
   const auto names = [](const std::vector<Compared>& all) {

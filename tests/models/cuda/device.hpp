@@ -1,4 +1,4 @@
-/// What the tests that need a device share.
+/// Helpers of the tests that need a device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -89,9 +89,9 @@ inline double relative_error(std::span<const float> a, std::span<const float> b)
   return distance(a, b) / norm(b);
 }
 
-/// Of each parameter by itself, so that a small one is not lost among large ones; but one whose
-/// gradient is nothing but rounding, as a bias before batch normalisation, is not held against
-/// that.
+/// Compares each parameter by itself, so that a small one is not lost among large ones. A tenth of
+/// the whole norm is added to the scale, so that a gradient of mere rounding, as of a bias before
+/// batch normalisation, does not count.
 inline void expect_same_gradient(const Net<float>& net, const std::vector<float>& seen,
                                  const std::vector<float>& wanted, double within) {
   std::size_t at = 0;

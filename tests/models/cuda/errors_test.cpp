@@ -1,4 +1,4 @@
-// What people are told where a device cannot be used. No device is needed.
+// The messages to users where a device cannot be used. No device is needed.
 #include "starling/models/cuda/check.hpp"
 #include "tests/models/cuda/device.hpp"
 

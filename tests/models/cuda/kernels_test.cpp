@@ -178,7 +178,7 @@ TEST(Augmentation, GoesTheSameWayBack) {
 
 TEST(Augmentation, DrawsEveryWayAlike) {
   const std::size_t n = 9000;
-  // One bright pixel in the middle tells the shift.
+  // One bright pixel in the middle shows the shift.
   std::vector<float> x(n * 9, 0.0F);
   for (std::size_t i = 0; i < n; ++i) x[i * 9 + 4] = 1;
   std::vector<float> y(x.size());
@@ -230,7 +230,7 @@ TEST(Rows, AreGatheredAndScatteredBack) {
   EXPECT_EQ(back, (std::vector<float>{-1, -1, 10, 11, -1, -1, 30, 31}));
 }
 
-/// What the column sums of the device compute, in double.
+/// Returns the column sums that the device computes, summed in double.
 std::vector<float> sums_of(const Groups& groups, auto term) {
   std::vector<double> sums(std::size_t{groups.count()} * groups.channels);
   for (Index i = 0; i < groups.rows * groups.channels; ++i)
@@ -240,7 +240,7 @@ std::vector<float> sums_of(const Groups& groups, auto term) {
 
 class BatchNorms : public testing::TestWithParam<std::size_t> {};
 
-/// Each group is what the CPU computes of a piece by itself.
+/// Each group equals the CPU's result for a piece by itself.
 TEST_P(BatchNorms, AreTheCpusGroupByGroup) {
   const std::size_t samples = 10;
   const std::size_t group_samples = GetParam();

@@ -181,7 +181,7 @@ TEST(Precisions, Tf32IsNearAndOnlyWhereItIsAskedFor) {
   expect_same_gradient(net, seen.g, wanted.g, 2e-2);
   auto exact = make_engine(net, 0, 64);
   ASSERT_TRUE(exact) << exact.error().message;
-  // Else nothing was rounded, and nobody would see whether the option does anything.
+  // Otherwise nothing was rounded, and the test would not show whether the option does anything.
   EXPECT_GT(relative_error(seen.g, gradient_of(net.on(*exact), w, data, batch).g), 1e-6);
 }
 

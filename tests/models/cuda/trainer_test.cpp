@@ -37,7 +37,7 @@ class OwnTrainer {
     }
   }
 
-  /// What is trained, as one vector.
+  /// Clips the gradients of all trained parameters as one vector.
   void clip(std::span<float> g) const {
     std::vector<std::span<float>> trained;
     for (const Parameter& p : net_.parameters()) {

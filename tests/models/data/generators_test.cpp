@@ -81,7 +81,7 @@ TEST(Digits, HaveTenClassesHoweverFew) {
 }
 
 /// Per class, the mean image of one half predicts the other half: far better than chance, yet far
-/// from perfect, which is what leaves room for a model.
+/// from perfect, which leaves a model something to gain.
 TEST(Digits, AreLearnableButNotByTemplates) {
   const Table table = load_text("digits:n=4000").value();
   std::vector<std::vector<double>> means(10, std::vector<double>(784, 0));

@@ -17,7 +17,7 @@ Samples batch(const SampleOrder& order, std::uint64_t worker, std::uint64_t step
   return out;
 }
 
-/// What all workers take at `step`, ascending.
+/// Returns the samples that all workers take at `step`, ascending.
 Samples taken(const SampleOrder& order, std::uint64_t workers, std::uint64_t step) {
   Samples all;
   for (std::uint64_t w = 0; w < workers; ++w) {

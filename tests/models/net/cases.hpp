@@ -1,4 +1,4 @@
-/// Nets that show each layer and each loss, for whoever holds one way to compute them against
+/// Nets that show each layer and each loss, for tests that compare one way to compute them with
 /// another.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace starling::models {
 
 struct NetCase {
   std::string name;
-  /// What Net::parse reads.
+  /// The text that Net::parse reads.
   std::string net;
   std::size_t features;
   /// 0 for real targets.
@@ -25,9 +25,9 @@ inline void PrintTo(const NetCase& given, std::ostream* out) { *out << given.net
 /// How large they are: finite differences want small ones, a device more than one of its blocks.
 struct NetSizes {
   Shape image;
-  /// Of a row that is no image.
+  /// The features of a row that is no image.
   std::size_t features;
-  /// Of dense layers.
+  /// The width of dense layers.
   std::size_t width;
   std::size_t classes;
 

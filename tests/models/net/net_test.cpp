@@ -1,5 +1,4 @@
-// Which nets are refused and how that is said, what is made of those that are not, and that they
-// learn.
+// Which nets are refused and with which messages, how the others are built, and that they learn.
 #include "starling/models/net/net.hpp"
 
 #include <gtest/gtest.h>

@@ -33,8 +33,8 @@ struct DivideByRows {
   }
 };
 
-/// Over statistics, whose variance becomes 1 / sqrt(variance + epsilon): y = factor x + constant. A
-/// variance that pushes out of order have brought below zero counts as zero.
+/// Over statistics: the variance becomes 1 / sqrt(variance + epsilon), and y = factor x + constant.
+/// Pushes that arrive out of order can bring a variance below zero; it then counts as zero.
 struct Normaliser {
   Index channels;
   const float* w;

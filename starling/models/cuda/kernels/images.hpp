@@ -26,23 +26,23 @@ struct Place {
   }
 };
 
-/// The number that Place takes apart, of another pixel of the same image and channel.
+/// Returns the number of another pixel of the same image and channel: the reverse of Place.
 STARLING_HOST_DEVICE inline Index number_at(const Place& place, Index row, Index column,
                                             Index height, Index width, Index channels) {
   return ((place.image * height + row) * width + column) * channels + place.channel;
 }
 
-/// PoolShape (net/layer_specification.hpp) in the device's words.
+/// PoolShape (net/layer_specification.hpp) in the device's types.
 struct Pooling {
   Index height, width, channels, size, stride, padding, out_height, out_width;
 
-  /// What window `step` sees of `extent` pixels.
+  /// Returns the pixels, of `extent`, that window `step` sees.
   STARLING_HOST_DEVICE Span seen(Index step, Index extent) const {
     const Index at = step * stride;
     const Index end = at + size - padding;
     return {at < padding ? 0 : at - padding, end < extent ? end : extent};
   }
-  /// The windows, of `steps`, that see pixel `at`.
+  /// Returns the windows, of `steps`, that see pixel `at`.
   STARLING_HOST_DEVICE Span seeing(Index at, Index steps) const {
     const Index last = (at + padding) / stride + 1;
     const Index before = at + padding + 1;
@@ -58,8 +58,8 @@ struct Pooling {
   }
 };
 
-/// Over y: the largest of each window, and where it stood in x. Of equal ones the first column's
-/// first, as on the CPU.
+/// Over y: the largest number of each window, and its place in x. If several are equal, it takes
+/// the first one of the first column, as on the CPU.
 struct MaxPool {
   Pooling p;
   const float* x;
@@ -82,7 +82,7 @@ struct MaxPool {
   }
 };
 
-/// Over dx: gathers, so that sums have a fixed order.
+/// Over dx: gathers the derivatives, so that sums have a fixed order.
 struct MaxPoolBackward {
   Pooling p;
   const Index* found;
@@ -173,13 +173,13 @@ struct GlobalAvgPoolBackward {
   }
 };
 
-/// Over y: image k is mirrored, or moved by -most to most rows and columns, as drawn for it; over
-/// dx the way back. What comes from outside of the image is 0.
+/// Over y: mirrors image k, or moves it by -most to most rows and columns, as drawn for it; over
+/// dx, reverses this. A pixel that comes from outside the image is 0.
 struct Augment {
   const float* x;
   float* y;
   Index height, width, channels;
-  /// 0: mirrors half of the images; else shifts.
+  /// 0: mirrors each image with chance 1/2; else the largest shift.
   Index most;
   bool backward;
   Draws draws;
@@ -194,7 +194,8 @@ struct Augment {
     } else {
       const Index ways = 2 * most + 1;
       const Index drawn = below(bits, ways * ways);
-      // Beyond the upper or left border the difference wraps around and is outside, too.
+      // Beyond the upper or left border the difference wraps around, so that it is outside the
+      // image, too.
       row = backward ? row + most - drawn / ways : row + drawn / ways - most;
       column = backward ? column + most - drawn % ways : column + drawn % ways - most;
     }

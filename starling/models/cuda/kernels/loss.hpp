@@ -1,5 +1,5 @@
-/// Internal: losses of one row and their derivatives in one go, as models/loss.hpp defines them. A
-/// row is shared by the lanes of a warp on the device, and is one lane's on the host.
+/// Internal: computes the loss of one row and its derivatives together, as models/loss.hpp defines
+/// them. On the device the lanes of a warp share a row; on the host a row has one lane.
 #pragma once
 
 #include <cmath>
@@ -8,12 +8,12 @@
 
 namespace starling::models::cuda {
 
-/// A row by itself.
+/// One lane for a whole row.
 struct OneLane {
   STARLING_HOST_DEVICE static Index lane() { return 0; }
   STARLING_HOST_DEVICE static Index count() { return 1; }
   STARLING_HOST_DEVICE static float sum(float value) { return value; }
-  /// The largest score and, of equal ones, the first place.
+  /// Finds the largest score of all lanes and, of equal scores, the first place.
   STARLING_HOST_DEVICE static void best(float&, Index&) {}
 };
 

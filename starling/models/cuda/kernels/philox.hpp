@@ -31,9 +31,9 @@ STARLING_HOST_DEVICE inline Philox philox(Philox counter, std::uint64_t key) {
   return counter;
 }
 
-/// Where a layer draws: each (layer, piece of the batch) has numbers of its own.
+/// The draws of a layer: each (layer, piece of the batch) has numbers of its own.
 struct Draws {
-  /// Of the step, in the device's memory, so that a recorded step draws anew each time.
+  /// The step's seed, in the device's memory, so that a recorded step draws anew each time.
   const std::uint64_t* seed = nullptr;
   std::uint32_t layer = 0;
   std::uint32_t piece = 0;

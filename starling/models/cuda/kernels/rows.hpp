@@ -20,7 +20,7 @@ struct GatherRows {
   }
 };
 
-/// Over x [n x width]: the way back. No row is named twice.
+/// Over x [n x width]: the reverse of GatherRows. `rows` names no row twice.
 struct ScatterRows {
   const Index* rows;
   const float* x;

@@ -9,7 +9,7 @@
 
 namespace starling::models::cuda {
 
-/// What stays the same from step to step.
+/// The part of an update that stays the same from step to step.
 struct UpdateRule {
   enum class Kind { sgd, momentum, adagrad, adam };
   Kind kind = Kind::sgd;
@@ -22,13 +22,13 @@ struct UpdateRule {
   float epsilon = 0;
 };
 
-/// What changes.
+/// The part of an update that changes from step to step.
 struct UpdateRates {
   float lr = 0;
   float l2 = 0;
   /// Adam's 1 / sqrt(1 - beta2^t); lr holds 1 / (1 - beta1^t).
   float spread = 1;
-  /// By which changes of what is not trained are added.
+  /// The factor of changes of parameters that are not trained.
   float share = 1;
 };
 
@@ -66,13 +66,13 @@ inline UpdateRates rates_of(const Optimizer& optimizer, const ApplyOptions& opti
   return rates;
 }
 
-/// What a gradient is multiplied by, then bounded by.
+/// Clipping: a gradient is multiplied by `factor`, then kept within [-limit, limit].
 struct Clipping {
   float factor = 1;
   float limit = INFINITY;
 };
 
-/// The factor of a gradient whose squares sum to `squares`, clipped to the norm `limit`.
+/// Returns the factor that clips a gradient whose squares sum to `squares` to the norm `limit`.
 STARLING_HOST_DEVICE inline float norm_factor(double squares, double limit) {
   const double norm = sqrt(squares);
   return norm > limit && norm < INFINITY ? static_cast<float>(limit / norm) : 1.0F;
@@ -84,7 +84,7 @@ STARLING_HOST_DEVICE inline float clipped(float g, const Clipping& clip) {
   return scaled < -clip.limit ? -clip.limit : scaled;
 }
 
-/// Moves w by the slope g, with the state of `slots` numbers s and t (t of Adam only).
+/// Moves w by the slope g, with the state s and t of up to two slots (t for Adam only).
 STARLING_HOST_DEVICE inline void update(const UpdateRule& rule, const UpdateRates& rates, float g,
                                         float& w, float* s, float* t) {
   switch (rule.kind) {
@@ -115,7 +115,7 @@ struct Stretch {
   bool trained = true;
 };
 
-/// One number of a stretch. Slots are `total` numbers apart.
+/// Updates one number of a stretch. Slots are `total` numbers apart.
 struct Update {
   UpdateRule rule;
   const UpdateRates* rates;

@@ -8,8 +8,8 @@
 namespace starling::models::cuda {
 namespace {
 
-/// As layers/batch_norm.cpp of the net's own: running statistics are parameters, whose "gradient"
-/// is their change. cuDNN's normalisation moves them by itself and knows no groups.
+/// As net/layers/batch_norm.cpp: running statistics are parameters, whose "gradient" is their
+/// change. cuDNN's normalisation would update them by itself and knows no groups.
 class BatchNormLayer final : public DeviceLayer {
  public:
   BatchNormLayer(const BatchNormForm& form, std::size_t input_size)

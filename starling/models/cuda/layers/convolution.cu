@@ -15,9 +15,9 @@
 namespace starling::models::cuda {
 namespace {
 
-/// More scratch than that is not worth the speed.
+/// The most bytes of scratch for one algorithm: faster algorithms that need more are not worth it.
 constexpr std::size_t workspace_max = std::size_t{256} << 20U;
-/// Batch sizes whose algorithms are remembered: that of the job, its last one, those of tests.
+/// Batch sizes whose algorithms are remembered: the job's batch, its last batch, those of tests.
 constexpr std::size_t sizes_max = 64;
 constexpr int candidates_max = 16;
 
@@ -49,10 +49,10 @@ struct Choice {
   std::size_t bytes = 0;
 };
 
-/// The first of cuDNN's candidates, the fastest by its heuristics first, that fits into the scratch
-/// and the device's memory, works when tried, and repeats to the bit; where none repeats, the first
-/// that works. Nothing is measured, so that the same net computes the same way every time that
-/// memory is not short.
+/// Returns the first of cuDNN's candidates, ordered by its heuristics with the fastest first, that
+/// fits into the scratch and the device's memory, works when tried, and repeats to the bit; where
+/// none repeats, the first that works. No speed is measured, so that the same net computes the same
+/// way every time, unless memory is short.
 template <class Algorithm, class Performance, class Ask, class Measure, class Try>
 Choice<Algorithm> choose(const Ask& ask, const Measure& measure, const Try& attempt) {
   std::array<Performance, candidates_max> found{};
@@ -73,19 +73,20 @@ Choice<Algorithm> choose(const Ask& ask, const Measure& measure, const Try& atte
         if (failure.cause() != Failure::Cause::memory) throw;
         no_room = failure;
       }
-      // What this one failed with must not be found by the next call that asks for the last error.
+      // Clears this candidate's error: else the next call that asks for the last error would find
+      // it.
       static_cast<void>(cudaGetLastError());
     }
   if (no_room) throw *no_room;
   throw Failure{Failure::Cause::other, "conv2d: cuDNN has no algorithm for this shape"};
 }
 
-/// What one batch size needs.
+/// The descriptors and algorithms for one batch size.
 struct Sized {
   Tensor x;
   Tensor y;
   Choice<cudnnConvolutionFwdAlgo_t> forward;
-  /// Chosen only where somebody needs dx.
+  /// Chosen only where dx is needed.
   Choice<cudnnConvolutionBwdDataAlgo_t> input;
   Choice<cudnnConvolutionBwdFilterAlgo_t> weights;
 };
@@ -150,7 +151,7 @@ class ConvolutionLayer final : public DeviceLayer {
  private:
   [[nodiscard]] static int number(std::size_t size) { return static_cast<int>(size); }
   [[nodiscard]] std::size_t weights() const { return shape_.window() * shape_.outputs; }
-  /// Of the weights' derivatives, at the front of the scratch; cuDNN's own follows.
+  /// Bytes of the weights' derivatives, at the front of the scratch; cuDNN's own scratch follows.
   [[nodiscard]] std::size_t slopes_bytes() const {
     Parts parts;
     static_cast<void>(parts.plan<float>(weights()));
@@ -159,7 +160,7 @@ class ConvolutionLayer final : public DeviceLayer {
   [[nodiscard]] void* workspace(const PieceCall& call) const {
     return static_cast<std::byte*>(call.context.scratch()) + slopes_bytes();
   }
-  /// Pixels of the output, for sums over them.
+  /// The pixels of the output as rows, for sums over them.
   [[nodiscard]] Groups rows(std::size_t n) const {
     const auto pixels = static_cast<Index>(n * shape_.out_height() * shape_.out_width());
     return {pixels, static_cast<Index>(shape_.outputs), pixels};
@@ -187,7 +188,7 @@ class ConvolutionLayer final : public DeviceLayer {
                                      number(shape_.outputs), number(shape_.out_height()),
                                      number(shape_.out_width())),
           "conv2d");
-    // The default lets float32 be rounded to TF32 on its way into tensor cores.
+    // The default math type lets float32 be rounded to TF32 for tensor cores.
     check(cudnnSetConvolutionMathType(operation_.get(), context.precision() == Precision::tf32
                                                             ? CUDNN_DEFAULT_MATH
                                                             : CUDNN_FMA_MATH),
@@ -199,7 +200,7 @@ class ConvolutionLayer final : public DeviceLayer {
     context.stream().finish();
   }
 
-  /// Zeros to try algorithms on: cuDNN's lists also name what it then refuses.
+  /// Zeros on which algorithms are tried: cuDNN's lists also name algorithms that it then refuses.
   struct Trial {
     Trial(const Context& on, std::size_t inputs, std::size_t outputs, std::size_t weights)
         : dnn(on.dnn()), x(inputs), y(outputs), w(weights) {
@@ -209,7 +210,7 @@ class ConvolutionLayer final : public DeviceLayer {
     }
     void* room(std::size_t bytes) const {
       if (workspace.bytes() >= bytes) return workspace.data();
-      // The old block first, so that both need not fit.
+      // Frees the old block first, so that both need not fit.
       workspace = DeviceMemory{};
       workspace = DeviceMemory{bytes};
       return workspace.data();

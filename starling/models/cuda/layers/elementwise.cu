@@ -60,7 +60,7 @@ class FlattenLayer final : public DeviceLayer {
   std::size_t size_;
 };
 
-/// Draws again in the backward pass instead of keeping what was dropped.
+/// Draws again in the backward pass instead of keeping the draws of the forward pass.
 class DropoutLayer final : public DeviceLayer {
  public:
   DropoutLayer(double rate, std::size_t size)

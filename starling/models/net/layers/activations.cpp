@@ -1,4 +1,5 @@
-// Layers that change numbers one by one, or only how they are looked at: relu, tanh, gelu, flatten.
+// Layers that change numbers one by one, or only reinterpret their shape: relu, tanh, gelu,
+// flatten.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -14,7 +15,7 @@ void copy_unless_same(std::span<const T> from, std::span<T> to) {
   if (from.data() != to.data()) std::ranges::copy(from, to.begin());
 }
 
-/// Of the input's shape.
+/// A layer whose output has the input's shape.
 template <class T>
 class Elementwise : public Layer<T> {
  public:
@@ -25,7 +26,8 @@ class Elementwise : public Layer<T> {
   Shape shape_;
 };
 
-/// A function whose derivative is one of its value: `Apply` turns x into y, `Slope` dy into dx.
+/// A function whose derivative is a function of its value: `Apply` turns x into y, `Slope` turns dy
+/// into dx.
 template <class T, ActivationForm::Kind kind, void (*Apply)(std::span<T>),
           void (*Slope)(std::span<const T>, std::span<T>)>
 class OfOutput final : public Elementwise<T> {

@@ -1,4 +1,4 @@
-// What makes more of few images while training: random-flip, random-shift.
+// Layers that vary images while training, for small data sets: random-flip, random-shift.
 #include <algorithm>
 
 #include "starling/models/net/layers/makers.hpp"
@@ -7,7 +7,7 @@ namespace starling::models {
 namespace {
 
 /// Changes each image in one of several ways, drawn anew for each, or leaves it while not training.
-/// Keeps what was drawn; the derivative goes the way back.
+/// Keeps the draws; the backward pass reverses each change.
 template <class T>
 class Augment : public Layer<T> {
  public:
@@ -42,7 +42,8 @@ class Augment : public Layer<T> {
 
  protected:
   [[nodiscard]] virtual std::uint32_t draw(Random& random) const = 0;
-  /// The pixel that goes to (row, column); one outside of the image is black.
+  /// The place of a pixel; source() returns the place whose pixel moves to `to`, and a place
+  /// outside the image is black.
   struct Place {
     std::size_t row;
     std::size_t column;
@@ -51,7 +52,7 @@ class Augment : public Layer<T> {
   [[nodiscard]] const Shape& shape() const { return shape_; }
 
  private:
-  /// Calls copy(from, to) with the places of pixels that are seen.
+  /// Calls copy(from, to) with the places of the pixels that stay within the image.
   template <class Copy>
   void move(std::uint32_t drawn, Copy copy) const {
     const std::size_t width = shape_[1];
@@ -86,7 +87,7 @@ class RandomFlip final : public Augment<T> {
   }
 };
 
-/// By -most to most rows and columns, all shifts alike.
+/// Moves images by -most to most rows and columns, all shifts equally likely.
 template <class T>
 class RandomShift final : public Augment<T> {
  public:
@@ -103,7 +104,8 @@ class RandomShift final : public Augment<T> {
   [[nodiscard]] std::uint32_t draw(Random& random) const override {
     return static_cast<std::uint32_t>(random.below(ways() * ways()));
   }
-  /// Beyond the upper or left border the difference wraps around and is outside, too.
+  /// Beyond the upper or left border the difference wraps around, so that it is outside the image,
+  /// too.
   [[nodiscard]] Place source(std::uint32_t drawn, Place to) const override {
     return {to.row + drawn / ways() - most_, to.column + drawn % ways() - most_};
   }

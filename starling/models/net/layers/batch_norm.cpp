@@ -10,11 +10,11 @@ namespace starling::models {
 namespace {
 
 /// y = scale (x - m) / sqrt(v + epsilon) + shift for each channel of an image or sequence, or each
-/// number of a row, with the mean m and variance v of the batch while training, and the running
-/// ones else (Ioffe, Szegedy, ICML 2015, algorithms 1 and 2). "mean" and "variance" are buffers
-/// that no optimiser touches: what stands for them in the gradient is the change momentum (m -
-/// mean), that of the variance with the unbiased v, which the owner adds, weighted like any update.
-/// So the running statistics are means over all workers, and gradients stay functions of the
+/// number of a row. m and v are the batch's mean and variance while training, and the running ones
+/// otherwise (Ioffe, Szegedy, ICML 2015, algorithms 1 and 2). "mean" and "variance" are buffers
+/// that no optimiser touches. In the gradient stands the change of each: momentum (m - mean), and
+/// the same for the variance with the unbiased v. The owner adds it, weighted like any update. So
+/// the running statistics are means over all workers, and gradients stay functions of the
 /// parameters. Keeps m and 1 / sqrt(v + epsilon).
 template <class T>
 class BatchNorm final : public Layer<T> {
@@ -52,7 +52,7 @@ class BatchNorm final : public Layer<T> {
       std::ranges::copy(part(f.w, 2), mean.begin());
       std::ranges::copy(part(f.w, 3), inverse.begin());
     }
-    // A variance that pushes out of order have brought below zero counts as zero.
+    // Pushes that arrive out of order can bring a variance below zero; it then counts as zero.
     for (T& v : inverse) v = 1 / std::sqrt(std::max(v, T{0}) + epsilon_);
     const auto factor = f.pass.arena.template take<T>(channels_);
     const auto constant = f.pass.arena.template take<T>(channels_);

@@ -6,8 +6,8 @@
 namespace starling::models {
 namespace {
 
-/// Row i of the output is the row of "weights" [ids x width] that the i-th number of the input
-/// names. The weights start normal with variance 1 / width.
+/// Row i of the output is the row of "weights" [ids x width] whose number is the i-th input. The
+/// weights start normal with variance 1 / width.
 template <class T>
 class Embedding final : public Layer<T> {
  public:

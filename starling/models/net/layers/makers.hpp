@@ -1,5 +1,5 @@
-/// Internal: one maker a layer, named once in layers.cpp. A maker reads the layer's options,
-/// refuses inputs of a shape that does not fit, and returns null where it refused.
+/// Internal: one maker for each layer, named once in layers.cpp. A maker reads the layer's options,
+/// refuses inputs of a shape that does not fit, and returns null where it refuses.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@
 
 namespace starling::models {
 
-/// Of outputs, channels, ids. With these bounds and volume_max no product of extents overflows.
+/// The largest number of outputs, channels and ids. With these bounds and volume_max no product of
+/// extents overflows.
 inline constexpr std::uint64_t extent_max = std::uint64_t{1} << 24U;
-/// Of windows, strides and padding.
+/// The largest window, stride and padding.
 inline constexpr std::uint64_t side_max = 4096;
 
 template <class T>
@@ -46,7 +47,8 @@ LayerPointer<T> make_tanh(SpecReader& read, const Shape& input);
 template <class T>
 LayerPointer<T> make_gelu(SpecReader& read, const Shape& input);
 
-/// The number behind a layer's name, from 1 to `max`; 0 where it is refused. `what` it counts.
+/// Reads the number behind a layer's name, from 1 to `max`; returns 0 where it refuses. `what`
+/// names the quantity in errors.
 inline std::size_t read_size(SpecReader& read, const std::string& what,
                              std::uint64_t max = extent_max) {
   const std::string text = read.positional();
@@ -58,14 +60,14 @@ inline std::size_t read_size(SpecReader& read, const std::string& what,
   return 0;
 }
 
-/// False, and refused, where the input is no image.
+/// Refuses an input that is not an image, and then returns false.
 inline bool check_image(SpecReader& read, const Shape& input) {
   if (input.size() == 3) return true;
   read.refuse("reads images, HEIGHTxWIDTHxCHANNELS, but its input is " + print_shape(input));
   return false;
 }
 
-/// False, and refused, where the input is no row.
+/// Refuses an input that is not a row, and then returns false.
 inline bool check_row(SpecReader& read, const Shape& input) {
   if (input.size() == 1) return true;
   read.refuse("reads rows of numbers, but its input is " + print_shape(input) +
@@ -73,7 +75,7 @@ inline bool check_row(SpecReader& read, const Shape& input) {
   return false;
 }
 
-/// False, and refused, where a window of size x size does not fit into the padded input.
+/// Refuses a window of size x size that does not fit into the padded input, and then returns false.
 inline bool check_window(SpecReader& read, const Shape& input, std::size_t size,
                          std::size_t padding) {
   if (size <= std::min(input[0], input[1]) + 2 * padding) return true;

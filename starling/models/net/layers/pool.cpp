@@ -32,7 +32,7 @@ STARLING_INLINE void for_windows(const Window& w, Visit visit) {
       visit(range_of(p, w, w.height), range_of(q, w, w.width));
 }
 
-/// Numbers, and where in its image each stands.
+/// Numbers, and the place of each in its image.
 template <class T>
 struct Places {
   T* values;
@@ -80,7 +80,8 @@ STARLING_INLINE void max_of_columns(const Window& w, Places<T> best, Range colum
   }
 }
 
-/// Rows first, for they are long whatever the channels. `best` holds width x channels.
+/// Reduces rows first, because they are long whatever the number of channels. `best` holds width x
+/// channels.
 template <class T>
 STARLING_INLINE void max_loop(const Window& w, Size n, const T* x, Places<T> best, Places<T> y) {
   for (Size i = 0; i < n; ++i)
@@ -155,8 +156,8 @@ class Pool : public Layer<T> {
   Window window_;
 };
 
-/// The largest number of each window, channel by channel; the first where several are. Keeps where
-/// they stood. What lies outside the image counts for nothing.
+/// The largest number of each window, channel by channel; of equal numbers, the first. Keeps the
+/// places of these numbers. Pixels outside the image do not count.
 template <class T>
 class MaxPool final : public Pool<T> {
  public:
@@ -185,7 +186,7 @@ class MaxPool final : public Pool<T> {
   }
 };
 
-/// The mean of each window, channel by channel, over what lies within the image.
+/// The mean of each window, channel by channel, over the pixels within the image.
 template <class T>
 class AvgPool : public Pool<T> {
  public:
