@@ -101,7 +101,7 @@ std::vector<PeerMessage> example_messages() {
       CouncilMessage{Nack{8, {3, 3}}},
       CouncilMessage{Accept{8, {3, 3}, shared_configuration()}},
       CouncilMessage{Accepted{8, {3, 3}}},
-      CouncilMessage{Suspicion{{{2, 1}, {5, 3}}}},
+      CouncilMessage{SuspicionReport{{{2, 1}, {5, 3}}}},
       JoinRequest{{12, 1, true, true}},
       LeaveRequest{{3, 2, true, false}},
       EpochProbe{},

@@ -179,7 +179,7 @@ void serialize(A& archive, Accepted& m) {
 }
 
 template <class A>
-void serialize(A& archive, Suspicion& m) {
+void serialize(A& archive, SuspicionReport& m) {
   archive(m.silent);
 }
 

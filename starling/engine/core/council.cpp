@@ -28,8 +28,8 @@ void Council::on_configuration(const CouncilContext& context, ConfigurationPtr c
   lost_since_.reset();
   answers_.clear();
   reported_.clear();
-  std::erase_if(suspicions_, [&](const auto& suspicion) {
-    return !configuration_->contains(suspicion.first.id, suspicion.first.incarnation);
+  std::erase_if(reports_, [&](const auto& report) {
+    return !configuration_->contains(report.first.id, report.first.incarnation);
   });
   requesters_.clear();
   std::erase_if(suspicions_, [&](const Suspicion& suspicion) {
@@ -95,12 +95,12 @@ bool Council::suspects(MemberId id) const {
 
 bool Council::on(const CouncilContext& context, MemberId from, const CouncilMessage& message) {
   if (!configuration_) return false;
-  if (const auto* suspicion = std::get_if<Suspicion>(&message)) {
-    receive(context, from, *suspicion);
+  if (const auto* report = std::get_if<SuspicionReport>(&message)) {
+    receive(context, from, *report);
     return true;
   }
   const auto epoch_of = []<class M>(const M& m) {
-    if constexpr (std::is_same_v<M, Suspicion>)
+    if constexpr (std::is_same_v<M, SuspicionReport>)
       return Epoch{0};
     else
       return m.epoch;
@@ -136,7 +136,7 @@ void Council::report_suspicions(const CouncilContext& context) {
   }
   if (silent == reported_) return;
   reported_ = std::move(silent);
-  send_council(context, Suspicion{reported_});
+  send_council(context, SuspicionReport{reported_});
 }
 
 // --- answering proposers ------------------------------------------------------------------------
@@ -231,10 +231,10 @@ void Council::receive(const CouncilContext& context, MemberId, const Nack& refus
   wake(context, retry_at_);
 }
 
-void Council::receive(const CouncilContext& context, MemberId from, const Suspicion& suspicion) {
+void Council::receive(const CouncilContext& context, MemberId from, const SuspicionReport& report) {
   const Member* sender = configuration_->find(from);
   if (sender == nullptr) return;
-  suspicions_[{from, sender->incarnation}] = suspicion.silent;
+  reports_[{from, sender->incarnation}] = report.silent;
   review(context);
 }
 
@@ -302,7 +302,7 @@ std::vector<MemberId> Council::at_odds() const {
   using Pair = std::pair<MemberId, MemberId>;
   std::vector<Pair> open;
   const auto stays = [&](MemberId id) { return id == options_.self.id; };
-  for (const auto& [by, silent] : suspicions_)
+  for (const auto& [by, silent] : reports_)
     for (const auto& [of, incarnation] : silent)
       if (configuration_->contains(of, incarnation) && !suspects(by.id) && !suspects(of) &&
           !(stays(by.id) && stays(of)))

@@ -74,13 +74,13 @@ struct Accepted {
   Epoch epoch;
   Ballot ballot;
 };
-/// To the council: the sender has received nothing from these members for long. A later Suspicion
-/// replaces it. It names no epoch: a member that receives nothing does not learn of epochs either.
-struct Suspicion {
+/// To the council: the sender has heard nothing of these for long. A later one replaces it. Of no
+/// epoch: whoever hears nothing does not hear of epochs either.
+struct SuspicionReport {
   std::vector<MemberIncarnation> silent;
 };
 using CouncilMessage =
-    std::variant<Ask, RangeReport, Prepare, Promise, Nack, Accept, Accepted, Suspicion>;
+    std::variant<Ask, RangeReport, Prepare, Promise, Nack, Accept, Accepted, SuspicionReport>;
 
 // --- effects ------------------------------------------------------------------------------------
 
@@ -175,7 +175,7 @@ class Council {
   void receive(const CouncilContext& context, MemberId from, const Nack& refuse);
   void receive(const CouncilContext& context, MemberId from, const Accept& accept);
   void receive(const CouncilContext& context, MemberId from, const Accepted& accepted);
-  void receive(const CouncilContext& context, MemberId from, const Suspicion& suspicion);
+  void receive(const CouncilContext& context, MemberId from, const SuspicionReport& report);
 
   void add(const CouncilContext& context, const PendingChange& change);
   void report_suspicions(const CouncilContext& context);
@@ -226,8 +226,8 @@ class Council {
   /// The ranges that each member holds, as it answered in this epoch.
   std::vector<std::pair<MemberId, std::vector<RangeId>>> answers_;
 
-  /// The suspicions of each member, as it reported them.
-  std::map<MemberIncarnation, std::vector<MemberIncarnation>> suspicions_;
+  /// Which members complain, and of whom.
+  std::map<MemberIncarnation, std::vector<MemberIncarnation>> reports_;
 
   /// The members that have sent Ask in this epoch.
   std::vector<MemberId> requesters_;

@@ -67,7 +67,7 @@ struct Check {
   bool operator()(const CouncilMessage& m) const { return std::visit(*this, m); }
   bool operator()(const Ask&) const { return true; }
   bool operator()(const RangeReport&) const { return true; }
-  bool operator()(const Suspicion&) const { return true; }
+  bool operator()(const SuspicionReport&) const { return true; }
   bool operator()(const Prepare& m) const { return m.ballot.by == validator.from; }
   /// An accepted ballot is no later than the promised one.
   bool operator()(const Promise& m) const {
