@@ -15,14 +15,14 @@ class Names : public OneMember {
     if (!at.empty()) one.address = at;
     return one;
   }
-  void knock(const NodeRecord& who) {
+  void ask_to_join(const NodeRecord& who) {
     receive({who, Digest{std::vector<std::uint64_t>(1), false}});
   }
 };
 
 TEST_F(Names, WhoComesUnderAnothersNameIsRefusedOnceThatOneSpeaks) {
   receive(1);
-  knock(twin(2, 1));
+  ask_to_join(twin(2, 1));
   EXPECT_FALSE(state(2)) << "it is not let in";
   EXPECT_TRUE(sent<NameTaken>().empty()) << "the other may be dead";
   EXPECT_FALSE(sent_to<Ping>(1).empty()) << "so it is asked";
@@ -31,7 +31,7 @@ TEST_F(Names, WhoComesUnderAnothersNameIsRefusedOnceThatOneSpeaks) {
     pass(50ms);
     answer_as(1);
   }
-  knock(twin(2, 1));
+  ask_to_join(twin(2, 1));
   ASSERT_EQ(sent_to<NameTaken>(2).size(), 1U);
   const auto taken = std::get<NameTaken>(sent_to<NameTaken>(2)[0].message.body);
   EXPECT_EQ(taken.to, 2U);
@@ -43,25 +43,25 @@ TEST_F(Names, WhoComesUnderAnothersNameIsRefusedOnceThatOneSpeaks) {
 
 TEST_F(Names, WhoComesBackAfterACrashIsLetInOnceItsFormerLifeIsDead) {
   receive(1);
-  knock(twin(2, 1));
+  ask_to_join(twin(2, 1));
   pass(500ms);
-  knock(twin(2, 1));
+  ask_to_join(twin(2, 1));
   EXPECT_TRUE(sent<NameTaken>().empty()) << "the former incarnation does not answer";
   receive(5, Gossip{}, {{record(1, 0, NodeState::dead), 5}});
-  knock(twin(2, 1));
+  ask_to_join(twin(2, 1));
   EXPECT_EQ(state(2), NodeState::alive);
   EXPECT_FALSE(sent_to<Digest>(2).empty());
 }
 
 TEST_F(Names, WhoComesBackAtItsOldAddressIsLetInAtOnce) {
   receive(1);
-  knock(twin(2, 1, record(1).address));
+  ask_to_join(twin(2, 1, record(1).address));
   EXPECT_EQ(state(2), NodeState::alive);
   EXPECT_EQ(state(1), NodeState::dead);
 }
 
 TEST_F(Names, WhoComesUnderTheNameOfThisOneIsRefusedAtOnce) {
-  knock(twin(2, self_id));
+  ask_to_join(twin(2, self_id));
   EXPECT_EQ(sent_to<NameTaken>(2).size(), 1U);
   EXPECT_FALSE(state(2));
 }
@@ -115,11 +115,11 @@ TEST_F(Names, NobodyGoesForWordsThatAreMeantForOthersOrForAnotherName) {
 
 TEST_F(Names, KnocksOfManyTakeBoundedMemoryAndLetTheRightOneIn) {
   receive(1);
-  for (NodeId id = 100; id < 1100; ++id) knock(twin(id, 1));
+  for (NodeId id = 100; id < 1100; ++id) ask_to_join(twin(id, 1));
   EXPECT_EQ(member_->members().size(), 1U);
   receive(1);
   receive({record(1, 0, NodeState::left), Gossip{}});
-  knock(twin(2, 1));
+  ask_to_join(twin(2, 1));
   EXPECT_EQ(state(2), NodeState::alive);
 }
 

@@ -387,7 +387,7 @@ TEST(Job, StartsAndStopsAThousandTimesWithoutLeavingAnything) {
     options.job.mode = static_cast<core::Mode>(i % 3);
     return train<MoodyModel, models::Table>({}, data, nullptr, options).value().last.updates;
   };
-  once(0);  // what the libraries keep for the life of the process
+  once(0);  // what the libraries keep as long as the process runs
   const auto threads = entries("/proc/self/task");
   const auto files = entries("/proc/self/fd");
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(once(i), 4U);

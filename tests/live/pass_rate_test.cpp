@@ -24,9 +24,9 @@ constexpr core::Step pace = 3;
 constexpr std::uint64_t checks = 100'000;
 
 /// Worker 0 steps freely; each other stays inside a gradient once it is where it shall stand.
-class Standing final : public Task {
+class IdleTask final : public Task {
  public:
-  Standing() : layout_(core::cut({{.name = "w", .shape = {1}}}, sizeof(float), 1)) {}
+  IdleTask() : layout_(core::cut({{.name = "w", .shape = {1}}}, sizeof(float), 1)) {}
 
   [[nodiscard]] const core::Layout& layout() const override { return layout_; }
   StepResult compute(const StepInput& input, Scratch&) override {
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, LivePassRate,
                          [](const auto& mode) { return core::print(mode.param); });
 
 TEST_P(LivePassRate, IsHypergeometric) {
-  auto task = std::make_shared<Standing>();
+  auto task = std::make_shared<IdleTask>();
   std::atomic<std::uint64_t> draws = 0;
   std::atomic<std::uint64_t> passes = 0;
   std::stop_source stop;

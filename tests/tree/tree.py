@@ -61,6 +61,25 @@ IMPURE_WORDS = {
     "input or output": r"std::c(?:out|err|log|in)\b|f?printf\s*\(|fopen|getenv|::socket\s*\(|spdlog",
 }
 
+# Words that this code has used for things that have a name of their own in its field, and that name
+# (docs/concepts/glossary.md).
+RETIRED = {
+    "Letter": "PeerMessage", "Verdict": "LivenessUpdate, JobOutcome, DrawResult or ClaimStatus",
+    "Standing": "WorkerStatus, StepCounts or KeyAccess", "Witness": "InvariantChecker",
+    "Contents": "Registry", "Scene": "JobContext", "JobSite": "LocalJob", "Company": "JobRunner",
+    "Asker": "Requester", "Alarm": "Timer", "Outlet": "OutboundConnection", "Lane": "TrafficClass",
+    "Conductor": "TestScheduler", "WorkerDesk": "StepExecutor", "Greeting": "EpochProbe",
+    "Receipt": "PushResult", "Surroundings": "WorkerView", "Holdings": "RangeReport",
+    "Endings": "Reaper", "NodeBook": "NodeTable", "LogBook": "LogBuffer", "Tally": "Accumulator",
+    "Lab": "ExperimentRunner", "Findings": "ExperimentResults", "Complaint": "SuspicionReport",
+    "WorkerId": "MemberId", "MemberRecord": "NodeRecord", "carry_out": "execute", "hire": "spawn",
+    "knock": "ask", "life": "incarnation",
+}
+RETIRED_WORD = re.compile(r"\b(" + "|".join(RETIRED) + r")\b")
+# Sentences that a reader cannot understand alone.
+RIDDLE = re.compile(r"(?:^|[.:;] )(Of|Those|What|Whom|Whoever|Whose|Who)\b|\b(as good as|has its part)\b")
+COMMENT = re.compile(r"^\s*///? ?(.*)$")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -233,6 +252,20 @@ def check_shell(root):
         done = subprocess.run(["bash", "-n", root / path], capture_output=True, text=True)
         if done.returncode != 0:
             yield f"{path}:1: does not parse: {done.stderr.strip()}"
+
+
+def check_words(root):
+    """Names are the field's, and comments are sentences that a reader understands alone."""
+    for path in paths(root, "*.hpp", "*.cpp", "*.cu"):
+        is_open = False  # the last line was a comment, which this line goes on with
+        for number, line in enumerate(read(root, path).splitlines(), 1):
+            for match in RETIRED_WORD.finditer(line):
+                yield f"{path}:{number}: '{match[0]}' is called {RETIRED[match[0]]}"
+            comment = COMMENT.match(line)
+            for match in RIDDLE.finditer(comment[1]) if comment else ():
+                if match[2] or match.start() > 0 or not is_open:
+                    yield f"{path}:{number}: '{match[1] or match[2]}': no plain sentence"
+            is_open = comment is not None
 
 
 def check_format(root):

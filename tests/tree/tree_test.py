@@ -75,6 +75,11 @@ PLANTED = [
      "opens with a /// comment"),
     ("shell", {"tools/run": "#!/usr/bin/env bash\nif true; then\n"}, "tools/run:1: does not parse"),
     ("shell", {"tools/other": "#!/bin/sh\n"}, "tools/other:1: is a script but not executable"),
+    ("words", {"starling/base/text.cpp": "struct Letter {};\n"},
+     "starling/base/text.cpp:1: 'Letter' is called PeerMessage"),
+    ("words", {"starling/base/text.cpp": "int a;  // 1\n/// Of the rows.\n"}, "text.cpp:2: 'Of': no plain"),
+    ("words", {"starling/base/text.cpp": "// Rows. What is\n// it?\n"}, "text.cpp:1: 'What': no plain"),
+    ("words", {"starling/base/text.cpp": "// Rows of it are\n// as good as lost.\n"}, "'as good as': no"),
     ("format", {"starling/base/text.cpp": "int  a;\n"}, "starling/base/text.cpp:1: not laid out"),
 ]
 

@@ -241,7 +241,7 @@ class ClusterNode::Running {
   }
 
   void execute(core::MembershipSend& send) {
-    send(send.address, std::move(send.message), wire::TrafficClass::control);
+    this->send(send.address, std::move(send.message), wire::TrafficClass::control);
   }
   void execute(const core::SetTimer& timer) {
     loop_.post_after(timer.at - now(), [this] {
