@@ -50,7 +50,7 @@ void walk(core::RangeId range, const core::Slice& slice) {
 }
 
 /// Whatever is said may be judged, and tensors that are let in may be used.
-void ask(const core::PeerMessage& peer_message) {
+void validate(const core::PeerMessage& peer_message) {
   for (const core::Configuration& now : configurations())
     for (const core::Member& member : now.members)
       if (core::MessageValidator{now, member.id, members_max, layout(), sizeof(float)}.is_valid(
@@ -72,7 +72,7 @@ bool read(Input input) {
   if (peer_message) {
     require(*peer_message != nullptr, "a payload is a message");
     (void)core::payload_bytes(*peer_message);
-    ask(**peer_message);
+    validate(**peer_message);
   }
   return true;
 }
