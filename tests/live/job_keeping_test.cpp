@@ -105,14 +105,14 @@ TEST(JobHistory, PrefersWhatTheFollowerSaid) {
   history.add(record(1, wire::JobState::stopped), 0s);
   history.add(record(1, wire::JobState::failed), 1s);
   EXPECT_EQ(history.all().jobs.at(0).summary.state, wire::JobState::stopped);
-  history.tell(1, {wire::JobState::done, "", {{"test_accuracy", 0.9}}}, 2s);
+  history.end(1, {wire::JobState::done, "", {{"test_accuracy", 0.9}}}, 2s);
   ASSERT_EQ(history.all().jobs.size(), 1U);
   EXPECT_EQ(history.all().jobs[0].summary.state, wire::JobState::done);
   EXPECT_EQ(history.all().jobs[0].summary.figures.size(), 1U);
   EXPECT_EQ(history.all().jobs[0].name, "job-1");
-  history.tell(1, {wire::JobState::failed}, 3s);
+  history.end(1, {wire::JobState::failed}, 3s);
   EXPECT_EQ(history.all().jobs[0].summary.state, wire::JobState::done);
-  history.tell(7, {wire::JobState::done}, 3s);
+  history.end(7, {wire::JobState::done}, 3s);
   EXPECT_EQ(history.all().jobs.size(), 1U);
 }
 
@@ -142,8 +142,8 @@ TEST(LogBuffer, KeepsTheJobAndTheTimeOfEachLine) {
   std::vector<std::string> shown;
   LogBuffer book{[&](const std::string& line) { shown.push_back(line); }};
   const auto before = utc_now_us();
-  book.say("joined");
-  book.say("begins", "run-1");
+  book.add("joined");
+  book.add("begins", "run-1");
   const auto after = utc_now_us();
   EXPECT_EQ(shown, (std::vector<std::string>{"joined", "job run-1: begins"}));
   const auto lines = book.read(0).lines;
