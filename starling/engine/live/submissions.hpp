@@ -242,6 +242,9 @@ class Submissions {
     if (!heard && is_gone_(node)) return leave_out_the_gone(id);
     if (const auto* refused = heard ? std::get_if<wire::Refused>(&*heard) : nullptr)
       return conclude(id, *refused);
+    if (!heard)
+      return conclude(id, wire::Refused{"node at " + wire::place_of(at->target.address) + ": " +
+                                        heard.error().message});
     at->has_begun = true;
     if (std::ranges::all_of(submission->nodes, &Participant::has_begun))
       conclude(id, wire::JobBegun{run, submission->lost});
