@@ -133,7 +133,7 @@ Result<const CsvRows::Cells*> CsvRows::next() {
   const auto cells = read();
   if (!cells) return cells.error();
   if (*cells != nullptr && (*cells)->size() != columns_)
-    return error("has " + std::to_string((*cells)->size()) + " columns, but the first row has " +
+    return error("has " + counted((*cells)->size(), "column") + ", but the first row has " +
                  std::to_string(columns_));
   return cells;
 }
@@ -145,6 +145,8 @@ Result<const CsvRows::Cells*> CsvRows::read() {
     if (!*line) return nullptr;
     if (trimmed(**line).empty()) continue;
     const bool is_first = columns_ == 0;
+    if (is_first && ((**line).starts_with("\xff\xfe") || (**line).starts_with("\xfe\xff")))
+      return error("is UTF-16; valid: UTF-8, as `iconv -f UTF-16 -t UTF-8` writes it");
     if ((is_first || source_.has_comments) && (**line).starts_with('#')) continue;
     if (is_first)
       separator_ = source_.separator.value_or(guess_separator(**line, source_.has_decimal_commas));

@@ -68,7 +68,11 @@ TEST(Csv, RefusesWithPlaceAndWhatWouldBeValid) {
       {"", "1\n2\n",
        "FILE:1: has 1 column for a feature and a label; a row needs two, separated by commas, "
        "semicolons, tabs or |"},
-      {"", "1,2\n3\n", "FILE:2: has 1 columns, but the first row has 2"},
+      {"", "1,2\n3\n", "FILE:2: has 1 column, but the first row has 2"},
+      {"",
+       "\xff\xfe"
+       "a",
+       "FILE:1: is UTF-16; valid: UTF-8, as `iconv -f UTF-16 -t UTF-8` writes it"},
       {"", "1,2\n\n3,4,5\n", "FILE:3: has 3 columns, but the first row has 2"},
       {"", "a,b\n1,2,3\n", "FILE:2: has 3 columns, but the first row has 2"},
       {"", "1,2\n3,4,\n", "FILE:2: has 3 columns, but the first row has 2"},
