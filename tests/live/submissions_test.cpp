@@ -80,7 +80,7 @@ TEST_F(StartedSubmission, IsRefusedWhereALiveNodeDoesNotSayThatItHasStarted) {
   ASSERT_EQ(answers_.size(), 1U);
   const auto* refused = std::get_if<wire::Refused>(&answers_[0]);
   ASSERT_NE(refused, nullptr);
-  EXPECT_EQ(refused->why, "node at 127.0.0.1:2: no answer within 30 s");
+  EXPECT_EQ(refused->why, "node at tcp://127.0.0.1:2: no answer within 30 s");
   const auto closed = std::ranges::count_if(
       asked_, [](const Asked& a) { return std::holds_alternative<wire::CloseJob>(a.body); });
   EXPECT_GE(closed, 2) << "every node drops the job";

@@ -96,10 +96,10 @@ Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& la
       patience.for_one, std::chrono::floor<std::chrono::seconds>(pause_for - pause_again_after));
   auto states = read(layout, true, patience);
   if (!states) return states;
-  // A worker that is still paused at the same step has pushed nothing meanwhile.
-  const auto after = look();
-  if (!after) return after.error();
-  if (!after->is_paused || standing() != before) return Error{"members came or went"};
+  // Workers that are all paused at the same steps as before have pushed nothing meanwhile. One that
+  // passed the barrier meanwhile is not paused until it has read the model.
+  if (auto paused = await_pause(); !paused) return std::move(paused).error();
+  if (standing() != before) return Error{"members came or went"};
   for (const core::RangeState& state : *states) {
     const auto slots = models::slots(options.optimizer) * layout.ranges[state.range].count;
     if (!state.slots.empty() && state.slots.count != slots)

@@ -92,7 +92,7 @@ TEST_F(FleetProgram, WhoIsCutOffSaysThatItWaitsAndComesBack) {
     return [this, what] { return fleet_->log(2).find(what) != std::string::npos; };
   };
   EXPECT_TRUE(fleet_->watch(
-      10s, says(": waits: no majority: of the 3 members that decide only 1 is heard")));
+      10s, says(": waits: no majority: of the 3 members that decide only 1 answers")));
   EXPECT_TRUE(fleet_->watch(10s, [&] {
     const auto seen = fleet_->ask(0);
     return seen && seen->states.at("n2") == "dead";
