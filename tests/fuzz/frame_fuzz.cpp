@@ -49,7 +49,7 @@ void walk(core::RangeId range, const core::Slice& slice) {
   for (const std::uint32_t row : *slice.rows) into.at(row) = from[at++];
 }
 
-/// Whatever is said may be judged, and tensors that are let in may be used.
+/// The validator can judge any message, and the tensors of a valid one can be used.
 void validate(const core::PeerMessage& peer_message) {
   for (const core::Configuration& now : configurations())
     for (const core::Member& member : now.members)

@@ -74,8 +74,8 @@ struct Accepted {
   Epoch epoch;
   Ballot ballot;
 };
-/// To the council: the sender has heard nothing of these for long. A later one replaces it. Of no
-/// epoch: whoever hears nothing does not hear of epochs either.
+/// To the council: the sender has received nothing from these members for long. A later report
+/// replaces it. It names no epoch: a member that receives nothing does not learn of epochs either.
 struct SuspicionReport {
   std::vector<MemberIncarnation> silent;
 };
@@ -226,7 +226,7 @@ class Council {
   /// The ranges that each member holds, as it answered in this epoch.
   std::vector<std::pair<MemberId, std::vector<RangeId>>> answers_;
 
-  /// Which members complain, and of whom.
+  /// The suspicions of each member, as it reported them.
   std::map<MemberIncarnation, std::vector<MemberIncarnation>> reports_;
 
   /// The members that have sent Ask in this epoch.
