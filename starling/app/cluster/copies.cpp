@@ -31,11 +31,15 @@ const wire::MemberStatus* told_of(const JobView& job, core::MemberId id) {
 
 }  // namespace
 
-std::size_t copies_held(const JobView& job) {
+std::size_t copies_held(const JobView& job, const std::vector<core::NodeRecord>& nodes) {
   if (!job.configuration || job.configuration->ranges.empty()) return 0;
+  std::set<core::NodeId> live;
+  for (const core::NodeRecord& node : nodes)
+    if (core::is_live(node.state)) live.insert(node.id);
   const auto held = [&](const core::Ownership& range) {
     return std::ranges::count_if(range.owners, [&](const core::RangeOwner& owner) {
-      return told_of(job, owner.id) != nullptr;
+      const core::Member* member = job.configuration->find(owner.id);
+      return member != nullptr && live.contains(member->node);
     });
   };
   const auto& ranges = job.configuration->ranges;

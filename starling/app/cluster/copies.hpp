@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "starling/actor/wire/control.hpp"
 #include "starling/app/cluster/cluster_view.hpp"
@@ -11,8 +12,10 @@ namespace starling::app {
 /// Returns how many copies of each range a job with these settings wants.
 [[nodiscard]] std::size_t copies_wanted(const wire::JobSettings& settings);
 
-/// Returns the copies of the range that has fewest, counting owners whose nodes answer.
-[[nodiscard]] std::size_t copies_held(const JobView& job);
+/// Returns the copies of the range that has fewest, counting owners on nodes that `nodes` has as
+/// live.
+[[nodiscard]] std::size_t copies_held(const JobView& job,
+                                      const std::vector<core::NodeRecord>& nodes);
 
 /// Returns the copies that are being made, where an owner does not hold its range yet. Owners whose
 /// nodes have not answered count as holding theirs.

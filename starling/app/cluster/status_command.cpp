@@ -58,10 +58,11 @@ std::vector<std::string> doubled_names(const ClusterView& view) {
 }
 
 /// "  copies 1 of 2 wanted, 3 on their way"; empty where no node has sent the configuration.
-std::string copies_of(const JobView& job) {
+std::string copies_of(const ClusterView& view, const JobView& job) {
   if (!job.configuration) return {};
   const std::size_t incomplete = copies_incomplete(job);
-  return fmt::format("  copies {} of {} wanted{}\n", copies_held(job), copies_wanted(job.settings),
+  return fmt::format("  copies {} of {} wanted{}\n", copies_held(job, view.nodes),
+                     copies_wanted(job.settings),
                      incomplete > 0 ? fmt::format(", {} on their way", incomplete) : "");
 }
 
@@ -74,10 +75,10 @@ std::string configuration_of(const JobView& job) {
       now.coordinator ? fmt::format(", the coordinator is {}", *now.coordinator) : "");
 }
 
-std::string text_of(const JobView& job) {
+std::string text_of(const ClusterView& view, const JobView& job) {
   std::string text = fmt::format("job {}: {}\n  {}\n", job.name, live::summary_of(job.settings),
                                  progress_text(job, utc_now_us() / 1000));
-  text += configuration_of(job) + copies_of(job);
+  text += configuration_of(job) + copies_of(view, job);
   if (const auto steps = job.steps(); !steps.empty())
     text += fmt::format("  steps {}-{}-{}\n", steps.front(), steps[steps.size() / 2], steps.back());
   if (!job.hindrance.empty() && job.why().empty())
@@ -94,7 +95,7 @@ std::string text_of(const ClusterView& view, const std::vector<wire::JobId>& job
   std::string text;
   for (const core::NodeRecord& node : view.nodes)
     text += fmt::format("{}  {}  {}\n", node.name, shown_place(node), state_of(view, node));
-  for (const wire::JobId id : jobs) text += text_of(view.jobs.at(id));
+  for (const wire::JobId id : jobs) text += text_of(view, view.jobs.at(id));
   return text;
 }
 
@@ -113,24 +114,25 @@ void add_progress(nlohmann::ordered_json& all, const JobView& job) {
   if (progress.left_s) all["left_s"] = *progress.left_s;
 }
 
-void add_configuration(nlohmann::ordered_json& all, const JobView& job) {
+void add_configuration(nlohmann::ordered_json& all, const ClusterView& view, const JobView& job) {
   if (!job.configuration) return;
   all["configuration"] = job.configuration->epoch;
   all["ranges"] = job.configuration->ranges.size();
   all["copies"] = {{"wanted", copies_wanted(job.settings)},
-                   {"least", copies_held(job)},
+                   {"least", copies_held(job, view.nodes)},
                    {"on_their_way", copies_incomplete(job)}};
   if (job.configuration->coordinator) all["coordinator"] = *job.configuration->coordinator;
 }
 
-nlohmann::ordered_json json_of(wire::JobId id, const JobView& job) {
+nlohmann::ordered_json json_of(wire::JobId id, const ClusterView& view) {
+  const JobView& job = view.jobs.at(id);
   nlohmann::ordered_json all{{"job", std::to_string(id)},
                              {"name", job.name},
                              {"state", print(job.state())},
                              {"why", job.why()}};
   for (const auto& [key, text] : job.settings) all["settings"][key] = text;
   add_progress(all, job);
-  add_configuration(all, job);
+  add_configuration(all, view, job);
   all["client"] = job.client;
   all["waits"] = job.hindrance;
   all["failure"] = job.failure;
@@ -164,7 +166,7 @@ std::string json_of(const ClusterView& view, const std::vector<wire::JobId>& job
                            {"refutations", counts->second.refutations}};
   }
   json["jobs"] = nlohmann::json::array();
-  for (const wire::JobId id : jobs) json["jobs"].push_back(json_of(id, view.jobs.at(id)));
+  for (const wire::JobId id : jobs) json["jobs"].push_back(json_of(id, view));
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -85,6 +85,8 @@ void Transcript::finish_one() {
   for (const char* part : {"job good: softmax on digits", "  running, epoch ", " of 500, loss ",
                            " updates/s, ", " s left\n", "  configuration 1, ", "  copies 2 of 2"})
     EXPECT_NE(running.out.find(part), std::string::npos) << part << "\n" << running.out;
+  const Ran here = starling(work_, "status --here" + to(1));
+  EXPECT_NE(here.out.find("  copies 2 of 2"), std::string::npos) << here.out;
   const Ran followed = type("attach go --save good.safetensors");
   ASSERT_EQ(followed.code, 0) << followed.err;
   EXPECT_NE(followed.err.find("follows job good (softmax on digits:n=1000, peer, "),
