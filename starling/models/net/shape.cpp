@@ -28,15 +28,20 @@ std::string print_shape(const Shape& shape) {
 }
 
 Result<Shape> parse_shape(std::string_view text) {
+  const auto refused = [&] {
+    return Error{
+        shown(text) +
+        " is no shape; valid: HEIGHTxWIDTHxCHANNELS like 32x32x3, or a count, of at most " +
+        std::to_string(volume_max) + " numbers"};
+  };
   Shape shape;
   for (const std::string_view part : split(text, 'x')) {
     const auto extent = parse_count(part);
-    const bool fits = extent && *extent > 0 && *extent <= volume_max;
-    shape.push_back(fits ? *extent : 0);
+    if (!extent || *extent == 0 || *extent > volume_max / volume(shape)) return refused();
+    shape.push_back(*extent);
   }
-  const bool fits = !shape.empty() && shape.size() <= 3 && volume(shape) > 0;
-  if (fits && volume(shape) <= volume_max) return shape;
-  return Error{shown(text) + " is no shape; valid: HEIGHTxWIDTHxCHANNELS like 32x32x3, or a count"};
+  if (shape.empty() || shape.size() > 3) return refused();
+  return shape;
 }
 
 Shape guess_image(std::size_t features) {

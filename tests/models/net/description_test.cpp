@@ -68,7 +68,8 @@ TEST(Shapes, AreReadPrintedAndGuessed) {
   EXPECT_EQ(parse_shape("7").value(), Shape{7});
   EXPECT_EQ(print_shape({32, 16, 3}), "32x16x3");
   EXPECT_EQ(volume({32, 16, 3}), 1536U);
-  for (const char* text : {"", "x", "3x", "0x3", "3x-1", "1x2x3x4", "16777216x2", "a"})
+  for (const char* text :
+       {"", "x", "3x", "0x3", "3x-1", "1x2x3x4", "16777216x2", "2642247x2657638x2626942", "a"})
     EXPECT_FALSE(parse_shape(text)) << text;
   EXPECT_EQ(guess_image(784), (Shape{28, 28, 1}));
   EXPECT_EQ(guess_image(3072), (Shape{32, 32, 3}));
