@@ -41,9 +41,18 @@ class BareNet {
   };
   using Call = std::function<void()>;
 
+  /// Factors of cuBLAS and cuDNN, which take them by address.
+  static constexpr float one = 1;
+  static constexpr float zero = 0;
+  static int number(std::size_t value) { return static_cast<int>(value); }
+
   float* floats(std::size_t count, float deviation = 0);
+  /// Has `destroy` called with the descriptor at the end.
   template <class T, class Destroy>
-  T kept(T descriptor, Destroy destroy);
+  T kept(T descriptor, Destroy destroy) {
+    ends_.push_back([descriptor, destroy] { destroy(descriptor); });
+    return descriptor;
+  }
   cudnnTensorDescriptor_t tensor(int n, int c, int h, int w);
   /// Returns the factor `beta` with which the next pass writes the derivative by value `from`: 0 to
   /// overwrite, 1 to add.

@@ -40,7 +40,7 @@ struct KeyInput {
 struct KeyForm {
   std::string name;
   KeyKind kind = KeyKind::text;
-  /// The placeholder of the value in `--help`.
+  /// The word that stands for the value in `--help`, like N in `--steps N`.
   std::string form;
   std::string help;
   /// The heading in `--help`.

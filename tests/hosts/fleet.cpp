@@ -16,7 +16,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// The most seed nodes that a node is given when it starts.
-constexpr std::size_t doors_max = 8;
+constexpr std::size_t seeds_max = 8;
 /// The most nodes of a cluster with keys.
 constexpr std::size_t nodes_max = 40;
 
@@ -121,7 +121,7 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
   } else {
     line += " --listen 127.0.0.1:*";
   }
-  for (const std::size_t seed : awake() | std::views::take(doors_max))
+  for (const std::size_t seed : awake() | std::views::take(seeds_max))
     line += " --join " + this->seed(seed);
   node->process = std::make_unique<app::Process>(node->folder, program_,
                                                  app::words(line + " " + more), in(host));

@@ -67,7 +67,7 @@ Nodes all_but(const Cluster& cluster, NodeId except) {
 
 // --- joining and leaving ------------------------------------------------------------------------
 
-TEST(Membership, FindsAllThroughOneDoor) {
+TEST(Membership, FindsAllThroughOneSeedNode) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Cluster cluster{near(), seed};
     cluster.start_many(50);

@@ -20,13 +20,14 @@ std::size_t copies_wanted(const wire::JobSettings& settings) {
 
 namespace {
 
-/// Null where its node does not answer, or tells of another incarnation.
-const wire::MemberStatus* told_of(const JobView& job, core::MemberId id) {
+/// Returns the last report of a member; null where its node has not answered, or has reported
+/// another incarnation.
+const wire::MemberStatus* status_of(const JobView& job, core::MemberId id) {
   const core::Member* member = job.configuration->find(id);
-  const auto told = job.members.find(id);
-  const bool is_told = member != nullptr && told != job.members.end() &&
-                       told->second.status.incarnation == member->incarnation;
-  return is_told ? &told->second.status : nullptr;
+  const auto seen = job.members.find(id);
+  const bool is_current = member != nullptr && seen != job.members.end() &&
+                          seen->second.status.incarnation == member->incarnation;
+  return is_current ? &seen->second.status : nullptr;
 }
 
 }  // namespace
@@ -53,7 +54,7 @@ std::size_t copies_incomplete(const JobView& job) {
     for (const core::RangeOwner& owner : range.owners) ++owned[owner.id];
   std::size_t incomplete = 0;
   for (const auto& [id, count] : owned) {
-    const auto* const status = told_of(job, id);
+    const auto* const status = status_of(job, id);
     if (status == nullptr) continue;
     incomplete += count - std::min<std::size_t>(count, status->held);
   }

@@ -9,6 +9,7 @@
 #include "starling/app/prepare.hpp"
 #include "starling/app/sim/folder_output.hpp"
 #include "starling/app/sim/learning.hpp"
+#include "starling/app/sim/report_files.hpp"
 #include "starling/app/sim/run_display.hpp"
 #include "starling/app/sim/sim_job.hpp"
 #include "starling/app/sim/sim_report.hpp"
@@ -100,12 +101,6 @@ Result<Simulated> simulate(const SimJob& job, const Learning* learning) {
   return simulated;
 }
 
-Result<void> write_plot_data(const std::string& folder, const std::vector<Plot>& plots) {
-  for (const Plot& plot : plots)
-    if (auto put = write_plot_source(folder, plot); !put) return put;
-  return {};
-}
-
 Result<void> write_pictures(const std::string& folder, const std::vector<Plot>& plots) {
   for (const Plot& plot : plots) {
     const auto svg = draw(plot);
@@ -128,7 +123,7 @@ int write_files(const SimJob& job, const Simulated& simulated) {
   if (!job.csv.empty()) heed(replace_file(job.csv, sim_csv(job, simulated)), true);
   if (job.plots.empty()) return code;
   const std::vector<Plot> plots = sim_plots(job, simulated);
-  if (heed(write_plot_data(job.plots, plots), true))
+  if (heed(write_plot_sources(plots, job.plots), true))
     heed(write_pictures(job.plots, plots), has_gnuplot());
   return code;
 }

@@ -75,7 +75,7 @@ class Session {
     const std::size_t piece = std::min(most, run_.rows_max());
     reserve(batch.size(), piece);
     copies_.upload(context_, w, touched(data, batch), g_.data(), w_.data());
-    run_.clear_tally(context_);
+    run_.clear_accumulated(context_);
     for (std::size_t at = 0; at < batch.size(); at += piece) {
       const std::size_t rows = std::min(piece, batch.size() - at);
       context_.stream().finish();
@@ -103,7 +103,7 @@ class Session {
   void clear() {
     check(cudaMemsetAsync(g_.data(), 0, g_.bytes(), context_.stream().get()),
           "clearing a gradient");
-    run_.clear_tally(context_);
+    run_.clear_accumulated(context_);
   }
 
   /// Adds the gradient of the staged rows, a part of a batch of `total` rows.

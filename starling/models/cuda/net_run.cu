@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(block_threads) loss_kernel(LossCall call) {
 
 /// One block, which always sums in the same order.
 __global__ void __launch_bounds__(block_threads)
-    tally_kernel(Index rows, const float* losses, const float* merits, Accumulator* sums) {
+    accumulate_kernel(Index rows, const float* losses, const float* merits, Accumulator* sums) {
   __shared__ double shared[2][block_threads];
   double loss = 0;
   double merit = 0;
@@ -172,7 +172,7 @@ void NetRun::take(std::size_t rows) {
   for (const std::size_t bytes : kept_bytes_) kept_at.push_back(parts.plan<std::byte>(bytes));
   const std::size_t losses_at = parts.plan<float>(rows);
   const std::size_t merits_at = parts.plan<float>(rows);
-  const std::size_t tally_at = parts.plan<Accumulator>(1);
+  const std::size_t accumulated_at = parts.plan<Accumulator>(1);
 
   capacity_ = 0;
   kept_capacity_.assign(kept_bytes_.size(), 0);
@@ -187,7 +187,7 @@ void NetRun::take(std::size_t rows) {
   for (const std::size_t at : kept_at) kept_.push_back(part<std::byte>(memory_, at));
   losses_ = part<float>(memory_, losses_at);
   merits_ = part<float>(memory_, merits_at);
-  accumulated_ = part<Accumulator>(memory_, tally_at);
+  accumulated_ = part<Accumulator>(memory_, accumulated_at);
   capacity_ = rows;
   kept_capacity_ = kept_bytes_;
 }
@@ -238,12 +238,12 @@ void NetRun::loss(const Context& context, const NetInput& input, std::size_t row
                 context.stream().get()>>>({net_.loss(), count, width, net_.margin(), weight,
                                            scores(), input.labels, slopes, losses_, merits_});
   check_launch("loss");
-  tally_kernel<<<1, block_threads, 0, context.stream().get()>>>(count, losses_, merits_,
-                                                                accumulated_);
+  accumulate_kernel<<<1, block_threads, 0, context.stream().get()>>>(count, losses_, merits_,
+                                                                     accumulated_);
   check_launch("loss");
 }
 
-void NetRun::clear_tally(const Context& context) const {
+void NetRun::clear_accumulated(const Context& context) const {
   check(cudaMemsetAsync(accumulated_, 0, sizeof(Accumulator), context.stream().get()),
         "clearing sums");
 }

@@ -54,7 +54,7 @@ class NetRun {
   [[nodiscard]] const float* scores() const { return values_.back(); }
   /// The sums of losses and merits.
   [[nodiscard]] Accumulator* accumulated() const { return accumulated_; }
-  void clear_tally(const Context& context) const;
+  void clear_accumulated(const Context& context) const;
 
  private:
   [[nodiscard]] std::size_t samples(std::size_t rows) const { return rows * net_.inputs_in_row(); }

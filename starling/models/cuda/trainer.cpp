@@ -130,7 +130,7 @@ Result<Trainer> Trainer::make(const Net<float>& net, std::size_t index, std::siz
     check(
         cudaMemcpyAsync(state->w.data(), w.data(), w.size_bytes(), cudaMemcpyHostToDevice, stream),
         "copying parameters");
-    state->run.clear_tally(state->context);
+    state->run.clear_accumulated(state->context);
     state->context.stream().finish();
     return Trainer{std::move(state)};
   });
@@ -182,7 +182,7 @@ Result<Accumulator> Trainer::finish() {
     check(cudaMemcpyAsync(&sums, state_->run.accumulated(), sizeof sums, cudaMemcpyDeviceToHost,
                           stream),
           "reading sums");
-    state_->run.clear_tally(state_->context);
+    state_->run.clear_accumulated(state_->context);
     state_->context.stream().finish();
     return sums;
   });

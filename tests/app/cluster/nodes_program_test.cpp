@@ -291,7 +291,7 @@ TEST_F(Nodes, RefuseAJobThatTheirMemoryDoesNotHold) {
   EXPECT_EQ(status().find("job "), std::string::npos) << status();
 }
 
-TEST_F(Nodes, SayThatNobodyAnswersAtTheirDoor) {
+TEST_F(Nodes, SayThatTheirSeedNodeDoesNotAnswer) {
   Process lone{work_, program(), words("node --listen 127.0.0.1:* --name lone --join 127.0.0.1:1")};
   EXPECT_TRUE(wait_until([&] {
     return lone.err().find("no answer from tcp://127.0.0.1:1 yet: on its own") != std::string::npos;

@@ -75,7 +75,7 @@ TEST(Help, IsAWord) {
   EXPECT_NE(starling(folder, "help stop").out.find("JOB"), std::string::npos);
 }
 
-TEST(Door, ThatTheKeyFileDoesNotKnowSaysHowToLearnOfIt) {
+TEST(SeedNode, ThatTheKeyFileDoesNotKnowSaysHowToLearnOfIt) {
   const Folder folder;
   for (const char* line : {"keys init-cluster", "keys node a", "keys node laptop --role client"})
     ASSERT_EQ(starling(folder, line).code, 0) << line;
