@@ -16,7 +16,9 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
       CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
     if(STARLING_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-      add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+      # Not for what precompiles them: the preprocessor would take a stale result of the same header.
+      set(precompiles $<BOOL:$<TARGET_PROPERTY:STARLING_PRECOMPILES>>)
+      add_compile_options($<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:${precompiles}>>:-fpch-preprocess>)
     endif()
   endif()
 endif()

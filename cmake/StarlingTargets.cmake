@@ -60,6 +60,7 @@ function(starling_precompile target kind)
     target_link_libraries(${precompiled} PRIVATE ${precompiled_${kind}} starling_options)
     # The include is quoted, since its absolute path would keep clones from sharing a cache.
     target_precompile_headers(${precompiled} PRIVATE "\"cmake/precompiled/${kind}.hpp\"")
+    set_target_properties(${precompiled} PROPERTIES STARLING_PRECOMPILES ON)
     if(kind MATCHES tests)
       target_compile_options(${precompiled} PRIVATE ${tests_options})
     else()
