@@ -55,13 +55,17 @@ if(programs)
 endif()
 # Headers that begin with "/// Internal" are not installed: they may need headers that users of the
 # libraries need not have.
-file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-  ${PROJECT_SOURCE_DIR}/starling/*.hpp)
+set(headers starling.hpp)
+foreach(folder base barrier models engine actor tools)
+  file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+    ${PROJECT_SOURCE_DIR}/${folder}/*.hpp)
+  list(APPEND headers ${found})
+endforeach()
 foreach(header IN LISTS headers)
   file(STRINGS ${PROJECT_SOURCE_DIR}/${header} first LIMIT_COUNT 1)
   if(NOT first MATCHES "^/// Internal")
     get_filename_component(folder ${header} DIRECTORY)
-    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/starling/${folder})
   endif()
 endforeach()
 install(EXPORT starlingTargets NAMESPACE starling:: DESTINATION ${package_dir})

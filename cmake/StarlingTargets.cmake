@@ -9,6 +9,13 @@
 # of the libraries too: ThreadSanitizer does not see how CAF, which is built without it, orders
 # messages.
 
+# Includes are written starling/FOLDER/..., in the tree as installed.
+foreach(folder base barrier models engine actor tools starling.hpp)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/include/starling)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${PROJECT_BINARY_DIR}/include/starling/${folder}
+    SYMBOLIC)
+endforeach()
+
 add_library(starling_options INTERFACE)
 target_compile_features(starling_options INTERFACE cxx_std_20)
 set(warnings -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual)
@@ -56,7 +63,8 @@ function(starling_precompile target kind)
   if(NOT TARGET ${precompiled})
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/precompiled.cpp CONTENT "")
     add_library(${precompiled} OBJECT ${PROJECT_BINARY_DIR}/generated/precompiled.cpp)
-    target_include_directories(${precompiled} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_include_directories(${precompiled} PRIVATE ${PROJECT_SOURCE_DIR}
+      ${PROJECT_BINARY_DIR}/include)
     target_link_libraries(${precompiled} PRIVATE ${precompiled_${kind}} starling_options)
     # The include is quoted, since its absolute path would keep clones from sharing a cache.
     target_precompile_headers(${precompiled} PRIVATE "\"cmake/precompiled/${kind}.hpp\"")
@@ -78,7 +86,7 @@ function(starling_library name)
     POSITION_INDEPENDENT_CODE ON)
   target_compile_features(starling_${name} PUBLIC cxx_std_20)
   target_include_directories(starling_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(starling_${name} PUBLIC ${ARG_PUBLIC}
     PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:starling_options>)
   if(NOT ARG_PRECOMPILED)
@@ -120,7 +128,7 @@ function(starling_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_include_directories(${name} PRIVATE ${PROJECT_BINARY_DIR}/generated)
   target_compile_options(${name} PRIVATE ${tests_options})
-  if(starling::app IN_LIST ARG_LIBRARIES)
+  if(starling::program IN_LIST ARG_LIBRARIES)
     target_link_libraries(${name} PRIVATE ${precompiled_program})
     starling_precompile(${name} program_tests)
   else()

@@ -8,9 +8,9 @@
 //     2 workers made 400 updates: the test loss is 0.0052
 #include <cstdio>
 
-#include "starling/engine/live/train.hpp"
+#include "starling/actor/train/train.hpp"
 #include "starling/models/data/load.hpp"
-#include "starling/models/linear_models.hpp"
+#include "starling/models/tabular/linear_models.hpp"
 
 int main() {
   using namespace starling;

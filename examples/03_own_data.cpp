@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "starling/engine/live/train.hpp"
+#include "starling/actor/train/train.hpp"
 
 using namespace starling;
 

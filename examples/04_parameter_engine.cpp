@@ -13,7 +13,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "starling/engine/live/engine.hpp"
+#include "starling/actor/engines/engine.hpp"
 
 using namespace starling;
 using Point = std::array<double, 2>;

@@ -14,7 +14,7 @@
 #include <cstdio>
 #include <set>
 
-#include "starling/engine/live/engine.hpp"
+#include "starling/actor/engines/engine.hpp"
 
 using namespace starling;
 

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "starling/actor/interfaces.hpp"
+#include "starling/actor/train/train.hpp"
 #include "starling/base/distribution.hpp"
-#include "starling/engine/live/train.hpp"
 #include "starling/models/data/load.hpp"
-#include "starling/models/linear_models.hpp"
+#include "starling/models/tabular/linear_models.hpp"
 
 using namespace starling;
 

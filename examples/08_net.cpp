@@ -8,7 +8,7 @@
 //     a net of 2170 parameters made 600 updates and reads 99 % of the digits
 #include <cstdio>
 
-#include "starling/engine/live/train.hpp"
+#include "starling/actor/train/train.hpp"
 #include "starling/models/data/load.hpp"
 #include "starling/models/net/net.hpp"
 

@@ -1,8 +1,8 @@
 /// Frames that nodes send one another beside the packets of jobs: membership, requests, replies.
 #include "starling/actor/wire/control.hpp"
 
-#include "starling/engine/core/message_validator.hpp"
-#include "tests/actor/examples.hpp"
+#include "starling/engine/core/member/message_validator.hpp"
+#include "tests/actor/wire/examples.hpp"
 #include "tests/fuzz/frames.hpp"
 
 namespace starling::fuzz {

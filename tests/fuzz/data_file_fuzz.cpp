@@ -5,11 +5,11 @@
 #include <cmath>
 #include <string>
 
-#include "starling/app/net_file.hpp"
 #include "starling/base/distribution.hpp"
 #include "starling/base/input.hpp"
-#include "starling/models/data/image.hpp"
+#include "starling/models/data/formats/image.hpp"
 #include "starling/models/data/load.hpp"
+#include "starling/tools/registry/net_file.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/memory_file.hpp"
 #include "tests/models/data/gzip.hpp"

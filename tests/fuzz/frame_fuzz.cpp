@@ -5,8 +5,8 @@
 #include <variant>
 #include <vector>
 
-#include "starling/engine/core/message_validator.hpp"
-#include "tests/actor/examples.hpp"
+#include "starling/engine/core/member/message_validator.hpp"
+#include "tests/actor/wire/examples.hpp"
 #include "tests/fuzz/frames.hpp"
 
 namespace starling::fuzz {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "tests/actor/heap.hpp"
+#include "tests/actor/wire/heap.hpp"
 
 namespace starling::fuzz {
 

@@ -1,7 +1,7 @@
 /// Job files, with and without what is for a simulation, up to the job that they make.
-#include "starling/app/job_file.hpp"
+#include "starling/tools/command_line/job_file.hpp"
 
-#include "starling/app/job.hpp"
+#include "starling/tools/job/job.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace starling::fuzz {

@@ -1,11 +1,11 @@
 /// One member that receives frames from anyone, while its time passes: an input is a series of
 /// acts, each a frame's head or a time.
-#include "starling/engine/core/membership.hpp"
+#include "starling/engine/core/membership/membership.hpp"
 
 #include <set>
 
 #include "starling/actor/wire/control.hpp"
-#include "tests/actor/examples.hpp"
+#include "tests/actor/wire/examples.hpp"
 #include "tests/fuzz/frames.hpp"
 
 namespace starling::fuzz {

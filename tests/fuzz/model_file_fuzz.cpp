@@ -1,17 +1,17 @@
 /// Files of models and checkpoints: as tensors, as a model with its weights, as the state of a job
 /// to go on from, and as data to train on.
-#include "starling/app/model_file.hpp"
+#include "starling/tools/train/model_file.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "starling/app/built_in.hpp"
-#include "starling/app/checkpoint.hpp"
-#include "starling/app/data.hpp"
-#include "starling/engine/core/gradients.hpp"
-#include "tests/app/folder.hpp"
+#include "starling/engine/work/gradients.hpp"
+#include "starling/tools/registry/built_in.hpp"
+#include "starling/tools/registry/data.hpp"
+#include "starling/tools/train/checkpoint.hpp"
 #include "tests/fuzz/fuzz.hpp"
 #include "tests/fuzz/memory_file.hpp"
+#include "tests/tools/folder.hpp"
 
 namespace starling::fuzz {
 namespace {

@@ -8,11 +8,11 @@
 #include "starling/base/spec.hpp"
 #include "starling/base/straggler.hpp"
 #include "starling/base/text.hpp"
-#include "starling/models/clip.hpp"
 #include "starling/models/net/description.hpp"
 #include "starling/models/net/plan.hpp"
-#include "starling/models/optimizer.hpp"
-#include "starling/models/schedule.hpp"
+#include "starling/models/optimizer/clip.hpp"
+#include "starling/models/optimizer/optimizer.hpp"
+#include "starling/models/optimizer/schedule.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 namespace starling::fuzz {

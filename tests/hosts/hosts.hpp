@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "starling/base/result.hpp"
-#include "tests/app/program.hpp"
+#include "tests/tools/program.hpp"
 
 namespace starling::hosts {
 

@@ -1,4 +1,4 @@
-#include "starling/models/clip.hpp"
+#include "starling/models/optimizer/clip.hpp"
 
 #include <gtest/gtest.h>
 

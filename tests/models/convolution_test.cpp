@@ -1,5 +1,5 @@
 // Both ways of convolving, oneDNN's in float and the products in double, against the definition.
-#include "starling/models/convolution.hpp"
+#include "starling/models/kernels/convolution.hpp"
 
 #include <gtest/gtest.h>
 

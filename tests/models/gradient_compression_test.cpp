@@ -1,4 +1,4 @@
-#include "starling/models/gradient_compression.hpp"
+#include "starling/models/optimizer/gradient_compression.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "starling/models/built_in_models.hpp"
+#include "starling/models/built_in/built_in_models.hpp"
 #include "tests/models/model_data.hpp"
 
 namespace starling::models {

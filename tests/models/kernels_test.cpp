@@ -1,4 +1,4 @@
-#include "starling/models/kernels.hpp"
+#include "starling/models/kernels/kernels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "starling/base/random.hpp"
-#include "starling/models/gemm.hpp"
+#include "starling/models/kernels/gemm.hpp"
 
 namespace starling::models {
 namespace {

@@ -1,4 +1,4 @@
-#include "starling/models/built_in_models.hpp"
+#include "starling/models/built_in/built_in_models.hpp"
 
 #include <gtest/gtest.h>
 

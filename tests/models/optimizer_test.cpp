@@ -1,4 +1,4 @@
-#include "starling/models/optimizer.hpp"
+#include "starling/models/optimizer/optimizer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "starling/models/schedule.hpp"
+#include "starling/models/optimizer/schedule.hpp"
 
 #include <gtest/gtest.h>
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <thread>
 
-#include "starling/models/built_in_models.hpp"
-#include "starling/models/gemm.hpp"
+#include "starling/models/built_in/built_in_models.hpp"
+#include "starling/models/kernels/gemm.hpp"
 #include "tests/models/model_data.hpp"
 
 namespace {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include "starling/models/built_in_models.hpp"
+#include "starling/models/built_in/built_in_models.hpp"
 #include "tests/models/model_data.hpp"
 
 namespace starling::models {

@@ -5,47 +5,67 @@ Prints one line a violation, `file:line: what broke which rule`, and exits 1 if 
 the check could not run. docs/design/0001-layout.md says why the rules are what they are.
 tree_test.py shows each check failing on a planted violation.
 """
+import collections
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
 
-TOP = ("starling", "tools", "tests", "examples", "benchmarks", "cmake", ".ci")
-LINES_MAX = 600
-
-# Who may include whom, by folder.
+# The folders that hold code, without their subfolders, each below those that may include it.
+FOLDERS = """
+    base
+    barrier/rules barrier
+    models/kernels models/optimizer models
+    models/data/source models/data/generators models/data/formats models/data
+    models/tabular models/net/layers models/net models/built_in
+    models/cuda/kernels models/cuda models/cuda/layers models/cuda/training
+    engine/core engine/core/channel engine/core/council engine/core/membership engine/core/worker
+    engine/exchange/ownership engine/core/member engine/work
+    engine/sim engine/sim/membership engine/sim/steps engine/sim/protocol engine/sim/chaos
+    actor actor/wire actor/security actor/compute actor/job actor/train actor/engines actor/cluster
+    tools/files tools/program tools/registry tools/job tools/report tools/train tools/bench tools/chaos
+    tools/sim tools/repro tools/twin tools/cluster/keys tools/cluster/follow tools/cluster
+    tools/command_line tools
+""".split()
+# Which folders, with their subfolders, a folder may include besides its own part of this list.
 LAYERS = {
-    "starling/base": [],
-    "starling/barrier": ["base"],
-    "starling/models": ["base"],
-    "starling/engine/core": ["base", "barrier", "models"],
-    "starling/engine/sim": ["base", "barrier", "models", "engine/core"],
-    "starling/actor": ["base", "barrier", "models", "engine/core"],
-    "starling/engine/live": ["base", "barrier", "models", "engine/core", "actor"],
-    "starling/app": ["base", "barrier", "models", "engine/core", "engine/sim", "engine/live",
-                     "actor"],
+    "base": [],
+    "barrier": ["base"],
+    "models": ["base"],
+    "engine/core": ["base", "barrier", "engine/exchange"],
+    "engine/exchange": ["base", "barrier", "models", "engine/core"],
+    "engine/work": ["base", "barrier", "models", "engine/core", "engine/exchange"],
+    "engine/sim": ["base", "barrier", "models", "engine"],
+    "actor": ["base", "barrier", "models", "engine/core", "engine/exchange", "engine/work"],
+    "tools": ["base", "barrier", "models", "engine", "actor"],
 }
+LIBRARIES = tuple(dict.fromkeys(layer.split("/")[0] for layer in LAYERS))
+TOP = (*LIBRARIES, "tests", "examples", "cmake", "docs", ".ci")
+
+LINES_MAX = 400
+FILES_MAX = 30
 
 # Libraries from outside: where their headers may stand, as patterns of files. What is in no row may
-# not be included under starling/ at all. Tests are free.
+# not be included in the folders above at all. Tests are free.
 OUTSIDE = {
-    r"Eigen/|unsupported/Eigen/|dnnl": r"starling/models/.*\.cpp",
-    r"(zlib|zip|png|turbojpeg)\.h$": r"starling/(models|app)/.*\.cpp",
-    r"cuda|cublas|cudnn": r"starling/models/cuda/.*",
-    r"caf/|zmq|cereal/": r"starling/actor/.*",
-    r"sodium": r"starling/actor/.*\.cpp",
-    r"CLI/|toml|fmt/|nlohmann/": r"(starling/app|tools|examples|cmake/precompiled)/.*",
+    r"Eigen/|unsupported/Eigen/|dnnl": r"models/.*\.cpp",
+    r"(zlib|zip|png|turbojpeg)\.h$": r"(models|tools)/.*\.cpp",
+    r"cuda|cublas|cudnn": r"models/cuda/.*",
+    r"caf/": r"actor/caf\.hpp",
+    r"zmq|cereal/": r"actor/wire/.*",
+    r"sodium": r"actor/.*\.cpp",
+    r"CLI/|toml|fmt/|nlohmann/": r"(tools|examples|cmake/precompiled)/.*",
     # The operating system's and the processor's: never in what users include.
     r"(sys|netinet|arpa|linux)/|(malloc|netdb|unistd|fcntl|poll|pthread|sched|signal|spawn|dlfcn|\w+intrin)\.h$":
-        r"(starling/(base/(tensor_pool|input|memory)|(models|actor|engine/live|app)/.*)\.cpp|(tools|examples)/.*)",
+        r"(base/(tensor_pool|input|memory)|(models|actor|tools)/.*)\.cpp|(tools|examples)/.*",
 }
 
 # Headers that CMake writes for the tests: they hold paths.
 GENERATED = {"programs.hpp", "test_paths.hpp"}
 
 # Time arrives as an event, randomness is passed in, output is a value (<chrono>'s durations are fine).
-PURE = ("starling/barrier", "starling/engine/core")
+PURE = ("barrier", "engine")
 IMPURE_HEADERS = {
     "clock": {"ctime"},
     "random generator": {"random"},
@@ -114,6 +134,14 @@ def layer_of(path):
     return next((layer for layer in LAYERS if path.startswith(layer + "/")), None)
 
 
+def source_of(root, header):
+    """The file that an include names: "starling/base/text.hpp" is base/text.hpp in the tree."""
+    path = header.removeprefix("starling/")
+    is_ours = path != header and (layer_of(path) or "/" not in path)
+    is_whole = header.startswith(("tests/", "cmake/"))
+    return path if (is_ours or is_whole) and (root / path).is_file() else None
+
+
 def is_outside(header):
     """The standard library's headers have neither a dot nor a slash in their names."""
     return "/" in header or "." in header
@@ -123,31 +151,40 @@ def check_includes(root):
     """Includes point one way; libraries from outside stay in their places."""
     for path in paths(root, "*.hpp", "*.cpp", "*.cu"):
         layer = layer_of(path)
-        if path.startswith("starling/") and layer is None and path.count("/") > 1:
-            yield f"{path}:1: stands in no known layer; valid: {', '.join(LAYERS)}"
+        if layer and str(pathlib.Path(path).parent) not in FOLDERS:
+            yield f"{path}:1: stands in no known folder; see FOLDERS in tests/tree/tree.py"
+            continue
         for number, angled, header in inclusions(root, path):
             at = f"{path}:{number}: "
             if angled:
                 yield from (at + m for m in outside_violations(path, header))
                 continue
-            if path.startswith("tests/install/outside/") or \
-                    (path.startswith("tests/") and header in GENERATED):
+            if path.startswith("tests/install/outside/") or header in GENERATED:
                 continue
-            if not (root / header).is_file():
-                yield at + f'"{header}" is no file; includes are written from the root of the tree'
-                continue
-            target = layer_of(header)
-            if layer is None or target == layer:
-                continue
-            if target is None:
-                yield at + f'"{header}" is no part of a library; {layer} may not include it'
-            elif target.removeprefix("starling/") not in LAYERS[layer]:
-                allowed = ", ".join(LAYERS[layer]) or "nothing"
-                yield at + f"{layer} may not include {target} (it may include: {allowed})"
+            source = source_of(root, header)
+            if source is None:
+                yield at + f'"{header}" is no file; includes are written starling/FOLDER/NAME or tests/...'
+            elif layer:
+                yield from (at + m for m in arrow_violations(path, layer, source, header))
+
+
+def arrow_violations(path, layer, source, header):
+    target = layer_of(source)
+    if target is None:
+        if path != "starling.hpp":
+            yield f'"{header}" is no part of a library; {layer} may not include it'
+        return
+    if target != layer and target not in LAYERS[layer] and target.split("/")[0] not in LAYERS[layer]:
+        allowed = ", ".join(LAYERS[layer]) or "nothing"
+        yield f"{layer} may not include {target} (it may include: {allowed})"
+        return
+    folders = [str(pathlib.Path(p).parent) for p in (path, source)]
+    if all(f in FOLDERS for f in folders) and FOLDERS.index(folders[0]) < FOLDERS.index(folders[1]):
+        yield f"{folders[0]} may not include {folders[1]}, which stands above it in FOLDERS"
 
 
 def outside_violations(path, header):
-    if not is_outside(header) or path.startswith(("tests/", "benchmarks/")):
+    if not is_outside(header) or path.startswith("tests/"):
         return
     if header.startswith("starling/"):
         yield f'<{header}> is ours; write "{header}"'
@@ -157,7 +194,7 @@ def outside_violations(path, header):
             if not re.fullmatch(place, path):
                 yield f"<{header}> may only be included by {place}"
             return
-    if path.startswith("starling/"):
+    if layer_of(path):
         yield f"<{header}> is of no library that may be included here; see OUTSIDE in tests/tree/tree.py"
 
 
@@ -168,7 +205,7 @@ def without_comments(text):
 
 
 def check_purity(root):
-    """No clock, random generator, thread, input or output in barrier and core."""
+    """No clock, random generator, thread, input or output in barrier and engine."""
     for path in paths(root, "*.hpp", "*.cpp"):
         if not path.startswith(tuple(p + "/" for p in PURE)):
             continue
@@ -193,16 +230,16 @@ def check_files(root):
     for folder, text in lists.items():
         if folder == "." or re.search(r"^\s*project\(", text, re.M):
             continue
-        parent = pathlib.Path(folder).parent
-        if not re.search(rf"add_subdirectory\(\s*{re.escape(pathlib.Path(folder).name)}[\s)]",
-                         lists.get(str(parent), "")):
-            yield f"{folder}/CMakeLists.txt:1: {parent}/CMakeLists.txt does not add this folder"
+        above = [str(parent) for parent in pathlib.Path(folder).parents]
+        if not any(re.search(rf"add_subdirectory\(\s*{re.escape(folder.removeprefix(parent + '/'))}[\s)]",
+                             lists.get(parent, "")) for parent in above):
+            yield f"{folder}/CMakeLists.txt:1: no CMakeLists.txt above it adds this folder"
     sources = paths(root, "*.hpp", "*.cpp", "*.cu")
-    included = {header for path in sources for _, _, header in inclusions(root, path) if header != path}
+    included = {source for path in sources for _, _, header in inclusions(root, path)
+                if (source := source_of(root, header)) != path}
     for path in paths(root, "*.hpp"):
-        is_umbrella = path.count("/") == 1 and path.startswith("starling/")
         is_precompiled = path.startswith("cmake/precompiled/")  # CMake has the compiler include it
-        if path not in included and not is_umbrella and not is_precompiled:
+        if path not in included and not is_precompiled:
             yield f"{path}:1: nobody includes this header"
     modules = " ".join(lists.values()) + "".join(read(root, p) for p in paths(root, "*.cmake"))
     for path in paths(root, "*.cmake"):
@@ -218,6 +255,14 @@ def builds(folder, text, path):
         return False
     name = path.removeprefix(folder + "/").removesuffix(".cpp")
     return re.search(rf"(?<![\w/.-]){re.escape(name)}(\.cpp)?(?![\w/.-])", text) is not None
+
+
+def check_folders(root):
+    """A folder that holds too many files holds two things."""
+    files = collections.Counter(str(pathlib.Path(path).parent) for path in paths(root, "*"))
+    for folder, count in files.items():
+        if count > FILES_MAX:
+            yield f"{folder}/: {count} files, at most {FILES_MAX}"
 
 
 def check_length(root):

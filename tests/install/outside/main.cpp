@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "starling/engine/sim/steps.hpp"
+#include "starling/engine/sim/steps/steps.hpp"
 #include "starling/starling.hpp"
 
 namespace {

@@ -1,7 +1,7 @@
 // Kernels that no layer shows by itself: sums, transposition, updates, compression.
 #include "starling/models/cuda/columns.hpp"
-#include "starling/models/cuda/device_compress.hpp"
-#include "starling/models/cuda/device_update.hpp"
+#include "starling/models/cuda/training/device_compress.hpp"
+#include "starling/models/cuda/training/device_update.hpp"
 #include "tests/models/cuda/device.hpp"
 #include "tests/models/cuda/layers.hpp"
 

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "starling/models/clip.hpp"
 #include "starling/models/cuda/kernels/batch_norm.hpp"
 #include "starling/models/cuda/kernels/elementwise.hpp"
 #include "starling/models/cuda/kernels/embedding.hpp"
@@ -20,6 +19,7 @@
 #include "starling/models/cuda/kernels/rows.hpp"
 #include "starling/models/cuda/kernels/update.hpp"
 #include "starling/models/loss.hpp"
+#include "starling/models/optimizer/clip.hpp"
 #include "tests/models/cuda/layers.hpp"
 
 namespace starling::models::cuda {

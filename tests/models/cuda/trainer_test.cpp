@@ -1,5 +1,5 @@
 // Training that stays on a device against the CPU's gradients and optimisers.
-#include "starling/models/cuda/trainer.hpp"
+#include "starling/models/cuda/training/trainer.hpp"
 
 #include "tests/models/cuda/device.hpp"
 

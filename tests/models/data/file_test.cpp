@@ -1,4 +1,4 @@
-#include "starling/models/data/file.hpp"
+#include "starling/models/data/formats/file.hpp"
 
 #include "tests/models/data/files.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "starling/base/input.hpp"
-#include "starling/models/data/image.hpp"
+#include "starling/models/data/formats/image.hpp"
 #include "tests/models/data/files.hpp"
 #include "tests/models/data/pictures.hpp"
 

@@ -1,4 +1,4 @@
-#include "starling/models/data/order.hpp"
+#include "starling/models/order.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "starling/models/data/source.hpp"
+#include "starling/models/data/source/source.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "starling/models/net/shape.hpp"
+#include "starling/models/net/layers/shape.hpp"
 
 namespace starling::models {
 

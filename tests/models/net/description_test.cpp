@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "starling/models/net/shape.hpp"
+#include "starling/models/net/layers/shape.hpp"
 
 namespace starling::models {
 namespace {

@@ -6,11 +6,11 @@
 #include <numeric>
 #include <set>
 
-#include "starling/models/built_in_models.hpp"
+#include "starling/models/built_in/built_in_models.hpp"
 #include "starling/models/data/load.hpp"
 #include "starling/models/evaluate.hpp"
 #include "starling/models/net/named.hpp"
-#include "starling/models/optimizer.hpp"
+#include "starling/models/optimizer/optimizer.hpp"
 #include "tests/models/model_data.hpp"
 
 namespace starling::models {

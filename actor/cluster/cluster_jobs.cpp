@@ -1,0 +1,70 @@
+// How a node answers requests about its jobs: those that are being prepared, those that run, and
+// those that have ended.
+#include <utility>
+
+#include "starling/actor/cluster/cluster_node_running.hpp"
+#include "starling/base/utc.hpp"
+
+namespace starling::live {
+
+std::string ClusterNode::Running::name_of_job(JobId id) const {
+  if (const JobPtr job = find(id)) return job->name();
+  const auto* place = places_.find(id);
+  return live::name_of(place == nullptr ? wire::JobSettings{} : place->settings, id);
+}
+
+wire::NodeStatus ClusterNode::Running::make_status() {
+  wire::NodeStatus status;
+  status.self = membership_->self();
+  status.others = nodes_.all();
+  status.counts = membership_->counts();
+  status.jobs = preparing();
+  for (auto& [id, job] : all_jobs()) status.jobs.push_back(job->status());
+  status.revoked.assign(revoked_.begin(), revoked_.end());
+  return status;
+}
+
+std::vector<wire::JobStatus> ClusterNode::Running::preparing() const {
+  std::vector<wire::JobStatus> some;
+  for (const auto& [id, place] : places_.all()) {
+    if (find(id) || closed_.contains(id)) continue;
+    wire::JobStatus status;
+    status.job = id;
+    status.settings = place.settings;
+    status.client = place.client;
+    status.state = wire::JobState::preparing;
+    status.since_ms = utc_now_us() / 1000 - (now() - place.since) / std::chrono::milliseconds{1};
+    some.push_back(std::move(status));
+  }
+  return some;
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::AskLog& request) {
+  reply(requester, log_buffer_.read(request.from));
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::AskJobs&) {
+  reply(requester, history_.all());
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::StopJob& request) {
+  if (const JobPtr job = find(request.job)) job->stop(request.is_done);
+  reply(requester, wire::Done{});
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::CloseJob& request) {
+  submissions_.close(request.job);
+  if (request.summary) history_.end(request.job, *request.summary, now());
+  // A node need not remember the end of a job that it never knew.
+  if (find(request.job) || plans_.knows(request.job) || considered_.contains(request.job))
+    end(request.job, request.summary);
+  drop_preparations(request.job);
+  reply(requester, wire::Done{});
+}
+
+void ClusterNode::Running::end(JobId id, const std::optional<wire::JobSummary>& summary) {
+  if (const JobPtr job = find(id)) history_.add(job->record(summary), now());
+  drop(id);
+}
+
+}  // namespace starling::live

@@ -1,0 +1,170 @@
+// How a node answers requests, and how it finds jobs to join.
+#include "starling/actor/cluster/cluster_node_running.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::live {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The longest pause: a client may be gone before it asks the workers to continue.
+constexpr std::chrono::milliseconds pause_max = 10s;
+/// The most jobs that were dropped and have not ended yet; beyond it no job is accepted.
+constexpr std::size_t ending_max = 4;
+
+wire::Refused unknown(wire::JobId id) {
+  return wire::Refused{"job " + std::to_string(id) + ": is not known here"};
+}
+
+}  // namespace
+
+void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddress& target) {
+  const bool runs = std::ranges::any_of(job.here, [](const wire::MemberStatus& member) {
+    return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
+  });
+  if (closed_.contains(job.job))  // it may have missed the job's end in a partition
+    return ask(target, wire::CloseJob{job.job}, 2s, [](const auto&) {});
+  if (!runs || !job.failure.empty() || find(job.job) || leaving_ || plans_.is_busy()) return;
+  if (!considered_.emplace(job.job, now()).second) return;
+  if (auto place = places_.take(job.job, job.settings, job.client, now()); !place)
+    return log_buffer_.add("does not join: " + place.error().message,
+                           live::name_of(job.settings, job.job));
+  plans_.prepare(job.job, job.settings, live_nodes().size(), [this, job, target](const auto& plan) {
+    auto fits = plan ? fit(job.job, **plan) : Result<void>{plan.error()};
+    if (leaving_ || !fits) {
+      if (!fits) log_of(job.job, fits.error().message);
+      return drop_preparations(job.job);
+    }
+    ask(target, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
+      const auto* facts = heard ? std::get_if<wire::JobFacts>(&*heard) : nullptr;
+      if (find(id)) return;
+      if (facts == nullptr || leaving_) {
+        considered_.erase(id);
+        return drop_preparations(id);
+      }
+      const auto begun = begin(id, facts->configuration, std::chrono::milliseconds{facts->age_ms});
+      if (!begun) {
+        log_of(id, begun.error().message);
+        return drop_preparations(id);
+      }
+      (*begun)->join(options_.workers, random_);
+    });
+  });
+}
+
+// --- requests ---
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::AskStatus&) {
+  reply(requester, make_status());
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::PrepareJob& request) {
+  if (leaving_ || closed_.contains(request.job))
+    return reply(requester, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
+  if (auto fits = Plans::check(request.settings); !fits)
+    return reply(requester, wire::Refused{fits.error().message});
+  if (auto named = places_.check_name(live::text_of(request.settings, "name"), request.job); !named)
+    return reply(requester, wire::Refused{named.error().message, true});
+  if (auto place = take_place(request); !place)
+    return reply(requester, wire::Refused{place.error().message});
+  plans_.prepare(
+      request.job, request.settings, request.nodes, [this, requester, request](auto& plan) {
+        auto fits = plan ? fit(request.job, **plan) : Result<void>{plan.error()};
+        if (!fits) {
+          drop_preparations(request.job);
+          return reply(requester, wire::Refused{fits.error().message});
+        }
+        reply(requester, wire::JobPrepared{(*plan)->fingerprint(),
+                                           static_cast<std::uint32_t>((*plan)->ranges())});
+      });
+}
+
+Result<void> ClusterNode::Running::take_place(const wire::PrepareJob& request) {
+  // Jobs that are ending still hold memory and threads.
+  if (const std::size_t ending = reaper_->count(); ending >= ending_max)
+    return Error{"ends " + std::to_string(ending) + " jobs that were dropped; valid: to try again"};
+  return places_.take(request.job, request.settings, request.client, now());
+}
+
+Result<void> ClusterNode::Running::fit(JobId id, const JobPlan& plan) {
+  return places_.take_threads(id, compute_threads(plan.options()));
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::StartJob& request) {
+  if (closed_.contains(request.job)) return reply(requester, wire::Refused{"the job is closed"});
+  if (!find(request.job))
+    for (const JobId former : request.former) replace(former, request.job);
+  considered_[request.job] = now();
+  const auto begun = begin(request.job, request.first, std::nullopt);
+  reply(requester, begun ? wire::ReplyBody{wire::Done{}}
+                         : wire::ReplyBody{wire::Refused{begun.error().message}});
+}
+
+void ClusterNode::Running::replace(JobId former, JobId job) {
+  plans_.hand_on(former, job);
+  places_.hand_on(former, job);
+  drop(former);
+}
+
+void ClusterNode::Running::drop(JobId id) {
+  closed_[id] = now();
+  JobPtr job = find(id);
+  if (!job) return;
+  {
+    const std::unique_lock lock{shared_};
+    jobs_.erase(id);
+  }
+  log_buffer_.add("closed", job->name());
+  reaper_->end(std::move(job));
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::AskJob& request) {
+  const JobPtr job = find(request.job);
+  if (!job) return reply(requester, unknown(request.job));
+  reply(requester, job->facts());
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::ReadRanges& request) {
+  const JobPtr job = find(request.job);
+  if (!job) return reply(requester, unknown(request.job));
+  reply(requester, job->read(request.from, request.whole));
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::PauseJob& request) {
+  const JobPtr job = find(request.job);
+  if (!job) return reply(requester, unknown(request.job));
+  job->site().pause(std::min(std::chrono::milliseconds{request.milliseconds}, pause_max));
+  reply(requester, wire::Done{});
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::SubmitJob& request) {
+  if (submissions_.ask_again(requester, request.job)) return;
+  if (leaving_) return reply(requester, wire::Refused{"this node is leaving"});
+  if (auto free = places_.check(requester.client); !free)
+    return reply(requester, wire::Refused{"node " + name_ + " " + free.error().message});
+  if (auto named = places_.check_name(live::text_of(request.settings, "name"), request.job); !named)
+    return reply(requester, wire::Refused{"node " + name_ + " " + named.error().message, true});
+  // The settings are copied for each node.
+  if (auto fits = Plans::check(request.settings); !fits)
+    return reply(requester, wire::Refused{fits.error().message});
+  if (submissions_.open_count() >= options_.limits.jobs)
+    return reply(requester, wire::Refused{"node " + name_ + " is starting " +
+                                          std::to_string(options_.limits.jobs) +
+                                          " jobs; valid: to try again when one of them has begun"});
+  const auto nodes = live_nodes();
+  submissions_.submit(requester, request, requester.client, nodes);
+  log_buffer_.add("submitted by " + requester.client + "; " + counted(nodes.size(), "node"),
+                  live::name_of(request.settings, request.job));
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::LeaveCluster&) {
+  if (!is_asked_to_leave_.exchange(true))
+    log("asked to leave by " + wire::place_of(requester.address));
+  reply(requester, wire::Done{});
+}
+
+void ClusterNode::Running::answer(const Requester& requester, const wire::Farewell&) {
+  endpoint_->forget(requester.address);
+}
+
+}  // namespace starling::live

@@ -1,0 +1,47 @@
+#include "starling/actor/cluster/job_name.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "starling/base/text.hpp"
+
+namespace starling::live {
+namespace {
+
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+}  // namespace
+
+Result<void> check_job_name(std::string_view name) {
+  const bool fits = !name.empty() && name.size() <= job_name_max;
+  const bool is_plain = std::ranges::all_of(
+      name, [](char c) { return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.'; });
+  if (fits && is_plain && is_letter_or_digit(name.front())) return {};
+  return Error{"'" + printable(std::string{name.substr(0, 2 * job_name_max)}) +
+               "' is no name of a job; valid: letters, digits, '-', '_' and '.', a letter or a "
+               "digit first, up to " +
+               std::to_string(job_name_max)};
+}
+
+std::string text_of(const wire::JobSettings& settings, std::string_view key) {
+  const auto told = std::ranges::find(settings, key, &std::pair<std::string, std::string>::first);
+  return told == settings.end() ? std::string{} : told->second;
+}
+
+std::string name_of(const wire::JobSettings& settings, wire::JobId job) {
+  std::string name = text_of(settings, "name");
+  return check_job_name(name) ? name : std::to_string(job);
+}
+
+std::string summary_of(const wire::JobSettings& settings) {
+  std::string text;
+  for (const auto& [key, lead] :
+       {std::pair{"model", ""}, {"data", " on "}, {"mode", ", "}, {"barrier", ", "}})
+    if (const std::string told = text_of(settings, key); !told.empty())
+      text += (text.empty() ? "" : lead) + told;
+  return text;
+}
+
+}  // namespace starling::live

@@ -1,0 +1,69 @@
+#include "starling/actor/cluster/roles.hpp"
+
+#include <algorithm>
+
+#include "starling/base/check.hpp"
+
+namespace starling::live {
+
+using core::Member;
+using core::MemberId;
+
+std::vector<Member> founders(core::Mode mode, std::size_t workers, std::size_t owners,
+                             std::span<const std::uint64_t> nodes) {
+  STARLING_CHECK(workers > 0 && owners > 0 && !nodes.empty());
+  std::vector<Member> all;
+  const bool peers = !core::has_servers(mode);
+  const auto add = [&](bool works, bool owns, std::size_t node) {
+    all.push_back({static_cast<MemberId>(all.size()), 1, works, owns, nodes[node % nodes.size()]});
+  };
+  for (std::size_t i = 0; i < workers; ++i) add(true, peers && i < nodes.size(), i);
+  // From the last node on: the first has the coordinator, and in peer mode the first workers own.
+  const std::size_t peers_owning = peers ? std::min(workers, nodes.size()) : 0;
+  const std::size_t servers =
+      std::min(owners, nodes.size()) - std::min({owners, nodes.size(), peers_owning});
+  for (std::size_t i = 0; i < servers; ++i) add(false, true, nodes.size() - 1 - i);
+  for (std::size_t i = workers; i + servers < nodes.size(); ++i) add(false, false, i);
+  if (core::keeps_steps_centrally(mode)) add(false, false, 0);
+  return all;
+}
+
+std::vector<Member> roles_of_newcomer(core::Mode mode, std::uint64_t node, std::size_t workers) {
+  STARLING_CHECK(workers > 0);
+  std::vector<Member> all(workers, Member{0, 0, true, false, node});
+  if (core::has_servers(mode))
+    all.push_back({0, 0, false, true, node});
+  else
+    all.front().owns = true;
+  return all;
+}
+
+std::vector<Member> newcomers(std::vector<Member> roles, const core::Configuration& now,
+                              MemberId members_max, Random& random) {
+  std::vector<core::MemberIncarnation> fresh;
+  std::vector<core::MemberIncarnation> former;
+  for (MemberId id = 0; id < members_max; ++id) {
+    if (now.find(id) != nullptr) continue;
+    const auto gone = std::ranges::find(now.departed, id, &core::MemberIncarnation::id);
+    if (gone == now.departed.end())
+      fresh.push_back({id, 0});
+    else if (gone->incarnation < UINT32_MAX)
+      former.push_back(*gone);
+  }
+  std::vector<Member> all;
+  for (Member& member : roles) {
+    auto& free = fresh.empty() ? former : fresh;
+    if (free.empty()) break;
+    std::swap(free[random.below(free.size())], free.back());
+    const core::MemberIncarnation last = free.back();
+    free.pop_back();
+    member.id = last.id;
+    member.incarnation =
+        last.incarnation + 1 +
+        static_cast<core::Incarnation>(random.below(UINT32_MAX - last.incarnation));
+    all.push_back(member);
+  }
+  return all;
+}
+
+}  // namespace starling::live

@@ -1,0 +1,279 @@
+#include "starling/actor/engines/engine.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+
+#include "starling/actor/engines/engine_task.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::live {
+namespace {
+
+JobOptions to_job(const EngineOptions& options, core::Mode mode) {
+  JobOptions job;
+  job.mode = mode;
+  job.workers = options.workers;
+  const std::size_t others = options.workers > 0 ? options.workers - 1 : 0;
+  job.barrier = options.barrier.value_or(
+      core::keeps_steps_centrally(mode)
+          ? barrier::Barrier{barrier::Bsp{}}
+          : barrier::sampled(barrier::Ssp{4}, std::min<std::size_t>(2, others)));
+  job.recheck = options.recheck;
+  job.shards = options.shards;
+  job.steps = options.steps;
+  job.time = options.time;
+  job.seed = options.seed;
+  job.delay = options.delay;
+  job.stragglers = options.stragglers;
+  job.compute_threads = options.compute_threads;
+  job.attempts = options.attempts;
+  job.evaluate_train = false;
+  job.on_progress = options.on_progress;
+  job.progress_every = options.progress_every;
+  job.stop = options.stop;
+  return job;
+}
+
+Result<core::Mode> choose_mode(const EngineOptions& options, std::span<const core::Mode> modes) {
+  if (!options.mode) return modes.front();
+  if (std::ranges::find(modes, *options.mode) != modes.end()) return *options.mode;
+  std::string valid;
+  for (const core::Mode mode : modes) valid += (valid.empty() ? "" : ", ") + core::print(mode);
+  return Error{"mode " + core::print(*options.mode) + " is another engine's; valid: " + valid};
+}
+
+/// Refuses what the check of JobOptions, which is general, cannot.
+template <class T>
+Result<void> check(const EngineOptions& options, const Hooks<T>& hooks) {
+  if (!hooks.push)
+    return Error{"the hook push is missing: it computes a worker's updates and is required"};
+  if (options.barrier)
+    if (const auto* own = std::get_if<barrier::Predicate>(&options.barrier->rule))
+      if (!own->function || !*own->function)
+        return Error{"barrier " + own->label + " has no function; make it by Predicate::make"};
+  if (options.steps == barrier::finished && !options.time && !hooks.stop)
+    return Error{"the job would never end; valid: steps, time or the hook stop"};
+  if (hooks.stop && options.stop_every == 0)
+    return Error{"stop_every=0: the hook stop is asked every 1 step or more"};
+  if (options.fetch_timeout <= std::chrono::nanoseconds{0})
+    return Error{"fetch_timeout=" + std::to_string(options.fetch_timeout.count()) +
+                 "ns: a fetch waits some time above 0"};
+  return {};
+}
+
+}  // namespace
+
+template <class T>
+class Engine<T>::Impl {
+ public:
+  Impl(EngineOptions options, JobOptions job, Hooks<T> hooks,
+       std::shared_ptr<const detail::KeyTable> keys)
+      : options_(std::move(options)),
+        job_(std::move(job)),
+        hooks_(std::move(hooks)),
+        keys_(std::move(keys)),
+        states_(keys_->layout().ranges.size()) {
+    if (hooks_.stop) {
+      job_.evaluate_every = options_.stop_every;
+      job_.stop_when = [this](const Progress& progress,
+                              const std::vector<core::RangeState>& states) {
+        return hooks_.stop(progress, Tensors<T>{*keys_, states});
+      };
+    }
+  }
+
+  [[nodiscard]] const JobOptions& job() const { return job_; }
+  [[nodiscard]] const detail::KeyTable& keys() const { return *keys_; }
+
+  Outcome run() {
+    auto start = begin();
+    if (!start)
+      return {.end = Outcome::End::failed,
+              .error = std::move(start).error().message,
+              .last = {},
+              .model = {}};
+    const Running until_the_end{*this};
+    const auto task = make_task();
+    auto outcome = run_job<T>(job_for(task), task, task->merge(), *std::move(start));
+    if (!outcome)
+      return {.end = Outcome::End::failed,
+              .error = std::move(outcome).error().message,
+              .last = {},
+              .model = {}};
+    keep(outcome->model);
+    return *std::move(outcome);
+  }
+
+  Result<std::vector<T>> get(std::string_view key) const {
+    const auto k = keys_->find(key);
+    if (!k) return k.error();
+    const std::lock_guard lock{mutex_};
+    if (running_)
+      return Error{"get: the engine is running; valid meanwhile: Turn::get and Turn::fetch"};
+    return detail::collect<T>(*keys_, *k, states_);
+  }
+
+  Result<void> set(std::string_view key, const std::vector<T>& values) {
+    const auto k = keys_->find(key);
+    if (!k) return k.error();
+    const std::size_t size = keys_->key(*k).size();
+    if (values.size() != size)
+      return Error{detail::key_named(key) + ": " + std::to_string(values.size()) +
+                   " values are given; valid: " + std::to_string(size)};
+    const auto buffer = core::Buffer::copy_of<T>(values);
+    const std::lock_guard lock{mutex_};
+    if (running_) return Error{"set: the engine is running; tensors then change by pushes only"};
+    for (auto [range, last] = keys_->ranges(*k); range < last; ++range) {
+      states_[range].range = range;
+      states_[range].value = {buffer, keys_->offset_in_key(range),
+                              keys_->layout().ranges[range].count, nullptr};
+    }
+    return {};
+  }
+
+ private:
+  /// Marks the engine as no longer running when it ends.
+  struct Running {
+    explicit Running(Impl& impl) : impl_(impl) {}
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+    ~Running() {
+      const std::lock_guard lock{impl_.mutex_};
+      impl_.running_ = false;
+    }
+    Impl& impl_;
+  };
+
+  Result<std::vector<core::RangeState>> begin() {
+    const std::lock_guard lock{mutex_};
+    if (running_) return Error{"run: the engine is running already"};
+    running_ = true;
+    return states_;
+  }
+
+  std::shared_ptr<detail::EngineTask<T>> make_task() const {
+    return std::make_shared<detail::EngineTask<T>>(
+        keys_, hooks_, job_.workers, job_.seed,
+        detail::Fetcher{core::assign(states_.size(), owner_count(job_)), options_.fetch_timeout});
+  }
+
+  /// The job's options, which attach `task` to its owners when the job starts.
+  JobOptions job_for(std::shared_ptr<detail::EngineTask<T>> task) const {
+    JobOptions job = job_;
+    job.on_start = [task = std::move(task), &also = options_.on_start](
+                       const actor::DirectoryPtr& directory, caf::actor_system& system) {
+      task->fetcher().attach(directory, system);
+      if (also) also(directory, system);
+    };
+    return job;
+  }
+
+  /// The values only: the next run counts its steps anew.
+  void keep(const std::vector<core::RangeState>& model) {
+    const std::lock_guard lock{mutex_};
+    for (const core::RangeState& state : model)
+      if (state.value.buffer) states_[state.range].value = state.value;
+  }
+
+  EngineOptions options_;
+  JobOptions job_;
+  Hooks<T> hooks_;
+  std::shared_ptr<const detail::KeyTable> keys_;
+
+  mutable std::mutex mutex_;
+  bool running_ = false;
+  /// The tensors, by range; only the values are set.
+  std::vector<core::RangeState> states_;
+};
+
+template <class T>
+Engine<T>::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+template <class T>
+Engine<T>::Engine(Engine&&) noexcept = default;
+template <class T>
+Engine<T>& Engine<T>::operator=(Engine&&) noexcept = default;
+template <class T>
+Engine<T>::~Engine() = default;
+
+template <class T>
+Result<std::unique_ptr<typename Engine<T>::Impl>> Engine<T>::prepare(
+    EngineOptions options, std::vector<Tensor<T>> tensors, Hooks<T> hooks,
+    std::span<const core::Mode> modes) {
+  const auto mode = choose_mode(options, modes);
+  if (!mode) return mode.error();
+  if (auto valid = check(options, hooks); !valid) return std::move(valid).error();
+  JobOptions job = to_job(options, *mode);
+  if (hooks.stop) job.stop_when = [](const auto&, const auto&) { return false; };
+  if (auto valid = live::check(job); !valid) return std::move(valid).error();
+  std::vector<models::Parameter> shapes;
+  shapes.reserve(tensors.size());
+  for (const Tensor<T>& tensor : tensors)
+    shapes.push_back({.name = tensor.key,
+                      .shape = tensor.shape,
+                      .row_sparse = tensor.row_sparse,
+                      .decay = false});
+  auto keys = detail::KeyTable::make(std::move(shapes), sizeof(T), owner_count(job));
+  if (!keys) return std::move(keys).error();
+  auto impl = std::make_unique<Impl>(std::move(options), std::move(job), std::move(hooks),
+                                     std::make_shared<const detail::KeyTable>(*std::move(keys)));
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    auto& values = tensors[k].values;
+    if (values.empty()) values.resize(impl->keys().key(k).size());
+    if (auto done = impl->set(tensors[k].key, values); !done) return std::move(done).error();
+  }
+  return impl;
+}
+
+template <class T>
+Outcome Engine<T>::run() {
+  return impl_->run();
+}
+
+template <class T>
+Result<std::vector<T>> Engine<T>::get(std::string_view key) const {
+  return impl_->get(key);
+}
+
+template <class T>
+Result<void> Engine<T>::set(std::string_view key, const std::vector<T>& values) {
+  return impl_->set(key, values);
+}
+
+template <class T>
+std::vector<std::string> Engine<T>::keys() const {
+  return impl_->keys().names();
+}
+
+template <class T>
+std::size_t Engine<T>::workers() const {
+  return impl_->job().workers;
+}
+
+template <class T>
+Result<ParameterEngine<T>> ParameterEngine<T>::make(EngineOptions options,
+                                                    std::vector<Tensor<T>> tensors,
+                                                    Hooks<T> hooks) {
+  static constexpr core::Mode modes[] = {core::Mode::central, core::Mode::hybrid};
+  auto impl = Engine<T>::prepare(std::move(options), std::move(tensors), std::move(hooks), modes);
+  if (!impl) return std::move(impl).error().within("parameter engine");
+  return ParameterEngine{*std::move(impl)};
+}
+
+template <class T>
+Result<PeerEngine<T>> PeerEngine<T>::make(EngineOptions options, std::vector<Tensor<T>> tensors,
+                                          Hooks<T> hooks) {
+  static constexpr core::Mode modes[] = {core::Mode::peer};
+  auto impl = Engine<T>::prepare(std::move(options), std::move(tensors), std::move(hooks), modes);
+  if (!impl) return std::move(impl).error().within("peer engine");
+  return PeerEngine{*std::move(impl)};
+}
+
+template class Engine<float>;
+template class Engine<double>;
+template class ParameterEngine<float>;
+template class ParameterEngine<double>;
+template class PeerEngine<float>;
+template class PeerEngine<double>;
+
+}  // namespace starling::live

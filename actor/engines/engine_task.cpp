@@ -1,0 +1,298 @@
+#include "starling/actor/engines/engine_task.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include "starling/base/text.hpp"
+#include "starling/models/kernels/kernels.hpp"
+
+namespace starling::live::detail {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument{why}; }
+
+/// Rows in ascending order with the values that belong to them.
+template <class T>
+struct SortedRows {
+  std::vector<std::uint32_t> rows;
+  std::vector<T> values;
+};
+
+template <class T>
+SortedRows<T> sorted(const std::vector<std::uint32_t>& rows, const std::vector<T>& values,
+                     std::size_t row_size) {
+  if (std::ranges::is_sorted(rows)) return {rows, values};
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t i) { return rows[i]; });
+  SortedRows<T> result;
+  for (const std::size_t i : order) {
+    result.rows.push_back(rows[i]);
+    const auto row = std::span{values}.subspan(i * row_size, row_size);
+    result.values.insert(result.values.end(), row.begin(), row.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<std::vector<core::Value>> Fetcher::read(core::MemberId worker,
+                                               std::span<const core::RangeRows> wanted) const {
+  const auto directory = directory_.lock();
+  if (!directory) return Error{"the job is over"};
+  const actor::Visit visit;
+  caf::scoped_actor self{*system_};
+  const auto ask = [&](const core::RangeRows& want) {
+    return self->request(directory->owners[owner_of_[want.range]], timeout_, actor::read_atom_v,
+                         core::Pull{worker, want.range, 0, want.rows});
+  };
+  std::vector<decltype(ask(wanted[0]))> answers;
+  for (const core::RangeRows& want : wanted) answers.push_back(ask(want));
+  std::vector<core::Value> values;
+  bool failed = false;
+  for (auto& answer : answers)
+    answer.receive([&](const core::Value& value) { values.push_back(value); },
+                   [&](const caf::error&) { failed = true; });
+  if (failed) return Error{"no answer of the owners within " + print_duration(timeout_)};
+  return values;
+}
+
+template <class T>
+core::Merge<T> EngineTask<T>::merge() const {
+  if (!hooks_.pull)
+    return [](const core::MergeSite&, std::span<T> value, std::span<const T> update) {
+      models::axpy(T{1}, update, value);
+    };
+  return [keys = keys_, &pull = hooks_.pull](const core::MergeSite& site, std::span<T> value,
+                                             std::span<const T> update) {
+    const std::string& key = keys->names()[site.parameter];
+    try {
+      pull({key, site.offset}, value, update);
+    } catch (const std::exception& fault) {
+      throw std::runtime_error{"pull of " + key_named(key) + ": " + fault.what()};
+    }
+  };
+}
+
+template <class T>
+TurnState<T> EngineTask<T>::turn(core::MemberId worker, core::Step step) const {
+  return {.keys = *keys_,
+          .fetcher = fetcher_,
+          .workers = static_cast<std::uint32_t>(workers_),
+          .worker = worker,
+          .step = step,
+          .random = Random::stream(seed_, worker, step)};
+}
+
+template <class T>
+std::vector<core::RangeRows> EngineTask<T>::plan(core::MemberId worker, core::Step step) {
+  TurnState<T> state = turn(worker, step);
+  Turn<T> mine{state};
+  std::vector<core::RangeRows> wanted;
+  std::vector<bool> seen(keys_->names().size());
+  for (const Selection& selection : hooks_.schedule(mine)) {
+    const auto ranges = keys_->ranges_of(selection);
+    if (!ranges) refuse("schedule: " + ranges.error().message);
+    const std::size_t key = keys_->find(selection.key).value();
+    if (seen[key])
+      refuse("schedule: " + key_named(selection.key) + " is asked for twice in one step");
+    seen[key] = true;
+    wanted.insert(wanted.end(), ranges->begin(), ranges->end());
+  }
+  return wanted;
+}
+
+/// Consecutive values of one key become one span: the owner's own memory where it is one range, a
+/// copy otherwise.
+template <class T>
+std::vector<KeyRead<T>> EngineTask<T>::assemble(std::span<const core::Value> values,
+                                                Scratch& scratch) const {
+  scratch.parameters.reset();
+  std::vector<KeyRead<T>> reads(keys_->names().size());
+  for (std::size_t i = 0; i < values.size();) {
+    const std::size_t k = keys_->key_of(values[i].range);
+    const std::size_t row_size = keys_->key(k).row_size();
+    KeyRead<T>& read = reads[k];
+    read.read = true;
+    read.by_rows = values[i].value.rows != nullptr;
+    std::size_t end = i;
+    std::size_t count = 0;
+    for (; end < values.size() && keys_->key_of(values[end].range) == k; ++end) {
+      count += values[end].value.count;
+      if (!read.by_rows) continue;
+      const std::size_t from = keys_->offset_in_key(values[end].range) / row_size;
+      for (const std::uint32_t row : *values[end].value.rows)
+        read.rows.push_back(static_cast<std::uint32_t>(from) + row);
+    }
+    if (end == i + 1) {
+      read.values = values[i].value.template as<T>();
+    } else {
+      const auto whole = scratch.parameters.take<T>(count);
+      auto to = whole.begin();
+      for (std::size_t v = i; v < end; ++v)
+        to = std::ranges::copy(values[v].value.template as<T>(), to).out;
+      read.values = whole;
+    }
+    i = end;
+  }
+  return reads;
+}
+
+template <class T>
+StepResult EngineTask<T>::compute(const StepInput& input, Scratch& scratch) {
+  TurnState<T> state = turn(input.worker, input.step);
+  state.reads = assemble(input.values, scratch);
+  Turn<T> mine{state};
+  StepResult result;
+  auto update = cut(hooks_.push(mine));
+  result.loss = state.loss;
+  if (!update) {
+    result.fault = "push: " + update.error().message;
+  } else if (!std::isfinite(state.loss)) {
+    result.fault = "push: the reported loss is " + print_number(state.loss);
+  } else {
+    result.update = *std::move(update);
+  }
+  return result;
+}
+
+/// Checks the updates that `push` returned and cuts them into ranges.
+template <class T>
+Result<core::Update> EngineTask<T>::cut(const std::vector<Update<T>>& updates) const {
+  core::Update all;
+  all.samples = 1;
+  std::vector<bool> seen(keys_->names().size());
+  for (const Update<T>& update : updates) {
+    const auto key = keys_->find(update.key);
+    if (!key) return key.error();
+    if (seen[*key])
+      return Error{key_named(update.key) + " is pushed twice in one step; make it one update"};
+    seen[*key] = true;
+    if (auto done = cut_one(update, *key, all); !done) return std::move(done).error();
+  }
+  return all;
+}
+
+template <class T>
+Result<void> EngineTask<T>::cut_one(const Update<T>& update, std::size_t key,
+                                    core::Update& all) const {
+  const models::Parameter& shape = keys_->key(key);
+  const std::size_t row = shape.row_size();
+  const std::size_t expected = update.rows ? update.rows->size() * row : shape.size();
+  if (update.values.size() != expected)
+    return Error{key_named(update.key) + ": " + std::to_string(update.values.size()) +
+                 " values are pushed; valid: " + std::to_string(expected) +
+                 (update.rows ? " for " + std::to_string(update.rows->size()) + " rows of " +
+                                    std::to_string(row)
+                              : std::string{})};
+  const auto nan = std::ranges::find_if(update.values, [](T x) { return std::isnan(x); });
+  if (nan != update.values.end())
+    return Error{key_named(update.key) + ": element " +
+                 std::to_string(nan - update.values.begin()) + " of the update is NaN"};
+  if (!update.rows) {
+    const auto buffer = core::Buffer::copy_of<T>(update.values);
+    for (auto [range, last] = keys_->ranges(key); range < last; ++range)
+      all.parts.push_back(
+          {range,
+           {buffer, keys_->offset_in_key(range), keys_->layout().ranges[range].count, nullptr}});
+    return {};
+  }
+  const auto ascending = sorted(*update.rows, update.values, row);
+  if (auto valid = keys_->check_rows(key, ascending.rows); !valid) return valid;
+  const auto buffer = core::Buffer::copy_of<T>(ascending.values);
+  for (const RowPiece& piece : keys_->split(key, ascending.rows))
+    all.parts.push_back(
+        {piece.range, {buffer, piece.first * row, piece.rows->size() * row, piece.rows}});
+  return {};
+}
+
+template class EngineTask<float>;
+template class EngineTask<double>;
+
+}  // namespace starling::live::detail
+
+namespace starling::live {
+
+template <class T>
+core::MemberId Turn<T>::worker() const {
+  return state_.worker;
+}
+
+template <class T>
+core::Step Turn<T>::step() const {
+  return state_.step;
+}
+
+template <class T>
+std::uint32_t Turn<T>::workers() const {
+  return state_.workers;
+}
+
+template <class T>
+Random& Turn<T>::random() {
+  return state_.random;
+}
+
+template <class T>
+void Turn<T>::report(double loss) {
+  state_.loss = loss;
+}
+
+template <class T>
+std::span<const T> Turn<T>::get(std::string_view key) const {
+  const auto k = state_.keys.find(key);
+  if (!k) detail::refuse(k.error().message);
+  if (state_.reads.empty())
+    detail::refuse(detail::key_named(key) + ": nothing is read yet in schedule; use fetch");
+  const auto& read = state_.reads[*k];
+  if (!read.read)
+    detail::refuse(detail::key_named(key) + " was not read: schedule did not ask for it");
+  return read.values;
+}
+
+template <class T>
+std::span<const T> Turn<T>::row(std::string_view key, std::uint32_t row) const {
+  const auto values = get(key);
+  const std::size_t k = state_.keys.find(key).value();
+  const auto& read = state_.reads[k];
+  const std::size_t size = state_.keys.key(k).row_size();
+  std::size_t at = row;
+  if (read.by_rows) {
+    const auto found = std::ranges::lower_bound(read.rows, row);
+    const bool known = found != read.rows.end() && *found == row;
+    at = known ? static_cast<std::size_t>(found - read.rows.begin()) : values.size();
+  }
+  if (at >= values.size() / size)
+    detail::refuse(detail::key_named(key) + ": row " + std::to_string(row) + " was not read");
+  return values.subspan(at * size, size);
+}
+
+template <class T>
+Result<std::vector<T>> Turn<T>::fetch(const Selection& selection) const {
+  const auto ranges = state_.keys.ranges_of(selection);
+  if (!ranges) return ranges.error();
+  const auto values = state_.fetcher.read(state_.worker, *ranges);
+  if (!values) return Error{values.error()}.within(detail::key_named(selection.key));
+  std::vector<T> all;
+  for (const core::Value& value : *values) {
+    const auto part = value.value.template as<T>();
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+template <class T>
+std::vector<T> Tensors<T>::get(std::string_view key) const {
+  const auto k = keys_.find(key);
+  if (!k) detail::refuse(k.error().message);
+  return detail::collect<T>(keys_, *k, states_);
+}
+
+template class Turn<float>;
+template class Turn<double>;
+template class Tensors<float>;
+template class Tensors<double>;
+
+}  // namespace starling::live

@@ -1,0 +1,167 @@
+/// The common part of the actors around a core: it hands messages in as events, and executes
+/// effects. Used by the actors of jobs only.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "starling/actor/compute/compute_pool.hpp"
+#include "starling/actor/compute/task.hpp"
+#include "starling/actor/interfaces.hpp"
+#include "starling/base/check.hpp"
+#include "starling/base/distribution.hpp"
+#include "starling/base/random.hpp"
+#include "starling/engine/core/effect.hpp"
+
+namespace starling::live {
+
+/// The state that the actors of one job share. Outlives them all.
+struct JobContext {
+  std::shared_ptr<Task> task;
+  std::unique_ptr<ComputePool> pool;
+  Distribution delay;
+  /// The slowness of each worker; 1 is full speed.
+  std::vector<double> slowness;
+  std::uint64_t seed = 1;
+  /// The actor system's clock, which also keeps the timers; set before the first actor is spawned.
+  const caf::actor_clock* clock = nullptr;
+  caf::actor_clock::time_point start;
+
+  [[nodiscard]] core::Time now() const { return clock->now() - start; }
+};
+using JobContextPtr = std::shared_ptr<JobContext>;
+
+namespace detail {
+
+template <class M, class... Ms>
+inline constexpr bool one_of = (std::is_same_v<M, Ms> || ...);
+
+template <class M>
+inline constexpr bool for_worker =
+    one_of<M, core::Value, core::Ack, core::Proceed, core::Stop, core::StepQuery, core::StepAnswer,
+           core::NotifyAt, core::CaughtUp>;
+template <class M>
+inline constexpr bool for_owner = one_of<M, core::Pull, core::Push, core::Ended, core::Snapshot>;
+template <class M>
+inline constexpr bool for_coordinator = one_of<M, core::Arrived, core::Ended, core::Stop>;
+template <class M>
+inline constexpr bool for_observer = one_of<M, core::RangeState>;
+
+/// Sends a core's message to the actor it is meant for.
+template <class Self, class M>
+void deliver(Self* self, const actor::Directory& directory, const core::Address& to, M&& message) {
+  using Plain = std::remove_cvref_t<M>;
+  if (const auto* worker = std::get_if<core::ToWorker>(&to)) {
+    if constexpr (for_worker<Plain>)
+      return actor::send(self, directory.workers[worker->id], std::forward<M>(message));
+  } else if (const auto* owner = std::get_if<core::ToOwner>(&to)) {
+    if constexpr (for_owner<Plain>)
+      return actor::send(self, directory.owners[owner->id], std::forward<M>(message));
+  } else if (std::holds_alternative<core::ToCoordinator>(to)) {
+    if constexpr (for_coordinator<Plain>)
+      return actor::send(self, directory.coordinator, std::forward<M>(message));
+  } else {
+    if constexpr (for_observer<Plain>)
+      return actor::send(self, directory.observer, std::forward<M>(message));
+  }
+  STARLING_CHECK(false && "a message for another kind of actor");
+}
+
+}  // namespace detail
+
+/// The common half of an actor with the typed interface `Interface`. `Derived` handles the effects
+/// that are its own by on_effect(effect).
+template <class Interface, class Derived>
+class Host : public Interface::base {
+ public:
+  Host(caf::actor_config& config, JobContextPtr job_context, std::uint64_t stream)
+      : Interface::base(config),
+        job_context_(std::move(job_context)),
+        random_(Random::stream(job_context_->seed, stream)) {
+    this->set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
+      const auto fault = fault_of([&] { std::rethrow_exception(thrown); });
+      report_failure(std::string{Derived::role} + ": " + fault.value_or(""));
+      return caf::exit_reason::user_shutdown;
+    });
+  }
+
+  /// Drops the directory, however the actor ends: members refer to each other, and a cycle would
+  /// never be freed.
+  void on_exit() override { directory_.reset(); }
+
+ protected:
+  /// Sends a tick to `self` at `at`.
+  template <class Handle>
+  void tick_at(const Handle& self, core::Time at) {
+    const auto delay = std::max(core::Time{0}, at - job_context_->now());
+    // Rounded up: CAF counts microseconds, and a tick before its time finds nothing to do.
+    actor::send_later(this, self, std::chrono::ceil<std::chrono::microseconds>(delay),
+                      actor::tick_atom_v);
+  }
+
+  /// Runs one event of a core: `event(context)`, then its effects.
+  template <class Event>
+  void run(Event event) {
+    core::Effects effects = std::move(spare_);
+    event(core::Context{job_context_->now(), random_, effects});
+    for (core::Effect& effect : effects) std::visit([&](auto& e) { execute(e); }, effect);
+    effects.clear();
+    spare_ = std::move(effects);
+  }
+
+  /// A handler that hands message M to the derived class's core.
+  template <class M>
+  auto forward() {
+    return [this](const M& message) {
+      run([&](const core::Context& context) { derived().core().on(context, message); });
+    };
+  }
+
+  /// Answers a request for parameters as they are now.
+  static actor::Answer<core::Value> answer(auto& shard, const core::Pull& pull) {
+    if (!shard.takes(pull))
+      return actor::refusal("range " + std::to_string(pull.range) +
+                            ": not held here, or without such rows");
+    return shard.read(pull);
+  }
+
+  auto learn_directory() {
+    return [this](const actor::DirectoryPtr& directory) { directory_ = directory; };
+  }
+
+  auto quit_when_told() {
+    return [this](actor::quit_atom) { this->quit(); };
+  }
+
+  void report_failure(std::string why) {
+    if (directory_) actor::send(this, directory_->observer, actor::Failure{std::move(why)});
+  }
+
+  JobContextPtr job_context_;
+  Random random_;
+  actor::DirectoryPtr directory_;
+
+ private:
+  Derived& derived() { return static_cast<Derived&>(*this); }
+
+  void execute(core::Send& effect) {
+    if (!directory_) return;
+    std::visit(
+        [&]<class M>(M& message) {
+          detail::deliver(&derived(), *directory_, effect.to, std::move(message));
+        },
+        effect.message);
+  }
+  void execute(core::Fail& effect) { report_failure(effect.why); }
+  template <class Effect>
+  void execute(Effect& effect) {
+    derived().on_effect(effect);
+  }
+
+  core::Effects spare_;
+};
+
+}  // namespace starling::live

@@ -1,0 +1,340 @@
+#include "starling/actor/job/job.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "starling/actor/job/observer.hpp"
+#include "starling/actor/job/owner_host.hpp"
+#include "starling/actor/job/worker_host.hpp"
+#include "starling/actor/system.hpp"
+#include "starling/engine/exchange/ownership/peer.hpp"
+
+namespace starling::live {
+namespace {
+
+using core::MemberId;
+
+std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency()); }
+
+/// Control is light work beside computing, and fewer threads contend less for its queue: on two
+/// processors one control thread took 72-88 us a step where two took 94-106.
+std::size_t control_threads() { return std::max<std::size_t>(1, processors() / 2); }
+
+/// The outcome; the first call of deliver() sets it.
+class JobOutcome {
+ public:
+  void deliver(Outcome outcome) {
+    if (!set_.exchange(true)) promise_.set_value(std::move(outcome));
+  }
+  [[nodiscard]] bool is_in() const { return set_; }
+  Outcome wait() { return promise_.get_future().get(); }
+
+ private:
+  std::atomic<bool> set_ = false;
+  std::promise<Outcome> promise_;
+};
+
+std::vector<core::Step> steps_of(const std::vector<core::LedgerEntry>& entries) {
+  std::vector<core::Step> steps(entries.size());
+  std::ranges::transform(entries, steps.begin(), &core::LedgerEntry::step);
+  return steps;
+}
+
+/// Spawns a job's actors, and later ends them in order.
+template <class T>
+class JobRunner {
+ public:
+  JobRunner(const JobOptions& options, std::shared_ptr<Task> task, core::Applier<T> applier,
+            std::vector<core::RangeState> start)
+      : options_(options),
+        applier_(std::move(applier)),
+        start_(std::move(start)),
+        first_(first_entries(start_, options.workers)),
+        recheck_(options.recheck.value_or(core::default_recheck(options.mode))),
+        layout_(std::shared_ptr<const core::Layout>{task, &task->layout()}),
+        owner_of_(std::make_shared<const std::vector<core::OwnerId>>(
+            core::assign(layout_->ranges.size(), owner_count(options)))),
+        config_(options.scheduler != nullptr ? 0 : control_threads()),
+        system_(config_) {
+    std::vector<MemberId> everyone(options.workers);
+    for (MemberId id = 0; id < everyone.size(); ++id) everyone[id] = id;
+    members_ = std::make_shared<const std::vector<MemberId>>(std::move(everyone));
+    job_context_->task = std::move(task);
+    job_context_->pool = std::make_unique<ComputePool>(compute_threads(options));
+    job_context_->delay = options.delay;
+    job_context_->slowness = slowness(options.stragglers, options.workers).value();
+    job_context_->seed = options.seed;
+    job_context_->clock = &system_.clock();
+  }
+
+  Outcome run() {
+    spawn_members();
+    job_context_->start = job_context_->clock->now();
+    // Two rounds: no member starts before all have the directory.
+    for_everyone([&](const auto& member) { actor::post(member, actor::DirectoryPtr{directory_}); });
+    if (introduce()) {
+      actor::post(directory_->observer, actor::start_atom_v);
+      for (const auto& worker : directory_->workers) actor::post(worker, actor::start_atom_v);
+    }
+    conduct_to_the_end();
+    Outcome outcome = ending_->wait();
+    // Running computations end. The others are dropped, also those that workers of a failed job,
+    // which are not notified yet, still submit.
+    job_context_->pool->close();
+    for_everyone([](const auto& member) { actor::post(member, actor::quit_atom_v); });
+    directory_.reset();
+    conduct([this] { return system_.registry().running() == 0; });
+    return outcome;
+  }
+
+ private:
+  /// Shows the members to the user; false where that ended the job.
+  bool introduce() {
+    const auto fault = fault_of([&] {
+      if (options_.on_start) options_.on_start(directory_, system_);
+    });
+    if (fault)
+      ending_->deliver(
+          {.end = Outcome::End::failed, .error = "on_start: " + *fault, .last = {}, .model = {}});
+    return !fault;
+  }
+
+  /// Without a scheduler, threads do the rest.
+  void conduct(const std::function<bool()>& over) {
+    if (options_.scheduler != nullptr)
+      options_.scheduler->conduct(system_, *job_context_->pool, over);
+  }
+
+  void conduct_to_the_end() {
+    conduct([this] { return ending_->is_in(); });
+    if (options_.scheduler != nullptr)
+      ending_->deliver({.end = Outcome::End::failed,
+                        .error = "the scheduler has given the job up",
+                        .last = {},
+                        .model = {}});
+  }
+
+  /// Calls `f` for all, in the order in which they begin and end: owners before workers.
+  template <class F>
+  void for_everyone(F f) {
+    f(directory_->observer);
+    if (core::has_servers(options_.mode))
+      for (const auto& owner : directory_->owners) f(owner);
+    if (directory_->coordinator) f(directory_->coordinator);
+    for (const auto& worker : directory_->workers) f(worker);
+  }
+
+  void spawn_members() {
+    auto directory = std::make_shared<actor::Directory>();
+    const auto deliver = [ending = ending_](Outcome outcome) {
+      ending->deliver(std::move(outcome));
+    };
+    if (options_.scheduler != nullptr)
+      directory->observer = system_.spawn<ObserverHost>(job_context_, options_, first_, deliver);
+    else
+      directory->observer =
+          system_.spawn<ObserverHost, caf::detached>(job_context_, options_, first_, deliver);
+    actor::when_ended(directory->observer, [ending = ending_](const caf::error&) {
+      ending->deliver({.end = Outcome::End::failed,
+                       .error = "the observer ended unasked",
+                       .last = {},
+                       .model = {}});
+    });
+    const auto streams = options_.workers;
+    if (core::has_servers(options_.mode))
+      for (core::OwnerId id = 0; id < owner_count(options_); ++id)
+        directory->owners.push_back(
+            watched(directory->observer, "shard " + std::to_string(id),
+                    system_.spawn<ShardHost<T>>(job_context_, core::Shard<T>{shard_options(id)},
+                                                streams + 1 + id)));
+    if (core::keeps_steps_centrally(options_.mode))
+      directory->coordinator =
+          watched(directory->observer, "the coordinator",
+                  system_.spawn<CoordinatorHost>(
+                      job_context_,
+                      core::Coordinator{{options_.barrier, recheck_, steps_of(first_)}}, streams));
+    for (MemberId id = 0; id < options_.workers; ++id) {
+      if (core::has_servers(options_.mode)) {
+        using Plain = WorkerHost<actor::WorkerActor, core::Worker>;
+        directory->workers.push_back(
+            watched(directory->observer, "worker " + std::to_string(id),
+                    system_.spawn<Plain>(job_context_, core::Worker{worker_options(id)})));
+      } else {
+        using Peer = WorkerHost<actor::PeerActor, core::Peer<T>>;
+        const actor::PeerActor peer =
+            watched(directory->observer, "peer " + std::to_string(id),
+                    system_.spawn<Peer>(job_context_,
+                                        core::Peer<T>{worker_options(id), shard_options(id)}));
+        directory->workers.emplace_back(peer);
+        directory->owners.emplace_back(peer);
+      }
+    }
+    directory_ = std::move(directory);
+  }
+
+  /// An actor that ends for any reason but a quit message ends the job with an error.
+  template <class Handle>
+  Handle watched(const actor::ObserverActor& observer, std::string name, Handle member) {
+    constexpr bool owns = !std::is_same_v<Handle, actor::WorkerActor> &&
+                          !std::is_same_v<Handle, actor::CoordinatorActor>;
+    actor::when_ended(member, [weak = caf::actor_cast<caf::actor_addr>(observer),
+                               name = std::move(name)](const caf::error& reason) {
+      if (!reason) return;
+      if (const auto alive = caf::actor_cast<actor::ObserverActor>(weak))
+        actor::post(alive, actor::Failure{name + " ended unasked", owns});
+    });
+    return member;
+  }
+
+  core::WorkerOptions worker_options(MemberId id) const {
+    return {.id = id,
+            .incarnation = 0,
+            .first = first_[id].step,
+            .samples = first_[id].samples,
+            .last = options_.steps,
+            .central = core::keeps_steps_centrally(options_.mode),
+            .bsp = is_bsp(),
+            .plans = job_context_->task->plans(),
+            .barrier = options_.barrier,
+            .recheck = recheck_,
+            .members = members_,
+            .owner_of = owner_of_,
+            .attempts = options_.attempts};
+  }
+
+  core::ShardOptions<T> shard_options(core::OwnerId id) const {
+    core::ShardOptions<T> shard{.layout = layout_,
+                                .ranges = {},
+                                .applier = applier_,
+                                .workers = options_.workers,
+                                .bsp = is_bsp()};
+    if (saves_rounds(options_)) shard.due = first_saved(options_, first_.front().step);
+    for (const auto& state : start_)
+      if ((*owner_of_)[state.range] == id) shard.ranges.push_back(state);
+    return shard;
+  }
+
+  [[nodiscard]] bool is_bsp() const { return barrier::is_bsp(options_.barrier); }
+
+  const JobOptions& options_;
+  core::Applier<T> applier_;
+  std::vector<core::RangeState> start_;
+  std::vector<core::LedgerEntry> first_;
+  barrier::Recheck recheck_;
+  std::shared_ptr<const core::Layout> layout_;
+  std::shared_ptr<const std::vector<core::OwnerId>> owner_of_;
+  core::Members members_;
+  std::shared_ptr<JobOutcome> ending_ = std::make_shared<JobOutcome>();
+  JobContextPtr job_context_ = std::make_shared<JobContext>();
+  std::shared_ptr<const actor::Directory> directory_;
+  actor::Config config_;
+  /// Last: its end waits for all actors.
+  caf::actor_system system_;
+};
+
+}  // namespace
+
+Result<void> check(const JobOptions& options) {
+  const auto recheck = options.recheck.value_or(core::default_recheck(options.mode));
+  if (auto valid = core::check(options.mode, options.barrier, recheck, options.workers); !valid)
+    return valid;
+  if (auto factors = slowness(options.stragglers, options.workers); !factors)
+    return std::move(factors).error();
+  if (options.attempts < 1) return Error{"attempts=0: a step is tried at least once"};
+  if (options.copies < 1) return Error{"copies=0: a range has at least one owner"};
+  if (options.steps == barrier::finished && !options.time && !options.until && !options.stop_when)
+    return Error{
+        "the job would never end; valid: epochs, steps, a time (seconds), until or, in code, "
+        "stop_when"};
+  return {};
+}
+
+Result<void> check_start(const JobOptions& options, const std::vector<core::RangeState>& start) {
+  constexpr core::Step step_max = core::Step{1} << 60U;
+  const auto first = first_entries(start, options.workers);
+  for (const auto& state : start) {
+    for (MemberId worker = 0; worker < state.ledger.size(); ++worker) {
+      const core::LedgerEntry& entry = state.ledger[worker];
+      if (entry.step > step_max)
+        return Error{"holds step " + std::to_string(entry.step) + " of worker " +
+                     std::to_string(worker) + ", which no job reaches"};
+      // Owners would take no updates of workers that begin anew, which would wait for ever.
+      if (entry.incarnation != 0)
+        return Error{"holds incarnation " + std::to_string(entry.incarnation) + " of worker " +
+                     std::to_string(worker) + " in range " + std::to_string(state.range) +
+                     "; valid: 0, for all begin anew"};
+    }
+  }
+  if (!barrier::is_bsp(options.barrier)) return {};
+  for (const auto& state : start) {
+    for (MemberId worker = 0; worker < options.workers; ++worker) {
+      const core::Step step = worker < state.ledger.size() ? state.ledger[worker].step : 0;
+      if (step == state.round && state.round == first[0].step) continue;
+      return Error{"holds worker " + std::to_string(worker) + " at step " + std::to_string(step) +
+                   " of range " + std::to_string(state.range) + ", which stands at round " +
+                   std::to_string(state.round) + "; under " + barrier::print(options.barrier) +
+                   " all go on from one round"};
+    }
+  }
+  return {};
+}
+
+bool reached(const Target& target, const models::Metrics& metrics) {
+  const auto metric = std::ranges::find(metrics, target.metric, &models::Metric::name);
+  if (metric == metrics.end()) return false;
+  return target.at_least ? metric->value >= target.value : metric->value <= target.value;
+}
+
+void make_fresh(std::vector<core::RangeState>& states, const JobOptions& options) {
+  for (core::RangeState& state : states) {
+    state.ledger.resize(options.workers);
+    state.awaited.reset();
+    for (core::LedgerEntry& entry : state.ledger) {
+      entry.incarnation = 0;
+      if (barrier::is_bsp(options.barrier)) entry.step = state.round;
+    }
+  }
+}
+
+std::vector<core::LedgerEntry> first_entries(const std::vector<core::RangeState>& start,
+                                             std::size_t workers) {
+  std::vector<core::LedgerEntry> first;
+  for (MemberId worker = 0; worker < workers; ++worker)
+    first.push_back(core::first_entry(start, worker));
+  return first;
+}
+
+std::size_t owner_count(const JobOptions& options) {
+  if (!core::has_servers(options.mode)) return options.workers;
+  return options.shards > 0 ? options.shards : std::clamp<std::size_t>(options.workers / 4, 1, 8);
+}
+
+std::size_t owners_wanted(const JobOptions& options) {
+  return std::max(owner_count(options), options.copies);
+}
+
+std::size_t compute_threads(const JobOptions& options) {
+  if (options.scheduler != nullptr) return 0;
+  return options.compute_threads > 0 ? options.compute_threads : processors();
+}
+
+template <class T>
+Result<Outcome> run_job(const JobOptions& options, std::shared_ptr<Task> task,
+                        core::Applier<T> applier, std::vector<core::RangeState> start) {
+  if (auto valid = check(options); !valid) return std::move(valid).error();
+  if (auto valid = check_start(options, start); !valid)
+    return std::move(valid).error().within("the saved state");
+  STARLING_CHECK(start.size() == task->layout().ranges.size());
+  keep_freed_memory();
+  JobRunner<T> runner{options, std::move(task), std::move(applier), std::move(start)};
+  return runner.run();
+}
+
+template Result<Outcome> run_job<float>(const JobOptions&, std::shared_ptr<Task>,
+                                        core::Applier<float>, std::vector<core::RangeState>);
+template Result<Outcome> run_job<double>(const JobOptions&, std::shared_ptr<Task>,
+                                         core::Applier<double>, std::vector<core::RangeState>);
+
+}  // namespace starling::live

@@ -1,0 +1,126 @@
+/// The observer's evaluations: when they are due, which of them wait, what follows.
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "starling/actor/job/observer.hpp"
+
+namespace starling::live {
+/// Each report may be the one that a milestone is passed with. No more than one model is asked for,
+/// however many milestones were passed since the last report.
+void ObserverHost::look_for_what_is_due() {
+  if (phase_ != Phase::running) return;
+  const double step = mean_step();
+  if (const std::uint64_t passed = evaluations_.pass(step); passed > 0) {
+    EvaluationCounts& counts = figures_.counts;
+    counts.due += passed;
+    counts.outrun += passed - 1;
+    if (evaluations_waiting() < waiting_max_)
+      collect(Purpose::evaluate);
+    else
+      ++counts.crowded;
+  }
+  if (checkpoints_.pass(step) > 0 &&
+      std::ranges::count(collections_, Purpose::save, &Collection::purpose) == 0)
+    collect(Purpose::save);
+}
+
+/// Counts the evaluation at the end, which stands for a milestone at that step. A job that made all
+/// its steps leaves out the other milestones that it passed with its last report.
+void ObserverHost::count_the_end() {
+  EvaluationCounts& counts = figures_.counts;
+  const double end = mean_step();
+  if (phase_ == Phase::running) {
+    const bool is_milestone = end >= evaluations_.next();
+    std::uint64_t passed = evaluations_.pass(end);
+    if (is_milestone && std::fmod(end, static_cast<double>(options_.evaluate_every)) == 0) --passed;
+    counts.due += passed;
+    counts.outrun += passed;
+  }
+  ++counts.due;
+}
+
+std::size_t ObserverHost::evaluations_waiting() const {
+  return static_cast<std::size_t>(
+      std::ranges::count(collections_, Purpose::evaluate, &Collection::purpose));
+}
+
+/// A job that is stopped waits for no evaluation but the last.
+void ObserverHost::drop_evaluations() {
+  figures_.counts.ended += evaluations_waiting();
+  std::erase_if(collections_, [](const auto& c) { return c.purpose == Purpose::evaluate; });
+}
+
+/// Begins the next evaluation: one at a time, in order, and the one at the end last.
+void ObserverHost::evaluate_next() {
+  if (evaluating_ || phase_ == Phase::over) return;
+  const auto next = std::ranges::find(collections_, Purpose::evaluate, &Collection::purpose);
+  if (next != collections_.end()) {
+    if (std::ranges::any_of(next->states, is_missing)) return;
+    const Collection whole = std::move(*next);
+    collections_.erase(next);
+    return evaluate(whole.states, whole.step, false);
+  }
+  if (phase_ == Phase::evaluating)
+    evaluate(outcome_.model, reached_.empty() ? mean_step() : evaluated_at_, true);
+}
+
+void ObserverHost::evaluate(std::vector<core::RangeState> states, double step, bool last) {
+  evaluating_ = true;
+  evaluated_ = std::move(states);
+  evaluated_at_ = step;
+  update_figures();
+  Progress figures = figures_;
+  figures.evaluated_at = step;
+  job_context_->pool->submit([job_context = job_context_, self = actor::ObserverActor{this}, last,
+                              states = evaluated_, options = &options_,
+                              figures = std::move(figures)](Scratch& scratch) noexcept {
+    actor::Evaluated result{.final = last, .train = {}, .test = {}};
+    const auto fault = fault_of([&] {
+      if (!last && options->stop_when) result.stop = options->stop_when(figures, states);
+      result.test = job_context->task->evaluate(states, false, scratch);
+      if (options->more_figures && !result.test.empty())
+        std::ranges::move(options->more_figures(states), std::back_inserter(result.test));
+      if (last && options->evaluate_train)
+        result.train = job_context->task->evaluate(states, true, scratch);
+    });
+    if (fault)
+      actor::post(self, actor::Failure{"evaluation: " + *fault});
+    else
+      actor::post(self, std::move(result));
+  });
+}
+
+void ObserverHost::on_evaluated(const actor::Evaluated& evaluated) {
+  evaluating_ = false;
+  if (phase_ == Phase::over) return;
+  ++figures_.evaluations;
+  figures_.test = evaluated.test;
+  figures_.evaluated_at = evaluated_at_;
+  if (!evaluated.train.empty()) figures_.train = evaluated.train;
+  bool goes_on = true;
+  if (options_.on_evaluated) {
+    update_figures();
+    call("on_evaluated", [&] { goes_on = options_.on_evaluated(figures_, evaluated_); });
+  }
+  if (evaluated.final) return finish();
+  check_target();
+  if (evaluated.stop || !goes_on) stop(Outcome::End::reached);
+  if (!goes_on) drop_evaluations();
+  evaluated_.clear();
+  evaluate_next();
+}
+
+/// A job that has made all its steps may have reached its target on the way.
+void ObserverHost::check_target() {
+  const bool is_open = phase_ == Phase::running ||
+                       (phase_ > Phase::stopping && outcome_.end == Outcome::End::completed);
+  if (!options_.until || !is_open || !reached(*options_.until, figures_.test)) return;
+  reached_ = evaluated_;
+  if (phase_ == Phase::running) return stop(Outcome::End::reached);
+  outcome_.end = Outcome::End::reached;
+  if (phase_ == Phase::evaluating) outcome_.model = reached_;
+  drop_evaluations();
+}
+
+}  // namespace starling::live

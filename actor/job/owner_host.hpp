@@ -1,0 +1,81 @@
+/// The actors around a shard's and the coordinator's core.
+#pragma once
+
+#include "starling/actor/job/host.hpp"
+#include "starling/engine/core/worker/coordinator.hpp"
+#include "starling/engine/exchange/ownership/shard.hpp"
+
+namespace starling::live {
+
+template <class T>
+class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
+  using Super = Host<actor::OwnerActor, ShardHost<T>>;
+  friend Super;
+
+ public:
+  static constexpr std::string_view role = "shard";
+
+  ShardHost(caf::actor_config& config, JobContextPtr job_context, core::Shard<T> core,
+            std::uint64_t stream)
+      : Super(config, std::move(job_context), stream), core_(std::move(core)) {}
+
+  actor::OwnerActor::behavior_type make_behavior() override {
+    return {this->learn_directory(),
+            this->template forward<core::Pull>(),
+            this->template forward<core::Push>(),
+            this->template forward<core::Ended>(),
+            this->template forward<core::Snapshot>(),
+            [this](actor::read_atom, const core::Pull& pull) { return this->answer(core_, pull); },
+            this->quit_when_told()};
+  }
+
+ private:
+  core::Shard<T>& core() { return core_; }
+  template <class Effect>
+  void on_effect(const Effect&) {
+    STARLING_CHECK(false && "a shard only sends");
+  }
+
+  core::Shard<T> core_;
+};
+
+class CoordinatorHost : public Host<actor::CoordinatorActor, CoordinatorHost> {
+  using Super = Host<actor::CoordinatorActor, CoordinatorHost>;
+  friend Super;
+
+ public:
+  static constexpr std::string_view role = "coordinator";
+
+  CoordinatorHost(caf::actor_config& config, JobContextPtr job_context, core::Coordinator core,
+                  std::uint64_t stream)
+      : Super(config, std::move(job_context), stream), core_(std::move(core)) {}
+
+  actor::CoordinatorActor::behavior_type make_behavior() override {
+    return {learn_directory(),
+            forward<core::Arrived>(),
+            forward<core::Ended>(),
+            forward<core::Stop>(),
+            [this](actor::tick_atom) {
+              run([&](const core::Context& context) { core_.on_timer(context); });
+            },
+            [this](actor::step_atom) { return steps(); },
+            quit_when_told()};
+  }
+
+ private:
+  core::Coordinator& core() { return core_; }
+  void on_effect(const core::SetTimer& timer) { tick_at(actor::CoordinatorActor{this}, timer.at); }
+  template <class Effect>
+  void on_effect(const Effect&) {
+    STARLING_CHECK(false && "a coordinator only sends and waits");
+  }
+
+  [[nodiscard]] actor::StepsReport steps() const {
+    const auto [min, max] = core_.spread();
+    return {min, max, core_.spread_max(), core_.draws(), core_.passes()};
+  }
+
+  core::Coordinator core_;
+};
+
+}  // namespace starling::live

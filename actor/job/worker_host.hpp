@@ -1,0 +1,172 @@
+/// The actor around a worker's core, alone or as half of a peer.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "starling/actor/job/host.hpp"
+#include "starling/actor/job/step_executor.hpp"
+
+namespace starling::live {
+
+/// `Core` is core::Worker or core::Peer<T>; `worker_of(core)` finds the worker in it.
+inline core::Worker& worker_of(core::Worker& worker) { return worker; }
+template <class Peer>
+core::Worker& worker_of(Peer& peer) {
+  return peer.worker();
+}
+
+/// Everything a worker actor does: gradients run on the compute pool and come back as messages, so
+/// the actor itself is always free to answer.
+template <class Interface, class Core>
+class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
+  using Super = Host<Interface, WorkerHost<Interface, Core>>;
+  friend Super;
+
+ public:
+  static constexpr std::string_view role = "worker";
+
+  WorkerHost(caf::actor_config& config, JobContextPtr job_context, Core core)
+      : Super(config, std::move(job_context), worker_of(core).options().id),
+        core_(std::move(core)),
+        id_(worker_of(core_).options().id),
+        desk_(this->job_context_, id_),
+        reported_(worker_of(core_).step()) {}
+
+  typename Interface::behavior_type make_behavior() override {
+    return behavior(std::is_same<Core, core::Worker>{});
+  }
+
+ private:
+  Core& core() { return core_; }
+  core::Worker& worker() { return worker_of(core_); }
+  Interface self() { return this; }
+
+  /// A worker alone.
+  typename Interface::behavior_type behavior(std::true_type) { return handlers(); }
+  /// A peer.
+  typename Interface::behavior_type behavior(std::false_type) {
+    return handlers(this->template forward<core::Pull>(), this->template forward<core::Push>(),
+                    this->template forward<core::Ended>(), this->template forward<core::Snapshot>(),
+                    [this](actor::read_atom, const core::Pull& pull) {
+                      return this->answer(core_.shard(), pull);
+                    });
+  }
+
+  template <class... More>
+  typename Interface::behavior_type handlers(More... more) {
+    return {this->learn_directory(),
+            [this](actor::start_atom) { on_start(); },
+            this->template forward<core::Value>(),
+            [this](const core::Ack& ack) { on_ack(ack); },
+            this->template forward<core::Proceed>(),
+            this->template forward<core::Stop>(),
+            this->template forward<core::StepQuery>(),
+            this->template forward<core::StepAnswer>(),
+            this->template forward<core::NotifyAt>(),
+            this->template forward<core::CaughtUp>(),
+            [this](const actor::Planned& plan) { on_planned(plan); },
+            [this](const actor::Computed& computed) { on_computed(computed); },
+            [this](const actor::ComputeFailed& failure) { on_failed(failure); },
+            [this](actor::credit_atom) { on_credit(); },
+            [this](actor::hurry_atom) { on_hurry(); },
+            [this](actor::tick_atom) { on_tick(); },
+            [this](actor::step_atom) { return worker().step(); },
+            this->quit_when_told(),
+            more...};
+  }
+
+  void on_start() {
+    this->run([&](const core::Context& context) { worker().start(context); });
+  }
+
+  void on_effect(const core::Plan& plan) { desk_.plan(self(), plan.step); }
+  void on_effect(core::Compute& compute) { desk_.compute(self(), compute); }
+  void on_effect(const core::Done&) { report(); }
+  void on_effect(const core::SetTimer& timer) { this->tick_at(self(), timer.at); }
+
+  void on_planned(const actor::Planned& plan) {
+    this->run(
+        [&](const core::Context& context) { worker().on_plan(context, plan.step, plan.wanted); });
+  }
+
+  void on_computed(const actor::Computed& computed) {
+    const core::Time ready = desk_.keep(computed, this->random_);
+    if (!accept_due()) this->tick_at(self(), ready);
+  }
+
+  void on_hurry() {
+    desk_.hurry();
+    accept_due();
+  }
+
+  void on_tick() {
+    if (accept_due()) return;
+    this->run([&](const core::Context& context) { worker().on_timer(context); });
+  }
+
+  bool accept_due() {
+    const auto computed = desk_.due();
+    if (!computed) return false;
+    this->run([&](const core::Context& context) {
+      worker().on_update(context, computed->step, computed->update);
+    });
+    report_news();
+    return true;
+  }
+
+  void on_ack(const core::Ack& ack) {
+    this->run([&](const core::Context& context) { core_.on(context, ack); });
+    report_news();
+  }
+
+  void on_failed(const actor::ComputeFailed& failure) {
+    if (failure.fatal)
+      return this->report_failure("worker " + std::to_string(id_) + ", step " +
+                                  std::to_string(failure.step + 1) + ": " + failure.why);
+    this->run([&](const core::Context& context) {
+      worker().on_failure(context, failure.step, failure.why);
+    });
+  }
+
+  void on_credit() {
+    credit_ = true;
+    report_news();
+  }
+
+  /// Reports a step that the observer does not know of yet.
+  void report_news() {
+    if (credit_ && worker().step() > reported_) report();
+  }
+
+  void report() {
+    if (!this->directory_) return;
+    const auto counts = worker().gate_counts();
+    actor::Report report{.worker = id_,
+                         .step = worker().step(),
+                         .samples = worker().samples(),
+                         .waited = worker().waited(),
+                         .draws = counts.draws,
+                         .passes = counts.passes,
+                         .done = worker().done()};
+    desk_.fill(report);
+    // The observer adds up the losses, so only those since the last report are sent.
+    const double loss_sum = std::exchange(told_loss_sum_, report.loss_sum);
+    const std::uint64_t losses = std::exchange(told_losses_, report.losses);
+    report.loss_sum -= loss_sum;
+    report.losses -= losses;
+    actor::send(this, this->directory_->observer, report);
+    credit_ = false;
+    reported_ = worker().step();
+  }
+
+  Core core_;
+  core::MemberId id_;
+  StepExecutor<Interface> desk_;
+  bool credit_ = true;
+  core::Step reported_;
+  double told_loss_sum_ = 0;
+  std::uint64_t told_losses_ = 0;
+};
+
+}  // namespace starling::live

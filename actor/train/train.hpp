@@ -1,0 +1,113 @@
+/// Training a model on data with many workers: the main job.
+///
+///     starling::live::TrainOptions options;
+///     options.job.workers = 8;
+///     options.job.barrier = starling::barrier::parse("pssp:s=4,beta=2").value();
+///     auto outcome = starling::live::train(model, training_data, test_data, options);
+///
+/// Model and data are plain values that satisfy models::Model; see docs/write-a-model.md.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "starling/actor/job/assignment.hpp"
+#include "starling/actor/job/job.hpp"
+#include "starling/actor/train/train_options.hpp"
+#include "starling/engine/work/gradients.hpp"
+#include "starling/models/evaluate.hpp"
+#include "starling/models/kernels/kernels.hpp"
+#include "starling/models/model.hpp"
+#include "starling/models/order.hpp"
+
+namespace starling::live {
+
+using core::initial_stream;
+using core::to_ranges;
+using core::to_vector;
+
+/// The ranges that a model of these parameters is cut into under `options`.
+template <class T>
+[[nodiscard]] core::Layout layout_of(std::vector<models::Parameter> parameters,
+                                     const JobOptions& options) {
+  return core::cut(std::move(parameters), sizeof(T), owner_count(options));
+}
+
+/// A model and its data as a Task: reads the parameters, computes one batch's gradient, hands it
+/// over. `Data` outlives the task.
+template <class M, class D>
+requires models::Model<M, D>
+class TrainTask final : public Task {
+ public:
+  using T = typename M::Scalar;
+
+  TrainTask(const M& model, const D& train, const D* test, const TrainOptions& options)
+      : train_(train),
+        test_(test),
+        seed_(options.job.seed),
+        gradients_(model, train,
+                   {.workers = options.job.workers,
+                    .batch = options.batch,
+                    .clip = options.clip,
+                    .seed = options.job.seed},
+                   layout_of<T>(model.parameters(), options.job)) {}
+
+  [[nodiscard]] const core::Layout& layout() const override { return *gradients_.layout(); }
+
+  [[nodiscard]] bool plans() const override { return gradients_.by_rows(); }
+
+  /// Samples of a full batch of one worker.
+  [[nodiscard]] std::size_t batch_size() const { return gradients_.batch_size(); }
+
+  std::vector<core::RangeRows> plan(core::MemberId worker, core::Step step) override {
+    return gradients_.plan(worker, step);
+  }
+  StepResult compute(const StepInput& input, Scratch& scratch) override;
+  void prefetch(core::MemberId worker, core::Step step, Scratch& scratch) override {
+    gradients_.prefetch(worker, step, scratch);
+  }
+  models::Metrics evaluate(std::span<const core::RangeState> model, bool on_training_data,
+                           Scratch& scratch) override;
+
+ private:
+  const D& train_;
+  const D* test_;
+  std::uint64_t seed_;
+  core::Gradients<M, D> gradients_;
+};
+
+/// Makes the assignment that trains `model`; refuses options that cannot work. It is the same on
+/// every machine that has the same data. Requires: `data` and `test`, which may be null, outlive
+/// it.
+template <class M, class D>
+requires models::Model<M, D>
+[[nodiscard]] Result<Assignment<typename M::Scalar>> assign_training(
+    const M& model, const D& data, std::type_identity_t<const D*> test,
+    const TrainOptions& options);
+
+/// Trains `model`; blocks until the job has ended. `test` may be null. See JobOptions for stopping,
+/// progress and saving; errors of the options come back before anything starts.
+template <class M, class D>
+requires models::Model<M, D>
+[[nodiscard]] Result<Outcome> train(const M& model, const D& data,
+                                    std::type_identity_t<const D*> test,
+                                    const TrainOptions& options);
+
+/// The task's layout and the parameters at the end of `outcome`, as one vector.
+template <class M>
+[[nodiscard]] std::vector<typename M::Scalar> parameters_of(const M& model,
+                                                            const TrainOptions& options,
+                                                            const Outcome& outcome) {
+  using T = typename M::Scalar;
+  return to_vector<T>(layout_of<T>(model.parameters(), options.job), outcome.model);
+}
+
+}  // namespace starling::live
+
+#include "starling/actor/train/train_impl.hpp"

@@ -1,0 +1,207 @@
+/// The messages that travel in mailboxes: the core's own, and those that only actors need. They
+/// stay in this process and share tensors, so nothing is serialised here.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "starling/actor/caf.hpp"
+#include "starling/engine/core/member/peer_message.hpp"
+#include "starling/engine/core/message.hpp"
+#include "starling/engine/core/worker/worker.hpp"
+#include "starling/models/model.hpp"
+
+namespace starling::actor {
+
+/// The members of a job by role; defined in interfaces.hpp.
+struct Directory;
+using DirectoryPtr = std::shared_ptr<const Directory>;
+
+/// The job has planned the ranges that a worker reads next.
+struct Planned {
+  core::Step step = 0;
+  std::vector<core::RangeRows> wanted;
+};
+/// A worker's computation has ended.
+struct Computed {
+  core::Step step = 0;
+  core::Update update;
+  double loss = 0;
+  /// Time the computation took.
+  core::Time took{};
+};
+/// A worker's computation threw, or gave an update that cannot be pushed, such as one with NaN.
+struct ComputeFailed {
+  core::Step step = 0;
+  std::string why;
+  /// Trying again cannot help.
+  bool fatal = false;
+};
+
+/// A worker's progress, sent to the observer. Each worker has at most one in flight, beside its
+/// last.
+struct Report {
+  core::MemberId worker = 0;
+  core::Step step = 0;
+  /// Samples of the steps finished.
+  std::uint64_t samples = 0;
+  core::Time waited{};
+  core::Time computed{};
+  /// Time for which injected delays keep its updates back.
+  core::Time delayed{};
+  /// Losses since the last report.
+  double loss_sum = 0;
+  std::uint64_t losses = 0;
+  std::uint64_t draws = 0;
+  std::uint64_t passes = 0;
+  /// How often others have drawn it.
+  std::uint64_t drawn = 0;
+  bool done = false;
+};
+
+/// The coordinator's view of the steps.
+struct StepsReport {
+  core::Step min = 0;
+  core::Step max = 0;
+  core::Step spread_max = 0;
+  std::uint64_t draws = 0;
+  std::uint64_t passes = 0;
+};
+
+/// Figures of the model as it was when the observer asked for them.
+struct Evaluated {
+  bool final = false;
+  models::Metrics train;
+  models::Metrics test;
+  /// The job's own criterion says that it is good enough.
+  bool stop = false;
+};
+
+/// The job cannot go on, or one of its actors ended unasked.
+struct Failure {
+  std::string why;
+  /// A part of the model is lost with its owner.
+  bool lost = false;
+};
+
+/// A packet of a job's channels has come.
+using EnvelopePtr = std::shared_ptr<const core::Envelope>;
+
+/// One of several timers.
+struct KeyTick {
+  std::uint64_t key = 0;
+};
+
+/// Failure detection's view of a member: dead or not.
+struct LivenessUpdate {
+  core::MemberId member = 0;
+  core::Incarnation incarnation = 0;
+  bool dead = false;
+};
+
+/// Asks a worker to begin no update for `duration` from now; 0 asks it to go on.
+struct Pause {
+  core::Time duration{};
+};
+
+/// Asks a member for the ranges that it is primary of: from number `from` on, until they hold
+/// `bytes_max` bytes.
+struct ReadRanges {
+  core::RangeId from = 0;
+  std::size_t bytes_max = SIZE_MAX;
+};
+
+/// The state and progress of a member.
+struct MemberReport {
+  enum class State { joining, running, done, excluded, failed };
+  core::MemberId member = 0;
+  core::Incarnation incarnation = 0;
+  State state = State::joining;
+  /// Why it failed.
+  std::string why;
+  core::Epoch epoch = 0;
+  /// The number of ranges of which it holds every acknowledged update.
+  std::uint32_t held = 0;
+  /// The progress of its worker; all zeros where it has no worker.
+  Report worker;
+  /// No update of its worker is in flight.
+  bool is_paused = false;
+};
+
+}  // namespace starling::actor
+
+CAF_BEGIN_TYPE_ID_BLOCK(starling, caf::first_custom_type_id)
+
+CAF_ADD_TYPE_ID(starling, (starling::core::Pull))
+CAF_ADD_TYPE_ID(starling, (starling::core::Value))
+CAF_ADD_TYPE_ID(starling, (starling::core::Push))
+CAF_ADD_TYPE_ID(starling, (starling::core::Ack))
+CAF_ADD_TYPE_ID(starling, (starling::core::Ended))
+CAF_ADD_TYPE_ID(starling, (starling::core::Arrived))
+CAF_ADD_TYPE_ID(starling, (starling::core::Proceed))
+CAF_ADD_TYPE_ID(starling, (starling::core::Stop))
+CAF_ADD_TYPE_ID(starling, (starling::core::StepQuery))
+CAF_ADD_TYPE_ID(starling, (starling::core::StepAnswer))
+CAF_ADD_TYPE_ID(starling, (starling::core::NotifyAt))
+CAF_ADD_TYPE_ID(starling, (starling::core::CaughtUp))
+CAF_ADD_TYPE_ID(starling, (starling::core::Snapshot))
+CAF_ADD_TYPE_ID(starling, (starling::core::RangeState))
+CAF_ADD_TYPE_ID(starling, (starling::core::ConfigurationPtr))
+CAF_ADD_TYPE_ID(starling, (std::vector<starling::core::RangeState>))
+CAF_ADD_TYPE_ID(starling, (starling::actor::DirectoryPtr))
+CAF_ADD_TYPE_ID(starling, (starling::actor::Planned))
+CAF_ADD_TYPE_ID(starling, (starling::actor::Computed))
+CAF_ADD_TYPE_ID(starling, (starling::actor::Evaluated))
+CAF_ADD_TYPE_ID(starling, (starling::actor::ComputeFailed))
+CAF_ADD_TYPE_ID(starling, (starling::actor::Report))
+CAF_ADD_TYPE_ID(starling, (starling::actor::StepsReport))
+CAF_ADD_TYPE_ID(starling, (starling::actor::Failure))
+CAF_ADD_TYPE_ID(starling, (starling::actor::MemberReport))
+CAF_ADD_TYPE_ID(starling, (starling::actor::LivenessUpdate))
+CAF_ADD_TYPE_ID(starling, (starling::actor::KeyTick))
+CAF_ADD_TYPE_ID(starling, (starling::actor::EnvelopePtr))
+CAF_ADD_TYPE_ID(starling, (starling::actor::Pause))
+CAF_ADD_TYPE_ID(starling, (starling::actor::ReadRanges))
+
+CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
+CAF_ADD_ATOM(starling, starling::actor, tick_atom, "tick")
+CAF_ADD_ATOM(starling, starling::actor, step_atom, "step")
+CAF_ADD_ATOM(starling, starling::actor, credit_atom, "credit")
+CAF_ADD_ATOM(starling, starling::actor, hurry_atom, "hurry")
+CAF_ADD_ATOM(starling, starling::actor, read_atom, "read")
+CAF_ADD_ATOM(starling, starling::actor, quit_atom, "quit")
+CAF_ADD_ATOM(starling, starling::actor, leave_atom, "leave")
+CAF_ADD_ATOM(starling, starling::actor, report_atom, "report")
+
+CAF_END_TYPE_ID_BLOCK(starling)
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Pull)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Value)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Push)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Ack)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Arrived)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Proceed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Stop)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::StepQuery)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::StepAnswer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::NotifyAt)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::CaughtUp)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Snapshot)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::RangeState)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::DirectoryPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Planned)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Computed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Evaluated)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::ComputeFailed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Report)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::StepsReport)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Failure)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::EnvelopePtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Pause)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::ReadRanges)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::KeyTick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::LivenessUpdate)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::MemberReport)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::ConfigurationPtr)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::vector<starling::core::RangeState>)

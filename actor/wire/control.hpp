@@ -1,0 +1,257 @@
+/// The control messages between nodes and their clients, beside the packets of jobs: membership,
+/// and requests with their replies.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/actor/wire/frame.hpp"
+#include "starling/engine/core/council/configuration.hpp"
+#include "starling/engine/core/membership/membership_message.hpp"
+
+namespace starling::wire {
+
+/// Keys and values as in a job file.
+using JobSettings = std::vector<std::pair<std::string, std::string>>;
+
+/// The state of a job, or how it has ended.
+enum class JobState : std::uint8_t { preparing, running, done, stopped, failed };
+
+/// The outcome of a job, as the client that followed it to its end reports it, or else as a node
+/// saw it.
+struct JobSummary {
+  JobState state = JobState::done;
+  /// Why it has failed or was stopped; empty where there is nothing to say.
+  std::string why = {};
+  /// By name, as `submit --json` prints them.
+  std::vector<std::pair<std::string, double>> figures = {};
+};
+
+// --- requests -----------------------------------------------------------------------------------
+// Each may be repeated without harm.
+
+/// Starts a job on all nodes. The client draws the job's number.
+struct SubmitJob {
+  JobId job = 0;
+  JobSettings settings;
+};
+/// Prepares a job on `nodes` nodes: the receiver reads its data.
+struct PrepareJob {
+  JobId job = 0;
+  JobSettings settings;
+  std::uint32_t nodes = 1;
+  /// The client that submitted it, as the node that it asked names it.
+  std::string client = {};
+};
+/// Starts a prepared job with the members of `first`, some of which are the receiver's.
+struct StartJob {
+  JobId job = 0;
+  core::ConfigurationPtr first;
+  /// Earlier numbers of the job, under which it was prepared, or started with members that have
+  /// died since: those jobs end, and this one takes over the data read for them.
+  std::vector<JobId> former = {};
+};
+/// Asks for the nodes that the receiver knows, the jobs that it runs, and their progress.
+struct AskStatus {};
+/// Asks for all that a node needs to join a job.
+struct AskJob {
+  JobId job = 0;
+};
+/// Asks for the ranges that the receiver's members are primary of, from number `from` on, as many
+/// as one reply holds.
+struct ReadRanges {
+  JobId job = 0;
+  core::RangeId from = 0;
+  /// Asks for the whole state, from which a job can go on, instead of the values alone.
+  bool whole = false;
+};
+/// Asks workers to begin no update for this long from now, so that the model can be read between
+/// two updates of each worker; 0: they go on.
+struct PauseJob {
+  JobId job = 0;
+  std::uint32_t milliseconds = 0;
+};
+/// Asks workers to stop at the end of their step.
+struct StopJob {
+  JobId job = 0;
+  /// The job has reached what it was to reach, and is not stopped early.
+  bool is_done = false;
+};
+/// Nobody needs the job's model any more.
+struct CloseJob {
+  JobId job = 0;
+  /// Absent where no client has followed the job to its end.
+  std::optional<JobSummary> summary = {};
+};
+/// Asks for the ended jobs that the receiver took part in.
+struct AskJobs {};
+/// Asks for the receiver's log, from line number `from` on.
+struct AskLog {
+  std::uint64_t from = 0;
+};
+/// Asks the receiver to hand over what it owns, and to leave.
+struct LeaveCluster {};
+/// The sender has no more requests: the receiver closes its connections to it. There is no reply.
+struct Farewell {};
+using RequestBody =
+    std::variant<SubmitJob, PrepareJob, StartJob, AskStatus, AskJob, ReadRanges, StopJob, CloseJob,
+                 PauseJob, AskLog, LeaveCluster, Farewell, AskJobs>;
+
+// --- replies ------------------------------------------------------------------------------------
+
+struct Refused {
+  std::string why;
+  /// Only the job's name is refused: the client may try another.
+  bool is_name_taken = false;
+};
+struct Done {};
+struct JobPrepared {
+  /// A hash of the data: nodes whose fingerprints differ cannot train together.
+  std::uint64_t fingerprint = 0;
+  std::uint32_t ranges = 0;
+};
+/// A job that was submitted has begun.
+struct JobBegun {
+  /// Its number, which differs from the client's where the job had to be started anew.
+  JobId job = 0;
+  /// Names of nodes that have died or left since it was submitted: it begins without them.
+  std::vector<std::string> lost;
+};
+/// The state and progress of one member of a job; see actor::MemberReport.
+struct MemberStatus {
+  core::MemberId member = 0;
+  core::Incarnation incarnation = 0;
+  std::uint8_t state = 0;
+  std::string why;
+  core::Step step = 0;
+  std::uint64_t samples = 0;
+  std::int64_t waited_ns = 0;
+  double loss_sum = 0;
+  std::uint64_t losses = 0;
+  std::uint64_t draws = 0;
+  std::uint64_t passes = 0;
+  std::uint64_t drawn = 0;
+  /// No update of its worker is in flight.
+  bool is_paused = false;
+  /// The number of ranges of which it holds every acknowledged update.
+  std::uint32_t held = 0;
+};
+struct JobStatus {
+  JobId job = 0;
+  JobSettings settings;
+  std::vector<MemberStatus> here;
+  core::ConfigurationPtr configuration;
+  /// The job's age, in ms, when a worker here was last seen to have made a step; 0 where none has.
+  std::uint64_t worked_ms = 0;
+  /// The client that submitted it.
+  std::string client = {};
+  /// Why it cannot go on now, and which nodes it waits for; empty where it can.
+  std::string hindrance = {};
+  /// Why it was given up; empty where it was not.
+  std::string failure = {};
+  /// The state as this node knows it: `done` or `stopped` as soon as its workers were asked to end.
+  JobState state = JobState::running;
+  /// When it began or, before that, when this node accepted it, by this node's clock: ms since
+  /// 1970, UTC.
+  std::int64_t since_ms = 0;
+  /// The steps that each worker is to make; 0 where steps do not end the job.
+  core::Step steps_total = 0;
+  /// Steps of each worker in a pass over the training data; 0 where nobody knows yet.
+  core::Step steps_in_epoch = 0;
+  /// The job's time limit in ms; 0 where it has none.
+  std::uint64_t time_max_ms = 0;
+  /// Updates per second of the workers here, over the last 5 s.
+  double updates_per_s = 0;
+  /// The mean loss of the batches of the workers here, over the last seconds in which there were
+  /// any, and the number of these batches.
+  double loss = 0;
+  std::uint64_t losses = 0;
+};
+struct NodeStatus {
+  core::NodeRecord self;
+  std::vector<core::NodeRecord> others;
+  core::MembershipCounts counts;
+  std::vector<JobStatus> jobs;
+  /// The nodes among `others` whose certificate was revoked.
+  std::vector<core::NodeId> revoked = {};
+};
+/// A job that has ended and was closed, as a node that took part in it keeps it.
+struct JobRecord {
+  JobId job = 0;
+  std::string name = {};
+  /// Its model, data, mode and barrier.
+  std::string what = {};
+  /// The client that submitted it.
+  std::string client = {};
+  JobSummary summary = {};
+  /// `summary` comes from a client that followed the job to its end.
+  bool is_told = false;
+  /// By the node's clock: ms since 1970, UTC.
+  std::int64_t began_ms = 0;
+  std::int64_t ended_ms = 0;
+  /// The sum of the updates of the workers on this node.
+  std::uint64_t updates = 0;
+  core::Step step_max = 0;
+  core::Step steps_total = 0;
+};
+struct JobRecords {
+  std::vector<JobRecord> jobs;
+};
+struct JobFacts {
+  JobSettings settings;
+  /// The number of workers that the job was founded with.
+  std::uint32_t workers = 0;
+  core::ConfigurationPtr configuration;
+  /// The time since the job was founded, in ms.
+  std::uint64_t age_ms = 0;
+  /// The client that submitted it.
+  std::string client = {};
+};
+struct Ranges {
+  std::vector<core::RangeState> states;
+  /// The range to ask for next; 0: there are no more.
+  core::RangeId next = 0;
+};
+struct LogLine {
+  /// By the node's clock: microseconds since 1970, UTC.
+  std::int64_t time_us = 0;
+  /// The name of the job that it is about; empty where it is about none.
+  std::string job = {};
+  std::string text = {};
+};
+struct LogLines {
+  /// The number of the first line.
+  std::uint64_t from = 0;
+  std::vector<LogLine> lines;
+  /// The line number to ask for next.
+  std::uint64_t next = 0;
+};
+using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges, LogLines,
+                               JobBegun, JobRecords>;
+
+/// `number` is the requester's, and comes back with the reply.
+struct Request {
+  std::uint64_t number = 0;
+  RequestBody body;
+};
+struct Reply {
+  std::uint64_t number = 0;
+  ReplyBody body;
+};
+
+struct ControlMessage {
+  /// 0 where the sender is no node.
+  NodeId from = 0;
+  /// The sender's address.
+  std::string address;
+  std::variant<core::MembershipMessage, Request, Reply> body;
+};
+
+[[nodiscard]] Frame encode(const ControlMessage& message);
+[[nodiscard]] Result<ControlMessage> decode_control(const FrameView& frame);
+
+}  // namespace starling::wire

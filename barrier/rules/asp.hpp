@@ -1,0 +1,21 @@
+#pragma once
+
+#include "starling/barrier/rules/step.hpp"
+
+namespace starling::barrier {
+
+/// Asynchronous parallel: always pass.
+struct Asp {
+  static constexpr std::string_view name = "asp";
+  static constexpr std::string_view summary = "always pass";
+
+  [[nodiscard]] bool admits(Step, std::span<const Step>) const { return true; }
+  [[nodiscard]] std::optional<Step> floor(Step) const { return 0; }
+
+  static Asp parse(SpecReader&) { return {}; }
+  [[nodiscard]] std::string options() const { return {}; }
+
+  bool operator==(const Asp&) const = default;
+};
+
+}  // namespace starling::barrier

@@ -1,0 +1,65 @@
+#include "starling/engine/core/council/configuration.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "starling/base/check.hpp"
+
+namespace starling::core {
+const RangeOwner* Ownership::find(MemberId id) const {
+  const auto at = std::ranges::find(owners, id, &RangeOwner::id);
+  return at == owners.end() ? nullptr : &*at;
+}
+
+const Member* Configuration::find(MemberId id) const {
+  const auto at = std::ranges::lower_bound(members, id, {}, &Member::id);
+  return at == members.end() || at->id != id ? nullptr : &*at;
+}
+
+bool Configuration::contains(MemberId id, Incarnation incarnation) const {
+  const Member* member = find(id);
+  return member != nullptr && member->incarnation == incarnation;
+}
+
+bool Configuration::has_had(MemberId id, Incarnation incarnation) const {
+  if (const Member* member = find(id)) return member->incarnation >= incarnation;
+  const auto at = std::ranges::lower_bound(departed, id, {}, &MemberIncarnation::id);
+  return at != departed.end() && at->id == id && at->incarnation >= incarnation;
+}
+
+bool Configuration::in_council(MemberId id) const {
+  return std::ranges::binary_search(council, id);
+}
+
+std::vector<Member> Configuration::lacking_in(const Configuration& other) const {
+  std::vector<Member> lacking;
+  std::ranges::copy_if(members, std::back_inserter(lacking), [&](const Member& member) {
+    return !other.contains(member.id, member.incarnation);
+  });
+  return lacking;
+}
+
+bool Configuration::keeps_coordinator_of(const Configuration& former) const {
+  const Member* member = coordinator ? find(*coordinator) : nullptr;
+  return former.coordinator == coordinator &&
+         (member == nullptr || former.contains(member->id, member->incarnation));
+}
+
+bool Configuration::lost() const {
+  return std::ranges::any_of(ranges, [](const Ownership& range) { return range.owners.empty(); });
+}
+
+std::size_t Configuration::copies_min() const {
+  if (ranges.empty()) return 0;
+  return std::ranges::min(ranges, {}, [](const Ownership& range) { return range.owners.size(); })
+      .owners.size();
+}
+
+bool is_quorum(std::span<const MemberId> council, std::span<const MemberId> voters) {
+  const auto votes = static_cast<std::size_t>(
+      std::ranges::count_if(council, [&](MemberId id) { return is_among(voters, id); }));
+  if (2 * votes != council.size()) return 2 * votes > council.size();
+  return !council.empty() && is_among(voters, council.front());
+}
+
+}  // namespace starling::core

@@ -1,0 +1,231 @@
+/// One member of a replicated job as a core: its worker, the ranges that it owns, the coordinator
+/// where this member is it, its Council, and a link to every other member.
+///
+/// A core is one incarnation of one member. A core that learns that the job goes on without it ends
+/// (Excluded); a new incarnation may join.
+///
+///     start -> [joining] -> member --declared dead, or has left--> excluded
+///                             \------the job cannot go on--------> failed
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "starling/engine/core/member/peer_message.hpp"
+#include "starling/engine/core/mode.hpp"
+#include "starling/engine/core/worker/coordinator.hpp"
+#include "starling/engine/core/worker/worker.hpp"
+
+namespace starling::core {
+
+/// Names a timer of a member: pass it back to on_timer.
+using TimerKey = std::uint64_t;
+
+/// Call on_timer with this key at this time or soon after.
+struct MemberTimer {
+  Time at;
+  TimerKey key;
+};
+/// Send this over the network. It may get lost.
+struct Dispatch {
+  Envelope envelope;
+};
+/// The job goes on without this incarnation.
+struct Excluded {};
+
+using MemberEffect = std::variant<Dispatch, MemberTimer, Plan, Compute, Done, Fail, Excluded>;
+using MemberEffects = std::vector<MemberEffect>;
+
+struct MemberContext {
+  Time now;
+  Random& random;
+  MemberEffects& out;
+};
+
+template <class T>
+struct MemberOptions {
+  Member self;
+  Mode mode = Mode::peer;
+  /// The worker's options where this member works: its barrier, its last step, whether it plans.
+  /// The core itself sets id, incarnation, start, bsp, members and owners.
+  WorkerOptions worker;
+  /// Member ids are below this, and a node with a higher id cannot join: every owner keeps a ledger
+  /// entry for each id in each of its ranges. The same for all members.
+  MemberId members_max = 1024;
+  /// The shard's options for ranges that this member comes to own, without the ranges; the core
+  /// itself sets `bsp` and `workers_max`.
+  ShardOptions<T> shard;
+  std::shared_ptr<const std::vector<RangeState>> start;
+  /// The configuration of epoch 1, for the members that it names; absent for members that join.
+  ConfigurationPtr first;
+  /// The members to which a joining member sends its requests to join.
+  std::vector<MemberId> seeds;
+  /// The council's options; the core itself sets `self` and `bsp`.
+  CouncilOptions council;
+  ChannelOptions channel;
+  /// A request to join or to leave is repeated after this time.
+  Time ask_again = std::chrono::milliseconds{200};
+  /// A random other member is sent an EpochProbe at this interval.
+  Time probe_every = std::chrono::milliseconds{500};
+};
+
+/// One call at a time; not thread-safe.
+template <class T>
+class MemberCore {
+ public:
+  explicit MemberCore(MemberOptions<T> options);
+
+  void start(const MemberContext& context);
+  void on_packet(const MemberContext& context, const Envelope& envelope);
+  void on_timer(const MemberContext& context, TimerKey key);
+  /// The answers to Plan and Compute; see Worker.
+  void on_plan(const MemberContext& context, Step step, std::vector<RangeRows> wanted);
+  void on_update(const MemberContext& context, Step step, Update update);
+  void on_failure(const MemberContext& context, Step step, const std::string& why);
+
+  /// Failure detection has received nothing from this incarnation of a member for long, or receives
+  /// from it again. docs/design/0006-range-ownership.md says what it must guarantee. A verdict on
+  /// an incarnation that the configuration does not name is ignored.
+  void suspect(const MemberContext& context, MemberId id, Incarnation incarnation);
+  void trust(const MemberContext& context, MemberId id, Incarnation incarnation);
+  /// Stops the worker at the end of its step; this member's ranges stay, and are served.
+  void stop(const MemberContext& context);
+  /// Stops the worker at the end of its step, hands over this member's ranges, and leaves the job.
+  void leave(const MemberContext& context);
+
+  /// Handles a message as if a channel had delivered it; for tests that need no network. Ignores it
+  /// where this incarnation of the sender is not a member.
+  void on_message(const MemberContext& context, MemberId from, Incarnation incarnation,
+                  const PeerMessagePtr& peer_message);
+
+  enum class State { idle, joining, member, excluded, failed };
+  [[nodiscard]] State state() const noexcept { return state_; }
+  [[nodiscard]] const Member& self() const noexcept { return options_.self; }
+  [[nodiscard]] const MemberOptions<T>& options() const noexcept { return options_; }
+  /// Returns nullptr before the first configuration.
+  [[nodiscard]] const ConfigurationPtr& configuration() const noexcept { return configuration_; }
+  [[nodiscard]] bool suspects(MemberId id) const { return council_.suspects(id); }
+  /// Returns nullptr where this member has no worker.
+  [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
+  [[nodiscard]] const Coordinator* coordinator() const noexcept {
+    return coordinator_ ? &*coordinator_ : nullptr;
+  }
+  /// The ranges that it owns, if any.
+  [[nodiscard]] Replica<T>& replica() noexcept { return *replica_; }
+  [[nodiscard]] const Replica<T>& replica() const noexcept { return *replica_; }
+
+ private:
+  struct Link {
+    /// By traffic class: control, data.
+    std::array<Channel<PeerMessagePtr>, 2> channels;
+    /// The other side knows the configuration of this epoch, or is sent it before any later
+    /// message.
+    Epoch epoch_sent = 0;
+    /// The lower 31 bits are the other member's id; the upper 32 bits number the links of this
+    /// core, so that a link to a former incarnation has another key. The bit between them,
+    /// data_bit, says which channel a timer is for.
+    TimerKey timer = 0;
+
+    [[nodiscard]] Channel<PeerMessagePtr>& channel(TrafficClass traffic_class) {
+      return channels[static_cast<std::size_t>(traffic_class)];
+    }
+    void on(const ChannelContext<PeerMessagePtr>& context, const Envelope& envelope, Epoch known);
+    [[nodiscard]] TimerKey timer_of(TrafficClass traffic_class) const {
+      return timer | (traffic_class == TrafficClass::data ? data_bit : 0);
+    }
+    [[nodiscard]] bool has_timer(TimerKey key) const { return (key & ~data_bit) == timer; }
+    static constexpr TimerKey data_bit = TimerKey{1} << 31U;
+    static TrafficClass traffic_class_of(TimerKey key) {
+      return (key & data_bit) != 0 ? TrafficClass::data : TrafficClass::control;
+    }
+    static MemberId other_of(TimerKey key) { return static_cast<MemberId>(key & ~data_bit); }
+  };
+  using LinkEffects = ChannelEffects<PeerMessagePtr>;
+
+  static constexpr TimerKey worker_key = 0;
+  static constexpr TimerKey coordinator_key = 1;
+  static constexpr TimerKey council_key = 2;
+  static constexpr TimerKey own_key = 3;
+  static constexpr TimerKey probe_key = 4;
+
+  [[nodiscard]] Link* link(MemberId id) const;
+  void act_on(const MemberContext& context, MemberId id, TrafficClass traffic_class,
+              LinkEffects effects);
+  void send(const MemberContext& context, MemberId to, PeerMessagePtr peer_message);
+  void post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message);
+  void post_to_council(const MemberContext& context, const PeerMessagePtr& peer_message);
+  void send_configuration(const MemberContext& context, MemberId id);
+  void send_unreliable(const MemberContext& context, MemberId to,
+                       std::optional<Incarnation> incarnation, PeerMessagePtr peer_message) const;
+
+  void deliver(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message);
+  void receive_unreliable(const MemberContext& context, const Envelope& envelope);
+  void receive_join_request(const MemberContext& context, const Envelope& envelope,
+                            const Member& member);
+  [[nodiscard]] bool is_news(const ConfigurationPtr& next) const;
+  /// Ends an event: handles the messages that this member sent to itself, and reports changed
+  /// ranges to its council.
+  void settle(const MemberContext& context);
+
+  void adopt(const MemberContext& context, const ConfigurationPtr& next);
+  void renew_links(const Configuration& next);
+  void inform_worker(const MemberContext& context, const Configuration* former);
+  void inform_coordinator(const MemberContext& context, const Configuration* former);
+  void send_status(const MemberContext& context, const Configuration* former);
+  void announce(const MemberContext& context, const ConfigurationPtr& former);
+  void ask_again(const MemberContext& context);
+  void probe_epoch(const MemberContext& context);
+  void fail(const MemberContext& context, std::string why);
+
+  template <class Event>
+  void run_worker(const MemberContext& context, Event event);
+  template <class Event>
+  void run_coordinator(const MemberContext& context, Event event);
+  template <class Event>
+  bool run_replica(const MemberContext& context, Event event);
+  template <class Event>
+  void run_council(const MemberContext& context, Event event);
+  void execute(const MemberContext& context, Effects effects, TimerKey key);
+
+  void take(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
+            const CouncilMessage& message);
+  template <class M>
+  void take(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
+            const M& message);
+
+  MemberOptions<T> options_;
+  State state_ = State::idle;
+  ConfigurationPtr configuration_;
+  std::vector<std::unique_ptr<Link>> links_;
+  TimerKey links_made_ = 0;
+  std::optional<Worker> worker_;
+  /// Set by the constructor.
+  std::optional<Replica<T>> replica_;
+  std::optional<Coordinator> coordinator_;
+  Council council_;
+  std::uint64_t reported_changes_ = 0;
+  bool leaving_ = false;
+  Time joining_since_{};
+  /// Messages that this member sends to itself, in order.
+  std::vector<PeerMessagePtr> inbox_;
+  Timer timer_;
+};
+
+/// Receives a packet at a member that knows configurations up to epoch `known`. Configurations are
+/// sent as control traffic: a tensor of a later epoch is dropped here, and sent again.
+template <class T>
+void MemberCore<T>::Link::on(const ChannelContext<PeerMessagePtr>& context,
+                             const Envelope& envelope, Epoch known) {
+  if (envelope.traffic_class == TrafficClass::data && envelope.epoch > known)
+    channel(TrafficClass::data).on_acknowledgement(context, envelope.packet);
+  else
+    channel(envelope.traffic_class).on(context, envelope.packet);
+}
+
+extern template class MemberCore<float>;
+extern template class MemberCore<double>;
+
+}  // namespace starling::core

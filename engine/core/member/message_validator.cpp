@@ -1,0 +1,122 @@
+#include "starling/engine/core/member/message_validator.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace starling::core {
+namespace {
+
+/// One overload for each kind of message.
+struct Check {
+  const MessageValidator& validator;
+
+  [[nodiscard]] bool is_range(RangeId range) const {
+    return range < validator.now.ranges.size() && range < validator.layout.ranges.size();
+  }
+  [[nodiscard]] bool is_of(RangeId range, const Slice& slice) const {
+    return is_range(range) && fits(validator.layout.ranges[range], slice, validator.element_bytes);
+  }
+  [[nodiscard]] bool is_update(const Push& push) const {
+    return push.update.empty() ? is_range(push.range) : is_of(push.range, push.update);
+  }
+  [[nodiscard]] bool is_primary(RangeId range) const {
+    return is_range(range) && !validator.now.ranges[range].owners.empty() &&
+           validator.now.ranges[range].owners.front().id == validator.from;
+  }
+  [[nodiscard]] bool is_configuration(const ConfigurationPtr& next) const {
+    return may_follow(validator.now, next, validator.members_max);
+  }
+  /// True where `worker` is the sender's own worker.
+  [[nodiscard]] bool is_own_worker(MemberId worker) const {
+    const Member* sender = validator.now.find(validator.from);
+    return worker == validator.from && sender != nullptr && sender->works;
+  }
+
+  bool operator()(const ConfigurationPtr& m) const { return is_configuration(m); }
+  bool operator()(const Pull& m) const { return m.worker == validator.from && is_range(m.range); }
+  bool operator()(const Value& m) const { return is_of(m.range, m.value); }
+  bool operator()(const Push& m) const {
+    return validator.now.contains(m.worker, m.incarnation) && m.worker == validator.from &&
+           is_update(m);
+  }
+  bool operator()(const Ack& m) const { return is_primary(m.range); }
+  bool operator()(const Ended& m) const {
+    return is_own_worker(m.worker) && m.step <= barrier::finished;
+  }
+  bool operator()(const Arrived& m) const {
+    return is_own_worker(m.worker) && m.step < barrier::finished;
+  }
+  bool operator()(const Proceed&) const { return validator.from == validator.now.coordinator; }
+  bool operator()(const Stop&) const { return validator.from == validator.now.coordinator; }
+  bool operator()(const WorkerStatus& m) const {
+    const bool fits =
+        m.phase == WorkerStatus::Phase::idle ? m.member == validator.from : is_own_worker(m.member);
+    return fits && m.step <= barrier::finished && m.held < barrier::finished;
+  }
+  bool operator()(const StepQuery& m) const { return m.from == validator.from; }
+  bool operator()(const StepAnswer& m) const { return m.from == validator.from; }
+  bool operator()(const NotifyAt& m) const { return m.from == validator.from; }
+  bool operator()(const CaughtUp& m) const { return m.from == validator.from; }
+  bool operator()(const Install& m) const { return m.state && is_range(m.state->range); }
+  bool operator()(const Forward& m) const {
+    const MemberId worker = m.push ? m.push->worker : m.ended;
+    return is_range(m.range) && worker < validator.members_max &&
+           (!m.push || (m.push->range == m.range && is_update(*m.push)));
+  }
+  bool operator()(const Held& m) const { return is_range(m.range); }
+  bool operator()(const CouncilMessage& m) const { return std::visit(*this, m); }
+  bool operator()(const Ask&) const { return true; }
+  bool operator()(const RangeReport&) const { return true; }
+  bool operator()(const SuspicionReport&) const { return true; }
+  bool operator()(const Prepare& m) const { return m.ballot.by == validator.from; }
+  /// An accepted ballot is no later than the promised one.
+  bool operator()(const Promise& m) const {
+    return m.accepted <= m.ballot && (!m.value || is_next(m.value, m.epoch));
+  }
+  bool operator()(const Nack&) const { return true; }
+  bool operator()(const Accept& m) const {
+    return m.ballot.by == validator.from && is_next(m.value, m.epoch);
+  }
+  bool operator()(const Accepted&) const { return true; }
+  bool operator()(const JoinRequest& m) const { return m.member.id < validator.members_max; }
+  bool operator()(const LeaveRequest& m) const {
+    return m.member.id == validator.from &&
+           validator.now.contains(validator.from, m.member.incarnation);
+  }
+  bool operator()(const EpochProbe&) const { return true; }
+  bool operator()(const JoinRefused&) const { return false; }  // no member has asked to join
+
+  [[nodiscard]] bool is_next(const ConfigurationPtr& value, Epoch epoch) const {
+    return is_configuration(value) && value->epoch == epoch;
+  }
+};
+
+}  // namespace
+
+bool MessageValidator::is_valid(const PeerMessage& peer_message) const {
+  return std::visit(Check{*this}, peer_message);
+}
+
+bool is_sound(const ConfigurationPtr& next, MemberId members_max) {
+  if (!next || next->epoch > epoch_max) return false;
+  const auto& members = next->members;
+  const auto is_member = [&](MemberId id) { return next->find(id) != nullptr; };
+  return std::ranges::adjacent_find(members, std::greater_equal<>{}, &Member::id) ==
+             members.end() &&
+         (members.empty() || members.back().id < members_max) &&
+         (!next->coordinator || is_member(*next->coordinator)) &&
+         std::ranges::is_sorted(next->council) && std::ranges::all_of(next->council, is_member) &&
+         std::ranges::all_of(next->ranges, [&](const Ownership& range) {
+           return std::ranges::all_of(range.owners, is_member, &RangeOwner::id);
+         });
+}
+
+bool may_follow(const Configuration& now, const ConfigurationPtr& next, MemberId members_max) {
+  const auto is_near = [&] {
+    return next->epoch <= now.epoch || next->epoch - now.epoch <= epoch_jump_max;
+  };
+  return is_sound(next, members_max) && is_near() && next->ranges.size() == now.ranges.size() &&
+         next->coordinator.has_value() == now.coordinator.has_value();
+}
+
+}  // namespace starling::core

@@ -1,0 +1,62 @@
+/// The messages between the members of a replicated job, and the envelopes in which they travel: a
+/// channel's packets with both ends and the sender's epoch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "starling/engine/core/channel/channel.hpp"
+#include "starling/engine/core/council/council.hpp"
+#include "starling/engine/core/traffic_class.hpp"
+#include "starling/engine/exchange/ownership/replica.hpp"
+
+namespace starling::core {
+
+/// To any member, at intervals: the envelope's epoch is its whole content. A receiver that knows a
+/// later epoch answers with its configuration, so that members with nothing to send and former
+/// members learn of it too.
+struct EpochProbe {};
+/// To any member, which passes it on to the council: `member` asks to join.
+struct JoinRequest {
+  Member member;
+};
+/// To the council: `member` asks to leave.
+struct LeaveRequest {
+  Member member;
+};
+/// To a node that asked to join: it can never join.
+struct JoinRefused {
+  std::string why;
+};
+
+using PeerMessage =
+    std::variant<ConfigurationPtr, Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
+                 StepAnswer, NotifyAt, CaughtUp, Install, Forward, Held, CouncilMessage,
+                 JoinRequest, LeaveRequest, EpochProbe, JoinRefused, WorkerStatus>;
+/// Immutable and shared: a packet that is sent again, and every copy of it, holds the same
+/// peer_message.
+using PeerMessagePtr = std::shared_ptr<const PeerMessage>;
+
+/// Returns `data` for messages that may hold tensors, else `control`.
+[[nodiscard]] TrafficClass traffic_class_of(const PeerMessage& peer_message);
+[[nodiscard]] inline PeerMessagePtr peer_message_of(PeerMessage peer_message) {
+  return std::make_shared<const PeerMessage>(std::move(peer_message));
+}
+/// Returns the bytes of the tensors in a message.
+[[nodiscard]] std::size_t payload_bytes(const PeerMessagePtr& peer_message);
+
+/// The unit that the network carries from node to node. A packet with a message and no number
+/// belongs to no channel: its sender or its receiver may not be a member.
+struct Envelope {
+  MemberId from = 0;
+  MemberId to = 0;
+  /// The sender's epoch; 0 before its first configuration.
+  Epoch epoch = 0;
+  /// The class of the channel that the packet belongs to.
+  TrafficClass traffic_class = TrafficClass::control;
+  Packet<PeerMessagePtr> packet;
+};
+
+}  // namespace starling::core

@@ -1,0 +1,411 @@
+#include "starling/engine/core/worker/worker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "starling/base/check.hpp"
+
+namespace starling::core {
+namespace {
+
+constexpr std::uint32_t not_asked = UINT32_MAX;
+
+/// Returns every range, whole.
+std::vector<RangeRows> all_ranges(std::size_t count) {
+  std::vector<RangeRows> all(count);
+  for (std::size_t i = 0; i < count; ++i) all[i].range = static_cast<RangeId>(i);
+  return all;
+}
+
+std::vector<OwnerId> distinct(std::vector<OwnerId> owners) {
+  std::ranges::sort(owners);
+  owners.erase(std::unique(owners.begin(), owners.end()), owners.end());
+  return owners;
+}
+
+}  // namespace
+
+Worker::Worker(WorkerOptions options)
+    : options_(std::move(options)),
+      owners_(distinct(*options_.owner_of)),
+      step_(options_.first),
+      samples_(options_.samples),
+      position_(options_.owner_of->size(), not_asked) {
+  if (!options_.central)
+    gate_.emplace(options_.barrier, options_.recheck, options_.id, options_.members);
+}
+
+void Worker::start(const Context& context) {
+  STARLING_CHECK(phase_ == Phase::idle);
+  if (options_.joins) return enter(context);
+  if (stopping_ || step_ >= options_.last) return finish(context);
+  begin_step(context);
+}
+
+/// Asks others at which step to begin, or waits for the coordinator's Proceed.
+void Worker::enter(const Context& context) {
+  phase_ = Phase::entering;
+  if (gate_ && gate_->enter(context)) begin_at(context, gate_->lowest());
+}
+
+void Worker::begin_at(const Context& context, Step first) {
+  step_ = std::min(first, options_.last);
+  if (options_.bsp && step_ < options_.last) return push_entry(context);
+  notify_waiters(context);
+  if (stopping_ || step_ >= options_.last) return finish(context);
+  begin_step(context);
+}
+
+/// In bulk-synchronous jobs every range must know of the worker before the worker counts: its first
+/// step pushes only its entry.
+void Worker::push_entry(const Context& context) {
+  is_entry_ = true;
+  step_began_ = context.now;
+  update_ = {};
+  for (RangeId range = 0; range < position_.size(); ++range) update_.parts.push_back({range, {}});
+  unheld_.assign(update_.parts.size(), true);
+  missing_ = update_.parts.size();
+  push(context);
+}
+
+void Worker::begin_step(const Context& context) {
+  step_began_ = context.now;
+  failures_ = 0;
+  if (options_.plans) {
+    phase_ = Phase::planning;
+    context.out.push_back(Plan{step_});
+    return;
+  }
+  if (plan_.empty()) {
+    plan_ = all_ranges(position_.size());
+    for (std::uint32_t i = 0; i < plan_.size(); ++i) position_[i] = i;
+  }
+  pull(context);
+}
+
+void Worker::on_plan(const Context& context, Step step, std::vector<RangeRows> wanted) {
+  if (phase_ != Phase::planning || step != step_) return;
+  for (const RangeRows& old : plan_) position_[old.range] = not_asked;
+  plan_ = std::move(wanted);
+  for (std::uint32_t i = 0; i < plan_.size(); ++i) {
+    std::uint32_t& position = position_.at(plan_[i].range);
+    STARLING_CHECK(position == not_asked);
+    position = i;
+  }
+  pull(context);
+}
+
+void Worker::pull(const Context& context) {
+  phase_ = Phase::pulling;
+  values_.assign(plan_.size(), Value{});
+  missing_ = plan_.size();
+  send_all(context);
+  if (missing_ == 0) {
+    phase_ = Phase::computing;
+    context.out.push_back(Compute{step_, {}});
+  }
+}
+
+Epoch Worker::view(RangeId range) const {
+  return options_.view_of ? (*options_.view_of)[range] : 0;
+}
+
+RangeId Worker::range_of(std::uint32_t part) const {
+  return phase_ == Phase::pulling ? plan_[part].range : update_.parts[part].range;
+}
+
+bool Worker::is_answered(std::uint32_t part) const {
+  return phase_ == Phase::pulling ? values_[part].value.buffer != nullptr : !unheld_[part];
+}
+
+/// Pulls or pushes all parts, as far as the window allows.
+void Worker::send_all(const Context& context) {
+  asked_.assign(phase_ == Phase::pulling ? plan_.size() : update_.parts.size(), not_asked);
+  send_rest(context);
+}
+
+/// Sends the parts that are neither answered nor in flight.
+void Worker::send_rest(const Context& context) {
+  in_flight_.resize(owners_.empty() ? 0
+                                    : std::max<std::size_t>(in_flight_.size(), owners_.back() + 1));
+  for (InFlight& there : in_flight_) {
+    there.count = 0;
+    there.waiting.clear();
+  }
+  for (std::uint32_t part = 0; part < asked_.size(); ++part)
+    if (!is_answered(part) && asked_[part] != not_asked) ++in_flight_[asked_[part]].count;
+  for (std::uint32_t part = 0; part < asked_.size(); ++part)
+    if (!is_answered(part) && asked_[part] == not_asked) offer(context, part);
+  for (InFlight& there : in_flight_) std::ranges::reverse(there.waiting);
+}
+
+void Worker::offer(const Context& context, std::uint32_t part) {
+  InFlight& there = in_flight_[(*options_.owner_of)[range_of(part)]];
+  if (there.count < options_.window)
+    send_part(context, part);
+  else
+    there.waiting.push_back(part);
+}
+
+void Worker::send_part(const Context& context, std::uint32_t part) {
+  const RangeId range = range_of(part);
+  const OwnerId owner = (*options_.owner_of)[range];
+  ++in_flight_[owner].count;
+  asked_[part] = owner;
+  if (phase_ == Phase::pulling)
+    context.send(ToOwner{owner}, Pull{options_.id, range, step_, plan_[part].rows});
+  else
+    context.send(ToOwner{owner}, Push{options_.id, options_.incarnation, range, step_ + 1,
+                                      update_.samples, samples_ + update_.samples,
+                                      update_.parts[part].values, is_entry_, view(range)});
+}
+
+/// Sends the next part that waits for the same owner.
+void Worker::on_answered(const Context& context, std::uint32_t part) {
+  if (asked_[part] == not_asked) return;  // a former owner has answered
+  InFlight& there = in_flight_[asked_[part]];
+  --there.count;
+  while (!there.waiting.empty()) {
+    const std::uint32_t next = there.waiting.back();
+    there.waiting.pop_back();
+    if (!is_answered(next)) return send_part(context, next);
+  }
+}
+
+void Worker::on(const Context& context, const Value& value) {
+  if (phase_ != Phase::pulling || value.at != step_) return;
+  const std::uint32_t at = position_.at(value.range);
+  if (at == not_asked || values_[at].value.buffer) return;
+  values_[at] = value;
+  if (--missing_ > 0) return on_answered(context, at);
+  phase_ = Phase::computing;
+  context.out.push_back(Compute{step_, values_});
+}
+
+void Worker::on_update(const Context& context, Step step, Update update) {
+  if (phase_ != Phase::computing || step != step_) return;
+  values_.clear();  // lets owners change the ranges in place again
+  update_ = std::move(update);
+  if (options_.bsp) {
+    std::vector<bool> covered(position_.size());
+    for (const auto& part : update_.parts) covered[part.range] = true;
+    for (RangeId range = 0; range < covered.size(); ++range)
+      if (!covered[range]) update_.parts.push_back({range, {}});
+  }
+  std::ranges::sort(update_.parts, {}, &Update::Part::range);
+  STARLING_CHECK(std::ranges::adjacent_find(update_.parts, {}, &Update::Part::range) ==
+                 update_.parts.end());
+  unheld_.assign(update_.parts.size(), true);
+  missing_ = update_.parts.size();
+  push(context);
+}
+
+void Worker::on_failure(const Context& context, Step step, const std::string& why) {
+  const bool planning = phase_ == Phase::planning;
+  if ((!planning && phase_ != Phase::computing) || step != step_) return;
+  if (++failures_ < options_.attempts) {
+    if (planning)
+      context.out.push_back(Plan{step_});
+    else
+      context.out.push_back(Compute{step_, values_});
+    return;
+  }
+  phase_ = Phase::failed;
+  context.out.push_back(Fail{"worker " + std::to_string(options_.id) + " failed " +
+                             std::to_string(failures_) + " times at step " +
+                             std::to_string(step_ + 1) + ": " + why});
+}
+
+void Worker::push(const Context& context) {
+  phase_ = Phase::pushing;
+  send_all(context);
+  if (missing_ == 0) arrive(context);
+}
+
+void Worker::on(const Context& context, const Ack& ack) {
+  if (phase_ != Phase::pushing || ack.step != step_ + 1) return;
+  if (ack.incarnation != options_.incarnation || ack.view != view(ack.range)) return;
+  const auto part = std::ranges::lower_bound(update_.parts, ack.range, {}, &Update::Part::range);
+  if (part == update_.parts.end() || part->range != ack.range) return;
+  const auto at = static_cast<std::size_t>(part - update_.parts.begin());
+  if (!unheld_[at]) return;
+  unheld_[at] = false;
+  if (--missing_ > 0) return on_answered(context, static_cast<std::uint32_t>(at));
+  arrive(context);
+}
+
+void Worker::arrive(const Context& context) {
+  ++step_;
+  samples_ += update_.samples;
+  update_ = {};
+  if (!std::exchange(is_entry_, false)) step_times_.add(context.now - step_began_);
+  notify_waiters(context);
+  if (stopping_ || step_ >= options_.last) return finish(context);
+  wait_began_ = context.now;
+  phase_ = Phase::waiting;
+  ask_to_pass(context);
+}
+
+/// Asks to pass the barrier.
+void Worker::ask_to_pass(const Context& context) {
+  if (!gate_) {
+    context.send(ToCoordinator{}, Arrived{options_.id, step_});
+  } else if (gate_->begin(context, step_, step_times_.recheck_interval())) {
+    pass(context);
+  }
+}
+
+void Worker::pass(const Context& context) {
+  waited_ += context.now - wait_began_;
+  begin_step(context);
+}
+
+void Worker::finish(const Context& context) {
+  if (phase_ == Phase::waiting) waited_ += context.now - wait_began_;
+  phase_ = Phase::done;
+  if (gate_) gate_->abandon();
+  send_ended(context);
+  notify_waiters(context);
+}
+
+void Worker::send_ended_to_owners(const Context& context) const {
+  for (const OwnerId owner : owners_) context.send(ToOwner{owner}, Ended{options_.id, step_});
+}
+
+void Worker::send_ended(const Context& context) const {
+  send_ended_to_owners(context);
+  if (!gate_) context.send(ToCoordinator{}, Ended{options_.id, step_});
+  context.out.push_back(Done{step_});
+}
+
+void Worker::on(const Context& context, const Proceed& proceed) {
+  if (phase_ == Phase::entering && !gate_) return begin_at(context, proceed.step);
+  if (phase_ == Phase::waiting && !gate_ && proceed.step == step_) pass(context);
+}
+
+void Worker::on(const Context& context, const Stop&) {
+  stopping_ = true;
+  if (phase_ == Phase::waiting || phase_ == Phase::entering) finish(context);
+}
+
+void Worker::go_on(const Context& context) {
+  if (phase_ == Phase::entering)
+    begin_at(context, gate_->lowest());
+  else
+    pass(context);
+}
+
+void Worker::on_timer(const Context& context) {
+  if (gate_ && gate_->on_timer(context)) go_on(context);
+}
+
+void Worker::on_left(const Context& context, MemberId worker) {
+  waiters_.erase(worker);
+  if (gate_ && gate_->on_left(context, worker)) go_on(context);
+}
+
+void Worker::on_view(const Context& context, WorkerView now) {
+  const auto old_views = std::exchange(options_.view_of, std::move(now.view_of));
+  options_.owner_of = std::move(now.owner_of);
+  owners_ = distinct(*options_.owner_of);
+  if (phase_ == Phase::pulling || phase_ == Phase::pushing) {
+    // Parts that were sent to owners that stay are not sent again.
+    for (std::uint32_t part = 0; part < asked_.size(); ++part) {
+      const RangeId range = range_of(part);
+      if (!old_views || (*old_views)[range] != view(range)) asked_[part] = not_asked;
+    }
+    send_rest(context);
+  } else if (phase_ == Phase::done && options_.bsp) {
+    send_ended_to_owners(context);
+  }
+  for (const MemberId id : now.changed) waiters_.erase(id);
+  options_.members = now.members;
+  if (gate_ && gate_->on_members(context, std::move(now.members), now.changed)) go_on(context);
+}
+
+void Worker::on(const Context& context, const StepAnswer& answer) {
+  if (gate_ && gate_->on(context, answer)) go_on(context);
+}
+
+void Worker::on(const Context& context, const CaughtUp& note) {
+  if (gate_ && gate_->on(context, note)) go_on(context);
+}
+
+void Worker::on(const Context& context, const StepQuery& query) {
+  ++drawn_;
+  context.send(ToWorker{query.from}, StepAnswer{options_.id, query.draw, reported_step()});
+}
+
+void Worker::on(const Context& context, const NotifyAt& request) {
+  NotifyAt& latest = waiters_.try_emplace(request.from, request).first->second;
+  if (latest.draw > request.draw) return;  // overtaken on its way
+  latest = request;
+  if (reported_step() < request.floor) return;
+  context.send(ToWorker{request.from}, CaughtUp{options_.id, request.draw});
+  waiters_.erase(request.from);
+}
+
+void Worker::notify_waiters(const Context& context) {
+  const Step step = reported_step();
+  std::erase_if(waiters_, [&](const auto& entry) {
+    const NotifyAt& request = entry.second;
+    if (step < request.floor) return false;
+    context.send(ToWorker{request.from}, CaughtUp{options_.id, request.draw});
+    return true;
+  });
+}
+
+Step Worker::reported_step() const noexcept {
+  if (phase_ == Phase::entering) return not_begun;
+  return phase_ == Phase::done ? barrier::finished : step_;
+}
+
+void Worker::resume(const Context& context) {
+  if (gate_ && gate_->resume(context)) return go_on(context);
+  switch (phase_) {
+    case Phase::idle:
+      return start(context);
+    case Phase::entering:
+      return;
+    case Phase::planning:
+      context.out.push_back(Plan{step_});
+      return;
+    case Phase::pulling:
+      return pull(context);
+    case Phase::computing:
+      context.out.push_back(Compute{step_, values_});
+      return;
+    case Phase::pushing:
+      return push(context);
+    case Phase::waiting:
+      if (!gate_) ask_to_pass(context);
+      return;
+    case Phase::done:
+      return send_ended(context);
+    case Phase::failed:
+      return;
+  }
+}
+
+WorkerStatus Worker::status() const {
+  const auto at = [&](WorkerStatus::Phase phase) {
+    return WorkerStatus{options_.id, phase, step_};
+  };
+  switch (phase_) {
+    case Phase::idle:
+    case Phase::entering:
+      return at(WorkerStatus::Phase::entering);
+    case Phase::waiting:
+      return at(WorkerStatus::Phase::waiting);
+    case Phase::done:
+      return at(WorkerStatus::Phase::ended);
+    default:
+      return at(WorkerStatus::Phase::going);
+  }
+}
+
+SampleGate::Counts Worker::gate_counts() const {
+  return gate_ ? gate_->counts() : SampleGate::Counts{};
+}
+
+}  // namespace starling::core

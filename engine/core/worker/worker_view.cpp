@@ -1,0 +1,36 @@
+#include "starling/engine/core/worker/worker_view.hpp"
+
+#include <algorithm>
+
+namespace starling::core {
+
+std::vector<MemberId> workers_of(const std::vector<Member>& members) {
+  std::vector<MemberId> workers;
+  for (const Member& member : members)
+    if (member.works) workers.push_back(member.id);
+  return workers;
+}
+
+std::vector<MemberId> owners_of(const Configuration& now) {
+  std::vector<MemberId> all;
+  for (const Ownership& range : now.ranges)
+    for (const RangeOwner& owner : range.owners) all.push_back(owner.id);
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+WorkerView view_of_worker(const Configuration& now, const Configuration* former) {
+  auto owner_of = std::make_shared<std::vector<OwnerId>>();
+  auto view_of = std::make_shared<std::vector<Epoch>>();
+  for (const Ownership& range : now.ranges) {
+    owner_of->push_back(range.owners.front().id);
+    view_of->push_back(range.view);
+  }
+  WorkerView all{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
+                 std::move(owner_of), std::move(view_of)};
+  if (former != nullptr) all.changed = workers_of(former->lacking_in(now));
+  return all;
+}
+
+}  // namespace starling::core

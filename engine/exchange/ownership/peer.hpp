@@ -1,0 +1,45 @@
+/// The only kind of member in the decentralised mode: a worker that also owns ranges.
+#pragma once
+
+#include "starling/engine/core/worker/worker.hpp"
+#include "starling/engine/exchange/ownership/shard.hpp"
+
+namespace starling::core {
+
+/// A core that takes messages of type M.
+template <class Core, class M>
+concept Takes = requires(Core& core, const Context& context, const M& message) {
+  core.on(context, message);
+};
+
+/// Passes each message to the worker or to the shard, whichever takes it. Both stay usable on their
+/// own, so a peer's worker is the same as in the other modes. One call at a time; not thread-safe.
+template <class T>
+class Peer {
+ public:
+  Peer(WorkerOptions worker, ShardOptions<T> shard)
+      : worker_(std::move(worker)), shard_(std::move(shard)) {}
+
+  template <class M>
+  requires Takes<Worker, M> || Takes<Shard<T>, M>
+  void on(const Context& context, const M& message) {
+    if constexpr (Takes<Worker, M>)
+      worker_.on(context, message);
+    else
+      shard_.on(context, message);
+  }
+
+  void on_left(const Context& context, MemberId worker) {
+    shard_.on_left(context, worker);
+    worker_.on_left(context, worker);
+  }
+
+  [[nodiscard]] Worker& worker() noexcept { return worker_; }
+  [[nodiscard]] Shard<T>& shard() noexcept { return shard_; }
+
+ private:
+  Worker worker_;
+  Shard<T> shard_;
+};
+
+}  // namespace starling::core

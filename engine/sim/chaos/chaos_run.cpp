@@ -1,0 +1,239 @@
+#include "starling/engine/sim/chaos/chaos_run.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+#include "starling/base/check.hpp"
+
+namespace starling::sim::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Virtual time after the last fault in which every member must finish; the second where the job
+/// may also end with an error.
+constexpr Time heal_within = 120s;
+constexpr Time give_up_within = 240s;
+constexpr std::uint64_t events_max = 3'000'000;
+
+}  // namespace
+
+void ChaosRun::begin_incarnation(NodeId id, bool founding) {
+  Machine& machine = machines_[id];
+  const core::Member self = job_.role(id, machine.incarnation + 1);
+  std::vector<core::MemberId> seeds;
+  for (NodeId other = 0; other < nodes_max; ++other)
+    if (other != id && machines_[other].running) seeds.push_back(other);
+  auto node = std::make_unique<MemberCore>(job_.options(self, founding, std::move(seeds)));
+  const auto slot = checker_.on_birth(self, node.get());
+  if (!slot) return;
+  machine.node = std::move(node);
+  machine.incarnation = self.incarnation;
+  machine.slot = *slot;
+  machine.random = Random::stream(scenario_.seed, 2, *slot);
+  machine.running = true;
+  machine.dies_after.reset();
+  std::ranges::fill(machine.heard, std::pair{core::Incarnation{0}, Time{}});
+  act(id, [](MemberCore& n, const core::MemberContext& c) { n.start(c); });
+}
+
+void ChaosRun::end_incarnation(NodeId id) {
+  Machine& machine = machines_[id];
+  machine.running = machine.frozen = false;
+  machine.missed.clear();
+  machine.dies_after.reset();
+  checker_.on_death(id);
+}
+
+// --- events and effects -------------------------------------------------------------------------
+
+namespace {
+
+struct BrokenInvariant : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+[[noreturn]] void report_broken(const char* condition, const char* file, int line) {
+  throw BrokenInvariant{std::string{"broken invariant '"} + condition + "' at " + file + ":" +
+                        std::to_string(line)};
+}
+
+}  // namespace
+
+ChaosReport ChaosRun::run() {
+  const CheckScope checks{report_broken};
+  is_active_.resize(scenario_.faults.size());
+  for (NodeId id = 0; id < scenario_.founders(); ++id)
+    queue_.push(Time{}, Event{.kind = Event::Kind::start, .node = id});
+  for (std::uint32_t i = 0; i < scenario_.faults.size(); ++i)
+    queue_.push(scenario_.faults[i].at, Event{.kind = Event::Kind::fault, .key = i});
+  pending_faults_ = static_cast<std::uint32_t>(scenario_.faults.size());
+  queue_.push(look_every, Event{.kind = Event::Kind::look});
+  bool at_rest_now = false;
+  while (report_.violation.empty() && !report_.gave_up && !at_rest_now) {
+    Event event = queue_.pop();
+    ++report_.events;
+    try {
+      happen(event);
+    } catch (const std::exception& error) {
+      report_.violation = error.what();
+      break;
+    }
+    if (report_.violation.empty()) report_.violation = checker_.violation();
+    const auto takes_part = [](const Machine& machine) {
+      return machine.running && machine.node->state() != MemberCore::State::excluded;
+    };
+    if (scenario_.beyond && !std::ranges::any_of(machines_, takes_part) && births_ == 0)
+      report_.gave_up = event.kind == Event::Kind::look && pending_faults_ == 0;
+    if (event.kind == Event::Kind::look && pending_faults_ == 0) {
+      at_rest_now = at_rest();
+      const Time limit = healed_at_ + (scenario_.beyond ? give_up_within : heal_within);
+      if (!at_rest_now && now() > limit && report_.violation.empty())
+        report_.violation = "stuck: " + unrest();
+    }
+    if (report_.events > events_max) report_.violation = "too many events: " + unrest();
+  }
+  if (report_.violation.empty() && !report_.gave_up) {
+    checker_.expect_equal_copies();
+    report_.violation = checker_.violation();
+  }
+  report_.end = now();
+  report_.packets = network_.counts().sent;
+  report_.steps = checker_.steps();
+  report_.passes = checker_.passes();
+  report_.lives = checker_.lives();
+  report_.epochs = checker_.latest() ? checker_.latest()->epoch : 0;
+  return report_;
+}
+
+void ChaosRun::happen(Event& event) {
+  switch (event.kind) {
+    case Event::Kind::start:
+      return begin_incarnation(event.node, true);
+    case Event::Kind::birth:
+      --births_;
+      return begin_incarnation(event.node, false);
+    case Event::Kind::fault:
+      return begin_fault(event.key);
+    case Event::Kind::fault_ends:
+      return end_fault(event.key);
+    case Event::Kind::look:
+      queue_.push(now() + look_every, Event{.kind = Event::Kind::look});
+      return look_around();
+    default:
+      break;
+  }
+  Machine& machine = machines_[event.node];
+  if (!machine.running || (event.incarnation != 0 && event.incarnation != machine.incarnation))
+    return;
+  if (event.kind == Event::Kind::crash) {
+    if (machine.dies_after) end_incarnation(event.node);
+    return;
+  }
+  if (machine.frozen)
+    machine.missed.push_back(std::move(event));
+  else
+    happen_to(machine, event);
+}
+
+void ChaosRun::happen_to(Machine& machine, Event& event) {
+  act(event.node, [&](MemberCore& node, const core::MemberContext& context) {
+    switch (event.kind) {
+      case Event::Kind::packet:
+        if (sabotage_ == nullptr || sabotage_->on_arrival(*this, event.envelope))
+          node.on_packet(context, event.envelope);
+        break;
+      case Event::Kind::peer_message:
+        receive(node, context, event.envelope, event.key == 1);
+        break;
+      case Event::Kind::timer:
+        node.on_timer(context, event.key);
+        break;
+      case Event::Kind::plan:
+        node.on_plan(context, event.step, job_.plan());
+        break;
+      default:
+        node.on_update(context, event.step, job_.update(machine.slot, event.step));
+    }
+  });
+}
+
+/// Delivers a saboteur's message.
+void ChaosRun::receive(MemberCore& node, const core::MemberContext& context,
+                       core::Envelope& envelope, bool said) {
+  const MemberCore* from = this->node(envelope.from);
+  if (from == nullptr || !from->configuration()) return;
+  envelope.epoch = from->configuration()->epoch;
+  envelope.packet.from = from->self().incarnation;
+  envelope.packet.to = node.self().incarnation;
+  if (said) checker_.on_dispatch(envelope.from, envelope);
+  node.on_message(context, envelope.from, from->self().incarnation, *envelope.packet.payload);
+}
+
+void ChaosRun::execute(NodeId id, core::MemberEffects& effects) {
+  for (auto& effect : effects) std::visit([&](auto& e) { execute(id, e); }, effect);
+}
+
+void ChaosRun::execute(NodeId id, core::Dispatch& dispatch) {
+  checker_.on_dispatch(id, dispatch.envelope);
+  const NodeId to = dispatch.envelope.to;
+  const Arrivals arrivals = network_.send(now(), id, to, 0);
+  for (std::size_t i = 0; i < arrivals.count; ++i) {
+    Event event{.kind = Event::Kind::packet, .node = to};
+    event.envelope = i + 1 < arrivals.count ? dispatch.envelope : std::move(dispatch.envelope);
+    queue_.push(arrivals.times[i], std::move(event));
+  }
+}
+
+void ChaosRun::execute(NodeId id, const core::MemberTimer& timer) {
+  queue_.push(timer.at, Event{.kind = Event::Kind::timer,
+                              .node = id,
+                              .incarnation = machines_[id].incarnation,
+                              .key = timer.key});
+}
+
+void ChaosRun::execute(NodeId id, const core::Plan& plan) {
+  checker_.on_plan(id, plan.step);
+  queue_.push(now(), Event{.kind = Event::Kind::plan,
+                           .node = id,
+                           .incarnation = machines_[id].incarnation,
+                           .step = plan.step});
+}
+
+void ChaosRun::execute(NodeId id, const core::Compute& compute) {
+  checker_.on_compute(id, compute);
+  const double mean =
+      static_cast<double>(scenario_.compute.count()) * (id == 0 ? scenario_.straggling : 1);
+  const Time took{static_cast<Time::rep>(machines_[id].random.exponential(mean))};
+  queue_.push(now() + took, Event{.kind = Event::Kind::update,
+                                  .node = id,
+                                  .incarnation = machines_[id].incarnation,
+                                  .step = compute.step});
+}
+
+void ChaosRun::execute(NodeId id, const core::Fail& fail) {
+  // A member that was partitioned off for so long may notice this before a message reports that the
+  // job has gone on without it.
+  const auto& latest = checker_.latest();
+  const bool goes_on = std::ranges::any_of(machines_, [&](const Machine& machine) {
+    return machine.running && machine.node->state() == MemberCore::State::member;
+  });
+  if (endured_ && goes_on && latest && !latest->contains(id, machines_[id].incarnation))
+    return execute(id, core::Excluded{});
+  if (scenario_.beyond)
+    report_.gave_up = true;
+  else if (report_.violation.empty())
+    report_.violation = "node " + std::to_string(id) + " has ended the job: " + fail.why;
+}
+
+void ChaosRun::execute(NodeId id, const core::Excluded&) {
+  checker_.on_death(id);
+  if (machines_[id].wants_to_leave) return;
+  ++report_.excluded;
+  ++births_;
+  queue_.push(now() + Time{static_cast<Time::rep>(random_.below(20'000'000))},
+              Event{.kind = Event::Kind::birth, .node = id});
+}
+
+}  // namespace starling::sim::detail

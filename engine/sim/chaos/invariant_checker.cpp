@@ -1,0 +1,501 @@
+#include "starling/engine/sim/chaos/invariant_checker.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "starling/barrier/barrier.hpp"
+
+namespace starling::sim {
+namespace {
+
+using core::Step;
+
+double sum_of_steps(Step first, Step count) {
+  return static_cast<double>(count) * static_cast<double>(first) +
+         static_cast<double>(count) * static_cast<double>(count + 1) / 2;
+}
+
+bool equal(const core::Slice& a, const core::Slice& b) {
+  return std::ranges::equal(a.as<double>(), b.as<double>());
+}
+
+bool equal(const core::Push& a, const core::Push& b) {
+  const auto head = [](const core::Push& push) {
+    return std::tuple{push.worker,  push.incarnation, push.step,
+                      push.samples, push.samples_sum, push.enters};
+  };
+  return head(a) == head(b) && equal(a.update, b.update);
+}
+
+/// Returns the name of a difference between two states of a range; nullptr where they are the same.
+const char* difference(const core::RangeState& a, const core::RangeState& b) {
+  if (!equal(a.value, b.value)) return "their values";
+  if (!equal(a.slots, b.slots)) return "the optimiser's slots";
+  if (a.updates != b.updates) return "the updates applied";
+  if (a.samples != b.samples) return "the samples seen";
+  if (a.round != b.round) return "their round";
+  if (a.ledger != b.ledger) return "their ledgers";
+  if (!std::ranges::equal(a.gathered, b.gathered,
+                          [](const auto& x, const auto& y) { return equal(x, y); }))
+    return "what is gathered";
+  if (a.awaited != b.awaited) return "who is awaited";
+  return nullptr;
+}
+
+}  // namespace
+
+InvariantChecker::InvariantChecker(const Scenario& scenario)
+    : scenario_(scenario),
+      places_(nodes_max),
+      epochs_(1),
+      acknowledged_(lives_max * scenario.ranges),
+      words_(lives_max) {
+  for (Place& place : places_) place.seen.resize(scenario.ranges);
+}
+
+std::optional<std::size_t> InvariantChecker::on_birth(core::Member member, const MemberCore* node) {
+  if (lives_.size() == lives_max) return std::nullopt;
+  Place& place = places_[member.id];
+  place = {.node = node, .slot = lives_.size()};
+  place.seen.resize(scenario_.ranges);
+  lives_.push_back({.member = member});
+  return place.slot;
+}
+
+void InvariantChecker::on_death(NodeId id) { places_[id].node = nullptr; }
+
+void InvariantChecker::violate(const std::string& what) {
+  if (violation_.empty()) violation_ = what;
+}
+
+std::string InvariantChecker::incarnation_name(std::size_t slot) const {
+  const core::Member& member = lives_[slot].member;
+  return std::to_string(member.id) + " (incarnation " + std::to_string(member.incarnation) + ")";
+}
+
+std::optional<std::size_t> InvariantChecker::slot_of(NodeId id,
+                                                     core::Incarnation incarnation) const {
+  for (std::size_t slot = lives_.size(); slot-- > 0;)
+    if (lives_[slot].member.id == id && lives_[slot].member.incarnation == incarnation) return slot;
+  return std::nullopt;
+}
+
+void InvariantChecker::on_event(NodeId id) {
+  Place& place = places_[id];
+  if (place.node == nullptr || !place.node->configuration()) return;
+  place.former = std::exchange(place.known, place.node->configuration());
+  if (place.node->configuration()->epoch != place.epoch) on_configuration(place);
+  if (place.node->state() != MemberCore::State::member) return;
+  follow_worker(id, place);
+  const auto& replica = place.node->replica();
+  for (core::RangeId r = 0; r < place.seen.size(); ++r) {
+    Seen& seen = place.seen[r];
+    if (!replica.shard().holds(r)) {
+      seen = {};
+      continue;
+    }
+    const Seen now{replica.view(r), replica.shard().updates(r), replica.is_full(r)};
+    if (now.view == seen.view && now.updates == seen.updates && now.full == seen.full) continue;
+    seen = now;
+    const auto* owner = latest()->ranges[r].find(id);
+    inspect(id, r, owner != nullptr && full_owner(r, *owner) != nullptr);
+  }
+}
+
+/// Checks that each epoch has one configuration, and that no node goes back to an older epoch.
+void InvariantChecker::on_configuration(Place& place) {
+  const auto& mine = place.node->configuration();
+  if (mine->epoch < place.epoch) violate("a node has gone back to an older epoch");
+  place.epoch = mine->epoch;
+  if (mine->epoch >= epochs_.size()) {
+    epochs_.resize(mine->epoch + 1);
+    std::erase_if(proposed_, [&](const auto& value) { return value->epoch <= mine->epoch; });
+  }
+  auto& known = epochs_[mine->epoch];
+  if (!known) known = mine;
+  if (known != mine && *known != *mine)
+    violate("two configurations of epoch " + std::to_string(mine->epoch));
+}
+
+void InvariantChecker::follow_worker(NodeId id, Place& place) {
+  const core::Worker* worker = place.node->worker();
+  if (worker == nullptr || !worker->begun()) return;
+  Life& incarnation = lives_[place.slot];
+  incarnation.had_begun = incarnation.begun;
+  if (!incarnation.begun) {
+    incarnation.begun = true;
+    incarnation.first = incarnation.reached = worker->step();
+  }
+  incarnation.done = worker->done();
+  if (worker->step() == incarnation.reached) return;
+  if (worker->step() != incarnation.reached + 1)
+    violate("worker " + std::to_string(id) + " has skipped a step");
+  incarnation.reached = worker->step();
+  ++steps_;
+  for (core::RangeId r = 0; r < scenario_.ranges; ++r)
+    expect_held(place.slot, r, incarnation.reached);
+}
+
+const InvariantChecker::MemberCore* InvariantChecker::full_owner(
+    core::RangeId range, const core::RangeOwner& owner) const {
+  const MemberCore* node = places_[owner.id].node;
+  if (node == nullptr || node->state() != MemberCore::State::member) return nullptr;
+  if (!latest()->contains(owner.id, node->self().incarnation)) return nullptr;
+  const auto* self = node->configuration()->ranges[range].find(owner.id);
+  if (self == nullptr || self->since != owner.since) return nullptr;
+  return node->replica().is_full(range) ? node : nullptr;
+}
+
+/// Counts the steps of an incarnation that are in a range, or wait for their round there.
+Step InvariantChecker::count_held(const MemberCore& node, std::size_t slot,
+                                  core::RangeId range) const {
+  const auto& shard = node.replica().shard();
+  auto count = static_cast<Step>(shard.value(range)[2 * slot]);
+  if (shard.gathered(range).empty()) return count;
+  const core::Member& member = lives_[slot].member;
+  for (const core::Push& push : shard.gathered(range)[member.id])
+    count += push.incarnation == member.incarnation && !push.update.empty() ? 1 : 0;
+  return count;
+}
+
+/// Checks that every full owner holds `step` of `slot`, whose push was acknowledged.
+void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step step) {
+  Step& known = acknowledged(slot, range);
+  if (step <= known || !lives_[slot].begun) return;
+  known = step;
+  std::size_t holders = 0;
+  for (const core::RangeOwner& owner : latest()->ranges[range].owners) {
+    const MemberCore* node = full_owner(range, owner);
+    if (node == nullptr) continue;
+    ++holders;
+    if (count_held(*node, slot, range) < step - lives_[slot].first)
+      violate("step " + std::to_string(step) + " of worker " + incarnation_name(slot) +
+              " was acknowledged and is not in range " + std::to_string(range) + " at node " +
+              std::to_string(owner.id));
+  }
+  if (holders == 0 && !scenario_.beyond && !latest()->lost())
+    violate("range " + std::to_string(range) + " has no full owner");
+}
+
+/// Checks that a range at a node holds each step once and, where it `must_hold` the acknowledged
+/// steps, that none is missing.
+void InvariantChecker::inspect(NodeId id, core::RangeId range, bool must_hold) {
+  const auto value = places_[id].node->replica().shard().value(range);
+  for (std::size_t slot = 0; slot < lives_.size(); ++slot) {
+    const auto count = static_cast<Step>(value[2 * slot]);
+    const Life& incarnation = lives_[slot];
+    if (count == 0 && acknowledged(slot, range) == 0) continue;
+    if (value[2 * slot + 1] != sum_of_steps(incarnation.first, count))
+      violate("range " + std::to_string(range) + " at node " + std::to_string(id) +
+              " does not hold each step of worker " + incarnation_name(slot) + " once");
+    if (must_hold &&
+        incarnation.first + count_held(*places_[id].node, slot, range) < acknowledged(slot, range))
+      violate("range " + std::to_string(range) + " at node " + std::to_string(id) +
+              " has lost step " + std::to_string(acknowledged(slot, range)) + " of worker " +
+              incarnation_name(slot));
+  }
+}
+
+// --- messages ------------------------------------------------------------------------------------
+
+void InvariantChecker::on_dispatch(NodeId id, const core::Envelope& envelope) {
+  if (!envelope.packet.payload || !is_new(places_[id], envelope)) return;
+  std::visit([&](const auto& message) { judge(id, envelope, message); }, **envelope.packet.payload);
+}
+
+bool InvariantChecker::is_new(Place& place, const core::Envelope& envelope) {
+  const std::uint64_t sequence = envelope.packet.sequence;
+  if (sequence == 0) return true;
+  Sent& sent = place.sent[2 * envelope.to + static_cast<std::size_t>(envelope.traffic_class)];
+  if (envelope.packet.to != sent.incarnation)
+    sent = {.incarnation = envelope.packet.to.value_or(0)};
+  if (sequence > sent.last) {
+    const std::uint64_t by = sequence - sent.last;
+    sent.before = by < 64 ? sent.before << by | std::uint64_t{1} << (by - 1) : 0;
+    sent.last = sequence;
+    return true;
+  }
+  if (sequence == sent.last) return false;
+  const std::uint64_t bit = sent.last - sequence - 1;
+  return bit < 64 &&
+         (std::exchange(sent.before, sent.before | std::uint64_t{1} << bit) >> bit) % 2 == 0;
+}
+
+void InvariantChecker::expect_primary(NodeId id, core::RangeId range, core::Epoch view,
+                                      const char* does) {
+  const core::Configuration* configuration = known(view);
+  if (configuration == nullptr || configuration->ranges[range].owners.empty() ||
+      configuration->ranges[range].owners.front().id != id)
+    violate("node " + std::to_string(id) + " " + does + " in range " + std::to_string(range) +
+            " and is not its primary in epoch " + std::to_string(view));
+}
+
+void InvariantChecker::judge(NodeId id, const core::Envelope& envelope, const core::Ack& ack) {
+  expect_primary(id, ack.range, ack.view, "acknowledges");
+  if (const auto slot = slot_of(envelope.to, ack.incarnation))
+    expect_held(*slot, ack.range, ack.step);
+}
+
+void InvariantChecker::judge(NodeId id, const core::Envelope& envelope, const core::Value& value) {
+  expect_primary(id, value.range, envelope.epoch, "answers a read");
+}
+
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Install& install) {
+  expect_primary(id, install.state->range, install.view, "begins a view");
+}
+
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Forward& forward) {
+  expect_primary(id, forward.range, forward.view, "sends on a push");
+}
+
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Held& held) {
+  const core::Configuration* configuration = known(held.view);
+  if (configuration == nullptr || configuration->ranges[held.range].find(id) == nullptr)
+    violate("node " + std::to_string(id) + " says that it holds range " +
+            std::to_string(held.range) + ", which it does not own");
+}
+
+void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
+                             const core::StepQuery& query) {
+  Draw& draw = places_[id].draw;
+  const core::Configuration* configuration = known(envelope.epoch);
+  if (draw.number > query.draw || configuration == nullptr) return;
+  if (draw.number < query.draw) {
+    draw = {};
+    draw.number = query.draw;
+    draw.expected = barrier::observes(scenario_.barrier, others(*configuration));
+  }
+  const auto* other = configuration->find(envelope.to);
+  const auto slot = other != nullptr ? slot_of(other->id, other->incarnation) : std::nullopt;
+  if (slot && std::ranges::find(draw.asked, *slot, &Asked::slot) == draw.asked.end())
+    draw.asked.push_back({*slot, std::nullopt});
+}
+
+/// Checks an answer, which may be late, but never ahead of the worker.
+void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
+                             const core::StepAnswer& answer) {
+  const std::size_t slot = places_[id].slot;
+  const Life& incarnation = lives_[slot];
+  if (answer.step == core::not_begun && incarnation.had_begun)
+    violate("worker " + incarnation_name(slot) + " says that it has not begun, and is at " +
+            std::to_string(incarnation.reached));
+  if (answer.step != core::not_begun && !has_reached(slot, answer.step))
+    violate("worker " + incarnation_name(slot) + " says that it is at " +
+            std::to_string(answer.step) + ", and is at " + std::to_string(incarnation.reached));
+  Draw& draw = places_[envelope.to].draw;
+  if (draw.number != answer.draw) return;
+  const auto asked = std::ranges::find(draw.asked, slot, &Asked::slot);
+  if (asked != draw.asked.end()) asked->told = answer.step;
+}
+
+void InvariantChecker::judge(NodeId, const core::Envelope&, const core::CouncilMessage& message) {
+  const auto* request = std::get_if<core::Accept>(&message);
+  if (request == nullptr || request->epoch < epochs_.size()) return;
+  if (std::ranges::find(proposed_, request->value) == proposed_.end())
+    proposed_.push_back(request->value);
+}
+
+// --- barriers, and reads behind them ------------------------------------------------------------
+
+bool InvariantChecker::has_reached(std::size_t slot, Step floor) const {
+  const Life& incarnation = lives_[slot];
+  return incarnation.done || incarnation.reached >= floor;
+}
+
+/// Judges that the worker of `id` goes on from `step`.
+void InvariantChecker::on_plan(NodeId id, Step step) {
+  const std::size_t slot = places_[id].slot;
+  if (step == lives_[slot].first) return;  // the first step is free
+  if (!scenario_.has_coordinator()) return judge_pass(id, step);
+  Place& place = places_[id];
+  // A coordinator's permission to its own worker is not dispatched as a message.
+  if (place.node->coordinator() != nullptr) note_word(id, id, slot, step, *place.known);
+  const auto word = std::ranges::find_if(words_[slot], [&](const Word& one) {
+    return one.step == step && is_coordinator(lives_[one.by].member, place);
+  });
+  if (word == words_[slot].end())
+    return violate("worker " + incarnation_name(slot) + " goes on without the coordinator's word");
+  if (!word->objection.empty())
+    violate("the coordinator lets worker " + incarnation_name(slot) + " go on from step " +
+            std::to_string(step) + word->objection);
+  place.view = word->view;
+  passes_ += place.view.empty() ? 0 : 1;
+}
+
+bool InvariantChecker::is_coordinator(const core::Member& member, const Place& place) const {
+  const core::Epoch first = (place.former ? place.former : place.known)->epoch;
+  for (core::Epoch epoch = first; epoch <= place.known->epoch; ++epoch) {
+    const core::Configuration* configuration = known(epoch);
+    if (configuration != nullptr && configuration->coordinator == member.id &&
+        configuration->contains(member.id, member.incarnation))
+      return true;
+  }
+  return false;
+}
+
+void InvariantChecker::judge_pass(NodeId id, Step step) {
+  const auto floor = barrier::floor(scenario_.barrier, step);
+  Place& place = places_[id];
+  place.view.clear();
+  if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
+  const std::string why = why_not_pass(place.draw, *floor);
+  // A worker that was alone for a moment needed no draw.
+  const bool alone = others(*place.known) == 0 || (place.former && others(*place.former) == 0);
+  if (!why.empty() && !alone)
+    violate("worker " + std::to_string(id) + " has passed the barrier at step " +
+            std::to_string(step) + why);
+  if (!why.empty()) return;
+  ++passes_;
+  place.draw.used = true;
+  for (const Asked& asked : place.draw.asked)
+    if (asked.told != core::not_begun) place.view.push_back(asked.slot);
+}
+
+std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
+  if (draw.number == 0 || draw.used) return " without asking anyone";
+  if (draw.asked.size() != draw.expected)
+    return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
+           std::to_string(draw.expected);
+  for (const Asked& asked : draw.asked) {
+    if (!asked.told) return " though worker " + incarnation_name(asked.slot) + " has not answered";
+    if (*asked.told < floor)  // never ahead of it: see the judge of StepAnswer
+      return " though worker " + incarnation_name(asked.slot) + " was at " +
+             std::to_string(*asked.told);
+  }
+  return {};
+}
+
+/// Counts the workers but one.
+std::size_t InvariantChecker::others(const core::Configuration& configuration) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(configuration.members, &core::Member::works) - 1);
+}
+
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arrived& arrived) {
+  const std::size_t slot = places_[id].slot;
+  // The last step of a member that was excluded in the same event is not known here.
+  if (places_[id].node->state() != MemberCore::State::member) return;
+  if (arrived.step > lives_[slot].reached)
+    violate("worker " + incarnation_name(slot) + " says that it has arrived at " +
+            std::to_string(arrived.step) + ", and is at " + std::to_string(lives_[slot].reached));
+}
+
+/// Checks that a worker does not report to a new coordinator a step beyond its own, or a permission
+/// to go on that it was not given.
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::WorkerStatus& status) {
+  using enum core::WorkerStatus::Phase;
+  const std::size_t slot = places_[id].slot;
+  const Life& incarnation = lives_[slot];
+  const auto says = [&](const std::string& what) {
+    violate("worker " + incarnation_name(slot) + " says to the coordinator that it " + what);
+  };
+  if (status.phase == entering && incarnation.had_begun) says("has not begun");
+  if (status.phase == idle && incarnation.member.works) says("does not work");
+  if ((status.phase == waiting || status.phase == ended) && status.step > incarnation.reached)
+    says("is at " + std::to_string(status.step));
+  if (status.phase == going && status.step != incarnation.first &&
+      std::ranges::find(words_[slot], status.step, &Word::step) == words_[slot].end())
+    says("was let go from " + std::to_string(status.step));
+}
+
+/// Judges a coordinator's permission to go on.
+void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
+                             const core::Proceed& proceed) {
+  const auto slot = slot_of(envelope.to, envelope.packet.to.value_or(0));
+  const core::Configuration* configuration = known(envelope.epoch);
+  if (!slot || configuration == nullptr) return;
+  if (configuration->coordinator != id)
+    violate("node " + std::to_string(id) + " lets worker " + incarnation_name(*slot) +
+            " go on and is not the coordinator in epoch " + std::to_string(envelope.epoch));
+  if (places_[id].node == nullptr || places_[id].node->coordinator() == nullptr) return;
+  note_word(id, envelope.to, *slot, proceed.step, *configuration);
+}
+
+void InvariantChecker::note_word(NodeId id, NodeId to, std::size_t slot, Step step,
+                                 const core::Configuration& known) {
+  const std::size_t by = places_[id].slot;
+  auto word = std::ranges::find(words_[slot], by, &Word::by);
+  if (word == words_[slot].end())
+    word = words_[slot].insert(word, Word{by, step});
+  else if (word->step >= step)
+    return;  // said before
+  *word = {by, step};
+  const auto floor = barrier::floor(scenario_.barrier, step);
+  if (!lives_[slot].begun) return;  // the message says where to begin
+  if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
+  word->view = seen_by(id, to, known);
+  word->objection = why_not_proceed(known, word->view, *floor);
+}
+
+std::vector<std::size_t> InvariantChecker::seen_by(NodeId id, NodeId to,
+                                                   const core::Configuration& known) const {
+  std::vector<std::size_t> view;
+  const auto add = [&](core::MemberId other) {
+    const core::Member* member = known.find(other);
+    if (member == nullptr || !member->works || other == to) return;
+    const auto seen = slot_of(other, member->incarnation);
+    if (seen && std::ranges::find(view, *seen) == view.end()) view.push_back(*seen);
+  };
+  if (scenario_.barrier.sample)
+    for (const core::MemberId other : places_[id].node->coordinator()->drawn(to)) add(other);
+  else
+    for (const core::Member& member : known.members) add(member.id);
+  return view;
+}
+
+/// Returns why those in `view` do not let a worker go on; empty where they do.
+std::string InvariantChecker::why_not_proceed(const core::Configuration& known,
+                                              const std::vector<std::size_t>& view,
+                                              Step floor) const {
+  const std::size_t expected = barrier::observes(scenario_.barrier, others(known));
+  if (scenario_.barrier.sample && view.size() != expected)
+    return " after drawing " + std::to_string(view.size()) + " others, not " +
+           std::to_string(expected);
+  for (const std::size_t slot : view)
+    if (lives_[slot].begun && !has_reached(slot, floor))
+      return " though worker " + incarnation_name(slot) + " is at " +
+             std::to_string(lives_[slot].reached);
+  return {};
+}
+
+void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
+  const Place& place = places_[id];
+  const auto floor = barrier::floor(scenario_.barrier, compute.step);
+  if (compute.step == lives_[place.slot].first || !floor || *floor == 0) return;
+  if (barrier::always_passes(scenario_.barrier)) return;
+  const auto expect_read = [&](std::size_t slot) {
+    const Life& incarnation = lives_[slot];
+    const Step known = std::min(*floor, incarnation.reached);
+    if (!incarnation.begun || incarnation.first >= known) return;
+    const auto due = static_cast<double>(known - incarnation.first);
+    for (const core::Value& value : compute.values)
+      if (value.value.as<double>()[2 * slot] < due)
+        violate("worker " + std::to_string(id) + " reads range " + std::to_string(value.range) +
+                " for step " + std::to_string(compute.step + 1) + " without step " +
+                std::to_string(*floor) + " of worker " + incarnation_name(slot));
+  };
+  expect_read(place.slot);
+  for (const std::size_t slot : place.view) expect_read(slot);
+}
+
+void InvariantChecker::expect_equal_copies() {
+  for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
+    std::optional<core::RangeState> first;
+    for (const core::RangeOwner& owner : latest()->ranges[r].owners) {
+      const MemberCore* node = full_owner(r, owner);
+      if (node == nullptr) {
+        violate("range " + std::to_string(r) + " is not held by its owner " +
+                std::to_string(owner.id));
+        continue;
+      }
+      auto state = node->replica().shard().hand_over(r);
+      if (const char* what = first ? difference(*first, state) : nullptr)
+        violate("copies of range " + std::to_string(r) + " differ in " + what);
+      first = std::move(state);
+      inspect(owner.id, r, true);
+    }
+  }
+}
+
+}  // namespace starling::sim

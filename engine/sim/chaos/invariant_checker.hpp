@@ -1,0 +1,198 @@
+/// Checks the invariants of a replicated job from outside, event by event, on integer-valued
+/// updates.
+///
+/// Every incarnation of every worker has a slot of two numbers in every range: how many of its
+/// steps are in, and the sum of their numbers. Steps rise by one, so the two numbers say exactly
+/// which steps are in, and whether any is in twice. Two more numbers show the order of all updates.
+/// The invariants:
+///
+/// * each epoch has one configuration; only the primary of a view acknowledges and forwards in it,
+///   and only the primary of an epoch answers reads;
+/// * every full owner of a range has all its acknowledged updates, and no update is in twice;
+/// * no member claims to be further than it is, or not to have begun when it has;
+/// * no worker passes a barrier against its rule, judged by true steps and by all that was drawn,
+///   nor, where a coordinator keeps the steps, without the permission of the coordinator that the
+///   worker's configuration names;
+/// * the values that a worker reads include, for each worker in the view that let it pass, all
+///   updates up to the reader's step - s;
+/// * in the end all replicas of a range are equal in everything that an owner knows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "starling/engine/core/member/member_core.hpp"
+#include "starling/engine/sim/chaos/scenario.hpp"
+
+namespace starling::sim {
+
+/// The most incarnations that a run can tell apart.
+inline constexpr std::size_t lives_max = 48;
+
+class InvariantChecker {
+ public:
+  using MemberCore = core::MemberCore<double>;
+
+  explicit InvariantChecker(const Scenario& scenario);
+
+  /// Registers a new incarnation of a node; returns its slot, or nothing where there are too many.
+  std::optional<std::size_t> on_birth(core::Member member, const MemberCore* node);
+  /// Registers that the node's incarnation has ended.
+  void on_death(NodeId id);
+
+  /// To be called after each event of a node, before its effects are executed.
+  void on_event(NodeId id);
+  /// To be called for each effect that is executed, in order.
+  void on_dispatch(NodeId id, const core::Envelope& envelope);
+  void on_plan(NodeId id, core::Step step);
+  void on_compute(NodeId id, const core::Compute& compute);
+
+  /// Checks, after healing and with nothing in flight, that all owners of a range hold the same.
+  void expect_equal_copies();
+
+  /// The first violation; empty while there is none.
+  [[nodiscard]] const std::string& violation() const noexcept { return violation_; }
+  [[nodiscard]] const core::ConfigurationPtr& latest() const noexcept { return epochs_.back(); }
+  /// All configurations that were proposed for an epoch after the latest.
+  [[nodiscard]] const std::vector<core::ConfigurationPtr>& proposed() const { return proposed_; }
+  /// Returns the core of `owner`, an owner in the latest configuration, where it is full and, as it
+  /// sees it itself too, owns the range without a break: it must hold all that was acknowledged.
+  /// Else returns nullptr.
+  [[nodiscard]] const MemberCore* full_owner(core::RangeId range,
+                                             const core::RangeOwner& owner) const;
+
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+  [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
+  [[nodiscard]] std::size_t lives() const noexcept { return lives_.size(); }
+
+ private:
+  struct Life {
+    core::Member member;
+    core::Step first = 0;
+    core::Step reached = 0;
+    bool begun = false;
+    /// Whether it had begun before the event.
+    bool had_begun = false;
+    bool done = false;
+  };
+  /// The last permission of one coordinator to one worker to go on. It counts only when the worker
+  /// goes on by it: a coordinator that is partitioned off may let workers go on that no longer
+  /// receive its messages.
+  struct Word {
+    /// Slot of the coordinator's incarnation.
+    std::size_t by;
+    core::Step step;
+    /// Slots of the workers that the coordinator saw then, and why they do not let the worker go
+    /// on; empty where they do.
+    std::vector<std::size_t> view = {};
+    std::string objection = {};
+  };
+  /// One worker that was asked in a draw, and the step that it answered; absent before it answers.
+  struct Asked {
+    std::size_t slot;
+    std::optional<core::Step> told;
+  };
+  struct Draw {
+    std::uint64_t number = 0;
+    std::size_t expected = 0;
+    /// A pass was judged by this draw: the next pass needs another draw.
+    bool used = false;
+    std::vector<Asked> asked;
+  };
+  /// The state of a range at a node when it was last checked.
+  struct Seen {
+    core::Epoch view = 0;
+    std::uint64_t updates = 0;
+    bool full = false;
+  };
+  /// Numbers of the messages sent to one receiver, by which a repeated message is recognised.
+  struct Sent {
+    core::Incarnation incarnation = 0;
+    std::uint64_t last = 0;
+    /// Bit i stands for number last - 1 - i.
+    std::uint64_t before = 0;
+  };
+  struct Place {
+    const MemberCore* node = nullptr;
+    std::size_t slot = 0;
+    core::Epoch epoch = 0;
+    /// The configurations that it knew before the event, and after it.
+    core::ConfigurationPtr former = nullptr;
+    core::ConfigurationPtr known = nullptr;
+    std::vector<Seen> seen = {};
+    Draw draw = {};
+    /// Slots of the workers that let it pass.
+    std::vector<std::size_t> view = {};
+    /// By receiver and traffic class.
+    std::vector<Sent> sent = std::vector<Sent>(std::size_t{2} * nodes_max);
+  };
+
+  void violate(const std::string& what);
+  [[nodiscard]] std::string incarnation_name(std::size_t slot) const;
+  [[nodiscard]] std::optional<std::size_t> slot_of(NodeId id, core::Incarnation incarnation) const;
+  [[nodiscard]] core::Step& acknowledged(std::size_t slot, core::RangeId range) {
+    return acknowledged_[range * lives_max + slot];
+  }
+  /// Returns nullptr where no node has adopted a configuration of `epoch`.
+  [[nodiscard]] const core::Configuration* known(core::Epoch epoch) const {
+    return epoch < epochs_.size() ? epochs_[epoch].get() : nullptr;
+  }
+  void on_configuration(Place& place);
+  void follow_worker(NodeId id, Place& place);
+  void inspect(NodeId id, core::RangeId range, bool must_hold);
+  [[nodiscard]] core::Step count_held(const MemberCore& node, std::size_t slot,
+                                      core::RangeId range) const;
+  void expect_held(std::size_t slot, core::RangeId range, core::Step step);
+  /// True where the message is not sent again.
+  bool is_new(Place& place, const core::Envelope& envelope);
+  template <class M>
+  void judge(NodeId, const core::Envelope&, const M&) {}
+  void judge(NodeId id, const core::Envelope& envelope, const core::Ack& ack);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Value& value);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Install& install);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Forward& forward);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Held& held);
+  void judge(NodeId id, const core::Envelope& envelope, const core::StepQuery& query);
+  void judge(NodeId id, const core::Envelope& envelope, const core::StepAnswer& answer);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Arrived& arrived);
+  void judge(NodeId id, const core::Envelope& envelope, const core::WorkerStatus& status);
+  void judge(NodeId id, const core::Envelope& envelope, const core::Proceed& proceed);
+  void judge(NodeId id, const core::Envelope& envelope, const core::CouncilMessage& message);
+  void expect_primary(NodeId id, core::RangeId range, core::Epoch view, const char* does);
+  /// True where this incarnation kept the steps in a configuration that the node knew at some time
+  /// in its last event.
+  [[nodiscard]] bool is_coordinator(const core::Member& member, const Place& place) const;
+  void judge_pass(NodeId id, core::Step step);
+  /// Returns why the draw does not let a worker pass; empty where it does.
+  [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
+  /// Records that the coordinator `id` lets the worker of `to` go on.
+  void note_word(NodeId id, NodeId to, std::size_t slot, core::Step step,
+                 const core::Configuration& known);
+  /// Returns the slots of the workers that the coordinator saw then.
+  [[nodiscard]] std::vector<std::size_t> seen_by(NodeId id, NodeId to,
+                                                 const core::Configuration& known) const;
+  /// Returns why those in `view` do not let a worker go on; empty where they do.
+  [[nodiscard]] std::string why_not_proceed(const core::Configuration& known,
+                                            const std::vector<std::size_t>& view,
+                                            core::Step floor) const;
+  [[nodiscard]] static std::size_t others(const core::Configuration& configuration);
+  [[nodiscard]] bool has_reached(std::size_t slot, core::Step floor) const;
+
+  Scenario scenario_;
+  std::vector<Life> lives_;
+  std::vector<Place> places_;
+  /// By epoch; the first entry is null.
+  std::vector<core::ConfigurationPtr> epochs_;
+  std::vector<core::ConfigurationPtr> proposed_;
+  std::vector<core::Step> acknowledged_;
+  /// By slot of the worker; one for each coordinator that let it go on.
+  std::vector<std::vector<Word>> words_;
+  std::uint64_t steps_ = 0;
+  std::uint64_t passes_ = 0;
+  std::string violation_;
+};
+
+}  // namespace starling::sim

@@ -1,0 +1,192 @@
+#include "starling/engine/sim/membership/cluster.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "starling/base/check.hpp"
+
+namespace starling::sim {
+namespace {
+
+std::string address_of(NodeId node) { return "node:" + std::to_string(node); }
+
+NodeId node_at(const std::string& address) {
+  NodeId node = 0;
+  std::from_chars(address.data() + 5, address.data() + address.size(), node);
+  return node;
+}
+
+}  // namespace
+
+Cluster::Cluster(ClusterOptions options, std::uint64_t seed)
+    : options_(std::move(options)),
+      network_(options_.link, mix(seed)),
+      random_(Random::stream(seed, 1)) {}
+
+NodeId Cluster::start(const std::vector<NodeId>& seeds) {
+  nodes_.emplace_back();
+  const auto node = static_cast<NodeId>(nodes_.size() - 1);
+  begin(node, seeds);
+  return node;
+}
+
+void Cluster::start_many(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    start(nodes_.empty() ? std::vector<NodeId>{} : std::vector<NodeId>{0});
+}
+
+void Cluster::restart(NodeId node, const std::vector<NodeId>& seeds) {
+  STARLING_CHECK(!runs(node));
+  begin(node, seeds);
+}
+
+void Cluster::begin(NodeId node, const std::vector<NodeId>& seeds) {
+  core::MembershipOptions options = options_.membership;
+  do options.self.id = random_();
+  while (options.self.id == 0);
+  options.self.address = address_of(node);
+  options.self.name = "n" + std::to_string(node);
+  options.self.workers = options_.workers_each;
+  options.seeds.clear();
+  for (const NodeId seed : seeds) options.seeds.push_back(address_of(seed));
+  nodes_[node] = {};
+  nodes_[node].id = options.self.id;
+  nodes_[node].process = std::make_unique<core::Membership>(std::move(options), random_());
+  act(node, [](core::Membership& process, const auto& context) { process.start(context); });
+}
+
+void Cluster::crash(NodeId node) { nodes_[node].process.reset(); }
+
+void Cluster::leave(NodeId node) {
+  act(node, [](core::Membership& process, const auto& context) { process.leave(context); });
+}
+
+void Cluster::offer(NodeId node, std::uint32_t workers) {
+  act(node,
+      [=](core::Membership& process, const auto& context) { process.offer(context, workers); });
+}
+
+void Cluster::freeze(NodeId node, Time duration) {
+  Time& until = nodes_[node].frozen_until;
+  until = std::max(until, now() + duration);
+}
+
+void Cluster::slow(NodeId node, Distribution runs, Distribution stands) {
+  nodes_[node].runs = std::move(runs);
+  nodes_[node].stands = std::move(stands);
+  nodes_[node].slow = true;
+  queue_.push(now() + nodes_[node].runs.draw(random_),
+              {.kind = Kind::stand, .node = node, .of = nodes_[node].id});
+}
+
+void Cluster::stand(NodeId node) {
+  const Time stands = nodes_[node].stands.draw(random_);
+  freeze(node, stands);
+  queue_.push(now() + stands + nodes_[node].runs.draw(random_),
+              {.kind = Kind::stand, .node = node, .of = nodes_[node].id});
+}
+
+void Cluster::run(Time duration) {
+  const Time end = now() + duration;
+  while (!queue_.empty() && queue_.next() <= end) happen(queue_.pop());
+  queue_.advance(end);
+}
+
+std::optional<Time> Cluster::run_until(const std::function<bool()>& so, Time limit) {
+  constexpr Time look{10'000'000};
+  const Time start = now();
+  while (!so()) {
+    if (now() - start >= limit) return std::nullopt;
+    run(look);
+  }
+  return now() - start;
+}
+
+void Cluster::happen(Event event) {
+  Node& node = nodes_[event.node];
+  if (!node.process || (event.of != 0 && event.of != node.id)) return;
+  if (event.kind == Kind::stand) return stand(event.node);
+  // Waiting events keep their order: the queue orders events of the same time by insertion.
+  if (const Time until = node.frozen_until; now() < until)
+    return queue_.push(until, std::move(event));
+  act(event.node, [&](core::Membership& process, const auto& context) {
+    if (event.kind == Kind::message)
+      process.on(context, *event.message);
+    else
+      process.on_timer(context);
+  });
+}
+
+template <class Call>
+void Cluster::act(NodeId node, Call call) {
+  std::vector<core::MembershipEffect> effects;
+  call(*nodes_[node].process, core::MembershipContext{now(), random_, effects});
+  for (auto& effect : effects) {
+    if (auto* send = std::get_if<core::MembershipSend>(&effect)) {
+      const std::size_t bytes = wire_bytes(send->message);
+      ++messages_;
+      bytes_ += bytes;
+      const NodeId to = node_at(send->address);
+      const auto message =
+          std::make_shared<const core::MembershipMessage>(std::move(send->message));
+      for (const Time at : network_.send(now(), node, to, bytes))
+        queue_.push(at, {.kind = Kind::message, .node = to, .message = message});
+    } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
+      queue_.push(timer->at, {.kind = Kind::timer, .node = node, .of = nodes_[node].id});
+    } else if (auto* changed = std::get_if<core::MemberChanged>(&effect)) {
+      noticed_.push_back({now(), node, std::move(changed->record)});
+    } else if (std::holds_alternative<core::HasLeft>(effect)) {
+      nodes_[node].has_left = true;
+    }
+  }
+}
+
+std::optional<core::NodeState> Cluster::state(NodeId by, NodeId of) const {
+  const core::MemberEntry* entry = nodes_[by].process->members().find(nodes_[of].id);
+  if (entry == nullptr) return std::nullopt;
+  return entry->record.state;
+}
+
+bool Cluster::agree(const std::vector<NodeId>& nodes) const {
+  return std::ranges::all_of(nodes, [&](NodeId by) {
+    const core::NodeList& members = nodes_[by].process->members();
+    return members.live().size() + 1 == nodes.size() && std::ranges::all_of(nodes, [&](NodeId of) {
+             if (of == by) return true;
+             const core::MemberEntry* entry = members.find(nodes_[of].id);
+             return entry != nullptr && entry->record == nodes_[of].process->self();
+           });
+  });
+}
+
+bool Cluster::agree() const {
+  std::vector<NodeId> running;
+  for (NodeId node = 0; node < nodes_.size(); ++node)
+    if (runs(node) && of(node).self().state == core::NodeState::alive) running.push_back(node);
+  return agree(running);
+}
+
+bool Cluster::miss(const std::vector<NodeId>& by, const std::vector<NodeId>& of) const {
+  return std::ranges::all_of(by, [&](NodeId one) {
+    return std::ranges::all_of(of, [&](NodeId other) {
+      const auto known = state(one, other);
+      return known == core::NodeState::suspect || known == core::NodeState::dead;
+    });
+  });
+}
+
+core::MembershipCounts Cluster::counts() const {
+  core::MembershipCounts sum;
+  for (const Node& node : nodes_) {
+    if (!node.process) continue;
+    const core::MembershipCounts& one = node.process->counts();
+    sum.probes += one.probes;
+    sum.probes_failed += one.probes_failed;
+    sum.suspicions += one.suspicions;
+    sum.deaths += one.deaths;
+    sum.refutations += one.refutations;
+  }
+  return sum;
+}
+
+}  // namespace starling::sim

@@ -1,0 +1,142 @@
+/// Training a model in virtual time, message by message: live::train's counterpart.
+///
+///     sim::LearnOptions options;
+///     options.protocol.mode = core::Mode::peer;
+///     options.protocol.barrier = barrier::parse("pssp:s=4,beta=2").value();
+///     options.protocol.step_time = parse_distribution("gamma:mean=20ms,shape=2").value();
+///     options.protocol.link.latency = parse_distribution("exp:1ms").value();
+///     options.protocol.link.loss = 0.1;
+///     options.protocol.horizon = 10s;
+///     auto result = sim::learn(model, training_data, &test_data, options);
+///     for (const sim::ProtocolPoint& point : result->curve) ...
+///
+/// A run is a function of its options, model and data; several threads may each make runs. For
+/// faults and partitions, pass the result of make_job() to a Protocol.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/sim/protocol/protocol.hpp"
+#include "starling/engine/work/gradients.hpp"
+#include "starling/models/evaluate.hpp"
+#include "starling/models/optimizer/optimizer.hpp"
+#include "starling/models/optimizer/schedule.hpp"
+
+namespace starling::sim {
+
+struct LearnOptions {
+  /// Mode, barrier, workers, times, network, faults' seed, steps and horizon.
+  ProtocolOptions protocol = {};
+  models::Optimizer optimizer = models::Sgd{};
+  models::Schedule schedule = {};
+  /// Applied by each worker to each of its gradients.
+  models::Clip clip = {};
+  /// Weight decay, for parameters that take it.
+  double l2 = 0;
+  /// Samples of one step of one worker; a worker's share of the data where that is less.
+  std::size_t batch = 64;
+  /// Passes over the training data; replaces protocol.steps where given.
+  std::optional<double> epochs = std::nullopt;
+  /// Called at each point of the curve; false ends the run.
+  std::function<bool(const ProtocolPoint&)> on_point = {};
+};
+
+/// Figures of a parameter vector for the curve; see learn().
+template <class T>
+using Figures = std::function<models::Metrics(std::span<const T>)>;
+
+/// Returns the job with which a Protocol trains `model` on `data`, which must outlive it. `figures`
+/// computes the figures of the curve.
+template <class M, class D>
+requires models::Model<M, D>
+[[nodiscard]] Job<typename M::Scalar> make_job(const M& model, const D& data,
+                                               const LearnOptions& options,
+                                               Figures<typename M::Scalar> figures) {
+  using T = typename M::Scalar;
+  const ProtocolOptions& protocol = options.protocol;
+  const auto gradients = std::make_shared<const core::Gradients<M, D>>(
+      model, data,
+      core::GradientOptions{.workers = protocol.workers,
+                            .batch = options.batch,
+                            .clip = options.clip,
+                            .seed = protocol.seed},
+      core::cut(model.parameters(), sizeof(T), owners(protocol)));
+  std::vector<T> w(gradients->layout()->size);
+  Random random = Random::stream(protocol.seed, core::initial_stream);
+  model.initialise(std::span<T>{w}, random);
+
+  Job<T> job;
+  job.layout = gradients->layout();
+  job.start = core::to_ranges<T>(*job.layout, w);
+  job.applier = core::GradientApplier{.optimizer = options.optimizer,
+                                      .schedule = options.schedule,
+                                      .l2 = options.l2,
+                                      .batch = gradients->batch_size()};
+  job.compute = [gradients, seed = protocol.seed, scratch = std::make_shared<core::Scratch>()](
+                    MemberId worker, const core::Compute& read) {
+    Random step = Random::stream(seed, worker, read.step);
+    core::Gradient gradient = gradients->compute(worker, read.step, read.values, step, *scratch);
+    if (gradient.fault) throw std::runtime_error{*gradient.fault};
+    return std::move(gradient.update);
+  };
+  if (gradients->by_rows())
+    job.plan = [gradients](MemberId worker, Step step) { return gradients->plan(worker, step); };
+  if (figures)
+    job.evaluate = [layout = job.layout,
+                    figures = std::move(figures)](const std::vector<core::RangeState>& states) {
+      return figures(core::to_vector<T>(*layout, states));
+    };
+  return job;
+}
+
+/// Trains `model` on `data` from a fresh start. `figures` computes the figures of the curve; where
+/// it is absent, they are the model's own over `test`, or over `data` where `test` is null. Refuses
+/// options that cannot work and data that the model cannot learn from; the result of a job that
+/// failed on its way holds the error.
+template <class M, class D>
+requires models::Model<M, D>
+[[nodiscard]] Result<ProtocolResult> learn(const M& model, const D& data,
+                                           std::type_identity_t<const D*> test,
+                                           const LearnOptions& options,
+                                           Figures<typename M::Scalar> figures = {}) {
+  using T = typename M::Scalar;
+  if (options.batch == 0) return Error{"batch=0: a batch holds at least 1 sample"};
+  if (data.size() == 0) return Error{"the training data has no samples"};
+  if (auto valid = models::check(model.parameters()); !valid) return std::move(valid).error();
+  if constexpr (models::CheckedModel<M, D>)
+    if (auto accepted = model.accepts(data); !accepted) return std::move(accepted).error();
+  LearnOptions full = options;
+  if (options.epochs) {
+    if (!(std::isfinite(*options.epochs) && *options.epochs >= 0))
+      return Error{"epochs must be a finite number >= 0"};
+    const models::SampleOrder order{data.size(), std::max<std::size_t>(1, options.protocol.workers),
+                                    options.batch, 0};
+    full.protocol.steps = order.steps_in(*options.epochs);
+  }
+  if (auto valid = check(full.protocol); !valid) return std::move(valid).error();
+  if (!figures)
+    figures = [&model, &shown = test == nullptr ? data : *test,
+               arena = std::make_shared<models::Arena>()](std::span<const T> w) {
+      return models::evaluate_all(model, w, shown, *arena);
+    };
+  try {
+    Protocol<T> protocol{full.protocol, make_job(model, data, full, std::move(figures))};
+    protocol.on_point = options.on_point;
+    protocol.run();
+    return protocol.result();
+  } catch (const std::exception& fault) {
+    return Error{std::string{"the model: "} + fault.what()};
+  }
+}
+
+}  // namespace starling::sim

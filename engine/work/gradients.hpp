@@ -1,0 +1,349 @@
+/// The computation in a worker's training step: reads the parameters, computes one batch's
+/// gradient, and returns it range by range. Live and simulated jobs share it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/base/random.hpp"
+#include "starling/base/text.hpp"
+#include "starling/engine/core/message.hpp"
+#include "starling/engine/core/worker/worker.hpp"
+#include "starling/engine/exchange/ownership/layout.hpp"
+#include "starling/models/kernels/kernels.hpp"
+#include "starling/models/model.hpp"
+#include "starling/models/optimizer/clip.hpp"
+#include "starling/models/order.hpp"
+
+namespace starling::core {
+
+/// The stream of a job's seed that a fresh model's parameters are drawn from.
+inline constexpr std::uint64_t initial_stream = 0x1217;
+
+/// Returns the parameter vector split into its ranges.
+template <class T>
+[[nodiscard]] std::vector<RangeState> to_ranges(const Layout& layout, std::span<const T> vector) {
+  const auto buffer = Buffer::copy_of<T>(vector);
+  std::vector<RangeState> states(layout.ranges.size());
+  for (std::size_t r = 0; r < states.size(); ++r) {
+    states[r].range = static_cast<RangeId>(r);
+    states[r].value = {buffer, layout.ranges[r].offset, layout.ranges[r].count, nullptr};
+  }
+  return states;
+}
+
+/// Returns the parameter vector collected from its ranges. Requires: one state for each range.
+template <class T>
+[[nodiscard]] std::vector<T> to_vector(const Layout& layout, std::span<const RangeState> states) {
+  std::vector<T> vector(layout.size);
+  for (const auto& state : states)
+    std::ranges::copy(state.value.as<T>(), vector.begin() + static_cast<std::ptrdiff_t>(
+                                                                layout.ranges[state.range].offset));
+  return vector;
+}
+
+/// Memory for computing steps, reused from step to step. One thread at a time.
+struct Scratch {
+  /// For the parameter vector.
+  models::Arena parameters;
+  /// For the model; emptied before each use.
+  models::Arena work;
+  /// For the samples of a step.
+  std::vector<std::uint32_t> batch;
+};
+
+struct GradientOptions {
+  std::size_t workers = 1;
+  /// Samples of one step of one worker; a worker's share of the data where that is less.
+  std::size_t batch = 64;
+  /// Applied to each gradient, except to parameters that are not trained.
+  models::Clip clip = {};
+  std::uint64_t seed = 1;
+};
+
+/// A step's gradient.
+struct Gradient {
+  Update update;
+  /// Mean loss over the step's samples; 0 where there are none.
+  double loss = 0;
+  /// Set where the loss or the gradient is NaN or infinite; the update must not be used then.
+  std::optional<std::string> fault;
+};
+
+/// Computes a job's gradients. `data` must outlive it. Any thread, each with a Scratch of its own;
+/// the model may throw.
+template <class M, class D>
+requires models::Model<M, D>
+class Gradients {
+ public:
+  using T = typename M::Scalar;
+
+  Gradients(const M& model, const D& data, const GradientOptions& options, Layout layout)
+      : model_(model),
+        data_(data),
+        clip_(options.clip),
+        workers_(options.workers),
+        order_(data.size(), options.workers, options.batch, options.seed),
+        layout_(std::make_shared<const Layout>(std::move(layout))) {
+    if constexpr (models::RowSparseModel<M, D>)
+      by_rows_ = std::ranges::any_of(layout_->parameters, &models::Parameter::row_sparse);
+  }
+
+  [[nodiscard]] const M& model() const noexcept { return model_; }
+  [[nodiscard]] const std::shared_ptr<const Layout>& layout() const noexcept { return layout_; }
+  /// True where steps read and push only some rows of some parameter: see plan().
+  [[nodiscard]] bool by_rows() const noexcept { return by_rows_; }
+  /// Samples of a full batch of one worker.
+  [[nodiscard]] std::size_t batch_size() const { return order_.batch_size(); }
+
+  /// Returns the ranges, or rows of them, that the step after `step` reads. Throws where the model
+  /// touches rows that its parameters do not have. Requires: by_rows().
+  [[nodiscard]] std::vector<RangeRows> plan(MemberId worker, Step step) const;
+
+  /// Lets the data prefetch the samples that the step after `step` will read.
+  void prefetch(MemberId worker, Step step, Scratch& scratch) const;
+
+  /// Returns the gradient of the step after `step`, computed from one value for each planned range.
+  /// A step that is computed again gives the same gradient where `random` is Random::stream(seed,
+  /// worker, step).
+  [[nodiscard]] Gradient compute(MemberId worker, Step step, std::span<const Value> values,
+                                 Random& random, Scratch& scratch) const;
+
+ private:
+  void check_touched(const std::vector<models::TouchedRows>& touched) const;
+  std::span<const T> assemble(std::span<const Value> values, Scratch& scratch) const;
+  double clip(std::span<T> g, const std::vector<Update::Part>& parts) const;
+  void clear(std::span<const Value> values, std::span<T> g) const;
+  std::vector<Update::Part> dense_update(const std::shared_ptr<Buffer>& gradient) const;
+  std::vector<Update::Part> sparse_update(std::span<const Value> values, std::span<const T> g,
+                                          double& norm) const;
+
+  M model_;
+  const D& data_;
+  models::Clip clip_;
+  /// A worker that joined later takes the data share of the worker that has its id modulo this.
+  std::size_t workers_;
+  models::SampleOrder order_;
+  std::shared_ptr<const Layout> layout_;
+  bool by_rows_ = false;
+};
+
+template <class M, class D>
+requires models::Model<M, D> std::vector<RangeRows> Gradients<M, D>::plan(MemberId worker,
+                                                                          Step step)
+const {
+  std::vector<RangeRows> wanted;
+  if constexpr (models::RowSparseModel<M, D>) {
+    std::vector<std::uint32_t> batch;
+    order_.batch(worker % workers_, step, batch);
+    const auto touched = model_.touched(data_, batch);
+    check_touched(touched);
+    for (std::size_t p = 0; p < layout_->parameters.size(); ++p) {
+      const auto rows = std::ranges::find(touched, p, &models::TouchedRows::parameter);
+      const auto [from, to] = layout_->ranges_of(p);
+      for (RangeId r = from; r < to; ++r) {
+        const Range& range = layout_->ranges[r];
+        const bool whole = rows == touched.end() || range.row_size == 0;
+        if (whole) {
+          if (wanted.empty() || wanted.back().range != r) wanted.push_back({r, nullptr});
+          continue;
+        }
+        const auto first =
+            static_cast<std::uint32_t>((range.offset - layout_->offsets[p]) / range.row_size);
+        const auto last = first + static_cast<std::uint32_t>(range.count / range.row_size);
+        const auto begin = std::ranges::lower_bound(rows->rows, first);
+        const auto end = std::lower_bound(begin, rows->rows.end(), last);
+        if (begin == end) continue;
+        auto inside = std::make_shared<std::vector<std::uint32_t>>(begin, end);
+        for (std::uint32_t& row : *inside) row -= first;
+        wanted.push_back({r, std::move(inside)});
+      }
+    }
+  }
+  return wanted;
+}
+
+/// Throws where the model touches rows that its row-sparse parameters do not have.
+template <class M, class D>
+requires models::Model<M, D>
+void Gradients<M, D>::check_touched(const std::vector<models::TouchedRows>& touched) const {
+  for (const auto& [p, rows] : touched) {
+    const auto refuse = [p = p](const std::string& why) {
+      throw std::runtime_error{"touched(): parameter " + std::to_string(p) + ": " + why};
+    };
+    if (p >= layout_->parameters.size()) refuse("the model has no such parameter");
+    const auto& shape = layout_->parameters[p].shape;
+    if (!layout_->parameters[p].row_sparse) refuse("is not row-sparse");
+    if (std::ranges::adjacent_find(rows, std::greater_equal<>{}) != rows.end())
+      refuse("rows must ascend, each once");
+    if (!rows.empty() && rows.back() >= shape[0])
+      refuse("row " + std::to_string(rows.back()) + " of " + std::to_string(shape[0]));
+  }
+}
+
+template <class M, class D>
+requires models::Model<M, D>
+void Gradients<M, D>::prefetch(MemberId worker, Step step, Scratch& scratch) const {
+  static_assert(
+      models::PrefetchableData<D> ||
+          !requires(D data, models::Batch batch) { data.prefetch(batch); },
+      "prefetch() of data must be const");
+  if constexpr (models::PrefetchableData<D>) {
+    order_.batch(worker % workers_, step, scratch.batch);
+    data_.prefetch(scratch.batch);
+  }
+}
+
+/// Returns the parameter vector, with undefined elements where `values` has none.
+template <class M, class D>
+requires models::Model<M, D> std::span<const typename M::Scalar> Gradients<M, D>::assemble(
+    std::span<const Value> values, Scratch& scratch)
+const {
+  scratch.parameters.reset();
+  const auto w = scratch.parameters.take<T>(layout_->size);
+  for (const Value& value : values) {
+    const Range& range = layout_->ranges[value.range];
+    const auto from = value.value.as<T>();
+    const auto to = w.subspan(range.offset, range.count);
+    if (!value.value.rows) {
+      std::ranges::copy(from, to.begin());
+      continue;
+    }
+    std::size_t i = 0;
+    for (const std::uint32_t row : *value.value.rows)
+      std::ranges::copy(from.subspan(i++ * range.row_size, range.row_size),
+                        to.begin() + static_cast<std::ptrdiff_t>(row * range.row_size));
+  }
+  return w;
+}
+
+template <class M, class D>
+requires models::Model<M, D> Gradient Gradients<M, D>::compute(MemberId worker, Step step,
+                                                               std::span<const Value> values,
+                                                               Random& random, Scratch& scratch)
+const {
+  const auto w = assemble(values, scratch);
+  auto& batch = scratch.batch;
+  order_.batch(worker % workers_, step, batch);
+  Gradient result;
+  result.update.samples = static_cast<std::uint32_t>(batch.size());
+
+  const auto buffer = Buffer::make<T>(by_rows_ ? 0 : layout_->size);
+  const std::span<T> g =
+      by_rows_ ? scratch.parameters.take<T>(layout_->size) : buffer->template as<T>();
+  clear(values, g);
+
+  if (!batch.empty()) {
+    scratch.work.reset();
+    models::Pass pass{.random = random, .arena = scratch.work, .training = true};
+    result.loss = static_cast<double>(model_.gradient(w, data_, batch, g, pass));
+  }
+  if (!std::isfinite(result.loss)) {
+    result.fault = "the loss is " + print_number(result.loss);
+    return result;
+  }
+  double norm = 0;
+  if (by_rows_) {
+    result.update.parts = sparse_update(values, g, norm);
+  } else {
+    result.update.parts = dense_update(buffer);
+    norm = clip(g, result.update.parts);
+  }
+  if (!std::isfinite(norm)) result.fault = "the gradient is not finite";
+  return result;
+}
+
+/// Clips the trained elements of `g`, which holds `parts`, as one vector. Returns a number that is
+/// finite where all of `g` was, so that the caller notices NaN and infinity.
+template <class M, class D>
+requires models::Model<M, D>
+double Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& parts) const {
+  if (clip_.kind == models::Clip::Kind::none) return models::squared_norm<T>(g);
+  std::vector<std::span<T>> trained;
+  double others = 0;
+  const auto add = [&](std::span<T> piece, std::size_t parameter) {
+    if (!layout_->parameters[parameter].trained)
+      others += models::squared_norm<T>(piece);
+    else if (!trained.empty() && trained.back().data() + trained.back().size() == piece.data())
+      trained.back() = {trained.back().data(), trained.back().size() + piece.size()};
+    else
+      trained.push_back(piece);
+  };
+  for (const Update::Part& part : parts) {
+    const auto piece = g.subspan(part.values.offset, part.values.count);
+    const auto& segments = layout_->ranges[part.range].segments;
+    if (part.values.rows)
+      add(piece, segments.front().parameter);
+    else
+      for (const Segment& segment : segments)
+        add(piece.subspan(segment.offset, segment.count), segment.parameter);
+  }
+  return models::apply<T>(clip_, trained) + others;
+}
+
+/// Zeroes `g` where this step may write it.
+template <class M, class D>
+requires models::Model<M, D>
+void Gradients<M, D>::clear(std::span<const Value> values, std::span<T> g) const {
+  for (const Value& value : values) {
+    const Range& range = layout_->ranges[value.range];
+    const auto part = g.subspan(range.offset, range.count);
+    if (!value.value.rows) {
+      std::ranges::fill(part, T{0});
+      continue;
+    }
+    for (const std::uint32_t row : *value.value.rows)
+      std::ranges::fill(part.subspan(row * range.row_size, range.row_size), T{0});
+  }
+}
+
+template <class M, class D>
+requires models::Model<M, D> std::vector<Update::Part> Gradients<M, D>::dense_update(
+    const std::shared_ptr<Buffer>& gradient)
+const {
+  std::vector<Update::Part> parts;
+  for (std::size_t r = 0; r < layout_->ranges.size(); ++r)
+    parts.push_back({static_cast<RangeId>(r),
+                     {gradient, layout_->ranges[r].offset, layout_->ranges[r].count, nullptr}});
+  return parts;
+}
+
+/// Gathers the rows of `g` that this step touched, clips them as one vector, and stores the result
+/// of clip() in `norm`.
+template <class M, class D>
+requires models::Model<M, D> std::vector<Update::Part> Gradients<M, D>::sparse_update(
+    std::span<const Value> values, std::span<const T> g, double& norm)
+const {
+  std::size_t total = 0;
+  for (const Value& value : values) total += value.value.count;
+  auto buffer = Buffer::make<T>(total);
+  const auto gathered = buffer->template as<T>();
+  std::vector<Update::Part> parts;
+  std::size_t at = 0;
+  for (const Value& value : values) {
+    const Range& range = layout_->ranges[value.range];
+    const auto part = g.subspan(range.offset, range.count);
+    auto to = gathered.begin() + static_cast<std::ptrdiff_t>(at);
+    if (!value.value.rows) {
+      std::ranges::copy(part, to);
+    } else {
+      for (const std::uint32_t row : *value.value.rows)
+        to = std::ranges::copy(part.subspan(row * range.row_size, range.row_size), to).out;
+    }
+    parts.push_back({value.range, {buffer, at, value.value.count, value.value.rows}});
+    at += value.value.count;
+  }
+  norm = clip(gathered, parts);
+  return parts;
+}
+
+}  // namespace starling::core

@@ -1,0 +1,74 @@
+#include "starling/models/built_in/built_in_models.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "starling/base/spec.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::models {
+namespace {
+
+template <class Any>
+struct List;
+
+template <class... Each>
+struct List<std::variant<Each...>> {
+  static_assert((RowSparseModel<Each, Table> && ...));
+  static_assert((CheckedModel<Each, Table> && ...));
+  using Any = std::variant<Each...>;
+
+  static std::vector<ModelName> names() {
+    std::vector<ModelName> all;
+    (std::ranges::copy(names_of<Each>(), std::back_inserter(all)), ...);
+    return all;
+  }
+
+  /// Returns nullopt where no model has the spec's name.
+  static std::optional<Result<Any>> parse(const Spec& spec, const Table& data) {
+    std::optional<Result<Any>> found;
+    const auto read = [&]<class Model>(std::type_identity<Model>) {
+      for (const ModelName& known : names_of<Model>())
+        if (spec.name == known.name) found = parse_as<Model>(spec, data);
+    };
+    (read(std::type_identity<Each>{}), ...);
+    return found;
+  }
+
+ private:
+  template <class Model>
+  static Result<Any> parse_as(const Spec& spec, const Table& data) {
+    auto model = Model::parse(spec, data);
+    if (!model) return std::move(model).error();
+    return Any{std::move(model).value()};
+  }
+};
+
+}  // namespace
+
+std::vector<ModelName> model_names() { return List<AnyModel<float>>::names(); }
+
+template <class T>
+Result<AnyModel<T>> parse_model(std::string_view text, const Table& data) {
+  const auto spec = Spec::parse(text);
+  if (!spec) return Error{"model: " + spec.error().message};
+  if (auto found = List<AnyModel<T>>::parse(*spec, data)) return *std::move(found);
+  std::vector<std::string> names;
+  for (const ModelName& model : model_names()) names.emplace_back(model.name);
+  return Error{"unknown model '" + spec->name + "'; " + suggest(spec->name, names)};
+}
+
+template <class T>
+std::string print(const AnyModel<T>& model) {
+  return std::visit([](const auto& any) { return any.print(); }, model);
+}
+
+template Result<AnyModel<float>> parse_model<float>(std::string_view, const Table&);
+template Result<AnyModel<double>> parse_model<double>(std::string_view, const Table&);
+template std::string print<float>(const AnyModel<float>&);
+template std::string print<double>(const AnyModel<double>&);
+
+}  // namespace starling::models

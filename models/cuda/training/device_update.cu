@@ -1,0 +1,103 @@
+#include "starling/models/cuda/training/device_update.hpp"
+
+#include <algorithm>
+
+#include "starling/models/cuda/launch.hpp"
+
+namespace starling::models::cuda {
+namespace {
+
+/// The most numbers that one block updates.
+constexpr std::size_t stretch_max = 4096;
+
+/// Returns the sum of all threads' values in thread 0, and 0 in the others.
+__device__ double block_sum(double value) {
+  __shared__ double shared[block_threads];
+  shared[threadIdx.x] = value;
+  for (unsigned step = block_threads / 2; step > 0; step /= 2) {
+    __syncthreads();
+    if (threadIdx.x < step) shared[threadIdx.x] += shared[threadIdx.x + step];
+  }
+  return threadIdx.x == 0 ? shared[0] : 0;
+}
+
+__global__ void __launch_bounds__(block_threads)
+    squares_kernel(const Stretch* stretches, const float* g, double* squares) {
+  const Stretch stretch = stretches[blockIdx.x];
+  const unsigned size = stretch.trained ? stretch.size : 0;
+  double sum = 0;
+  for (unsigned i = threadIdx.x; i < size; i += block_threads) {
+    const auto value = static_cast<double>(g[stretch.start + i]);
+    sum += value * value;
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) squares[blockIdx.x] = sum;
+}
+
+__global__ void __launch_bounds__(block_threads)
+    factor_kernel(unsigned count, const double* squares, double limit, float* factor) {
+  double sum = 0;
+  for (unsigned i = threadIdx.x; i < count; i += block_threads) sum += squares[i];
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) *factor = norm_factor(sum, limit);
+}
+
+/// One block updates one stretch. `factor` is null where no norm is clipped.
+__global__ void __launch_bounds__(block_threads)
+    update_kernel(const Stretch* stretches, Update update, const float* factor, float limit) {
+  const Stretch stretch = stretches[blockIdx.x];
+  const Clipping clip{factor == nullptr ? 1 : *factor, limit};
+#pragma unroll 4
+  for (unsigned i = threadIdx.x; i < stretch.size; i += block_threads)
+    update(stretch, stretch.start + i, clip);
+}
+
+std::vector<Stretch> cut(const std::vector<Parameter>& parameters) {
+  std::vector<Stretch> all;
+  std::uint64_t start = 0;
+  for (const Parameter& parameter : parameters) {
+    const std::uint64_t end = start + parameter.size();
+    for (; start < end; start += all.back().size)
+      all.push_back({.size = static_cast<std::uint32_t>(std::min(end - start, stretch_max)),
+                     .start = start,
+                     .decays = parameter.decay,
+                     .trained = parameter.trained});
+  }
+  return all;
+}
+
+}  // namespace
+
+DeviceUpdate::DeviceUpdate(const Optimizer& optimizer, const Clip& clip,
+                           const std::vector<Parameter>& parameters)
+    : rule_(rule_of(optimizer)), clip_(clip), total_(total_size(parameters)) {
+  const std::vector<Stretch> all = cut(parameters);
+  stretches_ = DeviceArray<Stretch>{all.size()};
+  check(cudaMemcpy(stretches_.data(), all.data(), stretches_.bytes(), cudaMemcpyHostToDevice),
+        "copying to the device");
+  state_ = DeviceArray<float>{slots(optimizer) * total_};
+  if (state_.size() > 0) check(cudaMemset(state_.data(), 0, state_.bytes()), "clearing a state");
+  finish_default_stream();
+  if (clip_.kind != Clip::Kind::norm) return;
+  squares_ = DeviceArray<double>{all.size()};
+  factor_ = DeviceArray<float>{1};
+}
+
+void DeviceUpdate::apply(const Context& context, const UpdateRates* rates, const float* g,
+                         float* w) {
+  if (total_ == 0) return;
+  const cudaStream_t stream = context.stream().get();
+  if (clip_.kind == Clip::Kind::norm) {
+    squares_kernel<<<blocks(), block_threads, 0, stream>>>(stretches_.data(), g, squares_.data());
+    check_launch("clipping");
+    factor_kernel<<<1, block_threads, 0, stream>>>(blocks(), squares_.data(), clip_.limit,
+                                                   factor_.data());
+    check_launch("clipping");
+  }
+  const float limit = clip_.kind == Clip::Kind::value ? static_cast<float>(clip_.limit) : INFINITY;
+  update_kernel<<<blocks(), block_threads, 0, stream>>>(
+      stretches_.data(), Update{rule_, rates, g, w, state_.data(), total_}, factor_.data(), limit);
+  check_launch("updating parameters");
+}
+
+}  // namespace starling::models::cuda

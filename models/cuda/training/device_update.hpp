@@ -1,0 +1,38 @@
+/// Internal: an optimiser's steps on a device: clipping, weight decay, update, and changes of
+/// untrained parameters, in one kernel over all parameters. One thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "starling/models/cuda/context.hpp"
+#include "starling/models/cuda/kernels/update.hpp"
+#include "starling/models/optimizer/clip.hpp"
+#include "starling/models/optimizer/optimizer.hpp"
+#include "starling/models/parameter.hpp"
+
+namespace starling::models::cuda {
+
+class DeviceUpdate {
+ public:
+  /// State starts at zero. Throws Failure. Requires: optimizer valid, parameters of a model.
+  DeviceUpdate(const Optimizer& optimizer, const Clip& clip,
+               const std::vector<Parameter>& parameters);
+
+  /// Puts one update of w by g into the context's stream; `rates` lies on the device.
+  void apply(const Context& context, const UpdateRates* rates, const float* g, float* w);
+
+ private:
+  [[nodiscard]] unsigned blocks() const { return static_cast<unsigned>(stretches_.size()); }
+
+  UpdateRule rule_;
+  Clip clip_;
+  std::size_t total_ = 0;
+  DeviceArray<Stretch> stretches_;
+  DeviceArray<float> state_;
+  /// The sum of squares of each stretch, where a norm is clipped.
+  DeviceArray<double> squares_;
+  DeviceArray<float> factor_;
+};
+
+}  // namespace starling::models::cuda

@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+
+#include "starling/base/input.hpp"
+#include "starling/models/data/formats/file.hpp"
+#include "starling/models/data/formats/readers.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::size_t pixels = 1024;
+constexpr std::size_t channels = 3;
+constexpr std::size_t record_bytes = 1 + channels * pixels;
+constexpr unsigned classes = 10;
+constexpr std::uint64_t bytes_max = std::uint64_t{1} << 30U;
+
+using Record = std::array<std::byte, record_bytes>;
+
+Error error_at(const InputFile& file, std::size_t record, const std::string& what) {
+  return Error{file.path() + ": record " + std::to_string(record) + " " + what};
+}
+
+/// From three planes of one colour each to pixels of three colours each.
+void append_image(const Record& record, std::vector<float>& values) {
+  for (std::size_t pixel = 0; pixel < pixels; ++pixel)
+    for (std::size_t c = 0; c < channels; ++c) {
+      const auto byte = std::to_integer<unsigned>(record[1 + c * pixels + pixel]);
+      values.push_back(static_cast<float>(byte) / 255);
+    }
+}
+
+Result<void> append_file(const std::string& path, ReadBudget& budget, std::vector<float>& values,
+                         std::vector<float>& labels) {
+  auto file = InputFile::open(path);
+  if (!file) return std::move(file).error();
+  Record record{};
+  for (std::size_t number = 1;; ++number) {
+    const auto got = file->read(record);
+    if (!got) return got.error();
+    if (*got == 0 && number == 1) return Error{path + ": holds nothing"};
+    if (*got == 0) return {};
+    if (*got < record_bytes)
+      return error_at(*file, number,
+                      "ends too early, after " + std::to_string(*got) + " of " +
+                          std::to_string(record_bytes) + " bytes");
+    const auto label = std::to_integer<unsigned>(record[0]);
+    if (label >= classes)
+      return error_at(*file, number, "has the label " + std::to_string(label) + "; valid: 0 to 9");
+    const std::uint64_t held = (values.size() + labels.size()) * sizeof(float);
+    if (auto fits = budget.hold(held); !fits) return fits;
+    append_image(record, values);
+    labels.push_back(static_cast<float>(label));
+  }
+}
+
+/// Records in plain files; in others, and in more than a gigabyte, there may be more.
+std::size_t least_records(const std::vector<std::string>& files) {
+  std::uint64_t bytes = 0;
+  for (const std::string& path : files) {
+    std::error_code none;
+    const std::uint64_t size = std::filesystem::file_size(path, none);
+    if (!none) bytes += std::min(size, bytes_max);
+  }
+  return std::min(bytes, bytes_max) / record_bytes;
+}
+
+}  // namespace
+
+Result<RawTable> read_cifar10(const Cifar10Source& source) {
+  RawTable raw{.place = source.files.front(), .features = channels * pixels};
+  std::vector<float> values;
+  ReadBudget budget{source.files.front()};
+  const std::size_t least = least_records(source.files) * raw.features;
+  if (auto fits = budget.expect(least * sizeof(float)); !fits) return std::move(fits).error();
+  values.reserve(least);
+  for (const std::string& path : source.files)
+    if (auto read = append_file(path, budget, values, raw.labels); !read)
+      return std::move(read).error();
+  values.shrink_to_fit();
+  raw.x = Table::Dense{std::move(values)};
+  raw.labelling = Labelling{.classes = classes, .first = 0, .signs = false};
+  return raw;
+}
+
+}  // namespace starling::models

@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "starling/base/text.hpp"
+#include "starling/models/data/formats/cell.hpp"
+#include "starling/models/data/formats/csv_rows.hpp"
+
+namespace starling::models {
+namespace {
+
+class Columns {
+ public:
+  Columns(const CsvRows& rows, const CsvSource& source)
+      : rows_(rows), source_(source), count_(rows.columns()), uses_(count_) {}
+
+  Result<CsvColumns> find();
+
+ private:
+  Result<void> find_id();
+  Result<void> find_label();
+  Result<void> find_ignored();
+  Result<void> find_categories();
+  Result<void> order_by_name(const Encoding& known);
+
+  /// Returns the one column of that name, or number; `key` is the option that names it, for errors.
+  [[nodiscard]] Result<std::size_t> named(const std::string& key, const std::string& name) const;
+  Result<void> use(std::size_t column, const std::string& key, const std::string& name);
+  /// Returns the last column that has no other use, or `count_` where all have one.
+  [[nodiscard]] std::size_t last_free() const;
+  [[nodiscard]] std::size_t free_count() const;
+  /// The training data's encoding; null where this is the training data, or where they have none.
+  [[nodiscard]] const Encoding* known_encoding() const {
+    return source_.like == nullptr ? nullptr : source_.like->encoding.get();
+  }
+  [[nodiscard]] bool are_features_named(const Encoding& known) const;
+  /// The columns that the training data's features came from; 0 where this is the training data.
+  [[nodiscard]] std::size_t known_columns() const;
+
+  const CsvRows& rows_;
+  const CsvSource& source_;
+  const std::size_t count_;
+  /// The use that each column was given by an option; empty where nothing was said.
+  std::vector<std::string> uses_;
+  CsvColumns found_;
+};
+
+Result<CsvColumns> Columns::find() {
+  found_.label = found_.id = count_;
+  for (const auto step : {&Columns::find_id, &Columns::find_ignored, &Columns::find_label})
+    if (auto done = (this->*step)(); !done) return std::move(done).error();
+  for (std::size_t column = 0; column < count_; ++column)
+    if (uses_[column].empty()) found_.features.push_back(column);
+  const Encoding* known = known_encoding();
+  if (known != nullptr)
+    if (auto done = order_by_name(*known); !done) return std::move(done).error();
+  if (found_.features.empty())
+    return rows_.error("has no column of features beside labels and ids");
+  if (auto done = find_categories(); !done) return std::move(done).error();
+  return found_;
+}
+
+/// Finds the column of row names. Programs that write tables often put the rows' numbers first, in
+/// a column without a name: as a feature it would reveal the order of the rows, and with it often
+/// the label.
+Result<void> Columns::find_id() {
+  if (source_.id.empty()) {
+    const auto& header = rows_.header();
+    const Encoding* known = known_encoding();
+    const bool is_known_as_feature =
+        known != nullptr && std::ranges::count(known->columns, "", &Column::name) > 0;
+    const bool may_be_id = count_ > 2 || (known != nullptr && !is_known_as_feature);
+    if (may_be_id && !header.empty() && header[0].empty())
+      uses_[found_.id = 0] = "the column without a name";
+    return {};
+  }
+  const auto id = named("id", source_.id);
+  if (!id) return id.error();
+  found_.id = *id;
+  return use(*id, "id", source_.id);
+}
+
+Result<void> Columns::find_ignored() {
+  for (const std::string& name : source_.ignored) {
+    const auto column = named("ignore", name);
+    if (!column) return column.error();
+    if (auto used = use(*column, "ignore", name); !used) return used;
+  }
+  return {};
+}
+
+Result<void> Columns::find_label() {
+  if (source_.label == "none") return {};
+  if (!source_.label) {
+    const auto& header = rows_.header();
+    const Encoding* known = known_encoding();
+    if (known != nullptr && !known->label.empty() && !header.empty() &&
+        are_features_named(*known)) {
+      const auto at = std::ranges::find(header, known->label);
+      if (at == header.end()) return {};
+      found_.label = static_cast<std::size_t>(at - header.begin());
+      return use(found_.label, "label", known->label);
+    }
+    if (known_columns() == free_count()) return {};
+  }
+  if (source_.label && source_.label != "last" && source_.label != "first") {
+    const auto column = named("label", *source_.label);
+    if (!column) return column.error();
+    found_.label = *column;
+    return use(*column, "label", *source_.label);
+  }
+  if (free_count() < 2)
+    return rows_.error("has " + counted(free_count(), "column") +
+                       " for a feature and a label; a row needs two, separated by commas, "
+                       "semicolons, tabs or |");
+  found_.label = source_.label == "first" ? 0 : source_.label == "last" ? count_ - 1 : last_free();
+  return use(found_.label, "label", source_.label.value_or("last"));
+}
+
+std::size_t Columns::known_columns() const {
+  if (source_.like == nullptr) return 0;
+  const auto& known = source_.like->encoding;
+  return known == nullptr ? source_.like->features() : known->columns.size();
+}
+
+bool Columns::are_features_named(const Encoding& known) const {
+  const auto& header = rows_.header();
+  const std::unordered_set<std::string_view> names{header.begin(), header.end()};
+  return std::ranges::any_of(known.columns, [&](const Column& column) {
+    return !column.name.empty() && names.contains(column.name);
+  });
+}
+
+/// Where the header has some of the training data's names it must have all; their order is free.
+Result<void> Columns::order_by_name(const Encoding& known) {
+  const auto& header = rows_.header();
+  if (header.empty() || !are_features_named(known)) {
+    if (found_.features.size() == known.columns.size()) return {};
+    return rows_.error("has " + counted(found_.features.size(), "column") +
+                       " of features, but the training data have " +
+                       std::to_string(known.columns.size()));
+  }
+  // Columns of one name are taken in their order.
+  std::unordered_map<std::string_view, std::deque<std::size_t>> places;
+  for (const std::size_t feature : found_.features) places[header[feature]].push_back(feature);
+  std::vector<std::size_t> ordered;
+  for (const Column& column : known.columns) {
+    const auto at = places.find(column.name);
+    if (at == places.end() || at->second.empty())
+      return rows_.error("has no column " + in_quotes(column.name) +
+                         ", which the training data have; valid: all of their columns");
+    ordered.push_back(at->second.front());
+    at->second.pop_front();
+  }
+  for (const std::size_t feature : found_.features)
+    if (!places[header[feature]].empty())
+      return rows_.error("the training data have no " + rows_.name_of(feature) +
+                         "; valid: their columns, ignore=" + header[feature] +
+                         ", or id=" + header[feature]);
+  found_.features = std::move(ordered);
+  return {};
+}
+
+Result<void> Columns::find_categories() {
+  found_.is_category.assign(found_.features.size(), false);
+  for (const std::string& name : source_.categories) {
+    const auto column = named("category", name);
+    if (!column) return column.error();
+    if (auto used = use(*column, "category", name); !used) return used;
+    const auto at = std::ranges::find(found_.features, *column);
+    found_.is_category[static_cast<std::size_t>(at - found_.features.begin())] = true;
+  }
+  return {};
+}
+
+Result<std::size_t> Columns::named(const std::string& key, const std::string& name) const {
+  const auto& header = rows_.header();
+  if (header.empty()) {
+    const auto number = parse_count(name);
+    if (number && *number >= 1 && *number <= count_) return static_cast<std::size_t>(*number - 1);
+    return rows_.error(key + "=" + name + " names a column, but the file has no header; valid: " +
+                       (key == "label" ? "label=last, label=first, label=none, or " : "") +
+                       "its number, 1 to " + std::to_string(count_));
+  }
+  const auto count = std::ranges::count(header, name);
+  if (count == 1) return static_cast<std::size_t>(std::ranges::find(header, name) - header.begin());
+  if (count > 1)
+    return rows_.error(key + "=" + name + " names " + std::to_string(count) +
+                       " columns; valid: a name that stands once");
+  return rows_.error("no column is named " + in_quotes(name) + "; " + suggest(name, header));
+}
+
+Result<void> Columns::use(std::size_t column, const std::string& key, const std::string& name) {
+  std::string& use = uses_[column];
+  if (!use.empty())
+    return rows_.error(key + "=" + name + " is " + rows_.name_of(column) + ", which is " + use +
+                       " already; valid: another column");
+  use = key + "=" + name;
+  return {};
+}
+
+std::size_t Columns::last_free() const {
+  for (std::size_t column = count_; column-- > 0;)
+    if (uses_[column].empty()) return column;
+  return count_;
+}
+
+std::size_t Columns::free_count() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(uses_, [](const std::string& use) { return use.empty(); }));
+}
+
+}  // namespace
+
+Result<CsvColumns> columns_of(const CsvRows& rows, const CsvSource& source) {
+  return Columns{rows, source}.find();
+}
+
+}  // namespace starling::models

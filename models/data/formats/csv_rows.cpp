@@ -1,0 +1,177 @@
+#include "starling/models/data/formats/csv_rows.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "starling/base/text.hpp"
+#include "starling/models/data/formats/cell.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::array<char, 4> separators{',', ';', '\t', '|'};
+
+/// Names the separator, for messages.
+std::string print(char separator) {
+  switch (separator) {
+    case ',':
+      return "a comma";
+    case ';':
+      return "a semicolon";
+    case '\t':
+      return "a tab";
+    default:
+      return "a |";
+  }
+}
+
+/// Returns the separator that occurs most often in the line outside of quotes; never the comma
+/// where commas stand in numbers.
+char guess_separator(std::string_view line, bool has_decimal_commas) {
+  std::array<std::size_t, separators.size()> counts{};
+  bool is_quoted = false;
+  for (const char c : line) {
+    if (c == '"') is_quoted = !is_quoted;
+    if (c == ',' && has_decimal_commas) continue;
+    const auto at = std::ranges::find(separators, c);
+    if (!is_quoted && at != separators.end())
+      ++counts.at(static_cast<std::size_t>(at - separators.begin()));
+  }
+  return separators.at(static_cast<std::size_t>(std::ranges::max_element(counts) - counts.begin()));
+}
+
+}  // namespace
+
+Cell read_number(const CsvSource& source, std::string_view cell, float& value) {
+  if (!source.has_decimal_commas) return read_cell(cell, value);
+  if (cell.find('.') != std::string_view::npos) return Cell::text;
+  std::string pointed{cell};
+  std::ranges::replace(pointed, ',', '.');
+  return read_cell(pointed, value);
+}
+
+Result<std::vector<std::string_view>*> CellSplitter::operator()(std::string_view line) {
+  cells_.clear();
+  rewritten_.clear();
+  rewritten_.reserve(line.size());
+  bool more = true;
+  while (more) {
+    const auto start = line.find_first_not_of(blanks());
+    if (start != std::string_view::npos && line[start] == '"') {
+      line.remove_prefix(start);
+      auto cell = quoted_cell(line);
+      if (!cell) return std::move(cell).error();
+      cells_.push_back(*cell);
+      more = !line.empty();
+      if (more) line.remove_prefix(1);
+      continue;
+    }
+    const auto end = line.find(separator_);
+    more = end != std::string_view::npos;
+    cells_.push_back(trimmed(line.substr(0, end)));
+    if (more) line.remove_prefix(end + 1);
+  }
+  return &cells_;
+}
+
+Result<std::string_view> CellSplitter::quoted_cell(std::string_view& rest) {
+  const std::size_t from = rewritten_.size();
+  const auto column = [&] { return "column " + std::to_string(cells_.size() + 1) + ": "; };
+  for (std::size_t i = 1; i < rest.size(); ++i) {
+    if (rest[i] != '"') {
+      rewritten_ += rest[i];
+    } else if (i + 1 < rest.size() && rest[i + 1] == '"') {
+      rewritten_ += rest[i++];
+    } else {
+      rest.remove_prefix(i + 1);
+      rest.remove_prefix(std::min(rest.find_first_not_of(blanks()), rest.size()));
+      if (!rest.empty() && rest[0] != separator_)
+        return Error{column() + in_quotes(rest) +
+                     " follows a closing quote; valid: " + print(separator_)};
+      return trimmed(std::string_view{rewritten_}.substr(from));
+    }
+  }
+  return Error{column() + "the quote before " + in_quotes(rest.substr(1)) +
+               " is not closed in its line"};
+}
+
+Result<std::unique_ptr<CsvRows>> CsvRows::open(const CsvSource& source) {
+  auto file = InputFile::open(source.file);
+  if (!file) return std::move(file).error();
+  std::unique_ptr<CsvRows> rows{new CsvRows{source, *std::move(file)}};
+  if (auto first = rows->read_first(); !first) return std::move(first).error();
+  return rows;
+}
+
+CsvRows::CsvRows(const CsvSource& source, InputFile file)
+    : source_(source),
+      is_pipe_(file.content_max() == UINT64_MAX),
+      lines_(std::move(file)),
+      budget_(source.file) {}
+
+Result<void> CsvRows::read_first() {
+  const auto cells = read();
+  if (!cells) return cells.error();
+  if (*cells == nullptr) return Error{path() + ": is empty; valid: rows of cells"};
+  const Cells& first = **cells;
+  columns_ = first.size();
+  float ignored = 0;
+  const auto is_text = [&](std::string_view c) {
+    return read_number(source_, c, ignored) == Cell::text;
+  };
+  if (source_.header.value_or(std::ranges::all_of(first, is_text)))
+    for (const std::string_view name : first) header_.push_back(printable(std::string{name}));
+  else
+    first_ = &first;
+  return {};
+}
+
+Result<const CsvRows::Cells*> CsvRows::next() {
+  if (first_ != nullptr) return std::exchange(first_, nullptr);
+  const auto cells = read();
+  if (!cells) return cells.error();
+  if (*cells != nullptr && (*cells)->size() != columns_)
+    return error("has " + counted((*cells)->size(), "column") + ", but the first row has " +
+                 std::to_string(columns_));
+  return cells;
+}
+
+Result<const CsvRows::Cells*> CsvRows::read() {
+  while (true) {
+    const auto line = lines_.next();
+    if (!line) return line.error();
+    if (!*line) return nullptr;
+    if (trimmed(**line).empty()) continue;
+    const bool is_first = columns_ == 0;
+    if (is_first && ((**line).starts_with("\xff\xfe") || (**line).starts_with("\xfe\xff")))
+      return error("is UTF-16; valid: UTF-8, as `iconv -f UTF-16 -t UTF-8` writes it");
+    if ((is_first || source_.has_comments) && (**line).starts_with('#')) continue;
+    if (is_first)
+      separator_ = source_.separator.value_or(guess_separator(**line, source_.has_decimal_commas));
+    if (is_first) split_ = CellSplitter{separator_};
+    if (auto fits = expect_cells(**line); !fits) return std::move(fits).error();
+    const auto cells = split_(**line);
+    if (!cells) return Error{cells.error()}.within(place());
+    return *cells;
+  }
+}
+
+/// Bounds the memory of the cells: a long line that holds only separators makes cells that take
+/// many times its bytes.
+Result<void> CsvRows::expect_cells(std::string_view line) const {
+  constexpr std::size_t short_line = std::size_t{1} << 20U;
+  if (line.size() <= short_line) return {};
+  // Each cell of the first line also makes a column, with its name and the results of the survey.
+  constexpr std::uint64_t column_bytes = 400;
+  const auto cells = static_cast<std::uint64_t>(std::ranges::count(line, separator_));
+  return budget_.expect(cells * (columns_ == 0 ? column_bytes : sizeof(std::string_view)));
+}
+
+std::string CsvRows::name_of(std::size_t column) const {
+  const std::string number = "column " + std::to_string(column + 1);
+  return header_.empty() ? number : number + " " + in_quotes(header_[column]);
+}
+
+}  // namespace starling::models

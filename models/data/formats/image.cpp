@@ -1,0 +1,213 @@
+#include "starling/models/data/formats/image.hpp"
+
+#include <png.h>
+#include <turbojpeg.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+
+#include "starling/base/input.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::models {
+namespace {
+
+/// 16,384 x 16,384.
+constexpr std::uint64_t pixels_max = std::uint64_t{1} << 28U;
+
+struct Format {
+  std::string_view name;
+  std::string_view magic;
+};
+constexpr Format png{"PNG", "\x89PNG\r\n\x1a\n"};
+constexpr Format jpeg{"JPEG", "\xff\xd8\xff"};
+/// Formats that are known and not read.
+constexpr std::array others{Format{"GIF", "GIF8"}, Format{"BMP", "BM"}, Format{"WebP", "RIFF"},
+                            Format{"TIFF", "II*"}, Format{"TIFF", "MM"}};
+
+Error error_of(const std::string& place, const Format& format, const std::string& what) {
+  return Error{place + ": its " + std::string{format.name} + " data is damaged: " + what};
+}
+
+/// Refuses an image that is too large for memory, before it is decoded.
+Result<void> check_size(const std::string& place, std::uint64_t height, std::uint64_t width,
+                        std::uint64_t channels) {
+  if (height == 0 || width == 0 || height > pixels_max / width)
+    return Error{place + ": is of " + std::to_string(height) + "x" + std::to_string(width) +
+                 " pixels; valid: 1 to " + std::to_string(pixels_max)};
+  return ReadBudget{place}.expect(height * width * channels);
+}
+
+struct FreesPng {
+  void operator()(png_image* image) const { png_image_free(image); }
+};
+
+/// The first `kept` of every `given` bytes.
+void keep_channels(std::vector<std::uint8_t>& pixels, std::size_t given, std::size_t kept) {
+  std::size_t to = 0;
+  for (std::size_t from = 0; from < pixels.size(); from += given)
+    for (std::size_t c = 0; c < kept; ++c) pixels[to++] = pixels[from + c];
+  pixels.resize(to);
+}
+
+Result<Image> decode_png(std::span<const std::byte> file, const std::string& place) {
+  png_image reader{};
+  reader.version = PNG_IMAGE_VERSION;
+  const std::unique_ptr<png_image, FreesPng> freed{&reader};
+  if (png_image_begin_read_from_memory(&reader, file.data(), file.size()) == 0)
+    return error_of(place, png, reader.message);
+  const bool is_colour = (reader.format & PNG_FORMAT_FLAG_COLOR) != 0;
+  const bool has_alpha = (reader.format & PNG_FORMAT_FLAG_ALPHA) != 0;
+  // Reads the alpha channel too, because without it libpng would blend the image with a background.
+  reader.format =
+      (is_colour ? PNG_FORMAT_FLAG_COLOR : 0U) | (has_alpha ? PNG_FORMAT_FLAG_ALPHA : 0U);
+  // 16-bit samples without a stated scale are read as sRGB, like 8-bit samples.
+  reader.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
+  Image image{reader.height, reader.width, is_colour ? 3U : 1U, {}};
+  const std::size_t given = image.channels + (has_alpha ? 1 : 0);
+  if (auto fits = check_size(place, image.height, image.width, given); !fits)
+    return std::move(fits).error();
+  image.pixels.resize(PNG_IMAGE_SIZE(reader));
+  if (png_image_finish_read(&reader, nullptr, image.pixels.data(), 0, nullptr) == 0)
+    return error_of(place, png, reader.message);
+  if (has_alpha) keep_channels(image.pixels, given, image.channels);
+  return image;
+}
+
+struct EndsJpeg {
+  void operator()(void* reader) const { tjDestroy(reader); }
+};
+
+Result<Image> decode_jpeg(std::span<const std::byte> file, const std::string& place) {
+  const std::unique_ptr<std::remove_pointer_t<tjhandle>, EndsJpeg> reader{tjInitDecompress()};
+  if (!reader) return Error{place + ": no memory to decode it"};
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(file.data());
+  int width = 0;
+  int height = 0;
+  int sampling = 0;
+  int space = 0;
+  if (tjDecompressHeader3(reader.get(), bytes, file.size(), &width, &height, &sampling, &space) !=
+      0)
+    return error_of(place, jpeg, tjGetErrorStr2(reader.get()));
+  if (space == TJCS_CMYK || space == TJCS_YCCK)
+    return Error{place + ": is a JPEG image of 4 inks (CMYK); valid: grey or red, green and blue"};
+  if (width < 1 || height < 1) return error_of(place, jpeg, "it ends within its header");
+  Image image{static_cast<std::uint32_t>(height),
+              static_cast<std::uint32_t>(width),
+              space == TJCS_GRAY ? 1U : 3U,
+              {}};
+  if (auto fits = check_size(place, image.height, image.width, image.channels); !fits)
+    return std::move(fits).error();
+  image.pixels.resize(std::size_t{image.height} * image.width * image.channels);
+  constexpr int flags = TJFLAG_ACCURATEDCT | TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS;
+  if (tjDecompress2(reader.get(), bytes, file.size(), image.pixels.data(), width, 0, height,
+                    image.channels == 1 ? TJPF_GRAY : TJPF_RGB, flags) != 0)
+    return error_of(place, jpeg, tjGetErrorStr2(reader.get()));
+  return image;
+}
+
+/// The pixels, and their weights, that make one pixel of a resized line.
+struct Window {
+  std::size_t first = 0;
+  std::vector<double> weights{};
+};
+
+std::vector<Window> windows_of(std::size_t from, std::size_t to) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  const double reach = std::max(scale, 1.0);
+  std::vector<Window> all(to);
+  for (std::size_t i = 0; i < to; ++i) {
+    const double centre = (static_cast<double>(i) + 0.5) * scale;
+    const auto first = static_cast<std::size_t>(std::max(0.0, std::floor(centre - reach + 0.5)));
+    const auto last = std::min(from, static_cast<std::size_t>(std::floor(centre + reach + 0.5)));
+    Window& window = all[i];
+    window.first = first;
+    double sum = 0;
+    for (std::size_t x = first; x < last; ++x) {
+      const double away = std::abs(static_cast<double>(x) + 0.5 - centre) / reach;
+      window.weights.push_back(std::max(0.0, 1 - away));
+      sum += window.weights.back();
+    }
+    for (double& weight : window.weights) weight /= sum;
+  }
+  return all;
+}
+
+/// One axis of an image of `outer` x `from` x `inner` bytes.
+std::vector<std::uint8_t> resize_axis(const std::vector<std::uint8_t>& pixels, std::size_t from,
+                                      std::size_t inner, std::size_t to) {
+  const auto windows = windows_of(from, to);
+  const std::size_t outer = pixels.size() / (from * inner);
+  std::vector<std::uint8_t> made(outer * to * inner);
+  std::size_t at = 0;
+  for (std::size_t o = 0; o < outer; ++o)
+    for (const Window& window : windows)
+      for (std::size_t i = 0; i < inner; ++i) {
+        double sum = 0.5;
+        for (std::size_t x = 0; x < window.weights.size(); ++x)
+          sum += window.weights[x] * pixels[(o * from + window.first + x) * inner + i];
+        made[at++] = static_cast<std::uint8_t>(std::min(sum, 255.0));
+      }
+  return made;
+}
+
+}  // namespace
+
+Result<Image> decode_image(std::span<const std::byte> file, const std::string& place) {
+  const std::string_view text{reinterpret_cast<const char*>(file.data()), file.size()};
+  if (text.starts_with(png.magic)) return decode_png(file, place);
+  if (text.starts_with(jpeg.magic)) return decode_jpeg(file, place);
+  for (const Format& known : others)
+    if (text.starts_with(known.magic))
+      return Error{place + ": is an image of the format " + std::string{known.name} +
+                   "; valid: PNG and JPEG; this makes one of it: python3 -c \"from PIL import " +
+                   "Image; Image.open('" + place + "').convert('RGB').save('" +
+                   std::filesystem::path{place}.replace_extension(".png").string() + "')\""};
+  return Error{place + ": is no PNG or JPEG image; " +
+               (text.empty() ? "it is empty" : "it starts with " + shown(text.substr(0, 8)))};
+}
+
+Image with_channels(Image image, std::uint32_t channels) {
+  if (image.channels == channels) return image;
+  const std::size_t count = std::size_t{image.height} * image.width;
+  std::vector<std::uint8_t> pixels;
+  pixels.reserve(count * channels);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (channels == 3) {
+      pixels.insert(pixels.end(), 3, image.pixels[i]);
+      continue;
+    }
+    const std::uint8_t* const rgb = &image.pixels[3 * i];
+    // In units of 2^-16, rounded.
+    pixels.push_back(static_cast<std::uint8_t>(
+        (19595U * rgb[0] + 38470U * rgb[1] + 7471U * rgb[2] + 32768U) >> 16U));
+  }
+  return {image.height, image.width, channels, std::move(pixels)};
+}
+
+/// Resizes first the axis that leaves fewer pixels in between: in the other order an image of 1 x
+/// 1,000,000 pixels would grow to many times its size.
+Image resized(Image image, std::uint32_t height, std::uint32_t width) {
+  const auto resize_width = [&] {
+    if (image.width == width) return;
+    image.pixels = resize_axis(image.pixels, image.width, image.channels, width);
+    image.width = width;
+  };
+  const bool is_width_first =
+      std::uint64_t{image.height} * width <= std::uint64_t{height} * image.width;
+  if (is_width_first) resize_width();
+  if (image.height != height) {
+    image.pixels =
+        resize_axis(image.pixels, image.height, std::size_t{image.width} * image.channels, height);
+    image.height = height;
+  }
+  resize_width();
+  return image;
+}
+
+}  // namespace starling::models

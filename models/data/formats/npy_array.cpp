@@ -1,0 +1,237 @@
+#include "starling/models/data/formats/npy_array.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <type_traits>
+#include <utility>
+
+#include "starling/base/input.hpp"
+#include "starling/base/text.hpp"
+#include "starling/models/data/formats/npy_header.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::size_t header_bytes_max = 65536;
+
+std::string print_shape(std::span<const std::uint64_t> shape) {
+  std::string text;
+  for (const auto extent : shape) text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "[" + text + "]";
+}
+
+/// IEEE 754's binary16.
+float half(std::uint16_t bits) {
+  const int exponent = bits >> 10U & 31U;
+  const auto fraction = static_cast<float>(bits & 1023U);
+  const float sign = (bits & 0x8000U) != 0 ? -1.0F : 1.0F;
+  if (exponent == 0) return sign * std::ldexp(fraction, -24);
+  if (exponent < 31) return sign * std::ldexp(1024 + fraction, exponent - 25);
+  return fraction == 0 ? sign * HUGE_VALF : std::nanf("");
+}
+
+struct Half {
+  std::uint16_t bits;
+};
+
+template <class Number, bool big_endian>
+float decode(const std::byte* at) {
+  using Bits = std::conditional_t<
+      sizeof(Number) == 1, std::uint8_t,
+      std::conditional_t<sizeof(Number) == 2, std::uint16_t,
+                         std::conditional_t<sizeof(Number) == 4, std::uint32_t, std::uint64_t>>>;
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < sizeof(Number); ++i)
+    bits = bits << 8U | std::to_integer<std::uint64_t>(at[big_endian ? i : sizeof(Number) - 1 - i]);
+  const auto number = std::bit_cast<Number>(static_cast<Bits>(bits));
+  if constexpr (std::is_same_v<Number, Half>)
+    return half(number.bits);
+  else
+    return static_cast<float>(number);
+}
+
+using Decode = float (*)(const std::byte*);
+
+template <class Number>
+Decode in_order(bool is_big_endian) {
+  return is_big_endian ? decode<Number, true> : decode<Number, false>;
+}
+
+Decode decoder_of(const NpyType& type) {
+  const bool big = type.is_big_endian;
+  if (type.kind == 'f')
+    return type.bytes == 2   ? in_order<Half>(big)
+           : type.bytes == 4 ? in_order<float>(big)
+                             : in_order<double>(big);
+  if (type.kind == 'i')
+    return type.bytes == 1   ? in_order<std::int8_t>(big)
+           : type.bytes == 2 ? in_order<std::int16_t>(big)
+           : type.bytes == 4 ? in_order<std::int32_t>(big)
+                             : in_order<std::int64_t>(big);
+  return type.bytes == 1   ? in_order<std::uint8_t>(big)
+         : type.bytes == 2 ? in_order<std::uint16_t>(big)
+         : type.bytes == 4 ? in_order<std::uint32_t>(big)
+                           : in_order<std::uint64_t>(big);
+}
+
+/// Reads one array; counts the bytes for messages.
+class ArrayReader {
+ public:
+  explicit ArrayReader(const NpyBytes& bytes) : bytes_(bytes) {}
+
+  Result<NpyArray> read();
+
+ private:
+  [[nodiscard]] Error error(const std::string& what) const {
+    return Error{bytes_.place + ": " + what};
+  }
+  /// Fills all of `out` or names the byte where the content ends.
+  Result<void> fill(std::span<std::byte> out, const char* what);
+  Result<NpyHeader> read_header();
+  /// Elements behind the header, if the content can hold them.
+  [[nodiscard]] Result<std::uint64_t> count_values(const NpyHeader& header) const;
+  Result<std::vector<float>> read_values(const NpyHeader& header, std::uint64_t count);
+  [[nodiscard]] Error not_finite(const NpyHeader& header, std::uint64_t element) const;
+  Result<void> expect_end();
+
+  const NpyBytes& bytes_;
+  std::uint64_t offset_ = 0;
+};
+
+Result<void> ArrayReader::fill(std::span<std::byte> out, const char* what) {
+  const auto got = bytes_.read(out);
+  if (!got) return got.error();
+  offset_ += *got;
+  if (*got == out.size()) return {};
+  return error(std::string{what} + " ends too early, at byte " + std::to_string(offset_));
+}
+
+Result<NpyHeader> ArrayReader::read_header() {
+  std::array<std::byte, 12> head{};
+  const auto first = std::span{head};
+  if (auto got = fill(first.first(8), "its header"); !got) return std::move(got).error();
+  const std::string_view begin{reinterpret_cast<const char*>(head.data()), magic.size()};
+  if (begin != magic)
+    return error("is no array of NumPy: it starts with " + shown(begin) + ", not with \\x93NUMPY");
+  const auto version = std::to_integer<unsigned>(head[6]);
+  if (version < 1 || version > 3)
+    return error("its format is version " + std::to_string(version) + "; valid: 1, 2, 3");
+  const std::size_t width = version == 1 ? 2 : 4;
+  if (auto got = fill(first.subspan(8, width), "its header"); !got) return std::move(got).error();
+  std::size_t length = 0;
+  for (std::size_t i = width; i-- > 0;)
+    length = length << 8U | std::to_integer<std::size_t>(head[8 + i]);
+  if (length > header_bytes_max)
+    return error("its header takes " + std::to_string(length) + " bytes; valid: up to " +
+                 std::to_string(header_bytes_max));
+  std::string text(length, '\0');
+  if (auto got = fill(std::as_writable_bytes(std::span{text}), "its header"); !got)
+    return std::move(got).error();
+  auto header = parse_npy_header(text);
+  if (!header) return error(header.error().message);
+  return header;
+}
+
+Result<std::uint64_t> ArrayReader::count_values(const NpyHeader& header) const {
+  const std::string shape = print_shape(header.shape);
+  if (std::ranges::find(header.shape, 0U) != header.shape.end())
+    return error("holds nothing: its shape is " + shape);
+  const std::uint64_t left =
+      bytes_.content_max > offset_ ? bytes_.content_max - offset_ : std::uint64_t{0};
+  const std::uint64_t most = std::min(left / header.type.bytes, UINT64_MAX / 16);
+  std::uint64_t count = 1;
+  for (const auto extent : header.shape) {
+    if (count > most / extent)
+      return error("its header promises " + shape + " values of " +
+                   counted(header.type.bytes, "byte") + ", more than the file can hold");
+    count *= extent;
+  }
+  return count;
+}
+
+Error ArrayReader::not_finite(const NpyHeader& header, std::uint64_t element) const {
+  std::vector<std::uint64_t> at(header.shape.size());
+  const auto take = [&](std::size_t axis) {
+    at[axis] = element % header.shape[axis];
+    element /= header.shape[axis];
+  };
+  for (std::size_t i = 0; i < at.size(); ++i) take(header.is_fortran ? i : at.size() - 1 - i);
+  return error("the value at " + print_shape(at) +
+               " is not a finite number that a float holds; numpy.isfinite(x) finds all such");
+}
+
+Result<std::vector<float>> ArrayReader::read_values(const NpyHeader& header, std::uint64_t count) {
+  const Decode value_at = decoder_of(header.type);
+  const std::size_t width = header.type.bytes;
+  std::vector<std::byte> chunk(std::min<std::uint64_t>(chunk_values, count) * width);
+  std::vector<float> values;
+  while (values.size() < count) {
+    const auto n = std::min<std::uint64_t>(chunk_values, count - values.size());
+    const auto part = std::span{chunk}.first(n * width);
+    if (auto got = fill(part, "its data"); !got) return std::move(got).error();
+    // Memory grows with what was read, never with what the header promises.
+    if (values.size() + n > values.capacity())
+      values.reserve(std::min<std::uint64_t>(count, 2 * values.size() + 16 * chunk_values));
+    for (std::size_t i = 0; i < n; ++i) {
+      values.push_back(value_at(&part[i * width]));
+      if (!std::isfinite(values.back())) return not_finite(header, values.size() - 1);
+    }
+  }
+  return values;
+}
+
+Result<void> ArrayReader::expect_end() {
+  std::array<std::byte, 1> byte{};
+  const auto got = bytes_.read(byte);
+  if (!got) return got.error();
+  if (*got == 0) return {};
+  return error("holds more than its header promises, from byte " + std::to_string(offset_) + " on");
+}
+
+/// From the first axis running fastest to the last.
+std::vector<float> transposed(const std::vector<float>& values,
+                              const std::vector<std::uint64_t>& shape) {
+  std::vector<std::uint64_t> strides(shape.size(), 1);
+  for (std::size_t axis = shape.size(); axis-- > 1;)
+    strides[axis - 1] = strides[axis] * shape[axis];
+  std::vector<float> made(values.size());
+  std::vector<std::uint64_t> at(shape.size(), 0);
+  std::uint64_t to = 0;
+  for (const float value : values) {
+    made[to] = value;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      to += strides[axis];
+      if (++at[axis] < shape[axis]) break;
+      to -= strides[axis] * shape[axis];
+      at[axis] = 0;
+    }
+  }
+  return made;
+}
+
+Result<NpyArray> ArrayReader::read() {
+  auto header = read_header();
+  if (!header) return std::move(header).error();
+  const auto count = count_values(*header);
+  if (!count) return count.error();
+  const bool moves = header->is_fortran && header->shape.size() > 1;
+  if (auto fits = ReadBudget{bytes_.place}.expect(*count * sizeof(float) * (moves ? 2 : 1)); !fits)
+    return std::move(fits).error();
+  auto values = read_values(*header, *count);
+  if (!values) return std::move(values).error();
+  if (auto end = expect_end(); !end) return std::move(end).error();
+  if (moves) *values = transposed(*values, header->shape);
+  return NpyArray{bytes_.place, std::move(header->shape),
+                  header->type.kind == 'u' && header->type.bytes == 1, std::move(*values)};
+}
+
+}  // namespace
+
+std::string NpyArray::print_shape() const { return models::print_shape(shape); }
+
+Result<NpyArray> read_npy_array(const NpyBytes& bytes) { return ArrayReader{bytes}.read(); }
+
+}  // namespace starling::models

@@ -1,0 +1,168 @@
+#include "starling/models/data/formats/npy_header.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+
+#include "starling/base/text.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::size_t axes_max = 32;
+constexpr std::string_view spaces = " \t\r\n";
+
+/// Takes words off the front of Python's notation.
+class Notation {
+ public:
+  explicit Notation(std::string_view text) : rest_(text) {}
+
+  /// True where `word` comes next; it is taken then.
+  bool take(std::string_view word) {
+    skip_spaces();
+    if (!rest_.starts_with(word)) return false;
+    rest_.remove_prefix(word.size());
+    return true;
+  }
+  /// A text in quotes.
+  std::optional<std::string_view> take_text() {
+    skip_spaces();
+    if (rest_.empty() || (rest_[0] != '\'' && rest_[0] != '"')) return std::nullopt;
+    const auto end = rest_.find(rest_[0], 1);
+    if (end == std::string_view::npos) return std::nullopt;
+    const auto text = rest_.substr(1, end - 1);
+    rest_.remove_prefix(end + 1);
+    return text;
+  }
+  std::optional<std::uint64_t> take_count() {
+    skip_spaces();
+    const auto digits = rest_.substr(0, rest_.find_first_not_of("0123456789"));
+    const auto count = parse_count(digits);
+    if (!count) return std::nullopt;
+    rest_.remove_prefix(digits.size());
+    // Python 2 wrote long integers with this suffix.
+    take("L");
+    return *count;
+  }
+  [[nodiscard]] bool at_end() {
+    skip_spaces();
+    return rest_.empty();
+  }
+  [[nodiscard]] std::string_view rest() const { return rest_; }
+
+ private:
+  void skip_spaces() {
+    rest_.remove_prefix(std::min(rest_.find_first_not_of(spaces), rest_.size()));
+  }
+
+  std::string_view rest_;
+};
+
+Error no_header(std::string_view rest) {
+  return Error{"its header is damaged at " + shown(rest) +
+               "; valid: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 2), }"};
+}
+
+/// The error for a type that cannot be read, with a NumPy call that converts its elements.
+Error wrong_type(std::string_view name) {
+  const char kind = name.find_first_of("<>=|") == 0 && name.size() > 1 ? name[1]
+                    : name.empty()                                     ? ' '
+                                                                       : name[0];
+  const std::string is = "its elements are of type " + shown(name) + "; valid: ";
+  if (kind == 'U' || kind == 'S')
+    return Error{is + "numbers, as numpy.unique(y, return_inverse=True)[1] makes of text"};
+  if (kind == 'O')
+    return Error{is + "numbers, as numpy.array(x.tolist(), dtype='float32') makes of objects"};
+  if (kind == 'c') return Error{is + "real numbers, as numpy.abs(x) makes of complex ones"};
+  return Error{is + "float16, float32, float64, int8 to int64, uint8 to uint64 and bool, as " +
+               "x.astype('float32') makes"};
+}
+
+Result<NpyType> parse_type(std::string_view name) {
+  if (name.size() < 3 || std::string_view{"<>=|"}.find(name[0]) == std::string_view::npos)
+    return wrong_type(name);
+  const auto bytes = parse_count(name.substr(2));
+  if (!bytes) return wrong_type(name);
+  struct Known {
+    char kind;
+    std::array<std::uint64_t, 4> sizes;
+  };
+  static constexpr std::array<Known, 4> known{
+      Known{'f', {2, 4, 8, 8}}, {'i', {1, 2, 4, 8}}, {'u', {1, 2, 4, 8}}, {'b', {1, 1, 1, 1}}};
+  const auto* const at = std::ranges::find(known, name[1], &Known::kind);
+  if (at == known.end() || std::ranges::find(at->sizes, *bytes) == at->sizes.end())
+    return wrong_type(name);
+  return NpyType{name[1], *bytes, name[0] == '>'};
+}
+
+class HeaderReader {
+ public:
+  explicit HeaderReader(std::string_view text) : text_(text) {}
+
+  Result<NpyHeader> read() {
+    if (!text_.take("{")) return no_header(text_.rest());
+    while (!text_.take("}")) {
+      if (auto taken = take_entry(); !taken) return std::move(taken).error();
+      if (!text_.take(",") && !text_.rest().starts_with('}')) return no_header(text_.rest());
+    }
+    if (!text_.at_end() || !has_type_ || !has_order_ || !has_shape_) return no_header(text_.rest());
+    return std::move(header_);
+  }
+
+ private:
+  Result<void> take_entry() {
+    const auto before = text_.rest();
+    const auto key = text_.take_text();
+    if (!key || !text_.take(":")) return no_header(before);
+    if (*key == "descr" && !has_type_) return take_type();
+    if (*key == "fortran_order" && !has_order_) return take_order();
+    if (*key == "shape" && !has_shape_) return take_shape();
+    return no_header(before);
+  }
+
+  Result<void> take_type() {
+    const auto name = text_.take_text();
+    if (!name && text_.take("["))
+      return Error{
+          "its elements are records of several fields; valid: numbers, as "
+          "numpy.lib.recfunctions.structured_to_unstructured(x) makes of them"};
+    if (!name) return no_header(text_.rest());
+    const auto type = parse_type(*name);
+    if (!type) return type.error();
+    header_.type = *type;
+    has_type_ = true;
+    return {};
+  }
+
+  Result<void> take_order() {
+    header_.is_fortran = text_.take("True");
+    if (!header_.is_fortran && !text_.take("False")) return no_header(text_.rest());
+    has_order_ = true;
+    return {};
+  }
+
+  Result<void> take_shape() {
+    if (!text_.take("(")) return no_header(text_.rest());
+    while (!text_.take(")")) {
+      const auto extent = text_.take_count();
+      if (!extent || header_.shape.size() == axes_max) return no_header(text_.rest());
+      header_.shape.push_back(*extent);
+      if (!text_.take(",") && !text_.rest().starts_with(')')) return no_header(text_.rest());
+    }
+    has_shape_ = true;
+    return {};
+  }
+
+  Notation text_;
+  NpyHeader header_;
+  bool has_type_ = false;
+  bool has_order_ = false;
+  bool has_shape_ = false;
+};
+
+}  // namespace
+
+Result<NpyHeader> parse_npy_header(std::string_view text) { return HeaderReader{text}.read(); }
+
+}  // namespace starling::models

@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+#include "starling/base/random.hpp"
+#include "starling/models/data/generators/generators.hpp"
+#include "starling/models/data/generators/glyphs.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::size_t side = 28;
+constexpr std::size_t pixels = side * side;
+constexpr std::size_t kinds = 10;
+
+/// How far a drawn digit strays from its glyph; each value is drawn uniformly up to these bounds.
+/// Calibrated so that a linear softmax stays well below a perceptron 784-128-10: with n=6000, a
+/// fifth held out, and 10 epochs of sgd:lr=0.1 in batches of 64, they reach 90 and 97 %. The shift
+/// is what tells them apart: no single template fits all places.
+struct Difficulty {
+  /// Radians to either side.
+  double rotation_max = 0.15;
+  /// Pixels to the side per pixel up.
+  double shear_max = 0.2;
+  /// Size of the glyph in pixels.
+  double height_min = 18;
+  double height_max = 22;
+  double width_min = 12;
+  double width_max = 18;
+  /// Pixels off the centre, each way.
+  double shift_max = 2.4;
+  /// Shares of the glyph's size by which smooth waves displace its points.
+  double warp_max = 0.06;
+  /// Half the width of a stroke, in pixels.
+  double pen_min = 1.2;
+  double pen_max = 2.2;
+  /// Brightness of the faintest stroke.
+  double ink_min = 0.9;
+  /// Share of images with a stray line.
+  double clutter_share = 0.2;
+  /// Noise of every pixel, to either side.
+  double noise_max = 0.1;
+};
+
+constexpr Difficulty difficulty;
+
+using Canvas = std::array<float, pixels>;
+
+/// A smooth random map from the glyph's unit square to the image.
+class Distortion {
+ public:
+  explicit Distortion(Random& random);
+  [[nodiscard]] Point operator()(Point p) const;
+
+ private:
+  struct Wave {
+    double size, fx, fy, phase;
+    [[nodiscard]] double operator()(Point p) const {
+      return size * std::sin(2 * std::numbers::pi * (fx * p.x + fy * p.y + phase));
+    }
+  };
+  static Wave wave(Random& random);
+
+  Wave wave_x_;
+  Wave wave_y_;
+  double rotation_;
+  double shear_;
+  double width_;
+  double height_;
+  Point centre_;
+};
+
+Distortion::Wave Distortion::wave(Random& random) {
+  Wave wave{};
+  wave.size = random.real(0, difficulty.warp_max);
+  wave.fx = random.real(-1, 1);
+  wave.fy = random.real(-1, 1);
+  wave.phase = random.real();
+  return wave;
+}
+
+Distortion::Distortion(Random& random) : wave_x_(wave(random)), wave_y_(wave(random)) {
+  rotation_ = random.real(-difficulty.rotation_max, difficulty.rotation_max);
+  shear_ = random.real(-difficulty.shear_max, difficulty.shear_max);
+  width_ = random.real(difficulty.width_min, difficulty.width_max);
+  height_ = random.real(difficulty.height_min, difficulty.height_max);
+  const double middle = (side - 1) / 2.0;
+  centre_.x = middle + random.real(-difficulty.shift_max, difficulty.shift_max);
+  centre_.y = middle + random.real(-difficulty.shift_max, difficulty.shift_max);
+}
+
+Point Distortion::operator()(Point p) const {
+  const double y = (p.y - 0.5 + wave_y_(p)) * height_;
+  const double x = (p.x - 0.5 + wave_x_(p)) * width_ - shear_ * y;
+  const double c = std::cos(rotation_);
+  const double s = std::sin(rotation_);
+  return {centre_.x + c * x - s * y, centre_.y + s * x + c * y};
+}
+
+double distance(Point p, Point a, Point b) {
+  const Point d{b.x - a.x, b.y - a.y};
+  const double length2 = std::max(d.x * d.x + d.y * d.y, 1e-12);
+  const double t = std::clamp(((p.x - a.x) * d.x + (p.y - a.y) * d.y) / length2, 0.0, 1.0);
+  return std::hypot(p.x - a.x - t * d.x, p.y - a.y - t * d.y);
+}
+
+/// Draws the line a-b, `pen` wide to either side, its edge softened over one pixel.
+void draw_line(Canvas& image, Point a, Point b, double pen, double ink) {
+  const double reach = pen + 0.5;
+  const auto first = [&](double v) {
+    return static_cast<std::size_t>(std::clamp(std::floor(v - reach), 0.0, double{side}));
+  };
+  const auto last = [&](double v) {
+    return static_cast<std::size_t>(std::clamp(std::ceil(v + reach) + 1, 0.0, double{side}));
+  };
+  for (std::size_t y = first(std::min(a.y, b.y)); y < last(std::max(a.y, b.y)); ++y)
+    for (std::size_t x = first(std::min(a.x, b.x)); x < last(std::max(a.x, b.x)); ++x) {
+      const Point p{static_cast<double>(x), static_cast<double>(y)};
+      const double cover = std::clamp(reach - distance(p, a, b), 0.0, 1.0);
+      float& pixel = image[y * side + x];
+      pixel = std::max(pixel, static_cast<float>(ink * cover));
+    }
+}
+
+void draw_glyph(Canvas& image, const Glyph& glyph, Random& random) {
+  const Distortion distort{random};
+  const double pen = random.real(difficulty.pen_min, difficulty.pen_max);
+  const double ink = random.real(difficulty.ink_min, 1);
+  for (const Stroke& stroke : glyph)
+    for (std::size_t i = 1; i < stroke.size(); ++i)
+      draw_line(image, distort(stroke[i - 1]), distort(stroke[i]), pen, ink);
+}
+
+/// A short stray line, anywhere.
+void draw_clutter(Canvas& image, Random& random) {
+  if (random.real() >= difficulty.clutter_share) return;
+  const Point a{random.real(0, side), random.real(0, side)};
+  const Point b{a.x + random.real(-6, 6), a.y + random.real(-6, 6)};
+  draw_line(image, a, b, random.real(0.3, 0.9), random.real(0.4, 1));
+}
+
+/// Adds noise, four pixels a random word, and rounds to 8 bits as a scanner would. The rounding
+/// also hides the last bits in which mathematical libraries differ.
+void add_noise(Canvas& image, Random& random) {
+  const double size = random.real(0, difficulty.noise_max);
+  for (std::size_t i = 0; i < pixels; i += 4) {
+    std::uint64_t word = random();
+    for (std::size_t j = i; j < i + 4; ++j, word >>= 16U) {
+      const double uniform = static_cast<double>(word & 0xffffU) / 32768.0 - 1.0;
+      const double value = static_cast<double>(image[j]) + size * uniform;
+      image[j] = static_cast<float>(std::floor(std::clamp(value, 0.0, 1.0) * 255 + 0.5)) / 255;
+    }
+  }
+}
+
+/// The digit of row `i`: every ten rows hold each digit once, in random order.
+std::size_t digit_of(std::uint64_t i, std::uint64_t seed, Part part) {
+  std::array<std::size_t, kinds> order{};
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random random = Random::stream(seed, part, i / kinds, kinds);
+  for (std::size_t k = kinds; k > 1; --k) std::swap(order[k - 1], order[random.below(k)]);
+  return order[i % kinds];
+}
+
+}  // namespace
+
+RawTable make_digits(const DigitsSource& source, std::uint64_t seed, Part part) {
+  const auto glyphs = digit_glyphs();
+  RawTable raw{.features = pixels};
+  std::vector<float> values;
+  values.reserve(source.n * pixels);
+  for (std::uint64_t i = 0; i < source.n; ++i) {
+    Random random = Random::stream(seed, part, i);
+    const std::size_t digit = digit_of(i, seed, part);
+    Canvas image{};
+    draw_glyph(image, glyphs[digit][random.below(glyphs[digit].size())], random);
+    draw_clutter(image, random);
+    add_noise(image, random);
+    values.insert(values.end(), image.begin(), image.end());
+    raw.labels.push_back(static_cast<float>(digit));
+  }
+  raw.x = Table::Dense{std::move(values)};
+  raw.labelling = Labelling{.classes = kinds};
+  return raw;
+}
+
+}  // namespace starling::models

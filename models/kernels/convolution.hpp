@@ -1,0 +1,76 @@
+/// Convolutions over batches of images whose channels stand last, so that a batch is also a matrix
+/// with one pixel a row. Many threads may call it at once. Each call runs on its caller's thread
+/// alone; once as many threads have made calls of the same n, a call allocates nothing beyond what
+/// the arena hands out.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "starling/models/kernels/arena.hpp"
+#include "starling/models/kernels/library.hpp"
+
+namespace starling::models {
+
+/// Square kernels, the same stride and padding both ways.
+struct ConvolutionShape {
+  std::size_t height = 0;
+  std::size_t width = 0;
+  std::size_t channels = 0;
+  std::size_t outputs = 0;
+  std::size_t kernel = 1;
+  std::size_t stride = 1;
+  /// Rows and columns of zeros on each side of the image.
+  std::size_t padding = 0;
+
+  [[nodiscard]] std::size_t out_height() const { return steps(height); }
+  [[nodiscard]] std::size_t out_width() const { return steps(width); }
+  /// Inputs of one output.
+  [[nodiscard]] std::size_t window() const { return kernel * kernel * channels; }
+  [[nodiscard]] std::size_t input_size() const { return height * width * channels; }
+  [[nodiscard]] std::size_t output_size() const { return out_height() * out_width() * outputs; }
+
+ private:
+  [[nodiscard]] std::size_t steps(std::size_t extent) const {
+    return (extent + 2 * padding - kernel) / stride + 1;
+  }
+};
+
+class DnnlConvolution;
+
+/// y[p, q, o] = b[o] + sum over i, j, c of x[p stride + i - padding, q stride + j - padding, c]
+/// w[i, j, c, o], where x is zero outside the image. float runs on oneDNN where oneDNN was found
+/// when Starling was built and has code for the shape; everything else runs as products of gathered
+/// windows.
+template <class T>
+class Convolution {
+ public:
+  /// Uses `library` where that has code for the shape. Requires: a kernel that fits into the padded
+  /// image.
+  explicit Convolution(const ConvolutionShape& shape, Library library = preferred_library());
+
+  [[nodiscard]] const ConvolutionShape& shape() const { return shape_; }
+  /// Returns Library::onednn where oneDNN's convolution runs, and Library::eigen where gathered
+  /// windows are multiplied.
+  [[nodiscard]] Library library() const { return dnnl_ ? Library::onednn : Library::eigen; }
+
+  /// y [n x out_height x out_width x outputs] from x [n x height x width x channels], w [kernel x
+  /// kernel x channels x outputs] and b [outputs], which may be empty.
+  void forward(std::size_t n, std::span<const T> x, std::span<const T> w, std::span<const T> b,
+               std::span<T> y, Arena& arena) const;
+  /// Adds to dw, and to db unless it is empty.
+  void backward_weights(std::size_t n, std::span<const T> x, std::span<const T> dy, std::span<T> dw,
+                        std::span<T> db, Arena& arena) const;
+  /// Overwrites dx.
+  void backward_input(std::size_t n, std::span<const T> dy, std::span<const T> w, std::span<T> dx,
+                      Arena& arena) const;
+
+ private:
+  ConvolutionShape shape_;
+  /// The library for the products of gathered windows.
+  Library products_;
+  std::shared_ptr<const DnnlConvolution> dnnl_;
+};
+
+}  // namespace starling::models

@@ -1,0 +1,355 @@
+#include "starling/models/kernels/convolution_dnnl.hpp"
+
+#include "starling/base/check.hpp"
+
+#ifdef STARLING_HAS_DNNL
+#include <algorithm>
+#include <dnnl.hpp>
+#include <initializer_list>
+#include <mutex>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "starling/models/kernels/kernels.hpp"
+#include "starling/models/kernels/one_thread.hpp"
+
+namespace starling::models {
+namespace {
+
+using dnnl::memory;
+using Tag = memory::format_tag;
+
+const dnnl::engine& processor() {
+  static const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  return engine;
+}
+
+memory::dim dim(std::size_t extent) { return static_cast<memory::dim>(extent); }
+
+/// Describes how a tensor lies in memory; `any` lets oneDNN choose.
+memory::desc desc(const memory::dims& dims, Tag tag) { return {dims, memory::data_type::f32, tag}; }
+
+/// A shape in oneDNN's terms.
+struct Geometry {
+  memory::dims x;
+  memory::dims w;
+  memory::dims b;
+  memory::dims y;
+  memory::dims strides;
+  memory::dims padding;
+
+  Geometry(const ConvolutionShape& s, std::size_t n)
+      : x{dim(n), dim(s.channels), dim(s.height), dim(s.width)},
+        w{dim(s.outputs), dim(s.channels), dim(s.kernel), dim(s.kernel)},
+        b{dim(s.outputs)},
+        y{dim(n), dim(s.outputs), dim(s.out_height()), dim(s.out_width())},
+        strides{dim(s.stride), dim(s.stride)},
+        padding{dim(s.padding), dim(s.padding)} {}
+
+  [[nodiscard]] memory::desc image() const { return desc(x, Tag::nhwc); }
+  [[nodiscard]] memory::desc result() const { return desc(y, Tag::nhwc); }
+  [[nodiscard]] memory::desc free_weights() const { return desc(w, Tag::any); }
+  /// The weights as they lie in the parameter vector.
+  [[nodiscard]] memory::desc own_weights() const { return desc(w, Tag::hwio); }
+  [[nodiscard]] memory::desc bias() const { return desc(b, Tag::x); }
+};
+
+dnnl::primitive_attr own_scratchpad() {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attributes;
+}
+
+/// Plans a primitive. `arguments` are the arguments that versions 2 and 3 of oneDNN share, in their
+/// order; `hint` is the plan of the forward primitive where the planned primitive is backward.
+template <class Primitive, class... Arguments, class... Hint>
+typename Primitive::primitive_desc plan_of(const std::tuple<Arguments...>& arguments,
+                                           const Hint&... hint) {
+#if DNNL_VERSION_MAJOR < 3
+  return {std::make_from_tuple<typename Primitive::desc>(arguments), own_scratchpad(), processor(),
+          hint...};
+#else
+  return std::make_from_tuple<typename Primitive::primitive_desc>(std::tuple_cat(
+      std::tie(processor()), arguments, std::tie(hint...), std::tuple{own_scratchpad()}));
+#endif
+}
+
+constexpr auto direct = dnnl::algorithm::convolution_direct;
+
+dnnl::convolution_forward::primitive_desc plan_forward(const Geometry& g) {
+  return plan_of<dnnl::convolution_forward>(
+      std::tuple{dnnl::prop_kind::forward_training, direct, g.image(), g.free_weights(), g.bias(),
+                 g.result(), g.strides, g.padding, g.padding});
+}
+
+dnnl::convolution_backward_weights::primitive_desc plan_weights(const Geometry& g) {
+  return plan_of<dnnl::convolution_backward_weights>(
+      std::tuple{direct, g.image(), g.free_weights(), g.bias(), g.result(), g.strides, g.padding,
+                 g.padding},
+      plan_forward(g));
+}
+
+dnnl::convolution_backward_data::primitive_desc plan_input(const Geometry& g) {
+  return plan_of<dnnl::convolution_backward_data>(
+      std::tuple{direct, g.image(), g.free_weights(), g.result(), g.strides, g.padding, g.padding},
+      plan_forward(g));
+}
+
+dnnl::reorder::primitive_desc plan_reorder(const memory::desc& from, const memory::desc& to) {
+  return {processor(), from, processor(), to, own_scratchpad()};
+}
+
+/// A primitive and the descriptions of its arguments, whose memory each run names. The last
+/// argument is the primitive's scratchpad, which comes from the arena.
+class Call {
+ public:
+  using Arguments = std::initializer_list<std::pair<int, memory::desc>>;
+
+  template <class Plan, class Primitive>
+  static Call of(const Plan& plan, const Primitive& primitive, Arguments arguments) {
+    return Call{primitive, arguments, plan.scratchpad_desc()};
+  }
+
+  void run(const dnnl::stream& stream, std::initializer_list<const void*> data, Arena& arena) {
+    STARLING_CHECK(data.size() + 1 == memories_.size());
+    std::size_t i = 0;
+    for (const void* at : data) memories_[i++].set_data_handle(const_cast<void*>(at));
+    memories_[i].set_data_handle(arena.take<std::byte>(scratchpad_bytes_).data());
+    const auto status = dnnl_primitive_execute(
+        primitive_.get(), stream.get(), static_cast<int>(arguments_.size()), arguments_.data());
+    STARLING_CHECK(status == dnnl_success);
+  }
+
+ private:
+  Call(dnnl::primitive primitive, Arguments arguments, const memory::desc& scratchpad)
+      : primitive_(std::move(primitive)), scratchpad_bytes_(scratchpad.get_size()) {
+    for (const auto& [name, description] : arguments) add(name, description);
+    add(DNNL_ARG_SCRATCHPAD, scratchpad);
+  }
+
+  void add(int name, const memory::desc& description) {
+    memories_.emplace_back(description, processor(), static_cast<void*>(nullptr));
+    arguments_.push_back({name, memories_.back().get()});
+  }
+
+  dnnl::primitive primitive_;
+  std::vector<memory> memories_;
+  std::vector<dnnl_exec_arg_t> arguments_;
+  std::size_t scratchpad_bytes_;
+};
+
+/// A planned primitive, and the reorder of its weights, which may lie in another order than the
+/// parameters.
+struct Weighted {
+  Call reorder;
+  Call call;
+  std::size_t floats;
+};
+
+/// The primitives that one thread needs for batches of n.
+class Workbench {
+ public:
+  Workbench(const ConvolutionShape& shape, std::size_t n)
+      : n_(n), geometry_(shape, n), stream_(processor()) {}
+
+  [[nodiscard]] std::size_t n() const { return n_; }
+
+  void forward(const float* x, const float* w, const float* b, float* y, Arena& arena) {
+    if (!forward_) forward_ = make_forward();
+    auto& [reorder, call, floats] = *forward_;
+    const auto packed = arena.take<float>(floats);
+    reorder.run(stream_, {w, packed.data()}, arena);
+    call.run(stream_, {x, packed.data(), b, y}, arena);
+  }
+
+  void backward_weights(const float* x, const float* dy, std::span<float> dw, std::span<float> db,
+                        Arena& arena) {
+    if (!weights_) weights_ = make_weights();
+    auto& [reorder, call, floats] = *weights_;
+    const auto packed = arena.take<float>(floats);
+    const auto changes = arena.take<float>(dw.size());
+    const auto sums = arena.take<float>(static_cast<std::size_t>(geometry_.b[0]));
+    call.run(stream_, {x, dy, packed.data(), sums.data()}, arena);
+    reorder.run(stream_, {packed.data(), changes.data()}, arena);
+    axpy<float, float>(1, changes, dw);
+    if (!db.empty()) axpy<float, float>(1, sums, db);
+  }
+
+  void backward_input(const float* dy, const float* w, float* dx, Arena& arena) {
+    if (!input_) input_ = make_input();
+    auto& [reorder, call, floats] = *input_;
+    const auto packed = arena.take<float>(floats);
+    reorder.run(stream_, {w, packed.data()}, arena);
+    call.run(stream_, {dy, packed.data(), dx}, arena);
+  }
+
+ private:
+  static std::size_t floats_in(const memory::desc& d) { return d.get_size() / sizeof(float); }
+
+  [[nodiscard]] static Call make_reorder(const memory::desc& from, const memory::desc& to) {
+    const auto plan = plan_reorder(from, to);
+    return Call::of(plan, dnnl::reorder{plan}, {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
+  }
+
+  [[nodiscard]] Weighted make_forward() const {
+    const auto plan = plan_forward(geometry_);
+    const auto packed = plan.weights_desc();
+    return {make_reorder(geometry_.own_weights(), packed),
+            Call::of(plan, dnnl::convolution_forward{plan},
+                     {{DNNL_ARG_SRC, geometry_.image()},
+                      {DNNL_ARG_WEIGHTS, packed},
+                      {DNNL_ARG_BIAS, geometry_.bias()},
+                      {DNNL_ARG_DST, geometry_.result()}}),
+            floats_in(packed)};
+  }
+
+  [[nodiscard]] Weighted make_weights() const {
+    const auto plan = plan_weights(geometry_);
+    const auto packed = plan.diff_weights_desc();
+    return {make_reorder(packed, geometry_.own_weights()),
+            Call::of(plan, dnnl::convolution_backward_weights{plan},
+                     {{DNNL_ARG_SRC, geometry_.image()},
+                      {DNNL_ARG_DIFF_DST, geometry_.result()},
+                      {DNNL_ARG_DIFF_WEIGHTS, packed},
+                      {DNNL_ARG_DIFF_BIAS, geometry_.bias()}}),
+            floats_in(packed)};
+  }
+
+  [[nodiscard]] Weighted make_input() const {
+    const auto plan = plan_input(geometry_);
+    const auto packed = plan.weights_desc();
+    return {make_reorder(geometry_.own_weights(), packed),
+            Call::of(plan, dnnl::convolution_backward_data{plan},
+                     {{DNNL_ARG_DIFF_DST, geometry_.result()},
+                      {DNNL_ARG_WEIGHTS, packed},
+                      {DNNL_ARG_DIFF_SRC, geometry_.image()}}),
+            floats_in(packed)};
+  }
+
+  std::size_t n_;
+  Geometry geometry_;
+  dnnl::stream stream_;
+  std::optional<Weighted> forward_;
+  std::optional<Weighted> weights_;
+  std::optional<Weighted> input_;
+};
+
+}  // namespace
+
+/// Keeps the workbenches that no thread uses.
+class DnnlConvolution::Pool {
+ public:
+  explicit Pool(const ConvolutionShape& shape) : shape_(shape) { idle_.reserve(idle_max); }
+
+  [[nodiscard]] const ConvolutionShape& shape() const { return shape_; }
+
+  /// Runs `use` on a workbench for batches of n.
+  void with(std::size_t n, auto use) {
+    const OneThread alone;
+    auto bench = take(n);
+    use(*bench);
+    give_back(std::move(bench));
+  }
+
+ private:
+  /// Idle workbenches: at most one for each thread and batch size, usually fewer. Beyond this count
+  /// the workbench that has been idle longest is dropped.
+  static constexpr std::size_t idle_max = 64;
+
+  std::unique_ptr<Workbench> take(std::size_t n) {
+    {
+      const std::scoped_lock lock{mutex_};
+      const auto at = std::ranges::find_if(idle_, [n](const auto& b) { return b->n() == n; });
+      if (at != idle_.end()) {
+        auto bench = std::move(*at);
+        idle_.erase(at);
+        return bench;
+      }
+    }
+    return std::make_unique<Workbench>(shape_, n);
+  }
+
+  void give_back(std::unique_ptr<Workbench> bench) {
+    const std::scoped_lock lock{mutex_};
+    if (idle_.size() == idle_max) idle_.erase(idle_.begin());
+    idle_.push_back(std::move(bench));
+  }
+
+  ConvolutionShape shape_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workbench>> idle_;
+};
+
+std::shared_ptr<const DnnlConvolution> DnnlConvolution::make(const ConvolutionShape& shape) {
+  try {
+    const Geometry geometry{shape, 1};
+    (void)plan_forward(geometry);
+    (void)plan_weights(geometry);
+    (void)plan_input(geometry);
+    return std::make_shared<const DnnlConvolution>(shape);
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
+}
+
+DnnlConvolution::DnnlConvolution(const ConvolutionShape& shape)
+    : pool_(std::make_unique<Pool>(shape)) {}
+DnnlConvolution::~DnnlConvolution() = default;
+
+void DnnlConvolution::forward(std::size_t n, std::span<const float> x, std::span<const float> w,
+                              std::span<const float> b, std::span<float> y, Arena& arena) const {
+  if (n == 0) return;
+  std::span<const float> bias = b;
+  if (b.empty()) {
+    const auto zeros = arena.take<float>(pool_->shape().outputs);
+    std::ranges::fill(zeros, 0.0F);
+    bias = zeros;
+  }
+  pool_->with(n, [&](Workbench& bench) {
+    bench.forward(x.data(), w.data(), bias.data(), y.data(), arena);
+  });
+}
+
+void DnnlConvolution::backward_weights(std::size_t n, std::span<const float> x,
+                                       std::span<const float> dy, std::span<float> dw,
+                                       std::span<float> db, Arena& arena) const {
+  if (n == 0) return;
+  pool_->with(
+      n, [&](Workbench& bench) { bench.backward_weights(x.data(), dy.data(), dw, db, arena); });
+}
+
+void DnnlConvolution::backward_input(std::size_t n, std::span<const float> dy,
+                                     std::span<const float> w, std::span<float> dx,
+                                     Arena& arena) const {
+  if (n == 0) return;
+  pool_->with(
+      n, [&](Workbench& bench) { bench.backward_input(dy.data(), w.data(), dx.data(), arena); });
+}
+
+}  // namespace starling::models
+
+#else
+
+namespace starling::models {
+
+class DnnlConvolution::Pool {};
+
+std::shared_ptr<const DnnlConvolution> DnnlConvolution::make(const ConvolutionShape&) { return {}; }
+DnnlConvolution::~DnnlConvolution() = default;
+void DnnlConvolution::forward(std::size_t, std::span<const float>, std::span<const float>,
+                              std::span<const float>, std::span<float>, Arena&) const {
+  STARLING_CHECK(false && "oneDNN is absent");
+}
+void DnnlConvolution::backward_weights(std::size_t, std::span<const float>, std::span<const float>,
+                                       std::span<float>, std::span<float>, Arena&) const {
+  STARLING_CHECK(false && "oneDNN is absent");
+}
+void DnnlConvolution::backward_input(std::size_t, std::span<const float>, std::span<const float>,
+                                     std::span<float>, Arena&) const {
+  STARLING_CHECK(false && "oneDNN is absent");
+}
+
+}  // namespace starling::models
+#endif

@@ -1,0 +1,35 @@
+/// oneDNN's convolutions, behind Convolution<float>. Many threads may call them at once.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "starling/models/kernels/convolution.hpp"
+
+namespace starling::models {
+
+/// Makes the primitives for each n once and keeps them; while one thread uses them, another thread
+/// gets its own. Spans mean the same as in Convolution.
+class DnnlConvolution {
+ public:
+  /// Null where oneDNN is absent or has no code for the shape.
+  static std::shared_ptr<const DnnlConvolution> make(const ConvolutionShape& shape);
+
+  explicit DnnlConvolution(const ConvolutionShape& shape);
+  ~DnnlConvolution();
+  DnnlConvolution(const DnnlConvolution&) = delete;
+  DnnlConvolution& operator=(const DnnlConvolution&) = delete;
+
+  void forward(std::size_t n, std::span<const float> x, std::span<const float> w,
+               std::span<const float> b, std::span<float> y, Arena& arena) const;
+  void backward_weights(std::size_t n, std::span<const float> x, std::span<const float> dy,
+                        std::span<float> dw, std::span<float> db, Arena& arena) const;
+  void backward_input(std::size_t n, std::span<const float> dy, std::span<const float> w,
+                      std::span<float> dx, Arena& arena) const;
+
+ private:
+  class Pool;
+  std::unique_ptr<Pool> pool_;
+};
+
+}  // namespace starling::models

@@ -1,0 +1,93 @@
+/// The functions that a type must offer so that Starling can train it. A model is a plain value: no
+/// actor, no thread, no state that a gradient changes. Many threads call its functions at once.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "starling/base/random.hpp"
+#include "starling/base/result.hpp"
+#include "starling/models/kernels/arena.hpp"
+#include "starling/models/parameter.hpp"
+
+namespace starling::models {
+
+/// Indices of samples in a data set.
+using Batch = std::span<const std::uint32_t>;
+
+/// The arguments of a model's call beside parameters and data.
+struct Pass {
+  /// Seeded by (job seed, worker, step): dropout and the like repeat exactly.
+  Random& random;
+  /// Scratch; emptied before every call.
+  Arena& arena;
+  /// True for gradients, false for evaluation.
+  bool training = true;
+};
+
+/// A metric of a batch, as a mean over its samples.
+struct Metric {
+  std::string name;
+  double value = 0;
+  bool operator==(const Metric&) const = default;
+};
+/// "loss" comes first by convention.
+using Metrics = std::vector<Metric>;
+
+/// The rows of one row-sparse parameter that a batch reads and changes.
+struct TouchedRows {
+  /// Position in parameters().
+  std::size_t parameter = 0;
+  /// Ascending, without repetition.
+  std::vector<std::uint32_t> rows;
+};
+
+/// A set of samples addressed by index, immutable while a job runs.
+template <class D>
+concept DataSet = requires(const D data) {
+  { data.size() } -> std::convertible_to<std::size_t>;
+};
+
+/// Data that can be told in advance which samples a step will read. prefetch() begins to bring them
+/// nearer, from memory into a cache or from a disk into memory, and does not wait for them. It is a
+/// hint: the data read must not depend on it, and an announced step may never come. Many threads
+/// call it at once; the batch is valid during the call.
+template <class D>
+concept PrefetchableData = DataSet<D> && requires(const D data, Batch batch) {
+  data.prefetch(batch);
+};
+
+/// A model over data of type D. `w` and `g` are the whole parameter vector in the order of
+/// parameters().
+///
+/// - gradient: adds the gradient of the mean loss over `batch` to `g`, which is zero on entry, and
+///   returns that mean loss. It does not apply weight decay.
+/// - evaluate: returns metrics as means over `batch`, the loss first.
+template <class M, class D>
+concept Model = DataSet<D> &&
+    requires(const M model, const D data, Batch batch, std::span<typename M::Scalar> g,
+             std::span<const typename M::Scalar> w, Random random, Pass pass) {
+  requires std::floating_point<typename M::Scalar>;
+  { model.parameters() } -> std::convertible_to<std::vector<Parameter>>;
+  {model.initialise(g, random)};
+  { model.gradient(w, data, batch, g, pass) } -> std::convertible_to<double>;
+  { model.evaluate(w, data, batch, pass) } -> std::convertible_to<Metrics>;
+};
+
+/// A model that can list the rows of its row-sparse parameters that a batch touches. gradient and
+/// evaluate may then read and write only those rows of these parameters.
+template <class M, class D>
+concept RowSparseModel = Model<M, D> && requires(const M model, const D data, Batch batch) {
+  { model.touched(data, batch) } -> std::convertible_to<std::vector<TouchedRows>>;
+};
+
+/// A model that can refuse data it cannot learn from, with the reason.
+template <class M, class D>
+concept CheckedModel = Model<M, D> && requires(const M model, const D data) {
+  { model.accepts(data) } -> std::same_as<Result<void>>;
+};
+
+}  // namespace starling::models

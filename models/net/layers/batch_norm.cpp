@@ -1,0 +1,139 @@
+// Batch normalisation.
+#include <algorithm>
+#include <cmath>
+
+#include "starling/models/kernels/column_statistics.hpp"
+#include "starling/models/kernels/kernels.hpp"
+#include "starling/models/net/layers/makers.hpp"
+
+namespace starling::models {
+namespace {
+
+/// y = scale (x - m) / sqrt(v + epsilon) + shift for each channel of an image or sequence, or each
+/// number of a row. m and v are the batch's mean and variance while training, and the running ones
+/// otherwise (Ioffe, Szegedy, ICML 2015, algorithms 1 and 2). "mean" and "variance" are buffers
+/// that no optimiser touches. In the gradient stands the change of each: momentum (m - mean), and
+/// the same for the variance with the unbiased v. The owner adds it, weighted like any update. So
+/// the running statistics are means over all workers, and gradients stay functions of the
+/// parameters. Keeps m and 1 / sqrt(v + epsilon).
+template <class T>
+class BatchNorm final : public Layer<T> {
+ public:
+  BatchNorm(Shape shape, double momentum, double epsilon)
+      : shape_(std::move(shape)),
+        channels_(shape_.back()),
+        momentum_(static_cast<T>(momentum)),
+        epsilon_(static_cast<T>(epsilon)) {}
+
+  [[nodiscard]] Shape output() const override { return shape_; }
+  [[nodiscard]] LayerForm form() const override {
+    return BatchNormForm{channels_, static_cast<double>(momentum_), static_cast<double>(epsilon_)};
+  }
+  [[nodiscard]] std::vector<Parameter> parameters() const override {
+    return {{.name = "scale", .shape = {channels_}, .decay = false},
+            {.name = "shift", .shape = {channels_}, .decay = false},
+            {.name = "mean", .shape = {channels_}, .decay = false, .trained = false},
+            {.name = "variance", .shape = {channels_}, .decay = false, .trained = false}};
+  }
+  void initialise(std::span<T> w, Random&) const override {
+    std::ranges::fill(part(w, 0), T{1});
+    std::ranges::fill(part(w, 1), T{0});
+    std::ranges::fill(part(w, 2), T{0});
+    std::ranges::fill(part(w, 3), T{1});
+  }
+
+  Kept<T> forward(const Forward<T>& f) const override {
+    const auto statistics = f.pass.arena.template take<T>(2 * channels_);
+    const auto mean = part(statistics, 0);
+    const auto inverse = part(statistics, 1);
+    if (f.pass.training) {
+      moments(f.x, mean, inverse);
+    } else {
+      std::ranges::copy(part(f.w, 2), mean.begin());
+      std::ranges::copy(part(f.w, 3), inverse.begin());
+    }
+    // Pushes that arrive out of order can bring a variance below zero; it then counts as zero.
+    for (T& v : inverse) v = 1 / std::sqrt(std::max(v, T{0}) + epsilon_);
+    const auto factor = f.pass.arena.template take<T>(channels_);
+    const auto constant = f.pass.arena.template take<T>(channels_);
+    for (std::size_t j = 0; j < channels_; ++j) {
+      factor[j] = f.w[j] * inverse[j];
+      constant[j] = f.w[channels_ + j] - factor[j] * mean[j];
+    }
+    affine_columns<T>(factor, f.x, constant, f.y);
+    return {.values = statistics, .indices = {}};
+  }
+
+  void backward(const Backward<T>& b) const override {
+    const auto mean = part(b.kept.values, 0);
+    const auto inverse = part(b.kept.values, 1);
+    const auto sums = b.pass.arena.template take<T>(5 * channels_);
+    std::ranges::fill(sums, T{0});
+    const auto products = part(sums, 0);
+    const auto totals = part(sums, 1);
+    add_column_products<T>(b.dy, b.x, mean, products);
+    add_column_sums<T>(b.dy, totals);
+    const std::size_t rows = b.x.size() / channels_;
+    const T m = static_cast<T>(rows);
+    for (std::size_t j = 0; j < channels_; ++j) {
+      const T scale = b.w[j] * inverse[j];
+      b.g[j] += products[j] * inverse[j];
+      b.g[channels_ + j] += totals[j];
+      sums[2 * channels_ + j] = scale;
+      sums[3 * channels_ + j] = -scale * inverse[j] * inverse[j] * products[j] / m;
+      sums[4 * channels_ + j] = -scale * totals[j] / m - sums[3 * channels_ + j] * mean[j];
+    }
+    move_statistics(b, mean, inverse, m);
+    if (b.dx.empty()) return;
+    combine_columns<T>(part(sums, 2), part(sums, 3), b.x, part(sums, 4), b.dy);
+    std::ranges::copy(b.dy, b.dx.begin());
+  }
+
+ private:
+  template <class U>
+  [[nodiscard]] std::span<U> part(std::span<U> all, std::size_t i) const {
+    return all.subspan(i * channels_, channels_);
+  }
+
+  /// The means and biased variances of x's columns.
+  void moments(std::span<const T> x, std::span<T> mean, std::span<T> variance) const {
+    const std::size_t rows = x.size() / channels_;
+    const T share = 1 / static_cast<T>(rows);
+    std::ranges::fill(mean, T{0});
+    std::ranges::fill(variance, T{0});
+    add_column_sums(x, mean);
+    scale(share, mean);
+    add_column_squares<T>(x, mean, variance);
+    scale(share, variance);
+  }
+
+  void move_statistics(const Backward<T>& b, std::span<const T> mean, std::span<const T> inverse,
+                       T m) const {
+    const T unbiased = m > 1 ? m / (m - 1) : T{1};
+    const T weight = momentum_ * b.share;
+    for (std::size_t j = 0; j < channels_; ++j) {
+      const T variance = 1 / (inverse[j] * inverse[j]) - epsilon_;
+      b.g[2 * channels_ + j] += weight * (mean[j] - b.w[2 * channels_ + j]);
+      b.g[3 * channels_ + j] += weight * (unbiased * variance - b.w[3 * channels_ + j]);
+    }
+  }
+
+  Shape shape_;
+  std::size_t channels_;
+  T momentum_;
+  T epsilon_;
+};
+
+}  // namespace
+
+template <class T>
+LayerPointer<T> make_batch_norm(SpecReader& read, const Shape& input) {
+  const double momentum = read.number("momentum", 0.1, 0, 1);
+  const double epsilon = read.number("epsilon", 1e-5, 1e-12, 1);
+  return std::make_shared<BatchNorm<T>>(input, momentum, epsilon);
+}
+
+template LayerPointer<float> make_batch_norm<float>(SpecReader&, const Shape&);
+template LayerPointer<double> make_batch_norm<double>(SpecReader&, const Shape&);
+
+}  // namespace starling::models

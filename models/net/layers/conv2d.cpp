@@ -1,0 +1,86 @@
+// The convolution layer.
+#include <cmath>
+
+#include "starling/models/kernels/convolution.hpp"
+#include "starling/models/net/layers/makers.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::size_t weights_max = std::size_t{1} << 40U;
+
+/// Convolution<T> with weights [kernel x kernel x channels x outputs] and a bias. The weights start
+/// normal with variance 2 / (kernel^2 channels) (He et al., ICCV 2015, eq. 10), the bias at zero.
+template <class T>
+class Conv2d final : public Layer<T> {
+ public:
+  Conv2d(const ConvolutionShape& shape, bool bias) : convolution_(shape), bias_(bias) {}
+
+  [[nodiscard]] Shape output() const override {
+    return {shape().out_height(), shape().out_width(), shape().outputs};
+  }
+  [[nodiscard]] LayerForm form() const override { return ConvolutionForm{shape(), bias_}; }
+  [[nodiscard]] std::vector<Parameter> parameters() const override {
+    const auto& s = shape();
+    std::vector<Parameter> all{
+        {.name = "weights", .shape = {s.kernel, s.kernel, s.channels, s.outputs}}};
+    if (bias_) all.push_back({.name = "bias", .shape = {s.outputs}, .decay = false});
+    return all;
+  }
+  void initialise(std::span<T> w, Random& random) const override {
+    const double deviation = std::sqrt(2.0 / static_cast<double>(shape().window()));
+    for (T& weight : weights(w)) weight = static_cast<T>(deviation * random.normal());
+    std::ranges::fill(bias(w), T{0});
+  }
+
+  Kept<T> forward(const Forward<T>& f) const override {
+    convolution_.forward(f.n, f.x, weights(f.w), bias(f.w), f.y, f.pass.arena);
+    return {};
+  }
+  void backward(const Backward<T>& b) const override {
+    convolution_.backward_weights(b.n, b.x, b.dy, weights(b.g), bias(b.g), b.pass.arena);
+    if (!b.dx.empty()) convolution_.backward_input(b.n, b.dy, weights(b.w), b.dx, b.pass.arena);
+  }
+
+ private:
+  [[nodiscard]] const ConvolutionShape& shape() const { return convolution_.shape(); }
+  template <class U>
+  [[nodiscard]] std::span<U> weights(std::span<U> w) const {
+    return w.first(shape().window() * shape().outputs);
+  }
+  template <class U>
+  [[nodiscard]] std::span<U> bias(std::span<U> w) const {
+    return w.subspan(shape().window() * shape().outputs);
+  }
+
+  Convolution<T> convolution_;
+  bool bias_;
+};
+
+}  // namespace
+
+template <class T>
+LayerPointer<T> make_conv2d(SpecReader& read, const Shape& input) {
+  ConvolutionShape shape;
+  shape.outputs = read_size(read, "its output channels");
+  shape.kernel = read.count("kernel", 0, 1, side_max);
+  shape.stride = read.count("stride", 1, 1, side_max);
+  shape.padding = read.count("padding", 0, 0, side_max);
+  const bool bias = read.count("bias", 1, 0, 1) == 1;
+  if (!read.has("kernel") && read.finish()) read.refuse("needs kernel=K, the side of its window");
+  if (!check_image(read, input) || shape.outputs == 0 || shape.kernel == 0) return nullptr;
+  shape.height = input[0];
+  shape.width = input[1];
+  shape.channels = input[2];
+  if (!check_window(read, input, shape.kernel, shape.padding)) return nullptr;
+  if (shape.window() > weights_max / shape.outputs) {
+    read.refuse("would have more weights than any memory holds");
+    return nullptr;
+  }
+  return std::make_shared<Conv2d<T>>(shape, bias);
+}
+
+template LayerPointer<float> make_conv2d<float>(SpecReader&, const Shape&);
+template LayerPointer<double> make_conv2d<double>(SpecReader&, const Shape&);
+
+}  // namespace starling::models

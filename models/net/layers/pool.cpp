@@ -1,0 +1,280 @@
+// Pooling: max-pool, avg-pool, global-avg-pool.
+#include <algorithm>
+
+#include "starling/models/kernels/kernels.hpp"
+#include "starling/models/kernels/multiversioning.hpp"
+#include "starling/models/net/layers/makers.hpp"
+
+namespace starling::models {
+namespace {
+
+using Size = std::size_t;
+
+using Window = PoolShape;
+
+/// Where a window begins and ends in one direction, within the image.
+struct Range {
+  Size from;
+  Size to;
+  [[nodiscard]] Size size() const { return to - from; }
+};
+
+STARLING_INLINE Range range_of(Size step, const Window& w, Size extent) {
+  const Size at = step * w.stride;
+  return {at < w.padding ? 0 : at - w.padding, std::min(at + w.size - w.padding, extent)};
+}
+
+/// Calls visit(rows, columns) for the window of every output pixel of an image, row by row.
+template <class Visit>
+STARLING_INLINE void for_windows(const Window& w, Visit visit) {
+  for (Size p = 0; p < w.out_height(); ++p)
+    for (Size q = 0; q < w.out_width(); ++q)
+      visit(range_of(p, w, w.height), range_of(q, w, w.width));
+}
+
+/// Numbers, and the place of each in its image.
+template <class T>
+struct Places {
+  T* values;
+  std::uint32_t* at;
+};
+
+/// best = the largest of a window's rows, for each number of an image's row.
+template <class T>
+STARLING_INLINE void max_of_rows(const Window& w, const T* image, Range rows, Places<T> best) {
+  const Size size = w.width * w.channels;
+  const Size first = rows.from * size;
+  for (Size j = 0; j < size; ++j) {
+    best.values[j] = image[first + j];
+    best.at[j] = static_cast<std::uint32_t>(first + j);
+  }
+  for (Size r = rows.from + 1; r < rows.to; ++r) {
+    const T* row = image + r * size;
+    const auto place = static_cast<std::uint32_t>(r * size);
+#pragma omp simd
+    for (Size j = 0; j < size; ++j) {
+      const bool larger = row[j] > best.values[j];
+      best.values[j] = larger ? row[j] : best.values[j];
+      best.at[j] = larger ? place + static_cast<std::uint32_t>(j) : best.at[j];
+    }
+  }
+}
+
+/// y = the largest of a window's columns, for each channel.
+template <class T>
+STARLING_INLINE void max_of_columns(const Window& w, Places<T> best, Range columns, Places<T> y) {
+  const Size first = columns.from * w.channels;
+  for (Size c = 0; c < w.channels; ++c) {
+    y.values[c] = best.values[first + c];
+    y.at[c] = best.at[first + c];
+  }
+  for (Size s = columns.from + 1; s < columns.to; ++s) {
+    const T* values = best.values + s * w.channels;
+    const std::uint32_t* at = best.at + s * w.channels;
+#pragma omp simd
+    for (Size c = 0; c < w.channels; ++c) {
+      const bool larger = values[c] > y.values[c];
+      y.values[c] = larger ? values[c] : y.values[c];
+      y.at[c] = larger ? at[c] : y.at[c];
+    }
+  }
+}
+
+/// Reduces rows first, because they are long whatever the number of channels. `best` holds width x
+/// channels.
+template <class T>
+STARLING_INLINE void max_loop(const Window& w, Size n, const T* x, Places<T> best, Places<T> y) {
+  for (Size i = 0; i < n; ++i)
+    for (Size p = 0; p < w.out_height(); ++p) {
+      max_of_rows(w, x + i * w.input_size(), range_of(p, w, w.height), best);
+      for (Size q = 0; q < w.out_width(); ++q) {
+        max_of_columns(w, best, range_of(q, w, w.width), y);
+        y.values += w.channels;
+        y.at += w.channels;
+      }
+    }
+}
+
+template <class T>
+STARLING_INLINE void mean_loop(const Window& w, Size n, const T* x, T* y) {
+  for (Size i = 0; i < n; ++i, x += w.input_size())
+    for_windows(w, [&](Range rows, Range columns) {
+      const T share = 1 / static_cast<T>(rows.size() * columns.size());
+      for (Size c = 0; c < w.channels; ++c) y[c] = 0;
+      for (Size r = rows.from; r < rows.to; ++r)
+        for (Size s = columns.from; s < columns.to; ++s) {
+          const T* pixel = x + (r * w.width + s) * w.channels;
+#pragma omp simd
+          for (Size c = 0; c < w.channels; ++c) y[c] += share * pixel[c];
+        }
+      y += w.channels;
+    });
+}
+
+/// Adds to dx.
+template <class T>
+STARLING_INLINE void mean_backward_loop(const Window& w, Size n, const T* dy, T* dx) {
+  for (Size i = 0; i < n; ++i, dx += w.input_size())
+    for_windows(w, [&](Range rows, Range columns) {
+      const T share = 1 / static_cast<T>(rows.size() * columns.size());
+      for (Size r = rows.from; r < rows.to; ++r)
+        for (Size s = columns.from; s < columns.to; ++s) {
+          T* pixel = dx + (r * w.width + s) * w.channels;
+#pragma omp simd
+          for (Size c = 0; c < w.channels; ++c) pixel[c] += share * dy[c];
+        }
+      dy += w.channels;
+    });
+}
+
+#define STARLING_POOL(T)                                                                          \
+  STARLING_CLONES void max_of(const Window& w, Size n, const T* x, Places<T> best, Places<T> y) { \
+    max_loop(w, n, x, best, y);                                                                   \
+  }                                                                                               \
+  STARLING_CLONES void mean_of(const Window& w, Size n, const T* x, T* y) {                       \
+    mean_loop(w, n, x, y);                                                                        \
+  }                                                                                               \
+  STARLING_CLONES void mean_backward_of(const Window& w, Size n, const T* dy, T* dx) {            \
+    mean_backward_loop(w, n, dy, dx);                                                             \
+  }
+
+STARLING_POOL(float)
+STARLING_POOL(double)
+
+template <class T>
+class Pool : public Layer<T> {
+ public:
+  explicit Pool(const Window& window) : window_(window) {}
+  [[nodiscard]] Shape output() const override {
+    return {window_.out_height(), window_.out_width(), window_.channels};
+  }
+
+ protected:
+  [[nodiscard]] const Window& window() const { return window_; }
+
+ private:
+  Window window_;
+};
+
+/// The largest number of each window, channel by channel; of equal numbers, the first. Keeps the
+/// places of these numbers. Pixels outside the image do not count.
+template <class T>
+class MaxPool final : public Pool<T> {
+ public:
+  using Pool<T>::Pool;
+  [[nodiscard]] LayerForm form() const override { return MaxPoolForm{this->window()}; }
+
+  Kept<T> forward(const Forward<T>& f) const override {
+    const Window& w = this->window();
+    Arena& arena = f.pass.arena;
+    const auto found = arena.take<std::uint32_t>(f.y.size());
+    const auto best = arena.take<T>(w.width * w.channels);
+    const auto at = arena.take<std::uint32_t>(best.size());
+    max_of(w, f.n, f.x.data(), Places<T>{best.data(), at.data()},
+           Places<T>{f.y.data(), found.data()});
+    return {.values = {}, .indices = found};
+  }
+  void backward(const Backward<T>& b) const override {
+    if (b.dx.empty()) return;
+    std::ranges::fill(b.dx, T{0});
+    const Size in = this->window().input_size();
+    const Size out = b.dy.size() / b.n;
+    for (Size i = 0; i < b.n; ++i) {
+      const auto dx = b.dx.subspan(i * in, in);
+      for (Size j = i * out; j < (i + 1) * out; ++j) dx[b.kept.indices[j]] += b.dy[j];
+    }
+  }
+};
+
+/// The mean of each window, channel by channel, over the pixels within the image.
+template <class T>
+class AvgPool : public Pool<T> {
+ public:
+  using Pool<T>::Pool;
+  [[nodiscard]] LayerForm form() const override { return AvgPoolForm{this->window()}; }
+
+  Kept<T> forward(const Forward<T>& f) const override {
+    mean_of(this->window(), f.n, f.x.data(), f.y.data());
+    return {};
+  }
+  void backward(const Backward<T>& b) const override {
+    if (b.dx.empty()) return;
+    std::ranges::fill(b.dx, T{0});
+    mean_backward_of(this->window(), b.n, b.dy.data(), b.dx.data());
+  }
+};
+
+/// The mean of each channel, as a row.
+template <class T>
+class GlobalAvgPool final : public Layer<T> {
+ public:
+  explicit GlobalAvgPool(const Shape& input) : pixels_(input[0] * input[1]), channels_(input[2]) {}
+  [[nodiscard]] Shape output() const override { return {channels_}; }
+  [[nodiscard]] LayerForm form() const override { return GlobalAvgPoolForm{pixels_, channels_}; }
+
+  Kept<T> forward(const Forward<T>& f) const override {
+    std::ranges::fill(f.y, T{0});
+    for (Size i = 0; i < f.n; ++i)
+      add_column_sums(f.x.subspan(i * size(), size()), f.y.subspan(i * channels_, channels_));
+    scale(1 / static_cast<T>(pixels_), f.y);
+    return {};
+  }
+  void backward(const Backward<T>& b) const override {
+    if (b.dx.empty()) return;
+    scale(1 / static_cast<T>(pixels_), b.dy);
+    for (Size i = 0; i < b.n; ++i)
+      fill_rows<T>(b.dy.subspan(i * channels_, channels_), b.dx.subspan(i * size(), size()));
+  }
+
+ private:
+  [[nodiscard]] Size size() const { return pixels_ * channels_; }
+
+  Size pixels_;
+  Size channels_;
+};
+
+template <class T, template <class> class Kind>
+LayerPointer<T> make_pool(SpecReader& read, const Shape& input) {
+  Window window;
+  window.size = read_size(read, "the side of its window", side_max);
+  window.stride = read.count("stride", window.size, 1, side_max);
+  window.padding = read.count("padding", 0, 0, side_max);
+  if (!check_image(read, input) || window.size == 0) return nullptr;
+  if (window.padding >= window.size) {
+    read.refuse("padding=" + std::to_string(window.padding) +
+                " must be less than its window's side " + std::to_string(window.size));
+    return nullptr;
+  }
+  if (!check_window(read, input, window.size, window.padding)) return nullptr;
+  window.height = input[0];
+  window.width = input[1];
+  window.channels = input[2];
+  return std::make_shared<Kind<T>>(window);
+}
+
+}  // namespace
+
+template <class T>
+LayerPointer<T> make_max_pool(SpecReader& read, const Shape& input) {
+  return make_pool<T, MaxPool>(read, input);
+}
+template <class T>
+LayerPointer<T> make_avg_pool(SpecReader& read, const Shape& input) {
+  return make_pool<T, AvgPool>(read, input);
+}
+template <class T>
+LayerPointer<T> make_global_avg_pool(SpecReader& read, const Shape& input) {
+  if (!check_image(read, input)) return nullptr;
+  return std::make_shared<GlobalAvgPool<T>>(input);
+}
+
+#define STARLING_INSTANTIATE(T)                                         \
+  template LayerPointer<T> make_max_pool<T>(SpecReader&, const Shape&); \
+  template LayerPointer<T> make_avg_pool<T>(SpecReader&, const Shape&); \
+  template LayerPointer<T> make_global_avg_pool<T>(SpecReader&, const Shape&);
+
+STARLING_INSTANTIATE(float)
+STARLING_INSTANTIATE(double)
+#undef STARLING_INSTANTIATE
+
+}  // namespace starling::models

@@ -1,0 +1,401 @@
+#include "starling/models/net/net.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "starling/base/check.hpp"
+#include "starling/base/text.hpp"
+#include "starling/models/kernels/kernels.hpp"
+#include "starling/models/net/layers.hpp"
+#include "starling/models/net/named.hpp"
+#include "starling/models/tabular/batches.hpp"
+
+namespace starling::models {
+namespace {
+
+/// Returns the first kind of input that one of the layers demands.
+Reads wanted(const std::vector<LayerText>& layers) {
+  for (const LayerText& layer : layers) {
+    const auto known = std::ranges::find(layer_names(), layer.spec.name, &LayerName::name);
+    if (layer.spec.name == "flatten") return Reads::rows;
+    if (known != layer_names().end() && known->reads != Reads::anything) return known->reads;
+    for (const auto& branch : layer.branches)
+      if (const Reads inside = wanted(branch); inside != Reads::anything) return inside;
+  }
+  return Reads::anything;
+}
+
+/// Guesses the input's shape for a net that does not state it.
+Result<Shape> guess_input(const std::vector<LayerText>& layers, std::size_t features) {
+  if (wanted(layers) != Reads::images) return Shape{features};
+  Shape image = guess_image(features);
+  if (!image.empty()) return image;
+  return Error{"the data's " + std::to_string(features) +
+               " features are no square image; say input=HEIGHTxWIDTHxCHANNELS"};
+}
+
+}  // namespace
+
+/// The values that the forward pass of one piece of a batch leaves behind. Value 0 is the input, to
+/// which no step writes.
+template <class T>
+struct Net<T>::Run {
+  std::size_t n = 0;
+  std::span<const T> input;
+  std::span<std::span<T>> values;
+  std::span<Kept<T>> kept;
+  /// For derivatives; see Plan::Value::slot.
+  std::span<std::span<T>> slots = {};
+
+  [[nodiscard]] std::span<const T> value(std::size_t i) const {
+    return i == 0 ? input : std::span<const T>{values[i]};
+  }
+  [[nodiscard]] std::span<T> scores() const { return values.back(); }
+};
+
+template <class T>
+std::vector<ModelName> Net<T>::names() {
+  std::vector<ModelName> all{{"net",
+                              "layers of your own: net:layers=LAYERS[,input=HxWxC][,loss="
+                              "softmax|squared|contrastive margin=1]"}};
+  for (const NamedNet& net : named_nets()) all.push_back({net.name, net.summary});
+  return all;
+}
+
+template <class T>
+Result<Net<T>> Net<T>::parse(const Spec& spec, const Table& data) {
+  SpecReader read{spec};
+  const std::size_t outputs = data.classes() == 0 ? 1 : data.classes();
+  auto description = named_net(spec.name, outputs);
+  const bool named = description.has_value();
+  if (!named) {
+    description.emplace();
+    description->loss = read.text("loss", "");
+    auto layers = parse_layers(read.text("layers", ""));
+    if (layers) {
+      description->layers = *std::move(layers);
+    } else {
+      read.refuse(layers.error().message);
+    }
+  }
+  if (const std::string input = read.text("input", ""); !input.empty()) {
+    auto shape = parse_shape(input);
+    if (shape) {
+      description->input = *std::move(shape);
+    } else {
+      read.refuse("input=" + shape.error().message);
+    }
+  }
+  if (auto done = read.finish(); !done) return std::move(done).error();
+  auto net = make(*description, data);
+  if (!net) return std::move(net).error().within(spec.name);
+  net->name_ = spec.name;
+  return net;
+}
+
+template <class T>
+Result<Net<T>> Net<T>::make(const NetDescription& description, const Table& data) {
+  if (description.layers.empty())
+    return Error{"a net needs layers; valid: names and options like dense 10, separated by ';'"};
+  if (data.is_sparse()) return Error{"a net learns from dense rows, the data has sparse ones"};
+  Net net;
+  net.features_ = data.features();
+  net.classes_ = data.classes();
+  net.description_ = description;
+  if (auto read = net.read_loss(data); !read) return std::move(read).error();
+  Shape& input = net.description_.input;
+  if (input.empty()) {
+    auto guess = guess_input(net.description_.layers, net.features_ / net.inputs_in_row_);
+    if (!guess) return std::move(guess).error();
+    input = *std::move(guess);
+  }
+  auto plan = Plan<T>::make(net.description_.layers, input);
+  if (!plan) return std::move(plan).error();
+  net.plan_ = std::make_shared<const Plan<T>>(*std::move(plan));
+  if (auto fit = net.fits(data); !fit) return std::move(fit).error();
+  return net;
+}
+
+template <class T>
+Result<void> Net<T>::read_loss(const Table& data) {
+  if (description_.loss.empty()) description_.loss = data.classes() == 0 ? "squared" : "softmax";
+  auto spec = parse_spaced(description_.loss);
+  if (!spec) return std::move(spec).error().within("loss");
+  SpecReader read{*spec};
+  const std::vector<std::string> names{"softmax", "squared", "contrastive"};
+  if (spec->name == names[0]) {
+    loss_ = Loss::softmax;
+    if (data.classes() < 2) read.refuse("needs 2 or more classes, the data has real targets");
+  } else if (spec->name == names[1]) {
+    loss_ = Loss::squared;
+    if (data.classes() > 0)
+      read.refuse("needs real targets, the data has " + describe_labels(data.classes()));
+  } else if (spec->name == names[2]) {
+    loss_ = Loss::contrastive;
+    margin_ = static_cast<T>(read.number("margin", 1, 1e-6, 1e6));
+    inputs_in_row_ = 2;
+    if (data.classes() != 2)
+      read.refuse("needs 2 classes, alike or not, the data has " + describe_labels(data.classes()));
+    else if (data.features() % 2 != 0)
+      read.refuse("needs two inputs a row, the data has " + std::to_string(data.features()) +
+                  " features");
+  } else {
+    return Error{"unknown loss " + shown(spec->name) + "; " + suggest(spec->name, names)};
+  }
+  if (auto done = read.finish(); !done) return std::move(done).error().within("loss");
+  return {};
+}
+
+template <class T>
+Result<void> Net<T>::fits(const Table& data) const {
+  const std::size_t features = inputs_in_row_ * volume(description_.input);
+  if (features != data.features())
+    return Error{"its input " + print_shape(description_.input) + " needs " +
+                 std::to_string(features) + " features, the data has " +
+                 std::to_string(data.features())};
+  if (loss_ == Loss::contrastive) return {};
+  const std::size_t wanted = loss_ == Loss::softmax ? data.classes() : 1;
+  if (plan_->output() == Shape{wanted}) return {};
+  return Error{"its last layer makes " + print_shape(plan_->output()) + ", but the data has " +
+               describe_labels(data.classes()) + "; end with dense " + std::to_string(wanted) +
+               (loss_ == Loss::squared ? ", or say task=class where labels are classes" : "")};
+}
+
+template <class T>
+std::string Net<T>::print() const {
+  const std::string input = "input=" + print_shape(description_.input);
+  if (name_ != "net") {
+    const bool known = description_.input == guess_image(features_);
+    return known ? name_ : name_ + ":" + input;
+  }
+  return "net:" + input + ",loss=" + description_.loss +
+         ",layers=" + print_layers(description_.layers);
+}
+
+template <class T>
+Net<T> Net<T>::on(std::shared_ptr<const NetEngine<T>> engine) const {
+  Net net = *this;
+  net.engine_ = std::move(engine);
+  return net;
+}
+
+template <class T>
+void Net<T>::initialise(std::span<T> w, Random& random) const {
+  for (const PlanStep<T>& step : plan_->steps())
+    if (step.layer != nullptr) step.layer->initialise(w.subspan(step.start, step.size), random);
+}
+
+template <class T>
+Result<void> Net<T>::accepts_batch(std::size_t samples) const {
+  if (samples * inputs_in_row_ > 1) return {};
+  for (const PlanStep<T>& step : plan_->steps()) {
+    if (step.layer == nullptr) continue;
+    const LayerForm form = step.layer->form();
+    const auto* norm = std::get_if<BatchNormForm>(&form);
+    if (norm != nullptr && volume(step.layer->output()) == norm->channels)
+      return Error{step.name +
+                   ": one sample has no variance; valid: 2 or more samples a step, by a larger "
+                   "batch, more data or fewer workers"};
+  }
+  return {};
+}
+
+template <class T>
+Result<void> Net<T>::accepts(const Table& data) const {
+  if (auto fit = accepts_shape(name_, {features_, classes_, false}, data); !fit) return fit;
+  for (const PlanStep<T>& step : plan_->steps()) {
+    const auto parameters =
+        step.layer == nullptr ? std::vector<Parameter>{} : step.layer->parameters();
+    if (parameters.empty() || !parameters[0].row_sparse) continue;
+    const std::size_t ids = parameters[0].shape[0];
+    for (std::size_t row = 0; row < data.size(); ++row)
+      for (const float id : data.dense_row(row))
+        if (!(id >= 0 && id < static_cast<float>(ids)) || id != std::floor(id))
+          return Error{step.name + ": row " + std::to_string(row + 1) + " of the data holds " +
+                       print_number(static_cast<double>(id)) + ", which is no id from 0 to " +
+                       std::to_string(ids - 1)};
+  }
+  return {};
+}
+
+template <class T>
+typename Net<T>::Run Net<T>::forward(std::span<const T> w, std::size_t rows, std::span<const T> x,
+                                     Pass& pass) const {
+  Arena& arena = pass.arena;
+  Run run{.n = rows * inputs_in_row_,
+          .input = x,
+          .values = arena.take<std::span<T>>(plan_->values().size()),
+          .kept = arena.take<Kept<T>>(plan_->steps().size())};
+  std::construct_at(&run.values[0]);
+  for (std::size_t s = 0; s < plan_->steps().size(); ++s) {
+    const PlanStep<T>& step = plan_->steps()[s];
+    std::span<T>& y = run.values[step.to];
+    const std::size_t size = run.n * volume(plan_->values()[step.to].shape);
+    std::construct_at(&y, step.in_place ? run.values[step.from[0]] : arena.take<T>(size));
+    std::construct_at(&run.kept[s]);
+    if (step.layer != nullptr) {
+      run.kept[s] = step.layer->forward(
+          {run.n, w.subspan(step.start, step.size), run.value(step.from[0]), y, pass});
+      continue;
+    }
+    if (!step.in_place) std::ranges::copy(run.value(step.from[0]), y.begin());
+    for (std::size_t i = 1; i < step.from.size(); ++i) axpy<T, T>(1, run.value(step.from[i]), y);
+  }
+  return run;
+}
+
+template <class T>
+void Net<T>::take_slopes(Run& run, Arena& arena) const {
+  run.slots = arena.take<std::span<T>>(plan_->slots().size());
+  for (std::size_t i = 0; i < run.slots.size(); ++i)
+    std::construct_at(&run.slots[i], arena.take<T>(run.n * plan_->slots()[i]));
+  // A copy, because the last layer may read its outputs again.
+  std::ranges::copy(run.scores(), slope(run, plan_->values().size() - 1).begin());
+}
+
+template <class T>
+std::span<T> Net<T>::slope(const Run& run, std::size_t value) const {
+  const auto& [shape, slot] = plan_->values()[value];
+  return run.slots[slot].first(run.n * volume(shape));
+}
+
+template <class T>
+void Net<T>::backward(std::span<const T> w, const Run& run, T share, bool is_first, std::span<T> g,
+                      Pass& pass) const {
+  for (std::size_t s = plan_->steps().size(); s-- > 0;) {
+    const PlanStep<T>& step = plan_->steps()[s];
+    if (step.layer == nullptr) {
+      spread(run, step);
+      continue;
+    }
+    const std::size_t from = step.from[0];
+    const bool adds = step.adds[0] && from != 0;
+    std::span<T> dx = from == 0 ? std::span<T>{} : slope(run, from);
+    if (adds) dx = run.slots[step.spare_slot].first(dx.size());
+    step.layer->backward({run.n, w.subspan(step.start, step.size), run.value(from),
+                          run.values[step.to], run.kept[s], share, is_first, slope(run, step.to),
+                          dx, g.subspan(step.start, step.size), pass});
+    if (adds) axpy<T, T>(1, dx, slope(run, from));
+  }
+}
+
+/// Passes the derivative by a sum on to each of its terms, unchanged.
+template <class T>
+void Net<T>::spread(const Run& run, const PlanStep<T>& sum) const {
+  const std::span<T> dy = slope(run, sum.to);
+  for (std::size_t i = 0; i < sum.from.size(); ++i) {
+    const std::span<T> dx = slope(run, sum.from[i]);
+    if (sum.adds[i]) {
+      axpy<T, T>(1, dy, dx);
+    } else if (dx.data() != dy.data()) {
+      std::ranges::copy(dy, dx.begin());
+    }
+  }
+}
+
+template <class T>
+Accumulator Net<T>::apply_loss(std::span<T> scores, std::span<const float> labels, T weight) const {
+  switch (loss_) {
+    case Loss::softmax:
+      return SoftmaxLoss::apply(scores, labels, weight);
+    case Loss::squared:
+      return SquaredLoss::apply(scores, labels, weight);
+    case Loss::contrastive:
+      return ContrastiveLoss::apply(scores, labels, weight, margin_);
+  }
+  return {};
+}
+
+template <class T>
+double Net<T>::gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
+                        Pass& pass) const {
+  if (batch.empty()) return 0;
+  if (engine_ != nullptr)
+    return square_unit(data) * engine_->gradient(w, data, batch, g, pass.random());
+  const RowReader<T> reader{data, batch.size(), 2, pass.arena};
+  const T weight = T{1} / static_cast<T>(batch.size());
+  Accumulator sums;
+  for_pieces(batch, [&](Batch piece) {
+    const Rows<T> x = reader.read(piece);
+    Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
+    take_slopes(run, pass.arena);
+    sums += apply_loss(slope(run, plan_->values().size() - 1), reader.labels(piece), weight);
+    backward(w, run, weight * static_cast<T>(piece.size()), offset(batch, piece) == 0, g, pass);
+  });
+  return square_unit(data) * sums.loss / static_cast<double>(batch.size());
+}
+
+template <class T>
+Metrics Net<T>::evaluate(std::span<const T> w, const Table& data, Batch batch, Pass& pass) const {
+  const Accumulator sums =
+      engine_ != nullptr ? engine_->evaluate(w, data, batch, {}) : accumulate(w, data, batch, pass);
+  return loss_ == Loss::squared ? means<SquaredLoss>(sums, batch.size(), data)
+                                : means<SoftmaxLoss>(sums, batch.size(), data);
+}
+
+template <class T>
+Accumulator Net<T>::accumulate(std::span<const T> w, const Table& data, Batch batch,
+                               Pass& pass) const {
+  const RowReader<T> reader{data, batch.size(), 2, pass.arena};
+  Accumulator sums;
+  for_pieces(batch, [&](Batch piece) {
+    const Rows<T> x = reader.read(piece);
+    const Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
+    sums += apply_loss(run.scores(), reader.labels(piece), T{1});
+  });
+  return sums;
+}
+
+template <class T>
+std::vector<TouchedRows> Net<T>::touched(const Table& data, Batch batch) const {
+  std::vector<TouchedRows> all;
+  const auto parameters = plan_->parameters();
+  for (std::size_t p = 0; p < parameters.size(); ++p) {
+    if (!parameters[p].row_sparse) continue;
+    std::vector<std::uint32_t> ids;
+    for (const std::uint32_t row : batch)
+      for (const float id : data.dense_row(row)) ids.push_back(static_cast<std::uint32_t>(id));
+    all.push_back({.parameter = p, .rows = ascending(std::move(ids))});
+  }
+  return all;
+}
+
+template <class T>
+void Net<T>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+                    std::span<T> out) const {
+  STARLING_CHECK(out.size() == batch.size() * outputs());
+  if (engine_ != nullptr) {
+    engine_->evaluate(w, data, batch, out);
+    return;
+  }
+  const RowReader<T> reader{data, batch.size(), 2, pass.arena};
+  for_pieces(batch, [&](Batch piece) {
+    const Rows<T> x = reader.read(piece);
+    const Run run = forward(w, piece.size(), {x.values, piece.size() * features_}, pass);
+    std::ranges::copy(run.scores(), out.subspan(offset(batch, piece) * outputs()).begin());
+  });
+}
+
+template <class T>
+void Net<T>::predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+                     std::span<float> out) const {
+  const std::span<T> z = pass.arena.take<T>(batch.size() * outputs());
+  scores(w, data, batch, pass, z);
+  if (loss_ == Loss::softmax) return decide_rows<SoftmaxLoss, T>(z, out);
+  if (loss_ == Loss::squared) return decide_rows<SquaredLoss, T>(z, out);
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = ContrastiveLoss::decide<T>(z.subspan(i * outputs(), outputs()), margin_);
+}
+
+template <class T>
+Recipe Net<T>::recipe() const {
+  const bool has_ids = std::ranges::any_of(plan_->parameters(), &Parameter::row_sparse);
+  return {.standardises = !has_ids && loss_ != Loss::contrastive};
+}
+
+template class Net<float>;
+template class Net<double>;
+
+}  // namespace starling::models

@@ -1,0 +1,119 @@
+#include "starling/models/tabular/affine_model.hpp"
+
+#include <algorithm>
+
+#include "starling/base/check.hpp"
+#include "starling/models/tabular/batches.hpp"
+#include "starling/models/tabular/linear_models.hpp"
+
+namespace starling::models {
+
+template <class T, class Kind>
+Result<AffineModel<T, Kind>> AffineModel<T, Kind>::parse(const Spec& spec, const Table& data) {
+  SpecReader read{spec};
+  AffineModel model;
+  model.bias_ = read.count("bias", Kind::bias ? 1 : 0, 0, 1) == 1;
+  if (auto done = read.finish(); !done) return std::move(done).error();
+  if (auto fits = Kind::fits(data.classes()); !fits) return std::move(fits).error();
+  if (data.features() == 0) return Error{std::string{name} + " needs features, the data has none"};
+  model.features_ = data.features();
+  model.classes_ = data.classes();
+  model.outputs_ = Kind::outputs(data.classes());
+  model.sparse_ = data.is_sparse();
+  return model;
+}
+
+template <class T, class Kind>
+std::string AffineModel<T, Kind>::print() const {
+  std::string text{name};
+  if (bias_ != Kind::bias) text += bias_ ? ":bias=1" : ":bias=0";
+  return text;
+}
+
+template <class T, class Kind>
+std::vector<Parameter> AffineModel<T, Kind>::parameters() const {
+  std::vector<std::size_t> shape{features_};
+  if (outputs_ > 1) shape.push_back(outputs_);
+  std::vector<Parameter> all{{.name = "weights", .shape = shape, .row_sparse = sparse_}};
+  if (bias_) all.push_back({.name = "bias", .shape = {outputs_}, .decay = false});
+  return all;
+}
+
+template <class T, class Kind>
+void AffineModel<T, Kind>::initialise(std::span<T> w, Random&) const {
+  std::ranges::fill(w, T{0});
+}
+
+template <class T, class Kind>
+Result<void> AffineModel<T, Kind>::accepts(const Table& data) const {
+  return accepts_shape(name, {features_, classes_, sparse_}, data);
+}
+
+template <class T, class Kind>
+double AffineModel<T, Kind>::gradient(std::span<const T> w, const Table& data, Batch batch,
+                                      std::span<T> g, Pass& pass) const {
+  if (batch.empty()) return 0;
+  const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
+  const std::span<T> buffer = pass.arena.take<T>(std::min(batch.size(), rows_at_once) * outputs_);
+  const Affine<T> into = Affine<T>::from(g, features_, outputs_, bias_);
+  const T weight = T{1} / static_cast<T>(batch.size());
+  Accumulator sums;
+  for_pieces(batch, [&](Batch piece) {
+    const std::span<T> z = buffer.first(piece.size() * outputs_);
+    const Rows<T> x = reader.read(piece);
+    affine_forward(x, layer(w), z);
+    sums += Loss::apply(z, reader.labels(piece), weight);
+    affine_backward<T>(x, z, into);
+  });
+  return square_unit(data) * sums.loss / static_cast<double>(batch.size());
+}
+
+template <class T, class Kind>
+Metrics AffineModel<T, Kind>::evaluate(std::span<const T> w, const Table& data, Batch batch,
+                                       Pass& pass) const {
+  const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
+  const std::span<T> buffer = pass.arena.take<T>(std::min(batch.size(), rows_at_once) * outputs_);
+  Accumulator sums;
+  for_pieces(batch, [&](Batch piece) {
+    const std::span<T> z = buffer.first(piece.size() * outputs_);
+    affine_forward(reader.read(piece), layer(w), z);
+    sums += Loss::apply(z, reader.labels(piece), T{1});
+  });
+  return means<Loss>(sums, batch.size(), data);
+}
+
+template <class T, class Kind>
+std::vector<TouchedRows> AffineModel<T, Kind>::touched(const Table& data, Batch batch) const {
+  if (!sparse_) return {};
+  return {{.parameter = 0, .rows = stored_columns(data, batch)}};
+}
+
+template <class T, class Kind>
+void AffineModel<T, Kind>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+                                  std::span<T> out) const {
+  STARLING_CHECK(out.size() == batch.size() * outputs_);
+  const RowReader<T> reader{data, batch.size(), outputs_, pass.arena};
+  for_pieces(batch, [&](Batch piece) {
+    const std::span<T> z = out.subspan(offset(batch, piece) * outputs_, piece.size() * outputs_);
+    affine_forward(reader.read(piece), layer(w), z);
+  });
+}
+
+template <class T, class Kind>
+void AffineModel<T, Kind>::predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+                                   std::span<float> out) const {
+  const std::span<T> z = pass.arena.take<T>(batch.size() * outputs_);
+  scores(w, data, batch, pass, z);
+  decide_rows<Loss, T>(z, out);
+}
+
+template class AffineModel<float, LinearKind>;
+template class AffineModel<double, LinearKind>;
+template class AffineModel<float, LogisticKind>;
+template class AffineModel<double, LogisticKind>;
+template class AffineModel<float, SoftmaxKind>;
+template class AffineModel<double, SoftmaxKind>;
+template class AffineModel<float, SvmKind>;
+template class AffineModel<double, SvmKind>;
+
+}  // namespace starling::models

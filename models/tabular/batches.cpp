@@ -1,0 +1,35 @@
+#include "starling/models/tabular/batches.hpp"
+
+namespace starling::models {
+
+std::vector<std::uint32_t> ascending(std::vector<std::uint32_t> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+std::string describe_labels(std::size_t classes) {
+  if (classes == 0) return "real targets";
+  return std::to_string(classes) + (classes == 1 ? " class" : " classes");
+}
+
+Result<void> accepts_shape(std::string_view name, const DataShape& built, const Table& data) {
+  const std::string here{name};
+  if (data.is_sparse() != built.sparse)
+    return Error{here + " was built for " + (built.sparse ? "sparse" : "dense") +
+                 " rows, the data has " + (built.sparse ? "dense" : "sparse") + " ones"};
+  const bool features_fit =
+      built.sparse ? data.features() <= built.features : data.features() == built.features;
+  if (!features_fit)
+    return Error{here + " was built for " + std::to_string(built.features) +
+                 " features, the data has " + std::to_string(data.features()) +
+                 (built.sparse ? "; train with features=" + std::to_string(data.features()) +
+                                     " or more, as in libsvm:FILE,features=N"
+                               : "")};
+  if ((data.classes() == 0) != (built.classes == 0) || data.classes() > built.classes)
+    return Error{here + " was built for " + describe_labels(built.classes) + ", the data has " +
+                 describe_labels(data.classes())};
+  return {};
+}
+
+}  // namespace starling::models

@@ -1,0 +1,80 @@
+/// Functions that the models' source files share for walking a batch and reporting on it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "starling/base/check.hpp"
+#include "starling/base/result.hpp"
+#include "starling/models/loss.hpp"
+#include "starling/models/model.hpp"
+#include "starling/models/table.hpp"
+#include "starling/models/tabular/affine.hpp"
+
+namespace starling::models {
+
+/// Calls `visit` with successive pieces of at most rows_at_once rows.
+template <class Visit>
+void for_pieces(Batch batch, Visit visit) {
+  for (std::size_t at = 0; at < batch.size(); at += rows_at_once)
+    visit(batch.subspan(at, std::min(rows_at_once, batch.size() - at)));
+}
+
+/// Returns the place in `batch` at which `piece` starts.
+[[nodiscard]] inline std::size_t offset(Batch batch, Batch piece) {
+  return static_cast<std::size_t>(piece.data() - batch.data());
+}
+
+/// `numbers` in ascending order, without repetition.
+[[nodiscard]] std::vector<std::uint32_t> ascending(std::vector<std::uint32_t> numbers);
+
+/// The factor from a squared error over the scaled targets of `data` to one over the targets as
+/// written; 1 for classes.
+[[nodiscard]] inline double square_unit(const Table& data) {
+  const double divisor = static_cast<double>(data.labelling.divisor);
+  return divisor * divisor;
+}
+
+/// A loss's sums as means over `rows` rows of `data`, in the unit of the targets as they were
+/// written; zeros for no rows.
+template <class Loss>
+[[nodiscard]] Metrics means(const Accumulator& sums, std::size_t rows, const Table& data) {
+  const double divisor = rows == 0 ? 1 : static_cast<double>(rows);
+  const double unit = std::is_same_v<Loss, SquaredLoss> ? square_unit(data) : 1;
+  return {{"loss", unit * sums.loss / divisor},
+          {std::string{Loss::metric}, unit * sums.merit / divisor}};
+}
+
+/// Sets out_i to the prediction from row i of scores [out.size() x outputs].
+template <class Loss, class T>
+void decide_rows(std::span<const T> scores, std::span<float> out) {
+  if (out.empty()) return;
+  STARLING_CHECK(scores.size() % out.size() == 0);
+  const std::size_t outputs = scores.size() / out.size();
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i] = Loss::template decide<T>(scores.subspan(i * outputs, outputs));
+}
+
+/// The shape of the data that a model was built for.
+struct DataShape {
+  std::size_t features = 0;
+  /// 0 for real targets.
+  std::size_t classes = 0;
+  bool sparse = false;
+};
+
+/// "10 classes", "1 class" or "real targets".
+[[nodiscard]] std::string describe_labels(std::size_t classes);
+
+/// Refuses data of another shape than the model `name` was built for, with the reason. A sparse
+/// table may have fewer features, and any table fewer classes: a test set need not contain all of
+/// them.
+[[nodiscard]] Result<void> accepts_shape(std::string_view name, const DataShape& built,
+                                         const Table& data);
+
+}  // namespace starling::models

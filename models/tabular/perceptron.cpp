@@ -1,0 +1,274 @@
+#include "starling/models/tabular/perceptron.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "starling/base/check.hpp"
+#include "starling/base/text.hpp"
+#include "starling/models/kernels/kernels.hpp"
+#include "starling/models/tabular/batches.hpp"
+
+namespace starling::models {
+namespace {
+
+constexpr std::size_t widest = std::size_t{1} << 24U;
+
+/// Reads "784-128-10" as numbers; returns nothing where the text has another form.
+std::vector<std::size_t> parse_widths(std::string_view text) {
+  std::vector<std::size_t> widths;
+  for (const std::string_view part : split(text, '-')) {
+    const auto width = parse_count(part);
+    if (!width || *width == 0 || *width > widest) return {};
+    widths.push_back(*width);
+  }
+  return widths;
+}
+
+std::string print_widths(const std::vector<std::size_t>& widths) {
+  std::string text;
+  for (const std::size_t width : widths) text += (text.empty() ? "" : "-") + std::to_string(width);
+  return text;
+}
+
+/// Returns an error where these widths do not fit the data, with widths that would.
+Result<void> fits(std::vector<std::size_t> widths, const Table& data) {
+  const std::string written = "mlp:" + print_widths(widths);
+  const std::size_t outputs = data.classes() == 0 ? 1 : data.classes();
+  const bool first = widths.front() == data.features();
+  const bool last = widths.back() == outputs;
+  widths.front() = data.features();
+  widths.back() = outputs;
+  const std::string instead = "; use mlp:" + print_widths(widths);
+  if (!first)
+    return Error{written + " starts with another width than the data's " +
+                 std::to_string(data.features()) + " features" + instead};
+  if (last) return {};
+  if (data.classes() == 0)
+    return Error{written + " must end with width 1 for real targets" + instead};
+  return Error{written + " ends with another width than the data's " +
+               describe_labels(data.classes()) + instead};
+}
+
+template <class T>
+void activate(Activation activation, std::span<T> x) {
+  if (activation == Activation::relu) {
+    relu(x);
+  } else {
+    tanh(x);
+  }
+}
+
+template <class T>
+void activate_backward(Activation activation, std::span<const T> y, std::span<T> dy) {
+  if (activation == Activation::relu) {
+    relu_backward(y, dy);
+  } else {
+    tanh_backward(y, dy);
+  }
+}
+
+}  // namespace
+
+/// Scratch for one piece of a batch.
+template <class T>
+struct Perceptron<T>::Workspace {
+  RowReader<T> reader;
+  /// Outputs of each layer but the last, after the activation.
+  std::span<std::span<T>> hidden;
+  std::span<T> last;
+  /// Derivatives by a layer's outputs, and by the outputs of the layer below.
+  std::span<T> slopes;
+  std::span<T> slopes_below;
+  /// True while the gradient is zero because nothing was added to it yet.
+  bool is_first = true;
+};
+
+template <class T>
+Result<Perceptron<T>> Perceptron<T>::parse(const Spec& spec, const Table& data) {
+  SpecReader read{spec};
+  Perceptron model;
+  const std::string widths = read.positional();
+  const std::string activation = read.text("activation", "relu");
+  model.widths_ = parse_widths(widths);
+  if (widths.empty()) {
+    read.refuse("needs its widths, e.g. mlp:784-128-10");
+  } else if (model.widths_.size() < 2) {
+    read.refuse("'" + widths + "' is not a list of widths like 784-128-10");
+  }
+  if (activation != "relu" && activation != "tanh") {
+    const std::array<std::string, 2> valid{"relu", "tanh"};
+    read.refuse("unknown activation '" + activation + "'; " + suggest(activation, valid));
+  }
+  if (auto done = read.finish(); !done) return std::move(done).error();
+  if (auto fit = fits(model.widths_, data); !fit) return std::move(fit).error();
+  model.activation_ = activation == "relu" ? Activation::relu : Activation::tanh;
+  model.classes_ = data.classes();
+  model.sparse_ = data.is_sparse();
+  std::size_t start = 0;
+  for (std::size_t l = 0; l < model.layers(); ++l) {
+    model.starts_.push_back(start);
+    start += (model.widths_[l] + 1) * model.widths_[l + 1];
+  }
+  return model;
+}
+
+template <class T>
+std::string Perceptron<T>::print() const {
+  return "mlp:" + print_widths(widths_) +
+         (activation_ == Activation::tanh ? ",activation=tanh" : "");
+}
+
+template <class T>
+std::vector<Parameter> Perceptron<T>::parameters() const {
+  std::vector<Parameter> all;
+  for (std::size_t l = 0; l < layers(); ++l) {
+    const std::string prefix = "layer" + std::to_string(l + 1);
+    all.push_back({.name = prefix + ".weights",
+                   .shape = {widths_[l], widths_[l + 1]},
+                   .row_sparse = sparse_ && l == 0});
+    all.push_back({.name = prefix + ".bias", .shape = {widths_[l + 1]}, .decay = false});
+  }
+  return all;
+}
+
+template <class T>
+void Perceptron<T>::initialise(std::span<T> w, Random& random) const {
+  for (std::size_t l = 0; l < layers(); ++l) {
+    const Affine<T> at = layer(w, l);
+    const bool he = activation_ == Activation::relu && l + 1 < layers();
+    const double deviation = std::sqrt(2.0 / static_cast<double>(at.inputs));
+    const double limit = std::sqrt(6.0 / static_cast<double>(at.inputs + at.outputs));
+    for (T& weight : at.weights)
+      weight = static_cast<T>(he ? deviation * random.normal() : random.real(-limit, limit));
+    std::ranges::fill(at.bias, T{0});
+  }
+}
+
+template <class T>
+Result<void> Perceptron<T>::accepts(const Table& data) const {
+  return accepts_shape(name, {widths_.front(), classes_, sparse_}, data);
+}
+
+template <class T>
+typename Perceptron<T>::Workspace Perceptron<T>::workspace(const Table& data,
+                                                           std::size_t batch_size,
+                                                           Arena& arena) const {
+  const std::size_t rows = std::min(batch_size, rows_at_once);
+  const std::size_t widest_output = *std::max_element(widths_.begin() + 1, widths_.end());
+  Workspace work{RowReader<T>{data, batch_size, widths_[1], arena},
+                 arena.take<std::span<T>>(layers() - 1), arena.take<T>(rows * outputs()),
+                 arena.take<T>(rows * widest_output), arena.take<T>(rows * widest_output)};
+  for (std::size_t l = 0; l + 1 < layers(); ++l)
+    std::construct_at(&work.hidden[l], arena.take<T>(rows * widths_[l + 1]));
+  return work;
+}
+
+template <class T>
+template <class U>
+Affine<U> Perceptron<T>::layer(std::span<U> w, std::size_t l) const {
+  return Affine<U>::from(w.subspan(starts_[l]), widths_[l], widths_[l + 1], true);
+}
+
+template <class T>
+void Perceptron<T>::forward(std::span<const T> w, const Rows<T>& x, Workspace& work,
+                            std::span<T> last) const {
+  Rows<T> input = x;
+  for (std::size_t l = 0; l + 1 < layers(); ++l) {
+    const std::span<T> h = work.hidden[l].first(x.size * widths_[l + 1]);
+    affine_forward(input, layer(w, l), h);
+    activate(activation_, h);
+    input = {.size = x.size, .values = h.data(), .table = nullptr, .batch = {}};
+  }
+  affine_forward(input, layer(w, layers() - 1), last);
+}
+
+template <class T>
+void Perceptron<T>::backward(std::span<const T> w, const Rows<T>& x, Workspace& work,
+                             std::span<const T> slopes, std::span<T> g) const {
+  for (std::size_t l = layers() - 1; l > 0; --l) {
+    const std::span<const T> h = work.hidden[l - 1].first(x.size * widths_[l]);
+    const Rows<T> input{.size = x.size, .values = h.data(), .table = nullptr, .batch = {}};
+    affine_backward(input, slopes, layer(g, l), work.is_first);
+    const std::span<T> below = work.slopes_below.first(h.size());
+    affine_input_gradient(slopes, layer(w, l), below);
+    activate_backward(activation_, h, below);
+    std::swap(work.slopes, work.slopes_below);
+    slopes = below;
+  }
+  affine_backward(x, slopes, layer(g, 0), work.is_first);
+  work.is_first = false;
+}
+
+template <class T>
+Accumulator Perceptron<T>::apply_loss(std::span<T> scores, std::span<const float> labels,
+                                      T weight) const {
+  return classes_ > 0 ? SoftmaxLoss::apply(scores, labels, weight)
+                      : SquaredLoss::apply(scores, labels, weight);
+}
+
+template <class T>
+double Perceptron<T>::gradient(std::span<const T> w, const Table& data, Batch batch, std::span<T> g,
+                               Pass& pass) const {
+  if (batch.empty()) return 0;
+  Workspace work = workspace(data, batch.size(), pass.arena);
+  const T weight = T{1} / static_cast<T>(batch.size());
+  Accumulator sums;
+  for_pieces(batch, [&](Batch piece) {
+    const Rows<T> x = work.reader.read(piece);
+    const std::span<T> z = work.last.first(piece.size() * outputs());
+    forward(w, x, work, z);
+    sums += apply_loss(z, work.reader.labels(piece), weight);
+    backward(w, x, work, z, g);
+  });
+  return square_unit(data) * sums.loss / static_cast<double>(batch.size());
+}
+
+template <class T>
+Metrics Perceptron<T>::evaluate(std::span<const T> w, const Table& data, Batch batch,
+                                Pass& pass) const {
+  Workspace work = workspace(data, batch.size(), pass.arena);
+  Accumulator sums;
+  for_pieces(batch, [&](Batch piece) {
+    const std::span<T> z = work.last.first(piece.size() * outputs());
+    forward(w, work.reader.read(piece), work, z);
+    sums += apply_loss(z, work.reader.labels(piece), T{1});
+  });
+  return classes_ > 0 ? means<SoftmaxLoss>(sums, batch.size(), data)
+                      : means<SquaredLoss>(sums, batch.size(), data);
+}
+
+template <class T>
+std::vector<TouchedRows> Perceptron<T>::touched(const Table& data, Batch batch) const {
+  if (!sparse_) return {};
+  return {{.parameter = 0, .rows = stored_columns(data, batch)}};
+}
+
+template <class T>
+void Perceptron<T>::scores(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+                           std::span<T> out) const {
+  STARLING_CHECK(out.size() == batch.size() * outputs());
+  Workspace work = workspace(data, batch.size(), pass.arena);
+  for_pieces(batch, [&](Batch piece) {
+    forward(w, work.reader.read(piece), work,
+            out.subspan(offset(batch, piece) * outputs(), piece.size() * outputs()));
+  });
+}
+
+template <class T>
+void Perceptron<T>::predict(std::span<const T> w, const Table& data, Batch batch, Pass& pass,
+                            std::span<float> out) const {
+  const std::span<T> z = pass.arena.take<T>(batch.size() * outputs());
+  scores(w, data, batch, pass, z);
+  if (classes_ > 0) {
+    decide_rows<SoftmaxLoss, T>(z, out);
+  } else {
+    decide_rows<SquaredLoss, T>(z, out);
+  }
+}
+
+template class Perceptron<float>;
+template class Perceptron<double>;
+
+}  // namespace starling::models

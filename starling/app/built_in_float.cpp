@@ -1,3 +1,0 @@
-#include "starling/app/built_in_models.hpp"
-
-template void starling::app::add_models<float>(Registry&);

@@ -1,9 +1,0 @@
-#include "starling/app/version.hpp"
-
-namespace starling::app {
-
-std::string version() { return STARLING_VERSION; }
-
-std::string commit() { return STARLING_COMMIT; }
-
-}  // namespace starling::app

@@ -1,0 +1,72 @@
+/// Jobs of counters for nodes in tests, as their plans.
+#pragma once
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "starling/actor/cluster/cluster_node.hpp"
+#include "tests/actor/job/counters.hpp"
+
+namespace starling::live {
+
+/// Counts updates; `settings` say how.
+class CountingPlan final : public JobPlan {
+ public:
+  explicit CountingPlan(const wire::JobSettings& settings)
+      : data_(load("linear:d=2,n=1200")), settings_(settings) {
+    const auto text = [&](const std::string& key) {
+      for (const auto& [name, value] : settings)
+        if (name == key) return value;
+      throw std::runtime_error{"no " + key};
+    };
+    options_ = counting_options(core::parse_mode(text("mode")).value(), std::stoul(text("workers")),
+                                std::stoul(text("steps")), text("barrier"),
+                                std::chrono::milliseconds{std::stoul(text("delay"))});
+  }
+
+  [[nodiscard]] const JobOptions& options() const override { return options_.job; }
+  [[nodiscard]] std::size_t ranges() const override { return job().task->layout().ranges.size(); }
+  [[nodiscard]] std::uint64_t fingerprint() const override { return 1; }
+  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_site(SiteOptions options) const override {
+    return live::make_site<float>(job(), std::move(options));
+  }
+
+ private:
+  [[nodiscard]] Assignment<float> job() const {
+    return assign_training(Counters{}, data_, nullptr, options_).value();
+  }
+
+  models::Table data_;
+  wire::JobSettings settings_;
+  TrainOptions options_;
+};
+
+/// Its members are not founded before `enough` is there.
+class StandingPlan final : public JobPlan {
+ public:
+  StandingPlan(const wire::JobSettings& settings, std::shared_future<void> enough)
+      : plan_(settings), enough_(std::move(enough)) {}
+
+  [[nodiscard]] const JobOptions& options() const override { return plan_.options(); }
+  [[nodiscard]] std::size_t ranges() const override { return plan_.ranges(); }
+  [[nodiscard]] std::uint64_t fingerprint() const override { return plan_.fingerprint(); }
+  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_site(SiteOptions options) const override {
+    enough_.wait();
+    return plan_.make_site(std::move(options));
+  }
+
+ private:
+  CountingPlan plan_;
+  std::shared_future<void> enough_;
+};
+
+inline Result<std::shared_ptr<const JobPlan>> make_plan(const wire::JobSettings& settings) {
+  if (settings.empty()) return Error{"there is nothing to count"};
+  return std::shared_ptr<const JobPlan>{std::make_shared<CountingPlan>(settings)};
+}
+
+}  // namespace starling::live

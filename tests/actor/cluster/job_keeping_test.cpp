@@ -1,0 +1,168 @@
+// A node's records of its jobs: how they are called, how fast they go, how they went, and what was
+// said of them.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "starling/actor/cluster/job_history.hpp"
+#include "starling/actor/cluster/job_name.hpp"
+#include "starling/actor/cluster/log_buffer.hpp"
+#include "starling/actor/cluster/places.hpp"
+#include "starling/actor/cluster/recent_figures.hpp"
+#include "starling/base/utc.hpp"
+
+namespace starling::live {
+namespace {
+
+using namespace std::chrono_literals;
+
+wire::JobRecord record(wire::JobId job, wire::JobState state, bool is_told = false) {
+  wire::JobRecord one;
+  one.job = job;
+  one.name = "job-" + std::to_string(job);
+  one.summary.state = state;
+  one.is_told = is_told;
+  return one;
+}
+
+TEST(JobName, TakesWordsThatAPersonCanSay) {
+  for (const char* name : {"a", "7", "softmax-digits-1", "A.b_c-9"})
+    EXPECT_TRUE(check_job_name(name)) << name;
+  const std::string longest(job_name_max, 'x');
+  EXPECT_TRUE(check_job_name(longest));
+  for (const std::string& name :
+       {std::string{}, std::string{"-a"}, std::string{".a"}, std::string{"two words"},
+        std::string{"a/b"}, longest + "x", std::string{"na\xc3\xafve"}, std::string{"a\n"}}) {
+    const auto checked = check_job_name(name);
+    ASSERT_FALSE(checked) << name;
+    EXPECT_NE(checked.error().message.find("valid: letters, digits"), std::string::npos);
+  }
+}
+
+TEST(JobName, IsTheNumberWhereNobodySaysAValidOne) {
+  EXPECT_EQ(name_of({{"model", "x"}, {"name", "run-1"}}, 42), "run-1");
+  EXPECT_EQ(name_of({}, 42), "42");
+  EXPECT_EQ(name_of({{"name", "two words"}}, 42), "42");
+}
+
+TEST(Places, RefuseTheNameOfAnotherJob) {
+  Places places{JobLimits{}};
+  ASSERT_TRUE(places.take(1, {{"name", "x"}, {"model", "softmax"}}, "alice", 0s));
+  ASSERT_TRUE(places.take(2, {}, "alice", 0s));
+  EXPECT_TRUE(places.check_name("x", 1));
+  EXPECT_TRUE(places.check_name("y", 3));
+  EXPECT_TRUE(places.check_name("", 3));
+  const auto refused = places.check_name("x", 3);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "has a job called 'x' already (softmax); valid: another --name");
+  places.give_up(1);
+  EXPECT_TRUE(places.check_name("x", 3));
+}
+
+TEST(RecentFigures, AreThoseOfTheLastSeconds) {
+  RecentFigures figures;
+  EXPECT_EQ(figures.updates_per_s(), 0);
+  EXPECT_EQ(figures.losses(), 0U);
+  // 10 updates a second at loss 4 for 20 s, then 100 a second at loss 1.
+  std::uint64_t updates = 0;
+  double loss_sum = 0;
+  core::Time now{};
+  const auto go = [&](int seconds, std::uint64_t rate, double loss) {
+    for (int i = 0; i < seconds; ++i) {
+      now += 1s;
+      updates += rate;
+      loss_sum += loss * static_cast<double>(rate);
+      figures.note(now, updates, loss_sum);
+    }
+  };
+  go(20, 10, 4);
+  EXPECT_DOUBLE_EQ(figures.updates_per_s(), 10);
+  EXPECT_DOUBLE_EQ(figures.loss(), 4);
+  go(10, 100, 1);
+  EXPECT_DOUBLE_EQ(figures.updates_per_s(), 100);
+  EXPECT_DOUBLE_EQ(figures.loss(), 1);
+  // The loss is kept where no step is made; the rate is not.
+  go(10, 0, 0);
+  EXPECT_DOUBLE_EQ(figures.updates_per_s(), 0);
+  EXPECT_DOUBLE_EQ(figures.loss(), 1);
+}
+
+TEST(RecentFigures, BeginAnewWhereAWorkerIsGoneWithItsUpdates) {
+  RecentFigures figures;
+  figures.note(0s, 0, 0);
+  figures.note(1s, 100, 50);
+  figures.note(2s, 60, 30);
+  EXPECT_EQ(figures.updates_per_s(), 0);
+  figures.note(3s, 80, 50);
+  EXPECT_DOUBLE_EQ(figures.updates_per_s(), 20);
+  EXPECT_DOUBLE_EQ(figures.loss(), 1);
+}
+
+TEST(JobHistory, PrefersWhatTheFollowerSaid) {
+  JobHistory history;
+  history.add(record(1, wire::JobState::stopped), 0s);
+  history.add(record(1, wire::JobState::failed), 1s);
+  EXPECT_EQ(history.all().jobs.at(0).summary.state, wire::JobState::stopped);
+  history.end(1, {wire::JobState::done, "", {{"test_accuracy", 0.9}}}, 2s);
+  ASSERT_EQ(history.all().jobs.size(), 1U);
+  EXPECT_EQ(history.all().jobs[0].summary.state, wire::JobState::done);
+  EXPECT_EQ(history.all().jobs[0].summary.figures.size(), 1U);
+  EXPECT_EQ(history.all().jobs[0].name, "job-1");
+  history.end(1, {wire::JobState::failed}, 3s);
+  EXPECT_EQ(history.all().jobs[0].summary.state, wire::JobState::done);
+  history.end(7, {wire::JobState::done}, 3s);
+  EXPECT_EQ(history.all().jobs.size(), 1U);
+}
+
+TEST(JobHistory, KeepsADayAndSoManyOfBoundedSize) {
+  JobHistory history;
+  history.add(record(1, wire::JobState::done), 0s);
+  history.add(record(2, wire::JobState::done), 1h);
+  history.forget(24h + 1s);
+  ASSERT_EQ(history.all().jobs.size(), 1U);
+  EXPECT_EQ(history.all().jobs[0].job, 2U);
+  for (wire::JobId job = 10; job < 10 + 2 * JobHistory::jobs_max; ++job) {
+    auto one = record(job, wire::JobState::done, true);
+    one.summary.why = std::string(100'000, 'x');
+    one.summary.figures.resize(10'000, {"figure", 1.0});
+    history.add(std::move(one), 2h + std::chrono::seconds{job});
+  }
+  const auto all = history.all();
+  ASSERT_EQ(all.jobs.size(), JobHistory::jobs_max);
+  for (const wire::JobRecord& one : all.jobs) {
+    EXPECT_GE(one.job, 10 + JobHistory::jobs_max);
+    EXPECT_LE(one.summary.why.size(), 500U);
+    EXPECT_LE(one.summary.figures.size(), 32U);
+  }
+}
+
+TEST(LogBuffer, KeepsTheJobAndTheTimeOfEachLine) {
+  std::vector<std::string> shown;
+  LogBuffer book{[&](const std::string& line) { shown.push_back(line); }};
+  const auto before = utc_now_us();
+  book.add("joined");
+  book.add("begins", "run-1");
+  const auto after = utc_now_us();
+  EXPECT_EQ(shown, (std::vector<std::string>{"joined", "job run-1: begins"}));
+  const auto lines = book.read(0).lines;
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0].job, "");
+  EXPECT_EQ(lines[1].job, "run-1");
+  EXPECT_EQ(lines[1].text, "job run-1: begins");
+  EXPECT_LE(before, lines[0].time_us);
+  EXPECT_LE(lines[0].time_us, lines[1].time_us);
+  EXPECT_LE(lines[1].time_us, after);
+}
+
+TEST(Utc, IsWrittenToTheMillisecond) {
+  EXPECT_EQ(print_utc(0), "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(print_utc(951'782'400'000'000 + 42'999), "2000-02-29T00:00:00.042Z");
+  EXPECT_EQ(print_utc(-1), "1969-12-31T23:59:59.999Z");
+  EXPECT_EQ(print_utc(INT64_MAX), "0000-00-00T00:00:00.000Z");
+  EXPECT_EQ(print_utc(INT64_MIN), "0000-00-00T00:00:00.000Z");
+}
+
+}  // namespace
+}  // namespace starling::live

@@ -1,0 +1,58 @@
+/// Small data and models that the live tests train.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "starling/actor/train/train.hpp"
+#include "starling/models/built_in/built_in_models.hpp"
+#include "starling/models/data/load.hpp"
+
+namespace starling::live {
+
+inline models::Table load(const std::string& source, std::uint64_t seed = 1) {
+  return models::load(models::Source::parse(source).value(), seed).value();
+}
+
+/// A model that fits `data`, by its text.
+inline models::AnyModel<float> model_for(const std::string& text, const models::Table& data) {
+  return models::parse_model<float>(text, data).value();
+}
+
+/// Trains whichever model `text` names; the options' errors end the test program.
+inline Outcome train_text(const std::string& text, const models::Table& data,
+                          const models::Table* test, const TrainOptions& options) {
+  return std::visit([&](const auto& model) { return train(model, data, test, options).value(); },
+                    model_for(text, data));
+}
+
+inline double metric(const models::Metrics& metrics, const std::string& name) {
+  for (const auto& metric : metrics)
+    if (metric.name == name) return metric.value;
+  throw std::runtime_error{"no metric called " + name};
+}
+
+/// Counts: each step of each worker adds 1 to a counter of the worker's own and to a common one.
+/// The "gradient" is -1 there, so that sgd at lr = workers with full batches adds exactly 1.
+struct CountingModel {
+  using Scalar = float;
+  std::size_t workers;
+
+  [[nodiscard]] std::vector<models::Parameter> parameters() const {
+    return {{.name = "counts", .shape = {workers + 1}}};
+  }
+  void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 0.0F); }
+  double gradient(std::span<const float>, const models::Table&, models::Batch batch,
+                  std::span<float> g, models::Pass&) const {
+    g[workers] = -1;
+    g[batch[0] % workers] = -1;
+    return 1;
+  }
+  models::Metrics evaluate(std::span<const float>, const models::Table&, models::Batch,
+                           models::Pass&) const {
+    return {{"loss", 1}};
+  }
+};
+
+}  // namespace starling::live

@@ -1,0 +1,104 @@
+/// Jobs that a node was asked to start on all nodes, with the other nodes' answers made up.
+#include "starling/actor/cluster/submissions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <vector>
+
+#include "tests/actor/cluster/counting_plan.hpp"
+
+namespace starling::live {
+namespace {
+
+constexpr wire::JobId job_id = 7;
+const wire::JobSettings settings{
+    {"mode", "peer"}, {"workers", "2"}, {"steps", "9"}, {"barrier", "asp"}, {"delay", "1"}};
+
+/// A submission to two nodes, each of which has prepared the job and is asked to start it.
+class StartedSubmission : public testing::Test {
+ protected:
+  struct Asked {
+    NodeAddress target;
+    wire::RequestBody body;
+    Requests::OnReply on_reply;
+  };
+
+  void SetUp() override {
+    std::promise<void> is_prepared;
+    loop_.call([&] {
+      plans_.prepare(job_id, settings, 2, [&](const auto& plan) {
+        EXPECT_TRUE(plan);
+        is_prepared.set_value();
+      });
+      return true;
+    });
+    is_prepared.get_future().wait();
+    submissions_.submit({"client", 1}, {job_id, settings}, "client", {node(1), node(2)});
+    ASSERT_EQ(asked_.size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) reply(i, wire::ReplyBody{wire::JobPrepared{1, 3}});
+    ASSERT_EQ(asked_.size(), 4U);
+    ASSERT_TRUE(std::holds_alternative<wire::StartJob>(asked_[2].body));
+  }
+  void TearDown() override { plans_.close(); }
+
+  static core::NodeRecord node(core::NodeId id) {
+    return {.id = id, .address = "tcp://127.0.0.1:" + std::to_string(id), .name = "n"};
+  }
+  void reply(std::size_t asked, Result<wire::ReplyBody> body) {
+    asked_.at(asked).on_reply(std::move(body));
+  }
+
+  EventLoop loop_;
+  Plans plans_{loop_, [](const wire::JobSettings& all) { return make_plan(all); }};
+  std::vector<Asked> asked_;
+  std::vector<wire::ReplyBody> answers_;
+  bool is_gone_ = false;
+  Submissions submissions_{
+      plans_,
+      [this](wire::NodeId id) { return is_gone_ && id == 2; },
+      [this](const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds,
+             Requests::OnReply on_reply) {
+        asked_.push_back({target, std::move(body), std::move(on_reply)});
+      },
+      [this](const Requester&, wire::ReplyBody body) { answers_.push_back(std::move(body)); },
+      [](const std::string&, const std::string&) {},
+      [](const wire::JobRecord&) {}};
+};
+
+TEST_F(StartedSubmission, BeginsWhenAllNodesHaveStarted) {
+  reply(2, wire::ReplyBody{wire::Done{}});
+  EXPECT_TRUE(answers_.empty());
+  reply(3, wire::ReplyBody{wire::Done{}});
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_TRUE(std::holds_alternative<wire::JobBegun>(answers_[0]));
+}
+
+TEST_F(StartedSubmission, IsRefusedWhereALiveNodeDoesNotSayThatItHasStarted) {
+  reply(2, wire::ReplyBody{wire::Done{}});
+  reply(3, Error{"no answer within 30 s"});
+  ASSERT_EQ(answers_.size(), 1U);
+  const auto* refused = std::get_if<wire::Refused>(&answers_[0]);
+  ASSERT_NE(refused, nullptr);
+  EXPECT_EQ(refused->why, "node at tcp://127.0.0.1:2: no answer within 30 s");
+  const auto closed = std::ranges::count_if(
+      asked_, [](const Asked& a) { return std::holds_alternative<wire::CloseJob>(a.body); });
+  EXPECT_GE(closed, 2) << "every node drops the job";
+}
+
+TEST_F(StartedSubmission, IsStartedAnewWithoutANodeThatIsGone) {
+  reply(2, wire::ReplyBody{wire::Done{}});
+  is_gone_ = true;
+  reply(3, Error{"no answer within 30 s"});
+  EXPECT_TRUE(answers_.empty());
+  ASSERT_EQ(asked_.size(), 5U);
+  EXPECT_EQ(asked_[4].target.node, 1U);
+  reply(4, wire::ReplyBody{wire::Done{}});
+  ASSERT_EQ(answers_.size(), 1U);
+  const auto* begun = std::get_if<wire::JobBegun>(&answers_[0]);
+  ASSERT_NE(begun, nullptr);
+  EXPECT_NE(begun->job, job_id) << "no message of the former start is taken for one of this";
+}
+
+}  // namespace
+}  // namespace starling::live

@@ -1,0 +1,108 @@
+#include "starling/actor/compute/compute_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <string>
+
+namespace starling::live {
+namespace {
+
+TEST(ComputePool, RunsEverythingOnce) {
+  std::vector<int> runs(1000);
+  std::latch done{1000};
+  ComputePool pool{3};
+  for (int& count : runs)
+    pool.submit([&](Scratch&) {
+      ++count;
+      done.count_down();
+    });
+  done.wait();
+  EXPECT_EQ(runs, std::vector<int>(1000, 1));
+}
+
+TEST(ComputePool, WakesWhoFellAsleepLast) {
+  std::latch all{3};
+  ComputePool pool{3};
+  for (int i = 0; i < 3; ++i) pool.submit([&](Scratch&) { all.arrive_and_wait(); });
+  int same = 0;
+  std::thread::id before;
+  for (int i = 0; i < 60; ++i) {
+    std::latch done{1};
+    // The thread that ran last is nearly always asleep by then, as the others are.
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    pool.submit([&](Scratch&) {
+      same += std::this_thread::get_id() == before ? 1 : 0;
+      before = std::this_thread::get_id();
+      done.count_down();
+    });
+    done.wait();
+  }
+  EXPECT_GT(same, 40);
+}
+
+TEST(ComputePool, WithoutThreadsRunsWhatItIsTold) {
+  std::string ran;
+  ComputePool pool{0};
+  for (const char name : {'a', 'b', 'c'}) pool.submit([&ran, name](Scratch&) { ran += name; });
+  EXPECT_EQ(pool.waiting(), 3U);
+  Scratch scratch;
+  pool.run(1, scratch);
+  pool.run(1, scratch);
+  EXPECT_EQ(ran, "bc");
+  pool.close();
+  EXPECT_EQ(pool.waiting(), 0U);
+}
+
+TEST(ComputePool, GivesEachThreadMemoryOfItsOwn) {
+  std::latch both{2};
+  std::vector<Scratch*> given(2);
+  ComputePool pool{2};
+  for (Scratch*& mine : given)
+    pool.submit([&](Scratch& scratch) {
+      mine = &scratch;
+      both.arrive_and_wait();
+    });
+  both.wait();
+  EXPECT_NE(given[0], given[1]);
+}
+
+TEST(ComputePool, FinishesWhatHasBegunAndDropsTheRestWhenItCloses) {
+  std::atomic<int> begun = 0;
+  std::atomic<int> ended = 0;
+  std::latch first{1};
+  ComputePool pool{1};
+  for (int i = 0; i < 100; ++i)
+    pool.submit([&](Scratch&) {
+      if (begun++ == 0) first.count_down();
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+      ++ended;
+    });
+  first.wait();
+  pool.close();
+  EXPECT_EQ(begun, ended);
+  EXPECT_LT(ended, 100);
+  pool.submit([&](Scratch&) { ++begun; });
+  EXPECT_EQ(begun, ended);
+}
+
+TEST(ComputePool, TakesWorkFromManyThreadsWhileItCloses) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> runs = 0;
+    ComputePool pool{2};
+    std::vector<std::jthread> senders;
+    senders.reserve(4);
+    for (int i = 0; i < 4; ++i)
+      senders.emplace_back([&] {
+        for (int j = 0; j < 100; ++j) pool.submit([&](Scratch&) { ++runs; });
+      });
+    pool.close();
+    const int then = runs;
+    senders.clear();
+    EXPECT_EQ(runs, then);
+  }
+}
+
+}  // namespace
+}  // namespace starling::live

@@ -1,0 +1,352 @@
+// The refusals of the engines, word by word, and how a job fails.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "starling/actor/engines/engine.hpp"
+
+namespace starling::live {
+namespace {
+
+using Engine1 = ParameterEngine<double>;
+using Updates = std::vector<Update<double>>;
+using Tensors1 = std::vector<Tensor<double>>;
+
+Tensors1 tensors() {
+  return {{"weights", {2, 2}}, Tensor<double>::by_rows("table", {10, 3}), {"bias"}};
+}
+
+Updates nothing(Turn<double>&) { return {}; }
+
+template <class E = Engine1>
+std::string refusal(EngineOptions options, Tensors1 keys = tensors(),
+                    Hooks<double> hooks = {.push = nothing}) {
+  auto engine = E::make(std::move(options), std::move(keys), std::move(hooks));
+  return engine ? "nothing is wrong" : engine.error().message;
+}
+
+/// How a job of two workers fails, or nothing.
+std::string failure(Hooks<double> hooks, EngineOptions options = {.workers = 2, .steps = 5}) {
+  auto engine = Engine1::make(std::move(options), tensors(), std::move(hooks));
+  if (!engine) return engine.error().message;
+  const Outcome outcome = engine->run();
+  EXPECT_EQ(outcome.end, Outcome::End::failed);
+  return outcome.error;
+}
+
+/// How it fails where worker 1 pushes `updates` as its third step.
+std::string pushing(Updates updates) {
+  return failure({.push = [&](auto& turn) {
+    return turn.worker() == 1 && turn.step() == 2 ? updates : Updates{};
+  }});
+}
+
+TEST(EngineMakes, NothingFromOptionsThatCannotWork) {
+  EXPECT_EQ(refusal({.workers = 0, .steps = 1}),
+            "parameter engine: workers=0: a job needs at least 1 worker");
+  EXPECT_EQ(refusal({}),
+            "parameter engine: the job would never end; valid: steps, time or the hook stop");
+  EXPECT_EQ(refusal({.mode = core::Mode::peer, .steps = 1}),
+            "parameter engine: mode peer is another engine's; valid: central, hybrid");
+  EXPECT_EQ(refusal<PeerEngine<double>>({.mode = core::Mode::central, .steps = 1}),
+            "peer engine: mode central is another engine's; valid: peer");
+  EXPECT_EQ(refusal<PeerEngine<double>>({.barrier = barrier::parse("bsp").value(), .steps = 1}),
+            "peer engine: barrier bsp needs to see every worker's step, which no one does in peer "
+            "mode; valid there: asp, pbsp:beta=..., pssp:s=...,beta=..., or use mode central");
+  EXPECT_EQ(
+      refusal(
+          {.mode = core::Mode::hybrid, .barrier = barrier::parse("ssp:s=2").value(), .steps = 1}),
+      "parameter engine: barrier ssp:s=2 needs to see every worker's step, which no one does "
+      "in hybrid mode; valid there: asp, pbsp:beta=..., pssp:s=...,beta=..., or use mode "
+      "central");
+  EXPECT_EQ(refusal({.workers = 2, .barrier = barrier::parse("pbsp:beta=2").value(), .steps = 1}),
+            "parameter engine: barrier pbsp:beta=2: beta=2 others cannot be drawn among 2 workers; "
+            "valid: beta = 0 to 1, as in pbsp:beta=1");
+  EXPECT_EQ(refusal({.barrier = barrier::Barrier{barrier::Predicate{}}, .steps = 1}),
+            "parameter engine: barrier predicate has no function; make it by Predicate::make");
+  EXPECT_EQ(refusal({.steps = 1, .fetch_timeout = {}}),
+            "parameter engine: fetch_timeout=0ns: a fetch waits some time above 0");
+}
+
+TEST(EngineMakes, NothingWithoutItsHooks) {
+  EXPECT_EQ(refusal({.steps = 1}, tensors(), {}),
+            "parameter engine: the hook push is missing: it computes a worker's updates and is "
+            "required");
+  EXPECT_EQ(refusal({.stop_every = 0}, tensors(),
+                    {.push = nothing, .stop = [](const auto&, const auto&) { return true; }}),
+            "parameter engine: stop_every=0: the hook stop is asked every 1 step or more");
+}
+
+TEST(EngineMakes, NothingFromTensorsThatAreNone) {
+  const EngineOptions once{.steps = 1};
+  EXPECT_EQ(refusal(once, {}),
+            "parameter engine: there is no key: an engine needs at least 1 tensor");
+  EXPECT_EQ(refusal(once, {{"a"}, {"b"}, {"a"}}), "parameter engine: key 'a' is given twice");
+  EXPECT_EQ(refusal(once, {{""}}), "parameter engine: a key has no name");
+  EXPECT_EQ(refusal(once, {{"a", {2, 2}, {1, 2, 3}}}),
+            "parameter engine: key 'a': 3 values are given; valid: 4");
+  EXPECT_EQ(refusal(once, {{"a", {2, 0}}}),
+            "parameter engine: key 'a': shape [2, 0] has no elements; every extent is at least 1");
+  EXPECT_EQ(refusal(once, {Tensor<double>::by_rows("a", {})}),
+            "parameter engine: key 'a': a scalar has no rows; give it a shape, or "
+            "make it dense");
+  EXPECT_EQ(
+      refusal(once, {Tensor<double>::by_rows("a", {2, 32'769})}),
+      "parameter engine: key 'a': a row of 32769 elements is too long to be pushed by itself; "
+      "valid: at most 32768, or a dense key");
+  EXPECT_EQ(refusal(once, {Tensor<double>::by_rows("a", {2, 32'768})}), "nothing is wrong");
+}
+
+TEST(EngineRefuses, UnknownKeysAndWrongSizes) {
+  auto engine = Engine1::make({.steps = 1}, tensors(), {.push = nothing});
+  ASSERT_TRUE(engine);
+  EXPECT_EQ(engine->get("weight").error().message,
+            "key 'weight' is unknown; did you mean 'weights'? valid: weights, table, bias");
+  EXPECT_EQ(engine->set("tables", {}).error().message,
+            "key 'tables' is unknown; did you mean 'table'? valid: weights, table, bias");
+  EXPECT_EQ(engine->set("weights", {1, 2}).error().message,
+            "key 'weights': 2 values are given; valid: 4");
+}
+
+TEST(EngineRefuses, AccessFromOutsideWhileItRuns) {
+  Engine1* running = nullptr;
+  std::vector<std::string> refused;
+  auto engine =
+      Engine1::make({.workers = 1, .steps = 1}, tensors(), {.push = [&](auto&) {
+                      refused = {running->get("bias").error().message,
+                                 running->set("bias", {1}).error().message, running->run().error};
+                      return Updates{};
+                    }});
+  ASSERT_TRUE(engine);
+  running = &*engine;
+  EXPECT_EQ(engine->run().end, Outcome::End::completed);
+  EXPECT_EQ(refused, (std::vector<std::string>{
+                         "get: the engine is running; valid meanwhile: Turn::get and Turn::fetch",
+                         "set: the engine is running; tensors then change by pushes only",
+                         "run: the engine is running already"}));
+  EXPECT_TRUE(engine->get("bias"));
+}
+
+TEST(EngineFails, WhereAPushIsWrong) {
+  EXPECT_EQ(pushing({{"bais", {1}}}),
+            "worker 1, step 3: push: key 'bais' is unknown; did you mean 'bias'? valid: weights, "
+            "table, bias");
+  EXPECT_EQ(pushing({{"weights", {1, 2, 3}}}),
+            "worker 1, step 3: push: key 'weights': 3 values are pushed; valid: 4");
+  EXPECT_EQ(pushing({{"table", {1, 2, 3}, {{4, 5}}}}),
+            "worker 1, step 3: push: key 'table': 3 values are pushed; valid: 6 for 2 rows of 3");
+  EXPECT_EQ(pushing({{"table", {1, 2, 3}, {{10}}}}),
+            "worker 1, step 3: push: key 'table': there is no row 10; valid: 0 to 9");
+  EXPECT_EQ(pushing({{"table", {1, 2, 3, 4, 5, 6, 7, 8, 9}, {{3, 1, 3}}}}),
+            "worker 1, step 3: push: key 'table': row 3 is given twice");
+  EXPECT_EQ(pushing({{"weights", {1, 2}, {{1}}}}),
+            "worker 1, step 3: push: key 'weights' is dense: rows are for keys made "
+            "by Tensor::by_rows");
+  EXPECT_EQ(pushing({{"bias", {1}}, {"weights", {1, 2, 3, 4}}, {"bias", {1}}}),
+            "worker 1, step 3: push: key 'bias' is pushed twice in one step; make it one update");
+  EXPECT_EQ(pushing({{"bias", {1}}, {"weights", {1, 2, std::nan(""), 4}}}),
+            "worker 1, step 3: push: key 'weights': element 2 of the update is NaN");
+  EXPECT_EQ(failure({.push =
+                         [](auto& turn) {
+                           turn.report(std::nan(""));
+                           return Updates{};
+                         }},
+                    {.workers = 1, .steps = 1}),
+            "worker 0, step 1: push: the reported loss is nan");
+}
+
+TEST(EngineFails, WhereAScheduleIsWrong) {
+  const auto scheduling = [](std::vector<Selection> selections) {
+    return failure({.schedule = [&](auto&) { return selections; }, .push = nothing},
+                   {.workers = 1, .steps = 1, .attempts = 1});
+  };
+  EXPECT_EQ(scheduling({{"wieghts"}}),
+            "worker 0 failed 1 times at step 1: schedule: key 'wieghts' is unknown; did you mean "
+            "'weights'? valid: weights, table, bias");
+  EXPECT_EQ(scheduling({{"bias"}, {"bias"}}),
+            "worker 0 failed 1 times at step 1: schedule: key 'bias' is asked for twice in one "
+            "step");
+  EXPECT_EQ(scheduling({{"bias", {{0}}}}),
+            "worker 0 failed 1 times at step 1: schedule: key 'bias' is dense: rows are for keys "
+            "made by Tensor::by_rows");
+  EXPECT_EQ(
+      scheduling({{"table", {{1, 12}}}}),
+      "worker 0 failed 1 times at step 1: schedule: key 'table': there is no row 12; valid: 0 "
+      "to 9");
+}
+
+TEST(EngineFails, WhereAHookThrowsAgainAndAgain) {
+  std::atomic<int> calls{0};
+  const auto throws = [&](auto& turn) {
+    if (turn.worker() == 1 && turn.step() == 3) {
+      ++calls;
+      throw std::runtime_error{"no more"};
+    }
+  };
+  const Hooks<double> in_push{.push = [&](auto& turn) {
+    throws(turn);
+    return Updates{};
+  }};
+  EXPECT_EQ(failure(in_push), "worker 1 failed 3 times at step 4: no more");
+  EXPECT_EQ(calls.exchange(0), 3);
+  const Hooks<double> in_schedule{.schedule =
+                                      [&](auto& turn) {
+                                        throws(turn);
+                                        return std::vector<Selection>{};
+                                      },
+                                  .push = nothing};
+  EXPECT_EQ(failure(in_schedule, {.workers = 2, .steps = 5, .attempts = 2}),
+            "worker 1 failed 2 times at step 4: no more");
+  EXPECT_EQ(calls, 2);
+}
+
+TEST(EngineFails, WhereStopThrows) {
+  EXPECT_EQ(failure({.push = nothing,
+                     .stop = [](const auto&,
+                                const auto& tensors) { return tensors.get("biass").empty(); }},
+                    {.workers = 1}),
+            "evaluation: key 'biass' is unknown; did you mean 'bias'? valid: weights, table, bias");
+}
+
+TEST(EngineFails, WherePullThrows) {
+  EXPECT_EQ(failure({.push = [](auto&) -> Updates {
+                       return {{"bias", {1}}};
+                     },
+                     .pull = [](const Site&, auto, auto) { throw std::runtime_error{"too big"}; }}),
+            "shard: pull of key 'bias': too big");
+}
+
+TEST(EngineFails, WhereAPeersPullThrows) {
+  auto engine = PeerEngine<double>::make(
+      {.workers = 3, .steps = 1000}, tensors(),
+      {.push = [](auto&) -> Updates {
+         return {{"table", std::vector<double>(30, 1)}};
+       },
+       .pull = [](const Site&, auto, auto) { throw std::runtime_error{"too big"}; }});
+  ASSERT_TRUE(engine);
+  const Outcome outcome = engine->run();
+  EXPECT_EQ(outcome.end, Outcome::End::failed);
+  EXPECT_EQ(outcome.error, "worker: pull of key 'table': too big");
+  EXPECT_EQ(engine->get("table").value(), std::vector<double>(30))
+      << "what was lost stays as it was";
+}
+
+TEST(EngineFails, WhereProgressThrows) {
+  const auto error =
+      failure({.push = nothing},
+              {.workers = 2,
+               .time = std::chrono::hours{1},
+               .on_progress = [](const auto&) -> bool { throw std::runtime_error{"no display"}; },
+               .progress_every = std::chrono::milliseconds{1}});
+  EXPECT_EQ(error, "on_progress: no display");
+}
+
+TEST(EngineFails, WhereOnStartThrows) {
+  EXPECT_EQ(
+      failure({.push = nothing},
+              {.workers = 2,
+               .steps = 1,
+               .on_start = [](const auto&, auto&) { throw std::runtime_error{"not today"}; }}),
+      "on_start: not today");
+}
+
+TEST(EngineReads, OnlyWhatWasScheduled) {
+  std::vector<std::string> refused;
+  const auto attempt = [&](auto read) {
+    try {
+      read();
+    } catch (const std::invalid_argument& fault) {
+      refused.emplace_back(fault.what());
+    }
+  };
+  auto engine =
+      Engine1::make({.workers = 1, .steps = 1}, tensors(),
+                    {.schedule =
+                         [&](auto& turn) {
+                           attempt([&] { (void)turn.get("bias"); });
+                           return std::vector<Selection>{{"table", {{8, 2}}}};
+                         },
+                     .push =
+                         [&](auto& turn) {
+                           attempt([&] { (void)turn.get("bias"); });
+                           attempt([&] { (void)turn.get("tabel"); });
+                           attempt([&] { (void)turn.row("table", 3); });
+                           EXPECT_EQ(turn.row("table", 8).size(), 3U);
+                           refused.push_back(turn.fetch({"biast"}).error().message);
+                           refused.push_back(turn.fetch({"table", {{99}}}).error().message);
+                           return Updates{};
+                         }});
+  ASSERT_TRUE(engine);
+  EXPECT_EQ(engine->run().end, Outcome::End::completed);
+  EXPECT_EQ(refused,
+            (std::vector<std::string>{
+                "key 'bias': nothing is read yet in schedule; use fetch",
+                "key 'bias' was not read: schedule did not ask for it",
+                "key 'tabel' is unknown; did you mean 'table'? valid: weights, table, bias",
+                "key 'table': row 3 was not read",
+                "key 'biast' is unknown; did you mean 'bias'? valid: weights, table, bias",
+                "key 'table': there is no row 99; valid: 0 to 9"}));
+}
+
+TEST(EngineReads, NoRowsWhereNoneAreScheduled) {
+  auto engine =
+      Engine1::make({.workers = 1, .steps = 1}, tensors(),
+                    {.schedule =
+                         [](auto&) {
+                           return std::vector<Selection>{{"table", std::vector<std::uint32_t>{}}};
+                         },
+                     .push =
+                         [](auto& turn) {
+                           EXPECT_TRUE(turn.get("table").empty());
+                           return Updates{{"table", {}, std::vector<std::uint32_t>{}}};
+                         }});
+  ASSERT_TRUE(engine);
+  const Outcome outcome = engine->run();
+  EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+}
+
+/// The owner is held up in `pull` until a fetch has given up on it. That may take the only thread
+/// for actors, so the worker that fetches has begun by then.
+TEST(EngineReads, NotForeverFromABusyOwner) {
+  std::atomic<bool> begun{false};
+  std::atomic<bool> given_up{false};
+  std::string message;
+  auto engine = Engine1::make({.workers = 2,
+                               .barrier = barrier::parse("asp").value(),
+                               .shards = 1,
+                               .steps = 1,
+                               .compute_threads = 2,
+                               .fetch_timeout = std::chrono::milliseconds{20}},
+                              tensors(),
+                              {.schedule = [](auto&) { return std::vector<Selection>{}; },
+                               .push = [&](auto& turn) -> Updates {
+                                 if (turn.worker() == 1) {
+                                   begun.wait(false);
+                                   return {{"bias", {1}}};
+                                 }
+                                 begun = true;
+                                 begun.notify_all();
+                                 for (;;) {
+                                   const auto read = turn.fetch({"bias"});
+                                   if (read) continue;
+                                   message = read.error().message;
+                                   given_up = true;
+                                   given_up.notify_all();
+                                   return {};
+                                 }
+                               },
+                               .pull =
+                                   [&](const Site&, auto value, auto update) {
+                                     given_up.wait(false);
+                                     value[0] += update[0];
+                                   }});
+  ASSERT_TRUE(engine);
+  const Outcome outcome = engine->run();
+  EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+  EXPECT_EQ(message, "key 'bias': no answer of the owners within 20ms");
+}
+
+}  // namespace
+}  // namespace starling::live

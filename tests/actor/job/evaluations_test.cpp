@@ -1,0 +1,211 @@
+// Evaluations come when they were promised, or are counted among those that were left out: the real
+// actors of a job, conducted.
+#include <gtest/gtest.h>
+
+#include <caf/scheduler/test_coordinator.hpp>
+#include <cmath>
+#include <set>
+
+#include "starling/actor/job/milestones.hpp"
+#include "tests/actor/cluster/small_jobs.hpp"
+#include "tests/actor/job/schedule.hpp"
+
+namespace starling::live {
+namespace {
+
+/// Its loss is its one value, which begins at 1 and falls by 0.001 with each update.
+struct FallingModel {
+  using Scalar = float;
+
+  [[nodiscard]] std::vector<models::Parameter> parameters() const {
+    return {{.name = "w", .shape = {1}}};
+  }
+  void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 1.0F); }
+  double gradient(std::span<const float>, const models::Table&, models::Batch, std::span<float> g,
+                  models::Pass&) const {
+    std::ranges::fill(g, 1.0F);
+    return 1;
+  }
+  models::Metrics evaluate(std::span<const float> w, const models::Table&, models::Batch,
+                           models::Pass&) const {
+    return {{"loss", w[0]}};
+  }
+};
+
+/// Lets every actor that can act do so before anything is computed.
+class Attentive : public TestScheduler {
+ public:
+  void conduct(caf::actor_system& system, ComputePool& pool,
+               const std::function<bool()>& over) override {
+    auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+    while (!over()) {
+      if (scheduler.has_job()) {
+        scheduler.run_once();
+      } else if (pool.waiting() > 0) {
+        pool.run(next(pool), scratch_);
+      } else if (!scheduler.clock().trigger_timeout()) {
+        return;
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] virtual std::size_t next(ComputePool&) const { return 0; }
+
+  Scratch scratch_;
+};
+
+/// Computes the latest request first: evaluations wait until no worker has a gradient to compute.
+class Absorbed final : public Attentive {
+  [[nodiscard]] std::size_t next(ComputePool& pool) const override { return pool.waiting() - 1; }
+};
+
+class Evaluations : public testing::TestWithParam<core::Mode> {
+ protected:
+  /// 100 steps of each of `workers` workers.
+  [[nodiscard]] TrainOptions options(std::size_t workers, core::Step every) {
+    TrainOptions options;
+    options.job.mode = GetParam();
+    options.job.workers = workers;
+    options.job.barrier =
+        barrier::parse(workers > 1 ? "pssp:s=4,beta=1" : "pssp:s=4,beta=0").value();
+    options.job.steps = 100;
+    options.job.evaluate_every = every;
+    options.job.evaluate_train = false;
+    options.batch = 4;
+    options.optimizer = models::Sgd{.lr = 0.001 * static_cast<double>(workers)};
+    options.job.on_evaluated = [this](const Progress& progress, const auto&) {
+      steps_.push_back(progress.evaluated_at);
+      losses_.push_back(progress.test.at(0).value);
+      return steps_.size() < stop_after_;
+    };
+    return options;
+  }
+  [[nodiscard]] Outcome run(const TrainOptions& options) {
+    return train<FallingModel, models::Table>({}, data_, &data_, options).value();
+  }
+
+  using Step = core::Step;
+  models::Table data_ = load("linear:d=5,n=60");
+  std::vector<double> steps_;
+  std::vector<double> losses_;
+  std::size_t stop_after_ = 1000;
+};
+
+INSTANTIATE_TEST_SUITE_P(In, Evaluations,
+                         testing::Values(core::Mode::central, core::Mode::hybrid, core::Mode::peer),
+                         [](const auto& mode) { return core::print(mode.param); });
+
+TEST_P(Evaluations, OfAWorkerComeAtEachOfItsMilestonesAndAtTheEnd) {
+  Attentive scheduler;
+  TrainOptions job = options(1, 30);
+  job.job.scheduler = &scheduler;
+  const Outcome outcome = run(job);
+  EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+  EXPECT_EQ(steps_, (std::vector<double>{30, 60, 90, 100}));
+  EXPECT_EQ(outcome.last.counts.due, 4U);
+  EXPECT_EQ(outcome.last.counts.left_out(), 0U);
+}
+
+TEST_P(Evaluations, AtTheEndStandForTheMilestoneThere) {
+  Attentive scheduler;
+  TrainOptions job = options(1, 50);
+  job.job.scheduler = &scheduler;
+  EXPECT_EQ(run(job).last.counts.due, 2U);
+  EXPECT_EQ(steps_, (std::vector<double>{50, 100}));
+}
+
+TEST_P(Evaluations, OfManyWorkersComeBeforeTheirMeanHasPassedTheNext) {
+  Attentive scheduler;
+  TrainOptions job = options(3, 7);
+  job.job.scheduler = &scheduler;
+  const Outcome outcome = run(job);
+  ASSERT_EQ(steps_.size(), 15U);
+  for (std::size_t i = 0; i < 14; ++i)
+    EXPECT_EQ(std::floor(steps_[i] / 7), static_cast<double>(i + 1)) << steps_[i];
+  EXPECT_EQ(outcome.last.counts.due, 15U);
+  EXPECT_EQ(outcome.last.counts.left_out(), 0U);
+}
+
+/// A worker without a coordinator asks for its next gradient before a model is collected.
+class CentralEvaluations : public Evaluations {};
+
+INSTANTIATE_TEST_SUITE_P(In, CentralEvaluations, testing::Values(core::Mode::central));
+
+/// One is computed, eight wait, and the rest is counted.
+TEST_P(CentralEvaluations, ThatAreTooSlowAreLeftOutAndCounted) {
+  Absorbed scheduler;
+  TrainOptions job = options(1, 5);
+  job.job.scheduler = &scheduler;
+  const Outcome outcome = run(job);
+  EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+  EXPECT_EQ(steps_, (std::vector<double>{5, 10, 15, 20, 25, 30, 35, 40, 45, 100}));
+  EXPECT_EQ(outcome.last.counts.due, 20U);
+  EXPECT_EQ(outcome.last.counts.crowded, 10U);
+  EXPECT_EQ(outcome.last.counts.left_out(), 10U);
+  // Each is of the model as it was then.
+  for (std::size_t i = 0; i < 9; ++i) EXPECT_NEAR(losses_[i], 1 - 0.001 * steps_[i], 1e-5);
+}
+
+/// The job is over when the evaluation comes that shows it.
+TEST_P(Evaluations, ThatWaitMayReachTheTarget) {
+  Absorbed scheduler;
+  TrainOptions job = options(1, 5);
+  job.job.scheduler = &scheduler;
+  job.job.until = Target{"loss", 0.9801, false};
+  const Outcome outcome = run(job);
+  EXPECT_EQ(outcome.end, Outcome::End::reached) << outcome.error;
+  EXPECT_NEAR(parameters_of(FallingModel{}, job, outcome)[0], 0.98, 1e-5);
+  EXPECT_EQ(outcome.last.evaluated_at, 20);
+  EXPECT_EQ(outcome.last.evaluations + outcome.last.counts.left_out(), outcome.last.counts.due)
+      << "the model that reached it is the one at the end";
+}
+
+TEST_P(Evaluations, EndTheJobWhereTheirCallbackSaysSo) {
+  Attentive scheduler;
+  TrainOptions job = options(1, 10);
+  job.job.scheduler = &scheduler;
+  stop_after_ = 3;
+  const Outcome outcome = run(job);
+  EXPECT_EQ(outcome.end, Outcome::End::reached);
+  ASSERT_GE(steps_.size(), 3U);
+  EXPECT_EQ(steps_[2], 30);
+  EXPECT_LT(outcome.last.updates, 40U);
+}
+
+/// Whatever happens when: each evaluation that was due was made, or is counted.
+TEST_P(Evaluations, AreAllAccountedForUnderManySchedules) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    steps_.clear();
+    Schedule schedule{seed};
+    TrainOptions job = options(1 + seed % 4, 1 + seed % 9);
+    if (GetParam() == core::Mode::central && seed % 2 == 0)
+      job.job.barrier = barrier::parse("bsp").value();
+    job.job = schedule.conducted(job.job);
+    const Outcome outcome = run(job);
+    ASSERT_EQ(outcome.end, Outcome::End::completed) << outcome.error << ", seed " << seed;
+    const EvaluationCounts& counts = outcome.last.counts;
+    const Step every = job.job.evaluate_every;
+    EXPECT_EQ(counts.due, (100 + every - 1) / every) << seed;
+    EXPECT_EQ(steps_.size() + counts.left_out(), counts.due) << seed;
+    EXPECT_EQ(steps_.size(), outcome.last.evaluations) << seed;
+    EXPECT_TRUE(std::ranges::is_sorted(steps_)) << seed;
+    EXPECT_EQ(steps_.back(), 100) << seed;
+    EXPECT_EQ(std::set<double>(steps_.begin(), steps_.end()).size(), steps_.size()) << seed;
+  }
+}
+
+TEST(Milestone, IsAMultiple) {
+  Milestones milestones{10, 25};
+  EXPECT_EQ(milestones.next(), 30);
+  EXPECT_EQ(milestones.pass(29.75), 0U);
+  EXPECT_EQ(milestones.pass(30), 1U);
+  EXPECT_EQ(milestones.pass(39), 0U);
+  EXPECT_EQ(milestones.pass(61.5), 3U);
+  EXPECT_EQ(milestones.next(), 70);
+  Milestones none{0};
+  EXPECT_EQ(none.pass(1e300), 0U);
+}
+
+}  // namespace
+}  // namespace starling::live

@@ -1,0 +1,80 @@
+// Every barrier in every mode with 1, 2, 7 and 16 workers trains every built-in model, or is
+// refused with the reason.
+#include <gtest/gtest.h>
+
+#include "tests/actor/cluster/small_jobs.hpp"
+
+namespace starling::live {
+namespace {
+
+struct Subject {
+  std::string model;
+  models::Table data;
+  std::string optimizer;
+};
+
+const std::vector<Subject>& subjects() {
+  static const std::vector<Subject> all{
+      {"linear", load("linear:d=20,n=320,noise=0.1"), "sgd:lr=0.1"},
+      {"softmax", load("digits:n=320"), "sgd:lr=0.2"},
+      {"svm", load("digits:n=320"), "sgd:lr=0.1"},
+      {"mf:rank=4", load("ratings:users=20,items=16,rank=2,n=640,noise=0.1"), "adam:lr=0.05"},
+      {"mlp:784-16-10", load("digits:n=320"), "adam:lr=0.01"},
+  };
+  return all;
+}
+
+using Combination = std::tuple<std::string, std::string>;
+
+class Matrix : public testing::TestWithParam<Combination> {};
+
+TEST_P(Matrix, TrainsOrSaysWhyNot) {
+  const auto& [mode, barrier] = GetParam();
+  for (const std::size_t workers : {1U, 2U, 7U, 16U}) {
+    for (const Subject& subject : subjects()) {
+      SCOPED_TRACE(subject.model + ", " + std::to_string(workers) + " workers");
+      TrainOptions options;
+      options.job.mode = core::parse_mode(mode).value();
+      options.job.barrier = barrier::parse(barrier).value();
+      options.job.workers = workers;
+      options.job.steps = 24;
+      options.optimizer = models::parse_optimizer(subject.optimizer).value();
+      options.batch = 8;
+
+      const auto model = model_for(subject.model, subject.data);
+      const auto outcome = std::visit(
+          [&](const auto& m) { return train(m, subject.data, &subject.data, options); }, model);
+
+      const bool unseen = mode != "central" && barrier::needs_every_step(options.job.barrier);
+      const bool too_many = options.job.barrier.sample.value_or(0) >= workers;
+      if (unseen || too_many) {
+        ASSERT_FALSE(outcome.ok());
+        EXPECT_NE(outcome.error().message.find(unseen ? "needs to see every worker's step"
+                                                      : "cannot be drawn among"),
+                  std::string::npos);
+        continue;
+      }
+      ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+      EXPECT_EQ(outcome->end, Outcome::End::completed) << outcome->error;
+      EXPECT_EQ(outcome->last.updates, workers * 24);
+      TrainOptions untrained = options;
+      untrained.job.steps = 0;
+      const double before =
+          metric(train_text(subject.model, subject.data, nullptr, untrained).last.train, "loss");
+      EXPECT_LT(metric(outcome->last.train, "loss"), before);
+      if (const auto bound = barrier::spread_bound(options.job.barrier)) {
+        EXPECT_LE(outcome->last.max_lag, *bound);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(BarriersAndModes, Matrix,
+                         testing::Combine(testing::Values("central", "hybrid", "peer"),
+                                          testing::Values("bsp", "ssp:s=3", "asp", "pbsp:beta=1",
+                                                          "pbsp:beta=4", "pssp:s=3,beta=1",
+                                                          "pssp:s=3,beta=4", "pbsp:beta=0",
+                                                          "ssp:s=inf")));
+
+}  // namespace
+}  // namespace starling::live

@@ -1,0 +1,95 @@
+// With steps held fixed, the share of draws of running actors that pass is known exactly:
+// C(on pace, beta) / C(others, beta).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <latch>
+
+#include "starling/actor/job/job.hpp"
+#include "starling/barrier/sampling.hpp"
+#include "tests/barrier/statistics.hpp"
+
+namespace starling::live {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t others = 9;
+constexpr std::size_t on_pace = 5;
+constexpr std::size_t beta = 2;
+/// Where those on pace stand; the laggards stand at 0.
+constexpr core::Step pace = 3;
+constexpr std::uint64_t checks = 100'000;
+
+/// Worker 0 steps freely; each other stays inside a gradient once it is where it shall stand.
+class IdleTask final : public Task {
+ public:
+  IdleTask() : layout_(core::cut({{.name = "w", .shape = {1}}}, sizeof(float), 1)) {}
+
+  [[nodiscard]] const core::Layout& layout() const override { return layout_; }
+  StepResult compute(const StepInput& input, Scratch&) override {
+    const core::Step place = input.worker <= on_pace ? pace : 0;
+    if (input.worker > 0 && input.step == place) {
+      in_place.count_down();
+      released.wait(false);
+    }
+    // Nobody is judged before everyone stands.
+    if (input.worker == 0 && input.step == pace) in_place.wait();
+    return {.update = {.parts = {}, .samples = 1}, .loss = 0, .fault = std::nullopt};
+  }
+
+  std::latch in_place{others};
+  std::atomic<bool> released = false;
+
+ private:
+  core::Layout layout_;
+};
+
+class LivePassRate : public testing::TestWithParam<core::Mode> {};
+
+INSTANTIATE_TEST_SUITE_P(Modes, LivePassRate,
+                         testing::Values(core::Mode::central, core::Mode::peer),
+                         [](const auto& mode) { return core::print(mode.param); });
+
+TEST_P(LivePassRate, IsHypergeometric) {
+  auto task = std::make_shared<IdleTask>();
+  std::atomic<std::uint64_t> draws = 0;
+  std::atomic<std::uint64_t> passes = 0;
+  std::stop_source stop;
+  const auto judge = [&](core::Step own, std::span<const core::Step> seen) {
+    if (own <= pace) return true;
+    EXPECT_EQ(seen.size(), beta);
+    const bool pass = std::ranges::all_of(seen, [](core::Step step) { return step >= pace; });
+    if (draws < checks) {
+      ++draws;
+      passes += pass ? 1 : 0;
+    } else if (!task->released.exchange(true)) {
+      stop.request_stop();
+      task->released.notify_all();
+    }
+    return pass;
+  };
+  JobOptions options;
+  options.mode = GetParam();
+  options.barrier = barrier::sampled(barrier::Predicate::make("on-pace", judge), beta);
+  options.recheck = barrier::Recheck{.interval = 1us};
+  options.workers = others + 1;
+  options.compute_threads = others + 1;
+  options.stop = stop.get_token();
+  options.time = 5min;
+  auto buffer = core::Buffer::make<float>(1);
+  buffer->as<float>()[0] = 0;
+  core::RangeState start;
+  start.value = {std::move(buffer), 0, 1, nullptr};
+  const auto merge = core::Merge<float>{[](const auto&, auto, auto) {}};
+  const auto outcome = run_job<float>(options, task, merge, {start});
+  ASSERT_TRUE(outcome.ok()) << outcome.error().message;
+  ASSERT_EQ(outcome->end, Outcome::End::stopped) << outcome->error;
+  const double expected = barrier::pass_probability(on_pace, others, beta);
+  EXPECT_LT(std::abs(deviations(passes, draws, expected)), 5) << passes << " of " << draws;
+}
+
+}  // namespace
+}  // namespace starling::live

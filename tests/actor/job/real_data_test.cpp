@@ -1,0 +1,107 @@
+// The results of models on real data, in every mode: means over three seeds. The figures are in
+// docs/benchmarks.md.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "starling/models/data/split.hpp"
+#include "test_paths.hpp"
+#include "tests/actor/cluster/small_jobs.hpp"
+
+namespace starling::live {
+namespace {
+
+struct Where {
+  const char* mode;
+  const char* barrier;
+};
+
+void PrintTo(const Where& where, std::ostream* out) { *out << where.mode << ", " << where.barrier; }
+
+/// How to train on one data set, and what must come of it.
+struct Recipe {
+  std::string model;
+  std::string optimizer;
+  std::string schedule;
+  std::size_t batch;
+  double epochs;
+  double l2;
+  double accuracy;
+};
+
+class RealData : public testing::TestWithParam<Where> {
+ protected:
+  void SetUp() override {
+#ifdef STARLING_SANITIZED
+    GTEST_SKIP() << "takes minutes under a sanitizer";
+#endif
+    const char* chosen = std::getenv("STARLING_DATA_DIR");
+    folder_ = chosen != nullptr ? chosen : STARLING_DATA_DIR;
+    if (!std::filesystem::exists(folder_)) GTEST_SKIP() << "no data sets at " << folder_;
+  }
+
+  [[nodiscard]] std::string file(const std::string& name) const { return folder_ + "/" + name; }
+  [[nodiscard]] models::Source source(const std::string& text) const {
+    return models::Source::parse(text).value();
+  }
+
+  static void expect(const Recipe& recipe, const models::TablePair& data) {
+    double sum = 0;
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
+      TrainOptions options;
+      options.job.mode = core::parse_mode(GetParam().mode).value();
+      options.job.barrier = barrier::parse(GetParam().barrier).value();
+      options.job.workers = 4;
+      options.job.seed = seed;
+      options.job.evaluate_train = false;
+      options.optimizer = models::parse_optimizer(recipe.optimizer).value();
+      options.schedule = models::parse_schedule(recipe.schedule).value();
+      options.batch = recipe.batch;
+      options.epochs = recipe.epochs;
+      options.l2 = recipe.l2;
+      const Outcome outcome = train_text(recipe.model, data.train, &data.test, options);
+      ASSERT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+      sum += metric(outcome.last.test, "accuracy");
+    }
+    EXPECT_GE(sum / 3, recipe.accuracy) << recipe.model;
+    RecordProperty(recipe.model.substr(0, recipe.model.find(':')) + "_accuracy",
+                   std::to_string(sum / 3));
+  }
+
+  std::string folder_;
+};
+
+INSTANTIATE_TEST_SUITE_P(In, RealData,
+                         testing::Values(Where{"central", "bsp"},
+                                         Where{"hybrid", "pssp:s=4,beta=2"},
+                                         Where{"peer", "pssp:s=4,beta=2"}),
+                         [](const auto& where) { return std::string{where.param.mode}; });
+
+TEST_P(RealData, Mnist) {
+  const auto all = models::load(source("idx:" + file("mnist-10k-images-idx3-ubyte.gz") + "," +
+                                       file("mnist-10k-labels-idx1-ubyte.gz")),
+                                1)
+                       .value();
+  const auto rows = models::split_first(all.size(), 8000).value();
+  expect({"mlp:784-128-10", "sgd:lr=0.5", "constant", 8, 10, 0, 0.955},
+         {all.select(rows.train), all.select(rows.test)});
+}
+
+TEST_P(RealData, Optdigits) {
+  const auto data = models::load_pair(source("csv:" + file("optdigits.tra")),
+                                      source("csv:" + file("optdigits.tes")), 1);
+  expect({"softmax", "sgd:lr=0.005", "constant", 16, 20, 0, 0.94}, data.value());
+  expect({"mlp:64-512-10", "adam:lr=0.005", "cosine:samples=152920", 16, 40, 0.0003, 0.965},
+         data.value());
+}
+
+TEST_P(RealData, A9a) {
+  const auto data = models::load_pair(source("libsvm:" + file("a9a") + ",features=123"),
+                                      source("libsvm:" + file("a9a.t")), 1);
+  expect({"logistic", "sgd:lr=0.1", "constant", 32, 5, 0, 0.847}, data.value());
+  expect({"svm", "sgd:lr=0.05", "cosine:samples=325600", 32, 10, 0, 0.845}, data.value());
+}
+
+}  // namespace
+}  // namespace starling::live

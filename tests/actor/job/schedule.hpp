@@ -1,0 +1,171 @@
+/// Conducts a job's actors by a seed: which of those that have mail acts next, which computation
+/// runs, and when time passes. The same seed gives the same job, act by act. For tests.
+#pragma once
+
+#include <algorithm>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/actor/interfaces.hpp"
+#include "starling/actor/job/job.hpp"
+#include "starling/base/random.hpp"
+#include "tests/engine/core/print.hpp"
+
+namespace starling::live {
+
+class Schedule final : public TestScheduler {
+ public:
+  /// Called with each of the cores' messages before its receiver handles it, and with the time.
+  std::function<void(const std::string& to, const core::Message&)> on_message;
+  /// Called after each act with their number so far.
+  std::function<void(std::size_t)> on_act;
+  /// Where given, a line for each act.
+  std::vector<std::string>* trace = nullptr;
+  /// True where time passes only while no actor can act, as on machines and networks that take
+  /// none.
+  bool prompt = false;
+  /// The job is given up after this many acts.
+  std::size_t acts_max = 1'000'000;
+
+  explicit Schedule(std::uint64_t seed) : seed_(seed), random_(Random::stream(seed, 0x5c4ed)) {}
+
+  /// Runs `options` by this schedule.
+  [[nodiscard]] JobOptions conducted(JobOptions options) {
+    options.scheduler = this;
+    options.on_start = [this, on_start = options.on_start](const auto& directory, auto& system) {
+      name(*directory);
+      if (on_start) on_start(directory, system);
+    };
+    return options;
+  }
+
+  [[nodiscard]] std::size_t acts() const { return acts_; }
+  /// True where no actor could act before the job had an outcome, or where the job takes too long.
+  [[nodiscard]] bool stuck() const { return stuck_; }
+
+  void conduct(caf::actor_system& system, ComputePool& pool,
+               const std::function<bool()>& over) override {
+    auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
+    const bool ending = std::exchange(began_, true);
+    for (std::size_t limit = acts_ + acts_max; !over();) {
+      if (acts_ < limit && act(scheduler, pool)) continue;
+      stuck_ = true;
+      if (!ending) return;
+      // The job would wait for ever.
+      std::fprintf(stderr, "schedule %llu: an actor does not end\n",
+                   static_cast<unsigned long long>(seed_));
+      std::abort();
+    }
+  }
+
+ private:
+  /// One act in so many lets time pass although an actor could act.
+  static constexpr std::uint64_t haste = 50;
+  /// One actor in each job is passed over most of the time.
+  static constexpr std::uint64_t neglect = 6;
+
+  void name(const actor::Directory& directory) {
+    const auto put = [&](const auto& handle, const std::string& text) {
+      names_[caf::actor_cast<caf::strong_actor_ptr>(handle)->id()] = text;
+    };
+    put(directory.observer, "observer");
+    for (std::size_t i = 0; i < directory.owners.size(); ++i)
+      put(directory.owners[i], "owner " + std::to_string(i));
+    if (directory.coordinator) put(directory.coordinator, "coordinator");
+    for (std::size_t i = 0; i < directory.workers.size(); ++i)
+      put(directory.workers[i], "worker " + std::to_string(i));
+    const auto any = static_cast<std::ptrdiff_t>(random_.below(names_.size()));
+    neglected_ = std::next(names_.begin(), any)->first;
+  }
+
+  /// Makes one act; false where no actor will ever act again.
+  bool act(caf::scheduler::test_coordinator& scheduler, ComputePool& pool) {
+    ++acts_;
+    const std::size_t ready = scheduler.jobs.size();
+    const std::size_t able = ready + pool.waiting();
+    if (able == 0 || (!prompt && random_.below(haste) == 0)) {
+      if (!pass_time(scheduler, able > 0)) return able > 0;
+    } else if (const auto next = choose(scheduler, able); next < ready) {
+      run_actor(scheduler, next);
+    } else {
+      note("the pool computes");
+      pool.run(next - ready, scratch_);
+    }
+    if (on_act) on_act(acts_);
+    return true;
+  }
+
+  std::size_t choose(caf::scheduler::test_coordinator& scheduler, std::size_t able) {
+    const auto draw = [&] { return static_cast<std::size_t>(random_.below(able)); };
+    const std::size_t next = draw();
+    if (next >= scheduler.jobs.size() || random_.below(neglect) == 0) return next;
+    const auto* actor = dynamic_cast<caf::scheduled_actor*>(scheduler.jobs[next]);
+    return actor != nullptr && actor->id() == neglected_ ? draw() : next;
+  }
+
+  /// Lets time pass up to the next timer: all the way where no actor could act otherwise.
+  bool pass_time(caf::scheduler::test_coordinator& scheduler, bool someone_could_act) {
+    auto& clock = scheduler.clock();
+    if (!clock.has_pending_timeout()) return false;
+    const auto gap =
+        std::max(core::Time{0}, core::Time{clock.schedule().begin()->first - clock.current_time});
+    const auto most = static_cast<std::uint64_t>(gap.count());
+    const core::Time passed{
+        static_cast<core::Time::rep>(someone_could_act ? random_.below(most + 1) : most)};
+    if (trace != nullptr) note("time passes: " + std::to_string(passed.count()) + " ns");
+    scheduler.advance_time(passed);
+    return true;
+  }
+
+  void run_actor(caf::scheduler::test_coordinator& scheduler, std::size_t at) {
+    auto& jobs = scheduler.jobs;
+    const auto job = jobs.begin() + static_cast<std::ptrdiff_t>(at);
+    std::rotate(jobs.begin(), job, job + 1);
+    if (auto* actor = dynamic_cast<caf::scheduled_actor*>(jobs.front()); actor != nullptr)
+      if (auto* mail = actor->peek_at_next_mailbox_element(); mail != nullptr)
+        look_at(*actor, mail->content());
+    scheduler.run_once();
+  }
+
+  void look_at(const caf::scheduled_actor& actor, caf::type_erased_tuple& content) {
+    const auto found = names_.find(actor.id());
+    const std::string to = found == names_.end() ? "another" : found->second;
+    const auto message = core_message(content, static_cast<core::Message*>(nullptr));
+    if (message && on_message) on_message(to, *message);
+    if (trace != nullptr)
+      note(to + ": " + (message ? core::to_text(*message) : content.stringify()));
+  }
+
+  /// `content` as one of the cores' messages, if it is any.
+  template <class... Ms>
+  static std::optional<core::Message> core_message(caf::type_erased_tuple& content,
+                                                   std::variant<Ms...>*) {
+    std::optional<core::Message> message;
+    const auto look = [&]<class M>(const M*) {
+      if (content.size() == 1 && content.match_element<M>(0)) message = content.get_as<M>(0);
+    };
+    (look(static_cast<const Ms*>(nullptr)), ...);
+    return message;
+  }
+
+  void note(std::string line) {
+    if (trace != nullptr) trace->push_back(std::move(line));
+  }
+
+  std::uint64_t seed_;
+  Random random_;
+  std::map<caf::actor_id, std::string> names_;
+  caf::actor_id neglected_ = 0;
+  Scratch scratch_;
+  std::size_t acts_ = 0;
+  bool began_ = false;
+  bool stuck_ = false;
+};
+
+}  // namespace starling::live

@@ -1,0 +1,197 @@
+/// Admission of connections by real transports, on the loopback interface.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "starling/actor/security/admission.hpp"
+#include "tests/actor/security/certificates.hpp"
+#include "tests/actor/wire/examples.hpp"
+
+namespace starling::security {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::TrafficClass;
+
+wire::Frame frame_of(std::uint64_t sequence) {
+  core::Envelope envelope;
+  envelope.packet.sequence = sequence;
+  return wire::encode(1, 1, envelope);
+}
+
+/// A node that receives from the keys that its Admission admits, at a time that the test sets.
+class Server {
+ public:
+  Server(const ClusterKey& cluster, const Key& gate) : admission(cluster.public_key, gate) {
+    wire::TransportOptions options;
+    options.keys = keys;
+    options.admits = [this](const Key& key) { return admission.admits(key, time); };
+    auto opened =
+        wire::Transport::open(options, [this](const wire::Incoming& incoming) { take(incoming); });
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    transport = std::move(opened).value();
+  }
+  ~Server() { transport.reset(); }
+
+  [[nodiscard]] wire::Peer peer() const { return {transport->address(), keys.public_key}; }
+
+  bool wait_for(const Key& key, std::size_t count) {
+    std::unique_lock lock{mutex_};
+    return came_.wait_for(lock, 10s, [&] { return heard_[key] >= count; });
+  }
+  bool wait_for_refusals(std::uint64_t more_than) {
+    for (int i = 0; i < 10'000; ++i) {
+      if (transport->counts().refused > more_than) return true;
+      std::this_thread::sleep_for(1ms);
+    }
+    return false;
+  }
+  /// Frames of that key that were acted on.
+  std::size_t heard(const Key& key) {
+    const std::lock_guard lock{mutex_};
+    return heard_[key];
+  }
+
+  const KeyPair keys = wire::make_keys();
+  std::atomic<UtcSeconds> time = now;
+  Admission admission;
+  std::unique_ptr<wire::Transport> transport;
+
+ private:
+  void take(const wire::Incoming& incoming) {
+    const std::lock_guard lock{mutex_};
+    ++heard_[*incoming.key];
+    came_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable came_;
+  std::map<Key, std::size_t> heard_;
+};
+
+/// A client that connects to a server.
+class Caller {
+ public:
+  explicit Caller(KeyPair own = wire::make_keys()) : keys(own) {
+    wire::TransportOptions options;
+    options.keys = keys;
+    auto opened = wire::Transport::open(options, [](const wire::Incoming&) {});
+    EXPECT_TRUE(opened);
+    transport_ = std::move(opened).value();
+  }
+  void send(const Server& to) { transport_->send(to.peer(), TrafficClass::control, frame_of(1)); }
+  [[nodiscard]] const Key& key() const { return keys.public_key; }
+
+  const KeyPair keys;
+
+ private:
+  std::unique_ptr<wire::Transport> transport_;
+};
+
+class AdmissionLive : public testing::Test {
+ protected:
+  Certificate issue(const Caller& caller) {
+    return certificate_for("caller", caller.key(), cluster);
+  }
+  /// Expects that the caller is turned away when it connects: none of the many frames that it sends
+  /// comes in, although the node receives from another caller meanwhile.
+  void expect_turned_away(Caller& caller) {
+    const auto before = server.transport->counts().refused;
+    constexpr int frames = 200;
+    for (int i = 0; i < frames; ++i) caller.send(server);
+    EXPECT_TRUE(server.wait_for_refusals(before));
+    Caller friendly;
+    Certificate theirs = issue(friendly);
+    theirs.not_after = now + 3600;
+    ASSERT_TRUE(server.admission.learn(sign(theirs, cluster), server.time));
+    friendly.send(server);
+    EXPECT_TRUE(server.wait_for(friendly.key(), 1));
+    EXPECT_EQ(server.heard(caller.key()), 0U);
+    // It tries some times a second, and each try is one refusal.
+    EXPECT_LT(server.transport->counts().refused, before + frames / 2);
+  }
+
+  ClusterKey cluster = make_cluster_key();
+  KeyPair gate = wire::make_keys();
+  Server server{cluster, gate.public_key};
+};
+
+TEST_F(AdmissionLive, HearsWhoHasACertificate) {
+  Caller caller;
+  ASSERT_TRUE(server.admission.learn(issue(caller), now));
+  caller.send(server);
+  EXPECT_TRUE(server.wait_for(caller.key(), 1));
+}
+
+TEST_F(AdmissionLive, TurnsAwayWhoHasNone) {
+  Caller caller;
+  expect_turned_away(caller);
+}
+
+TEST_F(AdmissionLive, TurnsAwayAnotherKeyThanTheCertificates) {
+  Caller certified;
+  Caller caller;
+  ASSERT_TRUE(server.admission.learn(issue(certified), now));
+  expect_turned_away(caller);
+}
+
+TEST_F(AdmissionLive, TurnsAwayWhoseCertificateHasExpired) {
+  Caller caller;
+  ASSERT_TRUE(server.admission.learn(issue(caller), now));
+  server.time = now + 601;
+  expect_turned_away(caller);
+}
+
+TEST_F(AdmissionLive, HearsWhoWasIntroducedAtTheGate) {
+  Caller caller;
+  Caller at_gate{gate};
+  at_gate.send(server);
+  ASSERT_TRUE(server.wait_for(gate.public_key, 1));
+  EXPECT_EQ(server.admission.access_of(gate.public_key, now), KeyAccess::gate);
+  caller.send(server);
+  ASSERT_TRUE(server.wait_for_refusals(0));
+  // The caller's certificate came through the gate, so the caller's next attempt is received.
+  ASSERT_TRUE(server.admission.learn(issue(caller), now));
+  Caller again{caller.keys};
+  again.send(server);
+  EXPECT_TRUE(server.wait_for(caller.key(), 1));
+}
+
+TEST_F(AdmissionLive, NoFrameIsActedOnAfterARevocation) {
+  Caller caller;
+  const Certificate certificate = issue(caller);
+  ASSERT_TRUE(server.admission.learn(certificate, now));
+  const std::jthread sends{[&](const std::stop_token& stops) {
+    while (!stops.stop_requested()) {
+      caller.send(server);
+      std::this_thread::sleep_for(100us);
+    }
+  }};
+  ASSERT_TRUE(server.wait_for(caller.key(), 20)) << "connected, and heard";
+  ASSERT_TRUE(server.admission.revoke(revocation_of(certificate.serial, cluster), now));
+  // A frame that was let in just before may still be on its way through the receiver.
+  ASSERT_TRUE(server.wait_for_refusals(server.transport->counts().refused));
+  const std::size_t heard = server.heard(caller.key());
+  const auto refused = server.transport->counts().refused;
+  ASSERT_TRUE(server.wait_for_refusals(refused + 100)) << "it goes on sending, in vain";
+  EXPECT_EQ(server.heard(caller.key()), heard);
+}
+
+TEST_F(AdmissionLive, NoFrameIsActedOnAfterTheCertificateExpired) {
+  Caller caller;
+  ASSERT_TRUE(server.admission.learn(issue(caller), now));
+  caller.send(server);
+  ASSERT_TRUE(server.wait_for(caller.key(), 1));
+  server.time = now + 601;
+  const auto refused = server.transport->counts().refused;
+  caller.send(server);
+  EXPECT_TRUE(server.wait_for_refusals(refused));
+  EXPECT_EQ(server.heard(caller.key()), 1U);
+}
+
+}  // namespace
+}  // namespace starling::security

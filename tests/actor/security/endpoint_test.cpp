@@ -1,0 +1,292 @@
+/// Endpoints that introduce themselves to one another, on the loopback interface.
+#include "starling/actor/security/endpoint.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "starling/actor/security/credentials.hpp"
+#include "tests/actor/security/certificates.hpp"
+#include "tests/actor/wire/examples.hpp"
+
+namespace starling::security {
+namespace {
+
+using namespace std::chrono_literals;
+using wire::TrafficClass;
+
+wire::Frame some_frame() {
+  core::Envelope envelope;
+  envelope.packet.sequence = 1;
+  return wire::encode(1, 1, envelope);
+}
+
+bool wait_until(const std::function<bool()>& holds) {
+  for (int i = 0; i < 10'000; ++i) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(1ms);
+  }
+  return false;
+}
+
+/// An endpoint and the count of frames that it has received.
+class Party {
+ public:
+  explicit Party(std::optional<NodeSecrets> secrets) {
+    auto opened =
+        Endpoint::open({.secrets = std::move(secrets), .utc_now = [this] { return time.load(); }},
+                       [this](const wire::FrameView&, const Sender& sender) {
+                         if (sender.role == Role::client) ++from_clients;
+                         ++heard;
+                       });
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    endpoint = std::move(opened).value();
+  }
+  ~Party() { endpoint.reset(); }
+
+  /// Sends until `other` has received something new; false where it never does.
+  bool reaches(Party& other) {
+    const std::uint64_t before = other.heard;
+    return wait_until([&] {
+      endpoint->send(other.endpoint->address(), TrafficClass::control, some_frame());
+      std::this_thread::sleep_for(10ms);
+      return other.heard > before;
+    });
+  }
+  /// Sends for a while in vain.
+  bool is_deaf_to(Party& other) {
+    const std::uint64_t before = heard;
+    for (int i = 0; i < 50; ++i) {
+      other.endpoint->send(endpoint->address(), TrafficClass::control, some_frame());
+      std::this_thread::sleep_for(10ms);
+    }
+    return heard == before;
+  }
+
+  std::atomic<UtcSeconds> time = now;
+  std::atomic<std::uint64_t> heard = 0;
+  std::atomic<std::uint64_t> from_clients = 0;
+  std::unique_ptr<Endpoint> endpoint;
+};
+
+class EndpointTest : public testing::Test {
+ protected:
+  NodeSecrets issue(const std::string& name, Role role = Role::node) {
+    NodeSecrets secrets;
+    secrets.cluster = cluster.public_key;
+    secrets.gate = gate;
+    secrets.keys = wire::make_keys();
+    secrets.certificate = certificate_for(name, secrets.keys.public_key, cluster, role);
+    secrets.known = issued;
+    issued.push_back(secrets.certificate);
+    return secrets;
+  }
+
+  ClusterKey cluster = make_cluster_key();
+  KeyPair gate = wire::make_keys();
+  std::vector<Certificate> issued;
+};
+
+TEST_F(EndpointTest, ReachesAnOlderOneThatDoesNotKnowIt) {
+  Party older{issue("older")};
+  Party newer{issue("newer")};
+  EXPECT_TRUE(newer.reaches(older));
+  EXPECT_TRUE(older.reaches(newer));
+}
+
+TEST_F(EndpointTest, ReachesANewerOneThatItDoesNotKnow) {
+  Party older{issue("older")};
+  Party newer{issue("newer")};
+  EXPECT_TRUE(older.reaches(newer));
+  EXPECT_TRUE(newer.reaches(older));
+}
+
+TEST_F(EndpointTest, TellsNodesFromClients) {
+  Party node{issue("node")};
+  Party client{issue("client", Role::client)};
+  EXPECT_TRUE(client.reaches(node));
+  EXPECT_EQ(node.from_clients, node.heard);
+  EXPECT_TRUE(node.reaches(client));
+  EXPECT_EQ(client.from_clients, 0U);
+}
+
+TEST_F(EndpointTest, IsDeafToAnotherClustersNodes) {
+  Party node{issue("node")};
+  const auto others_gate = wire::make_keys();
+  const auto own = std::exchange(gate, others_gate);
+  const auto own_cluster = std::exchange(cluster, make_cluster_key());
+  Party stranger{issue("stranger")};
+  EXPECT_TRUE(node.is_deaf_to(stranger));
+  // The gate's key, which a node with a revoked key still has, does not help either.
+  gate = own;
+  Party at_gate{issue("at-gate")};
+  EXPECT_TRUE(node.is_deaf_to(at_gate));
+  cluster = own_cluster;
+  Party friendly{issue("friendly")};
+  EXPECT_TRUE(friendly.reaches(node));
+}
+
+/// A peer that follows no rules: a transport alone.
+class Rogue {
+ public:
+  Rogue(const KeyPair& own, const KeyPair& gate) {
+    wire::TransportOptions options;
+    options.keys = own;
+    options.gate = gate;
+    auto opened = wire::Transport::open(options, [](const wire::Incoming&) {});
+    EXPECT_TRUE(opened);
+    transport_ = std::move(opened).value();
+  }
+  void send(const Party& to, TrafficClass traffic_class, const wire::Frame& frame) {
+    transport_->send(wire::parse_peer(to.endpoint->address()).value(), traffic_class, frame);
+  }
+
+ private:
+  std::unique_ptr<wire::Transport> transport_;
+};
+
+TEST_F(EndpointTest, TakesNothingButIntroductionsAtTheGate) {
+  Party node{issue("node")};
+  Party friendly{issue("friendly")};
+  Rogue rogue{gate, gate};
+  for (int i = 0; i < 20; ++i) {
+    rogue.send(node, TrafficClass::control, some_frame());
+    rogue.send(node, TrafficClass::handshake, some_frame());
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_TRUE(wait_until([&] { return node.endpoint->counts().received >= 20; }));
+  EXPECT_EQ(node.heard, 0U);
+  EXPECT_TRUE(friendly.reaches(node));
+}
+
+TEST_F(EndpointTest, BelievesNoIntroductionButTheHolders) {
+  Party node{issue("node")};
+  const NodeSecrets other = issue("other");
+  Rogue rogue{wire::make_keys(), gate};
+  const std::string address = wire::print({"tcp://127.0.0.1:1", other.keys.public_key});
+  const auto received = node.endpoint->counts().received;
+  Proof proof{};
+  for (const bool answers : {false, true}) {
+    rogue.send(node, TrafficClass::handshake,
+               encode({address, Introduction{other.certificate, answers, proof}}));
+    // Nor with a proof by another key.
+    proof = prove("I am, at " + address, wire::make_keys().secret_key,
+                  *wire::parse_peer(node.endpoint->address()).value().key);
+  }
+  ASSERT_TRUE(wait_until([&] { return node.endpoint->counts().received >= received + 2; }));
+  Rogue holder{other.keys, gate};
+  holder.send(node, TrafficClass::control, some_frame());
+  EXPECT_TRUE(wait_until([&] { return node.endpoint->counts().refused > 0; }));
+  EXPECT_EQ(node.heard, 0U);
+}
+
+TEST_F(EndpointTest, IsDeafToPlainConnectionsWhereItHasKeys) {
+  Party node{issue("node")};
+  Party plain{std::nullopt};
+  EXPECT_TRUE(node.is_deaf_to(plain));
+  EXPECT_TRUE(plain.is_deaf_to(node));
+}
+
+TEST_F(EndpointTest, HearsEveryoneWithoutKeys) {
+  Party one{std::nullopt};
+  Party two{std::nullopt};
+  EXPECT_TRUE(one.reaches(two));
+}
+
+TEST_F(EndpointTest, PassesRevocationsOn) {
+  Party first{issue("first")};
+  Party second{issue("second")};
+  Party third{issue("third")};
+  for (Party* from : {&first, &second, &third})
+    for (Party* to : {&first, &second, &third})
+      if (from != to) {
+        ASSERT_TRUE(from->reaches(*to));
+      }
+  first.endpoint->revoke(std::vector{revocation_of(issued[2].serial, cluster)});
+  EXPECT_TRUE(wait_until([&] {
+    first.endpoint->compare_revocations(second.endpoint->address());
+    std::this_thread::sleep_for(5ms);
+    return first.endpoint->agreements() > 0;
+  }));
+  EXPECT_TRUE(second.is_deaf_to(third));
+  EXPECT_TRUE(first.reaches(second));
+}
+
+TEST_F(EndpointTest, LearnsRevocationsOfWhenItWasAway) {
+  Party first{issue("first")};
+  const auto late = issue("second");
+  Party third{issue("third")};
+  ASSERT_TRUE(third.reaches(first));
+  first.endpoint->revoke(std::vector{revocation_of(issued[2].serial, cluster)});
+  Party second{late};
+  EXPECT_TRUE(wait_until([&] {
+    second.endpoint->compare_revocations(first.endpoint->address());
+    std::this_thread::sleep_for(5ms);
+    return second.endpoint->agreements() > 0;
+  }));
+  EXPECT_TRUE(second.is_deaf_to(third));
+}
+
+/// The list is long, and a digest that is wrong is short.
+TEST_F(EndpointTest, SaysItsRevocationsToNobodyAsOftenAsTheyAsk) {
+  Party first{issue("first")};
+  Party second{issue("second")};
+  issue("third");
+  ASSERT_TRUE(second.reaches(first));
+  ASSERT_TRUE(first.reaches(second));
+  first.endpoint->revoke(std::vector{revocation_of(issued[2].serial, cluster)});
+  const auto began = std::chrono::steady_clock::now();
+  const auto before = first.endpoint->counts();
+  constexpr std::uint64_t asked = 300;
+  for (std::uint64_t i = 0; i < asked; ++i) {
+    second.endpoint->send(
+        first.endpoint->address(), TrafficClass::control,
+        encode({second.endpoint->address(), RevocationsDigest{.digest = i, .answers = true}}));
+    std::this_thread::sleep_for(1ms);
+  }
+  ASSERT_TRUE(
+      wait_until([&] { return first.endpoint->counts().received >= before.received + asked; }));
+  const auto time = std::chrono::steady_clock::now() - began;
+  // And introductions, if it took long.
+  EXPECT_LE(first.endpoint->counts().sent - before.sent,
+            static_cast<std::uint64_t>(time / 500ms) + 4);
+}
+
+TEST_F(EndpointTest, NeedsACertificateThatIsValidNow) {
+  auto secrets = issue("late");
+  const auto opened = Endpoint::open({.secrets = secrets, .utc_now = [] { return now + 601; }},
+                                     [](const auto&, const auto&) {});
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().message.find("late"), std::string::npos) << opened.error().message;
+  secrets.revocations.push_back(revocation_of(secrets.certificate.serial, cluster));
+  const auto revoked = Endpoint::open({.secrets = secrets, .utc_now = [] { return now; }},
+                                      [](const auto&, const auto&) {});
+  ASSERT_FALSE(revoked);
+  EXPECT_NE(revoked.error().message.find("revoked"), std::string::npos) << revoked.error().message;
+}
+
+TEST_F(EndpointTest, FindsTheKeysOfAName) {
+  issue("a");
+  issue("b");
+  issue("laptop", Role::client);
+  const std::optional<NodeSecrets> own = issue("c");
+  const auto addresses = addresses_of("b", "tcp://10.0.0.2:7400", own, now);
+  ASSERT_TRUE(addresses);
+  EXPECT_EQ(*addresses, std::vector{wire::print({"tcp://10.0.0.2:7400", issued[1].key})});
+  for (const std::string name : {"", "laptop", "z"}) {
+    const auto none = addresses_of(name, "tcp://10.0.0.2:7400", own, now);
+    ASSERT_FALSE(none);
+    EXPECT_NE(none.error().message.find("one of a, b"), std::string::npos) << none.error().message;
+  }
+  EXPECT_EQ(addresses_of("", "tcp://10.0.0.2:7400", std::nullopt, now).value(),
+            std::vector<std::string>{"tcp://10.0.0.2:7400"});
+  EXPECT_FALSE(addresses_of("a", "tcp://10.0.0.2:7400", std::nullopt, now));
+}
+
+}  // namespace
+}  // namespace starling::security

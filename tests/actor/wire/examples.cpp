@@ -1,0 +1,193 @@
+#include "tests/actor/wire/examples.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace starling::wire {
+namespace {
+
+using namespace core;
+
+Configuration example_configuration() {
+  return {.epoch = 7,
+          .members = {{0, 1, true, true}, {3, 2, true, false, 77}, {9, 4, false, true}},
+          .council = {0, 3},
+          .ranges = {{5, {{0, 2, false}, {9, 5, true}}}, {7, {}}},
+          .departed = {{1, 2}},
+          .coordinator = 3};
+}
+
+ConfigurationPtr shared_configuration() {
+  return std::make_shared<const Configuration>(example_configuration());
+}
+
+Rows rows(std::vector<std::uint32_t> rows) {
+  return std::make_shared<const std::vector<std::uint32_t>>(std::move(rows));
+}
+
+Push example_push(Slice update) {
+  return {.worker = 3,
+          .incarnation = 2,
+          .range = 11,
+          .step = 1234567890123,
+          .samples = 32,
+          .samples_sum = 1ULL << 40U,
+          .update = std::move(update),
+          .enters = false,
+          .view = 6};
+}
+
+RangeState example_state() {
+  return {.range = 2,
+          .value = slice_of<float>({1, -2, std::numeric_limits<float>::quiet_NaN()}),
+          .slots = slice_of<float>({0, 1, 2, 3, 4, 5}),
+          .updates = 10,
+          .samples = 320,
+          .round = 5,
+          .ledger = {{1, 10, 320}, {}},
+          .gathered = {example_push(slice_of<float>({4})), example_push({})},
+          .awaited = std::vector<Awaited>{{3, 2, 5}},
+          .ticket = 9};
+}
+
+NodeRecord record(NodeState state) {
+  return {.id = 77,
+          .address = "tcp://127.0.0.1:7400",
+          .name = "n1",
+          .workers = 4,
+          .incarnation = 3,
+          .state = state};
+}
+
+ConfigurationPtr founding() {
+  return std::make_shared<const Configuration>(
+      first_configuration({{0, 1, true, true, 5}, {1, 1, true, true, 6}}, 3, 2));
+}
+
+}  // namespace
+
+std::vector<PeerMessage> example_messages() {
+  const auto push = std::make_shared<const Push>(example_push(slice_of<double>({0.5, -0.0})));
+  Push entry = example_push({});
+  entry.enters = true;
+  return {
+      shared_configuration(),
+      Pull{3, 11, 17, rows({0, 4, 5})},
+      Pull{3, 11, 17, nullptr},
+      Value{11, 17, slice_of<float>({1.5F, std::numeric_limits<float>::denorm_min()})},
+      Value{11, 17, slice_of<double>({1, 2, 3, 4}, rows({1, 3}))},
+      example_push(slice_of<float>({3, 2, 1})),
+      entry,
+      Ack{11, 18, 2, 6},
+      Ended{3, 100},
+      Arrived{3, 18},
+      Proceed{18},
+      WorkerStatus{3, WorkerStatus::Phase::waiting, 18, 0},
+      WorkerStatus{9, WorkerStatus::Phase::idle, 0, 1234567890123},
+      Stop{},
+      StepQuery{3, 77},
+      StepAnswer{9, 77, 16},
+      NotifyAt{3, 77, 18},
+      CaughtUp{9, 77},
+      Install{6, std::make_shared<const RangeState>(example_state())},
+      Forward{11, 6, 4, push, 0},
+      Forward{11, 6, 5, nullptr, 3},
+      Held{11, 6, 4},
+      CouncilMessage{Ask{7}},
+      CouncilMessage{RangeReport{7, {0, 1, 11}}},
+      CouncilMessage{Prepare{8, {2, 0}}},
+      CouncilMessage{Promise{8, {2, 0}, {1, 3}, shared_configuration()}},
+      CouncilMessage{Promise{8, {2, 0}, {}, nullptr}},
+      CouncilMessage{Nack{8, {3, 3}}},
+      CouncilMessage{Accept{8, {3, 3}, shared_configuration()}},
+      CouncilMessage{Accepted{8, {3, 3}}},
+      CouncilMessage{SuspicionReport{{{2, 1}, {5, 3}}}},
+      JoinRequest{{12, 1, true, true}},
+      LeaveRequest{{3, 2, true, false}},
+      EpochProbe{},
+      JoinRefused{"no room"},
+  };
+}
+
+Envelope envelope_of(const PeerMessage* peer_message) {
+  Envelope envelope{.from = 3, .to = 9, .epoch = 7, .packet = {}};
+  envelope.packet.from = 2;
+  envelope.packet.to = 4;
+  envelope.packet.sequence = peer_message == nullptr ? 0 : 41;
+  envelope.packet.acknowledged = 39;
+  envelope.packet.held = 0b101;
+  if (peer_message != nullptr)
+    envelope.packet.payload = std::make_shared<const PeerMessage>(*peer_message);
+  return envelope;
+}
+
+std::vector<ControlMessage> example_control_messages() {
+  const JobSettings settings{{"model", "linear"}, {"workers", "4"}};
+  RangeState state;
+  state.value = slice_of<float>({1, 2});
+  state.ledger = {{1, 2, 3}};
+  std::vector<ControlMessage> all;
+  const auto add = [&](auto body) { all.push_back({5, "tcp://127.0.0.1:1", std::move(body)}); };
+  const auto tell = [&](MembershipMessage::Body body) {
+    add(MembershipMessage{
+        record(NodeState::alive), std::move(body), {{record(NodeState::suspect), 9}}});
+  };
+  tell(Ping{77, 1});
+  tell(PingAck{1});
+  tell(PingRequest{77, 2});
+  tell(PingNack{2});
+  tell(Gossip{});
+  tell(Digest{{1, 2, 3, 4}, true});
+  tell(Records{{record(NodeState::dead), record(NodeState::left)}});
+  tell(NameTaken{77, record(NodeState::alive)});
+  const auto ask = [&](RequestBody body) { add(Request{12, std::move(body)}); };
+  ask(SubmitJob{1, settings});
+  ask(PrepareJob{1, settings, 3, "alice"});
+  ask(StartJob{1, founding(), {2, 3}});
+  ask(AskStatus{});
+  ask(AskJob{1});
+  ask(ReadRanges{1, 7, true});
+  ask(StopJob{1, true});
+  ask(CloseJob{1});
+  ask(CloseJob{1, JobSummary{JobState::failed, "why", {{"test_accuracy", 0.9}}}});
+  ask(AskJobs{});
+  ask(PauseJob{1, 250});
+  ask(AskLog{17});
+  ask(LeaveCluster{});
+  ask(Farewell{});
+  const auto answer = [&](ReplyBody body) { add(Reply{12, std::move(body)}); };
+  answer(Refused{"no", true});
+  answer(Done{});
+  answer(JobPrepared{0xfeed, 3});
+  answer(NodeStatus{record(NodeState::alive),
+                    {record(NodeState::dead)},
+                    {9, 8, 7, 6, 5},
+                    {{1,
+                      settings,
+                      {{0, 1, 2, "why", 3, 4, 5, 0.5, 6, 7, 8, 9, true}},
+                      founding(),
+                      1500,
+                      "alice",
+                      "waits",
+                      "failed",
+                      JobState::stopped,
+                      1'700'000'000'123,
+                      500,
+                      25,
+                      60'000,
+                      123.5,
+                      0.25,
+                      77}},
+                    {78}});
+  answer(JobFacts{settings, 4, founding(), 60000, "alice"});
+  answer(Ranges{{state}, 9});
+  answer(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
+  JobRecord ended{1, "x", "softmax on digits", "alice", {JobState::done, "", {{"loss", 0.5}}}};
+  ended.began_ms = 1'700'000'000'123;
+  ended.updates = 9;
+  answer(JobRecords{{ended, {}}});
+  answer(JobBegun{7, {"a", "b"}});
+  return all;
+}
+
+}  // namespace starling::wire

@@ -1,0 +1,27 @@
+/// One message of each kind, with something in every field.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "starling/actor/wire/control.hpp"
+#include "starling/engine/core/member/peer_message.hpp"
+
+namespace starling::wire {
+
+/// At least one of each kind, tensors of both element types, with and without rows.
+std::vector<core::PeerMessage> example_messages();
+
+/// At least one of each kind.
+std::vector<ControlMessage> example_control_messages();
+
+/// A packet of `peer_message`, or of none.
+core::Envelope envelope_of(const core::PeerMessage* peer_message);
+
+template <class T>
+core::Slice slice_of(std::vector<T> values, core::Rows rows = nullptr) {
+  const auto buffer = core::Buffer::copy_of<T>(std::span<const T>{values});
+  return {buffer, 0, values.size(), std::move(rows)};
+}
+
+}  // namespace starling::wire

@@ -1,0 +1,181 @@
+#include "starling/actor/wire/frame.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "starling/base/random.hpp"
+#include "tests/actor/wire/examples.hpp"
+#include "tests/actor/wire/heap.hpp"
+
+namespace starling::wire {
+namespace {
+
+constexpr JobId job = 0x0123456789abcdef;
+constexpr NodeId node = 99;
+
+/// A frame as the other side sees it.
+struct Arrived {
+  explicit Arrived(const Frame& frame) : head(frame.head) {
+    for (const Attachment& part : frame.body)
+      body.insert(body.end(), part.bytes.begin(), part.bytes.end());
+  }
+  [[nodiscard]] FrameView view() const { return {head, body}; }
+  bool operator==(const Arrived&) const = default;
+
+  Bytes head;
+  Bytes body;
+};
+
+std::vector<Arrived> all_frames() {
+  std::vector<Arrived> frames;
+  for (const auto& peer_message : example_messages())
+    frames.emplace_back(encode(job, node, envelope_of(&peer_message)));
+  frames.emplace_back(encode(job, node, envelope_of(nullptr)));
+  return frames;
+}
+
+std::string error_of(const FrameView& view) {
+  const auto decoded = decode_envelope(view);
+  return decoded ? "" : decoded.error().message;
+}
+
+TEST(Frame, ExamplesCoverEveryKindOfMessage) {
+  std::set<std::size_t> kinds;
+  for (const auto& peer_message : example_messages()) kinds.insert(peer_message.index());
+  EXPECT_EQ(kinds.size(), std::variant_size_v<core::PeerMessage>);
+}
+
+TEST(Frame, SaysEverythingAgain) {
+  for (const auto& sent : all_frames()) {
+    const auto decoded = decode_envelope(sent.view());
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    EXPECT_EQ(decoded->job, job);
+    EXPECT_EQ(decoded->node, node);
+    EXPECT_EQ(Arrived{encode(decoded->job, decoded->node, decoded->envelope)}, sent);
+  }
+}
+
+TEST(Frame, KeepsWhoWroteToWhomAndWhatTheChannelNeeds) {
+  const auto decoded = decode_envelope(Arrived{encode(job, node, envelope_of(nullptr))}.view());
+  ASSERT_TRUE(decoded);
+  const core::Envelope& envelope = decoded->envelope;
+  EXPECT_EQ(envelope.from, 3U);
+  EXPECT_EQ(envelope.to, 9U);
+  EXPECT_EQ(envelope.epoch, 7U);
+  EXPECT_EQ(envelope.packet.from, 2U);
+  EXPECT_EQ(envelope.packet.to, 4U);
+  EXPECT_EQ(envelope.packet.acknowledged, 39U);
+  EXPECT_EQ(envelope.packet.held, 5U);
+  EXPECT_FALSE(envelope.packet.payload);
+}
+
+TEST(Frame, KeepsTensorsToTheBitWithTheirRows) {
+  const auto rows = std::make_shared<const std::vector<std::uint32_t>>(std::vector{2U, 7U});
+  const core::PeerMessage value = core::Value{1, 2, slice_of<double>({-0.0, 1e-310}, rows)};
+  const auto decoded = decode_envelope(Arrived{encode(job, node, envelope_of(&value))}.view());
+  ASSERT_TRUE(decoded);
+  const auto& slice = std::get<core::Value>(**decoded->envelope.packet.payload).value;
+  EXPECT_TRUE(std::signbit(slice.as<double>()[0]));
+  EXPECT_EQ(slice.as<double>()[1], 1e-310);
+  EXPECT_EQ(*slice.rows, *rows);
+}
+
+TEST(Frame, SendsTensorsWithoutCopyingThem) {
+  const auto slice = slice_of<float>(std::vector<float>(65536));
+  const core::PeerMessage value = core::Value{1, 2, slice};
+  const Frame frame = encode(job, node, envelope_of(&value));
+  ASSERT_EQ(frame.body.size(), 1U);
+  EXPECT_EQ(frame.body[0].bytes.data(), slice.bytes().data());
+  EXPECT_LT(frame.head.size(), 128U);
+}
+
+TEST(Frame, OfWhichAnyByteIsMissingIsRefused) {
+  for (const auto& sent : all_frames()) {
+    for (std::size_t size = 0; size < sent.head.size(); ++size)
+      ASSERT_NE(error_of({std::span{sent.head}.first(size), sent.body}), "") << size;
+    for (std::size_t size = 0; size < sent.body.size(); ++size)
+      ASSERT_EQ(error_of({sent.head, std::span{sent.body}.first(size)}), "a frame lacks values");
+  }
+}
+
+TEST(Frame, WithMoreBytesThanItSaysIsRefused) {
+  for (auto sent : all_frames()) {
+    sent.body.push_back({});
+    EXPECT_EQ(error_of(sent.view()), "a frame holds more than it says");
+    sent.body.pop_back();
+    sent.head.push_back({});
+    EXPECT_EQ(error_of(sent.view()), "a frame holds more than it says");
+  }
+}
+
+TEST(Frame, OfSomeoneElseIsRefusedByName) {
+  Arrived frame{encode(job, node, envelope_of(nullptr))};
+  frame.head[3] = std::byte{9};
+  EXPECT_EQ(error_of(frame.view()), "a frame is of no known kind");
+  frame.head[3] = std::byte{2};
+  EXPECT_EQ(error_of(frame.view()), "a frame is of another kind than is valid here");
+  frame.head[2] = std::byte{200};
+  EXPECT_EQ(error_of(frame.view()),
+            "a frame is of version 200; valid here: " + std::to_string(version));
+  frame.head[0] = std::byte{'X'};
+  EXPECT_EQ(error_of(frame.view()), "a frame is not Starling's");
+  EXPECT_EQ(error_of({}), "a frame is not Starling's");
+}
+
+TEST(Frame, WithAMessageThatIsNoneIsRefused) {
+  Arrived frame{encode(job, node, envelope_of(nullptr))};
+  ASSERT_EQ(frame.head.back(), std::byte{0});
+  frame.head.back() = std::byte{1};
+  frame.head.push_back(std::byte{0});
+  EXPECT_EQ(error_of(frame.view()), "a frame holds no message");
+}
+
+TEST(Frame, OfAStandingInNoKnownPhaseIsRefused) {
+  const core::PeerMessage standing =
+      core::WorkerStatus{3, core::WorkerStatus::Phase::ended, 18, 17};
+  Arrived frame{encode(job, node, envelope_of(&standing))};
+  // Two steps follow the phase.
+  std::byte& phase = frame.head[frame.head.size() - 1 - 2 * sizeof(core::Step)];
+  ASSERT_EQ(phase, std::byte{4});
+  phase = std::byte{5};
+  EXPECT_EQ(error_of(frame.view()), "a frame holds a worker in no known phase");
+}
+
+TEST(Frame, AnnouncingFourBillionElementsTakesNoMemory) {
+  const core::PeerMessage holdings = core::CouncilMessage{core::RangeReport{7, {1, 2, 3}}};
+  Arrived frame{encode(job, node, envelope_of(&holdings))};
+  const std::uint32_t huge = UINT32_MAX;
+  std::memcpy(frame.head.data() + frame.head.size() - 16, &huge, sizeof huge);
+  heap_reset_most();
+  const std::size_t before = heap_taken();
+  EXPECT_EQ(error_of(frame.view()), "a frame announces more than it holds");
+  EXPECT_LT(heap_taken_most() - before, 4096U);
+}
+
+/// Random damage: whatever decodes is a message that would be written so, and memory is bounded.
+TEST(Frame, DamagedAtRandomIsReadOrRefusedInBoundedMemory) {
+  const auto frames = all_frames();
+  Random random{7};
+  int read = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    Arrived frame = frames[random.below(frames.size())];
+    for (std::size_t hits = 1 + random.below(4); hits > 0; --hits) {
+      Bytes& bytes = frame.body.empty() || random.below(4) > 0 ? frame.head : frame.body;
+      bytes[random.below(bytes.size())] = static_cast<std::byte>(random.below(256));
+    }
+    if (random.below(4) == 0) frame.head.resize(random.below(frame.head.size()));
+    const std::size_t size = frame.head.size() + frame.body.size();
+    heap_reset_most();
+    const std::size_t before = heap_taken();
+    const auto decoded = decode_envelope(frame.view());
+    ASSERT_LE(heap_taken_most() - before, 8 * size + 65536);
+    if (!decoded) continue;
+    ++read;
+    ASSERT_EQ(Arrived{encode(decoded->job, decoded->node, decoded->envelope)}, frame);
+  }
+  EXPECT_GT(read, 1000);
+}
+
+}  // namespace
+}  // namespace starling::wire

@@ -1,0 +1,187 @@
+// How a connection sends the frames that wait, as a bare ROUTER receives them.
+#include "starling/actor/wire/outbound_connection.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "tests/actor/wire/examples.hpp"
+
+namespace starling::wire {
+namespace {
+
+using namespace std::chrono_literals;
+using Parts = std::vector<std::size_t>;
+
+constexpr std::size_t kib = 1024;
+
+struct Server {
+  zmq::context_t context;
+  zmq::socket_t router{context, zmq::socket_type::router};
+  std::string address;
+
+  Server() {
+    router.set(zmq::sockopt::rcvhwm, 1);
+    router.set(zmq::sockopt::rcvtimeo, 10'000);
+    router.bind("tcp://127.0.0.1:*");
+    address = router.get(zmq::sockopt::last_endpoint);
+  }
+
+  /// The parts of the next message, without the sender's name.
+  std::vector<zmq::message_t> receive() {
+    std::vector<zmq::message_t> parts;
+    zmq::message_t part;
+    for (bool more = true; more; parts.push_back(std::move(part))) {
+      if (!router.recv(part)) return {};
+      more = part.more();
+    }
+    parts.erase(parts.begin());
+    return parts;
+  }
+};
+
+/// A frame with a head of 10 bytes, each `number`, and a body in the given memory.
+Frame frame_of(int number, const std::shared_ptr<const Bytes>& memory, std::size_t offset,
+               std::size_t size) {
+  Frame frame;
+  frame.head.assign(10, std::byte(number));
+  if (size > 0) frame.body.push_back({memory, std::span{*memory}.subspan(offset, size)});
+  return frame;
+}
+
+std::shared_ptr<const Bytes> memory_of(std::size_t size) {
+  Bytes bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = std::byte(i / 977 % 251);
+  return std::make_shared<const Bytes>(std::move(bytes));
+}
+
+/// All that a message holds, as frames.
+std::vector<std::pair<int, Bytes>> frames_in(const std::vector<zmq::message_t>& parts) {
+  const auto bytes_of = [](const zmq::message_t& part) {
+    return std::span{static_cast<const std::byte*>(part.data()), part.size()};
+  };
+  const auto behind = parts.size() > 1 ? bytes_of(parts[1]) : std::span<const std::byte>{};
+  std::vector<std::pair<int, Bytes>> frames;
+  const auto add = [&](std::span<const std::byte> head, std::span<const std::byte> body) {
+    frames.emplace_back(static_cast<int>(head[0]), Bytes(body.begin(), body.end()));
+  };
+  if (auto pack = PackReader::open(bytes_of(parts[0]), behind))
+    while (const auto frame = pack->next()) add(frame->head, frame->body);
+  else
+    add(bytes_of(parts[0]), behind);
+  return frames;
+}
+
+/// Sends frames with bodies of these sizes, in one piece of memory or each in its own, all added
+/// before the first is sent. Expects them to arrive unchanged and in order; returns the number of
+/// frames in each message.
+Parts messages_of(const std::vector<std::size_t>& sizes, bool in_one_piece = true,
+                  const TransportOptions& options = {}) {
+  Server server;
+  OutboundConnection connection{
+      server.context, {server.address, std::nullopt}, options, TrafficClass::data};
+  const auto all = memory_of(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
+  std::size_t offset = 0;
+  std::vector<Bytes> bodies;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto part = std::span{*all}.subspan(offset, sizes[i]);
+    bodies.emplace_back(part.begin(), part.end());
+    const auto own = std::make_shared<const Bytes>(bodies.back());
+    EXPECT_TRUE(connection.add(in_one_piece ? frame_of(static_cast<int>(i), all, offset, sizes[i])
+                                            : frame_of(static_cast<int>(i), own, 0, sizes[i])));
+    offset += sizes[i];
+  }
+  Parts messages;
+  server.router.set(zmq::sockopt::rcvtimeo, 20);
+  std::size_t came = 0;
+  for (int i = 0; came < sizes.size() && i < 1000; ++i) {
+    connection.flush();
+    const auto parts = server.receive();
+    if (parts.empty()) continue;
+    EXPECT_LE(parts.size(), 2U);
+    const auto frames = frames_in(parts);
+    for (const auto& [number, body] : frames) {
+      EXPECT_EQ(number, static_cast<int>(came));
+      EXPECT_TRUE(body == bodies.at(came)) << came;
+      ++came;
+    }
+    messages.push_back(frames.size());
+  }
+  EXPECT_EQ(came, sizes.size());
+  EXPECT_FALSE(connection.is_waiting());
+  return messages;
+}
+
+TEST(OutboundConnection, JoinsLongFramesUpToAMebibyte) {
+  const std::vector<std::size_t> ranges(10, 256 * kib);
+  EXPECT_EQ(messages_of(ranges), (Parts{4, 4, 2}));
+  EXPECT_EQ(messages_of(ranges, false), (Parts{4, 4, 2}));
+  EXPECT_EQ(messages_of({1024 * kib, 10 * kib}), (Parts{1, 1}));
+  EXPECT_EQ(messages_of({1024 * kib + 1, 10 * kib, 10 * kib}), (Parts{1, 2}));
+}
+
+TEST(OutboundConnection, PacksSmallFramesAndKeepsTheOrder) {
+  EXPECT_EQ(messages_of({0, 100, 0}), (Parts{3}));
+  EXPECT_EQ(messages_of({0, 100, 256 * kib, 256 * kib, 50, 0}), (Parts{2, 3, 1}));
+  EXPECT_EQ(messages_of({256 * kib, 0, 256 * kib}), (Parts{1, 1, 1}));
+}
+
+TEST(OutboundConnection, JoinsNoMoreThanAPartMayHave) {
+  const std::vector<std::size_t> ranges(4, 256 * kib);
+  EXPECT_EQ(messages_of(ranges, true, {.part_bytes_max = 512 * kib}), (Parts{2, 2}));
+}
+
+TEST(Joined, CopiesNothingThatLiesInOnePiece) {
+  const auto all = memory_of(1024 * kib);
+  std::vector<Attachment> parts;
+  for (std::size_t i = 0; i < 4; ++i)
+    parts.push_back({all, std::span{*all}.subspan(i * 256 * kib, 256 * kib)});
+  const Attachment whole = joined(parts);
+  EXPECT_EQ(whole.bytes.data(), all->data());
+  EXPECT_EQ(whole.bytes.size(), all->size());
+
+  std::ranges::reverse(parts);
+  const Attachment copy = joined(parts);
+  ASSERT_EQ(copy.bytes.size(), all->size());
+  EXPECT_FALSE(std::ranges::any_of(
+      parts, [&](const Attachment& part) { return part.bytes.data() == copy.bytes.data(); }));
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_TRUE(std::ranges::equal(copy.bytes.subspan(i * 256 * kib, 256 * kib), parts[i].bytes));
+}
+
+/// The bytes that wait for a receiver that takes nothing are bounded, and are sent once it takes
+/// them.
+TEST(OutboundConnection, KeepsWhatFindsNoRoom) {
+  Server server;
+  TransportOptions options;
+  options.queue_bytes_max = 8 << 20U;
+  OutboundConnection connection{
+      server.context, {server.address, std::nullopt}, options, TrafficClass::data};
+  const auto all = memory_of(256 * kib);
+  int sent = 0;
+  for (int tries = 0; tries < 1000; ++tries) {
+    sent += connection.add(frame_of(sent, all, 0, 256 * kib)) ? 1 : 0;
+    connection.flush();
+    std::this_thread::sleep_for(1ms);
+    if (sent == 200) break;
+  }
+  EXPECT_LT(sent, 200);
+  EXPECT_TRUE(connection.is_waiting());
+  server.router.set(zmq::sockopt::rcvtimeo, 100);
+  int came = 0;
+  for (int tries = 0; came < sent && tries < 1000; ++tries) {
+    connection.flush();
+    if (const auto parts = server.receive(); !parts.empty())
+      for (const auto& [number, body] : frames_in(parts)) {
+        EXPECT_EQ(number, came++);
+        EXPECT_TRUE(body == *all);
+      }
+  }
+  EXPECT_EQ(came, sent);
+  EXPECT_FALSE(connection.is_waiting());
+}
+
+}  // namespace
+}  // namespace starling::wire

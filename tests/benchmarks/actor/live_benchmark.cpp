@@ -1,0 +1,148 @@
+/// Measures the cost of the engine. Run it alone on an idle machine:
+///
+///   build/bench/tests/benchmarks/actor/live_benchmark --benchmark_repetitions=5 \
+///     --benchmark_enable_random_interleaving=true --benchmark_report_aggregates_only=true
+///
+/// - Overhead: wall time / steps of all workers with an empty gradient of 100,000 parameters.
+/// - StepQuery: "what is your step?" while every worker is inside a 2 s gradient; median and p99.
+/// - Perceptron: one worker's whole training loop at batch 64; hold it against
+///   tools/compare/torch_loop.py.
+/// - TenThousandWorkers: 20 steps of the linear model with d = 1000.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <future>
+#include <thread>
+
+#include "starling/actor/interfaces.hpp"
+#include "starling/actor/train/train.hpp"
+#include "starling/models/built_in/built_in_models.hpp"
+#include "starling/models/data/load.hpp"
+#include "tests/benchmarks/actor/idle_model.hpp"
+
+namespace starling::benchmarks {
+namespace {
+
+using live::Outcome;
+using live::TrainOptions;
+
+TrainOptions options_for(const char* mode, const char* barrier, std::size_t workers) {
+  TrainOptions options;
+  options.job.mode = core::parse_mode(mode).value();
+  options.job.barrier = barrier::parse(barrier).value();
+  options.job.workers = workers;
+  options.job.evaluate_train = false;
+  return options;
+}
+
+double seconds(const Outcome& outcome) {
+  return std::chrono::duration<double>(outcome.last.elapsed).count();
+}
+
+void report_steps(benchmark::State& state, const Outcome& outcome) {
+  const auto steps = static_cast<double>(outcome.last.updates);
+  state.SetIterationTime(seconds(outcome));
+  state.counters["us_per_step"] = 1e6 * seconds(outcome) / steps;
+  state.counters["steps_per_s"] = steps / seconds(outcome);
+}
+
+void overhead(benchmark::State& state, const char* mode, const char* barrier) {
+  TrainOptions options = options_for(mode, barrier, 4);
+  options.batch = 1;
+  options.job.steps = 4000;
+  for (auto _ : state)
+    report_steps(state,
+                 live::train(IdleModel{100'000}, Nothing{1'000'000}, nullptr, options).value());
+}
+BENCHMARK_CAPTURE(overhead, peer_pssp_s4_beta2, "peer", "pssp:s=4,beta=2")
+    ->UseManualTime()
+    ->Iterations(1);
+BENCHMARK_CAPTURE(overhead, hybrid_pssp_s4_beta2, "hybrid", "pssp:s=4,beta=2")
+    ->UseManualTime()
+    ->Iterations(1);
+BENCHMARK_CAPTURE(overhead, central_bsp, "central", "bsp")->UseManualTime()->Iterations(1);
+BENCHMARK_CAPTURE(overhead, central_asp, "central", "asp")->UseManualTime()->Iterations(1);
+
+void step_query(benchmark::State& state) {
+  constexpr std::size_t workers = 4;
+  for (auto _ : state) {
+    TrainOptions options = options_for("peer", "asp", workers);
+    options.batch = 1;
+    options.job.compute_threads = workers;
+    std::stop_source stop;
+    options.job.stop = stop.get_token();
+    options.job.time = std::chrono::seconds{4};
+    std::promise<std::pair<actor::DirectoryPtr, caf::actor_system*>> introduced;
+    options.job.on_start = [&](const actor::DirectoryPtr& directory, caf::actor_system& system) {
+      introduced.set_value({directory, &system});
+    };
+    std::thread job{[&] {
+      (void)live::train(IdleModel{1000, std::chrono::seconds{2}}, Nothing{1000}, nullptr, options)
+          .value();
+    }};
+    std::vector<double> took;
+    // A thread of its own: CAF keeps a system's logger, and with it the job, as long as a thread
+    // lives that once held a scoped_actor.
+    std::thread asking{[&] {
+      auto [directory, system] = introduced.get_future().get();
+      std::this_thread::sleep_for(std::chrono::milliseconds{200});
+      caf::scoped_actor self{*system};
+      for (std::size_t i = 0; i < 2000; ++i) {
+        const auto began = std::chrono::steady_clock::now();
+        self->request(directory->workers[i % workers], std::chrono::seconds{1}, actor::step_atom_v)
+            .receive([](core::Step) {}, [](const caf::error&) { std::abort(); });
+        took.push_back(
+            std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - began)
+                .count());
+        std::this_thread::sleep_for(std::chrono::microseconds{200});
+      }
+    }};
+    asking.join();
+    stop.request_stop();
+    job.join();
+    std::ranges::sort(took);
+    state.counters["median_us"] = took[took.size() / 2];
+    state.counters["p99_us"] = took[took.size() * 99 / 100];
+    state.SetIterationTime(took[took.size() / 2] * 1e-6);
+  }
+}
+BENCHMARK(step_query)->UseManualTime()->Iterations(1);
+
+void perceptron(benchmark::State& state, const char* text) {
+  static const models::Table data =
+      models::load(models::Source::parse("digits:n=8000").value(), 1).value();
+  TrainOptions options = options_for("peer", "asp", 1);
+  options.optimizer = models::Sgd{.lr = 0.1};
+  options.job.steps = 1000;
+  for (auto _ : state)
+    std::visit(
+        [&](const auto& model) {
+          report_steps(state, live::train(model, data, nullptr, options).value());
+        },
+        models::parse_model<float>(text, data).value());
+}
+BENCHMARK_CAPTURE(perceptron, 784_128_10, "mlp:784-128-10")->UseManualTime()->Iterations(1);
+BENCHMARK_CAPTURE(perceptron, 784_512_512_10, "mlp:784-512-512-10")->UseManualTime()->Iterations(1);
+
+void ten_thousand_workers(benchmark::State& state, const char* mode, const char* barrier) {
+  static const models::Table data =
+      models::load(models::Source::parse("linear:d=1000,n=20000").value(), 1).value();
+  TrainOptions options = options_for(mode, barrier, 10'000);
+  options.optimizer = models::Sgd{.lr = 0.01};
+  options.job.steps = 20;
+  for (auto _ : state)
+    std::visit(
+        [&](const auto& model) {
+          report_steps(state, live::train(model, data, nullptr, options).value());
+        },
+        models::parse_model<float>("linear", data).value());
+}
+BENCHMARK_CAPTURE(ten_thousand_workers, central_asp, "central", "asp")
+    ->UseManualTime()
+    ->Iterations(1);
+BENCHMARK_CAPTURE(ten_thousand_workers, hybrid_pssp, "hybrid", "pssp:s=4,beta=2")
+    ->UseManualTime()
+    ->Iterations(1);
+
+}  // namespace
+}  // namespace starling::benchmarks

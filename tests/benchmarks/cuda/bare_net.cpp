@@ -1,0 +1,102 @@
+#include "tests/benchmarks/cuda/bare_net.hpp"
+
+#include <algorithm>
+
+#include "starling/models/cuda/check.hpp"
+
+namespace starling::models {
+
+using cuda::check;
+
+BareNet::BareNet(const Net<float>& net, std::size_t rows) : rows_(number(rows)) {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
+  check(cublasCreate(&blas_), "cuBLAS");
+  check(cublasSetStream(blas_, stream_), "cuBLAS");
+  check(cudnnCreate(&dnn_), "cuDNN");
+  check(cudnnSetStream(dnn_, stream_), "cuDNN");
+  // Given, so that none is taken while a step is recorded.
+  constexpr std::size_t blas_bytes = std::size_t{32} << 20U;
+  check(cublasSetWorkspace(blas_, floats(blas_bytes / sizeof(float)), blas_bytes), "cuBLAS");
+  parameters_ = total_size(net.parameters());
+  w_ = floats(parameters_, 0.05F);
+  g_ = floats(parameters_);
+  for (const auto& value : net.plan().values()) {
+    const std::size_t size = rows * volume(value.shape);
+    const bool image = value.shape.size() == 3;
+    values_.push_back({floats(size, values_.empty() ? 1.0F : 0), floats(size), size,
+                       tensor(rows_, number(value.shape.back()), image ? number(value.shape[0]) : 1,
+                              image ? number(value.shape[1]) : 1)});
+  }
+  for (const PlanStep<float>& step : net.plan().steps()) add(step);
+  add_loss();
+  for (auto maker = makers_.rbegin(); maker != makers_.rend(); ++maker) (*maker)();
+  check(cudaDeviceSynchronize(), "making a bare net");
+}
+
+BareNet::~BareNet() {
+  cudaStreamSynchronize(stream_);
+  if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  for (auto end = ends_.rbegin(); end != ends_.rend(); ++end) (*end)();
+  cudaFree(workspace_);
+  cudnnDestroy(dnn_);
+  cublasDestroy(blas_);
+  cudaStreamDestroy(stream_);
+}
+
+void BareNet::step() {
+  for (const Call& call : forward_) call();
+  for (const Call& call : backward_) call();
+  const float rate = -0.01F;
+  check(cublasSaxpy(blas_, number(parameters_), &rate, g_, 1, w_, 1), "updating");
+}
+
+void BareNet::step_as_graph() {
+  if (steps_++ == 0) return step();
+  if (graph_ == nullptr) {
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "recording");
+    step();
+    check(cudaStreamEndCapture(stream_, &graph), "recording");
+    check(cudaGraphInstantiate(&graph_, graph, 0), "recording");
+    check(cudaGraphDestroy(graph), "recording");
+  }
+  check(cudaGraphLaunch(graph_, stream_), "launching");
+}
+
+void BareNet::finish() const { check(cudaStreamSynchronize(stream_), "computing"); }
+
+float* BareNet::floats(std::size_t count, float deviation) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, std::max<std::size_t>(count, 1) * sizeof(float)), "taking memory");
+  ends_.push_back([memory] { cudaFree(memory); });
+  std::vector<float> drawn(count, 0.0F);
+  Random random{count};
+  if (deviation > 0)
+    for (float& value : drawn) value = deviation * static_cast<float>(random.real(-1.7, 1.7));
+  check(cudaMemcpy(memory, drawn.data(), count * sizeof(float), cudaMemcpyHostToDevice), "filling");
+  return static_cast<float*>(memory);
+}
+
+cudnnTensorDescriptor_t BareNet::tensor(int n, int c, int h, int w) {
+  cudnnTensorDescriptor_t shape = nullptr;
+  check(cudnnCreateTensorDescriptor(&shape), "a shape");
+  kept(shape, cudnnDestroyTensorDescriptor);
+  check(cudnnSetTensor4dDescriptor(shape, CUDNN_TENSOR_NHWC, CUDNN_DATA_FLOAT, n, c, h, w),
+        "a shape");
+  return shape;
+}
+
+const float* BareNet::blend(std::size_t from) {
+  const bool adds = values_[from].has_slope;
+  values_[from].has_slope = true;
+  return adds ? &one : &zero;
+}
+
+void BareNet::reserve(std::size_t bytes) {
+  if (bytes <= workspace_bytes_) return;
+  check(cudaFree(workspace_), "scratch");
+  check(cudaMalloc(&workspace_, bytes), "scratch");
+  workspace_bytes_ = bytes;
+}
+
+}  // namespace starling::models

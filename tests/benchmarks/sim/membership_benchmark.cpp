@@ -1,0 +1,294 @@
+// How fast a cluster of simulated nodes finds and misses its members, and what that costs.
+//
+//   cmake --preset bench && cmake --build build/bench --target membership_benchmark
+//   build/bench/tests/benchmarks/sim/membership_benchmark [NODES[,NODES...]] [SEEDS] [memberlist]
+//   build/bench/tests/benchmarks/sim/membership_benchmark scale 100000
+//
+// A line for each number of nodes (3,5,50,500 by default) and scenario, with the mean and the
+// largest of so many seeds (20 by default, fewer where there are many nodes). Links take Exp(0.5
+// ms). `memberlist` takes the times that hashicorp/memberlist has for a LAN instead of the
+// defaults.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <numeric>
+#include <string_view>
+#include <vector>
+
+#include "starling/base/text.hpp"
+#include "starling/engine/core/membership/peer_sampler.hpp"
+#include "starling/engine/sim/membership/cluster.hpp"
+
+namespace starling::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+core::MembershipOptions memberlist() {
+  core::MembershipOptions options;
+  options.probe_every = 1s;
+  options.probe_timeout = 500ms;
+  options.nack_after = 400ms;
+  options.gossip_every = 200ms;
+  options.suspicion_intervals = 4;
+  options.gossip_repeats = 4 / 3.3;
+  options.sync_every = 30s;
+  return options;
+}
+
+double seconds(Time time) { return std::chrono::duration<double>(time).count(); }
+
+class Figures {
+ public:
+  void add(double value) { values_.push_back(value); }
+  void add(std::optional<Time> time) {
+    if (time)
+      add(seconds(*time));
+    else
+      ++never_;
+  }
+  void print(const char* what, std::size_t nodes, const char* unit) const {
+    if (values_.empty() && never_ == 0) return;
+    const double sum = std::accumulate(values_.begin(), values_.end(), 0.0);
+    const double mean = values_.empty() ? 0 : sum / static_cast<double>(values_.size());
+    const double most = values_.empty() ? 0 : *std::ranges::max_element(values_);
+    std::printf("%6zu  %-44s %10.3f %10.3f %s", nodes, what, mean, most, unit);
+    if (never_ > 0) std::printf("  (not within the limit: %d)", never_);
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+
+ private:
+  std::vector<double> values_;
+  int never_ = 0;
+};
+
+/// The first `n` nodes.
+std::vector<NodeId> nodes_from(NodeId first, std::size_t count) {
+  std::vector<NodeId> nodes(count);
+  std::iota(nodes.begin(), nodes.end(), first);
+  return nodes;
+}
+
+class Measure {
+ public:
+  Measure(std::size_t nodes, std::uint64_t seeds, ClusterOptions options)
+      : nodes_(nodes), seeds_(seeds), options_(std::move(options)) {}
+
+  void all() {
+    idle();
+    crash();
+    leave();
+    cut();
+    freeze();
+    slow();
+  }
+
+ private:
+  using Scenario = std::function<void(Cluster&, std::uint64_t seed)>;
+
+  void each(const Scenario& scenario) {
+    for (std::uint64_t seed = 1; seed <= seeds_; ++seed) {
+      Cluster cluster{options_, seed};
+      cluster.start_many(nodes_);
+      joined_.add(cluster.run_until([&] { return cluster.agree(); }, 60s));
+      cluster.run(10s + Time{Random::stream(seed, 2).below(1'000'000'000)});
+      scenario(cluster, seed);
+    }
+  }
+
+  void idle() {
+    Figures messages;
+    Figures bytes;
+    each([&](Cluster& cluster, std::uint64_t) {
+      const auto before = cluster.messages();
+      const auto bytes_before = cluster.bytes();
+      cluster.run(20s);
+      const double each_second = 20.0 * static_cast<double>(nodes_);
+      messages.add(static_cast<double>(cluster.messages() - before) / each_second);
+      bytes.add(static_cast<double>(cluster.bytes() - bytes_before) / each_second / 1000);
+    });
+    joined_.print("start of all until all agree", nodes_, "s");
+    messages.print("idle: messages sent, a node", nodes_, "/s");
+    bytes.print("idle: sent, a node", nodes_, "kB/s");
+  }
+
+  void crash() {
+    Figures first;
+    Figures suspected;
+    Figures dead;
+    each([&](Cluster& cluster, std::uint64_t) {
+      const auto victim = static_cast<NodeId>(nodes_ - 1);
+      const auto rest = nodes_from(0, nodes_ - 1);
+      cluster.crash(victim);
+      const Time start = cluster.now();
+      first.add(cluster.run_until(
+          [&] {
+            return std::ranges::any_of(rest,
+                                       [&](NodeId by) { return cluster.miss({by}, {victim}); });
+          },
+          60s));
+      cluster.run_until([&] { return cluster.miss(rest, {victim}); }, 60s);
+      suspected.add(seconds(cluster.now() - start));
+      cluster.run_until([&] { return cluster.agree(rest); }, 60s);
+      dead.add(seconds(cluster.now() - start));
+    });
+    first.print("crash until the first suspects", nodes_, "s");
+    suspected.print("crash until all suspect or know", nodes_, "s");
+    dead.print("crash until dead to all", nodes_, "s");
+  }
+
+  void leave() {
+    Figures known;
+    each([&](Cluster& cluster, std::uint64_t) {
+      cluster.leave(static_cast<NodeId>(nodes_ - 1));
+      known.add(cluster.run_until([&] { return cluster.agree(nodes_from(0, nodes_ - 1)); }, 60s));
+    });
+    known.print("leave until all know", nodes_, "s");
+  }
+
+  void cut() {
+    Figures noticed;
+    Figures healed;
+    const std::size_t more = (3 * nodes_ + 4) / 5;
+    each([&](Cluster& cluster, std::uint64_t) {
+      const auto a = nodes_from(0, more);
+      const auto b = nodes_from(static_cast<NodeId>(more), nodes_ - more);
+      cluster.network().part(a, b);
+      const Time start = cluster.now();
+      noticed.add(cluster.run_until([&] { return cluster.miss(a, b) && cluster.miss(b, a); }, 30s));
+      cluster.run(std::max(Time{0}, start + 8s - cluster.now()));
+      cluster.network().heal();
+      healed.add(cluster.run_until([&] { return cluster.agree(); }, 60s));
+    });
+    noticed.print("cut 3:2 until all miss the other side", nodes_, "s");
+    healed.print("heal after 8 s until all agree", nodes_, "s");
+  }
+
+  void freeze() {
+    Figures back;
+    each([&](Cluster& cluster, std::uint64_t) {
+      cluster.freeze(1, 10s);
+      cluster.run(10s);
+      back.add(cluster.run_until([&] { return cluster.agree(); }, 60s));
+    });
+    back.print("back after 10 s frozen until all agree", nodes_, "s");
+  }
+
+  /// All nodes run for 0.5 s and stand still for 1.5 s on average, at most 3 s. Counts are sums
+  /// over all seeds.
+  void slow() {
+    core::MembershipCounts total;
+    const Time duration = std::clamp<Time>(30'000s / nodes_, 120s, 600s);
+    each([&](Cluster& cluster, std::uint64_t) {
+      for (const NodeId node : nodes_from(0, nodes_))
+        cluster.slow(node, {laws::Exponential{500ms}}, {laws::Uniform{1500ms}});
+      const auto before = cluster.counts();
+      cluster.run(duration);
+      const auto after = cluster.counts();
+      total.probes += after.probes - before.probes;
+      total.deaths += after.deaths - before.deaths;
+      total.suspicions += after.suspicions - before.suspicions;
+    });
+    const auto print = [&](const char* what, std::uint64_t count) {
+      Figures figure;
+      figure.add(1e4 * static_cast<double>(count) / static_cast<double>(total.probes));
+      figure.print(what, nodes_, "");
+    };
+    print("all slow: suspicions in 10^4 probes", total.suspicions);
+    print("all slow: false deaths in 10^4 probes", total.deaths);
+  }
+
+  std::size_t nodes_;
+  std::uint64_t seeds_;
+  ClusterOptions options_;
+  Figures joined_;
+};
+
+/// Prints the mean time of `count` calls.
+template <class Call>
+void time(const char* what, int count, Call call) {
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < count; ++i) call();
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+  std::printf("%-44s %10.2f us\n", what, took.count() / count);
+}
+
+void scale(std::uint64_t members) {
+  const auto record = [](std::uint64_t i) {
+    return core::NodeRecord{
+        mix(i) | 1, "tcp://10.0.0.0:" + std::to_string(i), "node", 2, 0, core::MemberState::alive};
+  };
+  core::MembershipOptions options;
+  options.self = record(0);
+  core::Membership membership{options, 1};
+  core::PeerSampler sampler;
+  Random random{2};
+  std::vector<core::MembershipEffect> effects;
+  Time now{};
+  const auto context = [&]() -> core::MembershipContext {
+    effects.clear();
+    return {now, random, effects};
+  };
+  membership.start(context());
+  std::uint64_t next = 0;
+  time("to learn of a member", static_cast<int>(members), [&] {
+    sampler.set(record(++next));
+    membership.on(context(), {record(1), core::Records{{record(next)}}});
+  });
+  time("to answer a ping with three pieces of news", 10'000, [&] {
+    core::MembershipMessage message{record(random.below(members) + 1),
+                                    core::Ping{options.self.id, 1}};
+    for (int k = 0; k < 3; ++k) {
+      message.updates.push_back({record(random.below(members) + 1), 1});
+      message.updates.back().record.incarnation = ++next;
+    }
+    membership.on(context(), message);
+  });
+  time("to act on a timer", 10'000, [&] {
+    now += 30ms;
+    membership.on_timer(context());
+  });
+  time("to draw 10 workers", 10'000, [&] {
+    std::vector<core::WorkerAt> drawn;
+    sampler.draw({record(1).id, 0}, 10, random, drawn);
+  });
+}
+
+int run(int argc, char** argv) {
+  ClusterOptions options{.link = {.latency = {laws::Exponential{500us}}}};
+  std::vector<std::size_t> sizes{3, 5, 50, 500};
+  std::uint64_t seeds = 20;
+  if (argc == 3 && std::string_view{argv[1]} == "scale") {
+    const auto members = parse_count(argv[2]);
+    if (!members || *members == 0) return std::fprintf(stderr, "how many members?\n"), 2;
+    return scale(*members), 0;
+  }
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "memberlist") {
+      options.membership = memberlist();
+    } else if (i == 1) {
+      sizes.clear();
+      for (const auto part : split(argument, ',')) {
+        const auto size = parse_count(part);
+        if (!size || *size < 3) return std::fprintf(stderr, "NODES are 3 or more\n"), 2;
+        sizes.push_back(*size);
+      }
+    } else if (const auto count = parse_count(argument)) {
+      seeds = *count;
+    } else {
+      return std::fprintf(stderr, "%s\n", count.error().message.c_str()), 2;
+    }
+  }
+  std::printf("%6s  %-44s %10s %10s\n", "nodes", "figure", "mean", "largest");
+  for (const std::size_t size : sizes)
+    Measure{size, std::clamp<std::uint64_t>(seeds * 100 / size, 2, seeds), options}.all();
+  return 0;
+}
+
+}  // namespace
+}  // namespace starling::sim
+
+int main(int argc, char** argv) { return starling::sim::run(argc, argv); }

@@ -1,0 +1,115 @@
+/// The same work by ZeroMQ alone: a DEALER that pushes chunks and takes an acknowledgement for
+/// each, or asks for chunks and takes them; a ROUTER that owns them. Received chunks are copied
+/// into the memory of their tensor; chunks are sent from there.
+#pragma once
+
+#include <chrono>
+#include <cstring>
+#include <zmq.hpp>
+
+#include "starling/actor/wire/transport.hpp"
+#include "tests/benchmarks/wire/pair.hpp"
+
+namespace starling::benchmarks {
+
+struct RawOptions {
+  /// The owner's, under CURVE.
+  const wire::KeyPair* keys = nullptr;
+};
+
+namespace detail {
+
+inline zmq::message_t chunk_of(std::vector<char>& memory, std::size_t index, std::size_t bytes) {
+  char* at = memory.data() + index * bytes;
+  if (bytes < 4096) return {at, bytes};
+  return {at, bytes, [](void*, void*) {}, nullptr};
+}
+
+inline std::uint32_t number_in(const zmq::message_t& message) {
+  std::uint32_t number = 0;
+  std::memcpy(&number, message.data(), sizeof number);
+  return number;
+}
+
+template <class Bytes>
+zmq::const_buffer buffer_of(const Bytes& key) {
+  return zmq::buffer(key.data(), key.size());
+}
+
+}  // namespace detail
+
+inline void own_raw(const Pipe& pipe, const Load& load, const RawOptions& options) {
+  zmq::context_t context;
+  zmq::socket_t router{context, zmq::socket_type::router};
+  if (options.keys != nullptr) {
+    router.set(zmq::sockopt::curve_server, true);
+    router.set(zmq::sockopt::curve_secretkey, detail::buffer_of(options.keys->secret_key));
+  }
+  router.bind("tcp://127.0.0.1:*");
+  pipe.put(router.get(zmq::sockopt::last_endpoint));
+  std::vector<char> memory(load.bytes(), 1);
+  while (true) {
+    zmq::message_t sender;
+    zmq::message_t head;
+    zmq::message_t body;
+    (void)router.recv(sender);
+    (void)router.recv(head);
+    const std::uint32_t number = detail::number_in(head);
+    const bool is_push = head.more();
+    if (is_push) {
+      (void)router.recv(body);
+      std::memcpy(memory.data() + number * load.chunk_bytes, body.data(), body.size());
+    }
+    router.send(sender, zmq::send_flags::sndmore);
+    if (is_push) {
+      router.send(head, zmq::send_flags::none);
+    } else {
+      router.send(head, zmq::send_flags::sndmore);
+      router.send(detail::chunk_of(memory, number, load.chunk_bytes), zmq::send_flags::none);
+    }
+  }
+}
+
+/// Seconds of all pushes and of all pulls.
+inline std::vector<double> work_raw(const Pipe& pipe, const Load& load, const RawOptions& options) {
+  zmq::context_t context;
+  zmq::socket_t dealer{context, zmq::socket_type::dealer};
+  const wire::KeyPair own = wire::make_keys();
+  if (options.keys != nullptr) {
+    dealer.set(zmq::sockopt::curve_publickey, detail::buffer_of(own.public_key));
+    dealer.set(zmq::sockopt::curve_secretkey, detail::buffer_of(own.secret_key));
+    dealer.set(zmq::sockopt::curve_serverkey, detail::buffer_of(options.keys->public_key));
+  }
+  dealer.connect(pipe.get());
+  std::vector<char> memory(load.bytes(), 1);
+  const auto round = [&](bool pushes) {
+    std::size_t sent = 0;
+    for (std::size_t done = 0; done < load.messages();) {
+      for (; sent < load.messages() && sent - done < in_flight; ++sent) {
+        const auto number = static_cast<std::uint32_t>(sent);
+        dealer.send(zmq::buffer(&number, sizeof number),
+                    pushes ? zmq::send_flags::sndmore : zmq::send_flags::none);
+        if (pushes)
+          dealer.send(detail::chunk_of(memory, sent, load.chunk_bytes), zmq::send_flags::none);
+      }
+      zmq::message_t head;
+      zmq::message_t body;
+      (void)dealer.recv(head);
+      ++done;
+      if (!head.more()) continue;
+      (void)dealer.recv(body);
+      std::memcpy(memory.data() + detail::number_in(head) * load.chunk_bytes, body.data(),
+                  body.size());
+    }
+  };
+  std::vector<double> seconds;
+  for (const bool pushes : {true, false}) {
+    for (std::size_t i = 0; i < warm_up(load); ++i) round(pushes);
+    const auto began = Clock::now();
+    for (std::size_t i = 0; i < load.rounds; ++i) round(pushes);
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - began).count());
+  }
+  return seconds;
+}
+
+}  // namespace starling::benchmarks

@@ -1,0 +1,97 @@
+#include "starling/engine/core/worker/coordinator.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace starling::core {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SampledCoordinator : public testing::Test {
+ protected:
+  Coordinator& with(barrier::Recheck recheck, std::size_t workers, std::size_t beta) {
+    core_.emplace(CoordinatorOptions{.barrier = barrier::sampled(barrier::Bsp{}, beta),
+                                     .recheck = recheck,
+                                     .first = std::vector<Step>(workers)});
+    return *core_;
+  }
+  void arrive(MemberId worker, Step step) {
+    core_->on({1ms, random_, effects_}, Arrived{worker, step});
+  }
+
+  std::optional<Coordinator> core_;
+  Random random_{1};
+  Effects effects_;
+};
+
+TEST_F(SampledCoordinator, DrawsForEveryWaiterAtEachArrival) {
+  auto& core = with({.arrival = true}, 4, 3);
+  arrive(0, 1);
+  EXPECT_EQ(core.draws(), 1U);
+  arrive(1, 1);
+  EXPECT_EQ(core.draws(), 3U);
+  arrive(2, 1);
+  EXPECT_EQ(core.draws(), 6U);
+  EXPECT_EQ(core.passes(), 0U);
+  arrive(3, 1);
+  EXPECT_EQ(core.draws(), 10U);
+  EXPECT_EQ(core.passes(), 4U);
+}
+
+/// With everyone else drawn, only the last to arrive can be the laggard all along: the first
+/// laggard is asked about, the others are not looked at.
+TEST_F(SampledCoordinator, ThatNotifiesDrawsAgainOnlyWhenTheLaggardHasCaughtUp) {
+  auto& core = with({.notify = true}, 3, 1);
+  arrive(0, 1);
+  ASSERT_EQ(core.draws(), 1U);
+  ASSERT_EQ(core.passes(), 0U);
+  std::vector<std::uint64_t> draws;
+  for (const MemberId other : {1U, 2U}) {
+    Coordinator branch = core;
+    Random random{7};
+    branch.on({1ms, random, effects_}, Arrived{other, 1});
+    draws.push_back(branch.draws());
+  }
+  std::ranges::sort(draws);
+  EXPECT_EQ(draws, (std::vector<std::uint64_t>{2, 3}));
+}
+
+TEST_F(SampledCoordinator, CountsNoDrawWhereNobodyNeedsToBeAsked) {
+  auto& core = with({.arrival = true}, 3, 0);
+  arrive(0, 1);
+  EXPECT_EQ(core.draws(), 0U);
+  EXPECT_EQ(effects_.size(), 1U);
+}
+
+TEST(Coordinator, KnowsTheSpreadOfThoseWhoRun) {
+  Coordinator core{{.barrier = {barrier::Asp{}}, .recheck = {}, .first = {0, 0, 0}}};
+  Random random{1};
+  Effects effects;
+  const Context context{1ms, random, effects};
+  core.on(context, Arrived{0, 5});
+  core.on(context, Arrived{1, 2});
+  EXPECT_EQ(core.spread().min, 0U);
+  EXPECT_EQ(core.spread().max, 5U);
+  core.on_left(context, 2);
+  EXPECT_EQ(core.spread().min, 2U);
+  core.on(context, Ended{0, 6});
+  EXPECT_EQ(core.spread().max, 2U);
+  EXPECT_EQ(core.spread_max(), 5U) << "before the third had left";
+  core.on(context, Ended{1, 2});
+  EXPECT_EQ(core.spread().max, 0U);
+}
+
+TEST(CoordinatorDeathTest, EndsTheProgramWhereItsBarrierWasViolated) {
+  Coordinator core{{.barrier = {barrier::Ssp{2}}, .recheck = {}, .first = {0, 0}}};
+  Random random{1};
+  Effects effects;
+  core.on({1ms, random, effects}, Arrived{0, 3});
+  EXPECT_DEATH(core.on({1ms, random, effects}, Arrived{0, 4}), "broken invariant");
+}
+
+}  // namespace
+}  // namespace starling::core

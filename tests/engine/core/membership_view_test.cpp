@@ -1,0 +1,397 @@
+/// Membership message by message: how a member takes the messages that it receives, true or not.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "tests/engine/core/one_member.hpp"
+
+namespace starling::core {
+namespace {
+
+// --- suspicion ----------------------------------------------------------------------------------
+
+TEST_F(OneMember, TellsASuspectFirstOfItsSuspicion) {
+  for (NodeId id = 1; id <= 30; ++id) receive(id);
+  receive(1, Gossip{}, {{record(2, 0, NodeState::suspect), 1}});
+  pass(1s);
+  for (int i = 0; i < 50; ++i) receive(static_cast<NodeId>(1000 + i));  // much other news
+  forget();
+  receive(2, Ping{self_id, 1});
+  ASSERT_EQ(sent_to<PingAck>(2).size(), 1U);
+  const auto updates = sent_to<PingAck>(2)[0].message.updates;
+  ASSERT_FALSE(updates.empty());
+  EXPECT_EQ(updates[0].record, record(2, 0, NodeState::suspect));
+}
+
+TEST_F(OneMember, RefutesWithAHigherIncarnation) {
+  receive(1);
+  receive(1, Gossip{}, {{record(self_id, 4, NodeState::suspect), 1}});
+  EXPECT_EQ(member_->self().incarnation, 5U);
+  EXPECT_EQ(member_->health(), 1U);
+  forget();
+  pass(options_.gossip_every);
+  ASSERT_FALSE(sent<Gossip>().empty());
+  EXPECT_EQ(sent<Gossip>()[0].message.from.incarnation, 5U);
+  receive(1, Gossip{}, {{record(self_id, 4, NodeState::dead), 1}});
+  EXPECT_EQ(member_->self().incarnation, 5U) << "that was refuted already";
+}
+
+TEST_F(OneMember, TakesBackSuspicionsAndDeathsThatAreRefuted) {
+  for (const NodeState state_then : {NodeState::suspect, NodeState::dead}) {
+    make({});
+    receive(1);
+    receive(1, Gossip{}, {{record(2), 2}, {record(2, 0, state_then), 1}});
+    EXPECT_EQ(state(2), state_then);
+    receive(1, Gossip{}, {{record(2, 0), 1}});
+    EXPECT_EQ(state(2), state_then) << "the same incarnation refutes nothing";
+    receive(1, Gossip{}, {{record(2, 1), 1}});
+    EXPECT_EQ(state(2), NodeState::alive);
+    EXPECT_EQ(changes().back(), record(2, 1));
+  }
+}
+
+TEST_F(OneMember, SuspectsTheLessLongTheMoreOthersDo) {
+  const auto until_dead = [&](std::size_t confirmations) {
+    make({});
+    for (NodeId id = 1; id <= 9; ++id) receive(id);
+    for (NodeId by = 1; by <= 1 + confirmations; ++by)
+      receive(1, Gossip{}, {{record(9, 0, NodeState::suspect), by}});
+    const Time start = now_;
+    for (int i = 0; i < 2000 && state(9) == NodeState::suspect; ++i) {
+      pass(10ms);
+      for (NodeId id = 1; id <= 9; ++id) answer_as(id);
+      forget();
+    }
+    return now_ - start;
+  };
+  const Time least = 6 * 200ms;
+  EXPECT_NEAR(static_cast<double>((until_dead(3) - least).count()), 0, 2e7);
+  EXPECT_NEAR(static_cast<double>((until_dead(8) - least).count()), 0, 2e7);
+  EXPECT_NEAR(static_cast<double>((until_dead(0) - 6 * least).count()), 0, 2e7);
+  // Half way on a scale of logarithms: log(2) / log(4).
+  EXPECT_NEAR(static_cast<double>((until_dead(1) - 7 * least / 2).count()), 0, 2e7);
+}
+
+TEST_F(OneMember, DoesNotWaitForOtherSuspectsToConfirm) {
+  // Members 3 and 4 of five die at once, and all others suspect them.
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
+  const Time start = now_;
+  const auto suspect_by = [&](NodeId by) {
+    for (NodeId id = 3; id <= 4; ++id)
+      receive(1, Gossip{}, {{record(id, 0, NodeState::suspect), by}});
+  };
+  suspect_by(self_id);
+  suspect_by(1);
+  suspect_by(2);
+  while (state(3) != NodeState::dead || state(4) != NodeState::dead) {
+    ASSERT_LT(now_, start + 2s);
+    pass(10ms);
+    for (NodeId id = 1; id <= 2; ++id) answer_as(id);
+    forget();
+  }
+  EXPECT_NEAR(static_cast<double>((now_ - start - 6 * 200ms).count()), 0, 2e7);
+}
+
+TEST_F(OneMember, WaitsLongerWhereItSuspectsNearlyAll) {
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
+  const Time start = now_;
+  for (NodeId id = 2; id <= 4; ++id) receive(1, Gossip{}, {{record(id, 0, NodeState::suspect), 1}});
+  while (state(4) != NodeState::dead) {
+    ASSERT_LT(now_, start + 10s);
+    pass(10ms);
+    answer_as(1);
+    forget();
+  }
+  EXPECT_GT(now_ - start, 3s) << "of half of the others nobody has confirmed it";
+}
+
+TEST_F(OneMember, DoubtsItselfWhereNobodyAnswersAndThenTakesMoreTime) {
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
+  while (member_->counts().probes_failed == 0) pass(1ms);
+  EXPECT_EQ(member_->health(), 1U);
+  const auto probes = member_->counts().probes;
+  pass(options_.probe_every * 19 / 10);
+  EXPECT_EQ(member_->counts().probes, probes) << "an interval is twice as long now";
+  pass(options_.probe_every / 5);
+  EXPECT_EQ(member_->counts().probes, probes + 1);
+  pass(10s);
+  EXPECT_GT(member_->health(), 2U);
+  EXPECT_LE(member_->health(), options_.health_max);
+}
+
+TEST_F(OneMember, SuspectsLongerInDoubt) {
+  receive(1);
+  while (state(1) == NodeState::alive) pass(1ms);
+  EXPECT_EQ(member_->health(), 1U) << "there was nobody else to ask";
+  const Time start = now_;
+  while (state(1) == NodeState::suspect) pass(1ms);
+  EXPECT_NEAR(static_cast<double>((now_ - start - 2 * 1200ms).count()), 0, 1e7);
+}
+
+TEST_F(OneMember, DoesNotCountTheTimeInWhichItDidNotRun) {
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
+  receive(1, Gossip{},
+          {{record(2, 0, NodeState::suspect), 1},
+           {record(2, 0, NodeState::suspect), 3},
+           {record(2, 0, NodeState::suspect), 4}});
+  stand_still(30s);
+  member_->on_timer({now_, random_, effects_});
+  EXPECT_EQ(state(2), NodeState::suspect) << "it may have said long ago that it is alive";
+  EXPECT_GT(member_->health(), 0U);
+  receive(3, Gossip{}, {{record(2, 1), 2}});
+  EXPECT_EQ(state(2), NodeState::alive);
+}
+
+TEST_F(OneMember, TakesADeathFromAComparisonForASuspicion) {
+  receive(1);
+  receive(2);
+  receive(1, Records{{record(2, 0, NodeState::dead)}});
+  EXPECT_EQ(state(2), NodeState::suspect) << "it may still refute";
+  receive(1, Gossip{}, {{record(2, 0, NodeState::dead), 1}});
+  EXPECT_EQ(state(2), NodeState::dead);
+}
+
+// --- the dead -----------------------------------------------------------------------------------
+
+TEST_F(OneMember, TriesTheDeadAgainAndComparesWithWhoComesBack) {
+  receive(1, Gossip{}, {{record(2), 2}, {record(2, 0, NodeState::dead), 1}});
+  forget();
+  pass(options_.retry_every * 10);
+  const auto tries = sent_to<Ping>(2);
+  ASSERT_FALSE(tries.empty());
+  ASSERT_FALSE(tries[0].message.updates.empty());
+  EXPECT_EQ(tries[0].message.updates[0].record, record(2, 0, NodeState::dead));
+  NodeRecord back = record(2, 1);
+  receive({back, PingAck{0}});
+  EXPECT_EQ(state(2), NodeState::alive);
+  EXPECT_EQ(sent_to<Digest>(2).size(), 1U);
+}
+
+TEST_F(OneMember, ForgetsTheDeadAndLetsNobodyBringThemBackAsDead) {
+  receive(1, Gossip{},
+          {{record(2), 2},
+           {record(2, 0, NodeState::dead), 1},
+           {record(3), 3},
+           {record(3, 0, NodeState::left), 1}});
+  pass(options_.dead_for - 1s);
+  EXPECT_EQ(state(2), NodeState::dead);
+  EXPECT_EQ(state(3), NodeState::left);
+  pass(2s);
+  EXPECT_EQ(state(2), std::nullopt);
+  EXPECT_EQ(state(3), std::nullopt);
+  receive(1, Records{{record(2, 0, NodeState::dead)}});
+  EXPECT_EQ(state(2), std::nullopt);
+}
+
+TEST_F(OneMember, DoesNotTryThoseThatLeft) {
+  receive(1, Gossip{}, {{record(2), 2}, {record(2, 1, NodeState::left), 2}});
+  EXPECT_EQ(state(2), NodeState::left);
+  forget();
+  pass(options_.retry_every * 20);
+  EXPECT_TRUE(sent_to<Ping>(2).empty());
+}
+
+// --- news ---------------------------------------------------------------------------------------
+
+TEST_F(OneMember, TellsNewsSomeTimesAndThenIsQuiet) {
+  MembershipOptions options;
+  options.probe_every = options.retry_every = options.sync_every = 1h;
+  make(options);
+  for (NodeId id = 1; id <= 100; ++id) receive(id);
+  pass(1min);
+  forget();
+  receive(1, Gossip{}, {{record(7, 1), 7}});
+  NodeRecord more = record(7, 2);
+  more.workers = 9;
+  receive(1, Gossip{}, {{more, 7}});
+  pass(1min);
+  std::size_t told = 0;
+  for (const auto& send : sent<Gossip>()) {
+    for (const auto& update : send.message.updates) {
+      EXPECT_NE(send.address, record(7).address) << "it knows";
+      EXPECT_EQ(update.record, more) << "the older news is not told any more";
+      ++told;
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(told), options.gossip_repeats * std::log2(102), 2);
+}
+
+TEST_F(OneMember, KeepsMessagesWithinTheirBound) {
+  MembershipOptions options;
+  options.message_bytes = 600;
+  make(options);
+  for (NodeId id = 1; id <= 300; ++id) receive(id);
+  pass(5s);
+  std::size_t full = 0;
+  for (const auto& effect : effects_)
+    if (const auto* send = std::get_if<MembershipSend>(&effect)) {
+      EXPECT_LE(wire_bytes(send->message), 600U);
+      full += send->message.updates.size() > 5 ? 1 : 0;
+    }
+  EXPECT_GT(full, 100U);
+}
+
+TEST_F(OneMember, TellsItsNewFactsWithANewIncarnation) {
+  receive(1);
+  forget();
+  member_->offer({now_, random_, effects_}, 12);
+  pass(options_.gossip_every);
+  ASSERT_FALSE(sent<Gossip>().empty());
+  EXPECT_EQ(sent<Gossip>()[0].message.from.workers, 12U);
+  EXPECT_EQ(sent<Gossip>()[0].message.from.incarnation, 1U);
+}
+
+TEST_F(OneMember, HearsNewFactsButNotFromOthersAtTheSameIncarnation) {
+  receive(1);
+  NodeRecord wrong = record(1, 0, NodeState::suspect);
+  wrong.address = "elsewhere";
+  receive(2, Gossip{}, {{wrong, 2}});
+  EXPECT_EQ(member_->members().find(1)->record.address, record(1).address);
+  NodeRecord moved = record(1, 1);
+  moved.workers = 5;
+  receive({moved, Gossip{}});
+  EXPECT_EQ(changes().back(), moved);
+}
+
+TEST_F(OneMember, LeavesAtOnceAndSaysWhenItWasSaidOftenEnough) {
+  for (NodeId id = 1; id <= 4; ++id) receive(id);
+  forget();
+  member_->leave({now_, random_, effects_});
+  EXPECT_EQ(sent<Gossip>().size(), 3U) << "without a timer";
+  for (const auto& send : sent<Gossip>()) {
+    EXPECT_EQ(send.message.from.state, NodeState::left);
+    EXPECT_EQ(send.message.from.incarnation, 1U);
+  }
+  receive(1, Gossip{}, {{record(self_id, 1, NodeState::dead), 1}});
+  pass(5s);
+  EXPECT_TRUE(says<HasLeft>());
+  EXPECT_TRUE(sent<Ping>().empty());
+  EXPECT_EQ(member_->self().incarnation, 1U) << "whoever leaves refutes nothing";
+  EXPECT_EQ(member_->self().state, NodeState::left);
+  receive(1, Ping{self_id, 1});
+  ASSERT_EQ(sent_to<PingAck>(1).size(), 1U);
+  EXPECT_EQ(sent_to<PingAck>(1)[0].message.from.state, NodeState::left);
+}
+
+// --- nonsense -----------------------------------------------------------------------------------
+
+TEST_F(OneMember, IgnoresRecordsThatNoMemberSends) {
+  std::vector<NodeRecord> nonsense{record(0), record(3), record(4), record(5), record(6)};
+  nonsense[1].address.clear();
+  nonsense[2].address = std::string(256, 'x');
+  nonsense[3].name = std::string(256, 'x');
+  nonsense[4].workers = options_.workers_max + 1;
+  nonsense.push_back(record(7));
+  nonsense.back().state = static_cast<NodeState>(9);
+  for (const NodeRecord& one : nonsense) {
+    receive({one, Ping{self_id, 1}});
+    receive(1, Gossip{}, {{one, 1}});
+    receive(1, Records{{one}});
+  }
+  EXPECT_EQ(member_->members().size(), 1U);
+  EXPECT_TRUE(sent<PingAck>().empty());
+  receive({record(8, 0, NodeState::dead), Ping{self_id, 1}});
+  receive({record(self_id), Ping{self_id, 1}});
+  EXPECT_TRUE(sent<PingAck>().empty()) << "nobody says so of itself, and not this member";
+}
+
+TEST_F(OneMember, IgnoresIncarnationsThatNobodyReaches) {
+  receive(1);
+  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  for (const std::uint64_t huge : {most, most - 1, std::uint64_t{1} << 40U}) {
+    receive(1, Gossip{}, {{record(self_id, huge, NodeState::dead), 1}});
+    receive(1, Gossip{}, {{record(1, huge, NodeState::dead), 2}, {record(9, huge), 2}});
+  }
+  EXPECT_EQ(member_->self().incarnation, 0U);
+  EXPECT_EQ(state(1), NodeState::alive);
+  EXPECT_EQ(state(9), std::nullopt);
+}
+
+TEST_F(OneMember, StaysAtTheLastIncarnation) {
+  MembershipOptions options;
+  constexpr auto most = std::numeric_limits<std::uint64_t>::max();
+  options.self = record(self_id, most);
+  member_.emplace(options, 1);
+  member_->start({now_, random_, effects_});
+  receive(1, Gossip{}, {{record(self_id, most, NodeState::dead), 1}});
+  EXPECT_EQ(member_->self().incarnation, most);
+}
+
+TEST_F(OneMember, IgnoresDigestsOfWrongSizes) {
+  for (const std::size_t count : {0U, 3U, 2048U})
+    receive(1, Digest{.buckets = std::vector<std::uint64_t>(count)});
+  EXPECT_TRUE(sent<Digest>().empty());
+  EXPECT_TRUE(sent<Records>().empty());
+}
+
+TEST_F(OneMember, KnowsNoMoreMembersThanItMay) {
+  MembershipOptions options;
+  options.members_max = 10;
+  make(options);
+  for (NodeId id = 1; id <= 5; ++id) receive(id);
+  receive(1, Gossip{}, {{record(5, 0, NodeState::dead), 1}});
+  for (NodeId id = 6; id <= 2000; ++id) receive(id);
+  EXPECT_EQ(member_->members().size(), 10U);
+  EXPECT_EQ(state(5), std::nullopt) << "the dead make room";
+  EXPECT_EQ(state(1), NodeState::alive);
+}
+
+/// Whatever comes: no crash, no growth beyond the bounds, and still a member at the end.
+TEST_F(OneMember, WithstandsRandomMessages) {
+  MembershipOptions options;
+  options.members_max = 20;
+  make(options);
+  Random noise{5};
+  const auto any_record = [&] {
+    NodeRecord one = record(noise.below(8) == 0 ? self_id : noise.below(40) + 80, noise.below(4),
+                            static_cast<NodeState>(noise.below(5)));
+    if (noise.below(20) == 0) one.address.clear();
+    if (noise.below(20) == 0) one.incarnation = noise();
+    if (noise.below(10) == 0) one.address = record(self_id).address;
+    return one;
+  };
+  const auto any_body = [&]() -> MembershipMessage::Body {
+    switch (noise.below(7)) {
+      case 0:
+        return Ping{noise.below(40) + 80, noise.below(50)};
+      case 1:
+        return PingAck{noise.below(50)};
+      case 2:
+        return PingRequest{noise.below(40) + 80, noise.below(50)};
+      case 3:
+        return PingNack{noise.below(50)};
+      case 4:
+        return Gossip{};
+      case 5: {
+        Digest digest{.buckets = {}, .answer = noise.below(2) == 0};
+        digest.buckets.resize(noise.below(9), noise());
+        return digest;
+      }
+      default: {
+        Records page;
+        for (auto i = noise.below(5); i > 0; --i) page.records.push_back(any_record());
+        return page;
+      }
+    }
+  };
+  for (int i = 0; i < 50'000; ++i) {
+    MembershipMessage message{any_record(), any_body()};
+    for (auto k = noise.below(4); k > 0; --k)
+      message.updates.push_back({any_record(), noise.below(40) + 80});
+    receive(message);
+    if (i % 10 == 0) {
+      pass(Time{noise.below(30'000'000)});
+      forget();
+    }
+    ASSERT_LE(member_->members().size(), 20U);
+    ASSERT_LE(member_->members().live().size() + member_->members().dead().size(), 20U);
+  }
+  EXPECT_EQ(member_->self().state, NodeState::alive);
+  receive(1, Ping{self_id, 4242});
+  EXPECT_EQ(std::get<PingAck>(sent<PingAck>().back().message.body).sequence, 4242U);
+}
+
+}  // namespace
+}  // namespace starling::core

@@ -1,0 +1,161 @@
+/// Which nodes a member knows, in what order it probes them, and which news it still has to send.
+#include "starling/engine/core/membership/node_list.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "starling/engine/core/membership/gossip_queue.hpp"
+
+namespace starling::core {
+namespace {
+
+NodeRecord listed(NodeId id, NodeState state = NodeState::alive, std::uint64_t incarnation = 0) {
+  return {.id = id,
+          .address = "a",
+          .name = {},
+          .workers = 1,
+          .incarnation = incarnation,
+          .state = state};
+}
+
+TEST(NodeList, GivesEachItsTurnOnceInARoundAndInANewOrder) {
+  NodeList list{1};
+  Random random{2};
+  for (NodeId id = 1; id <= 50; ++id) list.insert(listed(id));
+  std::vector<std::vector<NodeId>> rounds(3);
+  for (auto& round : rounds) {
+    std::set<NodeId> met;
+    for (int i = 0; i < 50; ++i) met.insert(round.emplace_back(list.next(random)->record.id));
+    EXPECT_EQ(met.size(), 50U);
+  }
+  EXPECT_NE(rounds[0], rounds[1]);
+  EXPECT_NE(rounds[1], rounds[2]);
+}
+
+/// Whichever nodes come and go, turns go to live nodes only, and the list's counts and digest match
+/// its nodes.
+TEST(NodeList, StaysInStepWhoeverComesAndGoes) {
+  NodeList list{3};
+  Random random{4};
+  std::map<NodeId, NodeRecord> expected;
+  for (int i = 0; i < 20'000; ++i) {
+    const NodeId id = random.below(60) + 1;
+    const auto state = static_cast<NodeState>(random.below(4));
+    if (MemberEntry* entry = list.find(id); entry == nullptr) {
+      list.insert(listed(id, state));
+      expected[id] = listed(id, state);
+    } else if (random.below(4) == 0) {
+      list.erase(id);
+      expected.erase(id);
+    } else {
+      const auto next = listed(id, state, random.below(3));
+      list.update(*entry, next);
+      expected[id] = next;
+    }
+    const MemberEntry* turn = list.next(random);
+    ASSERT_TRUE(turn == nullptr || is_live(turn->record.state));
+    MemberDigest digest;
+    std::size_t live = 0;
+    std::size_t dead = 0;
+    for (const auto& [unused, one] : expected) {
+      digest.toggle(one);
+      live += is_live(one.state) ? 1 : 0;
+      dead += one.state == NodeState::dead ? 1 : 0;
+    }
+    ASSERT_EQ(list.size(), expected.size());
+    ASSERT_EQ(list.live().size(), live);
+    ASSERT_EQ(list.dead().size(), dead);
+    ASSERT_EQ(list.digest().folded(8), digest.folded(8));
+  }
+  for (const NodeId id : list.live()) EXPECT_EQ(list.live()[list.find(id)->place], id);
+  for (const NodeId id : list.dead()) EXPECT_EQ(list.dead()[list.find(id)->place], id);
+}
+
+TEST(NodeList, KeepsTheTurnOfThoseThatStay) {
+  NodeList list{5};
+  Random random{6};
+  for (NodeId id = 1; id <= 20; ++id) list.insert(listed(id));
+  NodeId strange = 1000;
+  for (int round = 0; round < 100; ++round) {
+    std::map<NodeId, int> turns;
+    for (int i = 0; i < 60; ++i) {
+      if (i % 10 == 0) {
+        list.insert(listed(++strange));
+        list.erase(strange - 1);
+      }
+      ++turns[list.next(random)->record.id];
+    }
+    for (NodeId id = 1; id <= 20; ++id)
+      ASSERT_GE(turns[id], 1) << "two rounds, and those that came";
+  }
+}
+
+TEST(NodeList, FindsTheMembersOfABucket) {
+  NodeList list{7};
+  for (NodeId id = 1; id <= 500; ++id) list.insert(listed(id));
+  std::set<NodeId> met;
+  for (std::size_t bucket = 0; bucket < 16; ++bucket)
+    list.each_in(bucket, 16, [&](const NodeRecord& one) {
+      EXPECT_EQ(MemberDigest::bucket(one.id) % 16, bucket);
+      met.insert(one.id);
+    });
+  EXPECT_EQ(met.size(), 500U);
+}
+
+TEST(NodeList, DrawsDifferentOnesThatFit) {
+  Random random{8};
+  for (const NodeId size : {1U, 3U, 10U, 200U}) {
+    NodeList list{9};
+    for (NodeId id = 1; id <= size; ++id) list.insert(listed(id));
+    std::map<NodeId, int> drawn;
+    for (int i = 0; i < 2000; ++i) {
+      const auto some =
+          list.draw_live(random, 3, [](const MemberEntry& entry) { return entry.record.id != 2; });
+      const std::set<const MemberEntry*> different{some.begin(), some.end()};
+      EXPECT_EQ(different.size(), some.size());
+      EXPECT_EQ(some.size(), std::min<std::size_t>(3, size >= 2 ? size - 1 : size));
+      for (const auto* entry : some) ++drawn[entry->record.id];
+    }
+    EXPECT_FALSE(drawn.contains(2));
+    EXPECT_EQ(drawn.size(), size >= 2 ? size - 1 : size);
+  }
+}
+
+TEST(MemberDigest, DiffersWithMembersAndIncarnationsButNotWithSuspicionsAndTheDead) {
+  const auto of = [](const std::vector<NodeRecord>& records) {
+    MemberDigest digest;
+    for (const auto& one : records) digest.toggle(one);
+    return digest.folded(1);
+  };
+  const auto digest = of({listed(1), listed(2)});
+  EXPECT_NE(of({listed(1)}), digest);
+  EXPECT_NE(of({listed(1), listed(2, NodeState::alive, 1)}), digest);
+  EXPECT_EQ(of({listed(2, NodeState::suspect), listed(1)}), digest);
+  EXPECT_EQ(of({listed(1), listed(2), listed(3, NodeState::dead)}), digest);
+}
+
+TEST(GossipQueue, TellsTheLeastToldFirstAndTheNewestOfThem) {
+  GossipQueue queue;
+  for (NodeId id = 1; id <= 4; ++id) queue.put(id);
+  const auto take = [&](std::size_t most) {
+    std::vector<NodeId> told;
+    queue.take(most, 2, [&](NodeId id) { return told.push_back(id), true; });
+    return told;
+  };
+  EXPECT_EQ(take(2), (std::vector<NodeId>{4, 3}));
+  EXPECT_EQ(take(3), (std::vector<NodeId>{2, 1, 4}));
+  EXPECT_EQ(take(9), (std::vector<NodeId>{3, 2, 1})) << "4 was told twice";
+  EXPECT_TRUE(queue.empty());
+  queue.put(1);
+  queue.put(2);
+  EXPECT_EQ(take(1), (std::vector<NodeId>{2}));
+  queue.put(2);
+  EXPECT_EQ(take(1), (std::vector<NodeId>{2})) << "news again";
+  queue.remove(2);
+  EXPECT_EQ(take(9), (std::vector<NodeId>{1}));
+}
+
+}  // namespace
+}  // namespace starling::core

@@ -1,0 +1,136 @@
+/// With steps held fixed, the share of draws that pass is known exactly:
+/// C(on pace, beta) / C(others, beta).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <numeric>
+
+#include "starling/barrier/sampling.hpp"
+#include "starling/engine/core/worker/coordinator.hpp"
+#include "starling/engine/core/worker/sample_gate.hpp"
+#include "tests/barrier/statistics.hpp"
+
+namespace starling::core {
+namespace {
+
+using namespace std::chrono_literals;
+using barrier::Barrier;
+using barrier::Recheck;
+
+/// Others stand at 0 (laggards) or so far ahead that they stay on pace throughout.
+constexpr Step far = 1'000'000'000;
+constexpr int checks = 100'000;
+
+struct Crowd {
+  Step staleness;
+  std::uint32_t beta;
+  std::uint32_t on_pace;
+  std::uint32_t others;
+};
+
+Barrier barrier_of(const Crowd& crowd) {
+  return barrier::sampled(barrier::Ssp{crowd.staleness}, crowd.beta);
+}
+
+class PassRate : public testing::TestWithParam<Crowd> {
+ protected:
+  /// Worker 0 asks; 1 to on_pace are far ahead, the others at 0.
+  [[nodiscard]] static Step step_of(MemberId worker) {
+    return worker <= GetParam().on_pace ? far : 0;
+  }
+  static void expect_rate(std::uint64_t passes, std::uint64_t draws) {
+    const auto [staleness, beta, on_pace, others] = GetParam();
+    const double expected = barrier::pass_probability(on_pace, others, beta);
+    EXPECT_LT(std::abs(deviations(passes, draws, expected)), 5) << passes << " of " << draws;
+  }
+};
+
+TEST_P(PassRate, OfTheCoordinatorIsHypergeometric) {
+  std::vector<Step> first{GetParam().staleness};
+  for (MemberId worker = 1; worker <= GetParam().others; ++worker) first.push_back(step_of(worker));
+  Coordinator coordinator{
+      {.barrier = barrier_of(GetParam()), .recheck = {.interval = 1us}, .first = first}};
+  Random random{1};
+  Effects out;
+  Time now{};
+  Step own = first[0];
+  bool waiting = false;
+  while (coordinator.draws() < checks) {
+    out.clear();
+    now += 1us;
+    const Context context{now, random, out};
+    waiting ? coordinator.on_timer(context) : coordinator.on(context, Arrived{0, ++own});
+    waiting = std::ranges::none_of(out, [](const Effect& effect) {
+      const auto* send = std::get_if<Send>(&effect);
+      return send != nullptr && std::holds_alternative<Proceed>(send->message);
+    });
+  }
+  expect_rate(coordinator.passes(), coordinator.draws());
+}
+
+TEST_P(PassRate, OfAWorkerThatAsksIsHypergeometricAndWhoIsAskedUniform) {
+  const auto [staleness, beta, on_pace, others] = GetParam();
+  std::vector<MemberId> everyone(others + 1);
+  std::iota(everyone.begin(), everyone.end(), 0U);
+  SampleGate gate{barrier_of(GetParam()),
+                  {.interval = 1us},
+                  0,
+                  std::make_shared<const std::vector<MemberId>>(everyone)};
+  Random random{2};
+  Time now{};
+  std::vector<std::uint64_t> asked(others);
+  bool passed = true;
+  while (gate.counts().draws < checks) {
+    Effects questions;
+    now += 1us;
+    const Context context{now, random, questions};
+    passed = passed ? gate.begin(context, staleness + 1, 1ms) : gate.on_timer(context);
+    for (const Effect& effect : questions) {
+      const auto* send = std::get_if<Send>(&effect);
+      if (send == nullptr) continue;
+      const MemberId other = std::get<ToWorker>(send->to).id;
+      ++asked[other - 1];
+      Effects out;
+      passed = gate.on({now, random, out}, StepAnswer{other, gate.counts().draws, step_of(other)});
+    }
+  }
+  expect_rate(gate.counts().passes, gate.counts().draws);
+  // Members of one draw exclude one another, so "too even" is no fault.
+  EXPECT_LT(uniformity(asked), 5);
+}
+
+/// A rule without a floor sees every answer, so a job's own predicate can tell which workers were
+/// drawn.
+TEST(Coordinator, DrawsEveryPairOfOthersEquallyOften) {
+  constexpr std::size_t workers = 7;
+  std::map<std::pair<Step, Step>, std::uint64_t> drawn;
+  const auto spy = barrier::Predicate::make("spy", [&](Step, std::span<const Step> seen) {
+    ++drawn[std::minmax(seen[0], seen[1])];
+    return false;
+  });
+  std::vector<Step> first(workers);
+  std::iota(first.begin(), first.end(), Step{0});
+  Coordinator coordinator{
+      {.barrier = barrier::sampled(spy, 2), .recheck = {.interval = 1us}, .first = first}};
+  Random random{3};
+  Effects out;
+  coordinator.on({0us, random, out}, Arrived{3, 100});
+  for (Time now = 1us; coordinator.draws() < checks; now += 1us)
+    coordinator.on_timer({now, random, out});
+  std::vector<std::uint64_t> counts;
+  counts.reserve(drawn.size());
+  for (const auto& [pair, count] : drawn) counts.push_back(count);
+  EXPECT_EQ(counts.size(), 15U) << "pairs of the 6 others";
+  EXPECT_FALSE(drawn.contains({3, 3}));
+  EXPECT_LT(std::abs(uniformity(counts)), 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Crowds, PassRate,
+                         testing::Values(Crowd{0, 2, 5, 9}, Crowd{4, 1, 5, 9}, Crowd{4, 10, 90, 99},
+                                         Crowd{4, 3, 20, 99}, Crowd{2, 33, 97, 99},
+                                         Crowd{0, 2, 2, 2}, Crowd{0, 2, 1, 2}));
+
+}  // namespace
+}  // namespace starling::core

@@ -1,0 +1,142 @@
+#include "tests/engine/core/print.hpp"
+
+#include "starling/base/text.hpp"
+
+namespace starling::core {
+namespace {
+
+template <class... Fs>
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
+template <class... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;
+
+/// "name=value" behind a space.
+template <class V>
+std::string field(std::string_view name, V value) {
+  return " " + std::string{name} + "=" + std::to_string(value);
+}
+
+std::string step(Step step) {
+  return step == barrier::finished ? "finished" : std::to_string(step);
+}
+
+template <class Ns>
+std::string list(const Ns& numbers) {
+  std::string text;
+  for (const auto number : numbers) text += (text.empty() ? "" : ",") + print_number(number);
+  return text;
+}
+
+std::string rows(const Rows& rows) { return rows ? " rows=" + list(*rows) : ""; }
+
+/// Transcripts hold floats only.
+std::string slice(std::string_view name, const Slice& slice) {
+  if (slice.empty()) return " " + std::string{name} + "=none";
+  return " " + std::string{name} + "=" + list(slice.as<float>()) + rows(slice.rows);
+}
+
+std::string address(const Address& to) {
+  return std::visit(Overloaded{[](ToWorker w) { return "worker " + std::to_string(w.id); },
+                               [](ToOwner o) { return "owner " + std::to_string(o.id); },
+                               [](ToCoordinator) { return std::string{"coordinator"}; },
+                               [](ToObserver) { return std::string{"observer"}; }},
+                    to);
+}
+
+}  // namespace
+
+std::string to_text(const Message& message) {
+  return std::visit(
+      Overloaded{
+          [](const Pull& m) {
+            return "pull" + field("worker", m.worker) + field("range", m.range) +
+                   field("at", m.at) + rows(m.rows);
+          },
+          [](const Value& m) {
+            return "value" + field("range", m.range) + field("at", m.at) + slice("values", m.value);
+          },
+          [](const Push& m) {
+            return "push" + field("worker", m.worker) +
+                   (m.incarnation > 0 ? field("incarnation", m.incarnation) : "") +
+                   field("range", m.range) + field("step", m.step) + field("samples", m.samples) +
+                   (m.samples_sum != m.step * m.samples ? field("sum", m.samples_sum) : "") +
+                   slice("update", m.update);
+          },
+          [](const Ack& m) { return "ack" + field("range", m.range) + field("step", m.step); },
+          [](const Ended& m) {
+            return "ended" + field("worker", m.worker) + field("step", m.step);
+          },
+          [](const Arrived& m) {
+            return "arrived" + field("worker", m.worker) + field("step", m.step);
+          },
+          [](const Proceed& m) { return "proceed" + field("step", m.step); },
+          [](const Stop&) { return std::string{"stop"}; },
+          [](const StepQuery& m) {
+            return "query" + field("from", m.from) + field("draw", m.draw);
+          },
+          [](const StepAnswer& m) {
+            return "answer" + field("from", m.from) + field("draw", m.draw) +
+                   " step=" + step(m.step);
+          },
+          [](const NotifyAt& m) {
+            return "notify" + field("from", m.from) + field("draw", m.draw) +
+                   field("floor", m.floor);
+          },
+          [](const CaughtUp& m) {
+            return "caught-up" + field("from", m.from) + field("draw", m.draw);
+          },
+          [](const Snapshot& m) {
+            return "snapshot" + field("ticket", m.ticket) +
+                   (m.round > 0 ? field("round", m.round) : "");
+          },
+          [](const RangeState& m) {
+            std::string ledger;
+            for (const LedgerEntry& entry : m.ledger)
+              ledger += (ledger.empty() ? "" : ",") +
+                        (entry.incarnation > 0 ? std::to_string(entry.incarnation) + ":" : "") +
+                        std::to_string(entry.step);
+            return "state" + field("range", m.range) + slice("values", m.value) +
+                   (m.slots.empty() ? "" : slice("slots", m.slots)) + field("updates", m.updates) +
+                   field("samples", m.samples) + (m.round > 0 ? field("round", m.round) : "") +
+                   " ledger=" + ledger + (m.ticket > 0 ? field("ticket", m.ticket) : "");
+          }},
+      message);
+}
+
+std::string to_text(const Effect& effect) {
+  return std::visit(
+      Overloaded{[](const Send& e) { return "send " + address(e.to) + " " + to_text(e.message); },
+                 [](const SetTimer& e) { return "timer " + print_duration(e.at); },
+                 [](const Plan& e) { return "plan" + field("step", e.step); },
+                 [](const Compute& e) {
+                   std::string text = "compute" + field("step", e.step);
+                   for (const Value& value : e.values)
+                     text += " range" + field("", value.range).substr(2) + ":" +
+                             slice("", value.value).substr(2);
+                   return text;
+                 },
+                 [](const Done& e) { return "done" + field("step", e.step); },
+                 [](const Fail& e) { return "fail " + e.why; }},
+      effect);
+}
+
+std::string to_text(const ChannelEffect<std::string>& effect) {
+  return std::visit(
+      Overloaded{
+          [](const Transmit<std::string>& e) {
+            const auto& [from, to, number, acknowledged, held, payload, again] = e.packet;
+            return "packet" + field("from", from) + (to ? field("to", *to) : "") +
+                   (number > 0 ? field("number", number) : "") + field("ack", acknowledged) +
+                   (held > 0 ? field("held", held) : "") + (payload ? " payload=" + *payload : "") +
+                   (again ? " again" : "");
+          },
+          [](const Deliver<std::string>& e) { return "deliver " + e.payload; },
+          [](const SetTimer& e) { return "timer " + print_duration(e.at); },
+          [](const Restarted& e) { return "restarted" + field("incarnation", e.incarnation); },
+          [](const Dropped<std::string>& e) { return "dropped " + e.payload; }},
+      effect);
+}
+
+}  // namespace starling::core

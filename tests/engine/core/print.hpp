@@ -1,0 +1,15 @@
+/// Effects and messages as one line of text each, for transcripts and failures.
+#pragma once
+
+#include <string>
+
+#include "starling/engine/core/channel/channel.hpp"
+#include "starling/engine/core/effect.hpp"
+
+namespace starling::core {
+
+[[nodiscard]] std::string to_text(const Effect& effect);
+[[nodiscard]] std::string to_text(const Message& message);
+[[nodiscard]] std::string to_text(const ChannelEffect<std::string>& effect);
+
+}  // namespace starling::core

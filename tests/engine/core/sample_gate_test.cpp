@@ -1,0 +1,35 @@
+/// Barriers asked of others: what transcripts would be too long for.
+#include "starling/engine/core/worker/sample_gate.hpp"
+
+#include <gtest/gtest.h>
+
+namespace starling::core {
+namespace {
+
+/// Each round in which nobody drawn has begun doubles how many are drawn, up to all.
+TEST(SampleGate, WhoeverEntersAsksOnAndOnWhereNobodyHasBegun) {
+  const auto members =
+      std::make_shared<const std::vector<MemberId>>(std::vector<MemberId>{0, 1, 2});
+  SampleGate gate{barrier::sampled(barrier::Bsp{}, 1), barrier::Recheck::distributed(), 2, members};
+  Random random{1};
+  Effects out;
+  Time now{};
+  ASSERT_FALSE(gate.enter({now, random, out}));
+  for (std::uint64_t round = 1; round <= 200; ++round) {
+    const Effects questions = std::exchange(out, {});
+    std::size_t asked = 0;
+    for (const Effect& effect : questions) {
+      const auto* send = std::get_if<Send>(&effect);
+      if (send == nullptr) continue;
+      ++asked;
+      const MemberId other = std::get<ToWorker>(send->to).id;
+      ASSERT_FALSE(gate.on({now, random, out}, StepAnswer{other, round, not_begun}));
+    }
+    ASSERT_EQ(asked, round == 1 ? 1U : 2U) << "round " << round;
+    now += std::chrono::seconds{2};
+    ASSERT_FALSE(gate.on_timer({now, random, out}));
+  }
+}
+
+}  // namespace
+}  // namespace starling::core

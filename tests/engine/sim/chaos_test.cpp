@@ -1,0 +1,105 @@
+/// Replicated jobs through 2,000 seeds of whatever may go wrong, and the tools around that.
+#include "starling/engine/sim/chaos/chaos.hpp"
+
+#include <gtest/gtest.h>
+
+namespace starling::sim {
+namespace {
+
+#ifdef STARLING_SANITIZED
+constexpr std::uint64_t seeds_a_case = 8;
+#else
+constexpr std::uint64_t seeds_a_case = 100;
+#endif
+
+class Chaos : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(Chaos, LosesNothingDoublesNothingAndComesToTheEnd) {
+  const std::uint64_t first = GetParam() * 100;
+  for (std::uint64_t seed = first; seed < first + seeds_a_case; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    const ChaosReport report = run_chaos(scenario);
+    ASSERT_EQ(report.violation, "") << "seed " << seed << "\n" << print(scenario);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, Chaos, testing::Range<std::uint64_t>(0, 20));
+
+TEST(ChaosRun, IsAFunctionOfItsScenario) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const auto first = run_chaos(draw_scenario(seed));
+    const auto second = run_chaos(draw_scenario(seed));
+    EXPECT_EQ(first.events, second.events);
+    EXPECT_EQ(first.end, second.end);
+    EXPECT_EQ(first.epochs, second.epochs);
+  }
+}
+
+TEST(ChaosRun, MeetsEveryKindOfFaultAndEveryMode) {
+  std::array<std::uint64_t, Fault::kinds> faults{};
+  std::array<int, 3> modes{};
+  std::uint64_t passes = 0;
+  std::uint64_t epochs = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    const auto report = run_chaos(scenario);
+    ++modes[static_cast<std::size_t>(scenario.mode)];
+    for (std::size_t kind = 0; kind < Fault::kinds; ++kind) faults[kind] += report.faults[kind];
+    passes += report.passes;
+    epochs += report.epochs;
+  }
+  for (std::size_t kind = 0; kind < Fault::kinds; ++kind)
+    EXPECT_GT(faults[kind], 0U) << name(static_cast<Fault::Kind>(kind));
+  for (const int count : modes) EXPECT_GT(count, 0);
+  EXPECT_GT(passes, 60U);
+  EXPECT_GT(epochs, 120U);
+}
+
+TEST(ChaosRun, JobWithoutFaultsMakesAllItsSteps) {
+  Scenario scenario;
+  scenario.steps = 7;
+  scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);
+  const auto report = run_chaos(scenario);
+  EXPECT_EQ(report.violation, "");
+  EXPECT_EQ(report.steps, 5U * 7U);
+  EXPECT_EQ(report.epochs, 1U);
+}
+
+/// A scenario with the largest values that a file may give together.
+TEST(ChaosRun, OfTheSlowestScenarioComesToItsEnd) {
+  for (const core::Mode mode : {core::Mode::peer, core::Mode::hybrid, core::Mode::central}) {
+    Scenario scenario;
+    scenario.mode = mode;
+    scenario.workers = 19;
+    scenario.servers = core::has_servers(mode) ? 4 : 0;
+    scenario.barrier = mode == core::Mode::central ? barrier::Barrier{barrier::Bsp{}, {}}
+                                                   : barrier::sampled(barrier::Bsp{}, 3);
+    scenario.steps = 30;
+    scenario.ranges = 16;
+    scenario.copies = 4;
+    scenario.loss = scenario.duplication = scenario.reordering = 0.3;
+    scenario.latency = std::chrono::milliseconds{2};
+    scenario.compute = std::chrono::milliseconds{100};
+    scenario.straggling = 5;
+    ASSERT_TRUE(parse_scenario(print(scenario)));
+    EXPECT_EQ(run_chaos(scenario).violation, "") << core::print(mode);
+    scenario.latency += scenario.latency;
+    EXPECT_FALSE(parse_scenario(print(scenario)));
+  }
+}
+
+TEST(ChaosRun, LosingAllCopiesOfARangeEndsTheJob) {
+  Scenario scenario;
+  scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);
+  scenario.ranges = 1;
+  scenario.beyond = true;
+  for (const NodeId owner : {0U, 1U})
+    scenario.faults.push_back(
+        {.kind = Fault::Kind::crash, .node = owner, .at = std::chrono::milliseconds{20}});
+  const auto report = run_chaos(scenario);
+  EXPECT_EQ(report.violation, "");
+  EXPECT_TRUE(report.gave_up);
+}
+
+}  // namespace
+}  // namespace starling::sim

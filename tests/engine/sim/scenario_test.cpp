@@ -1,0 +1,110 @@
+/// Scenarios of deterministic simulation testing as files: what is read, and what is refused.
+#include "starling/engine/sim/chaos/scenario.hpp"
+
+#include <gtest/gtest.h>
+
+#include "starling/base/text.hpp"
+
+namespace starling::sim {
+namespace {
+
+std::string why(const std::string& text) {
+  const auto read = parse_scenario(text);
+  return read.ok() ? std::string{"accepted"} : read.error().message;
+}
+
+/// A whole file with one thing changed in it.
+std::string changed(const std::string& from, const std::string& to) {
+  Scenario scenario;
+  scenario.barrier = barrier::sampled(barrier::Ssp{2}, 2);
+  scenario.faults.push_back(
+      {.kind = Fault::Kind::freeze, .node = 1, .at = Time{1'000'000}, .lasts = Time{1'000'000}});
+  std::string text = print(scenario);
+  EXPECT_EQ(why(text), "accepted");
+  text.replace(text.find(from), from.size(), to);
+  return text;
+}
+
+TEST(Scenario, ReadsWhatItPrints) {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const Scenario scenario = draw_scenario(seed);
+    const auto read = parse_scenario(print(scenario));
+    ASSERT_TRUE(read.ok()) << read.error().message << "\n" << print(scenario);
+    ASSERT_EQ(*read, scenario) << print(scenario);
+  }
+}
+
+TEST(Scenario, IsRefusedWhereAnyLineIsMissing) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const std::string text = print(draw_scenario(seed));
+    const auto lines = split(text, '\n');
+    for (std::size_t gone = 0; gone + 1 < lines.size(); ++gone) {
+      std::string rest;
+      for (std::size_t i = 0; i + 1 < lines.size(); ++i)
+        if (i != gone) rest += std::string{lines[i]} + "\n";
+      EXPECT_NE(why(rest), "accepted") << "without " << lines[gone];
+    }
+  }
+}
+
+TEST(Scenario, IsRefusedWhereItIsCutOffAnywhere) {
+  const std::string text = print(draw_scenario(5));
+  for (std::size_t length = 0; length + 1 < text.size(); ++length)
+    EXPECT_NE(why(text.substr(0, length)), "accepted") << text.substr(0, length);
+}
+
+struct BadScenario {
+  const char* from;
+  const char* to;
+  const char* said;
+};
+
+TEST(Scenario, RefusesWhatItCannotRunAndSaysWhere) {
+  EXPECT_EQ(why(""), "is empty; valid: a scenario as chaos writes it");
+  EXPECT_EQ(why("# nothing\n\n"), "has no line seed; valid: the whole file, as chaos writes it");
+  EXPECT_EQ(why("\xff\x1b 1").substr(0, 16), "line 1: \\xff\\x1b");
+  for (const auto& [from, to, said] :
+       {BadScenario{"seed 1", "sede 1", "line 1: sede: this key is unknown; did you mean 'seed'?"},
+        BadScenario{"seed 1", "seed 1\nseed 1", "line 2: seed: is given twice"},
+        BadScenario{"faults 1", "faults 1\nfaults 1", "stands behind the last line, faults"},
+        BadScenario{"faults 1", "faults 2", "faults: '2', but 1 of them are above"},
+        BadScenario{"faults 1\n", "", "has no line faults"},
+        BadScenario{"loss 0", "loss 2", "line 10: loss: 2 is out of bounds; valid: 0 to 0.3"},
+        BadScenario{"mode peer", "mode hybrid", "servers=0"},
+        BadScenario{"pssp:s=2,beta=2", "bsp", "central"},
+        BadScenario{"workers 5", "workers 2", "beta"},
+        BadScenario{"copies 2", "copies 24", "valid: 1 to 4"},
+        BadScenario{"workers 5\nservers 0\nranges 4\ncopies 2",
+                    "workers 3\nservers 0\nranges 4\ncopies 4", "copies 4, and 3 nodes that own"},
+        BadScenario{"steps 12", "steps 100000", "valid: 1 to 30"},
+        BadScenario{"compute 5ms", "compute 1h", "valid: above 0s, at most 100ms"},
+        BadScenario{"compute 5ms", "compute 0s", "valid: above 0s, at most 100ms"},
+        BadScenario{"latency 1ms", "latency 10h", "valid: above 0s, at most 2ms"},
+        BadScenario{
+            "steps 12\nloss 0\nduplication 0\nreordering 0\nlatency 1ms\ncompute 5ms\nstraggling 1",
+            "steps 30\nloss 0\nduplication 0\nreordering 0\nlatency 1ms\ncompute 100ms\nstraggling "
+            "10",
+            "steps x compute x straggling takes longer than 15s"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "crush:at=3ms,node=1",
+                    "did you mean 'crash'?"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "crash",
+                    "line 17: fault: crash: at is missing"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "crash:at=1ms", "crash: node is missing"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,lasts=1ms",
+                    "cut: group is missing"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,node=1,lasts=1ms,group=1",
+                    "unknown option 'node'"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,lasts=1ms,group=31", "group=31"},
+        BadScenario{"freeze:at=1ms,node=1,lasts=1ms", "cut:at=1ms,lasts=1ms,group=32", "group=32"},
+        BadScenario{"node=1,lasts=1ms", "node=1", "freeze: lasts is missing"},
+        BadScenario{
+            "node=1,lasts=1ms", "node=5,lasts=1ms",
+            "line 17: fault: there is no node 5; valid: one of the 5 from 0 on, or one that joins"},
+        BadScenario{"lasts=1ms", "lasts=50h", "lasts must be at most 1min"}}) {
+    const std::string message = why(changed(from, to));
+    EXPECT_NE(message.find(said), std::string::npos) << said << "\nis not in\n" << message;
+  }
+}
+
+}  // namespace
+}  // namespace starling::sim

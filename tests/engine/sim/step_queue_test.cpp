@@ -1,0 +1,75 @@
+/// The ring of buckets against an ordered set.
+#include "starling/engine/sim/steps/step_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+
+#include "starling/base/distribution.hpp"
+
+namespace starling::sim {
+namespace {
+
+using core::MemberId;
+using core::Time;
+
+struct Crowd {
+  std::size_t workers;
+  const char* law;
+};
+
+class Laws : public testing::TestWithParam<Crowd> {};
+
+/// Everyone is due again and again, as in a simulation.
+TEST_P(Laws, ComeOutInTheOrderOfTimeAndWorker) {
+  const auto [workers, text] = GetParam();
+  const auto law = parse_distribution(text).value();
+  StepQueue queue{workers, lasting(law.mean() * 1e9)};
+  std::set<std::pair<Time, MemberId>> oracle;
+  Random random{1};
+  const auto push = [&](Time at, MemberId worker) {
+    if (oracle.emplace(at, worker).second) queue.push(at, worker);
+  };
+  for (MemberId worker = 0; worker < workers; ++worker) push(law.draw(random), worker);
+  for (int pushes = 0; pushes < 20'000; ++pushes) {
+    const auto event = queue.pop();
+    ASSERT_TRUE(event);
+    ASSERT_EQ(std::pair(event->at, event->worker), *oracle.begin());
+    oracle.erase(oracle.begin());
+    push(event->at + law.draw(random), event->worker);
+  }
+  while (const auto event = queue.pop()) {
+    ASSERT_EQ(std::pair(event->at, event->worker), *oracle.begin());
+    oracle.erase(oracle.begin());
+  }
+  EXPECT_TRUE(oracle.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Laws,
+                         testing::Values(Crowd{1, "exp:100ms"}, Crowd{3, "exp:1ns"},
+                                         Crowd{7, "const:1h"}, Crowd{3000, "exp:100ms"},
+                                         Crowd{3000, "const:100ms"},
+                                         Crowd{300, "pareto:mean=1s,alpha=1.05"},
+                                         Crowd{2, "lognormal:mean=1h,sigma=3"}));
+
+TEST(StepQueue, IsEmptyAtFirstAndAgain) {
+  StepQueue queue{1, Time{1000}};
+  EXPECT_FALSE(queue.pop());
+  queue.push(Time{5}, 0);
+  EXPECT_TRUE(queue.pop());
+  EXPECT_FALSE(queue.pop());
+  queue.push(Time{5}, 0);
+  EXPECT_TRUE(queue.pop()) << "at the same moment as the last";
+}
+
+/// One that is due in a year must not cost a walk over all buckets between.
+TEST(StepQueue, LeapsOverEmptyTime) {
+  StepQueue queue{1'000'000, std::chrono::milliseconds{100}};
+  const Time year = std::chrono::hours{24 * 365};
+  queue.push(year, 1);
+  EXPECT_EQ(queue.pop()->at, year);
+}
+
+}  // namespace
+}  // namespace starling::sim

@@ -1,0 +1,57 @@
+/// Simulations in few words, and what their tests look at.
+#pragma once
+
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "starling/engine/sim/steps/steps.hpp"
+
+namespace starling::sim {
+
+/// Sanitizers make runs some 20 times slower, and look for other faults than wrong laws.
+#ifdef STARLING_SANITIZED
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+inline StepOptions options_of(const std::string& barrier, std::size_t workers,
+                              const std::string& law = "exp:100ms",
+                              const std::string& recheck = "arrival") {
+  StepOptions options;
+  options.workers = workers;
+  options.barrier = barrier::parse(barrier).value();
+  options.step_time = parse_distribution(law).value();
+  options.recheck = barrier::parse_recheck(recheck).value();
+  if (!options.recheck.arrival) options.mode = core::Mode::peer;
+  return options;
+}
+
+inline double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+inline double mean_step(const StepResult& result) {
+  return static_cast<double>(result.updates) / static_cast<double>(result.steps.size());
+}
+
+/// One result for each of the seeds 1, 2, ...
+inline std::vector<StepResult> runs(StepOptions options, std::uint64_t seeds) {
+  std::vector<StepResult> results;
+  for (options.seed = 1; options.seed <= seeds; ++options.seed)
+    results.push_back(simulate(options));
+  return results;
+}
+
+/// `figure` of each result.
+template <class Figure>
+std::vector<double> figures(const std::vector<StepResult>& results, Figure figure) {
+  std::vector<double> values;
+  values.reserve(results.size());
+  for (const StepResult& result : results) values.push_back(static_cast<double>(figure(result)));
+  return values;
+}
+
+}  // namespace starling::sim

@@ -1,0 +1,258 @@
+/// Exact sampling has the law of plain sampling, and both that of the cores that run live.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <variant>
+
+#include "starling/engine/core/step_times.hpp"
+#include "starling/engine/core/worker/coordinator.hpp"
+#include "starling/engine/core/worker/sample_gate.hpp"
+#include "tests/engine/sim/steps_agree.hpp"
+
+namespace starling::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ExactAndPlain : public testing::TestWithParam<Pair> {};
+
+TEST_P(ExactAndPlain, HaveOneLaw) { expect_exact_equals_plain(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(Arrival, ExactAndPlain,
+                         testing::Values(Pair{"pbsp:beta=10", "arrival", 50, 5s, 60},
+                                         Pair{"pbsp:beta=1", "arrival", 50, 5s, 60},
+                                         Pair{"pbsp:beta=45", "arrival", 50, 5s, 30},
+                                         Pair{"pssp:s=4,beta=10", "arrival", 50, 5s, 60},
+                                         Pair{"pssp:s=1,beta=10", "arrival", 50, 5s, 60, true},
+                                         Pair{"pbsp:beta=10", "arrival", 50, 5s, 60, true},
+                                         Pair{"pbsp:beta=10", "arrival", 200, 2s, 20},
+                                         Pair{"pssp:s=4,beta=10", "arrival", 200, 3s, 20, true},
+                                         Pair{"pbsp:beta=10", "arrival", 1000, 500ms, 12},
+                                         Pair{"pssp:s=4,beta=10", "arrival", 1000, 1500ms, 12}));
+
+INSTANTIATE_TEST_SUITE_P(
+    OtherPolicies, ExactAndPlain,
+    testing::Values(Pair{"pbsp:beta=10", "notify", 50, 5s, 60},
+                    Pair{"pssp:s=4,beta=10", "notify", 50, 5s, 60, true},
+                    Pair{"pbsp:beta=2", "notify", 50, 5s, 60, true},
+                    Pair{"pbsp:beta=10", "interval:20ms", 50, 5s, 60},
+                    Pair{"pssp:s=4,beta=10", "interval:20ms", 50, 5s, 60, true},
+                    Pair{"pbsp:beta=10", "notify+interval:auto", 50, 5s, 60},
+                    Pair{"pbsp:beta=5", "arrival+interval:1ms", 50, 3s, 60, true}));
+
+/// Workers with steps drawn as in the simulator and the barrier that runs live, with messages that
+/// take no time.
+class Driver {
+ public:
+  virtual ~Driver() = default;
+
+  StepResult run() {
+    for (MemberId worker = 0; worker < options_.workers; ++worker) begin(worker);
+    while (std::get<Time>(*queue_.begin()) <= options_.horizon) {
+      const auto [at, order, worker, is_timer] = *queue_.begin();
+      queue_.erase(queue_.begin());
+      now_ = at;
+      if (is_timer) {
+        on_timer(worker);
+      } else {
+        ++steps_[worker];
+        on_step(worker);
+      }
+    }
+    return {.steps = steps_,
+            .updates = std::accumulate(steps_.begin(), steps_.end(), std::uint64_t{0}),
+            .draws = draws()};
+  }
+
+ protected:
+  explicit Driver(const StepOptions& options)
+      : options_(options),
+        steps_(options.workers),
+        random_(Random::stream(options.seed, 3)),
+        step_times_(options.workers) {}
+
+  virtual void on_step(MemberId worker) = 0;
+  virtual void on_timer(MemberId worker) = 0;
+  [[nodiscard]] virtual std::uint64_t draws() const = 0;
+
+  void begin(MemberId worker) {
+    const double factor = options_.slowness.empty() ? 1 : options_.slowness[worker];
+    const Time takes =
+        lasting(static_cast<double>(options_.step_time.draw(random_).count()) * factor);
+    step_times_[worker].add(takes);
+    queue_.emplace(now_ + takes, ++order_, worker, false);
+  }
+  void ring(MemberId worker, Time at) { queue_.emplace(at, ++order_, worker, true); }
+  [[nodiscard]] core::Context context(core::Effects& effects) { return {now_, random_, effects}; }
+
+  StepOptions options_;
+  std::vector<Step> steps_;
+  Random random_;
+  std::vector<core::StepTimes> step_times_;
+
+ private:
+  Time now_{};
+  int order_ = 0;
+  std::set<std::tuple<Time, int, MemberId, bool>> queue_;
+};
+
+/// Steps are central.
+class CentralDriver : public Driver {
+ public:
+  explicit CentralDriver(const StepOptions& options)
+      : Driver(options),
+        coordinator_({options.barrier, options.recheck, std::vector<Step>(options.workers)}) {}
+
+ private:
+  void on_step(MemberId worker) override {
+    core::Effects effects;
+    coordinator_.on(context(effects), core::Arrived{worker, steps_[worker]});
+    execute(effects);
+  }
+  void on_timer(MemberId) override {
+    core::Effects effects;
+    coordinator_.on_timer(context(effects));
+    execute(effects);
+  }
+  [[nodiscard]] std::uint64_t draws() const override { return coordinator_.draws(); }
+
+  void execute(const core::Effects& effects) {
+    for (const core::Effect& effect : effects) {
+      if (const auto* timer = std::get_if<core::SetTimer>(&effect))
+        ring(0, timer->at);
+      else
+        begin(std::get<core::ToWorker>(std::get<core::Send>(effect).to).id);
+    }
+  }
+
+  core::Coordinator coordinator_;
+};
+
+/// Workers ask each other; answers come in any order.
+class AskingDriver : public Driver {
+ public:
+  explicit AskingDriver(const StepOptions& options)
+      : Driver(options), notify_requests_(options.workers) {
+    std::vector<MemberId> everyone(options.workers);
+    std::iota(everyone.begin(), everyone.end(), 0U);
+    const auto members = std::make_shared<const std::vector<MemberId>>(everyone);
+    for (const MemberId worker : everyone)
+      gates_.emplace_back(options.barrier, options.recheck, worker, members);
+  }
+
+ private:
+  void on_step(MemberId worker) override {
+    std::vector<core::NotifyAt> granted;
+    std::erase_if(notify_requests_[worker], [&](const auto& entry) {
+      const bool caught_up = steps_[worker] >= entry.second.floor;
+      if (caught_up) granted.push_back(entry.second);
+      return caught_up;
+    });
+    for (const core::NotifyAt& request : granted)
+      tell(request.from, [&](core::SampleGate& gate, const core::Context& at) {
+        return gate.on(at, core::CaughtUp{worker, request.draw});
+      });
+    tell(worker, [&](core::SampleGate& gate, const core::Context& at) {
+      return gate.begin(at, steps_[worker], step_times_[worker].recheck_interval());
+    });
+  }
+  void on_timer(MemberId worker) override {
+    tell(worker, [](core::SampleGate& gate, const core::Context& at) { return gate.on_timer(at); });
+  }
+  [[nodiscard]] std::uint64_t draws() const override {
+    std::uint64_t sum = 0;
+    for (const core::SampleGate& gate : gates_) sum += gate.counts().draws;
+    return sum;
+  }
+
+  /// True when the worker may pass.
+  using Event = std::function<bool(core::SampleGate&, const core::Context&)>;
+
+  void tell(MemberId worker, const Event& event) {
+    core::Effects effects;
+    if (event(gates_[worker], context(effects))) return begin(worker);
+    std::vector<std::pair<MemberId, core::StepQuery>> asked;
+    for (const core::Effect& effect : effects) {
+      if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
+        ring(worker, timer->at);
+        continue;
+      }
+      const auto& send = std::get<core::Send>(effect);
+      const MemberId other = std::get<core::ToWorker>(send.to).id;
+      if (const auto* query = std::get_if<core::StepQuery>(&send.message))
+        asked.emplace_back(other, *query);
+      else
+        notify_requests_[other].insert_or_assign(worker, std::get<core::NotifyAt>(send.message));
+    }
+    for (std::size_t left = asked.size(); left > 0; --left) {
+      std::swap(asked[left - 1], asked[random_.below(left)]);
+      const core::StepAnswer answer{asked[left - 1].first, asked[left - 1].second.draw,
+                                    steps_[asked[left - 1].first]};
+      tell(worker,
+           [&](core::SampleGate& gate, const core::Context& at) { return gate.on(at, answer); });
+    }
+  }
+
+  std::vector<core::SampleGate> gates_;
+  std::vector<std::map<MemberId, core::NotifyAt>> notify_requests_;
+};
+
+/// Compares the simulator with a driver of the code that runs live.
+template <class Live>
+void expect_law_of(const Pair& pair) {
+  auto options = options_of(pair);
+  const auto seeds = seeds_of(pair);
+  const auto simulated = runs(options, seeds);
+  std::vector<StepResult> live;
+  for (; live.size() < seeds; ++options.seed) live.push_back(Live{options}.run());
+  const auto draws = [](const StepResult& r) { return r.draws; };
+  EXPECT_GT(kolmogorov_smirnov(figures(simulated, mean_step), figures(live, mean_step)), 0.001);
+  EXPECT_GT(kolmogorov_smirnov(figures(simulated, draws), figures(live, draws)), 0.001);
+}
+
+class Coordinator : public testing::TestWithParam<Pair> {};
+
+TEST_P(Coordinator, HasTheSimulatedLaw) { expect_law_of<CentralDriver>(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(Policies, Coordinator,
+                         testing::Values(Pair{"bsp", "arrival", 20, 5s, 60, true},
+                                         Pair{"ssp:s=2", "arrival", 20, 5s, 60, true},
+                                         Pair{"pbsp:beta=3", "arrival", 20, 5s, 60, true},
+                                         Pair{"pssp:s=2,beta=3", "arrival", 20, 5s, 60, true},
+                                         Pair{"pbsp:beta=3", "interval:30ms", 20, 5s, 60, true},
+                                         Pair{"pbsp:beta=8", "arrival+interval:4ms", 20, 5s, 60,
+                                              true}));
+
+class SampleGate : public testing::TestWithParam<Pair> {};
+
+TEST_P(SampleGate, HasTheSimulatedLaw) { expect_law_of<AskingDriver>(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(Policies, SampleGate,
+                         testing::Values(Pair{"pbsp:beta=3", "notify", 20, 5s, 60, true},
+                                         Pair{"pssp:s=2,beta=3", "notify", 20, 5s, 60, true},
+                                         Pair{"pbsp:beta=3", "interval:30ms", 20, 5s, 60, true},
+                                         Pair{"pbsp:beta=3", "interval:auto", 20, 5s, 60, true},
+                                         Pair{"pbsp:beta=3", "notify+interval:auto", 20, 5s, 60,
+                                              true}));
+
+/// The tests are of use: they tell a sample of 10 from one of 11, and workers that wait from
+/// workers that do not.
+TEST(TwoSamples, TellDifferentLawsApart) {
+  auto options = options_of({"pbsp:beta=10", "arrival", 50, 5s, 60});
+  const auto ten = runs(options, 60);
+  options.barrier = barrier::parse("pbsp:beta=11").value();
+  options.seed = 1000;
+  const auto eleven = runs(options, 60);
+  EXPECT_LT(kolmogorov_smirnov(figures(ten, mean_step), figures(eleven, mean_step)), 1e-4);
+  options.barrier = barrier::parse("asp").value();
+  const auto free = runs(options, 60);
+  const auto step = [](const StepResult& r) { return r.steps[0]; };
+  EXPECT_LT(chi_square(figures(ten, step), figures(free, step)), 1e-4);
+}
+
+}  // namespace
+}  // namespace starling::sim

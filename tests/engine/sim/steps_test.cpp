@@ -1,0 +1,394 @@
+/// Steps and barriers where everything can be worked out by hand, and what is refused.
+#include "starling/engine/sim/steps/steps.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "tests/engine/sim/step_runs.hpp"
+
+namespace starling::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Two workers, the second twice as slow, steps of 100 ms. Every 200 ms the first has waited 100
+/// ms.
+StepOptions two(const std::string& barrier, const std::string& recheck = "arrival") {
+  StepOptions options = options_of(barrier, 2, "const:100ms", recheck);
+  options.slowness = {1, 2};
+  options.horizon = 1s + 50ms;
+  return options;
+}
+
+class EverySampling : public testing::TestWithParam<Sampling> {
+ protected:
+  [[nodiscard]] static StepResult play(StepOptions options) {
+    options.sampling = GetParam();
+    return simulate(options);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, EverySampling, testing::Values(Sampling::exact, Sampling::plain),
+                         [](const auto& param) {
+                           return param.param == Sampling::exact ? "exact" : "plain";
+                         });
+
+TEST_P(EverySampling, RunsAtItsOwnPaceUnderAsp) {
+  const auto result = play(two("asp"));
+  EXPECT_EQ(result.steps, (std::vector<Step>{10, 5}));
+  EXPECT_EQ(result.updates, 15U);
+  EXPECT_EQ(result.max_lag, 6U) << "of two that arrive at once, the first is first";
+  EXPECT_EQ(result.draws, 0U);
+  EXPECT_EQ(result.waiting_share, 0);
+  EXPECT_EQ(result.elapsed, 1s + 50ms);
+  EXPECT_EQ(result.messages, (Messages{.arrivals = 15, .releases = 15}));
+}
+
+TEST_P(EverySampling, WaitsForTheSlowestUnderBsp) {
+  const auto result = play(two("bsp"));
+  EXPECT_EQ(result.steps, (std::vector<Step>{5, 5}));
+  EXPECT_EQ(result.max_lag, 1U);
+  EXPECT_EQ(result.draws, 0U);
+  EXPECT_DOUBLE_EQ(result.waiting_share, 0.5 / 2.1);
+  EXPECT_EQ(result.messages, (Messages{.arrivals = 10, .releases = 10}));
+}
+
+/// Begins step 4 only at 400 ms, when the other has made 2; from then on ends step c at
+/// (2c - 3) * 100 ms.
+TEST_P(EverySampling, StaysWithinItsStalenessUnderSsp) {
+  const auto result = play(two("ssp:s=1"));
+  EXPECT_EQ(result.steps, (std::vector<Step>{6, 5}));
+  EXPECT_EQ(result.max_lag, 2U);
+}
+
+/// Three draws a round: the first fails, the second worker passes, the first tries again and
+/// passes.
+TEST_P(EverySampling, CountsDrawsAndMessagesAtArrivals) {
+  const auto result = play(two("pbsp:beta=1"));
+  EXPECT_EQ(result.steps, (std::vector<Step>{5, 5}));
+  EXPECT_EQ(result.draws, 15U);
+  EXPECT_EQ(result.passes, 10U);
+  EXPECT_EQ(result.messages, (Messages{.arrivals = 10, .releases = 10}));
+}
+
+/// The same, found out by asking: the first draw leaves a request, which the laggard grants.
+TEST_P(EverySampling, CountsQueriesWishesAndNoticesWhereWorkersAsk) {
+  const auto result = play(two("pbsp:beta=1", "notify"));
+  EXPECT_EQ(result.steps, (std::vector<Step>{5, 5}));
+  EXPECT_EQ(result.draws, 15U);
+  EXPECT_EQ(result.passes, 10U);
+  EXPECT_EQ(result.messages,
+            (Messages{.queries = 15, .answers = 15, .notify_requests = 5, .notices = 5}));
+}
+
+/// Draws at 100, 130, 160, 190 ms fail, the one at 220 passes; the other worker's at 200 ms too.
+TEST_P(EverySampling, DrawsAgainByTheClock) {
+  auto options = two("pbsp:beta=1", "interval:30ms");
+  options.horizon = 250ms;
+  const auto result = play(options);
+  EXPECT_EQ(result.steps, (std::vector<Step>{1, 1}));
+  EXPECT_EQ(result.draws, 6U);
+  EXPECT_EQ(result.passes, 2U);
+  EXPECT_DOUBLE_EQ(result.waiting_share, 0.12 / 0.5);
+  EXPECT_EQ(result.messages, (Messages{.queries = 6, .answers = 6}));
+}
+
+/// auto: a quarter of a step, here 25 ms.
+TEST_P(EverySampling, DrawsAgainAQuarterOfItsStepLater) {
+  auto automatic = two("pbsp:beta=1", "interval:auto");
+  const auto result = play(automatic);
+  EXPECT_EQ(result.steps, play(two("pbsp:beta=1", "interval:25ms")).steps);
+  EXPECT_EQ(result.draws, play(two("pbsp:beta=1", "interval:25ms")).draws);
+}
+
+/// The draw of 200 ms passes by the notice; the clock's of 230 ms is late, as the wait is over.
+TEST_P(EverySampling, TakesWhicheverComesFirst) {
+  auto options = two("pbsp:beta=1", "notify+interval:130ms");
+  options.horizon = 250ms;
+  const auto result = play(options);
+  EXPECT_EQ(result.draws, 3U);
+  EXPECT_EQ(result.messages,
+            (Messages{.queries = 3, .answers = 3, .notify_requests = 1, .notices = 1}));
+}
+
+/// Draws at 100, 160 (the clock) and 200 ms (the arrival of the other).
+TEST_P(EverySampling, CountsTheIntervalFromTheLastDraw) {
+  auto options = two("pbsp:beta=1", "arrival+interval:60ms");
+  options.horizon = 250ms;
+  const auto result = play(options);
+  EXPECT_EQ(result.draws, 4U);
+  EXPECT_EQ(result.passes, 2U);
+  EXPECT_EQ(result.messages, (Messages{.arrivals = 2, .releases = 2}));
+}
+
+TEST_P(EverySampling, EndsWhenEveryoneHasReachedTheLastStep) {
+  for (const char* barrier : {"bsp", "ssp:s=1", "pbsp:beta=1", "pssp:s=1,beta=1", "asp"}) {
+    auto options = two(barrier);
+    options.last = 4;
+    const auto result = play(options);
+    EXPECT_EQ(result.steps, (std::vector<Step>{4, 4})) << barrier;
+    EXPECT_EQ(result.elapsed, 800ms) << barrier;
+    EXPECT_EQ(result.curve.back().at, 800ms) << barrier;
+    EXPECT_EQ(result.curve.back().min, 4U) << barrier;
+  }
+}
+
+TEST_P(EverySampling, CountsNoTimeOfWhoIsDone) {
+  auto options = two("ssp:s=1");
+  options.last = 4;
+  // The fast one waits from 300 to 400 ms, when the other has made 2, and is done at 500 ms.
+  EXPECT_DOUBLE_EQ(play(options).waiting_share, 0.1 / 1.3);
+}
+
+TEST_P(EverySampling, HoldsWhoIsDoneForInfinitelyFarAhead) {
+  for (const char* recheck : {"arrival", "notify", "interval:10ms", "notify+interval:auto"}) {
+    StepOptions options = options_of("pbsp:beta=2", 5, "exp:100ms", recheck);
+    options.last = 30;
+    options.horizon = 1h;
+    options.slowness = {1, 1, 2, 3, 5};
+    const auto result = play(options);
+    EXPECT_EQ(result.steps, std::vector<Step>(5, 30)) << recheck;
+    EXPECT_LT(result.elapsed, 1h);
+  }
+}
+
+TEST_P(EverySampling, RepeatsFromItsSeedToTheBit) {
+  for (const char* recheck :
+       {"arrival", "notify", "arrival+interval:7ms", "notify+interval:auto"}) {
+    StepOptions options = options_of("pssp:s=1,beta=3", 20, "exp:100ms", recheck);
+    options.horizon = 3s;
+    const auto result = play(options);
+    EXPECT_EQ(result, play(options)) << recheck;
+    options.seed = 2;
+    EXPECT_NE(result, play(options)) << recheck;
+  }
+}
+
+/// The sample of all others is the full view, and no view is no barrier: equal to the last bit.
+TEST_P(EverySampling, EqualsItsLimits) {
+  const auto same = [](const char* one, const char* other) {
+    StepOptions options = options_of(one, 30);
+    options.horizon = 3s;
+    auto a = play(options);
+    options.barrier = barrier::parse(other).value();
+    const auto b = play(options);
+    a.draws = b.draws;
+    a.passes = b.passes;
+    EXPECT_EQ(a, b) << one << " and " << other;
+  };
+  same("pbsp:beta=29", "bsp");
+  same("pssp:s=2,beta=29", "ssp:s=2");
+  same("ssp:s=0", "bsp");
+  same("ssp:s=inf", "asp");
+  same("pbsp:beta=0", "asp");
+  same("pssp:s=2,beta=0", "asp");
+}
+
+TEST_P(EverySampling, NeverBreaksTheBoundOfAFullView) {
+  for (const Step s : {0U, 1U, 4U}) {
+    auto options = options_of("ssp:s=" + std::to_string(s), 50);
+    options.horizon = 5s;
+    EXPECT_EQ(play(options).max_lag, s + 1);
+  }
+}
+
+TEST_P(EverySampling, LetsAWorkerThatIsAlonePass) {
+  for (const char* barrier : {"bsp", "ssp:s=1", "asp", "pbsp:beta=0"}) {
+    auto options = options_of(barrier, 1, "const:100ms");
+    options.horizon = 1s;
+    EXPECT_EQ(play(options).steps, std::vector<Step>{10}) << barrier;
+  }
+}
+
+/// A user's rule over everyone, and what it is shown at each step of one's own.
+class OwnRule : public testing::Test {
+ protected:
+  using Seen = std::map<Step, std::size_t>;
+
+  StepResult play(const barrier::Predicate::Function& function, Step last) {
+    StepOptions options = options_of("asp", 3, "const:100ms");
+    options.slowness = {1, 2, 4};
+    options.horizon = 10s;
+    options.last = last;
+    options.barrier = {barrier::Predicate::make("spy", [&](Step own, std::span<const Step> steps) {
+      EXPECT_EQ(steps.size(), 2U) << "the two others";
+      for (const Step step : steps) ++seen[own][step];
+      return function(own, steps);
+    })};
+    return simulate(options);
+  }
+
+  std::map<Step, Seen> seen;
+};
+
+TEST_F(OwnRule, IsAskedAtEachArrivalAndMayKeepEveryoneForEver) {
+  const auto stuck = play([](Step own, auto) { return own < 2; }, 3);
+  EXPECT_EQ(stuck.steps, (std::vector<Step>{2, 2, 2}));
+  EXPECT_EQ(stuck.elapsed, 10s);
+  EXPECT_DOUBLE_EQ(stuck.waiting_share, (9.8 + 9.6 + 9.2) / 30);
+  EXPECT_EQ(seen[2], (Seen{{0, 5}, {1, 3}, {2, 10}}));
+}
+
+TEST_F(OwnRule, SeesTheDoneInfinitelyFarAhead) {
+  EXPECT_EQ(play([](Step, auto) { return true; }, 2).steps, (std::vector<Step>{2, 2, 2}));
+  EXPECT_EQ(seen, (std::map<Step, Seen>{{1, {{0, 3}, {barrier::finished, 3}}}}));
+}
+
+TEST(Messages, AreArrivalsAndReleasesWhereverStepsAreCentral) {
+  for (const char* recheck : {"arrival", "notify", "interval:10ms", "notify+interval:auto"})
+    for (const char* barrier : {"asp", "pbsp:beta=2"}) {
+      StepOptions options = options_of(barrier, 10, "exp:100ms", recheck);
+      options.horizon = 2s;
+      options.mode = core::Mode::central;
+      const Messages central = simulate(options).messages;
+      EXPECT_GT(central.arrivals, 0U) << barrier << " " << recheck;
+      EXPECT_EQ(central.total(), central.arrivals + central.releases) << barrier << " " << recheck;
+      options.mode = core::Mode::peer;
+      const Messages peer = simulate(options).messages;
+      EXPECT_EQ(peer.arrivals + peer.releases, 0U) << barrier << " " << recheck;
+    }
+}
+
+TEST(SampledOwnRule, WorksUnderEveryPolicy) {
+  const auto half = barrier::Predicate::make("half", [](Step own, std::span<const Step> seen) {
+    return 2 * std::ranges::count_if(seen, [&](Step step) { return step >= own; }) >=
+           std::ssize(seen);
+  });
+  for (const char* recheck : {"arrival", "notify", "interval:10ms", "notify+interval:auto"}) {
+    StepOptions options = options_of("asp", 20, "exp:100ms", recheck);
+    options.barrier = barrier::sampled(half, 4);
+    options.last = 20;
+    options.horizon = 1h;
+    const auto result = simulate(options);
+    EXPECT_EQ(result.steps, std::vector<Step>(20, 20)) << recheck;
+    EXPECT_GT(result.draws, result.passes) << recheck;
+  }
+}
+
+/// Points hold what happened up to and at their moment.
+TEST(Curve, IsEvenlySpacedAndExact) {
+  auto options = two("bsp");
+  options.horizon = 1s;
+  options.points = 20;
+  const auto curve = simulate(options).curve;
+  ASSERT_EQ(curve.size(), 20U);
+  EXPECT_EQ(curve[1], (Point{100ms, 1, 0, 1, 1, 0.5}));
+  EXPECT_EQ(curve[2], (Point{150ms, 1, 0, 1, 1, 0.5}));
+  EXPECT_EQ(curve[3], (Point{200ms, 2, 1, 1, 1, 0}));
+  EXPECT_EQ(curve[19], (Point{1s, 10, 5, 5, 5, 0}));
+}
+
+TEST(Curve, HasTheMedianOfAllWorkers) {
+  StepOptions options = options_of("asp", 101);
+  options.horizon = 5s;
+  const auto result = simulate(options);
+  auto sorted = result.steps;
+  std::ranges::sort(sorted);
+  const Point& end = result.curve.back();
+  EXPECT_EQ(end.median, sorted[50]);
+  EXPECT_EQ(end.min, sorted.front());
+  EXPECT_EQ(end.max, sorted.back());
+  EXPECT_EQ(end.updates, std::accumulate(sorted.begin(), sorted.end(), std::uint64_t{0}));
+}
+
+/// Records the calls that it receives.
+struct Diary : Learner {
+  void on_begin(MemberId worker, Step step, Time now) override { write('b', worker, step, now); }
+  void on_end(MemberId worker, Step step, Time now) override { write('e', worker, step, now); }
+  void write(char what, MemberId worker, Step step, Time now) {
+    text += what + std::to_string(worker) + "/" + std::to_string(step) + "@" +
+            std::to_string(now / 1ms) + " ";
+  }
+  std::string text;
+};
+
+TEST(Learner, HearsOfEachStepAsItBeginsAndEnds) {
+  Diary diary;
+  auto options = two("bsp");
+  options.horizon = 350ms;
+  (void)simulate(options, &diary);
+  EXPECT_EQ(diary.text, "b0/1@0 b1/1@0 e0/1@100 e1/1@200 b1/2@200 b0/2@200 e0/2@300 ");
+}
+
+TEST(Progress, IsToldAndMayEndIt) {
+  StepOptions options = options_of("asp", 1000);
+  std::vector<double> told;
+  options.on_progress = [&](double done) {
+    told.push_back(done);
+    return told.size() < 3;
+  };
+  const auto result = simulate(options);
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_TRUE(std::ranges::is_sorted(told));
+  EXPECT_GT(told.front(), 0);
+  EXPECT_LT(result.elapsed, 40s);
+  EXPECT_NEAR(told.back(), static_cast<double>(result.elapsed.count()) / 4e10, 1e-3);
+  EXPECT_EQ(result.curve.back().updates, result.updates);
+}
+
+/// Options that are refused, and the message.
+struct BadSteps {
+  const char* name;
+  void (*spoil)(StepOptions&);
+  const char* why;
+};
+
+class Check : public testing::TestWithParam<BadSteps> {};
+
+TEST_P(Check, RefusesWithTheValueAndWhatIsValid) {
+  StepOptions options = options_of("bsp", 10);
+  EXPECT_TRUE(check(options));
+  GetParam().spoil(options);
+  const auto result = check(options);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, GetParam().why);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Check,
+    testing::Values(
+        BadSteps{"NoWorkers", [](StepOptions& o) { o.workers = 0; },
+                 "workers: 0; valid: 1 to 2147483648"},
+        BadSteps{
+            "OneWorkerWithASample",
+            [](StepOptions& o) {
+              o.workers = 1;
+              o.barrier = barrier::sampled(barrier::Bsp{}, 1);
+            },
+            "barrier pbsp:beta=1: beta=1 others cannot be drawn among 1 worker; valid: beta = 0, "
+            "as "
+            "in pbsp:beta=0"},
+        BadSteps{"ZeroHorizon", [](StepOptions& o) { o.horizon = 0s; },
+                 "horizon: 0s; valid: longer than 0, at most 200 years"},
+        BadSteps{"EndlessHorizon", [](StepOptions& o) { o.horizon = Time::max(); },
+                 "horizon: 9223372036854775807ns; valid: longer than 0, at most 200 years"},
+        BadSteps{"NoStepTime", [](StepOptions& o) { o.step_time = Distribution{}; },
+                 "step time: none takes no time; valid: a law with a mean above 0, as exp:100ms"},
+        BadSteps{
+            "ZeroStepTime", [](StepOptions& o) { o.step_time = Distribution{laws::Constant{0s}}; },
+            "step time: const:0s takes no time; valid: a law with a mean above 0, as exp:100ms"},
+        BadSteps{"Slowness",
+                 [](StepOptions& o) {
+                   o.slowness = {1, 2};
+                 },
+                 "2 slowness factors for 10 workers; valid: one for each, or none"},
+        BadSteps{"NegativeSlowness",
+                 [](StepOptions& o) { o.slowness = std::vector<double>(10, -1.0); },
+                 "slowness factor -1; valid: a number above 0, at most 1000000"},
+        BadSteps{"NoInterval", [](StepOptions& o) { o.recheck = {.interval = 0s}; },
+                 "recheck: the interval must be longer than 0"},
+        BadSteps{"NoStep", [](StepOptions& o) { o.last = 0; }, "last step: 0; valid: 1 or more"}),
+    [](const auto& param) { return param.param.name; });
+
+TEST(Memory, GrowsWithTheWorkersAndThePolicy) {
+  const auto arrival = memory_estimate(options_of("pssp:s=4,beta=10", 1'000'000));
+  EXPECT_GT(arrival, 50'000'000U);
+  EXPECT_LT(arrival, 1'000'000'000U);
+  EXPECT_GT(memory_estimate(options_of("pssp:s=4,beta=10", 1'000'000, "exp:1s", "notify")),
+            arrival);
+}
+
+}  // namespace
+}  // namespace starling::sim

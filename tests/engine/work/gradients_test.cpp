@@ -1,0 +1,149 @@
+// The gradients that a worker pushes: which rows a step reads, and how clipping acts on parts of a
+// model.
+#include "starling/engine/work/gradients.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "starling/models/table.hpp"
+
+namespace starling::core {
+namespace {
+
+using models::Table;
+
+constexpr std::size_t row_count = 100'000;
+
+/// A gradient that is given: 3 and 4 in two trained parameters, `change` in the buffer between
+/// them, and 12 in row 7 and in the last row of the row-sparse one.
+struct Given {
+  using Scalar = double;
+  double change = 0;
+  bool is_row_sparse = false;
+
+  [[nodiscard]] std::vector<models::Parameter> parameters() const {
+    return {{.name = "first", .shape = {1}},
+            {.name = "buffer", .shape = {2}, .trained = false},
+            {.name = "last", .shape = {1}},
+            {.name = "rows", .shape = {row_count, 1}, .row_sparse = is_row_sparse}};
+  }
+  void initialise(std::span<double>, Random&) const {}
+  double gradient(std::span<const double>, const Table&, models::Batch, std::span<double> g,
+                  models::Pass&) const {
+    g[0] += 3;
+    g[1] += change;
+    g[2] -= change;
+    g[3] += 4;
+    g[4 + 7] += 12;
+    g[4 + row_count - 1] += 12;
+    return 0;
+  }
+  [[nodiscard]] models::Metrics evaluate(std::span<const double>, const Table&, models::Batch,
+                                         models::Pass&) const {
+    return {};
+  }
+  [[nodiscard]] std::vector<models::TouchedRows> touched(const Table&, models::Batch) const {
+    if (!is_row_sparse) return {};
+    return {{3, {7, row_count - 1}}};
+  }
+};
+
+/// The job of one worker.
+struct Job {
+  Table data{1, 0, Table::Dense{{1, 2}}, {0, 0}};
+  Given model;
+  Gradients<Given, Table> gradients;
+
+  Job(const Given& given, const char* clip)
+      : model(given),
+        gradients(model, data, {.batch = 2, .clip = models::parse_clip(clip).value()},
+                  cut(model.parameters(), sizeof(double), 2)) {}
+
+  /// Returns the values that a step reads: all ranges, or the planned rows.
+  [[nodiscard]] std::vector<Value> read() const {
+    const Layout& layout = *gradients.layout();
+    std::vector<RangeRows> wanted;
+    if (gradients.by_rows()) {
+      wanted = gradients.plan(0, 0);
+    } else {
+      for (RangeId r = 0; r < layout.ranges.size(); ++r) wanted.push_back({r, nullptr});
+    }
+    std::vector<Value> values;
+    for (const auto& [r, of] : wanted) {
+      const std::size_t count = of ? of->size() : layout.ranges[r].count;
+      values.push_back({r, 0, {Buffer::make<double>(count), 0, count, of}});
+    }
+    return values;
+  }
+
+  [[nodiscard]] Gradient compute() const {
+    Random random{1};
+    Scratch scratch;
+    return gradients.compute(0, 0, read(), random, scratch);
+  }
+};
+
+/// The gradient spread over the parameter vector.
+std::vector<double> spread(const Layout& layout, const Gradient& gradient) {
+  std::vector<double> g(layout.size);
+  for (const auto& [r, values] : gradient.update.parts) {
+    const auto from = values.as<double>();
+    for (std::size_t i = 0; i < from.size(); ++i)
+      g[layout.ranges[r].offset + (values.rows ? (*values.rows)[i] : i)] = from[i];
+  }
+  return g;
+}
+
+void expect_gradient(const Job& job, double factor, double limit) {
+  const auto gradient = job.compute();
+  ASSERT_FALSE(gradient.fault) << *gradient.fault;
+  const auto g = spread(*job.gradients.layout(), gradient);
+  const auto clipped = [&](double value) { return std::min(value * factor, limit); };
+  EXPECT_DOUBLE_EQ(g[0], clipped(3));
+  EXPECT_DOUBLE_EQ(g[1], job.model.change);
+  EXPECT_DOUBLE_EQ(g[2], -job.model.change);
+  EXPECT_DOUBLE_EQ(g[3], clipped(4));
+  EXPECT_DOUBLE_EQ(g[4 + 7], clipped(12));
+  EXPECT_DOUBLE_EQ(g[4 + 8], 0);
+  EXPECT_DOUBLE_EQ(g[4 + row_count - 1], clipped(12));
+}
+
+TEST(Gradients, ClipWhatIsTrainedAlone) {
+  constexpr double unbounded = std::numeric_limits<double>::infinity();
+  const double norm = std::sqrt(9. + 16 + 144 + 144);
+  for (const bool is_row_sparse : {false, true}) {
+    const Given given{.change = 500, .is_row_sparse = is_row_sparse};
+    expect_gradient({given, "none"}, 1, unbounded);
+    expect_gradient({given, "norm:1"}, 1 / norm, unbounded);
+    expect_gradient({given, "norm:20"}, 1, unbounded);
+    expect_gradient({given, "value:3.5"}, 1, 3.5);
+  }
+}
+
+TEST(Gradients, OfWhichPartIsNotFiniteAreNone) {
+  for (const bool is_row_sparse : {false, true})
+    for (const char* clip : {"none", "norm:1", "value:1"}) {
+      const Given given{.change = std::nan(""), .is_row_sparse = is_row_sparse};
+      EXPECT_EQ(Job(given, clip).compute().fault, "the gradient is not finite") << clip;
+    }
+}
+
+TEST(Gradients, ReadTheRowsThatTheyTouch) {
+  const Job job{{.is_row_sparse = true}, "none"};
+  const Layout& layout = *job.gradients.layout();
+  const auto [first, last] = layout.ranges_of(3);
+  ASSERT_GT(last - first, 2U);
+  const auto wanted = job.gradients.plan(0, 0);
+  ASSERT_EQ(wanted.size(), first + 2U) << "what is dense, and two ranges of rows";
+  for (RangeId r = 0; r < first; ++r) EXPECT_EQ(wanted[r].rows, nullptr);
+  EXPECT_EQ(wanted[first].range, first);
+  EXPECT_EQ(*wanted[first].rows, std::vector<std::uint32_t>{7});
+  EXPECT_EQ(wanted[first + 1].range, last - 1);
+  EXPECT_EQ(
+      *wanted[first + 1].rows,
+      std::vector<std::uint32_t>{static_cast<std::uint32_t>(layout.ranges[last - 1].count) - 1});
+}
+
+}  // namespace
+}  // namespace starling::core

@@ -1,0 +1,199 @@
+/// Data in formats that are not read, and damaged or unfitting arrays and images: told by file and
+/// place with what would be valid, exit code 2, nothing left behind.
+#include <cmath>
+
+#include "tests/models/data/numpy.hpp"
+#include "tests/models/data/pictures.hpp"
+#include "tests/tools/refused.hpp"
+
+namespace starling::app {
+namespace {
+
+using models::little;
+using models::npy;
+using models::zip_of;
+
+const std::string four_rows = npy("<f4", "4, 2", little<float>({1, 2, 3, 4, 5, 6, 7, 8}));
+const std::string four_labels = npy("<i8", "4,", little<std::int64_t>({0, 1, 0, 1}));
+const std::string dot = models::png_of(1, 1, {7});
+
+class BadData : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadData, IsRefusedByNameAndPlace) { expect_refused(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Formats, BadData,
+    testing::Values(
+        Bad{"Parquet",
+            "train --data t.parquet",
+            {},
+            {"--data: 't.parquet' is of a format that is not read", "this makes a file of it",
+             "python3 -c \"import pandas; pandas.read_parquet('t.parquet').to_csv('t.csv', "
+             "index=False)\""}},
+        Bad{"Excel", "train --data t.xlsx", {}, {"read_excel('t.xlsx').to_csv('t.csv'"}},
+        Bad{"Json", "train --data t.json", {}, {"read_json('t.json').to_csv('t.csv'"}},
+        Bad{"JsonLines", "train --data t.jsonl", {}, {"read_json('t.jsonl', lines=True)"}},
+        Bad{"Arff", "train --data d/t.arff", {}, {"loadarff('d/t.arff')", "to_csv('d/t.csv'"}},
+        Bad{"Hdf", "train --data t.h5", {}, {"h5py.File('t.h5')", "numpy.savez('t.npz'"}},
+        Bad{"Pickle", "train --data t.pkl", {}, {"read_pickle('t.pkl')", "to_csv('t.csv'"}},
+        Bad{"ForeignPrefix",
+            "train --data parquet:t.parquet",
+            {},
+            {"'t.parquet' is of a format that is not read", "read_parquet"}},
+        Bad{"ForeignAsCsv",
+            "train --data csv:t.xlsx",
+            {{"t.xlsx", "PK\3\4"}},
+            {"--data: 't.xlsx' is of a format that is not read", "read_excel"}},
+        Bad{"ForeignAsTest",
+            "train --data digits:n=100 --test csv:t.json",
+            {},
+            {"--test: 't.json' is of a format that is not read"}},
+        Bad{"ArrayAsLibsvm",
+            "train --data libsvm:x.npy",
+            {{"x.npy", four_rows}},
+            {"'x.npy' is no text, as libsvm: reads; valid: npy:x.npy,LABELS"}},
+        Bad{"BareArray",
+            "train --data x.npy",
+            {{"x.npy", four_rows}},
+            {"'x.npy' is a file; data is named with its format: npy:x.npy,LABELS, "
+             "npy:x.npy,label=last or npy:x.npy"}},
+        Bad{"BareArchive",
+            "train --data a.npz",
+            {{"a.npz", ""}},
+            {"'a.npz' is a file; data is named with its format: npz:a.npz"}},
+        Bad{"BareFolder",
+            "train --data pics",
+            {{"pics/a/1.png", dot}},
+            {"'pics' is a folder; data is named with its format: images:pics"}},
+        Bad{"BareImage",
+            "train --data 1.png",
+            {{"1.png", dot}},
+            {"'1.png' is a file; data is named with its format: images:FOLDER"}}),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Arrays, BadData,
+    testing::Values(
+        Bad{"WithoutLabels",
+            "train --data npy:x.npy",
+            {{"x.npy", four_rows}},
+            {"--data: npy:x.npy: has no labels", "valid: npy:FILE,LABELS, label=last or"}},
+        Bad{"ArchiveWithoutLabels",
+            "train --data npz:a.npz",
+            {{"a.npz", zip_of({{"x.npy", four_rows}})}},
+            {"npz:a.npz: has no labels", "valid: labels=NAME"}},
+        Bad{"LabelsMissing",
+            "train --data npy:x.npy,y.npy",
+            {{"x.npy", four_rows}},
+            {"--data: y.npy: no such file"}},
+        Bad{"LabelsOfOthers",
+            "train --data npy:x.npy,y.npy",
+            {{"x.npy", four_rows}, {"y.npy", npy("<i8", "3,", little<std::int64_t>({0, 1, 0}))}},
+            {"y.npy: its shape is [3]; that of x.npy is [4, 2]; valid: a label for each row"}},
+        Bad{"CutOff",
+            "inspect npy:x.npy",
+            {{"x.npy", four_rows.substr(0, 90)}},
+            {"x.npy: its header promises [4, 2] values of 4 bytes, more than the file can hold"}},
+        Bad{"NotFinite",
+            "inspect npy:x.npy",
+            {{"x.npy", npy("<f4", "1, 2", little<float>({1, NAN}))}},
+            {"x.npy: the value at [0, 1] is not a finite number"}},
+        Bad{"Text",
+            "inspect npy:x.npy",
+            {{"x.npy", npy("<U1", "2, 1", little<float>({1, 2}))}},
+            {"x.npy: its elements are of type '<U1'", "numpy.unique(y, return_inverse=True)[1]"}},
+        Bad{"ArchiveOfNothing",
+            "train --data npz:a.npz",
+            {{"a.npz", "PK\5\6" + std::string(18, '\0')}},
+            {"a.npz: "}},
+        Bad{"ArchiveOfOthers",
+            "train --data npz:a.npz",
+            {{"a.npz", zip_of({{"p.npy", four_rows}, {"q.npy", four_labels}})}},
+            {"a.npz: holds no array of a usual name", "'p', 'q'", "npz:a.npz,features=NAME"}},
+        Bad{"ArchiveWithoutTheName",
+            "train --data npz:a.npz,features=p,labels=r",
+            {{"a.npz", zip_of({{"p.npy", four_rows}, {"q.npy", four_labels}})}},
+            {"a.npz: holds no array 'r' (labels), but 'p', 'q'"}},
+        Bad{"TestOfOtherWidth",
+            "train --data npy:x.npy,y.npy --test npy:z.npy,y.npy",
+            {{"x.npy", four_rows},
+             {"y.npy", four_labels},
+             {"z.npy", npy("<f4", "4, 1", little<float>({1, 2, 3, 4}))}},
+            {"--test: z.npy,y.npy: has 1 features, but x.npy,y.npy has 2"}},
+        Bad{"SavedOverTheData",
+            "train --data npy:x.npy,y.npy --save y.npy",
+            {{"x.npy", four_rows}, {"y.npy", four_labels}},
+            {"--save: 'y.npy' is also the file of --data"}}),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Images, BadData,
+    testing::Values(
+        Bad{"NoFolder", "train --data images:pics", {}, {"--data: pics: no such folder"}},
+        Bad{"NoClasses",
+            "train --data images:pics",
+            {{"pics/1.png", dot}, {"pics/2.png", dot}},
+            {"images:pics: has no labels", "valid: one folder of images a class"}},
+        Bad{"OneClass",
+            "train --data images:pics",
+            {{"pics/a/1.png", dot}},
+            {"pics: has one class, 'a', but a classification needs at least two"}},
+        Bad{"NoImage",
+            "train --data images:pics",
+            {{"pics/a/1.png", dot}, {"pics/b/notes.txt", "hello"}},
+            {"pics/b/notes.txt: is no PNG or JPEG image; it starts with 'hello'"}},
+        Bad{"WebP",
+            "train --data images:pics",
+            {{"pics/a/1.webp", "RIFF1234WEBP"}, {"pics/b/2.png", dot}},
+            {"pics/a/1.webp: is an image of the format WebP", "save('pics/a/1.png')"}},
+        Bad{"CutOffImage",
+            "train --data images:pics",
+            {{"pics/a/1.png", dot.substr(0, 45)}, {"pics/b/2.png", dot}},
+            {"pics/a/1.png: its PNG data is damaged: "}},
+        Bad{"OtherSize",
+            "train --data images:pics",
+            {{"pics/a/1.png", dot}, {"pics/b/2.png", models::png_of(1, 2, {1, 2})}},
+            {"pics/b/2.png: is of 1x2 pixels (height x width), but pics/a/1.png is of 1x1; valid: "
+             "images:pics,size=1x1 resizes all"}},
+        Bad{"BadSize",
+            "train --data images:pics,size=28",
+            {{"pics/a/1.png", dot}},
+            {"images: size=28 is no size; valid: HEIGHTxWIDTH in pixels"}},
+        Bad{"OtherClass",
+            "train --data images:a --test images:b",
+            {{"a/cat/1.png", dot}, {"a/dog/1.png", dot}, {"b/cow/1.png", dot}},
+            {"--test: b: has a class 'cow', but the training data have none", "valid: cat, dog"}},
+        Bad{"DeepFolder",
+            "train --data images:pics",
+            {{"pics/train/a/1.png", dot}, {"pics/test/a/1.png", dot}},
+            {"pics/test/a: is a folder inside one of a class", "images:pics/test"}}),
+    name_of);
+
+INSTANTIATE_TEST_SUITE_P(
+    Libsvm, BadData,
+    testing::Values(Bad{"TestFromZero",
+                        "train --data libsvm:a --test libsvm:b",
+                        {{"a", "0 1:1\n1 2:1\n"}, {"b", "0 0:1\n"}},
+                        {"--test: b:1: the index of '0:1' is not valid, for a counts features from "
+                         "1 (base=0 or "
+                         "base=1 says otherwise)"}},
+                    Bad{"BadBase", "train --data libsvm:a,base=2", {{"a", ""}}, {"libsvm: base=2"}},
+                    Bad{"BadQuery",
+                        "train --data libsvm:a",
+                        {{"a", "0 qid:x 1:1\n"}},
+                        {"a:1: 'qid:x' names no query; valid: qid:N"}}),
+    name_of);
+
+/// A model remembers from where its training data counted: a file without an index 0 does not say.
+TEST(LibsvmBase, IsKeptInTheModel) {
+  const Folder folder;
+  folder.write("a", "0 0:1\n1 1:1\n0 0:1\n1 1:1\n0 0:1\n1 1:1\n0 0:1\n1 1:1\n");
+  folder.write("b", "1 1:1\n");
+  ASSERT_EQ(starling(folder, "train --data libsvm:a --test libsvm:a --save m --quiet").code, 0);
+  const Ran ran = starling(folder, "predict m --data libsvm:b");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("0,1,1"), std::string::npos) << ran.out;
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,292 @@
+/// Damaged, truncated, oversized and mismatched files of every format: the error names file and
+/// place, exit code 2, nothing left behind.
+#include <cstring>
+
+#include "tests/tools/refused.hpp"
+
+namespace starling::app {
+namespace {
+
+std::string big_endian(std::uint32_t value) {
+  std::string bytes;
+  for (const unsigned shift : {24U, 16U, 8U, 0U}) bytes += static_cast<char>(value >> shift & 255U);
+  return bytes;
+}
+
+std::string idx(const std::vector<std::uint32_t>& sizes, const std::string& content) {
+  std::string bytes{'\0', '\0', '\x08', static_cast<char>(sizes.size())};
+  for (const auto size : sizes) bytes += big_endian(size);
+  return bytes + content;
+}
+
+/// A safetensors file with this header and this many bytes of tensors.
+std::string safetensors(const std::string& header, std::size_t body) {
+  const std::uint64_t length = header.size();
+  std::string bytes(8, '\0');
+  std::memcpy(bytes.data(), &length, 8);
+  return bytes + header + std::string(body, '\0');
+}
+
+const std::string ten_images = idx({10, 2, 2}, std::string(40, '\x10'));
+const std::string ten_labels = idx({10}, std::string{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+
+class BadFile : public testing::TestWithParam<Bad> {};
+
+TEST_P(BadFile, IsRefusedByNameAndPlace) { expect_refused(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Data, BadFile,
+    testing::Values(
+        Bad{"SafetensorsByItsName",
+            "train --data d.safetensors",
+            {{"d.safetensors", "x"}},
+            {"--data: 'd.safetensors' is a file", "its format: safetensors:d.safetensors"}},
+        Bad{"SafetensorsOfNothing",
+            "train --data safetensors:d",
+            {{"d", safetensors("{}", 0)}},
+            {"--data: d: has no tensor 'features' or 'x'; it has: none"}},
+        Bad{"SafetensorsHuge",
+            "train --data safetensors:d",
+            {{"d", safetensors("{\"x\":{\"dtype\":\"U8\",\"shape\":[4294967296,4294967296,2],"
+                               "\"data_offsets\":[0,2]}}",
+                               2)}},
+            {"d: tensor 'x' has a shape of more bytes than can be counted"}},
+        Bad{"OneSampleAtABatchNorm",
+            "train --data digits:n=300 --batch 1 --model net:n.toml",
+            {{"n.toml", "layers = \"dense 4; batch-norm; dense 10\"\n"}},
+            {"--batch: layer2.batch-norm: one sample has no variance; valid: 2 or more samples"}},
+        Bad{"CsvMissing", "train --data csv:x.csv", {}, {"--data: ", "x.csv", "no such file"}},
+        Bad{"CsvWithoutFormat",
+            "train --data x.csv",
+            {{"x.csv", "1,2\n"}},
+            {"--data: 'x.csv' is a file",
+             "csv:x.csv, libsvm:x.csv, cifar10:x.csv or idx:x.csv,LABELS"}},
+        Bad{"CsvEmpty", "train --data csv:x.csv", {{"x.csv", ""}}, {"x.csv: is empty"}},
+        Bad{"CsvText",
+            "train --data csv:x.csv",
+            {{"x.csv", "1,2\n3,four\n"}},
+            {"x.csv:2: column 2", "four"}},
+        Bad{"CsvNan",
+            "train --data csv:x.csv",
+            {{"x.csv", "1,2\n3,4\nnan,1\n"}},
+            {"x.csv:3: column 1", "nan", "is a missing value"}},
+        Bad{"CsvRagged",
+            "train --data csv:x.csv",
+            {{"x.csv", "1,2\n3,4,5\n"}},
+            {"x.csv:2: has 3 columns, but the first row has 2"}},
+        Bad{"CsvLabelName",
+            "train --data csv:x.csv,label=prize",
+            {{"x.csv", "a,price\n1,2\n"}},
+            {"x.csv", "prize", "did you mean 'price'?"}},
+        Bad{"CsvOneRow", "train --data csv:x.csv", {{"x.csv", "1,2\n"}}, {"leaves nothing to"}},
+        Bad{"LibsvmIndex", "train --data libsvm:x", {{"x", "1 1:2\n0 -1:1\n"}}, {"x:2"}},
+        Bad{"LibsvmOrder", "train --data libsvm:x", {{"x", "1 3:2 2:1\n"}}, {"x:1"}},
+        Bad{"LibsvmFeatures",
+            "train --data libsvm:x,features=2",
+            {{"x", "1 1:2\n0 3:1\n"}},
+            {"x:2", "3"}},
+        Bad{"LibsvmFolder", "train --data libsvm:/tmp", {}, {"/tmp: is a folder, not a file"}},
+        Bad{"IdxCutOff",
+            "train --data idx:i,l",
+            {{"i", ten_images.substr(0, 30)}, {"l", ten_labels}},
+            {"i: "}},
+        Bad{"IdxHeaderOnly",
+            "train --data idx:i,l",
+            {{"i", "\0\0"}, {"l", ten_labels}},
+            {"i: the header ends too early"}},
+        Bad{"IdxHuge",
+            "train --data idx:i,l",
+            {{"i", idx({4000000000U, 4000000000U}, "x")}, {"l", ten_labels}},
+            {"i: its header promises", "more than the file can hold"}},
+        Bad{"IdxLong",
+            "train --data idx:i,l",
+            {{"i", ten_images + "x"}, {"l", ten_labels}},
+            {"i: holds more than its header promises"}},
+        Bad{"IdxSizes",
+            "train --data idx:i,l",
+            {{"i", idx({9, 2, 2}, std::string(36, '\x10'))}, {"l", ten_labels}},
+            {"i: holds 9 images, but l holds 10 labels"}},
+        Bad{"IdxSwapped",
+            "train --data idx:l,i",
+            {{"i", ten_images}, {"l", ten_labels}},
+            {"l: has 1 dimensions", "is it the labels' file?"}},
+        Bad{"GzipDamaged",
+            "train --data idx:i,l",
+            {{"i", "\x1f\x8b\x08\x01garbage that is no deflate"}, {"l", ten_labels}},
+            {"i"}},
+        Bad{"TestClasses",
+            "train --data csv:a.csv --test csv:b.csv",
+            {{"a.csv", "1,0\n2,1\n3,0\n"}, {"b.csv", "1,0\n2,5\n"}},
+            {"b.csv: label 5 of record 2 is not a class", "0 to 1"}}),
+    name_of);
+
+std::string net(const std::string& layers) { return "layers = [" + layers + "]\n"; }
+
+constexpr const char* train_net = "train --data digits:n=100 --model net:n.toml";
+
+INSTANTIATE_TEST_SUITE_P(
+    Nets, BadFile,
+    testing::Values(
+        Bad{"Missing", train_net, {}, {"--model: n.toml: no such file"}},
+        Bad{"NoToml", train_net, {{"n.toml", "layers = [\n"}}, {"n.toml:", "is no TOML"}},
+        Bad{"UnknownKey",
+            train_net,
+            {{"n.toml", "inptu = \"28x28x1\"\n"}},
+            {"--model: n.toml:1: unknown key 'inptu'; did you mean 'input'?"}},
+        Bad{"WrongType",
+            train_net,
+            {{"n.toml", "loss = 3\n"}},
+            {"n.toml:1: loss: must be a string"}},
+        Bad{"Empty", train_net, {{"n.toml", net("")}}, {"n.toml: a net needs layers"}},
+        Bad{"Shape",
+            train_net,
+            {{"n.toml", "input = \"28x28\"\n\n" + net("\"dense 10\"")}},
+            {"n.toml: layer 1 (dense 10): dense: reads rows", "28x28; put flatten", "784"}},
+        Bad{"ThreeDimensions",
+            train_net,
+            {{"n.toml", net("\"conv2d 6 kernel=5\", \"dense 10\"")}},
+            {"n.toml: layer 2 (dense 10): dense: reads rows", "24x24x6"}},
+        Bad{"KernelTooLarge",
+            train_net,
+            {{"n.toml", net("\"max-pool 14; conv2d 6 kernel=3\"")}},
+            {"layer 2 (conv2d 6 kernel=3)", "3x3 is larger than its input 2x2x1"}},
+        Bad{"UnknownLayer",
+            train_net,
+            {{"n.toml", net("\"flaten\", \"dense 10\"")}},
+            {"layer 1 (flaten): unknown layer 'flaten'; did you mean 'flatten'?"}},
+        Bad{"UnknownOption",
+            train_net,
+            {{"n.toml", net("\"dense 10 bais=1\"")}},
+            {"layer 1 (dense 10 bais=1): dense: unknown option 'bais'; did you mean 'bias'?"}},
+        Bad{"Branches",
+            train_net,
+            {{"n.toml", net("\"dense 8; residual(dense 9); dense 10\"")}},
+            {"layer 2 (residual): its branch makes 9 and its input is 8"}},
+        Bad{"Classes",
+            train_net,
+            {{"n.toml", net("\"dense 9\"")}},
+            {"makes 9, but the data has 10 classes; end with dense 10"}},
+        Bad{"Overwritten",
+            "train --data digits:n=100 --model net:n.toml --save n.toml",
+            {{"n.toml", net("\"dense 10\"")}},
+            {"--save", "n.toml", "--model"}},
+        Bad{"LeNetOnAFewNumbers",
+            "train --data csv:a.csv --model lenet5",
+            {{"a.csv", "1,2,0\n2,3,1\n3,4,0\n4,4,1\n5,5,0\n1,1,1\n"}},
+            {"--model: lenet5: the data's 2 features are no square image"}}),
+    name_of);
+
+std::string one(const std::string& tensor) { return "{\"w\":" + tensor + "}"; }
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, BadFile,
+    testing::Values(
+        Bad{"Empty", "inspect m.safetensors", {{"m.safetensors", ""}}, {"it has 0 bytes"}},
+        Bad{"NoHeader", "evaluate m", {{"m", safetensors("", 0)}}, {"does not start with '{'"}},
+        Bad{"DataForAModel",
+            "inspect x.csv",
+            {{"x.csv", "a,b\n1,2\n3,4\n"}},
+            {"x.csv: is no model that train --save wrote",
+             "csv:x.csv, libsvm:x.csv, cifar10:x.csv or idx:x.csv,L"}},
+        Bad{"ShortDataForAModel",
+            "inspect x",
+            {{"x", "1\n"}},
+            {"csv:x, libsvm:x, cifar10:x or idx:x,LABELS"}},
+        Bad{"HugeHeader",
+            "evaluate m --trust-file",
+            {{"m", std::string(8, '\xff') + "{}"}},
+            {"its header would have 18446744073709551615 bytes"}},
+        Bad{"CutHeader",
+            "inspect m",
+            {{"m", safetensors("{\"w\":{}}", 0).substr(0, 12)}},
+            {"ends too early"}},
+        Bad{"NoJson", "inspect m", {{"m", safetensors("{\"w\":", 0)}}, {"no valid JSON"}},
+        Bad{"Deep",
+            "inspect m",
+            {{"m", safetensors("{\"w\":" + std::string(9000, '[') + "}", 0)}},
+            {"nested too deeply"}},
+        Bad{"TwiceNamed",
+            "inspect m",
+            {{"m", safetensors("{\"w\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]},"
+                               "\"w\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}",
+                               0)}},
+            {"names 'w' twice"}},
+        Bad{"Dtype",
+            "inspect m",
+            {{"m", safetensors(one(R"({"dtype":"F16","shape":[2],"data_offsets":[0,4]})"), 4)}},
+            {"tensor 'w' has the dtype \"F16\"", "valid: F32, F64, U64"}},
+        Bad{"OutOfFile",
+            "inspect m",
+            {{"m", safetensors(one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})"), 4)}},
+            {"lies at bytes 0 to 8, but the file holds 4"}},
+        Bad{"Rest",
+            "inspect m",
+            {{"m", safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"), 5)}},
+            {"holds 1 bytes behind its last tensor"}},
+        Bad{"Gap",
+            "inspect m",
+            {{"m", safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[4,8]})"), 8)}},
+            {"behind a gap"}},
+        Bad{"Overlap",
+            "inspect m",
+            {{"m", safetensors("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+                               "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[4,12]}}",
+                               12)}},
+            {"'b' starts at byte 4, inside another"}},
+        Bad{"Shape",
+            "inspect m",
+            {{"m", safetensors(one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,4]})"), 4)}},
+            {"has 4 bytes, but its shape needs 12"}},
+        Bad{"Overflow",
+            "inspect m",
+            {{"m", safetensors(one(R"({"dtype":"F32","shape":[4611686018427387905],)"
+                                   R"("data_offsets":[0,4]})"),
+                               4)}},
+            {"more bytes than can be counted"}},
+        Bad{"NegativeOffset",
+            "inspect m",
+            {{"m", safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[-4,0]})"), 4)}},
+            {"no whole numbers >= 0"}},
+        Bad{"Metadata",
+            "inspect m",
+            {{"m", safetensors(R"({"__metadata__":{"a":1}})", 0)}},
+            {"__metadata__ 'a' is no string"}},
+        Bad{"NoNotes",
+            "evaluate m --trust-file",
+            {{"m", safetensors(one(R"({"dtype":"F32","shape":[1],"data_offsets":[0,4]})"), 4)}},
+            {"has no 'model' in its metadata", "starling train --save"}},
+        Bad{"HugeShape",
+            "evaluate m --trust-file --data digits:n=10",
+            {{"m", safetensors(R"({"__metadata__":{"model":"softmax","dtype":"float32",)"
+                               R"("data":"digits","seed":"1","features":"2147483648",)"
+                               R"("classes":"2147483648","sparse":"false","first_label":"0",)"
+                               R"("signed_labels":"false"}})",
+                               0)}},
+            {"m: parameter 'weights': shape [2147483648, 2147483648] has more elements than any"}},
+        Bad{"HugeLayers",
+            "evaluate m --trust-file --data digits:n=10",
+            {{"m", safetensors(R"({"__metadata__":{"model":"mlp:784-9000000-9000000-10",)"
+                               R"("dtype":"float32","data":"digits","seed":"1",)"
+                               R"("features":"784","classes":"10","sparse":"false",)"
+                               R"("first_label":"0","signed_labels":"false"}})",
+                               0)}},
+            {"m: mlp:784-9000000-9000000-10 has 81007164000010 parameters", "GB of memory"}},
+        Bad{"NoTensor",
+            "evaluate m --trust-file --data digits:n=10",
+            {{"m", safetensors(R"({"__metadata__":{"model":"softmax","dtype":"float32",)"
+                               R"("data":"digits","seed":"1","features":"784","classes":"10",)"
+                               R"("sparse":"false","first_label":"0","signed_labels":"false"}})",
+                               0)}},
+            {"tensor 'weights' is missing"}},
+        Bad{"WrongShape",
+            "evaluate m --trust-file --data digits:n=10",
+            {{"m", safetensors(R"({"__metadata__":{"model":"softmax:bias=0","dtype":"float32",)"
+                               R"("data":"digits","seed":"1","features":"784","classes":"10",)"
+                               R"("sparse":"false","first_label":"0","signed_labels":"false"},)"
+                               R"("weights":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                               4)}},
+            {"tensor 'weights' is F32 [1]", "needs F32 [784, 10]"}}),
+    name_of);
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,70 @@
+/// `starling bench` as a user runs it.
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/program.hpp"
+
+namespace starling::app {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(BenchProgram, TrainSaysWhatWasMeasuredAndOnWhat) {
+  const Folder folder;
+  const Ran ran = starling(folder,
+                           "bench train --data digits:n=300 --model mlp:784-16-10 --batch 20 "
+                           "--steps 10 --repeats 3 --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json json = Json::parse(ran.out);
+  for (const char* key : {"processor", "cores", "libraries", "build", "data", "data_shape",
+                          "optimizer", "seed", "steps_per_s", "steps_per_processor_s", "loss"})
+    EXPECT_TRUE(json.contains(key)) << key;
+  EXPECT_EQ(json["threads"], 1);
+  EXPECT_EQ(json["model"], "mlp:784-16-10");
+  EXPECT_EQ(json["parameters"], 785 * 16 + 17 * 10);
+  EXPECT_EQ(json["batch"], 20);
+  EXPECT_EQ(json["steps"], 30);
+  EXPECT_EQ(json["steps_per_s"]["all"].size(), 3U);
+  EXPECT_LE(json["steps_per_s"]["min"], json["steps_per_s"]["median"]);
+  EXPECT_LE(json["steps_per_s"]["median"], json["steps_per_s"]["max"]);
+  // The data alone take 300 x 784 x 4 bytes.
+  EXPECT_GT(json["peak_memory_bytes"], 940'800);
+}
+
+TEST(BenchProgram, TrainTakesATimeAndFitsTheModelToTheData) {
+  const Folder folder;
+  folder.write("d.csv", "1,2,0\n2,1,1\n1,3,0\n3,1,1\n");
+  const Ran ran = starling(folder, "bench train --data csv:d.csv --seconds 20ms --repeats 2");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  for (const char* line : {"processor   ", "threads     1\n", "libraries   ", "Eigen 3",
+                           "model       softmax", "batch       4\n", "\nsteps/s     ", "\nmemory "})
+    EXPECT_NE(ran.out.find(line), std::string::npos) << line << "\nis not in\n" << ran.out;
+}
+
+TEST(BenchProgram, TrainSaysSoWhereTheLossIsNoNumber) {
+  const Folder folder;
+  const Ran ran = starling(folder,
+                           "bench train --data linear:d=100,n=200 --model linear --steps 200 "
+                           "--repeats 1 --optimizer sgd:lr=1000");
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_NE(ran.err.find("the loss is no number any more"), std::string::npos) << ran.err;
+}
+
+TEST(BenchProgram, KernelsComparesLibrariesAndNamesTheChosen) {
+  const Folder folder;
+  const Ran ran = starling(folder, "bench kernels --batch 1 --repeats 1 --json");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json json = Json::parse(ran.out);
+  EXPECT_EQ(json["batch"], 1);
+  ASSERT_GT(json["kernels"].size(), 20U);
+  for (const Json& kernel : json["kernels"]) {
+    EXPECT_GT(kernel["gflops"]["Eigen"], 0.0) << kernel;
+    EXPECT_TRUE(kernel["gflops"].contains(kernel["chosen"])) << kernel;
+  }
+  const Ran table = starling(folder, "bench kernels --batch 1 --repeats 1");
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("\npsp-cnn\n  conv2d 28x28x1 -> 32, 5x5 forward"), std::string::npos)
+      << table.out;
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,131 @@
+/// Jobs whose `submit` is gone, as people run them.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/cluster/nodes.hpp"
+
+namespace starling::app {
+namespace {
+
+TEST_F(Nodes, GoOnWithAJobWhoseSubmitIsGoneAndHandItsModelToWhoeverAttaches) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --quiet")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  submit.signal(SIGKILL);
+  // An `attach` without --save leaves the model on the nodes.
+  const Ran seen = starling(work_, "attach --json" + to(1));
+  EXPECT_EQ(seen.code, 0) << seen.err;
+  EXPECT_NE(seen.err.find("stays on its nodes: `starling attach softmax-digits-1 --save FILE`"),
+            std::string::npos)
+      << seen.err;
+  const Ran ran = starling(work_, "attach --json --save m --checkpoint c" + to(0));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["end"], "completed") << ran.out;
+  EXPECT_EQ(json["updates"], 3 * 300) << ran.out;
+  EXPECT_EQ(json["saved"], "m") << ran.out;
+  // As long as it took, and not as long as it was waited for.
+  EXPECT_NEAR(json["wall_s"].get<double>(), nlohmann::json::parse(seen.out)["wall_s"].get<double>(),
+              1.0);
+  EXPECT_EQ(starling(work_, "evaluate m").code, 0);
+  EXPECT_EQ(starling(work_, "inspect c").code, 0);
+  EXPECT_EQ(status().find("job "), std::string::npos) << status();
+}
+
+TEST_F(Nodes, StopAJobInOrderWhoseSubmitIsInterrupted) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --json --save m")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  submit.signal(SIGINT);
+  const Ran ran = submit.wait();
+  EXPECT_EQ(ran.code, 130) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["end"], "interrupted") << ran.out;
+  EXPECT_EQ(starling(other, "evaluate m").code, 0);
+  EXPECT_EQ(status().find("job "), std::string::npos) << status();
+}
+
+TEST_F(Nodes, GoOnWhenWhoeverAttachedIsInterrupted) {
+  const Ran begun = run(work_, program(), job_of_three(0, "--steps 100000 --detach --json"));
+  ASSERT_EQ(begun.code, 0) << begun.err;
+  const std::string job = nlohmann::json::parse(begun.out)["job"];
+  const std::string name = nlohmann::json::parse(begun.out)["name"];
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  const Folder other;
+  Process attach{other, STARLING_PROGRAM, words("attach --save m --job " + job + to(1))};
+  EXPECT_TRUE(wait_until([&] { return attach.err().find("  waiting ") != std::string::npos; }));
+  attach.signal(SIGINT);
+  const Ran left = attach.wait();
+  EXPECT_EQ(left.code, 130) << left.err;
+  EXPECT_NE(
+      left.err.find("job " + name + " goes on; `starling attach " + name + "` follows it again"),
+      std::string::npos)
+      << left.err;
+  EXPECT_NE(status().find("running"), std::string::npos) << status();
+  EXPECT_EQ(starling(work_, "stop" + to(2)).code, 0);
+  const Ran ran = starling(work_, "attach --json --save m" + to(2));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["end"], "stopped") << ran.out;
+  EXPECT_EQ(starling(work_, "evaluate m").code, 0);
+}
+
+TEST_F(Nodes, EndAJobThatNobodyFollowsWhenItsTimeIsUp) {
+  const Ran begun = run(work_, program(), job_of_three(0, "--seconds 1 --detach"));
+  ASSERT_EQ(begun.code, 0) << begun.err;
+  EXPECT_EQ(begun.out.find("job "), 0U) << begun.out;
+  EXPECT_TRUE(wait_until([&] {
+    const auto seen = nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
+    return !seen["jobs"].empty() &&
+           std::ranges::all_of(seen["jobs"][0]["members"],
+                               [](const auto& member) { return member["state"] == "done"; });
+  })) << status();
+  const Ran ran = starling(work_, "attach --json --save m" + to(1));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(nlohmann::json::parse(ran.out)["end"], "reached") << ran.out;
+}
+
+TEST_F(Nodes, KeepAModelThatCouldNotBeSaved) {
+  const Folder other;
+  std::filesystem::create_directory(other.path() / "gone");
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --save gone/m")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  std::filesystem::remove_all(other.path() / "gone");
+  const Ran ran = submit.wait();
+  EXPECT_EQ(ran.code, 1) << ran.err;
+  EXPECT_NE(ran.err.find("stays on its nodes"), std::string::npos) << ran.err;
+  EXPECT_EQ(starling(work_, "attach --save m" + to(0)).code, 0);
+  EXPECT_EQ(starling(work_, "evaluate m").code, 0);
+}
+
+TEST_F(Nodes, DropAJobWhoseSubmitIsGone) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --quiet")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  submit.signal(SIGKILL);
+  EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
+  EXPECT_EQ(status().find("job "), std::string::npos) << status();
+}
+
+TEST_F(Nodes, SayWhatCannotBeOfAJobThatNobodyFollows) {
+  const auto refusal = [&](const std::string& line) {
+    const Ran ran = starling(work_, line);
+    EXPECT_EQ(ran.code, 2) << line;
+    return ran.err;
+  };
+  EXPECT_NE(refusal("attach" + to(0)).find("no job runs on these nodes"), std::string::npos);
+  EXPECT_NE(refusal("attach --steps 9" + to(0)).find("--steps"), std::string::npos);
+  EXPECT_NE(refusal("submit --detach --until accuracy=0.9 --data digits:n=300" + to(0))
+                .find("--detach: nobody sees when --until is reached; valid beside it: epochs, "
+                      "steps or seconds"),
+            std::string::npos);
+  EXPECT_EQ(status().find("job "), std::string::npos) << status();
+  const Ran begun = run(work_, program(), job_of_three(0, "--steps 3 --detach --save m"));
+  EXPECT_EQ(begun.code, 0) << begun.err;
+  EXPECT_NE(begun.err.find("--save: has no effect with --detach; `starling attach` takes it"),
+            std::string::npos)
+      << begun.err;
+  EXPECT_NE(refusal("attach --job x" + to(0)).find("--job: 'x' is no job here"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,192 @@
+/// Many nodes that do nothing but watch each other.
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <thread>
+
+#include "starling/actor/cluster/event_loop.hpp"
+#include "starling/actor/security/endpoint.hpp"
+#include "starling/actor/wire/control.hpp"
+#include "starling/engine/core/membership/membership.hpp"
+#include "tests/tools/cluster/drills.hpp"
+
+namespace starling::app {
+namespace {
+
+class Crowd : public Drill {
+ protected:
+  /// Returns all nodes as `status` shows them.
+  nlohmann::json nodes() {
+    const Ran ran = fleet_->run("status --json" + fleet_->access(0));
+    const auto seen = nlohmann::json::parse(ran.out, nullptr, false);
+    return seen.is_discarded() ? nlohmann::json::array() : seen["nodes"];
+  }
+  std::size_t alive() {
+    const auto seen = fleet_->run("status --here --json" + fleet_->access(0));
+    const auto json = nlohmann::json::parse(seen.out, nullptr, false);
+    if (json.is_discarded()) return 0;
+    const auto& all = json["nodes"];
+    return static_cast<std::size_t>(
+        std::ranges::count(all, "alive", [](const auto& node) { return node["state"]; }));
+  }
+};
+
+/// A peer as its neighbour sees it, without the rest of a node: it joins through one node, answers
+/// it, probes it as often as one of `of` nodes would, and ignores all others. So a machine holds
+/// hundreds of them, where hundreds of nodes would keep a quarter of a million connections.
+class Bystander {
+ public:
+  Bystander(live::EventLoop& loop, std::uint64_t id, const std::string& seed, int of)
+      : loop_(loop), random_(id) {
+    auto opened = security::Endpoint::open(
+        security::EndpointOptions{},
+        [this](const wire::FrameView& frame, const security::Sender&) { receive(frame); });
+    if (!opened) throw std::runtime_error{opened.error().message};
+    endpoint_ = *std::move(opened);
+    core::MembershipOptions options;
+    options.self = {.id = id,
+                    .address = endpoint_->address(),
+                    .name = "bystander" + std::to_string(id),
+                    .workers = 1};
+    options.seeds = {seed};
+    options.members_max = 1;
+    options.probe_every *= of;
+    options.sync_every *= of;
+    loop_.post([this, options] {
+      membership_ = std::make_unique<core::Membership>(options, random_());
+      run([](core::Membership& m, const auto& c) { m.start(c); });
+    });
+  }
+
+ private:
+  /// On the endpoint's thread.
+  void receive(const wire::FrameView& frame) {
+    const auto message = wire::decode_control(frame);
+    if (!message) return;
+    const auto* news = std::get_if<core::MembershipMessage>(&message->body);
+    if (news == nullptr) return;
+    loop_.post([this, said = *news] {
+      run([&](core::Membership& m, const auto& context) { m.on(context, said); });
+    });
+  }
+
+  template <class Event>
+  void run(Event event) {
+    if (!membership_) return;
+    std::vector<core::MembershipEffect> effects;
+    event(*membership_, core::MembershipContext{now(), random_, effects});
+    for (core::MembershipEffect& effect : effects) execute(effect);
+  }
+
+  void execute(core::MembershipEffect& effect) {
+    if (auto* send = std::get_if<core::MembershipSend>(&effect))
+      endpoint_->send(send->address, wire::TrafficClass::control, encode(std::move(send->message)));
+    else if (const auto* timer = std::get_if<core::SetTimer>(&effect))
+      loop_.post_after(timer->at - now(), [this] {
+        run([](core::Membership& m, const auto& context) { m.on_timer(context); });
+      });
+  }
+
+  [[nodiscard]] wire::Frame encode(core::MembershipMessage news) const {
+    wire::ControlMessage message;
+    message.from = membership_->self().id;
+    message.address = endpoint_->address();
+    message.body = std::move(news);
+    return wire::encode(message);
+  }
+  static core::Time now() { return live::EventLoop::Clock::now().time_since_epoch(); }
+
+  live::EventLoop& loop_;
+  Random random_;
+  std::unique_ptr<core::Membership> membership_;
+  std::unique_ptr<security::Endpoint> endpoint_;
+};
+
+TEST_F(Crowd, CostsEachLittle) {
+  constexpr int others = 500;
+  ASSERT_NO_FATAL_FAILURE(begin_here(1));
+  // Two first: what a node takes once for all connections is there.
+  live::EventLoop loop;
+  std::vector<std::unique_ptr<Bystander>> all;
+  const auto fill = [&](int size) {
+    while (std::ssize(all) < size)
+      all.push_back(std::make_unique<Bystander>(loop, all.size() + 1, fleet_->address(0), others));
+    const auto give_up = hosts::Fleet::Clock::now() + 120s;
+    while (alive() < all.size() + 1 && hosts::Fleet::Clock::now() < give_up)
+      std::this_thread::sleep_for(1s);
+    EXPECT_EQ(alive(), all.size() + 1);
+    std::this_thread::sleep_for(10s);
+  };
+  fill(2);
+  const std::size_t before = fleet_->rss_kib(0);
+  fill(others);
+  const auto busy = fleet_->busy(0);
+  std::this_thread::sleep_for(120s);
+  const double share = (fleet_->busy(0) - busy) / 120s;
+  const auto grown = static_cast<double>(fleet_->rss_kib(0)) - static_cast<double>(before);
+  tell("kb_a_peer", std::to_string(grown * 1.024 / (others - 2)));
+  tell("share_of_a_core", std::to_string(share));
+  EXPECT_EQ(alive(), others + 1U);
+  EXPECT_LE(grown * 1.024 / (others - 2), 100);
+  EXPECT_LE(share, 0.05);
+  loop.close();
+}
+
+/// Programs that do nothing but take all the processors, four for each.
+class Overload {
+ public:
+  Overload() {
+    for (unsigned i = 0; i < 4 * std::thread::hardware_concurrency(); ++i)
+      if (const pid_t child = ::fork(); child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (volatile unsigned long turns = 0;;) turns = turns + 1;
+      } else {
+        all_.push_back(child);
+      }
+  }
+  ~Overload() {
+    for (const pid_t child : all_) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, nullptr, 0);
+    }
+  }
+  Overload(const Overload&) = delete;
+  Overload& operator=(const Overload&) = delete;
+
+ private:
+  std::vector<pid_t> all_;
+};
+
+TEST_F(Crowd, OnOverloadedMachinesDeclaresNobodyDead) {
+  ASSERT_NO_FATAL_FAILURE(begin_here(10));
+  std::uint64_t probes = 0;
+  std::uint64_t suspicions = 0;
+  std::uint64_t deaths = 0;
+  {
+    const Overload overload;
+    const auto give_up = hosts::Fleet::Clock::now() + 900s;
+    while (probes < 10'000 && hosts::Fleet::Clock::now() < give_up) {
+      std::this_thread::sleep_for(5s);
+      std::uint64_t all = 0;
+      suspicions = deaths = 0;
+      for (const auto& node : nodes()) {
+        if (!node.contains("membership")) continue;
+        all += node["membership"]["probes"].get<std::uint64_t>();
+        suspicions += node["membership"]["suspicions"].get<std::uint64_t>();
+        deaths += node["membership"]["deaths"].get<std::uint64_t>();
+      }
+      probes = std::max(probes, all);
+    }
+  }
+  tell("probes", std::to_string(probes));
+  tell("suspicions", std::to_string(suspicions));
+  tell("deaths", std::to_string(deaths));
+  EXPECT_GE(probes, 10'000U);
+  EXPECT_LE(deaths, 1U);
+  EXPECT_TRUE(fleet_->agree(10s));
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,208 @@
+#include "starling/tools/cluster/follow/job_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "starling/tools/cluster/data_paths.hpp"
+#include "starling/tools/cluster/follow/job_progress.hpp"
+#include "starling/tools/cluster/job_naming.hpp"
+
+namespace starling::app {
+namespace {
+
+const std::vector<JobCandidate> three{
+    {123456, "iris", "softmax"}, {129999, "iris-2", "mlp"}, {7, "digits", "lenet5"}};
+
+std::string chosen(std::string_view text, const std::vector<JobCandidate>& from = three) {
+  const auto index = choose(text, from, "none");
+  return index ? from[*index].name : index.error().message;
+}
+
+TEST(JobChoice, TakesANameANumberAndWhateverBeginsOnlyOne) {
+  EXPECT_EQ(chosen("iris"), "iris");
+  EXPECT_EQ(chosen("iris-"), "iris-2");
+  EXPECT_EQ(chosen("d"), "digits");
+  EXPECT_EQ(chosen("7"), "digits");
+  EXPECT_EQ(chosen("123"), "iris");
+  EXPECT_EQ(chosen("129999"), "iris-2");
+  EXPECT_EQ(chosen("", {{1, "alone", ""}}), "alone");
+}
+
+TEST(JobChoice, ListsThoseThatAreMeantWhereThereAreSeveral) {
+  EXPECT_EQ(chosen("ir"),
+            "'ir' means more than one job; valid: one of iris (softmax), iris-2 (mlp)");
+  EXPECT_EQ(chosen("12"),
+            "'12' means more than one job; valid: one of iris (softmax), iris-2 (mlp)");
+  EXPECT_EQ(chosen("x"),
+            "'x' is no job here; valid: iris (softmax), iris-2 (mlp), digits (lenet5)");
+  EXPECT_EQ(chosen(""),
+            "which of several jobs is not said; valid: iris (softmax), iris-2 (mlp), digits "
+            "(lenet5)");
+  EXPECT_EQ(chosen("a", {}), "none");
+}
+
+TEST(JobChoice, TellsJobsOfOneNameByTheirNumbers) {
+  const std::vector<JobCandidate> both{{11, "same", "a"}, {12, "same", ""}};
+  EXPECT_EQ(chosen("same", both),
+            "'same' means more than one job; valid: one of same (11, a), same (12)");
+  EXPECT_EQ(*choose("12", both, ""), 1U);
+}
+
+TEST(JobNaming, MakesAnUnusedNameOfModelAndData) {
+  const auto stem = [](const std::string& model, const std::string& data) {
+    return name_stem({{"model", model}, {"data", data}});
+  };
+  EXPECT_EQ(stem("softmax", "digits:n=300"), "softmax-digits");
+  EXPECT_EQ(stem("mlp:784-32-10", "csv:/home/u/my rows.csv,label=x"), "mlp-my");
+  EXPECT_EQ(stem("mf:rank=8", "ratings"), "mf-ratings");
+  EXPECT_EQ(stem("", ""), "model-data");
+  EXPECT_EQ(stem("softmax", "csv:/\xc3\xa9t\xc3\xa9.csv"), "softmax-t");
+  EXPECT_EQ(stem("_own:_x", "csv:/data/__rows.csv"), "own-rows");
+  EXPECT_EQ(stem("_", "__"), "model-data");
+  EXPECT_EQ(next_name("a-b", {}), "a-b-1");
+  EXPECT_EQ(next_name("a-b", {"a-b-1", "a-b-9", "a-bc-77", "a-b-x", "a-b"}), "a-b-10");
+  EXPECT_EQ(next_name("a-b", {"a-b-999999999", "a-b-1000000000"}), "a-b-1000000001");
+}
+
+TEST(DataPaths, MakesFilesAbsoluteAndLeavesAllElse) {
+  const auto marked = [](const std::string& source) {
+    return with_files(source, [](const std::string& file) { return "/at/" + file; });
+  };
+  EXPECT_EQ(marked("csv:rows.csv,label=last,id=x"), "csv:/at/rows.csv,label=last,id=x");
+  EXPECT_EQ(marked("csv:rows.csv,ignore=a,b,category=c,d"),
+            "csv:/at/rows.csv,ignore=a,b,category=c,d");
+  EXPECT_EQ(marked("idx:images,labels"), "idx:/at/images,/at/labels");
+  EXPECT_EQ(marked("cifar10:one,two"), "cifar10:/at/one,/at/two");
+  EXPECT_EQ(marked("libsvm:rows,features=9"), "libsvm:/at/rows,features=9");
+  EXPECT_EQ(marked("npy:x.npy,y.npy"), "npy:/at/x.npy,/at/y.npy");
+  EXPECT_EQ(marked("npy:x.npy,label=last"), "npy:/at/x.npy,label=last");
+  EXPECT_EQ(marked("npz:all.npz,features=x,labels=y"), "npz:/at/all.npz,features=x,labels=y");
+  EXPECT_EQ(marked("images:folder,size=8x8"), "images:/at/folder,size=8x8");
+  EXPECT_EQ(marked("digits:n=300"), "digits:n=300");
+  EXPECT_EQ(marked("digits"), "digits");
+  // Sources of other programs, or read by this one alone.
+  EXPECT_EQ(marked("ring:radius"), "ring:radius");
+  const std::string file = testing::TempDir() + "starling_data_paths";
+  std::ofstream{file} << "rows";
+  EXPECT_EQ(marked("safetensors:" + file + ",task=value"),
+            "safetensors:/at/" + file + ",task=value");
+  EXPECT_EQ(marked("ring:n=3," + file), "ring:n=3," + file);
+  std::filesystem::remove(file);
+}
+
+TEST(DataPaths, RefusesWhatIsRelativeToAnotherMachine) {
+  core::NodeRecord here;
+  here.address = "tcp://127.0.0.1:7400";
+  core::NodeRecord there;
+  there.address = "tcp://192.0.2.7:7400";
+  there.name = "b";
+  const Settings relative{{"data", "csv:rows.csv", "--data"}};
+  const auto made = with_absolute_paths(relative, {here});
+  ASSERT_TRUE(made);
+  EXPECT_TRUE((*made)[0].text.starts_with("csv:/")) << (*made)[0].text;
+  EXPECT_TRUE((*made)[0].text.ends_with("/rows.csv")) << (*made)[0].text;
+  const auto refused = with_absolute_paths(relative, {here, there});
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.starts_with(
+      "--data: 'csv:rows.csv' is relative to where this program stands, and node b at "
+      "tcp://192.0.2.7:7400 is on another machine; valid: "))
+      << refused.error().message;
+  // A dead node reads nothing, and an absolute path is the same everywhere.
+  there.state = core::NodeState::dead;
+  EXPECT_TRUE(with_absolute_paths(relative, {here, there}));
+  there.state = core::NodeState::alive;
+  EXPECT_TRUE(with_absolute_paths({{"data", "csv:/data/rows.csv", "--data"}}, {here, there}));
+  EXPECT_TRUE(with_absolute_paths({{"data", "digits", "--data"}}, {here, there}));
+  for (const char* source : {"csv:/data//x.csv,ignore=a,b", "csv:/data/./x.csv",
+                             "npz:/data/x.npz,labels=y", "csv:/data/x.csv,separator=;"}) {
+    const auto same = with_absolute_paths({{"data", source, "--data"}}, {here, there});
+    ASSERT_TRUE(same) << same.error().message;
+    EXPECT_EQ((*same)[0].text, source);
+  }
+  // A node without an address may be on any machine.
+  for (const char* address : {"", "x", "tcp:/", "tcp://", "tcp://:", "tcp://[:1"}) {
+    here.address = address;
+    EXPECT_FALSE(with_absolute_paths(relative, {here})) << address;
+  }
+}
+
+/// Two workers at steps 40 and 60.
+JobView job_of_two(std::uint8_t state) {
+  JobView job;
+  job.configuration = std::make_shared<const core::Configuration>(
+      core::first_configuration({{0, 1, true, true, 5}, {1, 1, true, true, 6}}, 3, 2));
+  job.told = wire::JobState::running;
+  for (core::MemberId id : {0, 1}) {
+    wire::MemberStatus member;
+    member.member = id;
+    member.incarnation = 1;
+    member.state = state;
+    member.step = id == 0 ? 40 : 60;
+    member.losses = member.step;
+    job.members[id] = {member, "a"};
+  }
+  job.steps_total = 100;
+  job.steps_in_epoch = 50;
+  job.updates_per_s = 20;
+  job.loss_sum = 5;
+  job.losses = 10;
+  job.worked_ms = 2000;
+  job.since_ms = 1000;
+  return job;
+}
+
+constexpr std::uint8_t running = 1;
+constexpr std::uint8_t ended = 2;
+constexpr std::uint8_t broken = 4;
+
+TEST(JobProgress, SaysHowFarAJobIsAndHowLongItTakesYet) {
+  const JobView job = job_of_two(running);
+  EXPECT_EQ(job.state(), wire::JobState::running);
+  const JobProgress progress = progress_of(job, 3000);
+  EXPECT_EQ(progress.step, 60U);
+  EXPECT_DOUBLE_EQ(progress.epoch.value(), 1.2);
+  EXPECT_DOUBLE_EQ(progress.share.value(), 0.6);
+  // 40 steps of each of two at 20 updates a second.
+  EXPECT_DOUBLE_EQ(progress.left_s.value(), 4);
+  EXPECT_EQ(progress_text(job, 3000),
+            "running, epoch 1.2, step 60 of 100, loss 0.5, 20 updates/s, 4.0 s left");
+}
+
+TEST(JobProgress, KnowsTheTimeThatEndsIt) {
+  JobView job = job_of_two(running);
+  job.steps_total = 0;
+  job.time_max_ms = 10'000;
+  EXPECT_DOUBLE_EQ(progress_of(job, 3000).left_s.value(), 8);
+  EXPECT_DOUBLE_EQ(progress_of(job, 3000).share.value(), 0.2);
+  job.time_max_ms = 0;
+  EXPECT_FALSE(progress_of(job, 3000).left_s);
+  EXPECT_FALSE(progress_of(job, 3000).share);
+}
+
+TEST(JobProgress, SaysHowAJobEnded) {
+  JobView job = job_of_two(ended);
+  EXPECT_EQ(progress_text(job, 9000), "done, epoch 1.2, step 60 of 100, loss 0.5, 50 updates/s");
+  job.told = wire::JobState::stopped;
+  EXPECT_EQ(job.state(), wire::JobState::stopped);
+  job.members[1].status.state = running;
+  EXPECT_EQ(job.state(), wire::JobState::running);
+  job.members[1].status.state = broken;
+  job.members[1].status.why = "out of memory";
+  EXPECT_EQ(job.state(), wire::JobState::failed);
+  EXPECT_TRUE(progress_text(job, 9000).starts_with("failed: out of memory, epoch"))
+      << progress_text(job, 9000);
+  JobView young;
+  EXPECT_EQ(progress_text(young, 0), "preparing");
+}
+
+TEST(TimeText, IsShort) {
+  EXPECT_EQ(time_text(0), "0.0 s");
+  EXPECT_EQ(time_text(12.4), "12 s");
+  EXPECT_EQ(time_text(200), "3 min 20 s");
+  EXPECT_EQ(time_text(18'600), "5 h 10 min");
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,555 @@
+/// `starling node`, `submit` and `status` as people run them: processes on this machine.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/tools/cluster/nodes.hpp"
+
+namespace starling::app {
+namespace {
+
+TEST_F(Nodes, TrainWhatIsSubmittedInEveryMode) {
+  for (const char* how : {"--mode peer --barrier pssp:s=4,beta=2", "--mode hybrid --barrier asp",
+                          "--mode central --barrier bsp"}) {
+    const Ran ran = starling(work_, "submit" + to(1) +
+                                        "--data digits:n=1000 --model softmax --workers 4 "
+                                        "--epochs 3 --quiet --json --save m.safetensors " +
+                                        how);
+    EXPECT_EQ(ran.code, 0) << how << "\n" << ran.err;
+    EXPECT_NE(ran.out.find("\"updates\":"), std::string::npos) << ran.out;
+    EXPECT_EQ(starling(work_, "evaluate m.safetensors").code, 0);
+  }
+}
+
+TEST_F(Nodes, GoOnWhenTheFirstIsKilledAndLeaveInOrder) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 300 --json")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  processes_[0]->signal(SIGKILL);
+  const Ran ran = submit.wait();
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(ran.out.find("\"spread\":{\"min\":300,\"median\":300,\"max\":300"), std::string::npos)
+      << ran.out;
+  EXPECT_NE(ran.err.find("node a is gone: 2 of 3 workers go on without it\n"), std::string::npos)
+      << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["workers_lost"], 1) << ran.out;
+  EXPECT_NE(ran.err.find("job " + json["name"].get<std::string>() + " begins\n"), std::string::npos)
+      << ran.err;
+  EXPECT_NE(status().find("a  " + addresses_[0] + "  dead"), std::string::npos) << status();
+  processes_[2]->signal(SIGTERM);
+  EXPECT_EQ(processes_[2]->wait().code, 0);
+  processes_.pop_back();
+  EXPECT_NE(status().find("left"), std::string::npos) << status();
+}
+
+TEST_F(Nodes, LeaveAllAtOnce) {
+  Process submit{work_, STARLING_PROGRAM, job_of_three(1, "--seconds 100")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  for (auto& process : processes_) process->signal(SIGTERM);
+  for (auto& process : processes_) EXPECT_EQ(process->wait().code, 0);
+  EXPECT_EQ(submit.wait().code, 0) << submit.err();
+  processes_.clear();
+}
+
+TEST_F(Nodes, SayHowAJobStandsAndStopIt) {
+  const Ran none = starling(work_, "stop" + to(0));
+  EXPECT_EQ(none.code, 2);
+  EXPECT_NE(none.err.find("no job runs"), std::string::npos) << none.err;
+
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM,
+                 job_of_three(2, "--steps 100000 --json --quiet --save m")};
+  const auto json = [&] {
+    return nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
+  };
+  ASSERT_TRUE(wait_until([&] {
+    const auto seen = json();
+    return !seen["jobs"].empty() && seen["jobs"][0].value("updates", 0) >= 30;
+  }));
+  const auto job = json()["jobs"][0];
+  EXPECT_EQ(job["members"].size(), 3U) << job;
+  EXPECT_GE(job["steps"]["max"], job["steps"]["min"]);
+  EXPECT_EQ(job["settings"]["model"], "softmax");
+  EXPECT_EQ(nlohmann::json::parse(
+                starling(work_, "status --here --json" + to(1)).out)["jobs"][0]["members"]
+                .size(),
+            1U);
+  const Folder watching;
+  Process watch{watching, STARLING_PROGRAM, words("status --watch" + to(1))};
+  EXPECT_TRUE(wait_until([&] { return watch.out().find("updates/s") != std::string::npos; }));
+  watch.signal(SIGINT);
+  EXPECT_EQ(watch.wait().code, 0);
+
+  const std::string name = job["name"];
+  const std::string what = "softmax on digits:n=1000, peer, pssp:s=4,beta=2";
+  EXPECT_NE(status().find("job " + name + ": " + what + "\n  running, epoch "), std::string::npos)
+      << status();
+  const Ran wrong = starling(work_, "stop --job x" + to(0));
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("--job: 'x' is no job here; valid: " + name + " (" + what),
+            std::string::npos)
+      << wrong.err;
+  const Ran stopped = starling(work_, "stop" + to(0));
+  EXPECT_EQ(stopped.code, 0) << stopped.err;
+  EXPECT_NE(stopped.out.find("where nobody does, `attach --save FILE`"), std::string::npos);
+  const Ran ended = submit.wait();
+  EXPECT_EQ(ended.code, 0) << ended.err;
+  EXPECT_EQ(nlohmann::json::parse(ended.out)["end"], "stopped") << ended.out;
+  EXPECT_TRUE(std::filesystem::exists(other.path() / "m"));
+}
+
+/// With its only copy.
+TEST_F(Nodes, SayWhomAJobWaitsForThatCannotGoOn) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --copies 1")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  processes_[0]->signal(SIGKILL);
+  EXPECT_TRUE(wait_until([&] { return submit.err().find("waits for a\n") != std::string::npos; }))
+      << submit.err();
+  submit.signal(SIGKILL);
+}
+
+TEST_F(Nodes, SayThatAJobWasDropped) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 100000 --quiet")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
+  const Ran ran = submit.wait();
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_NE(ran.err.find("dropped"), std::string::npos) << ran.err;
+}
+
+TEST_F(Nodes, TakeInOneWithSeveralWorkers) {
+  const Folder other;
+  Process submit{other, STARLING_PROGRAM, job_of_three(2, "--steps 400 --json --quiet")};
+  ASSERT_TRUE(wait_until([&] { return is_under_way(); }));
+  const Folder folder;
+  Process joiner{folder, STARLING_PROGRAM,
+                 words("node --name d --workers 3 --listen 127.0.0.1:* --join " + addresses_[0])};
+  EXPECT_TRUE(wait_until([&] {
+    const auto seen = nlohmann::json::parse(starling(work_, "status --json" + to(1)).out);
+    return !seen["jobs"].empty() &&
+           std::ranges::count_if(seen["jobs"][0]["members"], [](const auto& member) {
+             return member["node"] == "d" && member["state"] == "running" && member["step"] > 0;
+           }) == 3;
+  })) << status();
+  EXPECT_EQ(submit.wait().code, 0);
+  joiner.signal(SIGKILL);
+  const Ran wrong = starling(work_, "node --workers 0");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("--workers: '0' must be a whole number >= 1"), std::string::npos)
+      << wrong.err;
+}
+
+/// Flags of a small job, the same in all three modes.
+constexpr const char* small_job =
+    "--data digits:n=1000 --model softmax --workers 4 --optimizer adam:lr=0.01 --batch 20 --quiet "
+    "--json ";
+
+TEST_F(Nodes, GoOnFromACheckpointOnOtherNodes) {
+  const std::string file = (work_.path() / "c.ckpt").string();
+  for (const std::string how : {"--mode peer --barrier pssp:s=4,beta=2 ",
+                                "--mode hybrid --barrier asp ", "--mode central --barrier bsp "}) {
+    const Ran first = starling(work_, "submit" + to(1) + small_job + how +
+                                          "--steps 40 --checkpoint-every 7 --checkpoint c.ckpt");
+    ASSERT_EQ(first.code, 0) << how << "\n" << first.err;
+    EXPECT_EQ(first.err, "") << how;
+    // In one process, on three nodes: each range has each of the 4 x 40 updates once.
+    for (const std::string& where : {std::string{"train "}, "submit" + to(2)}) {
+      const Ran ran =
+          starling(work_, where + small_job + how + "--steps 60 --save m --resume " + file);
+      ASSERT_EQ(ran.code, 0) << how << where << "\n" << ran.err;
+      const auto json = nlohmann::json::parse(ran.out);
+      EXPECT_EQ(json["updates"], 4 * 60) << how << where;
+      EXPECT_EQ(json["spread"]["min"], 60) << how << where;
+      EXPECT_GT(json["test_accuracy"], 0.7) << how << where << ran.out;
+    }
+  }
+  const Ran other =
+      starling(work_, "submit" + to(1) + small_job + "--mode peer --steps 90 --resume " + file);
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("is of another job: its mode is central"), std::string::npos)
+      << other.err;
+}
+
+TEST_F(Nodes, SaveWhileTheyTrainACutThatIsWhole) {
+  for (const std::string how : {"--mode peer ", "--mode central --barrier bsp "}) {
+    const std::string job = small_job + how + "--steps 100000 --delay exp:4ms ";
+    const Folder other;
+    const auto file = other.path() / "c.ckpt";
+    Process submit{other, STARLING_PROGRAM,
+                   words("submit" + to(2) + job + "--checkpoint c.ckpt --checkpoint-every 10")};
+    ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(file); })) << how << submit.err();
+    const auto early = std::filesystem::last_write_time(file);
+    EXPECT_TRUE(wait_until([&] { return std::filesystem::last_write_time(file) != early; }))
+        << how << submit.err();
+    submit.signal(SIGKILL);
+    EXPECT_EQ(starling(work_, "stop --drop" + to(0)).code, 0);
+    // However the job ended, what is there is whole.
+    const Ran ran = starling(work_, "train " + job + "--seconds 0.5 --resume " + file.string());
+    EXPECT_EQ(ran.code, 0) << how << ran.err;
+  }
+}
+
+TEST_F(Nodes, EndWhereTheTargetIsReached) {
+  const Ran ran = starling(work_, "submit" + to(1) + small_job +
+                                      "--until accuracy=0.6 --eval-every 10 --delay exp:1ms "
+                                      "--save m --checkpoint c");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_GE(json["test_accuracy"], 0.6) << ran.out;
+  const Ran again = starling(work_, "evaluate m --json");
+  EXPECT_EQ(nlohmann::json::parse(again.out)["accuracy"], json["test_accuracy"]) << again.out;
+  EXPECT_EQ(starling(work_, "inspect c").code, 0);
+}
+
+TEST_F(Nodes, GoOnPastTheUsualEndTowardsATarget) {
+  const Ran ran = starling(work_, "submit" + to(1) +
+                                      "--data digits:n=400 --model softmax --workers 3 --quiet "
+                                      "--json --optimizer sgd:lr=0.002 --until accuracy=0.6 "
+                                      "--batch 100");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["end"], "reached") << ran.out;
+  EXPECT_GE(json["test_accuracy"], 0.6) << ran.out;
+  EXPECT_GT(json["spread"]["min"], 20) << ran.out;  // 10 epochs are 20 steps
+}
+
+TEST_F(Nodes, LearnATableWithNoFlagButItsName) {
+  std::ostringstream rows;
+  for (int i = 0; i < 100; ++i)
+    rows << 1000 * i << ',' << (i * 7) % 13 << ',' << 5e4 + 30 * i << '\n';
+  work_.write("t.csv", rows.str());
+  const std::string data = "--data csv:" + (work_.path() / "t.csv").string();
+  for (const char* mode : {"peer", "central"}) {
+    const Ran ran =
+        starling(work_, "submit" + to(1) + data + " --quiet --json --save m --mode " + mode);
+    ASSERT_EQ(ran.code, 0) << ran.err;
+    const auto json = nlohmann::json::parse(ran.out);
+    EXPECT_EQ(json["end"], "completed") << ran.out;
+    EXPECT_EQ(json["spread"]["min"], 1500) << ran.out;
+    // The targets' variance is 750,000.
+    EXPECT_LT(json["test_mse"], 1000) << ran.out;
+    const auto again = nlohmann::json::parse(starling(work_, "evaluate m --json").out);
+    EXPECT_DOUBLE_EQ(again["mse"], json["test_mse"]);
+  }
+}
+
+TEST_F(Nodes, SayWhatTheyHaveSaidAndLeaveWhenAsked) {
+  const Ran all = starling(work_, "logs" + to(1));
+  EXPECT_EQ(all.code, 0) << all.err;
+  for (const char* line : {"Z a node b at tcp://", "Z c joined"})
+    EXPECT_NE(all.out.find(line), std::string::npos) << all.out;
+  const Ran one = starling(work_, "logs --node c" + to(1));
+  EXPECT_EQ(one.out.find("Z a "), std::string::npos) << one.out;
+  const Ran none = starling(work_, "logs --node d" + to(1));
+  EXPECT_EQ(none.code, 1);
+  EXPECT_NE(none.err.find("'d' is no node that runs; valid: "), std::string::npos) << none.err;
+  const Folder following;
+  Process follow{following, STARLING_PROGRAM, words("logs --follow" + to(1))};
+
+  const Ran left = starling(work_, "leave" + to(2));
+  EXPECT_EQ(left.code, 0) << left.err;
+  EXPECT_EQ(left.out, "c has left\n");
+  EXPECT_EQ(processes_[2]->wait().code, 0);
+  processes_.pop_back();
+  EXPECT_TRUE(wait_until([&] { return follow.out().find("has left") != std::string::npos; }))
+      << follow.out();
+  follow.signal(SIGINT);
+  EXPECT_EQ(follow.wait().code, 0);
+  EXPECT_EQ(starling(work_, "leave" + to(2)).code, 1);
+}
+
+TEST_F(Nodes, RefuseAJobThatCannotBe) {
+  work_.write("job.toml", "checkpoint = \"nowhere/c\"\n");
+  for (const auto& [flags, said] : {
+           std::pair{"--mode peer --barrier bsp",
+                     "--barrier: barrier bsp needs to see every worker's step"},
+           {"--until speed=0.9", "until: the model has no figure 'speed'"},
+           {"--resume nothing", "--resume: nothing: no such file"},
+           {"job.toml", "job.toml:1: checkpoint: nowhere/c"},
+       }) {
+    const Ran ran = starling(work_, "submit" + to(1) + "--data digits:n=300 " + flags);
+    EXPECT_EQ(ran.code, 2) << flags;
+    EXPECT_NE(ran.err.find(said), std::string::npos) << ran.err;
+  }
+}
+
+/// The parameters would fit; what three nodes make of them would not.
+TEST_F(Nodes, RefuseAJobThatTheirMemoryDoesNotHold) {
+  const Ran ran = starling(work_, "submit" + to(1) + "--data digits:n=300 --workers 4 --model " +
+                                      model_of_half_the_memory());
+  EXPECT_EQ(ran.code, 1);
+  for (const char* part : {"node at ", "model: mlp:784-", " parameters; one of 3 nodes needs ",
+                           "of this machine's memory are free"})
+    EXPECT_NE(ran.err.find(part), std::string::npos) << ran.err;
+  EXPECT_EQ(status().find("job "), std::string::npos) << status();
+}
+
+TEST_F(Nodes, SayThatTheirSeedNodeDoesNotAnswer) {
+  Process lone{work_, program(), words("node --listen 127.0.0.1:* --name lone --join 127.0.0.1:1")};
+  EXPECT_TRUE(wait_until([&] {
+    return lone.err().find("no answer from tcp://127.0.0.1:1 yet: on its own") != std::string::npos;
+  })) << lone.err();
+  lone.signal(SIGKILL);
+}
+
+/// Each reads a file of its own.
+TEST_F(Nodes, SayWhoseDataIsAnother) {
+  for (std::size_t node = 0; node < 3; ++node)
+    folders_[node].write("x.csv", node == 1 ? "1,3,0\n2,1,1\n3,1,0\n" : "1,2,0\n2,1,1\n3,1,0\n");
+  work_.write("x.csv", "1,2,0\n2,1,1\n3,1,0\n");
+  const Ran ran = starling(
+      work_, "submit" + to(0) +
+                 "--data csv:/proc/self/cwd/x.csv,label=last,task=class --model softmax --split 2");
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_NE(ran.err.find("each must read what " + addresses_[0] +
+                         " does; not so: " + addresses_[1] + "\n"),
+            std::string::npos)
+      << ran.err;
+}
+
+/// The same with a program of a user's.
+class OwnNodes : public Nodes {
+ protected:
+  const char* program() override { return STARLING_OWN_PROGRAM; }
+};
+
+TEST_F(OwnNodes, TrainModelsAndBarriersOfTheirOwn) {
+  for (const char* how : {"--mode peer --barrier phalf:beta=2", "--mode central --barrier half"}) {
+    const Ran ran = run(work_, program(),
+                        words("submit" + to(1) +
+                              "--model circle --data ring:radius=2 --optimizer adam:lr=0.05 "
+                              "--workers 3 --epochs 300 --quiet --json --save m " +
+                              how));
+    ASSERT_EQ(ran.code, 0) << how << "\n" << ran.err;
+    EXPECT_NE(ran.out.find("\"test_samples\":80"), std::string::npos) << ran.out;
+    EXPECT_EQ(run(work_, program(), words("evaluate m")).code, 0);
+  }
+  // `starling` itself knows no such model, and says so before anything is asked of nodes.
+  const Ran other = starling(work_, "submit" + to(1) + "--model circle --data digits");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("circle"), std::string::npos) << other.err;
+}
+
+/// The same with keys.
+class KeyedNodes : public Nodes {
+ protected:
+  void SetUp() override {
+    for (const char* line :
+         {"keys init-cluster", "keys node a b c", "keys node laptop --role client"})
+      ASSERT_EQ(starling(work_, line).code, 0) << line;
+    start();
+  }
+
+  std::string key(const std::string& name) { return (work_.path() / (name + ".key")).string(); }
+  std::string own_flags(const std::string& name) override { return " --keys " + key(name); }
+  std::string seed(const std::string& name, const std::string& address) override {
+    return name + "@" + address;
+  }
+  std::string to(std::size_t node) override {
+    return " --to " + seed(std::string(1, static_cast<char>('a' + node)), addresses_.at(node)) +
+           " --keys " + key("laptop") + " ";
+  }
+};
+
+TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
+  const Ran ran =
+      starling(work_, "submit" + to(2) + "--data digits:n=300 --model softmax --workers 3 --quiet");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(status().find("a  tcp"), std::string::npos);
+
+  const Ran plain = starling(work_, "status --to " + addresses_[1]);
+  EXPECT_EQ(plain.code, 1);
+  EXPECT_NE(plain.err.find("something listens: the node may be busy; one with keys accepts only "
+                           "clients with keys of its "
+                           "cluster, --keys FILE"),
+            std::string::npos)
+      << plain.err;
+
+  const Ran revoked = starling(work_, "keys revoke c --to " + seed("a", addresses_[0]));
+  EXPECT_EQ(revoked.code, 0) << revoked.err;
+  EXPECT_TRUE(wait_until([&] {
+    return status().find("c  " + addresses_[2] + "  revoked") != std::string::npos;
+  })) << status();
+  const Ran again = starling(work_, "keys revoke laptop --to " + seed("b", addresses_[1]));
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(starling(work_, "status" + to(1)).code, 1);
+
+  // Also when all have started again.
+  EXPECT_TRUE(wait_until([&] {
+    std::ifstream file{key("a") + ".revocations"};
+    return std::count(std::istreambuf_iterator<char>{file}, {}, '\n') >= 5;
+  }));
+  for (std::size_t node = 0; node < 2; ++node) {
+    processes_[node]->signal(SIGKILL);
+    processes_[node].reset();
+  }
+  Process first{folders_[0], program(), words("node --listen 127.0.0.1:* --keys " + key("a"))};
+  addresses_[0] = address_of(first, "a");
+  EXPECT_EQ(starling(work_, "status" + to(0)).code, 1);
+  first.signal(SIGKILL);
+}
+
+/// Returns the rest of the line that begins with `name` in a file of /proc about the process.
+std::string said_of(const Process& process, const char* file, const std::string& name) {
+  std::ifstream in{"/proc/" + std::to_string(process.id()) + "/" + file};
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(name)) return line.substr(name.size());
+  return {};
+}
+
+TEST_F(KeyedNodes, KeepTheirSecretsInLockedMemoryAndLeaveNoDump) {
+  for (const auto& process : processes_) {
+    std::istringstream core{said_of(*process, "limits", "Max core file size")};
+    std::string soft;
+    std::string hard;
+    core >> soft >> hard;
+    EXPECT_EQ(soft, "0");
+    EXPECT_EQ(hard, "0");
+    std::istringstream files{said_of(*process, "limits", "Max open files")};
+    files >> soft >> hard;
+    EXPECT_EQ(soft, hard);
+    // Where the system lets nothing be locked, the node says so.
+    std::istringstream locked{said_of(*process, "status", "VmLck:")};
+    int kib = 0;
+    locked >> kib;
+    EXPECT_NE(kib > 0, process->err().find("lock memory") != std::string::npos) << process->err();
+  }
+}
+
+TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
+  const std::string listen = "node --listen 127.0.0.1:* ";
+  const auto refusal = [&](const std::string& line) {
+    const Ran ran = starling(work_, line);
+    EXPECT_EQ(ran.code, 2) << line;
+    return ran.err;
+  };
+  EXPECT_NE(refusal(listen + "--keys " + key("laptop")).find("is for a client"), std::string::npos);
+  EXPECT_NE(refusal(listen + "--insecure --keys " + key("a")).find("valid: either"),
+            std::string::npos);
+  EXPECT_NE(refusal(listen + "--name b --keys " + key("a")).find("is not the name of the key file"),
+            std::string::npos);
+  EXPECT_NE(refusal(listen + "--name b/c").find("--name: "), std::string::npos);
+  EXPECT_NE(refusal(listen + "--keys nothing.key").find("--keys: "), std::string::npos);
+  EXPECT_NE(
+      refusal(listen + "--keys cluster/cluster.key").find("valid here: the key file of a node"),
+      std::string::npos);
+  EXPECT_NE(refusal(listen + "--join a@" + addresses_[0]).find("without a key file"),
+            std::string::npos);
+  EXPECT_NE(refusal("status --to " + addresses_[0] + " --keys " + key("laptop"))
+                .find("--to: which node is there must be said"),
+            std::string::npos);
+  EXPECT_NE(refusal("status --to d@" + addresses_[0] + " --keys " + key("laptop"))
+                .find("valid: one of a, b, c"),
+            std::string::npos);
+  EXPECT_NE(refusal("keys revoke c --to d@" + addresses_[0]).find("valid: one of a, b"),
+            std::string::npos);
+  // A client that expects another key than the node at that address has gets no answer.
+  const Ran other = starling(work_, "status --to b@" + addresses_[0] + " --keys " + key("laptop"));
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NE(other.err.find("asked for by its own name, NAME@HOST:PORT"), std::string::npos)
+      << other.err;
+  ASSERT_EQ(::chmod(key("a").c_str(), 0644), 0);
+  EXPECT_NE(refusal(listen + "--keys " + key("a")).find("chmod 600"), std::string::npos);
+}
+
+/// Stands in for ssh: runs the command here, and logs its target.
+class Launch : public testing::Test {
+ protected:
+  void SetUp() override {
+    write("ssh.sh", "#!/bin/sh\necho \"$1\" >>logins\nexec sh -c \"$2\"\n");
+    ASSERT_EQ(::chmod((work_.path() / "ssh.sh").c_str(), 0755), 0);
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream{work_.path() / name} << text;
+  }
+  Ran launch(const std::string& flags) {
+    return starling(work_, "launch --hosts hosts --ssh ./ssh.sh " + flags);
+  }
+
+  Folder work_;
+};
+
+TEST_F(Launch, StartsNodesThatFindEachOther) {
+  for (const char* line :
+       {"keys init-cluster", "keys node one", "keys node two", "keys node laptop --role client"})
+    ASSERT_EQ(starling(work_, line).code, 0) << line;
+  // Below those that the system gives to connections.
+  const std::string port = std::to_string(20000 + ::getpid() % 5000);
+  const std::string next = std::to_string(25000 + ::getpid() % 5000);
+  write("hosts",
+        "# two on one machine\nme@127.0.0.1:" + port + " one\n\n127.0.0.1:" + next + "\ttwo\n");
+  const Ran ran = launch("--keys NAME.key --program " STARLING_PROGRAM);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "one runs at 127.0.0.1:" + port + "\ntwo runs at 127.0.0.1:" + next + "\n");
+  const auto ask = [&](const std::string& what, const std::string& node) {
+    return starling(work_, what + " --keys laptop.key --to " + node);
+  };
+  std::string status;
+  for (int i = 0; i < 100 && status.find("two  tcp") == std::string::npos; ++i)
+    status = ask("status", "one@127.0.0.1:" + port).out;
+  EXPECT_NE(status.find("two  tcp://127.0.0.1:" + next + "  alive"), std::string::npos) << status;
+  EXPECT_EQ(ask("leave", "two@127.0.0.1:" + next).code, 0);
+  EXPECT_EQ(ask("leave", "one@127.0.0.1:" + port).code, 0);
+  std::ifstream logins{work_.path() / "logins"};
+  EXPECT_EQ((std::string{std::istreambuf_iterator<char>{logins}, {}}), "me@127.0.0.1\n127.0.0.1\n");
+}
+
+TEST_F(Launch, SaysWhatCannotBe) {
+  const auto refusal = [&](const std::string& hosts) {
+    write("hosts", hosts);
+    const Ran ran = launch("");
+    EXPECT_EQ(ran.code, 2) << hosts;
+    return ran.err;
+  };
+  EXPECT_NE(refusal("").find("--hosts: hosts: names no host"), std::string::npos);
+  EXPECT_NE(refusal("a b c\n").find("hosts:1: 'a b c' is no host; valid: [USER@]HOST"),
+            std::string::npos);
+  EXPECT_NE(refusal("10.0.0.1\n10.0.0.1:99999\n").find("hosts:2: '10.0.0.1:99999' is no address"),
+            std::string::npos);
+  EXPECT_NE(refusal("10.0.0.1\n10.0.0.1\n").find("hosts:2: 10.0.0.1 at 10.0.0.1:7400 is like"),
+            std::string::npos);
+  for (const char* flag : {"-oProxyCommand=x\n", "[-oProxyCommand=x]:7400 x\n"})
+    EXPECT_NE(refusal(flag).find("is no host"), std::string::npos) << flag;
+  EXPECT_NE(starling(work_, "launch --hosts .").err.find("is a folder"), std::string::npos);
+  EXPECT_EQ(starling(work_, "launch").code, 2);
+  // A node that ends at once does not count as started, and no other node could join it.
+  write("hosts", "192.0.2.1 one\n192.0.2.2 two\n");
+  const Ran dead = launch("--insecure --program " STARLING_PROGRAM);
+  EXPECT_EQ(dead.code, 1);
+  EXPECT_NE(dead.err.find("one at 192.0.2.1:7400: not started"), std::string::npos) << dead.err;
+  EXPECT_EQ(dead.err.find("two"), std::string::npos) << dead.err;
+}
+
+TEST(Submit, WantsKeysOrAWordToReachAnotherMachine) {
+  const Folder folder;
+  for (const char* line : {"status --to 192.0.2.1:7400", "stop --to 192.0.2.1:7400",
+                           "submit --to 192.0.2.1:7400 --data digits:n=300"}) {
+    const Ran ran = starling(folder, line);
+    EXPECT_EQ(ran.code, 2) << line;
+    EXPECT_NE(ran.err.find("--to: tcp://192.0.2.1:7400: nothing would be encrypted"),
+              std::string::npos)
+        << ran.err;
+  }
+}
+
+TEST(Submit, SaysThatNobodyAnswers) {
+  const Folder folder;
+  for (const char* line :
+       {"status --to 127.0.0.1:1", "leave --to 127.0.0.1:1", "stop --to 127.0.0.1:1",
+        "logs --to 127.0.0.1:1", "submit --to 127.0.0.1:1 --data digits:n=50"}) {
+    const Ran ran = starling(folder, line);
+    EXPECT_EQ(ran.code, 1) << line;
+    // Before it loads data.
+    EXPECT_EQ(ran.err, "starling: nobody listens at tcp://127.0.0.1:1\n") << line;
+  }
+}
+
+}  // namespace
+}  // namespace starling::app

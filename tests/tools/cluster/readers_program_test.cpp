@@ -1,0 +1,92 @@
+/// Nodes may be given anything to read: it neither holds them up nor keeps them from ending.
+#include <sys/stat.h>
+
+#include <chrono>
+
+#include "tests/tools/cluster/nodes.hpp"
+
+namespace starling::app {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Readers : public Nodes {
+ protected:
+  /// A node that gets SIGTERM has ended within the 3 s that are promised.
+  void expect_end_in_time(std::size_t node) {
+    const auto start = Clock::now();
+    processes_[node]->signal(SIGTERM);
+    EXPECT_EQ(processes_[node]->wait().code, 0);
+    // Three seconds where it cannot hand over, and the end of its readers.
+    EXPECT_LT(Clock::now() - start, std::chrono::seconds{3});
+    processes_[node].reset();
+  }
+};
+
+/// Each node reads a file of its own: the pipe of one node is a regular file where the job is
+/// submitted.
+TEST_F(Readers, RefusePipesAndGoOn) {
+  const std::string rows = "1,2,0\n2,1,1\n3,1,0\n4,2,1\n";
+  work_.write("pipe", rows);
+  work_.write("libsvm", "0 1:1\n1 2:1\n0 1:2\n1 2:2\n");
+  for (Folder* folder : {&work_, &folders_[0], &folders_[1], &folders_[2]})
+    folder->write("x.csv", rows);
+  for (const char* name : {"pipe", "libsvm"})
+    ASSERT_EQ(::mkfifo((folders_[0].path() / name).c_str(), 0600), 0);
+  for (std::size_t node = 1; node < 3; ++node) {
+    folders_[node].write("pipe", rows);
+    folders_[node].write("libsvm", work_.read("libsvm"));
+  }
+  const std::string job = "submit" + to(1) + "--workers 3 --epochs 1 --quiet --barrier asp ";
+  for (const char* data :
+       {"csv:/proc/self/cwd/pipe", "csv:/proc/self/cwd/pipe", "csv:/proc/self/cwd/pipe",
+        "libsvm:/proc/self/cwd/libsvm", "libsvm:/proc/self/cwd/libsvm"}) {
+    const Ran ran = starling(work_, job + "--data " + data);
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_NE(ran.err.find(": is a pipe; valid: a regular file"), std::string::npos) << ran.err;
+  }
+  const Ran good = starling(work_, job + "--data csv:/proc/self/cwd/x.csv");
+  EXPECT_EQ(good.code, 0) << good.err;
+  expect_end_in_time(0);
+}
+
+/// Nodes could not read it either.
+TEST_F(Readers, ASubmitRefusesPipesItself) {
+  ASSERT_EQ(::mkfifo((work_.path() / "pipe").c_str(), 0600), 0);
+  for (const char* what : {"--data csv:pipe", "--data idx:pipe,pipe", "--data safetensors:pipe",
+                           "--data cifar10:/dev/zero", "--model net:pipe", "--delay trace:pipe",
+                           "--resume /dev/ptmx"}) {
+    const Ran ran = starling(work_, "submit" + to(1) + "--workers 3 --steps 5 " + what);
+    EXPECT_EQ(ran.code, 2) << what;
+    EXPECT_NE(ran.err.find("; valid: a regular file\n"), std::string::npos) << ran.err;
+  }
+}
+
+class StuckReaders : public Readers {
+ protected:
+  const char* program() override { return STARLING_OWN_PROGRAM; }
+  const std::string job_ = " --model slow --workers 3 --epochs 1";
+};
+
+/// A reader of a user's own that does not come back, as on a file system that has gone.
+TEST_F(StuckReaders, DoNotKeepANodeFromEnding) {
+  for (const Folder& folder : folders_) folder.write("stick", "");
+  Process submit{work_, program(), words("submit" + to(0) + "--data stuck" + job_)};
+  EXPECT_TRUE(wait_until([&] { return folders_[0].has("stuck") && folders_[1].has("stuck"); }));
+  expect_end_in_time(0);
+  expect_end_in_time(1);
+  submit.signal(SIGKILL);
+}
+
+/// The node's loop is the one that hangs.
+TEST_F(StuckReaders, NorDoesAModelThatIsBeingLaidOut) {
+  folders_[0].write("stick", "");
+  Process submit{work_, program(),
+                 words("submit" + to(0) + "--data linear:d=2,n=100,noise=0" + job_)};
+  EXPECT_TRUE(wait_until([&] { return folders_[0].has("stuck"); })) << submit.err();
+  expect_end_in_time(0);
+  submit.signal(SIGKILL);
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,107 @@
+/// SIGTERM ends a node within 3 s, whatever it does: at random moments of preparing, training,
+/// checkpointing, and being flooded with submits. Processes on this machine.
+#include <chrono>
+#include <cstdlib>
+#include <random>
+
+#include "tests/tools/cluster/nodes.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+constexpr auto ends_within = 3s;
+
+struct Work {
+  const char* name;
+  /// Flags of the job. It is submitted to the node that stays; a flood goes to both nodes in turn.
+  const char* job;
+  /// The number of further such jobs, submitted without waiting for an end.
+  int floods;
+};
+
+class Stop : public testing::TestWithParam<Work> {
+ protected:
+  struct Node {
+    std::unique_ptr<Folder> folder = std::make_unique<Folder>();
+    std::unique_ptr<Process> process;
+    std::string address;
+  };
+
+  static Node start(const std::string& name, const std::string& seed) {
+    Node node;
+    node.process = std::make_unique<Process>(*node.folder, STARLING_PROGRAM,
+                                             words("node --listen 127.0.0.1:* --name " + name +
+                                                   (seed.empty() ? "" : " --join " + seed)));
+    const std::string lead = "node " + name + " at ";
+    const auto give_up = Clock::now() + 30s;
+    while (node.address.empty() && Clock::now() < give_up) {
+      const std::string said = node.process->err();
+      const auto from = said.find(lead);
+      const auto end = said.find('\n', from);
+      if (from != std::string::npos && end != std::string::npos)
+        node.address = said.substr(from + lead.size(), end - from - lead.size());
+      std::this_thread::sleep_for(5ms);
+    }
+    return node;
+  }
+
+  static int rounds() {
+    const char* told = std::getenv("STARLING_DRILL_ROUNDS");
+    return told == nullptr ? 13 : std::atoi(told);
+  }
+};
+
+TEST_P(Stop, EndsANodeWithinThreeSeconds) {
+  std::mt19937 random{20'251'122};
+  std::chrono::milliseconds longest{};
+  for (int round = 0; round < rounds(); ++round) {
+    Node stays = start("stays", "");
+    Node goes = start("goes" + std::to_string(round), stays.address);
+    ASSERT_FALSE(goes.address.empty());
+    std::vector<std::unique_ptr<Folder>> folders;
+    std::vector<std::unique_ptr<Process>> submits;
+    for (int i = 0; i <= GetParam().floods; ++i) {
+      folders.push_back(std::make_unique<Folder>());
+      // In a flood, every second job goes to the node that is told to end.
+      const std::string& to = i % 2 == 0 ? stays.address : goes.address;
+      submits.push_back(std::make_unique<Process>(*folders.back(), STARLING_PROGRAM,
+                                                  words("submit --to " + to + GetParam().job)));
+    }
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds{std::uniform_int_distribution<int>{0, 2500}(random)});
+    const auto told = Clock::now();
+    goes.process->signal(SIGTERM);
+    const auto give_up = told + 20s;
+    while (goes.process->is_running() && Clock::now() < give_up) std::this_thread::sleep_for(5ms);
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - told);
+    longest = std::max(longest, took);
+    EXPECT_LE(took, ends_within) << GetParam().name << ", round " << round << "\n"
+                                 << goes.process->err();
+    if (goes.process->is_running()) goes.process->signal(SIGKILL);
+    const Ran ran = goes.process->wait();
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    for (auto& submit : submits) submit->signal(SIGKILL);
+    stays.process->signal(SIGKILL);
+  }
+  std::printf("             %s: the longest of %d took %ld ms\n", GetParam().name, rounds(),
+              static_cast<long>(longest.count()));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    At, Stop,
+    testing::Values(
+        Work{"Preparing", " --data digits:n=20000 --model softmax --workers 4 --seconds 60", 0},
+        Work{"Training", " --data digits:n=500 --model mlp:784-128-10 --workers 4 --seconds 60", 0},
+        Work{"Checkpointing",
+             " --data digits:n=500 --model mlp:784-128-10 --workers 4 --seconds 60 "
+             "--checkpoint c.safetensors --checkpoint-every 5",
+             0},
+        Work{"Flooded",
+             " --data digits:n=200 --model softmax --workers 4 --seconds 60 --detach --quiet", 9}),
+    [](const auto& work) { return std::string{work.param.name}; });
+
+}  // namespace
+}  // namespace starling::app

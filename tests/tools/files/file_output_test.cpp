@@ -1,0 +1,149 @@
+#include "starling/tools/files/file_output.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/tools/program.hpp"
+
+namespace starling::app {
+namespace {
+
+TEST(ReplaceFile, WritesAndReplacesAndLeavesNothingElse) {
+  const Folder folder;
+  const std::string path = (folder.path() / "f").string();
+  ASSERT_TRUE(replace_file(path, "one"));
+  ASSERT_TRUE(replace_file(path, "two, longer"));
+  EXPECT_EQ(folder.read("f"), "two, longer");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
+}
+
+TEST(ReplaceFile, FollowsALink) {
+  const Folder folder;
+  folder.write("real", "old");
+  std::filesystem::create_symlink("real", folder.path() / "link");
+  ASSERT_TRUE(replace_file((folder.path() / "link").string(), "new"));
+  EXPECT_EQ(folder.read("real"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "link"));
+}
+
+TEST(ReplaceFile, FollowsLinksToWhatIsYetToBe) {
+  const Folder folder;
+  std::filesystem::create_directory(folder.path() / "far");
+  std::filesystem::create_symlink("far/new", folder.path() / "near");
+  std::filesystem::create_symlink("near", folder.path() / "link");
+  ASSERT_TRUE(replace_file((folder.path() / "link").string(), "content"));
+  EXPECT_EQ(folder.read("far/new"), "content");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"far", "link", "near"}));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "near"));
+}
+
+TEST(ReplaceFile, RefusesLinksInACircle) {
+  const Folder folder;
+  std::filesystem::create_symlink("a", folder.path() / "b");
+  std::filesystem::create_symlink("b", folder.path() / "a");
+  const auto replaced = replace_file((folder.path() / "a").string(), "content");
+  ASSERT_FALSE(replaced);
+  EXPECT_NE(replaced.error().message.find("cannot be written"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "a"));
+}
+
+TEST(ReplaceFile, RefusesFoldersDevicesAndMissingFolders) {
+  const Folder folder;
+  EXPECT_NE(replace_file(folder.path().string(), "x").error().message.find("is a directory"),
+            std::string::npos);
+  EXPECT_NE(replace_file("/dev/null", "x").error().message.find("not a regular file"),
+            std::string::npos);
+  const auto missing = replace_file((folder.path() / "no" / "f").string(), "x");
+  EXPECT_NE(missing.error().message.find("No such file"), std::string::npos);
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(CheckWritable, LeavesNothingAndKeepsWhatIsThere) {
+  const Folder folder;
+  folder.write("old", "content");
+  EXPECT_TRUE(check_writable((folder.path() / "new").string()));
+  EXPECT_TRUE(check_writable((folder.path() / "old").string()));
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"old"});
+  EXPECT_EQ(folder.read("old"), "content");
+  EXPECT_FALSE(check_writable(""));
+}
+
+TEST(CreateSecretFile, IsForItsOwnerOnlyWhateverTheUmask) {
+  const Folder folder;
+  const std::string path = (folder.path() / "f").string();
+  const auto before = ::umask(0);
+  const auto created = create_secret_file(path, "secret");
+  ::umask(before);
+  ASSERT_TRUE(created) << created.error().message;
+  EXPECT_EQ(folder.read("f"), "secret");
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+}
+
+TEST(CreateSecretFile, NeverOverwritesNorFollowsALink) {
+  const Folder folder;
+  folder.write("old", "content");
+  std::filesystem::create_symlink("nowhere", folder.path() / "link");
+  for (const char* name : {"old", "link"}) {
+    const std::string path = (folder.path() / name).string();
+    const std::string said = path + ": is there already, and keys are never overwritten";
+    for (const auto& refused : {create_secret_file(path, "secret"), check_new(path)}) {
+      ASSERT_FALSE(refused);
+      EXPECT_NE(refused.error().message.find(said), std::string::npos) << refused.error().message;
+    }
+  }
+  EXPECT_EQ(folder.read("old"), "content");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"link", "old"}));
+}
+
+TEST(CreateSecretFile, IsMadeByOneOfManyAtOnce) {
+  const Folder folder;
+  const std::string path = (folder.path() / "f").string();
+  std::vector<pid_t> children;
+  for (int i = 0; i < 8; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0)
+      ::_exit(create_secret_file(path, std::string(1, static_cast<char>('a' + i))) ? 1 : 0);
+    children.push_back(child);
+  }
+  int made = 0;
+  for (const pid_t child : children) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    made += WEXITSTATUS(status);
+  }
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(folder.read("f").size(), 1U);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"f"});
+}
+
+/// A killed process could not remove its temporary file; one that a living process writes is
+/// locked, and stays.
+TEST(FileOutput, RemovesWhatKilledProcessesLeft) {
+  const Folder folder;
+  for (const char* name : {"m.starling-1.tmp", "m.starling-999999999.tmp"}) folder.write(name, "x");
+  for (const char* other : {"m.starling-.tmp", "m.starling-1x.tmp", "m.starling-1.tmp2",
+                            "n.starling-1.tmp", "am.starling-1.tmp", "m.tmp"})
+    folder.write(other, "x");
+  std::filesystem::create_symlink("m.tmp", folder.path() / "m.starling-2.tmp");
+  folder.write("m.starling-7.tmp", "y");
+  const int fd = ::open((folder.path() / "m.starling-7.tmp").c_str(), O_WRONLY);
+  ASSERT_EQ(::flock(fd, LOCK_EX), 0);
+  ASSERT_TRUE(replace_file((folder.path() / "m").string(), "new"));
+  EXPECT_EQ(folder.read("m"), "new");
+  EXPECT_FALSE(folder.has("m.starling-1.tmp"));
+  EXPECT_FALSE(folder.has("m.starling-999999999.tmp"));
+  for (const char* other : {"m.starling-.tmp", "m.starling-1x.tmp", "m.starling-1.tmp2",
+                            "n.starling-1.tmp", "am.starling-1.tmp", "m.tmp", "m.starling-2.tmp"})
+    EXPECT_TRUE(folder.has(other)) << other;
+  EXPECT_TRUE(folder.has("m.starling-7.tmp")) << "of a process that lives";
+  ::close(fd);
+  ASSERT_TRUE(replace_file((folder.path() / "m").string(), "newer"));
+  EXPECT_FALSE(folder.has("m.starling-7.tmp"));
+}
+
+}  // namespace
+}  // namespace starling::app

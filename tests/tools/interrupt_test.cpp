@@ -1,0 +1,232 @@
+/// Ctrl-C, and the terminal lost.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/program.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Waits until the program has said `words`.
+void wait_for(const Process& process, const std::string& words) {
+  for (int i = 0; i < 10'000 && process.err().find(words) == std::string::npos; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  ASSERT_NE(process.err().find(words), std::string::npos) << process.err();
+}
+
+void wait_for_progress(const Process& process) { wait_for(process, "  steps "); }
+
+/// Waits until the file is there and holds something.
+void wait_for_file(const Folder& folder, const std::string& name) {
+  for (int i = 0; i < 10'000 && folder.read(name).empty(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  ASSERT_FALSE(folder.read(name).empty());
+}
+
+class Interrupt : public testing::TestWithParam<int> {};
+
+TEST_P(Interrupt, StopsInOrderAndSaves) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("train --data digits:n=300 --seconds 100 --save m --checkpoint c "
+                        "--metrics x.jsonl --json")};
+  wait_for(process, "updates/s");
+  process.signal(GetParam());
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["end"], "interrupted");
+  EXPECT_LT(json["wall_s"], 60.0);
+  EXPECT_EQ(json["saved"], "m");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"c", "m", "x.jsonl"}));
+  const Ran after = starling(folder, "evaluate m --json");
+  ASSERT_EQ(after.code, 0) << after.err;
+  EXPECT_EQ(nlohmann::json::parse(after.out)["accuracy"], json["test_accuracy"]);
+  const Ran resumed =
+      starling(folder, "train --data digits:n=300 --seconds 0.2 --resume c --quiet");
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, Interrupt, testing::Values(SIGINT, SIGTERM, SIGHUP));
+
+TEST(InterruptOnce, SaysWhatASecondOneDoes) {
+  for (const std::string quiet : {"", " --quiet"}) {
+    const Folder folder;
+    Process process{folder, STARLING_PROGRAM,
+                    words("train --data digits:n=300 --seconds 100 --save m --metrics x" + quiet)};
+    wait_for_file(folder, "x");
+    process.signal(SIGINT);
+    const Ran ran = process.wait();
+    EXPECT_EQ(ran.code, 130);
+    EXPECT_EQ(ran.err.find("starling: stopping; again to end at once without saving\n") !=
+                  std::string::npos,
+              quiet.empty())
+        << ran.err;
+    if (!quiet.empty()) {
+      EXPECT_EQ(ran.err, "");
+    }
+  }
+}
+
+/// A shell passes on the signal that it got with its jobs.
+TEST(HangUp, TwiceCountsAsOnce) {
+  const Folder folder;
+  Process process{
+      folder, STARLING_PROGRAM,
+      words("train --data digits:n=8000 --batch 800 --seconds 100 --save m --metrics x")};
+  wait_for_file(folder, "x");
+  for (int i = 0; i < 20; ++i) process.signal(SIGHUP);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_TRUE(folder.has("m"));
+}
+
+TEST(HangUp, IsIgnoredWhereItWasBefore) {
+  const Folder folder;
+  Process process{folder,
+                  "/bin/sh",
+                  {"-c", "trap '' HUP; exec " STARLING_PROGRAM
+                         " train --data digits:n=300 --seconds 2 --quiet --save m --metrics x"}};
+  wait_for_file(folder, "x");
+  process.signal(SIGHUP);
+  EXPECT_EQ(process.wait().code, 0);
+  EXPECT_TRUE(folder.has("m"));
+}
+
+TEST(InterruptOfAQuestion, EndsAtOnceAndSpeaksOfNothingToSave) {
+  const int silent = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* plain = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(silent, plain, size), 0);
+  ASSERT_EQ(::listen(silent, 4), 0);
+  ASSERT_EQ(::getsockname(silent, plain, &size), 0);
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("status --to 127.0.0.1:" + std::to_string(ntohs(address.sin_port)))};
+  const int taken = ::accept(silent, nullptr, nullptr);
+  process.signal(SIGINT);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_EQ(ran.err, "\nstarling: interrupted\n");
+  ::close(taken);
+  ::close(silent);
+}
+
+TEST(InterruptWhileLoading, EndsAtOnceAndSaysThatNothingWasSaved) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM, words("train --data digits:n=400000 --save m")};
+  wait_for(process, "loading digits:n=400000 ...");
+  const auto asked = std::chrono::steady_clock::now();
+  process.signal(SIGINT);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err, "loading digits:n=400000 ...\nstarling: interrupted, nothing was saved\n");
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds{10});
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(InterruptWhileDelayed, StopsAtTheStepAndSaves) {
+  const Folder folder;
+  Process process{
+      folder, STARLING_PROGRAM,
+      words("train --data digits:n=300 --delay const:20h --straggler 1:1000000x --save m")};
+  wait_for_progress(process);
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
+}
+
+TEST(InterruptTwice, EndsAtOnce) {
+  const Folder folder;
+  // A step that takes some 10^12 operations keeps the job from stopping in order.
+  Process process{folder, STARLING_PROGRAM,
+                  words("train --data digits:n=8000 --model mlp:784-4096-4096-10 --batch 8000 "
+                        "--workers 1 --mode central --barrier asp --save m")};
+  wait_for_progress(process);
+  process.signal(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds{300});
+  const auto second = std::chrono::steady_clock::now();
+  process.signal(SIGINT);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_TRUE(ran.err.ends_with("\nstarling: interrupted twice, ended at once\n")) << ran.err;
+  EXPECT_LT(std::chrono::steady_clock::now() - second, std::chrono::seconds{20});
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(TerminatedTwiceAtOnce, StopsInOrderAsOne) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("train --data digits:n=300 --delay const:20h --save m")};
+  wait_for_progress(process);
+  // As timeout(1) does: the process, then its group.
+  process.signal(SIGTERM);
+  process.signal(SIGTERM);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_EQ(ran.err.find("interrupted twice"), std::string::npos) << ran.err;
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"m"});
+}
+
+TEST(InterruptedSim, LeavesNoEmptyFolders) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("sim --workers 2000 --horizon 10h --plots plots")};
+  wait_for(process, "simulating  ");
+  ASSERT_TRUE(folder.has("plots"));
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(InterruptedRepro, LeavesNoEmptyFolders) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM, words("repro psp --seeds 1000 --markdown page")};
+  wait_for(process, "simulating  ");
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(InterruptedTrainingReport, LeavesNoEmptyFolders) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("repro psp-train --data digits:n=300 --model softmax --markdown page")};
+  wait_for(process, "training  ");
+  process.signal(SIGINT);
+  EXPECT_EQ(process.wait().code, 130);
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST(InterruptedTwin, DoesNotSpeakOfSaving) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM,
+                  words("twin --data digits:n=300 --delay exp:20ms --seconds 100")};
+  wait_for(process, "updates/s");
+  process.signal(SIGINT);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130);
+  EXPECT_NE(ran.err.find("starling: stopping; again to end at once\n"), std::string::npos)
+      << ran.err;
+}
+
+TEST(InterruptedChaos, SaysHowFarItCame) {
+  const Folder folder;
+  Process process{folder, STARLING_PROGRAM, words("chaos --seeds 1..100000000 --json")};
+  wait_for(process, " of 100000000 seeds (");
+  process.signal(SIGINT);
+  const Ran ran = process.wait();
+  EXPECT_EQ(ran.code, 130) << ran.err;
+  const auto json = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(json["interrupted"], true);
+  EXPECT_EQ(json["seeds_asked"], 100000000);
+  EXPECT_LT(json["seeds"], 100000000);
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,160 @@
+/// Runs a program as a user would, in a folder of its own. For tests.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "programs.hpp"
+#include "tests/tools/folder.hpp"
+
+namespace starling::app {
+
+/// The exit code and the output of a program that has ended.
+struct Ran {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+/// The arguments of a command line without quotes, but that '' is an empty one.
+inline std::vector<std::string> words(const std::string& line) {
+  std::istringstream stream{line};
+  std::vector<std::string> all{std::istream_iterator<std::string>{stream}, {}};
+  for (std::string& word : all)
+    if (word == "''") word.clear();
+  return all;
+}
+
+/// A program that runs.
+class Process {
+ public:
+  /// Called in the child before it becomes the program. It must not allocate.
+  using Prepare = std::function<void()>;
+
+  Process(const Folder& folder, const std::string& program, const std::vector<std::string>& words,
+          const Prepare& prepare = {})
+      : out_(folder.path().string() + ".out"), err_(folder.path().string() + ".err") {
+    std::vector<std::string> all{program};
+    all.insert(all.end(), words.begin(), words.end());
+    std::vector<char*> arguments;
+    arguments.reserve(all.size() + 1);
+    for (std::string& word : all) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    child_ = ::fork();
+    if (child_ != 0) return;
+    ::signal(SIGHUP, SIG_DFL);  // tests may run under nohup
+    redirect(out_, STDOUT_FILENO);
+    redirect(err_, STDERR_FILENO);
+    if (prepare) prepare();
+    if (::chdir(folder.path().c_str()) == 0) ::execv(program.c_str(), arguments.data());
+    ::_exit(127);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process() {
+    if (child_ > 0) wait();
+    std::error_code ignored;
+    std::filesystem::remove(out_, ignored);
+    std::filesystem::remove(err_, ignored);
+  }
+
+  [[nodiscard]] pid_t id() const { return child_; }
+  void signal(int number) const {
+    if (child_ > 0 && !has_ended_) ::kill(child_, number);
+  }
+
+  /// The output that the program has written so far.
+  [[nodiscard]] std::string out() const { return content(out_); }
+  [[nodiscard]] std::string err() const { return content(err_); }
+
+  /// Whether it still runs; wait() says then how it ended.
+  [[nodiscard]] bool is_running() {
+    return child_ > 0 && !has_ended_ && !(has_ended_ = ::waitpid(child_, &status_, WNOHANG) != 0);
+  }
+
+  /// Waits for its end, two minutes at most; a killed program has the code 128 + signal.
+  Ran wait() {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::minutes{2};
+    while (is_running()) {
+      if (std::chrono::steady_clock::now() > limit) ::kill(child_, SIGKILL);
+      std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    }
+    const int status = status_;
+    child_ = -1;
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return {code, content(out_), content(err_)};
+  }
+
+ private:
+  static void redirect(const std::string& path, int to) {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0 || ::dup2(fd, to) < 0) ::_exit(126);
+  }
+  static std::string content(const std::string& path) {
+    std::ifstream stream{path, std::ios::binary};
+    std::ostringstream text;
+    text << stream.rdbuf();
+    return text.str();
+  }
+
+  std::string out_;
+  std::string err_;
+  pid_t child_ = -1;
+  bool has_ended_ = false;
+  int status_ = 0;
+};
+
+inline Ran run(const Folder& folder, const std::string& program,
+               const std::vector<std::string>& arguments) {
+  return Process{folder, program, arguments}.wait();
+}
+
+/// A safetensors file without its sum and with NaN as one element of a tensor of float32.
+inline std::string with_nan(std::string file, const std::string& tensor, std::size_t element) {
+  file.replace(file.find("crc32"), 5, "other");
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), 8);
+  const auto offsets = file.find("\"data_offsets\":[", file.find("\"" + tensor + "\":{"));
+  const std::size_t begin = 8 + length + std::stoull(file.substr(offsets + 16));
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(file.data() + begin + 4 * element, &nan, 4);
+  return file;
+}
+
+#ifdef STARLING_PROGRAM
+/// Runs `starling` with the words of `line`.
+inline Ran starling(const Folder& folder, const std::string& line) {
+  return run(folder, STARLING_PROGRAM, words(line));
+}
+
+/// A job of a fraction of a second that always gives the same model.
+inline constexpr const char* small_job =
+    "train --data digits:n=300 --model softmax --mode central --barrier bsp --workers 2 --quiet ";
+#endif
+
+/// A model for `--model` whose parameters fit into this machine's memory, but not its training.
+inline std::string model_of_half_the_memory() {
+  const double bytes =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  const auto hidden = static_cast<std::uint64_t>(bytes / 2 / sizeof(float) / (784 + 1 + 10));
+  return "mlp:784-" + std::to_string(hidden) + "-10";
+}
+
+}  // namespace starling::app

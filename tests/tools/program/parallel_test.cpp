@@ -1,0 +1,98 @@
+#include "starling/tools/program/parallel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+
+#include "starling/tools/sim/runs.hpp"
+
+namespace starling::app {
+namespace {
+
+TEST(Pieces, AreEachDoneOnceWhateverTheThreads) {
+  for (const std::size_t threads : {1U, 2U, 7U}) {
+    std::vector<std::atomic<int>> done(50);
+    for_each_piece(
+        done.size(), threads, [&](std::size_t i) { ++done[i]; }, [] {});
+    for (const auto& times : done) EXPECT_EQ(times, 1);
+  }
+}
+
+TEST(Pieces, MayBeNone) {
+  for_each_piece(
+      0, 3, [](std::size_t) { FAIL(); }, [] {});
+}
+
+TEST(Pieces, ThrowOnTheThreadThatAsked) {
+  std::atomic<int> begun = 0;
+  const auto fails = [&](std::size_t) {
+    ++begun;
+    throw std::runtime_error{"no"};
+  };
+  EXPECT_THROW(for_each_piece(1000, 2, fails, [] {}), std::runtime_error);
+  EXPECT_LE(begun, 4) << "others were begun after the first had failed";
+}
+
+using Clock = PieceWatch::Clock;
+
+Clock::time_point second(int number) { return Clock::time_point{} + std::chrono::seconds{number}; }
+
+TEST(PieceWatch, KnowsNoTimeBeforeAPieceHasBegun) {
+  PieceWatch pieces{{{0, 1}, {0, 1}}, 1};
+  EXPECT_EQ(pieces.progress(second(0)).share, 0);
+  EXPECT_FALSE(pieces.progress(second(0)).left_s);
+  pieces.begin(0, second(0));
+  EXPECT_FALSE(pieces.progress(second(5)).left_s);
+}
+
+TEST(PieceWatch, TakesPiecesThatHaveNotBegunForThoseOfTheirKind) {
+  PieceWatch pieces{{{0, 1}, {0, 1}, {1, 1}, {1, 1}}, 1};
+  pieces.begin(0, second(0));
+  pieces.set(0, 1, second(10));
+  pieces.begin(2, second(10));
+  pieces.set(2, 0.5, second(11));
+  const auto done = pieces.progress(second(11));
+  EXPECT_DOUBLE_EQ(done.left_s.value(), 10 + 1 + 2);
+  EXPECT_DOUBLE_EQ(done.share, 11.0 / 24);
+}
+
+TEST(PieceWatch, TakesAKindThatNobodyHasSeenForWhatItIsExpectedToCost) {
+  PieceWatch pieces{{{0, 1}, {1, 0.25}}, 1};
+  pieces.begin(0, second(0));
+  pieces.set(0, 0.5, second(4));
+  EXPECT_DOUBLE_EQ(pieces.progress(second(4)).left_s.value(), 4 + 2);
+}
+
+TEST(PieceWatch, EndsNoSoonerThanTheLongestPiece) {
+  PieceWatch pieces{{{0, 1}, {1, 1}}, 2};
+  pieces.begin(0, second(0));
+  pieces.begin(1, second(0));
+  pieces.set(0, 1, second(2));
+  pieces.set(1, 0.1, second(2));
+  EXPECT_DOUBLE_EQ(pieces.progress(second(2)).left_s.value(), 18);
+  EXPECT_DOUBLE_EQ(pieces.progress(second(10)).left_s.value(), 90) << "it has made no progress";
+}
+
+TEST(PieceWatch, IsThroughOnceAllAre) {
+  PieceWatch pieces{{{0, 1}}, 8};
+  pieces.begin(0, second(0));
+  pieces.set(0, 1, second(2));
+  EXPECT_DOUBLE_EQ(pieces.progress(second(3)).left_s.value(), 0);
+  EXPECT_DOUBLE_EQ(pieces.progress(second(3)).share, 1);
+  EXPECT_EQ((PieceWatch{{}, 1}.progress().share), 1);
+}
+
+TEST(Runs, OfCostlierBarriersBeginFirst) {
+  std::vector<PieceWatch::Kind> kinds;
+  for (const char* text : {"bsp", "ssp:s=4", "pbsp:beta=2", "pssp:s=4,beta=2", "asp"})
+    kinds.push_back(kind_of(kinds.size(), barrier::parse(text).value()));
+  EXPECT_EQ(costliest_first(kinds), (std::vector<std::size_t>{3, 2, 4, 1, 0}));
+  kinds = {{0, 0.5}, {0, 0.5}, {1, 1}, {1, 1}};
+  EXPECT_EQ(costliest_first(kinds), (std::vector<std::size_t>{2, 0, 3, 1})) << "one of each first";
+  kinds.assign(3, kinds[0]);
+  EXPECT_EQ(costliest_first(kinds), (std::vector<std::size_t>{0, 1, 2}));
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,52 @@
+#include "starling/tools/registry/figures.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace starling::app {
+namespace {
+
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
+
+TEST(ClassFigures, CountLabelsByPredictions) {
+  const auto figures = class_figures(3, Floats{0, 0, 1, 1, 1}, Floats{0, 1, 1, 1, 0});
+  EXPECT_EQ(figures.confusion,
+            (std::vector<std::vector<std::uint64_t>>{{1, 1, 0}, {1, 2, 0}, {0, 0, 0}}));
+  EXPECT_DOUBLE_EQ(*figures.precision[0], 0.5);
+  EXPECT_DOUBLE_EQ(*figures.recall[1], 2.0 / 3);
+  EXPECT_FALSE(figures.precision[2]) << "nothing was predicted as it";
+  EXPECT_FALSE(figures.recall[2]) << "nothing is of it";
+}
+
+TEST(TargetFigures, AreMeansOverTheSamples) {
+  const auto figures = target_figures(Doubles{1, 2, 6}, Doubles{2, 2, 4});
+  EXPECT_DOUBLE_EQ(figures.mae, 1);
+  EXPECT_DOUBLE_EQ(figures.rmse, std::sqrt(5.0 / 3));
+  EXPECT_DOUBLE_EQ(*figures.r2, 1 - 5.0 / 14);
+  EXPECT_FALSE(target_figures(Doubles{3, 3}, Doubles{1, 2}).r2) << "targets are all the same";
+}
+
+TEST(AreaUnderCurve, IsTheShareOfPairsInTheRightOrder) {
+  EXPECT_DOUBLE_EQ(*area_under_curve(Floats{0, 0, 1, 1}, Floats{1, 2, 3, 4}), 1);
+  EXPECT_DOUBLE_EQ(*area_under_curve(Floats{1, 1, 0, 0}, Floats{1, 2, 3, 4}), 0);
+  EXPECT_DOUBLE_EQ(*area_under_curve(Floats{0, 1, 0, 1}, Floats{7, 7, 7, 7}), 0.5);
+  // Among the pairs (.35, .1), (.35, .4), (.8, .1) and (.8, .4) three are in order.
+  EXPECT_DOUBLE_EQ(*area_under_curve(Floats{0, 0, 1, 1}, Floats{0.1F, 0.4F, 0.35F, 0.8F}), 0.75);
+  EXPECT_FALSE(area_under_curve(Floats{1, 1}, Floats{1, 2}));
+}
+
+TEST(Probabilities, FollowTheLinkOfTheScores) {
+  const auto two = probabilities({1, models::Link::logistic, {0, std::log(3.0F)}});
+  ASSERT_TRUE(two);
+  EXPECT_NEAR((*two)[0], 0.5, 1e-7);
+  EXPECT_NEAR((*two)[3], 0.75, 1e-7);
+  const auto three = probabilities({3, models::Link::softmax, {1000, 1000, -1000}});
+  ASSERT_TRUE(three);
+  EXPECT_NEAR((*three)[1], 0.5, 1e-7) << "large scores do not overflow";
+  EXPECT_FALSE(probabilities({1, models::Link::none, {1}}));
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,135 @@
+#include "starling/tools/registry/registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include "starling/tools/command_line/main.hpp"
+#include "starling/tools/registry/built_in.hpp"
+#include "starling/tools/registry/data.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Data of a type that cannot be divided.
+struct Whole {
+  int n = 3;
+  [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(n); }
+};
+
+struct One {
+  using Scalar = float;
+  double loss = 7;
+  static std::vector<models::Parameter> parameters() { return {{.name = "one"}}; }
+  static void initialise(std::span<float> w, Random&) { w[0] = 1; }
+  static double gradient(std::span<const float>, const Whole&, models::Batch, std::span<float>,
+                         models::Pass&) {
+    return 0;
+  }
+  models::Metrics evaluate(std::span<const float>, const Whole&, models::Batch,
+                           models::Pass&) const {
+    return {{"loss", loss}};
+  }
+};
+
+Registry with_whole() {
+  return Registry{}.model<One, Whole>("one", "").data(
+      "whole", "", [](SpecReader& read, std::uint64_t) -> Result<Whole> {
+        const auto n = static_cast<int>(read.count("n", 3));
+        if (n == 13) return Error{"whole: n=13 is unlucky"};
+        return Whole{n};
+      });
+}
+
+TEST(Registry, BuiltInModelsComeInBothTypes) {
+  const Registry all = with_built_in({});
+  const auto data = load_whole(all, "linear:d=4,n=10", 1);
+  ASSERT_TRUE(data);
+  for (const ElementType type : {ElementType::float32, ElementType::float64}) {
+    const auto model = make_model(all, "linear", *data, type);
+    ASSERT_TRUE(model);
+    EXPECT_EQ((*model)->element_type(), type);
+  }
+  EXPECT_EQ((*make_model(all, "linear", *data))->element_type(), ElementType::float32);
+}
+
+TEST(Registry, AnOwnModelTakesItsOwnDataOnly) {
+  const Registry all = with_built_in(with_whole());
+  const auto data = load_whole(all, "whole:n=5", 1);
+  ASSERT_TRUE(data);
+  EXPECT_EQ(data->size(), 5U);
+  EXPECT_EQ(data->table(), nullptr);
+  const auto model = make_model(all, "one", *data);
+  ASSERT_TRUE(model);
+  EXPECT_EQ((*model)->print(), "one");
+  EXPECT_EQ((*model)->try_metrics(*data), (models::Metrics{{"loss", 7}}));
+  EXPECT_FALSE((*model)->predict(Weights{std::vector<float>{1}}, *data).has_value());
+  const auto table = load_whole(all, "linear:d=4,n=10", 1);
+  EXPECT_FALSE((*model)->accepts(*table));
+}
+
+TEST(Registry, AModelIsConfiguredByTheFunctionThatMakesIt) {
+  const auto data = AnyData::of(Whole{});
+  const auto all = Registry{}
+                       .model<One, Whole>("plain", "")
+                       .model<One, Whole>("set", "", [](SpecReader&, const Whole& whole) {
+                         return One{.loss = 10.0 * whole.n};
+                       });
+  const auto loss_of = [&](const char* name) {
+    return (*make_model(all, name, data))->try_metrics(data)[0].value;
+  };
+  EXPECT_EQ(loss_of("plain"), 7);
+  EXPECT_EQ(loss_of("set"), 30);
+}
+
+TEST(Registry, AnOwnNameHidesABuiltInOne) {
+  Registry own;
+  own.data("digits", "",
+           [](SpecReader&, std::uint64_t seed) { return Whole{static_cast<int>(seed)}; });
+  const auto data = load_whole(with_built_in(own), "digits", 9);
+  ASSERT_TRUE(data);
+  EXPECT_EQ(data->size(), 9U);
+}
+
+TEST(Registry, ABarrierThatHidesABuiltInOneIsRefusedWhateverTheCommand) {
+  const auto rule = barrier::Predicate::make(
+      "ssp", [](barrier::Step, std::span<const barrier::Step>) { return true; });
+  testing::internal::CaptureStderr();
+  const std::array words{"mine", "models"};
+  EXPECT_EQ(starling::main(2, words.data(), Registry{}.barrier(rule)), 2);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "mine: the label 'ssp' of a barrier of your own is a built-in barrier's; valid: any "
+            "other\n");
+}
+
+TEST(Registry, AnIndivisibleTypeIsTrainedOnWhole) {
+  const Registry all = with_whole();
+  const auto both = load_data(all, {.data = "whole"});
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->train.size(), 3U);
+  EXPECT_FALSE(both->test.has_value());
+  const auto divided = load_data(all, {.data = "whole", .holdout = 0.5});
+  ASSERT_FALSE(divided);
+  EXPECT_NE(divided.error().message.find("valid: --test SOURCE"), std::string::npos);
+  const auto tested = load_data(all, {.data = "whole", .test = "whole:n=8"});
+  ASSERT_TRUE(tested);
+  EXPECT_EQ(tested->test->size(), 8U);
+}
+
+TEST(Registry, AnErrorOfALoaderIsPassedOn) {
+  EXPECT_EQ(load_whole(with_whole(), "whole:n=13", 1).error().message, "whole: n=13 is unlucky");
+  EXPECT_EQ(load_whole(with_whole(), "whole:n=0", 1).error().message, "whole: holds no samples");
+}
+
+TEST(Fingerprint, ChangesWithAnyValueOrLabel) {
+  const auto table = [](std::vector<float> x, std::vector<float> y) {
+    return fingerprint(
+        AnyData::of(models::Table{2, 0, models::Table::Dense{std::move(x)}, std::move(y)}));
+  };
+  const auto first = table({1, 2, 3, 4}, {0, 1});
+  EXPECT_EQ(first, table({1, 2, 3, 4}, {0, 1}));
+  EXPECT_NE(first, table({1, 2, 3, 5}, {0, 1}));
+  EXPECT_NE(first, table({1, 2, 3, 4}, {1, 1}));
+  EXPECT_NE(first, table({3, 4, 1, 2}, {0, 1}));
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,87 @@
+#include "starling/tools/registry/worth.hpp"
+
+#include <gtest/gtest.h>
+
+#include "starling/tools/job/target.hpp"
+#include "starling/tools/registry/built_in.hpp"
+#include "starling/tools/registry/data.hpp"
+
+namespace starling::app {
+namespace {
+
+using Names = std::vector<std::string>;
+
+AnyData classes(std::size_t count, std::vector<float> labels) {
+  const std::size_t rows = labels.size();
+  std::vector<float> values;
+  for (std::size_t i = 0; i < rows; ++i) values.push_back(static_cast<float>(i));
+  models::Table table{1, count, models::Table::Dense{std::move(values)}, std::move(labels)};
+  table.labelling = {.classes = count, .first = 1, .signs = false};
+  return AnyData::of(std::move(table));
+}
+
+Names names_of(const std::string& model, const AnyData& data) {
+  const Registry registry = with_built_in({});
+  return figure_names(*make_model(registry, model, data, std::nullopt).value(), data);
+}
+
+TEST(Worth, OfTwoClassesIsNamed) {
+  EXPECT_EQ(
+      names_of("softmax", classes(2, {0, 1, 0, 1})),
+      (Names{"auc", "precision", "recall", "precision:1", "precision:2", "recall:1", "recall:2"}));
+}
+
+TEST(Worth, OfManyClassesHasNoAreaUnderACurve) {
+  const Names names = names_of("softmax", classes(3, {0, 1, 2, 1}));
+  EXPECT_EQ(names[0], "precision");
+  EXPECT_EQ(names.back(), "recall:3");
+}
+
+/// The one class of a test set has no curve.
+TEST(Worth, NamesNothingThatTheTestDataCannotTell) {
+  const Names names = names_of("softmax", classes(2, {1, 1, 1}));
+  EXPECT_EQ(std::ranges::count(names, "auc"), 0);
+}
+
+TEST(Worth, OfTargetsIsNamed) {
+  EXPECT_EQ(names_of("linear", load_whole(with_built_in({}), "linear:d=3,n=20", 1).value()),
+            (Names{"mae", "rmse", "r2"}));
+}
+
+TEST(Worth, OfClassesIsTheirMean) {
+  Worth worth;
+  // Labels 0 0 1 1 and nothing of class 2; predicted as 0 0 0 2.
+  worth.classes = class_figures(3, std::vector<float>{0, 0, 1, 1}, std::vector<float>{0, 0, 0, 2});
+  EXPECT_DOUBLE_EQ(*macro_precision(*worth.classes), (2.0 / 3 + 0) / 2);
+  EXPECT_DOUBLE_EQ(*macro_recall(*worth.classes), 0.5);
+  const models::Labelling labelling{.classes = 3, .first = 1, .signs = false};
+  EXPECT_DOUBLE_EQ(*figure_of(worth, labelling, "precision:1"), 2.0 / 3);
+  EXPECT_DOUBLE_EQ(*figure_of(worth, labelling, "recall:2"), 0);
+  EXPECT_FALSE(figure_of(worth, labelling, "precision:2")) << "nothing was predicted as it";
+  EXPECT_FALSE(figure_of(worth, labelling, "recall:4"));
+  EXPECT_FALSE(figure_of(worth, labelling, "auc"));
+  EXPECT_FALSE(figure_of(worth, labelling, "support:1"));
+}
+
+TEST(Goal, TakesTheFiguresOfEvaluate) {
+  const models::Metrics own{{"loss", 1}, {"accuracy", 0}};
+  const Names more{"auc", "r2", "rmse", "recall", "recall:2"};
+  for (const char* text : {"auc=0.9", "recall:2>=0.5", "r2=-1", "rmse<=4", "accuracy=1"})
+    EXPECT_TRUE(check_target(parse_target(text).value(), own, more)) << text;
+  const auto why = [&](const char* text) {
+    const auto checked = check_target(parse_target(text).value(), own, more);
+    return checked ? "taken" : checked.error().message;
+  };
+  EXPECT_EQ(why("auc=1.5"),
+            "until: 'auc>=1.5' cannot be what is to be reached; valid: auc from 0 to 1");
+  EXPECT_EQ(why("r2=1.5"),
+            "until: 'r2>=1.5' cannot be what is to be reached; valid: r2 of 1 or less");
+  EXPECT_EQ(why("recall<=0.5"),
+            "until: 'recall<=0.5' would be reached by getting worse; valid: recall>=0.5");
+  EXPECT_EQ(why("recall:3=0.5"),
+            "until: the model has no figure 'recall:3' on this test data; did you mean 'recall:2'? "
+            "valid: loss, accuracy, auc, r2, rmse, recall, recall:2");
+}
+
+}  // namespace
+}  // namespace starling::app

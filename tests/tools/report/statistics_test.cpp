@@ -1,0 +1,65 @@
+#include "starling/tools/report/statistics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "starling/base/random.hpp"
+
+namespace starling::app {
+namespace {
+
+TEST(Statistics, SayMeanSpreadAndLimits) {
+  const std::vector<double> values{2, 4, 4, 4, 5, 5, 7, 9};
+  const Summary all = summarise(values);
+  EXPECT_EQ(all.count, 8U);
+  EXPECT_DOUBLE_EQ(all.mean, 5);
+  EXPECT_DOUBLE_EQ(all.sd, std::sqrt(32.0 / 7));
+  EXPECT_EQ(all.min, 2);
+  EXPECT_EQ(all.max, 9);
+  EXPECT_DOUBLE_EQ(standard_error(all), std::sqrt(32.0 / 7 / 8));
+}
+
+TEST(Statistics, TheMedianIsTheMiddleOrBetweenTheTwo) {
+  EXPECT_EQ(median({3, 1, 2}), 2);
+  EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(median({7}), 7);
+}
+
+TEST(Statistics, OfOneValueOrNoneClaimNoSpread) {
+  EXPECT_EQ(summarise({}).count, 0U);
+  const std::vector<double> one{3};
+  EXPECT_EQ(summarise(one).mean, 3);
+  EXPECT_EQ(summarise(one).sd, 0);
+  EXPECT_EQ(confidence_95(summarise(one)), 0);
+}
+
+// From the published tables of Student's t distribution, two-sided, 0.95.
+TEST(Statistics, KnowStudentsT) {
+  for (const auto& [degrees, t] : {std::pair{1U, 12.7062},
+                                   {2U, 4.3027},
+                                   {4U, 2.7764},
+                                   {9U, 2.2622},
+                                   {19U, 2.0930},
+                                   {30U, 2.0423},
+                                   {120U, 1.9799},
+                                   {100000U, 1.9600}})
+    EXPECT_NEAR(student_t_95(degrees), t, 6e-5) << degrees;
+}
+
+// 95 % of the intervals must hold the true mean: of 4,000, 3,800 on average with a deviation of 14.
+TEST(Statistics, IntervalsHoldTheMeanAsOftenAsTheySay) {
+  Random random{1};
+  int held = 0;
+  for (int i = 0; i < 4000; ++i) {
+    std::vector<double> values(5);
+    for (double& value : values) value = 10 + random.normal();
+    const Summary all = summarise(values);
+    held += std::abs(all.mean - 10) <= 2.7764 * standard_error(all) ? 1 : 0;
+  }
+  EXPECT_NEAR(held, 3800, 56);
+}
+
+}  // namespace
+}  // namespace starling::app

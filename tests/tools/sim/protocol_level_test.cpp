@@ -1,0 +1,106 @@
+/// `starling sim --level protocol`: every message of a job that learns.
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/program.hpp"
+
+namespace starling::app {
+namespace {
+
+using Json = nlohmann::json;
+
+const std::string small =
+    "sim --level protocol --data linear:d=10,n=400,noise=0.1 --model linear --optimizer sgd:lr=0.1 "
+    "--batch 10 --workers 4 --step-time exp:50ms --horizon 8s --points 8 --quiet ";
+
+TEST(ProtocolLevel, LearnsOverANetworkThatLoses) {
+  const Folder folder;
+  const Ran ran = starling(folder, small +
+                                       "--json --mode peer --barrier pssp:s=2,beta=2 --barrier "
+                                       "asp --latency exp:1ms --loss 30% --bandwidth 10MB");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json all = Json::parse(ran.out);
+  ASSERT_EQ(all.size(), 2U);
+  for (const Json& one : all) {
+    EXPECT_EQ(one["level"], "protocol");
+    EXPECT_EQ(one["network"]["loss"], 0.3);
+    EXPECT_LT(one["figures"]["loss"], 0.02);
+    EXPECT_LT(one["figures"]["error"], 0.1);
+    EXPECT_GT(one["packets"]["lost"], one["packets"]["sent"].get<double>() / 4);
+    // Every finished step was pushed to all four owners, as far as they are others.
+    EXPECT_GE(one["traffic"]["push"]["messages"], one["updates"].get<double>() / 2);
+    EXPECT_GT(one["traffic"]["push"]["bytes"], one["traffic"]["ack"]["bytes"]);
+  }
+  EXPECT_GT(all[0]["traffic"]["query"]["messages"], 0);
+  EXPECT_FALSE(all[1]["traffic"].contains("query"));
+}
+
+TEST(ProtocolLevel, SaysTheSameBytesAgainOnAnyNumberOfThreads) {
+  const Folder folder;
+  const std::string call =
+      small + "--mode central --barrier bsp --barrier asp --seeds 2 --loss 0.1 ";
+  const Ran one = starling(folder, call + "--threads 1");
+  const Ran two = starling(folder, call + "--threads 2");
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.out, two.out);
+  EXPECT_NE(one.out.find("loss"), std::string::npos) << one.out;
+}
+
+TEST(ProtocolLevel, SimulatesAJobFile) {
+  const Folder folder;
+  folder.write("job.toml",
+               "data = \"linear:d=10,n=400\"\nmodel = \"linear\"\noptimizer = \"sgd:lr=0.1\"\n"
+               "mode = \"central\"\nbarrier = \"bsp\"\nworkers = 2\nepochs = 2\n"
+               "[sim]\nlevel = \"protocol\"\nlatency = \"const:1ms\"\n");
+  const Ran ran = starling(folder, "sim job.toml --json --quiet");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const Json one = Json::parse(ran.out)[0];
+  EXPECT_EQ(one["level"], "protocol");
+  EXPECT_EQ(one["steps"]["min"], one["steps_limit"]);
+  EXPECT_EQ(one["max_lag"], 1);
+}
+
+TEST(ProtocolLevel, SaysWhatIsLearnedAndOverWhatNetwork) {
+  const Folder folder;
+  const std::string line =
+      "sim --level protocol --data linear:d=5,n=200 --model linear --steps 5 --quiet --mode hybrid "
+      "--shards 2 --latency exp:1ms --held-up 10% --held-up-by exp:3ms ";
+  const Ran table = starling(folder, line);
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("\nlevel protocol: linear:d=5,n=200, linear, adam:lr=0.02, batch 32, 2 "
+                           "shards; latency exp:1ms, held up 10 % by exp:3ms\n"),
+            std::string::npos)
+      << table.out;
+  const Ran json = starling(folder, line + "--json");
+  const Json one = Json::parse(json.out)[0];
+  EXPECT_EQ(one["data"], "linear:d=5,n=200");
+  EXPECT_EQ(one["model"], "linear");
+  EXPECT_EQ(one["optimizer"], "adam:lr=0.02");
+  EXPECT_EQ(one["batch"], 32);
+  EXPECT_EQ(one["shards"], 2);
+  EXPECT_TRUE(one["network"]["bytes_per_s"].is_null());
+  EXPECT_EQ(one["network"]["held_up_by"], "exp:3ms");
+}
+
+TEST(ProtocolLevel, RefusesWhatItCannotDoBeforeItRuns) {
+  const Folder folder;
+  const auto refusal = [&](const std::string& call) {
+    const Ran ran = starling(folder, call);
+    EXPECT_EQ(ran.code, 2);
+    return ran.err;
+  };
+  EXPECT_NE(refusal(small + "--loss 150%").find("'150%' must be a share from 0 to below 1"),
+            std::string::npos);
+  EXPECT_NE(refusal(small + "--loss 1").find("--loss: '1' must be a share from 0 to below 1"),
+            std::string::npos);
+  EXPECT_NE(refusal("sim --level protocol --data linear:d=10,n=400 --model softmax")
+                .find("softmax needs 2 or more classes"),
+            std::string::npos);
+  EXPECT_NE(refusal("sim --level all").find("valid: step, protocol"), std::string::npos);
+  EXPECT_NE(refusal("sim --loss 0.1").find("--loss: matters at the protocol level alone"),
+            std::string::npos);
+  EXPECT_NE(refusal("sim --model linear").find("--model: matters at the protocol level alone"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,80 @@
+#include "starling/tools/sim/runs.hpp"
+
+#include <gtest/gtest.h>
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+sim::StepResult result_with(std::vector<sim::Step> steps) {
+  sim::StepResult result;
+  result.steps = std::move(steps);
+  result.elapsed = 2s;
+  for (const sim::Step step : result.steps) result.updates += step;
+  return result;
+}
+
+TEST(Run, SaysWhereTheWorkersStood) {
+  const SimRun run = figures_of({.workers = 4, .seed = 7}, result_with({9, 1, 4, 4}));
+  EXPECT_EQ(run.seed, 7U);
+  EXPECT_DOUBLE_EQ(run.steps.mean, 4.5);
+  EXPECT_EQ(run.steps.min, 1);
+  EXPECT_EQ(run.steps.max, 9);
+  EXPECT_EQ(run.median, 4);
+  EXPECT_EQ(run.histogram,
+            (std::vector<std::pair<sim::Step, std::uint64_t>>{{1, 1}, {4, 2}, {9, 1}}));
+  EXPECT_DOUBLE_EQ(updates_per_second(run), 9);
+}
+
+TEST(Run, HasTheMiddleOfTwoAsItsMedian) {
+  EXPECT_EQ(figures_of({.workers = 4}, result_with({8, 2, 5, 1})).median, 3.5);
+  EXPECT_EQ(figures_of({.workers = 3}, result_with({8, 2, 5})).median, 5);
+}
+
+TEST(Run, OfNoUpdatesHasNoMessagesAStep) {
+  EXPECT_EQ(messages_a_step(figures_of({.workers = 1}, result_with({0}))), 0);
+}
+
+TEST(Runs, GiveOneDistributionOfSteps) {
+  const SimRuns runs{figures_of({.workers = 2}, result_with({3, 5})),
+                     figures_of({.workers = 2}, result_with({3, 9}))};
+  const Series cdf = steps_cdf("asp", runs);
+  EXPECT_EQ(cdf.name, "asp");
+  std::vector<std::pair<double, double>> points;
+  for (const auto& point : cdf.points) points.emplace_back(point.x, point.y);
+  EXPECT_EQ(points, (std::vector<std::pair<double, double>>{{3, 0}, {3, 0.5}, {5, 0.75}, {9, 1}}));
+}
+
+TEST(Runs, AreAveragedAtEachMomentThatTheyReached) {
+  SimRun longer{.workers = 1};
+  longer.curve = {{.at = 1s, .updates = 2}, {.at = 2s, .updates = 6}};
+  SimRun shorter{.workers = 1};
+  shorter.curve = {{.at = 1s, .updates = 4}};
+  const Series curve = over_time("bsp", {longer, shorter}, [](const SimRun&, const sim::Point& p) {
+    return static_cast<double>(p.updates);
+  });
+  ASSERT_EQ(curve.points.size(), 2U);
+  EXPECT_EQ(curve.points[0].x, 1);
+  EXPECT_EQ(curve.points[0].y, 3);
+  EXPECT_EQ(curve.points[1].y, 6);
+}
+
+TEST(Runs, DoNotDependOnTheNumberOfThreads) {
+  std::vector<sim::StepOptions> options(6, {.workers = 20, .horizon = 2s});
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    options[i].seed = i / 2;
+    options[i].barrier = i % 2 == 0 ? barrier::sampled(barrier::Ssp{1}, 3) : barrier::Barrier{};
+  }
+  const SimRuns alone = simulate_all(options, 1, [](const PieceProgress&) {});
+  const SimRuns together = simulate_all(options, 3, [](const PieceProgress&) {});
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    EXPECT_EQ(alone[i].seed, options[i].seed);
+    EXPECT_EQ(alone[i].histogram, together[i].histogram);
+    EXPECT_EQ(alone[i].curve, together[i].curve);
+    EXPECT_GT(alone[i].updates, 20U);
+  }
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,164 @@
+#include "starling/tools/sim/sim_job.hpp"
+
+#include <set>
+
+#include "starling/tools/command_line/job_file.hpp"
+#include "starling/tools/sim/sim_keys.hpp"
+#include "tests/tools/program.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+SimJob job_of(const Settings& settings, bool has_file = false) {
+  auto job = make_sim_job(settings, {}, has_file);
+  EXPECT_TRUE(job) << job.error().message;
+  return *std::move(job);
+}
+
+std::vector<std::string> barriers_of(const SimJob& job) {
+  std::vector<std::string> texts;
+  for (const auto& barrier : job.barriers) texts.push_back(barrier::print(barrier));
+  return texts;
+}
+
+/// The settings of a file of that content, as `starling sim` reads it.
+Settings file_of(const std::string& content) {
+  const Folder folder;
+  folder.write("job.toml", content);
+  auto settings = read_sim_file((folder.path() / "job.toml").string());
+  EXPECT_TRUE(settings) << settings.error().message;
+  return *std::move(settings);
+}
+
+TEST(SimKeys, AreUniqueAndHelped) {
+  std::set<std::string> names;
+  for (const SimKey& key : sim_keys()) {
+    EXPECT_TRUE(names.insert(key.name).second) << key.name;
+    EXPECT_FALSE(key.help.empty()) << key.name;
+    EXPECT_FALSE(key.group.empty()) << key.name;
+    EXPECT_NE(key.set, nullptr) << key.name;
+    EXPECT_EQ(find_sim_key(key.name), &key);
+  }
+  EXPECT_EQ(find_sim_key("save"), nullptr);
+}
+
+TEST(SimJob, IsThePublishedSimulationWhereNothingIsSaid) {
+  const SimJob job = job_of({});
+  EXPECT_EQ(job.options.workers, 1000U);
+  EXPECT_EQ(job.options.horizon, 40s);
+  EXPECT_EQ(print(job.options.step_time), "exp:100ms");
+  EXPECT_EQ(job.mode, core::Mode::central);
+  EXPECT_EQ(job.options.recheck, barrier::Recheck::central());
+  EXPECT_EQ(barriers_of(job), (std::vector<std::string>{"bsp", "ssp:s=4", "pbsp:beta=10",
+                                                        "pssp:s=4,beta=10", "asp"}));
+}
+
+TEST(SimJob, AsksEachOtherWhereNoOneSeesAllSteps) {
+  const SimJob job = job_of({{"mode", "peer", ""}});
+  EXPECT_EQ(job.options.recheck, barrier::Recheck::distributed());
+  EXPECT_EQ(barriers_of(job),
+            (std::vector<std::string>{"pbsp:beta=10", "pssp:s=4,beta=10", "asp"}));
+}
+
+TEST(SimJob, DrawsNoMoreOthersThanThereAreWhereNobodyAsked) {
+  EXPECT_EQ(barriers_of(job_of({{"workers", "5", ""}, {"mode", "peer", ""}})),
+            (std::vector<std::string>{"pbsp:beta=4", "pssp:s=4,beta=4", "asp"}));
+  EXPECT_FALSE(make_sim_job({{"workers", "5", ""}, {"barrier", "pbsp:beta=10", ""}}, {}, false));
+}
+
+TEST(SimJob, OfAFileIsTheJobOfThatFile) {
+  const SimJob job = job_of(file_of("workers = 8\n"
+                                    "straggler = [\"1:4x\", \"1:2x\"]\n"
+                                    "delay = \"exp:20ms\"\n"
+                                    "seconds = 6\n"
+                                    "steps = 100\n"
+                                    "data = \"csv:is-not-read.csv\"\n"
+                                    "model = \"no-such-model\"\n"
+                                    "optimizer = \"sgd:lr=0.1\"\n"
+                                    "save = \"is-not-written\"\n"),
+                            true);
+  EXPECT_EQ(job.options.workers, 8U);
+  EXPECT_EQ(job.options.slowness, (std::vector<double>{1, 1, 1, 1, 1, 1, 2, 4}));
+  EXPECT_EQ(print(job.options.step_time), "exp:20ms");
+  EXPECT_EQ(job.options.horizon, 6s);
+  EXPECT_EQ(job.options.last, 100U);
+  EXPECT_EQ(job.mode, core::Mode::peer);
+  EXPECT_EQ(barriers_of(job), std::vector<std::string>{"pssp:s=4,beta=2"});
+}
+
+TEST(SimJob, PrefersWhatIsSaidOfTheSimulation) {
+  const SimJob job = job_of(file_of("workers = 8\n"
+                                    "delay = \"exp:20ms\"\n"
+                                    "seconds = 6\n"
+                                    "mode = \"central\"\n"
+                                    "barrier = \"bsp\"\n"
+                                    "[sim]\n"
+                                    "workers = 100\n"
+                                    "barrier = [\"asp\", \"ssp:s=2\"]\n"
+                                    "step-time = \"gamma:mean=30ms,shape=2\"\n"
+                                    "horizon = \"2min\"\n"
+                                    "seeds = 3\n"),
+                            true);
+  EXPECT_EQ(job.options.workers, 100U);
+  EXPECT_EQ(barriers_of(job), (std::vector<std::string>{"asp", "ssp:s=2"}));
+  EXPECT_EQ(print(job.options.step_time), "gamma:mean=30ms,shape=2");
+  EXPECT_EQ(job.options.horizon, 120s);
+  EXPECT_EQ(job.seeds, 3U);
+}
+
+TEST(SimJob, TurnsEpochsIntoStepsOfItsData) {
+  // 480 of 600 rows train; 4 workers at batch 8 take 15 steps an epoch.
+  const std::string file = "epochs = 2\ndata = \"digits:n=600\"\nbatch = 8\n";
+  EXPECT_EQ(job_of(file_of(file), true).options.last, 30U);
+  EXPECT_EQ(job_of(file_of(file + "steps = 20\n"), true).options.last, 20U);
+}
+
+TEST(SimJob, CannotTurnEpochsIntoStepsWithoutItsData) {
+  const auto job = make_sim_job(file_of("\nepochs = 2\ndata = \"csv:gone.csv\"\n"), {}, true);
+  ASSERT_FALSE(job);
+  for (const char* part : {"job.toml:2: epochs: the data that says how many steps", "gone.csv",
+                           "valid: steps instead"})
+    EXPECT_NE(job.error().message.find(part), std::string::npos) << job.error().message;
+}
+
+TEST(SimJob, RunsNoMoreThreadsThanRuns) {
+  EXPECT_EQ(threads_of(job_of({{"barrier", "asp", ""}, {"seeds", "3", ""}, {"threads", "8", ""}})),
+            3U);
+  EXPECT_GE(threads_of(job_of({})), 1U);
+}
+
+TEST(SimJob, FitsTheMemoryThatIsGiven) {
+  const Settings large{{"workers", "1000000", ""}, {"threads", "2", ""}};
+  const auto with = [&](const std::string& limit) {
+    Settings settings = large;
+    settings.push_back({"memory", limit, "--memory"});
+    return make_sim_job(settings, {}, false);
+  };
+  EXPECT_TRUE(with("64GiB"));
+  const auto refused = with("1.5MB");
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.starts_with(
+      "--memory: 2 runs at the same time of 1000000 workers would take about "))
+      << refused.error().message;
+}
+
+// Training ignores the [sim] table of a job file, but checks its keys.
+TEST(SimTable, OfAJobFileIsNothingToTraining) {
+  const Folder folder;
+  const std::string path = (folder.path() / "job.toml").string();
+  folder.write("job.toml", "workers = 3\n[sim]\nhorizon = \"1s\"\n");
+  const auto settings = read_job_file(path);
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_EQ(settings->size(), 1U);
+  folder.write("job.toml", "workers = 3\n[sim]\nhorizn = \"1s\"\n");
+  const auto wrong = read_job_file(path);
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message.find("job.toml:3: unknown key 'horizn'; did you mean 'horizon'?"),
+            std::string::npos)
+      << wrong.error().message;
+}
+
+}  // namespace
+}  // namespace starling::app

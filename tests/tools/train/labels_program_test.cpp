@@ -1,0 +1,89 @@
+/// Messages about labels that may be meant otherwise, of long names and of small numbers.
+#include "tests/tools/program.hpp"
+
+namespace starling::app {
+namespace {
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Rows of one feature whose labels go round from `first` on.
+std::string rows(int first, int classes, int count = 60) {
+  std::string text;
+  for (int i = 0; i < count; ++i)
+    text += std::to_string(i % classes) + "," + std::to_string(first + i % classes) + "\n";
+  return text;
+}
+
+TEST(Inspect, NamesClassesByTheLabelsOfTheFile) {
+  const Folder folder;
+  folder.write("ratings.csv", rows(1, 6));
+  folder.write("signs.csv", "1,-1\n2,1\n3,1\n");
+  const Ran ratings = starling(folder, "inspect csv:ratings.csv");
+  EXPECT_TRUE(holds(ratings.out, "classes   1: 10, 2: 10, 3: 10, 4: 10, 5: 10, 6: 10\n"))
+      << ratings.out << ratings.err;
+  EXPECT_TRUE(holds(starling(folder, "inspect csv:signs.csv").out, "classes   -1: 1, 1: 2\n"));
+}
+
+TEST(Inspect, SaysHowWholeNumbersAreReadOtherwise) {
+  const Folder folder;
+  folder.write("ratings.csv", rows(1, 6));
+  const Ran classes = starling(folder, "inspect csv:ratings.csv");
+  const std::string lead = "the labels are whole numbers, read as classes; as real targets with ";
+  const auto at = classes.out.find(lead);
+  ASSERT_NE(at, std::string::npos) << classes.out;
+  const std::string rest = classes.out.substr(at + lead.size());
+  const std::string other = rest.substr(0, rest.find('\n'));
+  const Ran values = starling(folder, "inspect " + other);
+  EXPECT_TRUE(holds(values.out, "real targets)")) << values.out << values.err;
+  EXPECT_TRUE(holds(values.out, "read as real targets; as classes with csv:ratings.csv"))
+      << values.out;
+}
+
+TEST(Summary, DoubtsClassesThatLookLikeRatings) {
+  const Folder folder;
+  folder.write("ratings.csv", rows(1, 5));
+  folder.write("classes.csv", rows(0, 3));
+  const std::string flags = " --quiet --workers 2 --steps 2";
+  const std::string doubt = "the labels are whole numbers, read as classes";
+  EXPECT_TRUE(holds(starling(folder, "train --data csv:ratings.csv" + flags).out, doubt));
+  EXPECT_FALSE(holds(starling(folder, "train --data csv:classes.csv" + flags).out, doubt));
+  EXPECT_FALSE(holds(starling(folder, "train --data digits:n=100" + flags).out, doubt));
+}
+
+TEST(Summary, NamesTheFileOfALongNet) {
+  const Folder folder;
+  folder.write("net.toml",
+               "layers = [\"dense 20\", \"relu\", \"dense 20\", \"relu\", \"dense 20\", \"relu\", "
+               "\"dense 10\"]\n");
+  const Ran ran = starling(
+      folder, "train --quiet --data digits:n=100 --workers 2 --steps 2 --model net:net.toml");
+  EXPECT_TRUE(ran.out.starts_with("net:net.toml on digits:n=100 (")) << ran.out << ran.err;
+}
+
+TEST(Sim, WarnsOfTooFewStepsToCompareBarriers) {
+  const Folder folder;
+  folder.write("job.toml", "data = \"digits:n=200\"\nepochs = 1\nworkers = 4\n");
+  const Ran few = starling(folder, "sim job.toml");
+  EXPECT_EQ(few.code, 0) << few.err;
+  EXPECT_TRUE(holds(few.err, "job.toml:2: epochs: a worker makes ")) << few.err;
+  EXPECT_TRUE(holds(few.err, "too few to compare barriers; valid: 20 or more")) << few.err;
+  EXPECT_TRUE(holds(starling(folder, "sim --workers 4 --steps 19").err,
+                    "--steps: a worker makes 19 steps at most"));
+  EXPECT_FALSE(holds(starling(folder, "sim --workers 4 --steps 20").err, "too few"));
+  EXPECT_FALSE(holds(starling(folder, "sim --workers 4 --seconds 1").err, "too few"));
+}
+
+TEST(Sim, SaysItsSpeedInAUnitThatFits) {
+  const Folder folder;
+  const Ran slow = starling(folder,
+                            "sim --level protocol --data digits:n=100 --workers 2 --steps 20 "
+                            "--barrier asp");
+  EXPECT_EQ(slow.code, 0) << slow.err;
+  EXPECT_TRUE(holds(slow.err, " updates/s")) << slow.err;
+  EXPECT_FALSE(holds(slow.err, "0.00 million")) << slow.err;
+}
+
+}  // namespace
+}  // namespace starling::app

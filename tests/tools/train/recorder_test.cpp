@@ -1,0 +1,86 @@
+#include "starling/tools/train/recorder.hpp"
+
+#include "starling/engine/work/gradients.hpp"
+#include "starling/tools/registry/built_in.hpp"
+#include "tests/tools/program.hpp"
+
+namespace starling::app {
+namespace {
+
+using States = std::vector<core::RangeState>;
+
+/// A bulk-synchronous job of two workers over two shards, which is to keep a checkpoint.
+class Checkpoint : public testing::Test {
+ protected:
+  Checkpoint() {
+    ready_.job.quiet = true;
+    ready_.job.checkpoint = (folder_.path() / "c").string();
+    auto& job = ready_.running.options.job;
+    job.mode = core::Mode::central;
+    job.barrier = barrier::Barrier{barrier::Bsp{}};
+    job.workers = job.shards = 2;
+  }
+
+  /// Returns the states of the job's ranges after `round` rounds.
+  [[nodiscard]] States after(core::Step round) const {
+    const auto& job = ready_.running.options.job;
+    const core::Layout layout = ready_.model->layout(job);
+    States states = core::to_ranges<float>(layout, std::vector<float>(layout.size, 1.0F));
+    for (auto& state : states) {
+      state.round = state.updates = round;
+      state.ledger.assign(job.workers, {.incarnation = 0, .step = round, .samples = 8 * round});
+    }
+    return states;
+  }
+
+  /// The checkpoint's content once the recorder was given these.
+  [[nodiscard]] std::string given(const States& states) {
+    Recorder{ready_, {}}.on_checkpoint(states);
+    return folder_.has("c") ? folder_.read("c") : "none";
+  }
+
+  Folder folder_;
+  Registry registry_ = with_built_in({});
+  AnyData data_ = load_whole(registry_, "linear:d=20000,n=4", 1).value();
+  Prepared ready_{.job = {},
+                  .data = {.train = data_, .test = std::nullopt},
+                  .model = make_model(registry_, "linear", data_, std::nullopt).value(),
+                  .running = {},
+                  .notes = {},
+                  .agreement = {}};
+};
+
+TEST_F(Checkpoint, IsReplacedByALaterOne) {
+  const std::string third = given(after(3));
+  EXPECT_NE(third, "none");
+  EXPECT_NE(given(after(4)), third);
+}
+
+/// A job that failed half-way through a round leaves ranges at different rounds.
+TEST_F(Checkpoint, IsKeptWhereTheRangesStandAtDifferentRounds) {
+  const std::string third = given(after(3));
+  States torn = after(4);
+  ASSERT_EQ(torn.size(), 2U);
+  torn[1] = after(5)[1];
+  EXPECT_EQ(given(torn), third);
+}
+
+TEST_F(Checkpoint, IsKeptWhereValuesAreNotFinite) {
+  const std::string third = given(after(3));
+  const auto& job = ready_.running.options.job;
+  const core::Layout layout = ready_.model->layout(job);
+  std::vector<float> w(layout.size, 1.0F);
+  w.back() = std::numeric_limits<float>::infinity();
+  States states = after(4);
+  const States infinite = core::to_ranges<float>(layout, w);
+  for (auto& state : states) state.value = infinite[state.range].value;
+  EXPECT_EQ(given(states), third);
+}
+
+TEST_F(Checkpoint, IsNotWrittenOfAModelThatLearnedNothing) {
+  EXPECT_EQ(given(after(0)), "none");
+  EXPECT_EQ(given({}), "none");
+}
+
+}  // namespace
+}  // namespace starling::app

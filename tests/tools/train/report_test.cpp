@@ -1,0 +1,217 @@
+#include "starling/tools/train/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace starling::app {
+namespace {
+
+using Json = nlohmann::json;
+
+Running running() {
+  Running job;
+  job.model = "softmax";
+  job.data = "digits";
+  job.options.job.workers = 2;
+  job.options.job.steps = 100;
+  job.steps_per_epoch = 10;
+  return job;
+}
+
+live::Progress progress() {
+  live::Progress figures;
+  figures.elapsed = std::chrono::seconds{2};
+  figures.updates = 100;
+  figures.spread = {48, 50, 52};
+  figures.max_lag = 4;
+  figures.waiting_share = 0.125;
+  figures.loss = 0.5;
+  return figures;
+}
+
+Json json_of(const Running& job) {
+  const live::Outcome outcome;
+  return Json::parse(summary_json({.job = job, .outcome = outcome}));
+}
+
+std::string table_of(const Running& job) {
+  const live::Outcome outcome;
+  return summary_table({.job = job, .outcome = outcome});
+}
+
+TEST(ProgressLine, SaysWhatWasMeasuredAndWhenItEnds) {
+  EXPECT_EQ(progress_line(running(), progress()),
+            "2.0 s  epoch 5.0  50 updates/s  steps 48-50-52  waiting 12 %  loss 0.5  ETA 2.0 s");
+  live::Progress tested = progress();
+  tested.test = {{"loss", 1}, {"accuracy", 0.97}};
+  tested.evaluated_at = 40;
+  EXPECT_NE(progress_line(running(), tested).find("  accuracy 97.0 %"), std::string::npos);
+}
+
+TEST(ProgressLine, SaysWhomItWaitsForInsteadOfATimeThatNobodyKnows) {
+  const std::string line = progress_line(running(), progress(), "b, c");
+  EXPECT_TRUE(line.ends_with("loss 0.5  waits for b, c")) << line;
+  EXPECT_TRUE(progress_line(running(), progress(), "").ends_with("loss 0.5"));
+  Running timed = running();
+  timed.options.job.time = std::chrono::seconds{10};
+  EXPECT_TRUE(progress_line(timed, progress(), "b").ends_with("waits for b  ETA 8.0 s"));
+}
+
+TEST(ProgressLine, ExpectsNothingOfWorkersThatAreLost) {
+  Running job = running();
+  job.id = "1";
+  live::Progress half = progress();
+  half.updates = 60;
+  EXPECT_TRUE(progress_line(job, half).ends_with("ETA 2.0 s")) << progress_line(job, half);
+}
+
+TEST(ProgressLine, SaysNoLossBeforeThereIsOneAndNoEndThatIsUnknown) {
+  Running job = running();
+  job.options.job.steps = barrier::finished;
+  const std::string line = progress_line(job, live::Progress{});
+  EXPECT_EQ(line.find("loss"), std::string::npos);
+  EXPECT_EQ(line.find("ETA"), std::string::npos);
+}
+
+TEST(Metrics, GiveStepsAndUpdatesAsWholeNumbersWhereTheyAre) {
+  Running job = running();
+  live::Progress figures = progress();
+  EXPECT_EQ(Json::parse(progress_json(job, figures))["step"].dump(), "50");
+  figures.updates = 101;
+  EXPECT_EQ(Json::parse(progress_json(job, figures))["step"].dump(), "50.5");
+  figures.evaluated_at = 40;
+  const Json evaluation = Json::parse(evaluation_json(job, figures));
+  EXPECT_EQ(evaluation["step"].dump(), "40");
+  EXPECT_EQ(evaluation["updates"].dump(), "80");
+  EXPECT_EQ(evaluation["epoch"], 4.0);
+}
+
+TEST(Summary, TableNamesTheShardsWhereThereAreAny) {
+  Running job = running();
+  EXPECT_NE(table_of(job).find("  mode        peer, 2 workers\n"), std::string::npos);
+  job.options.job.mode = core::Mode::central;
+  EXPECT_NE(table_of(job).find("  mode        central, 2 workers, 1 shard\n"), std::string::npos);
+}
+
+TEST(ProgressLine, SaysNothingOfARunThatHasYetToMakeAnUpdate) {
+  Running job = running();
+  job.options.job.steps = barrier::finished;
+  job.updates_before = 100;
+  live::Progress resumed = progress();
+  resumed.test = {{"accuracy", 0.97}};
+  resumed.evaluated_at = 50;
+  EXPECT_EQ(progress_line(job, resumed), "2.0 s  epoch 5.0  steps 48-50-52");
+  const Json json = Json::parse(progress_json(job, resumed));
+  for (const char* absent : {"updates_per_s", "waiting_share", "loss"})
+    EXPECT_FALSE(json.contains(absent)) << absent;
+  EXPECT_EQ(json["updates"], 100);
+  resumed.updates = 104;
+  EXPECT_EQ(progress_line(job, resumed),
+            "2.0 s  epoch 5.2  2 updates/s  steps 48-50-52  waiting 12 %  loss 0.5");
+  resumed.evaluated_at = 51;
+  EXPECT_NE(progress_line(job, resumed).find("accuracy 97.0 %"), std::string::npos);
+}
+
+TEST(Summary, CountsFromTheBeginningOfTheJobAndMeasuresThisRun) {
+  Running job = running();
+  job.updates_before = 60;
+  live::Outcome outcome;
+  outcome.last = progress();
+  const Json json = Json::parse(summary_json({.job = job, .outcome = outcome}));
+  EXPECT_EQ(json["updates"], 100);
+  EXPECT_EQ(json["updates_per_s"], 20.0);
+  EXPECT_EQ(json["end"], "completed");
+  EXPECT_FALSE(json.contains("test_accuracy"));
+  EXPECT_FALSE(json.contains("normalised_error"));
+  EXPECT_EQ(json["draws"], 0);
+  const std::string table = summary_table({.job = job, .outcome = outcome});
+  EXPECT_NE(table.find("  updates     100, 60 of them before, 20/s\n"), std::string::npos) << table;
+  job.options.job.barrier = barrier::Barrier{barrier::Bsp{}};
+  EXPECT_FALSE(Json::parse(summary_json({.job = job, .outcome = outcome})).contains("draws"));
+}
+
+TEST(Summary, NamesDelayAndStragglersWhereThereAreAny) {
+  Running job = running();
+  EXPECT_FALSE(json_of(job).contains("delay"));
+  EXPECT_FALSE(json_of(job).contains("straggler"));
+  for (const char* absent : {"delay", "straggler"})
+    EXPECT_EQ(table_of(job).find(absent), std::string::npos) << table_of(job);
+  job.options.job.delay = parse_distribution("exp:20ms").value();
+  job.options.job.stragglers = {parse_straggler("1:4x").value(), parse_straggler("50%:2x").value()};
+  EXPECT_EQ(json_of(job)["delay"], "exp:20ms");
+  EXPECT_EQ(json_of(job)["straggler"], (Json{"1:4x", "50%:2x"}));
+  EXPECT_NE(table_of(job).find("\n  delay       exp:20ms\n  straggler   1:4x, 50%:2x\n"),
+            std::string::npos)
+      << table_of(job);
+}
+
+TEST(Summary, NamesTheRecheckOnlyWhereWorkersAreDrawn) {
+  Running job = running();
+  EXPECT_EQ(json_of(job)["recheck"], "notify+interval:auto");
+  EXPECT_NE(table_of(job).find("pssp:s=4,beta=2, recheck notify+interval:auto\n"),
+            std::string::npos);
+  job.options.job.mode = core::Mode::central;
+  EXPECT_EQ(json_of(job)["recheck"], "arrival");
+  job.options.job.recheck = barrier::parse_recheck("interval:5ms").value();
+  EXPECT_EQ(json_of(job)["recheck"], "interval:5ms");
+  for (const char* other : {"bsp", "ssp:s=4", "asp", "pbsp:beta=0", "pssp:s=inf,beta=2"}) {
+    job.options.job.barrier = barrier::parse(other).value();
+    EXPECT_FALSE(json_of(job).contains("recheck")) << other;
+    EXPECT_EQ(table_of(job).find("recheck"), std::string::npos) << table_of(job);
+  }
+}
+
+TEST(Summary, IsValidJsonWhateverTheFigures) {
+  const Running job = running();
+  live::Outcome outcome;
+  outcome.last = progress();
+  outcome.last.train = {{"loss", std::numeric_limits<double>::quiet_NaN()}};
+  const std::string text =
+      summary_json({.job = job, .outcome = outcome, .error = "a \"quote\" and \xff"});
+  const Json json = Json::parse(text);
+  EXPECT_TRUE(json["train_loss"].is_null());
+  EXPECT_EQ(json["end"], "failed");
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+}
+
+TEST(Summary, NamesAJobOfAClusterAndWhatItLost) {
+  Running job = running();
+  EXPECT_FALSE(json_of(job).contains("workers_lost"));
+  EXPECT_TRUE(json_of(job).contains("max_lag"));
+  job.id = "18446744073709551615";
+  const live::Outcome outcome;
+  const Json json = Json::parse(summary_json({.job = job, .outcome = outcome, .workers_lost = 2}));
+  EXPECT_EQ(json["job"], job.id);
+  EXPECT_EQ(json["workers_lost"], 2);
+  EXPECT_FALSE(json.contains("max_lag")) << json;
+  EXPECT_EQ(table_of(job).find("apart"), std::string::npos);
+  EXPECT_FALSE(Json::parse(progress_json(job, progress())).contains("max_lag"));
+}
+
+TEST(Summary, SaysHowFarAJobWasThatWasStopped) {
+  Running job = running();
+  live::Outcome outcome;
+  outcome.last = progress();
+  outcome.end = live::Outcome::End::stopped;
+  EXPECT_NE(summary_table({.job = job, .outcome = outcome})
+                .find("stopped after 2.0 s, at step 50 of 100\n"),
+            std::string::npos);
+  job.options.job.steps = barrier::finished;
+  EXPECT_NE(summary_table({.job = job, .outcome = outcome}).find("stopped after 2.0 s\n"),
+            std::string::npos);
+}
+
+TEST(Summary, TableLeavesOutWhatWasNotMeasured) {
+  const Running job = running();
+  live::Outcome outcome;
+  outcome.last = progress();
+  const std::string table = summary_table({.job = job, .outcome = outcome});
+  EXPECT_NE(table.find("min 48, median 50, max 52; at most 4 apart\n"), std::string::npos) << table;
+  for (const char* absent : {"test", "train ", "draws", "saved", "truth"})
+    EXPECT_EQ(table.find(std::string{"\n  "} + absent), std::string::npos) << table;
+}
+
+}  // namespace
+}  // namespace starling::app

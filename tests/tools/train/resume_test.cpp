@@ -1,0 +1,237 @@
+/// Checkpoints: going on is as if the job had never stopped, and only the same job goes on.
+#include <nlohmann/json.hpp>
+
+#include "tests/tools/program.hpp"
+
+namespace starling::app {
+namespace {
+
+class Resume : public testing::Test {
+ protected:
+  Ran train(const std::string& more) const { return starling(folder_, small_job + more); }
+  Folder folder_;
+};
+
+TEST_F(Resume, UnderBspIsExact) {
+  ASSERT_EQ(train("--schedule constant --steps 20 --save straight").code, 0);
+  ASSERT_EQ(train("--schedule constant --steps 10 --checkpoint c --save half").code, 0);
+  const Ran rest = train("--schedule constant --steps 20 --resume c --save resumed --json");
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(folder_.read("resumed"), folder_.read("straight"));
+  EXPECT_NE(folder_.read("half"), folder_.read("straight"));
+  const auto json = nlohmann::json::parse(rest.out);
+  EXPECT_EQ(json["updates"], 40) << "counts from the beginning, as steps do";
+  EXPECT_EQ(json["spread"]["max"], 20);
+}
+
+TEST_F(Resume, FromACheckpointOnTheWayIsExactToo) {
+  ASSERT_EQ(train("--steps 20 --save straight").code, 0);
+  // Ends at 10 or later; the checkpoint of step 8 is what a crash would have left.
+  Process long_job{folder_, STARLING_PROGRAM,
+                   words(std::string{small_job} + "--steps 20 --delay const:30ms --checkpoint c "
+                                                  "--checkpoint-every 4")};
+  while (!folder_.has("c")) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  long_job.signal(SIGKILL);
+  EXPECT_EQ(long_job.wait().code, 128 + SIGKILL);
+  ASSERT_EQ(train("--steps 20 --resume c --save resumed").code, 0);
+  EXPECT_EQ(folder_.read("resumed"), folder_.read("straight"));
+}
+
+TEST_F(Resume, GoesOnInPeerMode) {
+  const std::string job = "train --data digits:n=300 --model softmax --quiet --json ";
+  ASSERT_EQ(starling(folder_, job + "--steps 10 --checkpoint c").code, 0);
+  const Ran rest = starling(folder_, job + "--steps 30 --resume c --checkpoint c");
+  ASSERT_EQ(rest.code, 0) << rest.err;
+  EXPECT_EQ(nlohmann::json::parse(rest.out)["updates"], 120);
+  EXPECT_EQ(nlohmann::json::parse(rest.out)["spread"]["min"], 30);
+}
+
+TEST_F(Resume, ACheckpointIsAModelFileToo) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c").code, 0);
+  EXPECT_EQ(starling(folder_, "evaluate --model-file c").code, 0);
+}
+
+TEST_F(Resume, OfAnotherJobIsRefusedByKey) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c --save m").code, 0);
+  struct Other {
+    std::string flags;
+    std::string said;
+  };
+  for (const Other& other : std::vector<Other>{
+           {"--batch 16", "its batch is 32, not 16"},
+           {"--seed 2", "its seed is 1, not 2"},
+           {"--optimizer sgd:lr=0.1", "its optimizer is adam:lr=0.02, not sgd:lr=0.1"},
+           {"--l2 0.5", "its l2 is 0.004166666666666667, not 0.5"},
+           {"--holdout 0.5", "its holdout is none, not 0.5"},
+           {"--dtype float64", "its dtype is float32, not float64"},
+           {"--shards 2", "its shards is 1, not 2"}}) {
+    const Ran ran = train("--steps 20 --resume c " + other.flags);
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("--resume: c: is of another job: " + other.said), std::string::npos)
+        << ran.err;
+  }
+  const Ran barrier = starling(folder_,
+                               "train --data digits:n=300 --model softmax --mode central "
+                               "--barrier asp --workers 2 --resume c");
+  EXPECT_NE(barrier.err.find("its barrier is bsp, not asp"), std::string::npos) << barrier.err;
+}
+
+TEST_F(Resume, RefusesWhatIsNoCheckpointOrHasNothingLeftToDo) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c --save m").code, 0);
+  EXPECT_NE(train("--resume m").err.find("m: is no checkpoint"), std::string::npos);
+  EXPECT_NE(train("--resume none").err.find("none: no such file"), std::string::npos);
+  EXPECT_NE(train("--steps 10 --resume c").err.find("is at step 10 already"), std::string::npos);
+  EXPECT_EQ(train("--steps 10 --resume c").code, 2);
+  const std::string whole = folder_.read("c");
+  for (const std::size_t bytes : {std::size_t{7}, whole.size() / 2, whole.size() - 1}) {
+    folder_.write("cut", whole.substr(0, bytes));
+    const Ran ran = train("--steps 20 --resume cut");
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_NE(ran.err.find("--resume: cut: "), std::string::npos) << ran.err;
+  }
+}
+
+TEST_F(Resume, GoesOnWithTheMetricsToo) {
+  ASSERT_EQ(train("--steps 10 --eval-every 5 --checkpoint c --metrics x").code, 0);
+  const std::string first = folder_.read("x");
+  ASSERT_EQ(train("--steps 20 --eval-every 5 --resume c --metrics x").code, 0);
+  ASSERT_TRUE(folder_.read("x").starts_with(first));
+  std::istringstream lines{folder_.read("x")};
+  std::uint64_t updates = 0;
+  int ends = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto json = nlohmann::json::parse(line);
+    ends += json["event"] == "end" ? 1 : 0;
+    if (!json.contains("updates")) continue;
+    EXPECT_GE(json["updates"], updates) << line;
+    updates = json["updates"];
+  }
+  EXPECT_EQ(updates, 40U);
+  EXPECT_EQ(ends, 2);
+  ASSERT_EQ(train("--steps 10 --metrics x").code, 0);
+  EXPECT_FALSE(folder_.read("x").starts_with(first)) << "a job that begins begins a file";
+}
+
+TEST_F(Resume, RefusesADamagedCheckpoint) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c").code, 0);
+  const std::string whole = folder_.read("c");
+  std::string damaged = whole;
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  folder_.write("c", damaged);
+  const Ran ran = train("--steps 20 --resume c --checkpoint c");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("--resume: c: is damaged"), std::string::npos) << ran.err;
+  EXPECT_EQ(folder_.read("c"), damaged);
+  folder_.write("c", with_nan(whole, "bias", 3));
+  const Ran nan = train("--steps 20 --resume c --trust-file");
+  EXPECT_EQ(nan.code, 2);
+  EXPECT_NE(nan.err.find("--resume: c: tensor 'bias' holds nan at [3]"), std::string::npos)
+      << nan.err;
+}
+
+TEST_F(Resume, NoticesChangedData) {
+  folder_.write("x.csv", "1,0\n2,1\n3,0\n4,1\n5,0\n");
+  const std::string job =
+      "train --data csv:x.csv --model softmax --workers 1 --barrier asp --quiet ";
+  ASSERT_EQ(starling(folder_, job + "--steps 3 --checkpoint c").code, 0);
+  ASSERT_EQ(starling(folder_, job + "--steps 6 --resume c").code, 0);
+  folder_.write("x.csv", "1.5,0\n2,1\n3,0\n4,1\n5.5,0\n");
+  const Ran ran = starling(folder_, job + "--steps 6 --resume c");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_NE(ran.err.find("its content is "), std::string::npos) << ran.err;
+}
+
+/// A file without a checksum in which the number at `place` of a tensor of u64 is another.
+std::string with_number(std::string file, const std::string& tensor, std::size_t place,
+                        std::uint64_t number) {
+  file.replace(file.find("crc32"), 5, "other");
+  std::uint64_t length = 0;
+  std::memcpy(&length, file.data(), 8);
+  const auto offsets = file.find("\"data_offsets\":[", file.find("\"" + tensor + "\":{"));
+  const std::size_t begin = 8 + length + std::stoull(file.substr(offsets + 16));
+  std::memcpy(file.data() + begin + 8 * place, &number, 8);
+  return file;
+}
+
+TEST_F(Resume, AFileWithoutAChecksumIsToBeTrusted) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c").code, 0);
+  std::string bare = folder_.read("c");
+  bare.replace(bare.find("crc32"), 5, "other");
+  folder_.write("bare", bare);
+  for (const Ran& refused :
+       {train("--steps 20 --resume bare"), starling(folder_, "evaluate --model-file bare"),
+        starling(folder_, "predict bare")}) {
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.err.find("bare: has no checksum ('crc32' in its metadata)"),
+              std::string::npos)
+        << refused.err;
+    EXPECT_NE(refused.err.find(" wrote, or --trust-file"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(train("--steps 20 --resume bare --trust-file").code, 0);
+  EXPECT_EQ(starling(folder_, "evaluate --model-file bare --trust-file").code, 0);
+  EXPECT_EQ(starling(folder_, "predict bare --trust-file").code, 0);
+  EXPECT_NE(starling(folder_, "inspect bare").out.find(", no checksum\n"), std::string::npos);
+  EXPECT_NE(starling(folder_, "inspect c").out.find(", checksum right\n"), std::string::npos);
+  const Ran vain = train("--steps 20 --trust-file");
+  EXPECT_EQ(vain.code, 2);
+  EXPECT_NE(vain.err.find("--trust-file: needs the name of a file: --resume FILE"),
+            std::string::npos)
+      << vain.err;
+}
+
+/// Jobs that slept for ever, or left steps out, where they began from such a file.
+TEST_F(Resume, RefusesLedgersThatContradictThemselves) {
+  struct Wrong {
+    const char* tensor;
+    std::size_t place;
+    std::uint64_t number;
+    const char* said;
+  };
+  constexpr std::uint64_t wraps = std::uint64_t{1} << 32U;
+  const std::vector<Wrong> wrong{
+      {"starling.ledger", 0, 64, "holds incarnation 64 of worker 0 in range 0; valid: 0"},
+      {"starling.ledger", 3, wraps, "holds incarnation 4294967296 of worker 1 in range 0; valid"},
+      {"starling.ledger", 7, 64, "holds worker 0 at step 64 of range 1, which has had 20 updates"},
+      {"starling.ledger", 1, UINT64_MAX, "holds step 18446744073709551615 of worker 0"},
+      {"starling.ledger", 2, 1'000'000, "holds worker 0 with 1000000 samples at step 10"},
+      {"starling.ranges", 0, 0, "range 0 counts "},
+      {"starling.ranges", 1, UINT64_MAX, "range 0 counts 18446744073709551615 samples in 20"}};
+  for (const std::string mode : {"peer --barrier asp", "central --barrier ssp:s=4"}) {
+    const std::string job =
+        "train --data digits:n=300 --model mlp:784-128-10 --workers 2 --quiet " +
+        ("--trust-file --mode " + mode) + " ";
+    const std::string first = "train --data digits:n=300 --model mlp:784-128-10 --workers 2 " +
+                              ("--quiet --mode " + mode) + " ";
+    ASSERT_EQ(starling(folder_, first + "--steps 10 --checkpoint c").code, 0);
+    const std::string whole = folder_.read("c");
+    for (const auto& [tensor, place, number, said] : wrong) {
+      folder_.write("d", with_number(whole, tensor, place, number));
+      const Ran ran = starling(folder_, job + "--steps 20 --resume d");
+      EXPECT_EQ(ran.code, 2) << said;
+      EXPECT_NE(ran.err.find(std::string{"--resume: d: "} + said), std::string::npos)
+          << ran.err << said;
+    }
+  }
+}
+
+TEST_F(Resume, ShowsNoControlCharacterOfAFile) {
+  ASSERT_EQ(train("--steps 10 --checkpoint c").code, 0);
+  std::string evil = folder_.read("c");
+  evil.replace(evil.find("crc32"), 5, "other");
+  const std::string data = "digits:n=300";
+  for (auto at = evil.find(data); at != std::string::npos; at = evil.find(data))
+    evil.replace(at, data.size(), "\\u001b\\u009b");
+  folder_.write("evil", evil);
+  const Ran seen = starling(folder_, "inspect evil");
+  const Ran refused = train("--steps 20 --resume evil --trust-file");
+  EXPECT_EQ(seen.code, 0) << seen.err;
+  EXPECT_EQ(refused.code, 2);
+  for (const std::string& text : {seen.out, refused.err}) {
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos);
+    EXPECT_NE(text.find("\\x1b\\xc2\\x9b"), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,147 @@
+// The twin check in virtual time: the real actors, conducted so that nothing but the delays takes
+// time, must do what the step simulator says. No machine's load is in it, and the same seed gives
+// the same run.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "starling/tools/twin/twin.hpp"
+#include "tests/actor/cluster/small_jobs.hpp"
+#include "tests/actor/job/schedule.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Case {
+  core::Mode mode;
+  const char* barrier;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << core::print(c.mode) << " " << c.barrier; }
+
+class ConductedTwin : public testing::TestWithParam<Case> {
+ protected:
+  static live::TrainOptions options() {
+    live::TrainOptions options;
+    options.job.mode = GetParam().mode;
+    options.job.barrier = barrier::parse(GetParam().barrier).value();
+    options.batch = 1;
+    return options;
+  }
+
+  /// Trains the smallest of models: what it learns is of no interest.
+  static live::Progress run_live(live::TrainOptions options) {
+    live::Schedule schedule{options.job.seed};
+    schedule.prompt = true;
+    schedule.acts_max = 100'000'000;
+    options.job.evaluate_train = false;
+    options.job = schedule.conducted(options.job);
+    const auto data = live::load("linear:d=1,n=100");
+    const auto outcome = live::train_text("linear", data, nullptr, options);
+    EXPECT_TRUE(outcome.error.empty()) << outcome.error;
+    EXPECT_FALSE(schedule.stuck());
+    return outcome.last;
+  }
+
+  static sim::StepOptions simulation_of(const live::JobOptions& job) {
+    sim::StepOptions options;
+    options.workers = job.workers;
+    options.barrier = job.barrier;
+    options.recheck = job.recheck.value_or(core::default_recheck(job.mode));
+    options.step_time = job.delay;
+    options.slowness = slowness(job.stragglers, job.workers).value();
+    options.last = job.steps;
+    options.horizon = job.time.value_or(1h);
+    options.points = 1;
+    return options;
+  }
+
+  /// Returns the figures of a live run under the case's barrier that lie outside those of
+  /// simulations under `simulated_barrier`.
+  static std::vector<std::string> strangers(const barrier::Barrier& simulated_barrier,
+                                            core::Time time) {
+    auto options = ConductedTwin::options();
+    options.job.workers = 50;
+    options.job.delay = parse_distribution("exp:20ms").value();
+    options.job.time = time;
+    const live::Progress end = run_live(options);
+    EXPECT_LT(end.overhead, 2us) << "timers count whole microseconds; all else takes no time";
+    auto simulation = simulation_of(options.job);
+    simulation.barrier = simulated_barrier;
+    simulation.horizon = end.elapsed;
+    std::vector<TwinRun> simulated;
+    for (simulation.seed = 1; simulation.seed <= 200; ++simulation.seed)
+      simulated.push_back(simulate_twin(simulation));
+    std::vector<std::string> outside;
+    for (const Compared& compared : compare(figures_of(end), simulated, false))
+      if (!compared.is_inside())
+        outside.push_back(compared.name + " " + std::to_string(compared.live) + ", allowed " +
+                          std::to_string(compared.from) + " to " + std::to_string(compared.to));
+    return outside;
+  }
+};
+
+/// 50 workers whose steps take 20 ms on average: each figure lies within the 0.5 % and the 99.5 %
+/// quantile of 200 simulations, 5 % to either side allowed.
+TEST_P(ConductedTwin, LiesWhereItsSimulationsLie) {
+#ifdef STARLING_SANITIZED
+  constexpr auto time = 500ms;
+#else
+  constexpr auto time = 2s;
+#endif
+  EXPECT_EQ(strangers(options().job.barrier, time), std::vector<std::string>{});
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, ConductedTwin,
+    testing::Values(Case{core::Mode::central, "bsp"}, Case{core::Mode::central, "ssp:s=4"},
+                    Case{core::Mode::central, "asp"}, Case{core::Mode::central, "pbsp:beta=2"},
+                    Case{core::Mode::central, "pbsp:beta=10"},
+                    Case{core::Mode::central, "pssp:s=4,beta=2"},
+                    Case{core::Mode::central, "pssp:s=4,beta=10"},
+                    Case{core::Mode::hybrid, "pssp:s=4,beta=2"}, Case{core::Mode::peer, "asp"},
+                    Case{core::Mode::peer, "pbsp:beta=2"}, Case{core::Mode::peer, "pbsp:beta=10"},
+                    Case{core::Mode::peer, "pssp:s=4,beta=2"},
+                    Case{core::Mode::peer, "pssp:s=4,beta=10"}));
+
+/// A check that cannot fail would be none: pbsp lets workers wait more than pssp does.
+class ConductedStranger : public ConductedTwin {};
+
+TEST_P(ConductedStranger, IsOutside) {
+  EXPECT_NE(strangers(barrier::parse("pbsp:beta=2").value(), 500ms), std::vector<std::string>{});
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ConductedStranger,
+                         testing::Values(Case{core::Mode::central, "pssp:s=1,beta=2"},
+                                         Case{core::Mode::peer, "pssp:s=1,beta=2"},
+                                         Case{core::Mode::central, "pbsp:beta=3"}));
+
+/// Where nothing is random, the actors and the simulator agree to the last figure.
+class ConductedTwinWithoutChance : public ConductedTwin {};
+
+TEST_P(ConductedTwinWithoutChance, IsItsSimulation) {
+  auto options = this->options();
+  options.job.workers = 7;
+  options.job.delay = parse_distribution("const:10ms").value();
+  // No two steps end at the same time, but those of equals.
+  options.job.stragglers = {{.count = 1, .factor = 1.703}, {.count = 2, .factor = 2.917}};
+  options.job.steps = 40;
+  const TwinRun live = figures_of(run_live(options));
+  const TwinRun simulated = simulate_twin(simulation_of(options.job));
+  EXPECT_EQ(live.updates, 280);
+  EXPECT_EQ(live.max_lag, simulated.max_lag);
+  EXPECT_DOUBLE_EQ(live.elapsed_s, simulated.elapsed_s);
+  EXPECT_DOUBLE_EQ(live.waiting_share, simulated.waiting_share);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, ConductedTwinWithoutChance,
+                         testing::Values(Case{core::Mode::central, "bsp"},
+                                         Case{core::Mode::central, "ssp:s=3"},
+                                         Case{core::Mode::central, "asp"},
+                                         Case{core::Mode::peer, "asp"},
+                                         Case{core::Mode::central, "pbsp:beta=6"}));
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,148 @@
+// Which figures of a live run and its simulations are compared, and how they are judged.
+#include "starling/tools/twin/twin.hpp"
+
+#include <gtest/gtest.h>
+
+#include "starling/tools/twin/twin_report.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Compared& figure(const std::vector<Compared>& all, const std::string& name) {
+  const auto found = std::ranges::find(all, name, &Compared::name);
+  EXPECT_NE(found, all.end()) << name;
+  return *found;
+}
+
+TEST(Quantile, LiesBetweenTheValuesAroundIt) {
+  const std::vector<double> values{1, 2, 4, 8};
+  EXPECT_EQ(quantile(values, 0), 1);
+  EXPECT_EQ(quantile(values, 1), 8);
+  EXPECT_EQ(quantile(values, 0.5), 3);
+  EXPECT_EQ(quantile(values, 0.75), 5);
+  EXPECT_EQ(quantile(std::vector<double>{7}, 0.995), 7);
+}
+
+/// Steps of 10 ms; the straggler takes 30 ms. At 95 ms the fast are in their tenth step and the
+/// straggler is in its fourth: stopped, they finish them.
+TEST(SimulatedTwin, FinishesTheStepsThatHaveBegun) {
+  sim::StepOptions options;
+  options.workers = 4;
+  options.barrier = {barrier::Asp{}};
+  options.step_time = Distribution{laws::Constant{10ms}};
+  options.slowness = {1, 1, 1, 3};
+  options.horizon = 95ms;
+  const TwinRun run = simulate_twin(options);
+  EXPECT_EQ(run.steps_min, 4);
+  EXPECT_EQ(run.steps_median, 10);
+  EXPECT_EQ(run.steps_max, 10);
+  EXPECT_EQ(run.updates, 34);
+  EXPECT_EQ(run.waiting_share, 0);
+  EXPECT_EQ(run.elapsed_s, 0.095);
+}
+
+/// A worker that waits when the time is up begins no further step.
+TEST(SimulatedTwin, DoesNotPassABarrierThatHoldsItBack) {
+  sim::StepOptions options;
+  options.workers = 2;
+  options.barrier = {barrier::Bsp{}};
+  options.step_time = Distribution{laws::Constant{10ms}};
+  options.slowness = {1, 3};
+  options.horizon = 75ms;
+  const TwinRun run = simulate_twin(options);
+  EXPECT_EQ(run.steps_min, 3);
+  EXPECT_EQ(run.steps_max, 3);
+  EXPECT_EQ(run.max_lag, 1);
+  EXPECT_DOUBLE_EQ(run.waiting_share, 45.0 / 150);
+}
+
+TEST(SimulatedTwin, TakesItsOverheadOnceAStepWhoeverMakesIt) {
+  sim::StepOptions options;
+  options.workers = 2;
+  options.barrier = {barrier::Asp{}};
+  options.step_time = Distribution{laws::Constant{10ms}};
+  options.slowness = {1, 3};
+  options.overhead = 2ms;
+  options.horizon = 1h;
+  options.last = 5;
+  const TwinRun run = simulate_twin(options);
+  EXPECT_EQ(run.updates, 10);
+  EXPECT_DOUBLE_EQ(run.elapsed_s, 5 * 0.032);
+}
+
+TEST(Comparison, AllowsFivePercentBeyondTheQuantiles) {
+  std::vector<TwinRun> simulated;
+  for (int i = 0; i <= 200; ++i)
+    simulated.push_back({.updates = 1000.0 + i, .max_lag = 4, .waiting_share = 0.5});
+  TwinRun live{.updates = 1000, .max_lag = 4, .waiting_share = 0.5};
+  const auto compared = compare(live, simulated, false);
+  const Compared& updates = figure(compared, "updates");
+  EXPECT_EQ(updates.low, 1001);
+  EXPECT_EQ(updates.middle, 1100);
+  EXPECT_EQ(updates.high, 1199);
+  EXPECT_DOUBLE_EQ(updates.from, 0.95 * 1001);
+  EXPECT_DOUBLE_EQ(updates.to, 1.05 * 1199);
+  const auto inside = [&](double value) {
+    live.updates = value;
+    return figure(compare(live, simulated, false), "updates").is_inside();
+  };
+  EXPECT_TRUE(inside(951));
+  EXPECT_FALSE(inside(950));
+  EXPECT_TRUE(inside(1258));
+  EXPECT_FALSE(inside(1259));
+}
+
+/// Where nobody waits at all, 5 % of it is nothing.
+TEST(Comparison, AllowsAShareAPoint) {
+  const auto inside = [](double live, double simulated) {
+    const TwinRun one{.waiting_share = simulated};
+    const auto all = compare({.waiting_share = live}, std::span{&one, 1}, true);
+    return figure(all, "waiting_share").is_inside();
+  };
+  EXPECT_TRUE(inside(0.0099, 0));
+  EXPECT_FALSE(inside(0.0101, 0));
+  EXPECT_TRUE(inside(0.52, 0.5));
+  EXPECT_FALSE(inside(0.53, 0.5));
+  EXPECT_FALSE(inside(0.47, 0.5));
+}
+
+/// Where a job made all its steps, their number says nothing, so the time is compared.
+TEST(Comparison, IsOfTheTimeWhereAllStepsWereMade) {
+  const TwinRun run{.updates = 100, .elapsed_s = 2};
+  const auto names = [](const std::vector<Compared>& all) {
+    std::string text;
+    for (const auto& compared : all) text += compared.name + " ";
+    return text;
+  };
+  EXPECT_EQ(names(compare(run, std::span{&run, 1}, true)), "elapsed_s max_lag waiting_share ");
+  EXPECT_EQ(names(compare(run, std::span{&run, 1}, false)),
+            "updates steps_min steps_median steps_max max_lag waiting_share ");
+}
+
+TEST(Report, SaysWhichFigureIsNotAsSimulated) {
+  SimJob job;
+  job.barriers = {{barrier::Bsp{}}};
+  job.options.workers = 3;
+  const TwinRun simulated{.updates = 100, .max_lag = 1, .waiting_share = 0.25};
+  Twins twins{.job = job, .live = simulated, .compared = {}};
+  twins.live.elapsed_s = 1.5;
+  twins.compared = compare(twins.live, std::span{&simulated, 1}, false);
+  EXPECT_TRUE(agree(twins));
+  EXPECT_NE(twin_table(twins).find("the live run is as simulated"), std::string::npos);
+  twins.live.updates = 150;
+  twins.compared = compare(twins.live, std::span{&simulated, 1}, false);
+  EXPECT_FALSE(agree(twins));
+  const std::string table = twin_table(twins);
+  EXPECT_NE(table.find("bsp, 3 workers, central, delay exp:100ms: 1.5 s live, 1 simulation\n"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("1 of 6 figures of the live run are not as simulated"), std::string::npos)
+      << table;
+  EXPECT_NE(twin_json(twins).find(R"("updates":{"live":150.0,"low":100.0)"), std::string::npos)
+      << twin_json(twins);
+}
+
+}  // namespace
+}  // namespace starling::app

@@ -1,0 +1,27 @@
+/// The command line of `starling bench` and of its commands, one for each thing measured.
+#pragma once
+
+#include "starling/tools/job/arguments.hpp"
+#include "starling/tools/program/command.hpp"
+#include "starling/tools/registry/registry.hpp"
+
+namespace starling::app {
+
+class BenchArguments {
+ public:
+  BenchArguments(CLI::App& program, const std::string& train_footer);
+
+  [[nodiscard]] const Command& command() const { return bench_; }
+  /// Requires: the command was chosen.
+  [[nodiscard]] Result<int> run(const Registry& registry) const;
+
+ private:
+  [[nodiscard]] Result<int> run_kernels() const;
+  [[nodiscard]] Result<int> run_train(const Registry& registry) const;
+
+  Command bench_;
+  FlagArguments kernels_;
+  FlagArguments train_;
+};
+
+}  // namespace starling::app

@@ -1,0 +1,162 @@
+#include "starling/tools/bench/kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <ctime>
+#include <memory>
+#include <span>
+
+#include "starling/base/random.hpp"
+#include "starling/models/kernels/gemm.hpp"
+
+namespace starling::app {
+namespace {
+
+using models::ConvolutionShape;
+using models::Library;
+using models::MatrixView;
+using Floats = std::vector<float>;
+
+Floats draw(std::size_t n) {
+  Random random{n};
+  Floats values(n);
+  for (float& value : values) value = static_cast<float>(random.normal());
+  return values;
+}
+
+std::vector<KernelLayer> all_layers() {
+  const auto dense = [](const char* net, std::size_t inputs, std::size_t outputs, bool first) {
+    return KernelLayer{net, DenseShape{inputs, outputs}, first};
+  };
+  const auto convolution = [](const char* net, std::size_t side, std::size_t channels,
+                              std::size_t outputs, std::size_t padding, bool first) {
+    return KernelLayer{net,
+                       ConvolutionShape{.height = side,
+                                        .width = side,
+                                        .channels = channels,
+                                        .outputs = outputs,
+                                        .kernel = 5,
+                                        .padding = padding},
+                       first};
+  };
+  const char* small = "mlp:784-128-10";
+  const char* large = "mlp:784-512-512-10";
+  return {dense(small, 784, 128, true),
+          dense(small, 128, 10, false),
+          dense(large, 784, 512, true),
+          dense(large, 512, 512, false),
+          dense(large, 512, 10, false),
+          convolution("lenet5", 28, 1, 6, 2, true),
+          convolution("lenet5", 14, 6, 16, 0, false),
+          dense("lenet5", 400, 120, false),
+          dense("lenet5", 120, 84, false),
+          dense("lenet5", 84, 10, false),
+          convolution("psp-cnn", 28, 1, 32, 2, true),
+          dense("psp-cnn", 6272, 1024, false),
+          dense("psp-cnn", 1024, 10, false)};
+}
+
+/// x [n x inputs] W [inputs x outputs] = y, and its derivatives.
+struct Product {
+  Floats x, w, y;
+  MatrixView<float> inputs, weights, outputs;
+  Library library;
+
+  Product(const DenseShape& s, std::uint64_t n, Library by)
+      : x(draw(n * s.inputs)),
+        w(draw(s.inputs * s.outputs)),
+        y(draw(n * s.outputs)),
+        inputs{x.data(), n, s.inputs},
+        weights{w.data(), s.inputs, s.outputs},
+        outputs{y.data(), n, s.outputs},
+        library(by) {}
+
+  void run(KernelPass pass) {
+    if (pass == KernelPass::forward) multiply(inputs, weights, outputs);
+    if (pass == KernelPass::weights) multiply(inputs.transpose(), outputs, weights);
+    if (pass == KernelPass::input) multiply(outputs, weights.transpose(), inputs);
+  }
+
+ private:
+  void multiply(MatrixView<const float> a, MatrixView<const float> b, MatrixView<float> c) const {
+    models::gemm<float>(a, b, 0.0F, c, library);
+  }
+};
+
+struct Convolved {
+  models::Convolution<float> convolution;
+  std::uint64_t n;
+  Floats x, w, b, y;
+  models::Arena arena;
+
+  Convolved(const ConvolutionShape& s, std::uint64_t batch, Library by)
+      : convolution(s, by),
+        n(batch),
+        x(draw(n * s.input_size())),
+        w(draw(s.window() * s.outputs)),
+        b(s.outputs),
+        y(draw(n * s.output_size())) {}
+
+  void run(KernelPass pass) {
+    arena.reset();
+    if (pass == KernelPass::forward) convolution.forward(n, x, w, b, y, arena);
+    if (pass == KernelPass::weights) convolution.backward_weights(n, x, y, w, b, arena);
+    if (pass == KernelPass::input) convolution.backward_input(n, y, w, x, arena);
+  }
+};
+
+Kernel make(const DenseShape& shape, KernelPass pass, std::uint64_t batch, Library library) {
+  const auto made = std::make_shared<Product>(shape, batch, library);
+  return {.flops = 2 * static_cast<double>(batch * shape.inputs * shape.outputs),
+          .library = library,
+          .run = [made, pass] { made->run(pass); }};
+}
+
+Kernel make(const ConvolutionShape& shape, KernelPass pass, std::uint64_t batch, Library library) {
+  const auto made = std::make_shared<Convolved>(shape, batch, library);
+  return {.flops = 2 * static_cast<double>(batch * shape.output_size() * shape.window()),
+          .library = made->convolution.library(),
+          .run = [made, pass] { made->run(pass); }};
+}
+
+std::string print_of(const DenseShape& s) {
+  return fmt::format("dense {} -> {}", s.inputs, s.outputs);
+}
+std::string print_of(const ConvolutionShape& s) {
+  return fmt::format("conv2d {}x{}x{} -> {}, {}x{}", s.height, s.width, s.channels, s.outputs,
+                     s.kernel, s.kernel);
+}
+
+}  // namespace
+
+const std::vector<KernelLayer>& kernel_layers() {
+  static const std::vector<KernelLayer> layers = all_layers();
+  return layers;
+}
+
+std::string print(const KernelLayer& layer) {
+  return std::visit([](const auto& shape) { return print_of(shape); }, layer.shape);
+}
+
+std::string_view name(KernelPass pass) {
+  if (pass == KernelPass::forward) return "forward";
+  return pass == KernelPass::weights ? "weights" : "input";
+}
+
+Kernel make_kernel(const KernelLayer& layer, KernelPass pass, std::uint64_t batch,
+                   Library library) {
+  return std::visit([&](const auto& shape) { return make(shape, pass, batch, library); },
+                    layer.shape);
+}
+
+double measure(const Kernel& kernel, double seconds) {
+  for (std::uint64_t runs = 1;; runs *= 2) {
+    const std::clock_t began = std::clock();
+    for (std::uint64_t i = 0; i < runs; ++i) kernel.run();
+    const double took =
+        static_cast<double>(std::clock() - began) / static_cast<double>(CLOCKS_PER_SEC);
+    if (took >= seconds) return static_cast<double>(runs) * kernel.flops / took;
+  }
+}
+
+}  // namespace starling::app

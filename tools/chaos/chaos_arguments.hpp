@@ -1,0 +1,22 @@
+/// The command line of `starling chaos`.
+#pragma once
+
+#include "starling/base/result.hpp"
+#include "starling/tools/job/arguments.hpp"
+#include "starling/tools/program/command.hpp"
+
+namespace starling::app {
+
+class ChaosArguments {
+ public:
+  explicit ChaosArguments(CLI::App& program);
+
+  [[nodiscard]] const Command& command() const { return arguments_.command(); }
+  /// Requires: the command was chosen.
+  [[nodiscard]] Result<int> run() const;
+
+ private:
+  FlagArguments arguments_;
+};
+
+}  // namespace starling::app

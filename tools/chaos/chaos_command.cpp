@@ -1,0 +1,176 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "starling/base/seconds.hpp"
+#include "starling/base/text.hpp"
+#include "starling/tools/chaos/chaos_report.hpp"
+#include "starling/tools/files/file_output.hpp"
+#include "starling/tools/files/file_use.hpp"
+#include "starling/tools/program/display.hpp"
+#include "starling/tools/program/interrupt.hpp"
+#include "starling/tools/train/commands.hpp"
+
+namespace starling::app {
+namespace {
+
+using sim::ChaosReport;
+
+/// A range of seeds, with both ends.
+struct Seeds {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+
+  [[nodiscard]] std::uint64_t count() const { return last - first + 1; }
+};
+
+Result<Seeds> parse_seeds(const std::string& text) {
+  constexpr std::uint64_t count_max = std::uint64_t{1} << 40U;
+  const auto refuse = [&](const std::string& why) {
+    return Error{"--seeds: " + shown(text) + " " + why};
+  };
+  const auto dots = text.find("..");
+  const auto first = parse_count(text.substr(0, dots));
+  const auto last =
+      dots == std::string::npos ? parse_count(text) : parse_count(text.substr(dots + 2));
+  if (!first || !last) return refuse("is no range of seeds; valid: 1..1000, or one seed");
+  if (*last < *first)
+    return refuse("ends before it begins; valid: " + std::to_string(*last) + ".." +
+                  std::to_string(*first));
+  if (*last - *first >= count_max)
+    return refuse("are too many; valid: at most " + std::to_string(count_max));
+  return Seeds{*first, *last};
+}
+
+using Clock = std::chrono::steady_clock;
+
+/// Runs seeds on some threads until the last, an interrupt, or until the lowest failing seed is
+/// known.
+class Campaign {
+ public:
+  Campaign(Seeds seeds, std::size_t threads)
+      : seeds_(seeds), threads_(threads), next_(seeds.first) {}
+
+  void run() {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < threads_; ++i) threads.emplace_back([this] { work(); });
+    Display display{false};
+    while (running_.load() > 0 || started_.load() < threads_) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{100});
+      if (seconds_since(began_) >= 1) display.show(progress());
+    }
+  }
+
+  [[nodiscard]] ChaosTotals totals() const {
+    ChaosTotals totals = totals_;
+    totals.asked = seeds_.count();
+    totals.interrupted = is_interrupted() && totals.runs < totals.asked;
+    totals.wall_s = seconds_since(began_);
+    return totals;
+  }
+  [[nodiscard]] const std::optional<std::pair<std::uint64_t, ChaosReport>>& failed() const {
+    return failed_;
+  }
+
+ private:
+  void work() {
+    ++running_;
+    ++started_;
+    while (!is_interrupted()) {
+      const std::uint64_t seed = next_.fetch_add(1);
+      if (seed > seeds_.last || seed < seeds_.first || seed > lowest_failed_.load()) break;
+      const ChaosReport report = sim::run_chaos(sim::draw_scenario(seed));
+      const std::scoped_lock lock{mutex_};
+      totals_.add(report);
+      if (report.violation.empty() || (failed_ && failed_->first < seed)) continue;
+      failed_ = {seed, report};
+      lowest_failed_ = seed;
+    }
+    --running_;
+  }
+
+  std::string progress() {
+    const std::scoped_lock lock{mutex_};
+    return fmt::format(
+        "{} of {} ({:.0f} %), {}", totals_.runs, counted(seeds_.count(), "seed"),
+        100 * static_cast<double>(totals_.runs) / static_cast<double>(seeds_.count()),
+        counted(totals_.sum.events, "event"));
+  }
+
+  const Clock::time_point began_ = Clock::now();
+  Seeds seeds_;
+  std::size_t threads_;
+  std::atomic<std::uint64_t> next_;
+  std::atomic<std::uint64_t> lowest_failed_{UINT64_MAX};
+  std::atomic<std::size_t> running_{0};
+  std::atomic<std::size_t> started_{0};
+  std::mutex mutex_;
+  ChaosTotals totals_;
+  std::optional<std::pair<std::uint64_t, ChaosReport>> failed_;
+};
+
+Result<int> report(const ChaosOptions& options, const ChaosTotals& totals,
+                   const std::optional<ChaosFailure>& failure) {
+  const int code = totals.interrupted ? interrupted_code : failure ? job_failed : done;
+  return put_out(options.json ? chaos_json(totals, failure) + "\n" : chaos_text(totals, failure),
+                 code);
+}
+
+Result<int> replay(const ChaosOptions& options) {
+  const auto content = small_file(options.replay, "a scenario as chaos writes it");
+  if (!content) return Error{"--replay: " + content.error().message};
+  const auto scenario = sim::parse_scenario(*content);
+  if (!scenario) return Error{"--replay: " + options.replay + ": " + scenario.error().message};
+  const auto began = Clock::now();
+  const ChaosReport run = sim::run_chaos(*scenario);
+  ChaosTotals totals;
+  totals.add(run);
+  totals.wall_s = seconds_since(began);
+  std::optional<ChaosFailure> failure;
+  if (!run.violation.empty())
+    failure = ChaosFailure{scenario->seed, *scenario, run, false, options.replay};
+  return report(options, totals, failure);
+}
+
+/// Shrinks the scenario that failed, and writes it to a file from which it can be run again.
+ChaosFailure failure_of(std::uint64_t seed, const std::string& out) {
+  ChaosFailure failure{.seed = seed,
+                       .scenario = sim::shrink(sim::draw_scenario(seed)),
+                       .is_cut_down = true,
+                       .file = out.empty() ? fmt::format("chaos-{}.txt", seed) : out};
+  failure.report = sim::run_chaos(failure.scenario);
+  const std::string head = fmt::format("# {}\n# {}\n", failure.report.violation, build_text());
+  if (auto written = replace_file(failure.file, head + print(failure.scenario)); !written) {
+    print_error(written.error().message);
+    failure.file.clear();
+  }
+  return failure;
+}
+
+}  // namespace
+
+Result<int> chaos_command(const ChaosOptions& options) {
+  if (!options.replay.empty()) return replay(options);
+  const auto seeds = parse_seeds(options.seeds.empty() ? "1..1000" : options.seeds);
+  if (!seeds) return seeds.error();
+  if (!options.out.empty())
+    if (auto valid = check_writable(options.out); !valid)
+      return std::move(valid).error().within("--out");
+  const OrderlyStop orderly{stops_plainly};
+  Campaign campaign{*seeds, options.threads > 0
+                                ? options.threads
+                                : std::max<std::size_t>(1, std::thread::hardware_concurrency())};
+  campaign.run();
+  const ChaosTotals totals = campaign.totals();
+  std::optional<ChaosFailure> failure;
+  if (campaign.failed()) failure = failure_of(campaign.failed()->first, options.out);
+  return report(options, totals, failure);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,118 @@
+#include "starling/tools/chaos/chaos_report.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+#include "starling/base/seconds.hpp"
+#include "starling/base/text.hpp"
+#include "starling/tools/program/program_name.hpp"
+#include "starling/tools/program/version.hpp"
+
+namespace starling::app {
+namespace {
+
+using sim::ChaosReport;
+using sim::Fault;
+using Json = nlohmann::ordered_json;
+
+double end_s(const ChaosReport& report) { return seconds(report.end); }
+
+std::string text_of(const ChaosFailure& failure) {
+  std::string text =
+      fmt::format("FAILED: {}\n  seed {}, {}, after {} at {:.6f} s of virtual time\n  {}:\n",
+                  failure.report.violation, failure.seed, build_text(),
+                  counted(failure.report.events, "event"), end_s(failure.report),
+                  failure.is_cut_down ? "the shortest scenario found that fails" : "the scenario");
+  const std::string scenario = print(failure.scenario);
+  for (const auto line : split(scenario, '\n'))
+    if (!line.empty()) text += fmt::format("    {}\n", line);
+  if (!failure.file.empty())
+    text += fmt::format("  again: {} chaos --replay {}\n", program_name(), failure.file);
+  return text;
+}
+
+/// Says what held and, after an interrupt, in how many of the seeds asked for.
+std::string verdict(const ChaosTotals& totals) {
+  if (!totals.interrupted) return "  nothing lost, nothing doubled, nobody stuck\n";
+  return fmt::format(
+      "  interrupted after {} of {}; nothing lost, nothing doubled, nobody stuck in "
+      "these\n",
+      totals.runs, counted(totals.asked, "seed"));
+}
+
+Json json_of(const ChaosFailure& failure) {
+  Json json;
+  json["seed"] = failure.seed;
+  json["violation"] = failure.report.violation;
+  json["events"] = failure.report.events;
+  json["at_s"] = end_s(failure.report);
+  json["scenario"] = print(failure.scenario);
+  json["cut_down"] = failure.is_cut_down;
+  if (!failure.file.empty()) json["file"] = failure.file;
+  return json;
+}
+
+}  // namespace
+
+void ChaosTotals::add(const ChaosReport& report) {
+  ++runs;
+  sum.events += report.events;
+  sum.packets += report.packets;
+  sum.steps += report.steps;
+  sum.epochs += report.epochs;
+  sum.lives += report.lives;
+  sum.excluded += report.excluded;
+  sum.passes += report.passes;
+  sum.faults_refused += report.faults_refused;
+  for (std::size_t i = 0; i < Fault::kinds; ++i) sum.faults[i] += report.faults[i];
+  gave_up += report.gave_up ? 1 : 0;
+}
+
+std::string build_text() { return "starling " + version() + ", commit " + commit(); }
+
+std::string chaos_text(const ChaosTotals& totals, const std::optional<ChaosFailure>& failure) {
+  const ChaosReport& sum = totals.sum;
+  std::string text =
+      fmt::format("{}, {}, {} in {:.1f} s\n", counted(totals.runs, "seed"),
+                  counted(sum.events, "event"), counted(sum.packets, "packet"), totals.wall_s);
+  text += fmt::format("  {}, {} passes judged, {}, {} lives ({} excluded though well)\n",
+                      counted(sum.steps, "step"), sum.passes, counted(sum.epochs, "epoch"),
+                      sum.lives, sum.excluded);
+  text += "  faults:";
+  for (std::size_t i = 0; i < Fault::kinds; ++i)
+    text += fmt::format(" {} {}{}", name(static_cast<Fault::Kind>(i)), sum.faults[i],
+                        i + 1 < Fault::kinds ? "," : "");
+  text += fmt::format(
+      "; {} left out, to keep to what is promised\n  {} gave up, where more was lost than is "
+      "promised\n",
+      sum.faults_refused, counted(totals.gave_up, "job"));
+  return text + (failure ? text_of(*failure) : verdict(totals));
+}
+
+std::string chaos_json(const ChaosTotals& totals, const std::optional<ChaosFailure>& failure) {
+  const ChaosReport& sum = totals.sum;
+  Json json;
+  json["version"] = version();
+  json["commit"] = commit();
+  json["seeds"] = totals.runs;
+  json["seeds_asked"] = totals.asked;
+  json["interrupted"] = totals.interrupted;
+  json["events"] = sum.events;
+  json["packets"] = sum.packets;
+  json["steps"] = sum.steps;
+  json["passes"] = sum.passes;
+  json["epochs"] = sum.epochs;
+  json["lives"] = sum.lives;
+  json["excluded"] = sum.excluded;
+  for (std::size_t i = 0; i < Fault::kinds; ++i)
+    json["faults"][std::string{name(static_cast<Fault::Kind>(i))}] = sum.faults[i];
+  json["faults_left_out"] = sum.faults_refused;
+  json["gave_up"] = totals.gave_up;
+  json["wall_s"] = totals.wall_s;
+  json["failure"] = failure ? json_of(*failure) : Json{};
+  return json.dump(2);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,233 @@
+#include "starling/tools/cluster/follow/cluster_view.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "starling/actor/cluster/job_name.hpp"
+#include "starling/actor/types.hpp"
+#include "starling/base/text.hpp"
+#include "starling/tools/cluster/follow/job_choice.hpp"
+#include "starling/tools/train/commands.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+using Member = actor::MemberReport::State;
+
+bool is_in(const wire::MemberStatus& member, Member state) {
+  return member.state == static_cast<std::uint8_t>(state);
+}
+
+/// Makes a record's texts printable, for another process wrote them.
+core::NodeRecord showable(core::NodeRecord node) {
+  node.name = printable(std::move(node.name));
+  return node;
+}
+
+void add_hindrance(JobView& job, const wire::JobStatus& told) {
+  const core::Epoch epoch = told.configuration ? told.configuration->epoch : 0;
+  if (epoch < job.told_epoch) return;
+  if (epoch > job.told_epoch || job.hindrance.empty()) job.hindrance = printable(told.hindrance);
+  if (epoch > job.told_epoch || job.failure.empty()) job.failure = printable(told.failure);
+  job.told_epoch = epoch;
+}
+
+void add_figures(JobView& job, const wire::JobStatus& told) {
+  job.told = std::max(job.told, told.state);
+  job.since_ms = job.since_ms == 0 ? told.since_ms : std::min(job.since_ms, told.since_ms);
+  job.worked_ms = std::max(job.worked_ms, told.worked_ms);
+  job.steps_total = std::max(job.steps_total, told.steps_total);
+  job.steps_in_epoch = std::max(job.steps_in_epoch, told.steps_in_epoch);
+  job.time_max_ms = std::max(job.time_max_ms, told.time_max_ms);
+  job.updates_per_s += told.updates_per_s;
+  job.loss_sum += told.loss * static_cast<double>(told.losses);
+  job.losses += told.losses;
+}
+
+void add(JobView& job, const wire::JobStatus& told, const std::string& node) {
+  job.settings = told.settings;
+  for (auto& [key, text] : job.settings) {
+    key = printable(std::move(key));
+    text = printable(std::move(text));
+  }
+  job.name = live::name_of(job.settings, told.job);
+  if (told.configuration &&
+      (!job.configuration || told.configuration->epoch > job.configuration->epoch))
+    job.configuration = told.configuration;
+  job.client = printable(told.client);
+  add_hindrance(job, told);
+  add_figures(job, told);
+  for (wire::MemberStatus member : told.here) {
+    member.why = printable(std::move(member.why));
+    const auto known = job.members.find(member.member);
+    // The later incarnation counts; the former may not know yet that it has ended.
+    if (known == job.members.end() || known->second.status.incarnation < member.incarnation)
+      job.members[member.member] = {member, node};
+  }
+}
+
+void add(ClusterView& view, const wire::NodeStatus& status) {
+  view.counts[status.self.id] = status.counts;
+  view.revoked.insert(status.revoked.begin(), status.revoked.end());
+  for (const wire::JobStatus& told : status.jobs)
+    add(view.jobs[told.job], told, printable(status.self.name));
+}
+
+/// Forgets ended processes whose name a live one has.
+void forget_former_lives(std::vector<core::NodeRecord>& nodes) {
+  std::set<std::string> living;
+  for (const core::NodeRecord& node : nodes)
+    if (core::is_live(node.state)) living.insert(node.name);
+  std::erase_if(nodes, [&](const core::NodeRecord& node) {
+    return !core::is_live(node.state) && !node.name.empty() && living.contains(node.name);
+  });
+}
+
+wire::JobRecord showable(wire::JobRecord record) {
+  for (std::string* text : {&record.name, &record.what, &record.client, &record.summary.why})
+    *text = printable(std::move(*text));
+  for (auto& [name, value] : record.summary.figures) name = printable(std::move(name));
+  return record;
+}
+
+/// Joins what two nodes report of one job.
+void merge(wire::JobRecord& into, const wire::JobRecord& other) {
+  into.updates += other.updates;
+  into.began_ms = std::min(into.began_ms, other.began_ms);
+  into.ended_ms = std::max(into.ended_ms, other.ended_ms);
+  into.step_max = std::max(into.step_max, other.step_max);
+  into.steps_total = std::max(into.steps_total, other.steps_total);
+  const bool knows_better = other.is_told || other.summary.state > into.summary.state;
+  if (!into.is_told && knows_better) {
+    into.summary = other.summary;
+    into.is_told = other.is_told;
+  }
+}
+
+}  // namespace
+
+wire::JobState JobView::state() const {
+  if (!why().empty()) return wire::JobState::failed;
+  if (told == wire::JobState::preparing || !configuration) return told;
+  std::size_t workers = 0;
+  for (const core::Member& member : configuration->members) {
+    if (!member.works) continue;
+    ++workers;
+    const auto known = members.find(member.id);
+    if (known == members.end() || known->second.status.incarnation != member.incarnation ||
+        !is_in(known->second.status, Member::done))
+      return wire::JobState::running;
+  }
+  if (workers == 0) return wire::JobState::running;
+  return told == wire::JobState::running ? wire::JobState::done : told;
+}
+
+std::string JobView::why() const {
+  for (const auto& [id, member] : members)
+    if (is_in(member.status, Member::failed) && configuration &&
+        configuration->contains(id, member.status.incarnation))
+      return member.status.why.empty() ? "a member has failed" : member.status.why;
+  return failure;
+}
+
+std::uint64_t JobView::updates() const {
+  std::uint64_t sum = 0;
+  for (const auto& [id, member] : members)
+    sum += std::min<std::uint64_t>(member.status.step, member.status.losses);
+  return sum;
+}
+
+std::vector<core::Step> JobView::steps() const {
+  std::vector<core::Step> steps;
+  for (const auto& [id, member] : members) {
+    const core::Member* known = configuration ? configuration->find(id) : nullptr;
+    if (known != nullptr && known->works && known->incarnation == member.status.incarnation)
+      steps.push_back(member.status.step);
+  }
+  std::ranges::sort(steps);
+  return steps;
+}
+
+std::optional<double> JobView::loss() const {
+  if (losses == 0) return std::nullopt;
+  return loss_sum / static_cast<double>(losses);
+}
+
+std::vector<std::string> ClusterView::live_addresses() const {
+  std::vector<std::string> some;
+  for (const core::NodeRecord& node : nodes)
+    if (core::is_live(node.state) && !revoked.contains(node.id)) some.push_back(node.address);
+  return some;
+}
+
+std::string print(wire::JobState state) {
+  constexpr std::array<const char*, 5> names{"preparing", "running", "done", "stopped", "failed"};
+  return names.at(static_cast<std::size_t>(state));
+}
+
+KeyForm job_key(const char* group) {
+  return {"job", KeyKind::text, "JOB", "the same, as a flag", group};
+}
+
+Result<ClusterView> look_at(Access& access, bool here, std::chrono::milliseconds within) {
+  auto seed = access.ask_status();
+  if (!seed) return std::move(seed).error();
+  ClusterView view;
+  view.when = std::chrono::steady_clock::now();
+  view.nodes.push_back(showable(seed->self));
+  for (const core::NodeRecord& other : seed->others) view.nodes.push_back(showable(other));
+  forget_former_lives(view.nodes);
+  add(view, *seed);
+  std::vector<std::string> others = view.live_addresses();
+  std::erase(others, seed->self.address);
+  if (here) others.clear();
+  for (const auto& reply : access.client->ask_all(others, wire::AskStatus{}, within))
+    if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
+      add(view, *status);
+  return view;
+}
+
+Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view) {
+  std::vector<JobCandidate> all;
+  for (const auto& [id, job] : view.jobs)
+    all.push_back({id, job.name, live::summary_of(job.settings)});
+  const std::string place = place_of(settings, "job");
+  const auto chosen = choose(text_of(settings, "job"), all, "no job runs on these nodes");
+  if (chosen) return all[*chosen].job;
+  Error error = chosen.error();
+  return all.empty() ? error : std::move(error).within(place.empty() ? "JOB" : place);
+}
+
+std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterView& view) {
+  std::map<wire::JobId, wire::JobRecord> all;
+  std::vector<std::string> heard;
+  for (const core::NodeRecord& node : view.nodes)
+    if (view.counts.contains(node.id)) heard.push_back(node.address);
+  for (const auto& reply : access.client->ask_all(heard, wire::AskJobs{}, 1s)) {
+    const auto* told = reply ? std::get_if<wire::JobRecords>(&*reply) : nullptr;
+    if (told == nullptr) continue;
+    for (const wire::JobRecord& one : told->jobs) {
+      const wire::JobRecord record = showable(one);
+      if (const auto [at, is_new] = all.try_emplace(record.job, record); !is_new)
+        merge(at->second, record);
+    }
+  }
+  return all;
+}
+
+Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {
+  auto access = open_access(settings);
+  if (!access) return std::move(access).error();
+  auto view = look_at(*access, false);
+  if (!view) {
+    print_error(view.error().message);
+    return std::optional<ChosenJob>{};
+  }
+  const auto job = which_job(settings, *view);
+  if (!job) return job.error();
+  return std::optional{ChosenJob{*std::move(access), *std::move(view), *job}};
+}
+
+}  // namespace starling::app

@@ -1,0 +1,76 @@
+#include "starling/tools/cluster/follow/copies.hpp"
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+#include <utility>
+
+#include "starling/actor/job/job.hpp"
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+
+std::size_t copies_wanted(const wire::JobSettings& settings) {
+  const auto key =
+      std::ranges::find(settings, "copies", &std::pair<std::string, std::string>::first);
+  if (key != settings.end())
+    if (const auto told = parse_count(key->second)) return *told;
+  return live::JobOptions{}.copies;
+}
+
+namespace {
+
+/// Returns the last report of a member; null where its node has not answered, or has reported
+/// another incarnation.
+const wire::MemberStatus* status_of(const JobView& job, core::MemberId id) {
+  const core::Member* member = job.configuration->find(id);
+  const auto seen = job.members.find(id);
+  const bool is_current = member != nullptr && seen != job.members.end() &&
+                          seen->second.status.incarnation == member->incarnation;
+  return is_current ? &seen->second.status : nullptr;
+}
+
+}  // namespace
+
+std::size_t copies_held(const JobView& job, const std::vector<core::NodeRecord>& nodes) {
+  if (!job.configuration || job.configuration->ranges.empty()) return 0;
+  std::set<core::NodeId> live;
+  for (const core::NodeRecord& node : nodes)
+    if (core::is_live(node.state)) live.insert(node.id);
+  const auto held = [&](const core::Ownership& range) {
+    return std::ranges::count_if(range.owners, [&](const core::RangeOwner& owner) {
+      const core::Member* member = job.configuration->find(owner.id);
+      return member != nullptr && live.contains(member->node);
+    });
+  };
+  const auto& ranges = job.configuration->ranges;
+  return static_cast<std::size_t>(std::ranges::min(ranges | std::views::transform(held)));
+}
+
+std::size_t copies_incomplete(const JobView& job) {
+  if (!job.configuration) return 0;
+  std::map<core::MemberId, std::size_t> owned;
+  for (const core::Ownership& range : job.configuration->ranges)
+    for (const core::RangeOwner& owner : range.owners) ++owned[owner.id];
+  std::size_t incomplete = 0;
+  for (const auto& [id, count] : owned) {
+    const auto* const status = status_of(job, id);
+    if (status == nullptr) continue;
+    incomplete += count - std::min<std::size_t>(count, status->held);
+  }
+  return incomplete;
+}
+
+std::string CopyWatch::news(const core::Configuration& now, std::size_t wanted) {
+  const std::size_t least = now.copies_min();
+  const std::size_t missing = wanted - std::min(least, wanted);
+  if (missing == std::exchange(missing_, missing)) return {};
+  if (missing == 0)
+    return "nodes hold " + std::to_string(wanted) + " copies of every range of the model again";
+  std::set<std::uint64_t> nodes;
+  for (const core::Member& member : now.members) nodes.insert(member.node);
+  return "nodes hold only " + std::to_string(least) + " of the " + std::to_string(wanted) +
+         " wanted copies of each range of the model: the job has " + counted(nodes.size(), "node");
+}
+
+}  // namespace starling::app

@@ -1,0 +1,75 @@
+#include "starling/tools/cluster/follow/job_progress.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace starling::app {
+namespace {
+
+/// Nothing where it has ended, or no step is made.
+std::optional<double> seconds_left(const JobView& job, const JobProgress& progress,
+                                   double worked_s) {
+  if (job.state() != wire::JobState::running) return std::nullopt;
+  std::optional<double> left;
+  if (job.time_max_ms > 0)
+    left = std::max(0.0, static_cast<double>(job.time_max_ms) / 1000 - worked_s);
+  const double workers = static_cast<double>(job.steps().size());
+  if (job.steps_total > 0 && job.updates_per_s > 0 && workers > 0) {
+    const auto to_go = job.steps_total - std::min(job.steps_total, progress.step);
+    left = std::min(left.value_or(1e18), static_cast<double>(to_go) * workers / job.updates_per_s);
+  }
+  return left;
+}
+
+}  // namespace
+
+JobProgress progress_of(const JobView& job, std::int64_t now_ms) {
+  JobProgress progress;
+  if (job.state() == wire::JobState::preparing) return progress;
+  if (const auto steps = job.steps(); !steps.empty()) progress.step = steps[steps.size() / 2];
+  const auto step = static_cast<double>(progress.step);
+  if (job.steps_in_epoch > 0) progress.epoch = step / static_cast<double>(job.steps_in_epoch);
+  const bool runs = job.state() == wire::JobState::running;
+  const double age_s = static_cast<double>(std::max<std::int64_t>(0, now_ms - job.since_ms)) / 1000;
+  const double worked_s = runs ? age_s : static_cast<double>(job.worked_ms) / 1000;
+  if (job.steps_total > 0) progress.share = step / static_cast<double>(job.steps_total);
+  if (job.time_max_ms > 0)
+    progress.share =
+        std::max(progress.share.value_or(0),
+                 std::min(1.0, 1000 * worked_s / static_cast<double>(job.time_max_ms)));
+  if (runs)
+    progress.updates_per_s = job.updates_per_s;
+  else if (job.worked_ms > 0)
+    progress.updates_per_s =
+        1000.0 * static_cast<double>(job.updates()) / static_cast<double>(job.worked_ms);
+  progress.left_s = seconds_left(job, progress, worked_s);
+  return progress;
+}
+
+std::string progress_text(const JobView& job, std::int64_t now_ms) {
+  std::string text = print(job.state());
+  if (const std::string why = job.why(); !why.empty()) text += ": " + why;
+  if (job.state() == wire::JobState::preparing) return text;
+  const JobProgress progress = progress_of(job, now_ms);
+  if (progress.epoch) text += fmt::format(", epoch {:.1f}", *progress.epoch);
+  text += fmt::format(", step {}", progress.step);
+  if (job.steps_total > 0) text += fmt::format(" of {}", job.steps_total);
+  if (const auto loss = job.loss()) text += fmt::format(", loss {:.4g}", *loss);
+  if (progress.updates_per_s) text += fmt::format(", {:.0f} updates/s", *progress.updates_per_s);
+  if (progress.left_s) text += ", " + time_text(*progress.left_s) + " left";
+  return text;
+}
+
+std::string time_text(double seconds) {
+  if (seconds < 9.95) return fmt::format("{:.1f} s", seconds);
+  const double whole = std::round(std::min(seconds, 1e12));
+  if (whole < 120) return fmt::format("{:.0f} s", whole);
+  if (whole < 7200)
+    return fmt::format("{:.0f} min {:.0f} s", std::floor(whole / 60), std::fmod(whole, 60));
+  return fmt::format("{:.0f} h {:.0f} min", std::floor(whole / 3600),
+                     std::floor(std::fmod(whole, 3600) / 60));
+}
+
+}  // namespace starling::app

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "starling/actor/cluster/job_name.hpp"
+#include "starling/base/utc.hpp"
+#include "starling/tools/cluster/cluster_commands.hpp"
+#include "starling/tools/cluster/follow/cluster_view.hpp"
+#include "starling/tools/cluster/follow/job_choice.hpp"
+#include "starling/tools/cluster/follow/job_progress.hpp"
+#include "starling/tools/program/interrupt.hpp"
+#include "starling/tools/train/commands.hpp"
+
+namespace starling::app {
+namespace {
+
+/// A job as it stands now, in the form of one that has ended.
+wire::JobRecord record_of(wire::JobId id, const JobView& job) {
+  wire::JobRecord record{id, job.name, live::summary_of(job.settings), job.client};
+  record.summary = {job.state(), job.why()};
+  record.began_ms = job.since_ms;
+  record.updates = job.updates();
+  if (const auto steps = job.steps(); !steps.empty()) record.step_max = steps.back();
+  record.steps_total = job.steps_total;
+  return record;
+}
+
+/// Jobs that run and jobs that have ended, the one that began first comes first.
+std::vector<wire::JobRecord> all_jobs(Access& access, const ClusterView& view) {
+  auto ended = ended_jobs(access, view);
+  for (const auto& [id, job] : view.jobs) ended.try_emplace(id, record_of(id, job));
+  std::vector<wire::JobRecord> all;
+  for (auto& [id, record] : ended) all.push_back(std::move(record));
+  std::ranges::stable_sort(all, {}, &wire::JobRecord::began_ms);
+  return all;
+}
+
+/// Returns a figure that the job's follower has sent, which may know more than the nodes.
+std::optional<double> figure(const wire::JobRecord& job, std::string_view name) {
+  const auto told =
+      std::ranges::find(job.summary.figures, name, &std::pair<std::string, double>::first);
+  return told == job.summary.figures.end() ? std::nullopt : std::optional{told->second};
+}
+
+double updates_of(const wire::JobRecord& job) {
+  return figure(job, "updates").value_or(static_cast<double>(job.updates));
+}
+
+std::string text_of(const wire::JobRecord& job) {
+  std::string text = fmt::format("{}  {}  {}\n", job.name, print(job.summary.state), job.what);
+  text += fmt::format("  by {}, began {}", job.client, print_utc(job.began_ms * 1000));
+  if (job.ended_ms > 0)
+    text += fmt::format(", closed after {}",
+                        time_text(static_cast<double>(job.ended_ms - job.began_ms) / 1000));
+  text += fmt::format(", {:.0f} updates", updates_of(job));
+  if (job.steps_total > 0) text += fmt::format(", step {} of {}", job.step_max, job.steps_total);
+  for (const auto& [name, value] : job.summary.figures)
+    if (name.starts_with("test_") || name.starts_with("train_"))
+      text += fmt::format(", {} {:.4g}", name, value);
+  text += "\n";
+  if (!job.summary.why.empty()) text += "  " + job.summary.why + "\n";
+  return text;
+}
+
+nlohmann::ordered_json json_of(const wire::JobRecord& job) {
+  nlohmann::ordered_json all{{"job", std::to_string(job.job)},
+                             {"name", job.name},
+                             {"state", print(job.summary.state)},
+                             {"why", job.summary.why},
+                             {"what", job.what},
+                             {"client", job.client},
+                             {"began", print_utc(job.began_ms * 1000)}};
+  if (job.ended_ms > 0) {
+    all["closed"] = print_utc(job.ended_ms * 1000);
+    all["took_s"] = static_cast<double>(job.ended_ms - job.began_ms) / 1000;
+  }
+  all["updates"] = updates_of(job);
+  all["step"] = job.step_max;
+  if (job.steps_total > 0) all["steps_total"] = job.steps_total;
+  for (const auto& [name, value] : job.summary.figures) all["figures"][name] = value;
+  return all;
+}
+
+/// Leaves in `jobs` those whose name is asked for, or all.
+Result<void> choose_from(std::vector<wire::JobRecord>& jobs, const Settings& settings) {
+  const std::string place = place_of(settings, "job");
+  if (place.empty()) return {};
+  std::vector<JobCandidate> candidates;
+  for (const wire::JobRecord& job : jobs) {
+    const bool is_known = std::ranges::count(candidates, job.name, &JobCandidate::name) > 0;
+    // A name may be another job's once the first has ended.
+    candidates.push_back({job.job, is_known ? std::to_string(job.job) : job.name, job.what});
+  }
+  const auto chosen =
+      choose(text_of(settings, "job"), candidates, "no job has run on these nodes within a day");
+  if (!chosen) return Error{chosen.error()}.within(place);
+  const std::string wanted = candidates[*chosen].name;
+  const wire::JobId id = candidates[*chosen].job;
+  std::erase_if(jobs, [&](const auto& job) { return job.name != wanted && job.job != id; });
+  return {};
+}
+
+}  // namespace
+
+const std::vector<KeyForm>& jobs_keys() {
+  static const std::vector<KeyForm> keys = [] {
+    std::vector<KeyForm> all = access_keys("Options");
+    all.push_back(job_key("Options"));
+    all.push_back({"json", KeyKind::flag, "", "one JSON object", "Options"});
+    return all;
+  }();
+  return keys;
+}
+
+Result<int> jobs_command(const Settings& settings) {
+  saves_nothing();
+  auto access = open_access(settings);
+  if (!access) return std::move(access).error();
+  const auto view = look_at(*access, false);
+  if (!view) {
+    print_error(view.error().message);
+    return job_failed;
+  }
+  auto jobs = all_jobs(*access, *view);
+  if (auto chosen = choose_from(jobs, settings); !chosen) return std::move(chosen).error();
+  if (place_of(settings, "json").empty()) {
+    std::string text;
+    for (const wire::JobRecord& job : jobs) text += text_of(job);
+    return put_out(text, done);
+  }
+  nlohmann::ordered_json json;
+  json["jobs"] = nlohmann::json::array();
+  for (const wire::JobRecord& job : jobs) json["jobs"].push_back(json_of(job));
+  return put_out(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", done);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,192 @@
+#include "starling/tools/cluster/keys/key_store.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "starling/tools/files/file_output.hpp"
+#include "starling/tools/program/process.hpp"
+#include "starling/tools/program/program_name.hpp"
+
+namespace starling::app {
+namespace {
+
+/// The capacity for lists of some hundred thousand nodes: 256 MiB.
+constexpr std::size_t file_bytes_max = std::size_t{256} << 20U;
+
+Error failed(const std::string& path, const char* what) {
+  return Error{path + ": " + what + ": " + std::strerror(errno)};
+}
+
+struct Content {
+  std::string text;
+  ::mode_t mode = 0;
+};
+
+Result<Content> read_open(const std::string& path, int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return failed(path, "cannot be read");
+  if (!S_ISREG(info.st_mode)) return Error{path + ": is no file; valid: the name of a key file"};
+  const auto size = static_cast<std::size_t>(info.st_size);
+  if (size > file_bytes_max)
+    return Error{path + ": is too large for a key file: " + std::to_string(size) + " bytes"};
+  Content content{std::string(size, '\0'), info.st_mode};
+  for (std::size_t at = 0; at < size;) {
+    const ssize_t n = ::read(fd, content.text.data() + at, size - at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return failed(path, "cannot be read");
+    if (n == 0) return Error{path + ": is being changed by someone else"};
+    at += static_cast<std::size_t>(n);
+  }
+  return content;
+}
+
+Result<Content> read_content(const std::string& path) {
+  // A pipe must not keep us waiting.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return failed(path, "cannot be opened");
+  auto content = read_open(path, fd);
+  ::close(fd);
+  return content;
+}
+
+bool exists(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0;
+}
+
+std::string inside(const std::string& folder, const char* name) {
+  return (std::filesystem::path{folder} / name).string();
+}
+
+/// Reads the list at `path`, if there is one; it must be of this cluster.
+template <class List>
+Result<void> read_list(const std::string& path, const security::ClusterPublic& cluster,
+                       List& into) {
+  into.cluster = cluster;
+  if (!exists(path)) return {};
+  auto list = read_key_file_as<List>(path);
+  if (!list) return std::move(list).error();
+  if (list->cluster != cluster)
+    return Error{path +
+                 ": is of another cluster than the key beside it; valid: the list that was "
+                 "written with it"};
+  into = *std::move(list);
+  return {};
+}
+
+}  // namespace
+
+security::UtcSeconds utc_now() {
+  using namespace std::chrono;
+  return floor<seconds>(system_clock::now()).time_since_epoch().count();
+}
+
+Result<security::KeyFile> read_key_file(const std::string& path) {
+  keep_to_itself();
+  auto content = read_content(path);
+  if (!content) return std::move(content).error();
+  auto file = security::parse_key_file(content->text, path);
+  wire::wipe(content->text);
+  if (file && security::is_secret(*file) && (content->mode & 0077U) != 0)
+    return Error{
+        fmt::format("{0}: is secret, but its mode {1:04o} lets others at it; valid: chmod 600 {0}",
+                    path, content->mode & 07777U)};
+  return file;
+}
+
+std::string heard_revocations_path(const std::string& key_file) {
+  return key_file + ".revocations";
+}
+
+Result<security::RevocationList> read_heard_revocations(const std::string& key_file,
+                                                        const security::ClusterPublic& cluster) {
+  security::RevocationList all;
+  if (auto read = read_list(heard_revocations_path(key_file), cluster, all); !read)
+    return std::move(read).error();
+  return all;
+}
+
+Result<void> put_heard_revocations(const std::string& key_file,
+                                   const security::RevocationList& all) {
+  return replace_file(heard_revocations_path(key_file), security::print(all));
+}
+
+Result<ClusterFolder> ClusterFolder::create(const std::string& folder) {
+  keep_to_itself();
+  ClusterFolder made{folder};
+  const bool is_new = ::mkdir(folder.c_str(), 0700) == 0;
+  if (!is_new && errno != EEXIST) return failed(folder, "cannot be made");
+  for (const std::string& path : {made.key_path(), made.issued_path(), made.revoked_path()})
+    if (exists(path))
+      return Error{path + ": is there already: keys are never overwritten; valid: another folder"};
+  made.secrets_ = {security::make_cluster_key(), wire::make_keys()};
+  made.issued_.cluster = made.revoked_.cluster = made.secrets_.key.public_key;
+  auto written = create_secret_file(made.key_path(), security::print(made.secrets_));
+  if (!written) {
+    if (is_new) ::rmdir(folder.c_str());
+    return std::move(written).error();
+  }
+  return made;
+}
+
+Result<ClusterFolder> ClusterFolder::open(const std::string& folder) {
+  ClusterFolder opened{folder};
+  if (!exists(opened.key_path()))
+    return Error{"'" + folder + "' holds no cluster's key: there is no " + opened.key_path() +
+                 "; `" + program_name() + " keys init-cluster` makes a cluster"};
+  if (auto locked = opened.lock(); !locked) return std::move(locked).error();
+  if (auto whole = opened.read(); !whole) return std::move(whole).error();
+  return opened;
+}
+
+ClusterFolder::ClusterFolder(ClusterFolder&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      lock_(std::exchange(other.lock_, -1)),
+      secrets_(other.secrets_),
+      issued_(std::move(other.issued_)),
+      revoked_(std::move(other.revoked_)) {}
+
+ClusterFolder::~ClusterFolder() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+Result<void> ClusterFolder::lock() {
+  lock_ = ::open(key_path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (lock_ < 0) return failed(key_path(), "cannot be opened");
+  while (::flock(lock_, LOCK_EX) != 0)
+    if (errno != EINTR) return failed(key_path(), "cannot be locked");
+  return {};
+}
+
+Result<void> ClusterFolder::read() {
+  auto secrets = read_key_file_as<security::ClusterSecrets>(key_path());
+  if (!secrets) return std::move(secrets).error();
+  secrets_ = *std::move(secrets);
+  const security::ClusterPublic& cluster = secrets_.key.public_key;
+  if (auto read = read_list(issued_path(), cluster, issued_); !read) return read;
+  return read_list(revoked_path(), cluster, revoked_);
+}
+
+Result<void> ClusterFolder::put(security::CertificateList list) {
+  issued_ = std::move(list);
+  return replace_file(issued_path(), security::print(issued_));
+}
+
+Result<void> ClusterFolder::put(security::RevocationList list) {
+  revoked_ = std::move(list);
+  return replace_file(revoked_path(), security::print(revoked_));
+}
+
+std::string ClusterFolder::key_path() const { return inside(folder_, "cluster.key"); }
+std::string ClusterFolder::issued_path() const { return inside(folder_, "certificates"); }
+std::string ClusterFolder::revoked_path() const { return inside(folder_, "revocations"); }
+
+}  // namespace starling::app

@@ -1,0 +1,32 @@
+/// The command line of `starling keys` and of its commands.
+#pragma once
+
+#include "starling/tools/cluster/keys/keys_commands.hpp"
+#include "starling/tools/program/command.hpp"
+
+namespace starling::app {
+
+class KeysArguments {
+ public:
+  explicit KeysArguments(CLI::App& program);
+  /// Requires: the command was chosen.
+  [[nodiscard]] Result<int> run() const;
+
+ private:
+  [[nodiscard]] Result<int> run_chosen() const;
+
+  Command keys_;
+  Command init_;
+  Command node_;
+  Command revoke_;
+  Command show_;
+  std::string folder_ = "cluster";
+  KeysNodeOptions node_options_;
+  std::string cluster_ = "cluster";
+  std::string revoked_;
+  std::string to_;
+  std::string shown_;
+  bool json_ = false;
+};
+
+}  // namespace starling::app

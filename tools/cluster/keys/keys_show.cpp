@@ -1,0 +1,153 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "starling/tools/cluster/keys/key_store.hpp"
+#include "starling/tools/cluster/keys/keys_commands.hpp"
+#include "starling/tools/train/commands.hpp"
+
+namespace starling::app {
+namespace {
+
+using security::Certificate;
+using security::Revocation;
+using Json = nlohmann::ordered_json;
+
+constexpr std::array kinds{"cluster-key", "node-key", "certificates", "revocations"};
+
+std::string role_of(const Certificate& c) {
+  return c.role == security::Role::node ? "node" : "client";
+}
+
+/// Returns the state of a certificate at `now`, as far as its file tells.
+std::string state_of(const Certificate& c, security::UtcSeconds now,
+                     const std::vector<Revocation>& revocations) {
+  if (std::ranges::any_of(revocations, [&](const auto& r) { return r.serial == c.serial; }))
+    return "revoked";
+  if (now < c.not_before) return "not yet valid";
+  return now > c.not_after ? "expired" : "valid";
+}
+
+std::string row(const char* name, const std::string& value) {
+  return fmt::format("  {:<14}{}\n", name, value);
+}
+
+/// Describes a key file, as text and as JSON.
+class Description {
+ public:
+  /// `revoked` comes from the file beside a list of certificates.
+  Description(const std::string& path, const security::KeyFile& file,
+              std::vector<Revocation> revoked)
+      : now_(utc_now()), revoked_(std::move(revoked)) {
+    text_ = path + ": " + kind_of(file) + "\n";
+    json_["file"] = path;
+    json_["kind"] = kinds.at(file.index());
+    std::visit([this](const auto& f) { describe(f); }, file);
+  }
+
+  [[nodiscard]] std::string text() const { return text_; }
+  [[nodiscard]] std::string json() const { return json_.dump(2) + "\n"; }
+
+ private:
+  void describe(const security::ClusterSecrets& file) {
+    cluster(file.key.public_key);
+    text_ += row("holds", "the key that signs certificates (secret), and the handshake key");
+  }
+  void describe(const security::NodeSecrets& file) {
+    cluster(file.cluster);
+    const Certificate& c = file.certificate;
+    text_ += row("name", c.name) + row("role", role_of(c)) +
+             row("serial", security::print_serial(c.serial)) +
+             row("public key", security::print_hex(c.key)) +
+             row("valid from", security::print_utc(c.not_before)) +
+             row("valid until", security::print_utc(c.not_after)) +
+             row("state", state_of(c, now_, file.revocations)) +
+             row("knows", fmt::format("{} certificates, {} revocations", file.known.size(),
+                                      file.revocations.size()));
+    json_["certificate"] = as_json(c, file.revocations);
+    list(file.known, file.revocations);
+    list(file.revocations);
+  }
+  void describe(const security::CertificateList& file) {
+    cluster(file.cluster);
+    for (const Certificate& c : file.certificates)
+      text_ += fmt::format("  {}  {:<6}  until {}  {:<13}  {}\n", security::print_serial(c.serial),
+                           role_of(c), security::print_utc(c.not_after),
+                           state_of(c, now_, revoked_), c.name);
+    text_ += row("in all", fmt::format("{} (those are revoked that `revocations` beside it lists)",
+                                       file.certificates.size()));
+    list(file.certificates, revoked_);
+  }
+  void describe(const security::RevocationList& file) {
+    cluster(file.cluster);
+    for (const Revocation& r : file.revocations)
+      text_ += fmt::format("  {}  revoked {}\n", security::print_serial(r.serial),
+                           security::print_utc(r.time));
+    text_ += row("in all", std::to_string(file.revocations.size()));
+    list(file.revocations);
+  }
+
+  void cluster(const security::ClusterPublic& key) {
+    const std::string id = security::print_hex(security::id_of(key));
+    text_ += row("cluster", id);
+    json_["cluster"] = id;
+  }
+  void list(const std::vector<Certificate>& certificates,
+            const std::vector<Revocation>& revocations) {
+    json_["certificates"] = Json::array();
+    for (const Certificate& c : certificates)
+      json_["certificates"].push_back(as_json(c, revocations));
+  }
+  void list(const std::vector<Revocation>& revocations) {
+    json_["revocations"] = Json::array();
+    for (const Revocation& r : revocations)
+      json_["revocations"].push_back(
+          {{"serial", security::print_serial(r.serial)}, {"time", r.time}, {"until", r.until}});
+  }
+  [[nodiscard]] Json as_json(const Certificate& c,
+                             const std::vector<Revocation>& revocations) const {
+    return {{"name", c.name},
+            {"role", role_of(c)},
+            {"serial", security::print_serial(c.serial)},
+            {"public_key", security::print_hex(c.key)},
+            {"not_before", c.not_before},
+            {"not_after", c.not_after},
+            {"state", state_of(c, now_, revocations)}};
+  }
+
+  security::UtcSeconds now_;
+  std::vector<Revocation> revoked_;
+  std::string text_;
+  Json json_;
+};
+
+/// Returns the revocations of the list of certificates at `path`, from `revocations` in the same
+/// folder; empty where that is missing or another cluster's.
+Result<std::vector<Revocation>> revoked_of(const std::string& path,
+                                           const security::CertificateList& list) {
+  const std::string beside = (std::filesystem::path{path}.parent_path() / "revocations").string();
+  if (!std::filesystem::exists(beside)) return std::vector<Revocation>{};
+  auto revoked = read_key_file_as<security::RevocationList>(beside);
+  if (!revoked) return std::move(revoked).error();
+  if (revoked->cluster != list.cluster) return std::vector<Revocation>{};
+  return std::move(revoked->revocations);
+}
+
+}  // namespace
+
+Result<int> keys_show_command(const std::string& file, bool json) {
+  const auto read = read_key_file(file);
+  if (!read) return read.error();
+  std::vector<Revocation> revoked;
+  if (const auto* issued = std::get_if<security::CertificateList>(&*read)) {
+    auto known = revoked_of(file, *issued);
+    if (!known) return std::move(known).error();
+    revoked = *std::move(known);
+  }
+  const Description description{file, *read, std::move(revoked)};
+  return put_out(json ? description.json() : description.text(), done);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/actor/cluster/job_name.hpp"
+#include "starling/base/text.hpp"
+#include "starling/base/utc.hpp"
+#include "starling/tools/cluster/cluster_commands.hpp"
+#include "starling/tools/cluster/follow/cluster_view.hpp"
+#include "starling/tools/cluster/follow/job_choice.hpp"
+#include "starling/tools/program/interrupt.hpp"
+#include "starling/tools/train/commands.hpp"
+
+namespace starling::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto follow_every = 500ms;
+constexpr auto log_within = 5s;
+/// Lines of one node at each look: as many as nodes keep.
+constexpr std::size_t lines_max = 1000;
+
+/// A log line, and the node that wrote it.
+struct NodeLine {
+  wire::LogLine line;
+  std::string node;
+};
+
+/// Reads the log lines of nodes, and remembers how far it has read.
+class LogReader {
+ public:
+  LogReader(Access& access, std::string only) : access_(access), only_(std::move(only)) {}
+
+  /// Returns the lines since the last call, in the order of the nodes' clocks. An Error where the
+  /// seed node does not answer, or no live node has the wanted name.
+  [[nodiscard]] Result<std::vector<NodeLine>> read() {
+    auto view = look_at(access_, true);
+    if (!view) return std::move(view).error();
+    std::vector<NodeLine> lines;
+    bool is_there = false;
+    for (const core::NodeRecord& node : view->nodes) {
+      if (!core::is_live(node.state) || (!only_.empty() && node.name != only_)) continue;
+      is_there = true;
+      read(node, lines);
+    }
+    if (!is_there) return Error{"'" + only_ + "' is no node that runs; valid: " + names(*view)};
+    std::ranges::stable_sort(lines, {}, [](const NodeLine& one) { return one.line.time_us; });
+    return lines;
+  }
+
+ private:
+  void read(const core::NodeRecord& node, std::vector<NodeLine>& lines) {
+    std::uint64_t& next = next_[node.id];
+    const std::size_t before = lines.size();
+    while (lines.size() < before + lines_max) {
+      const auto said =
+          access_.client->ask_for<wire::LogLines>(node.address, wire::AskLog{next}, log_within);
+      if (!said || said->lines.empty() || said->next <= next) return;
+      next = said->next;
+      for (const wire::LogLine& line : said->lines) lines.push_back({line, node.name});
+    }
+  }
+
+  static std::string names(const ClusterView& view) {
+    std::string all;
+    for (const core::NodeRecord& node : view.nodes)
+      if (core::is_live(node.state)) all += (all.empty() ? "" : ", ") + node.name;
+    return all;
+  }
+
+  Access& access_;
+  const std::string only_;
+  std::map<wire::NodeId, std::uint64_t> next_;
+};
+
+/// Returns the name of the job that the settings choose: one that runs, one that has ended, or one
+/// that only log lines mention.
+Result<std::string> job_name(Access& access, const Settings& settings,
+                             const std::vector<NodeLine>& lines) {
+  const auto view = look_at(access, false);
+  if (!view) return view.error();
+  std::vector<JobCandidate> all;
+  const auto add = [&](wire::JobId id, const std::string& name, const std::string& what) {
+    if (!name.empty() && std::ranges::count(all, name, &JobCandidate::name) == 0)
+      all.push_back({id, name, what});
+  };
+  for (const auto& [id, job] : view->jobs) add(id, job.name, live::summary_of(job.settings));
+  for (const auto& [id, job] : ended_jobs(access, *view)) add(id, job.name, job.what);
+  for (const NodeLine& one : lines) add(0, printable(one.line.job), {});
+  const auto chosen =
+      choose(text_of(settings, "job"), all, "the nodes have said nothing of any job");
+  if (!chosen) return Error{chosen.error()}.within(place_of(settings, "job"));
+  return all[*chosen].name;
+}
+
+std::string text_of(const std::vector<NodeLine>& lines, const std::string& job) {
+  std::string text;
+  for (const auto& [line, node] : lines)
+    if (job.empty() || printable(line.job) == job)
+      text += print_utc(line.time_us) + " " + node + " " + printable(line.text) + "\n";
+  return text;
+}
+
+}  // namespace
+
+const std::vector<KeyForm>& logs_keys() {
+  static const std::vector<KeyForm> keys = [] {
+    std::vector<KeyForm> all = access_keys("Options");
+    all.push_back(job_key("Options"));
+    all.push_back({"node", KeyKind::text, "NAME", "of this node alone [all]", "Options"});
+    all.push_back(
+        {"follow", KeyKind::flag, "", "and what they say from now on, until Ctrl-C", "Options"});
+    return all;
+  }();
+  return keys;
+}
+
+Result<int> logs_command(const Settings& settings) {
+  saves_nothing();
+  auto access = open_access(settings);
+  if (!access) return std::move(access).error();
+  LogReader reader{*access, text_of(settings, "node")};
+  const bool follows = !text_of(settings, "follow").empty();
+  std::optional<OrderlyStop> orderly;
+  if (follows) orderly.emplace(nullptr);
+  std::optional<std::string> job;
+  while (true) {
+    const auto lines = reader.read();
+    if (!lines) {
+      print_error(lines.error().message);
+      return job_failed;
+    }
+    if (!job) {
+      auto name = place_of(settings, "job").empty() ? Result<std::string>{std::string{}}
+                                                    : job_name(*access, settings, *lines);
+      if (!name) return std::move(name).error();
+      job = *std::move(name);
+    }
+    auto put = put_out(text_of(*lines, *job), done);
+    if (!put || *put != done || !follows) return put;
+    if (is_interrupted_before(std::chrono::steady_clock::now() + follow_every)) return done;
+  }
+}
+
+}  // namespace starling::app

@@ -1,0 +1,96 @@
+#include "starling/tools/cluster/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "starling/base/text.hpp"
+#include "starling/tools/job/keys.hpp"
+#include "starling/tools/job/memory.hpp"
+#include "starling/tools/train/checkpoint.hpp"
+#include "starling/tools/train/prepare.hpp"
+
+namespace starling::app {
+namespace {
+
+class TrainingPlan final : public live::JobPlan {
+ public:
+  explicit TrainingPlan(Prepared ready)
+      : ready_(std::move(ready)),
+        fingerprint_(app::fingerprint(ready_.data.train) ^
+                     app::fingerprint(ready_.running.options.resume)) {}
+
+  [[nodiscard]] const live::JobOptions& options() const override {
+    return ready_.running.options.job;
+  }
+  [[nodiscard]] std::size_t ranges() const override {
+    return ready_.model->layout(options()).ranges.size();
+  }
+  [[nodiscard]] core::Step steps_per_epoch() const override {
+    return ready_.running.steps_per_epoch;
+  }
+  [[nodiscard]] Result<void> fits_one_of(std::size_t nodes) const override {
+    return check_memory_of_node(*ready_.model, ready_.running.options, nodes);
+  }
+  /// Draws the model's first values, so that make_site() is quick.
+  [[nodiscard]] Result<void> lay_out() const override {
+    auto start = ready_.model->initial_state(ready_.data.train, ready_.running.options);
+    if (!start) return std::move(start).error();
+    ready_.running.options.resume = *std::move(start);
+    return {};
+  }
+  [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
+  [[nodiscard]] Result<std::unique_ptr<live::LocalJob>> make_site(
+      live::SiteOptions site) const override {
+    return ready_.model->make_site(ready_.data.train, ready_.running.options, std::move(site));
+  }
+
+ private:
+  /// Complete once lay_out() was called.
+  mutable Prepared ready_;
+  std::uint64_t fingerprint_;
+};
+
+}  // namespace
+
+bool is_for_follower(std::string_view key) {
+  constexpr std::array<std::string_view, 10> keys{
+      "save", "metrics",    "report",           "json",       "quiet",
+      "keep", "checkpoint", "checkpoint-every", "eval-every", "patience"};
+  return std::ranges::count(keys, key) > 0;
+}
+
+wire::JobSettings to_wire(const Settings& settings) {
+  wire::JobSettings all;
+  for (const Setting& setting : settings)
+    if (!is_for_follower(setting.key)) all.emplace_back(setting.key, setting.text);
+  return all;
+}
+
+Result<Settings> from_wire(const wire::JobSettings& told) {
+  Settings settings;
+  for (const auto& [key, text] : told) {
+    if (is_for_follower(key) || find_key(key) == nullptr)
+      return Error{"'" + key + "': is nothing that a node can be told of a job"};
+    if (printable(text) != text)
+      return Error{"'" + printable(text) + "' holds characters that nobody sees"}.within("--" +
+                                                                                         key);
+    settings.push_back({key, text, "--" + key});
+  }
+  return settings;
+}
+
+live::PlanMaker plan_maker(const Registry& registry) {
+  return [&registry](
+             const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
+    auto read = from_wire(told);
+    if (!read) return std::move(read).error();
+    Settings settings = *std::move(read);
+    settings.push_back({"quiet", "true", "--quiet"});
+    auto ready = prepare(registry, settings, "");
+    if (!ready) return std::move(ready).error();
+    return std::shared_ptr<const live::JobPlan>{std::make_shared<TrainingPlan>(*std::move(ready))};
+  };
+}
+
+}  // namespace starling::app

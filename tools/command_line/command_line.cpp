@@ -1,0 +1,380 @@
+#include "starling/tools/command_line/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "starling/base/text.hpp"
+#include "starling/models/data/source/source.hpp"
+#include "starling/tools/bench/bench_arguments.hpp"
+#include "starling/tools/chaos/chaos_arguments.hpp"
+#include "starling/tools/cluster/cluster_commands.hpp"
+#include "starling/tools/cluster/keys/keys_arguments.hpp"
+#include "starling/tools/command_line/job_file.hpp"
+#include "starling/tools/job/arguments.hpp"
+#include "starling/tools/job/keys.hpp"
+#include "starling/tools/program/program_name.hpp"
+#include "starling/tools/program/version.hpp"
+#include "starling/tools/registry/device.hpp"
+#include "starling/tools/repro/repro_arguments.hpp"
+#include "starling/tools/sim/sim_keys.hpp"
+#include "starling/tools/train/commands.hpp"
+#include "starling/tools/twin/twin_keys.hpp"
+
+namespace starling::app {
+namespace {
+
+std::string sources_help(const Registry& registry) {
+  std::string text = "Sources of data:\n";
+  const auto line = [&](const std::string& name, const std::string& summary) {
+    text +=
+        "  " + name + std::string(name.size() < 12 ? 12 - name.size() : 1, ' ') + summary + "\n";
+  };
+  for (const auto& entry : registry.data()) line(entry.name, entry.summary);
+  for (const auto& [name, summary] : models::source_names()) line(name, summary);
+  return text;
+}
+
+Result<std::uint64_t> seed_of(const std::string& text) {
+  auto seed = parse_count(text);
+  if (!seed) return std::move(seed).error().within("--seed");
+  return seed;
+}
+
+std::string train_footer(const Registry& registry) {
+  return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry) + "\nBarriers:\n" +
+         barriers_list(registry) +
+         "\nFlags override the job file. Ctrl-C, SIGTERM and SIGHUP stop in order and save; "
+         "Ctrl-C\nagain stops at once.\nExit codes: 0 done, 1 the job failed, 2 bad input, "
+         "130 interrupted.";
+}
+
+std::string submit_footer(const Registry& registry) {
+  return train_footer(registry) + " A job that\n`" + program_name() + " stop` ends is done.";
+}
+
+std::string bench_footer(const Registry& registry) {
+  return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry);
+}
+
+std::string sim_footer(const Registry& registry) {
+  return "\nBarriers:\n" + barriers_list(registry) +
+         "\nWith a job file, the job is simulated: its workers, mode, barrier, recheck, stragglers "
+         "and limits\ncount, and its delay is the step time; what is about data and models counts "
+         "at\n--level protocol only. Keys that only a simulation has stand below [sim] there. "
+         "Flags "
+         "override\nthe file.\n"
+         "Without one: the published simulation, five barriers side by side. The same seed prints "
+         "the\nsame bytes, on any number of threads.";
+}
+
+std::string twin_footer(const Registry& registry) {
+  return "\n" + sources_help(registry) + "\nModels:\n" + models_list(registry) + "\nBarriers:\n" +
+         barriers_list(registry) +
+         "\nRuns the job, then simulates it with its delay as the time of a step, and compares. A "
+         "job that\nended with its time is simulated for as long; one that made all its steps, "
+         "until "
+         "they are made.\nEach figure of the live run must lie between the 0.5 % and the 99.5 % "
+         "quantile of the simulated\nones, 5 % to either side allowed. Flags override the job "
+         "file; "
+         "no files are written.\nExit codes: 0 as simulated, 1 not so, or the job failed, 2 bad "
+         "input, 130 interrupted.";
+}
+
+/// evaluate and predict.
+class EvaluateArguments {
+ public:
+  EvaluateArguments(CLI::App& program, const std::string& name, const std::string& summary,
+                    const Registry& registry)
+      : command_(program, name, summary) {
+    CLI::App& app = command_.app();
+    app.add_option("FILE", file_, "what train --save wrote")->type_name("");
+    app.add_option("--model-file", flag_, "the same, as a flag")->type_name("FILE");
+    app.add_flag("--trust-file", trusted_,
+                 "take a file without a checksum, which another program wrote");
+    app.add_option("--data", options_.data, "what it is used on [what it was tested on]")
+        ->type_name("SOURCE");
+    app.add_option("--seed", seed_, "of --data where it is generated [the model's own]")
+        ->type_name("N");
+    app.add_option("--device", device_, device_help)->type_name("DEVICE");
+    app.footer("\n" + sources_help(registry) +
+               "\nOf generated data it sees samples that are in no training data of that seed.");
+  }
+  void add_json() { command_.app().add_flag("--json", options_.json, "one JSON object"); }
+  void add_out() {
+    command_.app()
+        .add_option("--out", options_.out,
+                    "CSV: index or id, prediction, label where there is one; one row a sample "
+                    "[stdout]")
+        ->type_name("FILE.csv");
+    command_.app().add_flag("--probabilities", options_.probabilities,
+                            "and a column probability_LABEL for each class");
+    command_.app().add_flag("--scores", options_.scores,
+                            "and what the model decides by, a column score_N for each output");
+  }
+
+  [[nodiscard]] const Command& command() const { return command_; }
+  template <class Run>
+  [[nodiscard]] Result<int> run(Run with, const Registry& registry) const {
+    const std::string call = program_name() + " " + command_.name() + " FILE";
+    if (file_.empty() && flag_.empty())
+      return Error{"the saved model's file is missing; valid: " + call};
+    if (!file_.empty() && !flag_.empty())
+      return Error{"'" + file_ + "' and --model-file " + flag_ +
+                   " exclude each other; valid: one of them, as in " + call};
+    EvaluateOptions options = options_;
+    options.model_file = file_.empty() ? flag_ : file_;
+    options.trusts_file = trusted_;
+    auto device = models::parse_device(device_);
+    if (!device) return std::move(device).error().within("--device");
+    options.device = *device;
+    if (!seed_.empty()) {
+      const auto seed = seed_of(seed_);
+      if (!seed) return seed.error();
+      if (options.data.empty())
+        return Error{"--seed: has no effect without --data: what " + options.model_file +
+                     " was tested on is of its own seed"};
+      options.seed = *seed;
+    }
+    return with(registry, options);
+  }
+
+ private:
+  Command command_;
+  EvaluateOptions options_;
+  /// The model's file, as an argument and as a flag.
+  std::string file_;
+  std::string flag_;
+  bool trusted_ = false;
+  std::string seed_;
+  std::string device_ = "cpu";
+};
+
+class InspectArguments {
+ public:
+  InspectArguments(CLI::App& program, const Registry& registry)
+      : command_(program, "inspect", "say what is in a data source or a saved model") {
+    command_.app()
+        .add_option("WHAT", options_.what, "a source of data, or a file that train --save wrote")
+        ->type_name("")
+        ->required();
+    command_.app().add_option("--seed", seed_, "of generated data [1]")->type_name("N");
+    command_.app().add_flag("--json", options_.json, "one JSON object");
+    command_.app().footer("\n" + sources_help(registry));
+  }
+  [[nodiscard]] const Command& command() const { return command_; }
+
+  [[nodiscard]] Result<int> run(const Registry& registry) const {
+    const auto seed = seed_of(seed_);
+    if (!seed) return seed.error();
+    InspectOptions options = options_;
+    options.seed = *seed;
+    return inspect_command(registry, options);
+  }
+
+ private:
+  Command command_;
+  InspectOptions options_;
+  std::string seed_ = "1";
+};
+
+/// In all commands below `app`.
+void refuse_flags_as_values(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands({})) {
+    for (CLI::Option* option : command->get_options())
+      if (!option->get_lnames().empty() && option->get_items_expected_max() > 0)
+        option->check(refuse_flag, "");
+    refuse_flags_as_values(*command);
+  }
+}
+
+/// All of the command line, as declared.
+class CommandLine {
+ public:
+  explicit CommandLine(const Registry& registry) : registry_(registry) {
+    program_.set_version_flag("--version", "starling " + version(), "the version");
+    program_.set_help_flag("-h,--help", "this help");
+    program_.allow_extras();
+    program_.require_subcommand(0, 1);
+    for (FlagArguments* about_jobs : {&attach_, &stop_, &status_, &jobs_, &logs_})
+      about_jobs->take_job();
+    predict_.add_out();
+    evaluate_.add_json();
+    attach_.command().app().footer(
+        "\nIn the place of a `submit` that has ended: --detach, or by accident. Ctrl-C ends this "
+        "command, and the\njob goes on. Nodes drop the model of a job that has ended once it is "
+        "saved.\nExit codes: 0 done, 1 the job failed, 2 bad input, 130 interrupted.");
+    program_.footer(
+        fmt::format("\nTry: {0} train\n"
+                    "     {0} train --workers 8 --straggler 1:4x --mode central --barrier bsp\n"
+                    "     {0} help COMMAND",
+                    program_name()));
+    refuse_flags_as_values(program_);
+  }
+
+  Result<int> run(int argc, const char* const* argv) {
+    std::vector<std::string> words{argv + std::min(argc, 1), argv + argc};
+    if (!words.empty() && words.front() == "help") {
+      if (auto asked = as_help(words); !asked) return std::move(asked).error();
+    }
+    try {
+      std::ranges::reverse(words);  // as CLI11 takes them
+      program_.parse(std::move(words));
+    } catch (const CLI::Success& wanted) {
+      return show(wanted);
+    } catch (const CLI::ParseError& fault) {
+      return usage_error(fault);
+    }
+    return dispatch();
+  }
+
+ private:
+  /// `help keys node` is `keys node --help`. An Error where there is no such command.
+  Result<void> as_help(std::vector<std::string>& words) const {
+    words.erase(words.begin());
+    const CLI::App* at = &program_;
+    for (const std::string& word : words) {
+      std::vector<std::string> names;
+      const CLI::App* next = nullptr;
+      for (const CLI::App* command : at->get_subcommands([](const CLI::App*) { return true; })) {
+        names.push_back(command->get_name());
+        if (command->get_name() == word) next = command;
+      }
+      if (word == "--help" || word == "-h") break;
+      if (next == nullptr && names.empty())
+        return Error{"'" + word + "' is one argument too many; valid: " + program_name() +
+                     " help " + at->get_name()};
+      if (next == nullptr) return Error{"unknown command '" + word + "'; " + suggest(word, names)};
+      at = next;
+    }
+    words.emplace_back("--help");
+    return {};
+  }
+
+  /// Help and version, where they were asked for.
+  Result<int> show(const CLI::Success& wanted) {
+    std::ostringstream out;
+    std::ostringstream ignored;
+    program_.exit(wanted, out, ignored);
+    return put_out(out.str(), done);
+  }
+
+  static Result<int> run_plain(const FlagArguments& arguments,
+                               Result<int> (*command)(const Settings&)) {
+    const auto settings = arguments.settings();
+    return settings ? command(*settings) : Result<int>{settings.error()};
+  }
+
+  Result<int> run_with_contents(const FlagArguments& arguments,
+                                Result<int> (*command)(const Registry&, const Settings&)) const {
+    const auto settings = arguments.settings();
+    return settings ? command(registry_, *settings) : Result<int>{settings.error()};
+  }
+
+  Result<int> dispatch() {
+    if (program_.get_subcommands().empty()) return without_command();
+    const CLI::App& chosen = *program_.get_subcommands()[0];
+    if (const auto stray = program_.remaining(); !stray.empty())
+      return Error{"'" + stray[0] + "' before '" + chosen.get_name() +
+                   "' is no command; valid: " + program_name() + " " + chosen.get_name() +
+                   " ..., `" + program_name() + " help` lists the commands"};
+    for (const Command* command : std::initializer_list<const Command*>{
+             &train_.command(), &node_.command(), &submit_.command(), &attach_.command(),
+             &status_.command(), &jobs_.command(), &stop_.command(), &logs_.command(),
+             &leave_.command(), &launch_.command(), &sim_.command(), &twin_.command(),
+             &chaos_.command(), &evaluate_.command(), &predict_.command(), &inspect_.command(),
+             &barriers_, &models_})
+      if (command->is_chosen())
+        if (auto known = command->refuse_extras(); !known) return std::move(known).error();
+    const std::string& name = chosen.get_name();
+    if (name == "evaluate") return evaluate_.run(evaluate_command, registry_);
+    if (name == "predict") return predict_.run(predict_command, registry_);
+    if (name == "inspect") return inspect_.run(registry_);
+    if (name == "submit") return run_job(submit_, submit_command);
+    if (name == "node") return run_with_contents(node_, node_command);
+    if (name == "attach") return run_with_contents(attach_, attach_command);
+    if (name == "status") return run_plain(status_, status_command);
+    if (name == "jobs") return run_plain(jobs_, jobs_command);
+    if (name == "stop") return run_plain(stop_, stop_command);
+    if (name == "logs") return run_plain(logs_, logs_command);
+    if (name == "leave") return run_plain(leave_, leave_command);
+    if (name == "launch") return run_plain(launch_, launch_command);
+    if (name == "repro") return repro_.run(registry_);
+    if (name == "chaos") return chaos_.run();
+    if (name == "bench") return bench_.run(registry_);
+    if (name == "keys") return keys_.run();
+    if (name == "barriers") return barriers_command(registry_);
+    if (name == "models") return models_command(registry_);
+    if (name == "sim") return run_job(sim_, sim_command);
+    if (name == "twin") return run_job(twin_, twin_command);
+    return run_job(train_, train_command);
+  }
+
+  template <class Run>
+  Result<int> run_job(const JobArguments& job, Run with) {
+    const auto settings = job.settings();
+    if (!settings) return settings.error();
+    return with(registry_, *settings, job.file());
+  }
+
+  Result<int> without_command() {
+    const auto extras = program_.remaining();
+    if (extras.empty()) return put_out(program_.help(), done);
+    const std::string word = extras[0].substr(0, extras[0].find('='));
+    if (train_.command().knows(word))
+      return Error{"'" + word + "' is a flag of train; valid: " + program_name() + " train " +
+                   extras[0] + " ..."};
+    std::vector<std::string> names;
+    for (const CLI::App* command : program_.get_subcommands({}))
+      names.push_back(command->get_name());
+    const std::string as_flag = program_.get_option_no_throw("--" + word) != nullptr
+                                    ? "did you mean '--" + word + "'? "
+                                    : std::string{};
+    return Error{"unknown command '" + word + "'; " + as_flag + suggest(word, names)};
+  }
+
+  const Registry& registry_;
+  CLI::App program_{
+      "Starling: actor-model distributed learning with probabilistic synchronous "
+      "parallel barriers",
+      program_name()};
+  JobArguments train_{program_,   "train",       "train a model with many workers",
+                      job_keys(), read_job_file, train_footer(registry_)};
+  FlagArguments node_{program_, "node", "be one of the nodes of a cluster", node_keys()};
+  JobArguments submit_{program_,      "submit",      "train on the nodes of a cluster",
+                       submit_keys(), read_job_file, submit_footer(registry_)};
+  FlagArguments attach_{program_, "attach", "follow a job that runs, and save its model",
+                        attach_keys()};
+  FlagArguments stop_{program_, "stop", "end a job at the end of its workers' steps", stop_keys()};
+  FlagArguments status_{program_, "status", "show the nodes and the jobs of a cluster",
+                        status_keys()};
+  FlagArguments jobs_{program_, "jobs", "list the jobs of a day: those that run and that ended",
+                      jobs_keys()};
+  FlagArguments logs_{program_, "logs", "show what the nodes of a cluster have said", logs_keys()};
+  FlagArguments leave_{program_, "leave", "have a node hand over and leave its cluster",
+                       leave_keys()};
+  FlagArguments launch_{program_, "launch", "start nodes on other machines over ssh",
+                        launch_keys()};
+  JobArguments sim_{program_,   "sim",         "simulate barriers on very many workers",
+                    sim_keys(), read_sim_file, sim_footer(registry_)};
+  JobArguments twin_{program_,    "twin",        "run a job and its simulation, and compare",
+                     twin_keys(), read_job_file, twin_footer(registry_)};
+  ReproArguments repro_{program_};
+  EvaluateArguments evaluate_{program_, "evaluate", "measure a saved model on data", registry_};
+  EvaluateArguments predict_{program_, "predict", "write what a saved model says of each sample",
+                             registry_};
+  InspectArguments inspect_{program_, registry_};
+  ChaosArguments chaos_{program_};
+  BenchArguments bench_{program_, bench_footer(registry_)};
+  KeysArguments keys_{program_};
+  Command barriers_{program_, "barriers", "list the barriers"};
+  Command models_{program_, "models", "list the models"};
+};
+
+}  // namespace
+
+Result<int> run_command_line(int argc, const char* const* argv, const Registry& registry) {
+  return CommandLine{registry}.run(argc, argv);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <set>
+
+#include "starling/base/text.hpp"
+#include "starling/tools/program/program_name.hpp"
+#include "starling/tools/train/commands.hpp"
+
+namespace starling::app {
+
+Result<int> put_out(const std::string& text, int code) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return code;
+  print_error(std::string{"the results cannot be written: "} + std::strerror(errno));
+  return job_failed;
+}
+
+void print_error(const std::string& message) {
+  std::fprintf(stderr, "%s: %s\n", program_name().c_str(), printable(message).c_str());
+}
+
+std::string barriers_list(const Registry& registry) {
+  std::string text;
+  const auto line = [&](const std::string& form, const std::string& summary, bool central) {
+    text +=
+        fmt::format("  {:<18} {:<14} {}\n", form, central ? "central mode" : "every mode", summary);
+  };
+  for (const auto& d : barrier::descriptions()) line(d.form, d.summary, d.central_only);
+  for (const auto& [rule, summary] : registry.barriers()) {
+    line(rule.label, summary, true);
+    line("p" + rule.label + ":beta=2", summary, false);
+  }
+  return text;
+}
+
+std::string models_list(const Registry& registry) {
+  std::string text;
+  std::set<std::string> seen;
+  for (const auto& entry : registry.models())
+    if (seen.insert(entry.name).second)
+      text += fmt::format("  {:<13} {}\n", entry.name, entry.summary);
+  return text;
+}
+
+Result<int> barriers_command(const Registry& registry) {
+  return put_out(
+      "When may a worker take its next step? Written --barrier BARRIER.\n\n" +
+          barriers_list(registry) +
+          "\nbeta: how many random others are asked (beta = workers - 1 equals everyone, 0 "
+          "nobody).\n"
+          "s: how many steps behind is tolerated (s=0 equals bsp, s=inf equals asp).\n"
+          "A barrier over all workers needs central mode, where someone sees every step.\n",
+      done);
+}
+
+Result<int> models_command(const Registry& registry) {
+  return put_out(
+      "What can be learned. Written --model MODEL.\n\n" + models_list(registry) +
+          "\nComputed on the CPU; nets of float32, the last ones, also on a CUDA device: "
+          "--device cuda:0\nor auto.\n",
+      done);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,42 @@
+#include "starling/tools/command_line/main.hpp"
+
+#include <exception>
+#include <new>
+
+#include "starling/tools/command_line/command_line.hpp"
+#include "starling/tools/program/interrupt.hpp"
+#include "starling/tools/program/program_name.hpp"
+#include "starling/tools/registry/built_in.hpp"
+#include "starling/tools/train/commands.hpp"
+
+namespace starling {
+namespace {
+
+/// Reports barriers that the user's program defines wrongly, whatever the command, before running
+/// it.
+Result<int> run(int argc, const char* const* argv, const Registry& registry) {
+  for (const auto& rule : registry.rules())
+    if (auto valid = barrier::check(rule); !valid) return std::move(valid).error();
+  return app::run_command_line(argc, argv, registry);
+}
+
+}  // namespace
+
+int main(int argc, const char* const* argv, Registry registry) {
+  try {
+    if (argc > 0) app::set_program_name(argv[0]);
+    app::watch_interrupts();
+    const auto code = run(argc, argv, app::with_built_in(std::move(registry)));
+    if (code) return *code;
+    app::print_error(code.error().message);
+    return app::bad_input;
+  } catch (const std::bad_alloc&) {
+    app::print_error("out of memory; valid: less data, a smaller model, fewer workers");
+    return app::job_failed;
+  } catch (const std::exception& fault) {
+    app::print_error(std::string{"an unexpected error: "} + fault.what());
+    return app::job_failed;
+  }
+}
+
+}  // namespace starling

@@ -1,0 +1,22 @@
+/// The whole program, for an executable of your own:
+///
+///     #include "starling/starling.hpp"
+///
+///     int main(int argc, char** argv) {
+///       return starling::main(argc, argv, starling::Registry{}.model<Ring>("ring", "my model"));
+///     }
+///
+/// It trains, evaluates, predicts and helps like `starling`, with your models, data and barriers
+/// beside the built-in ones (registry.hpp). examples/07_own_program.cpp is such a program.
+#pragma once
+
+#include "starling/tools/registry/model_of.hpp"
+#include "starling/tools/registry/registry.hpp"
+
+namespace starling {
+
+/// Exit codes: 0 done, 1 the job failed, 2 bad input and nothing was started, 130 interrupted.
+/// Takes over SIGINT, SIGTERM and SIGHUP. Call once.
+[[nodiscard]] int main(int argc, const char* const* argv, Registry registry = {});
+
+}  // namespace starling

@@ -1,0 +1,35 @@
+#include "starling/tools/files/file_use.hpp"
+
+#include <filesystem>
+
+#include "starling/base/input.hpp"
+#include "starling/tools/files/file_output.hpp"
+
+namespace starling::app {
+namespace {
+
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code fault;
+  if (a.empty() || b.empty() || std::filesystem::is_other(std::filesystem::status(a, fault)))
+    return false;
+  return std::filesystem::equivalent(a, b, fault) || resolved(a) == resolved(b);
+}
+
+}  // namespace
+
+Result<void> check_free(const FileUse& output, std::span<const FileUse> taken) {
+  for (const FileUse& other : taken) {
+    if (!is_same_file(output.path, other.path)) continue;
+    const std::string spelt = other.path == output.path ? "" : ", '" + other.path + "'";
+    return Error{output.place + ": '" + output.path + "' is also the file of " + other.place +
+                 spelt};
+  }
+  return {};
+}
+
+Result<std::string> small_file(const std::string& path, const std::string& valid) {
+  constexpr std::size_t bytes_max = 1U << 20U;
+  return read_text(path, bytes_max, valid);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,76 @@
+#include "starling/tools/files/metrics_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "starling/tools/files/file_output.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Returns the descriptor of stdout or stderr, where one of them is this file; else -1. If the file
+/// were opened a second time, both would write from its beginning.
+int standard_stream(const struct stat& info) {
+  for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) {
+    struct stat own {};
+    if (::fstat(fd, &own) == 0 && own.st_dev == info.st_dev && own.st_ino == info.st_ino) return fd;
+  }
+  return -1;
+}
+
+bool is_stream(const struct stat& info) {
+  return S_ISCHR(info.st_mode) || S_ISFIFO(info.st_mode) || standard_stream(info) >= 0;
+}
+
+int open_file(const std::string& path, bool keep) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0 && standard_stream(info) >= 0)
+    return ::fcntl(standard_stream(info), F_DUPFD_CLOEXEC, 0);
+  const int how = keep ? O_APPEND : O_TRUNC;
+  return ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
+}
+
+}  // namespace
+
+Result<void> MetricsFile::check(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0 || !is_stream(info)) return check_writable(path);
+  if (::access(path.c_str(), W_OK) == 0) return {};
+  return Error{path + ": cannot be written: " + std::strerror(errno)};
+}
+
+Result<MetricsFile> MetricsFile::open(const std::string& path, bool keep) {
+  MetricsFile metrics;
+  metrics.path_ = path;
+  if (path.empty()) return metrics;
+  const int fd = open_file(path, keep);
+  metrics.file_.reset(fd < 0 ? nullptr : ::fdopen(fd, "w"));
+  if (!metrics.file_) return Error{path + ": cannot be written: " + std::strerror(errno)};
+  std::setvbuf(metrics.file_.get(), nullptr, _IONBF, 0);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0 || is_stream(info))
+    std::signal(SIGPIPE, SIG_IGN);  // a reader that leaves is an error, not the job's end
+  else
+    metrics.size_ = info.st_size;
+  return metrics;
+}
+
+Result<void> MetricsFile::append(const std::string& line) {
+  if (!file_) return {};
+  const std::string whole = line + "\n";
+  if (std::fwrite(whole.data(), 1, whole.size(), file_.get()) == whole.size()) {
+    if (size_) *size_ += static_cast<long>(whole.size());
+    return {};
+  }
+  const Error error{path_ + ": cannot be written: " + std::strerror(errno)};
+  if (size_ && ::ftruncate(::fileno(file_.get()), *size_) != 0) std::clearerr(file_.get());
+  file_.reset();
+  return error;
+}
+
+}  // namespace starling::app

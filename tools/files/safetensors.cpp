@@ -1,0 +1,348 @@
+#include "starling/tools/files/safetensors.hpp"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "starling/base/input.hpp"
+#include "starling/tools/files/file_output.hpp"
+
+namespace starling::app::safetensors {
+namespace {
+
+using Json = nlohmann::json;
+
+static_assert(std::endian::native == std::endian::little, "tensors are written as they lie");
+
+/// The reference implementation's bound.
+constexpr std::uint64_t header_max = 100'000'000;
+constexpr std::size_t length_bytes = 8;
+constexpr std::string_view metadata_key = "__metadata__";
+constexpr const char* checksum_key = "crc32";
+
+/// Returns JSON as it stands in the header; bytes that are no UTF-8 are replaced.
+std::string json_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Returns the CRC-32 of all that a file holds, whatever its layout: metadata by key, tensors by
+/// name.
+template <class T>
+std::string checksum_of(const Metadata& metadata, const std::vector<T>& tensors) {
+  uLong crc = 0;
+  const auto add = [&](std::span<const std::byte> bytes) {
+    if (bytes.empty()) return;  // to zlib, no bytes mean: begin anew
+    crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  };
+  const auto add_text = [&](const Json& json) {
+    const std::string text = json_text(json);
+    add(std::as_bytes(std::span{text}));
+  };
+  add_text(metadata);
+  std::map<std::string_view, const T*> sorted;
+  for (const T& tensor : tensors) sorted.emplace(tensor.name, &tensor);
+  for (const auto& [name, tensor] : sorted) {
+    add_text({name, print(tensor->dtype), tensor->shape});
+    add(tensor->bytes);
+  }
+  std::array<char, 9> text{};
+  std::snprintf(text.data(), text.size(), "%08lx", crc);
+  return text.data();
+}
+
+std::vector<View> widest_first(std::span<const View> tensors) {
+  std::vector<View> sorted(tensors.begin(), tensors.end());
+  std::ranges::stable_sort(sorted, std::ranges::greater{},
+                           [](const View& tensor) { return size_of(tensor.dtype); });
+  return sorted;
+}
+
+std::string header_of(const Metadata& metadata, std::span<const View> tensors) {
+  Json header = Json::object();
+  header[std::string{metadata_key}] = metadata;
+  std::uint64_t at = 0;
+  for (const View& tensor : tensors) {
+    const std::uint64_t end = at + tensor.bytes.size();
+    header[tensor.name] = {
+        {"dtype", print(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {at, end}}};
+    at = end;
+  }
+  std::string text = json_text(header);
+  text.append((length_bytes - text.size() % length_bytes) % length_bytes, ' ');
+  return text;
+}
+
+/// A header's entry for one tensor.
+struct Entry {
+  std::string name;
+  Dtype dtype = Dtype::f32;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// Thrown inside this file only.
+struct Malformed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+/// Like Malformed, but its message names the file already.
+struct Unreadable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Parses, and refuses names that occur twice and nesting that no header has.
+Json parse_header(const std::string& text) {
+  std::vector<std::set<std::string>> open;
+  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start)
+      open.emplace_back();
+    if (event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end)
+      open.pop_back();
+    if (open.size() > 3) throw Malformed{"the header is nested too deeply"};
+    if (event == Json::parse_event_t::key) {
+      const auto name = parsed.get<std::string>();
+      if (!open.back().insert(name).second)
+        throw Malformed{"the header names '" + name + "' twice"};
+    }
+    return true;
+  };
+  Json header = Json::parse(text, watch);
+  if (!header.is_object()) throw Malformed{"the header is no JSON object"};
+  return header;
+}
+
+Metadata metadata_in(Json& header) {
+  const auto at = header.find(metadata_key);
+  if (at == header.end()) return {};
+  if (!at->is_object()) throw Malformed{"__metadata__ is no JSON object"};
+  Metadata metadata;
+  for (const auto& [key, value] : at->items()) {
+    if (!value.is_string()) throw Malformed{"__metadata__ '" + key + "' is no string"};
+    metadata[key] = value.get<std::string>();
+  }
+  header.erase(at);
+  return metadata;
+}
+
+std::uint64_t count_in(const Json& value, const std::string& what) {
+  if (!value.is_number_unsigned()) throw Malformed{what + " holds no whole numbers >= 0"};
+  return value.get<std::uint64_t>();
+}
+
+const Json& member(const Json& tensor, const char* key, const std::string& place) {
+  const auto at = tensor.find(key);
+  if (at == tensor.end()) throw Malformed{place + " has no '" + key + "'"};
+  return *at;
+}
+
+Dtype dtype_in(const Json& value, const std::string& place) {
+  if (value.is_string())
+    for (const Dtype dtype :
+         {Dtype::f32, Dtype::f64, Dtype::u64, Dtype::u8, Dtype::i32, Dtype::i64})
+      if (value.get_ref<const std::string&>() == print(dtype)) return dtype;
+  throw Malformed{place + " has the dtype " + json_text(value) +
+                  "; valid: F32, F64, U64, U8, I32, I64"};
+}
+
+/// Bytes that the shape needs; throws where no number holds that.
+std::uint64_t bytes_of(const Entry& entry, const std::string& place) {
+  std::uint64_t bytes = size_of(entry.dtype);
+  for (const std::uint64_t extent : entry.shape)
+    if (__builtin_mul_overflow(bytes, extent, &bytes))
+      throw Malformed{place + " has a shape of more bytes than can be counted"};
+  return bytes;
+}
+
+Entry entry_in(const std::string& name, const Json& tensor, std::uint64_t body) {
+  const std::string place = "tensor '" + name + "'";
+  if (!tensor.is_object()) throw Malformed{place + " is no JSON object"};
+  Entry entry{.name = name, .dtype = dtype_in(member(tensor, "dtype", place), place), .shape = {}};
+  const Json& shape = member(tensor, "shape", place);
+  const Json& offsets = member(tensor, "data_offsets", place);
+  if (!shape.is_array()) throw Malformed{place + " has a shape that is no list"};
+  for (const Json& extent : shape) entry.shape.push_back(count_in(extent, place + ": shape"));
+  if (!offsets.is_array() || offsets.size() != 2)
+    throw Malformed{place + " needs two data_offsets"};
+  entry.begin = count_in(offsets[0], place + ": data_offsets");
+  entry.end = count_in(offsets[1], place + ": data_offsets");
+  if (entry.begin > entry.end || entry.end > body)
+    throw Malformed{place + " lies at bytes " + std::to_string(entry.begin) + " to " +
+                    std::to_string(entry.end) + ", but the file holds " + std::to_string(body) +
+                    " bytes of tensors"};
+  if (const auto bytes = bytes_of(entry, place); bytes != entry.end - entry.begin)
+    throw Malformed{place + " has " + std::to_string(entry.end - entry.begin) +
+                    " bytes, but its shape needs " + std::to_string(bytes)};
+  return entry;
+}
+
+/// Every tensor by its place. Together they must cover the body: no gap, no overlap, no rest.
+std::vector<Entry> entries_in(const Json& header, std::uint64_t body) {
+  std::vector<Entry> entries;
+  for (const auto& [name, tensor] : header.items()) entries.push_back(entry_in(name, tensor, body));
+  std::ranges::stable_sort(entries, {}, [](const Entry& e) { return std::pair{e.begin, e.end}; });
+  std::uint64_t at = 0;
+  for (const Entry& entry : entries) {
+    if (entry.begin != at)
+      throw Malformed{"tensor '" + entry.name + "' starts at byte " + std::to_string(entry.begin) +
+                      (entry.begin < at ? ", inside another" : ", behind a gap") +
+                      "; valid there: " + std::to_string(at)};
+    at = entry.end;
+  }
+  if (at != body)
+    throw Malformed{"holds " + std::to_string(body - at) + " bytes behind its last tensor"};
+  return entries;
+}
+
+/// An open file whose size is known.
+class Input {
+ public:
+  /// Refuses pipes, for the size of the whole file is needed first.
+  static Result<Input> open(const std::string& path) {
+    ReadLimits limits = ReadScope::limits();
+    limits.regular_only = true;
+    const ReadScope scope{std::move(limits)};
+    auto file = InputDescriptor::open(path);
+    if (!file) return std::move(file).error();
+    return Input{*std::move(file)};
+  }
+
+  [[nodiscard]] std::uint64_t size() const { return file_.size().value_or(0); }
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
+  void take(std::span<std::byte> out) {
+    while (!out.empty()) {
+      const auto got = file_.read(out);
+      if (!got) throw Unreadable{got.error().message};
+      if (*got == 0) throw Malformed{"ends too early"};
+      out = out.subspan(*got);
+    }
+  }
+
+ private:
+  explicit Input(InputDescriptor file) : file_(std::move(file)) {}
+
+  InputDescriptor file_;
+};
+
+/// The bytes of parsed JSON for a byte of its text, at most: an object of the shortest members
+/// takes so many.
+constexpr std::uint64_t bytes_of_json = 128;
+
+std::string take_header(Input& input, std::uint64_t size) {
+  if (size < length_bytes)
+    throw Malformed{"is not a safetensors file: it has " + std::to_string(size) + " bytes"};
+  std::uint64_t length = 0;
+  input.take(std::as_writable_bytes(std::span{&length, 1}));
+  if (length > header_max)
+    throw Malformed{"is not a safetensors file: its header would have " + std::to_string(length) +
+                    " bytes, at most " + std::to_string(header_max) + " are valid"};
+  if (length > size - length_bytes)
+    throw Malformed{"ends too early: its header has " + std::to_string(length) +
+                    " bytes, the file " + std::to_string(size)};
+  const std::uint64_t bytes = size - length + bytes_of_json * length;
+  if (auto fits = ReadBudget{input.path()}.expect(bytes); !fits)
+    throw Unreadable{fits.error().message};
+  std::string text(length, '\0');
+  input.take(std::as_writable_bytes(std::span{text}));
+  if (text.empty() || text[0] != '{')
+    throw Malformed{"is not a safetensors file: its header does not start with '{'"};
+  return text;
+}
+
+File read_file(Input& input, std::uint64_t size) {
+  const std::string text = take_header(input, size);
+  Json header = parse_header(text);
+  File file{.metadata = metadata_in(header), .tensors = {}};
+  for (Entry& entry : entries_in(header, size - length_bytes - text.size())) {
+    Tensor tensor{std::move(entry.name), entry.dtype, std::move(entry.shape),
+                  std::vector<std::byte>(entry.end - entry.begin)};
+    input.take(tensor.bytes);
+    file.tensors.push_back(std::move(tensor));
+  }
+  const auto stored = file.metadata.extract(checksum_key);
+  if (const std::string sum = checksum_of(file.metadata, file.tensors);
+      stored && stored.mapped() != sum)
+    throw Malformed{"is damaged: its content has the CRC-32 " + sum + ", but it says " +
+                    stored.mapped() + "; valid: the file as it was written"};
+  file.is_checked = !stored.empty();
+  return file;
+}
+
+}  // namespace
+
+std::string_view print(Dtype dtype) {
+  constexpr std::array<std::string_view, 6> names{"F32", "F64", "U64", "U8", "I32", "I64"};
+  return names[static_cast<std::size_t>(dtype)];
+}
+
+std::size_t size_of(Dtype dtype) {
+  if (dtype == Dtype::u8) return 1;
+  return dtype == Dtype::f32 || dtype == Dtype::i32 ? 4 : 8;
+}
+
+std::string Tensor::describe() const {
+  std::string text{print(dtype)};
+  text += " [";
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+const Tensor* File::find(std::string_view name) const {
+  const auto at = std::ranges::find(tensors, name, &Tensor::name);
+  return at == tensors.end() ? nullptr : &*at;
+}
+
+Result<void> write(const std::string& path, const Metadata& metadata,
+                   std::span<const View> tensors) {
+  const auto sorted = widest_first(tensors);
+  Metadata signed_metadata = metadata;
+  signed_metadata[checksum_key] = checksum_of(metadata, sorted);
+  const std::string header = header_of(signed_metadata, sorted);
+  const std::uint64_t length = header.size();
+  std::vector<std::span<const std::byte>> pieces{std::as_bytes(std::span{&length, 1}),
+                                                 std::as_bytes(std::span{header})};
+  for (const View& tensor : sorted) pieces.push_back(tensor.bytes);
+  return replace_file(path, pieces);
+}
+
+bool can_name(std::string_view name) {
+  return !name.empty() && name != metadata_key && Json::parse(json_text(name)) == name;
+}
+
+bool begins_well(const std::string& path) {
+  auto input = Input::open(path);
+  if (!input) return false;
+  std::uint64_t length = 0;
+  std::array<std::byte, 1> first{};
+  try {
+    input->take(std::as_writable_bytes(std::span{&length, 1}));
+    input->take(first);
+  } catch (const std::runtime_error&) {
+    return false;
+  }
+  return length <= header_max && first[0] == std::byte{'{'};
+}
+
+Result<File> read(const std::string& path) {
+  auto input = Input::open(path);
+  if (!input) return std::move(input).error();
+  try {
+    return read_file(*input, input->size());
+  } catch (const Unreadable& unreadable) {
+    return Error{unreadable.what()};
+  } catch (const Malformed& malformed) {
+    return Error{path + ": " + malformed.what()};
+  } catch (const std::exception& fault_in_json) {
+    return Error{path + ": the header is no valid JSON: " + fault_in_json.what()};
+  }
+}
+
+}  // namespace starling::app::safetensors

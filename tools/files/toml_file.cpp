@@ -1,0 +1,105 @@
+#include "starling/tools/files/toml_file.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+/// `content` before its line `line`, which counts from 1.
+std::string_view before_line(std::string_view content, std::size_t line) {
+  std::size_t end = 0;
+  for (; line > 1 && end < content.size(); --line)
+    end = std::min(content.find('\n', end), content.size() - 1) + 1;
+  return content.substr(0, end);
+}
+
+/// The line in which the last table of `file` that has `key` has it.
+std::optional<std::size_t> line_of_key(const toml::table& file, std::string_view key) {
+  std::optional<std::size_t> line;
+  for (const auto& [name, value] : file) {
+    if (name == key) line = std::max(line.value_or(0), line_of(value));
+    if (const toml::table* inner = value.as_table())
+      line = std::max(line, line_of_key(*inner, key));
+  }
+  return line;
+}
+
+/// Where `content` has `key`; nothing where it has not, or is no TOML.
+std::optional<std::size_t> line_of_key_in(std::string_view content, std::string_view key) {
+  try {
+    return line_of_key(toml::parse(content), key);
+  } catch (const toml::parse_error&) {
+    return std::nullopt;
+  }
+}
+
+/// The key that line `line` begins with, without quotes.
+std::string_view key_of_line(std::string_view content, std::size_t line) {
+  std::string_view text = content.substr(before_line(content, line).size());
+  text = trimmed(text.substr(0, text.find_first_of("=\n")));
+  if (text.size() >= 2 && (text.front() == '"' || text.front() == '\''))
+    text = text.substr(1, text.size() - 2);
+  return text;
+}
+
+/// Where a key is given twice, says so with the line of the first; empty for other errors. The
+/// parser's own message names the key in quotes at its end, but garbles one that has quotes itself.
+std::string repetition(std::string_view content, const toml::parse_error& error) {
+  constexpr std::string_view sign = "cannot redefine existing ";
+  const std::string_view words = error.description();
+  const auto from = words.find('\'');
+  if (words.find(sign) == std::string_view::npos || from == std::string_view::npos) return {};
+  const std::size_t line = error.source().begin.line;
+  const std::string_view named = words.substr(from + 1, words.rfind('\'') - from - 1);
+  const std::string key{named.find('"') == std::string_view::npos ? named
+                                                                  : key_of_line(content, line)};
+  const auto first = line_of_key_in(before_line(content, line), key);
+  return key + ": is given twice" + (first ? ", first in line " + std::to_string(*first) : "");
+}
+
+Error syntax_error(std::string_view content, const std::string& path,
+                   const toml::parse_error& error) {
+  const std::string place = path + ":" + std::to_string(error.source().begin.line) + ": ";
+  if (const std::string twice = repetition(content, error); !twice.empty())
+    return Error{place + twice};
+  const std::string why{error.description()};
+  const bool is_bare = why.find("could not determine value type") != std::string::npos;
+  return Error{place + "is no TOML: " + why +
+               (is_bare ? R"(; text stands in quotes, as in barrier = "bsp")" : "")};
+}
+
+/// Refuses keys of very many parts, which stand for as many tables in one another: from 50,000 on,
+/// which nested values reach with 200 in a line, toml++ 3.3 exhausts the stack when it frees them.
+Result<void> check_dots(std::string_view content, const std::string& path,
+                        const std::string& what) {
+  constexpr std::size_t dots_max = 200;
+  std::size_t line = 1;
+  std::size_t dots = 0;
+  for (const char c : content) {
+    if (c == '\n') {
+      ++line;
+      dots = 0;
+    }
+    if (c == '.' && ++dots > dots_max)
+      return Error{path + ":" + std::to_string(line) + ": holds more than " +
+                   std::to_string(dots_max) + " dots; valid: " + what};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<toml::table> parse_toml(std::string_view content, const std::string& path,
+                               const std::string& what) {
+  if (auto dots = check_dots(content, path, what); !dots) return std::move(dots).error();
+  try {
+    return toml::parse(content);
+  } catch (const toml::parse_error& error) {
+    return syntax_error(content, path, error);
+  }
+}
+
+}  // namespace starling::app

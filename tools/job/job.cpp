@@ -1,0 +1,112 @@
+#include "starling/tools/job/job.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "starling/base/check.hpp"
+#include "starling/tools/job/keys.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Returns an error without the key's name in its message, for the place has it.
+Error at(const Setting& setting, Error error) {
+  const std::string own = setting.key + ": ";
+  if (error.message.starts_with(own)) error.message.erase(0, own.size());
+  return std::move(error).within(setting.place);
+}
+
+Result<void> refuse_repeats(const Settings& settings) {
+  std::set<std::string> seen;
+  for (const Setting& setting : settings) {
+    const Key* key = find_key(setting.key);
+    STARLING_CHECK(key != nullptr);
+    if (key->kind != KeyKind::texts && !seen.insert(setting.key).second)
+      return Error{setting.place + ": is given twice"};
+  }
+  return {};
+}
+
+Result<void> refuse_clashes(const Job& job, const Settings& settings) {
+  const auto place = [&](const char* key) { return place_of(settings, key); };
+  const auto& options = job.train.job;
+  if (options.checkpoint_every > 0 && job.checkpoint.empty())
+    return Error{place("checkpoint-every") + ": needs the name of a file: --checkpoint FILE"};
+  if (job.trusts_file && job.resume.empty() && job.init.empty())
+    return Error{place("trust-file") + ": needs the name of a file: --resume FILE or --init FILE"};
+  if (!job.init.empty() && !job.resume.empty())
+    return Error{place("init") + " and " + place("resume") +
+                 " exclude each other, for a checkpoint holds its own parameters; valid: one of "
+                 "them"};
+  if (job.evaluate_every == core::Step{0}) {
+    const std::string never = ": is never looked at with eval-every 0; valid: eval-every of 1 or ";
+    if (job.patience > 0) return Error{place("patience") + never + "more, or patience 0"};
+    if (job.keep == Keep::best) return Error{place("keep") + never + "more, or keep last"};
+  }
+  return check_shards(options.shards, options.mode, settings);
+}
+
+/// Has a default barrier draw no more other workers than there are.
+void fit_sample(live::JobOptions& options) {
+  auto& sample = options.barrier.sample;
+  if (sample && options.workers > 0) sample = std::min(*sample, options.workers - 1);
+}
+
+/// Adds the program's own barriers to the message where one that needs every worker's step cannot
+/// work.
+Error with_own_barriers(Error error, const live::JobOptions& options, const Registry& registry) {
+  if (core::keeps_steps_centrally(options.mode) || !barrier::needs_every_step(options.barrier))
+    return error;
+  for (const auto& rule : registry.rules())
+    error.message += "; also valid: " + barrier::print(barrier::sampled(
+                                            rule, std::min<std::size_t>(2, options.workers - 1)));
+  return error;
+}
+
+}  // namespace
+
+Result<Job> make_job(const Settings& settings, const Registry& registry) {
+  if (auto once = refuse_repeats(settings); !once) return std::move(once).error();
+  Job job;
+  for (const Setting& setting : settings)
+    if (auto done = find_key(setting.key)->set({job, registry, setting.text}); !done)
+      return at(setting, std::move(done).error());
+  if (auto fits = refuse_clashes(job, settings); !fits) return std::move(fits).error();
+  auto& options = job.train.job;
+  if (place_of(settings, "barrier").empty()) fit_sample(options);
+  if (!job.epochs && options.steps == barrier::finished && !options.time && !options.until)
+    job.epochs = epochs_default, job.has_default_length = true;
+  if (auto valid = live::check([&] {
+        auto limited = options;
+        if (job.epochs) limited.steps = 1;
+        return limited;
+      }());
+      !valid)
+    return placed(with_own_barriers(std::move(valid).error(), options, registry), settings);
+  return job;
+}
+
+Result<void> check_shards(std::size_t shards, core::Mode mode, const Settings& settings) {
+  if (shards == 0 || core::has_servers(mode)) return {};
+  return Error{place_of(settings, "shards") +
+               ": peer mode has no servers, every worker owns a part of the model; valid there: "
+               "no shards, or mode central or hybrid"};
+}
+
+Error placed(Error error, const Settings& settings) {
+  std::string& message = error.message;
+  const bool dashed = message.starts_with("--");
+  const std::string word = message.substr(0, message.find_first_of(" =:")).substr(dashed ? 2 : 0);
+  if (const std::string place = place_of(settings, word); !place.empty()) {
+    if (message.starts_with(place)) return error;
+    if (message.starts_with(word + ": ")) message.erase(0, word.size() + 2);
+    return std::move(error).within(place);
+  }
+  if (word == "barrier" || word == "recheck")
+    for (const char* key : {"workers", "mode"})
+      if (const std::string other = place_of(settings, key); !other.empty())
+        return std::move(error).within(other);
+  return error;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,309 @@
+#include "starling/tools/job/keys.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "starling/actor/cluster/job_name.hpp"
+#include "starling/base/distribution.hpp"
+#include "starling/base/straggler.hpp"
+#include "starling/base/text.hpp"
+#include "starling/engine/core/mode.hpp"
+#include "starling/tools/job/target.hpp"
+#include "starling/tools/registry/device.hpp"
+
+namespace starling::app {
+namespace {
+
+using Text = const std::string&;
+using In = const KeyInput&;
+
+constexpr std::uint64_t members_max = 65536;
+
+Result<std::uint64_t> count_in(Text text, std::uint64_t least, std::uint64_t most) {
+  const auto value = parse_count(text);
+  if (value && *value >= least && *value <= most) return *value;
+  return Error{"'" + text + "' must be a whole number >= " + std::to_string(least) +
+               " and <= " + std::to_string(most)};
+}
+
+/// Reads a finite number of at least 0, above it where `positive`.
+Result<double> number_in(Text text, bool positive, double most) {
+  const auto value = parse_number(text);
+  if (value && *value >= 0 && *value <= most && !(positive && *value == 0)) return *value;
+  return Error{"'" + text + "' must be a number " + (positive ? "above 0" : ">= 0") +
+               (most < std::numeric_limits<double>::max() ? " and <= " + print_number(most) : "")};
+}
+
+/// Puts a value that was read into `into`, and passes an error on.
+template <class To, class From>
+Result<void> put(To& into, Result<From> read) {
+  if (!read) return std::move(read).error();
+  into = static_cast<To>(*std::move(read));
+  return {};
+}
+
+Result<void> put_file(std::string& into, Text text) {
+  if (text.empty()) return Error{"the name of a file is empty"};
+  into = text;
+  return {};
+}
+
+Result<void> put_name(std::string& into, Text text) {
+  if (auto valid = live::check_job_name(text); !valid) return valid;
+  into = text;
+  return {};
+}
+
+Result<void> put_flag(bool& into, Text text) {
+  into = text == "true";
+  return {};
+}
+
+Result<void> put_data(std::string& into, const Registry& registry, Text text) {
+  if (auto valid = check_data(registry, text); !valid) return valid;
+  into = text;
+  return {};
+}
+
+Result<void> put_seconds(Job& job, Text text) {
+  const auto time = parse_duration(parse_number(text) ? text + "s" : text);
+  if (!time || *time <= std::chrono::nanoseconds{0})
+    return Error{"'" + text + "' must be seconds, or a time like 200ms, 1.5s or 2min, above 0"};
+  job.train.job.time = *time;
+  return {};
+}
+
+Result<std::chrono::nanoseconds> wait_in(Text text) {
+  using namespace std::chrono_literals;
+  const auto time = parse_duration(parse_number(text) ? text + "s" : text);
+  // It takes nodes some seconds to tell a death from a delay.
+  if (!time || *time < 5s || *time > 24h * 365)
+    return Error{"'" + text + "' must be seconds, or a time like 30s or 2min, from 5s to a year"};
+  return *time;
+}
+
+Result<void> put_holdout(Job& job, Text text) {
+  const auto share = parse_number(text);
+  if (!share || !(*share > 0 && *share < 1))
+    return Error{"'" + text + "' must be a share between 0 and 1, both excluded"};
+  job.data.holdout = *share;
+  return {};
+}
+
+Result<void> put_seed(Job& job, Text text) {
+  const auto seed = count_in(text, 0, UINT64_MAX);
+  if (!seed) return seed.error();
+  job.data.seed = job.train.job.seed = *seed;
+  return {};
+}
+
+Result<void> put_model(Job& job, Text text) {
+  if (auto spec = Spec::parse(text); !spec) return std::move(spec).error();
+  job.model = text;
+  return {};
+}
+
+Result<void> put_straggler(Job& job, Text text) {
+  auto straggler = parse_straggler(text);
+  if (!straggler) return std::move(straggler).error();
+  job.train.job.stragglers.push_back(*straggler);
+  return {};
+}
+
+std::vector<Key> data_keys() {
+  const std::string group = "Data";
+  return {
+      {{"data", KeyKind::text, "SOURCE", "what is trained on (sources: see below) [digits:n=30000]",
+        group},
+       [](In in) { return put_data(in.job.data.data, in.registry, in.text); }},
+      {{"test", KeyKind::text, "SOURCE", "what is tested on", group},
+       [](In in) { return put_data(in.job.data.test.emplace(), in.registry, in.text); }},
+      {{"split", KeyKind::count, "ROWS", "or: the first rows train, the rest test", group},
+       [](In in) { return put(in.job.data.split, count_in(in.text, 1, UINT32_MAX)); }},
+      {{"holdout", KeyKind::number, "SHARE", "or: this share, drawn by seed, tests [0.2]", group},
+       [](In in) { return put_holdout(in.job, in.text); }},
+      {{"scale", KeyKind::text, "HOW",
+        "features, and targets of a regression: none | standard (mean 0, deviation 1) | minmax (0 "
+        "to 1), as the training part has them [standard for csv: and libsvm:, else none]",
+        group},
+       [](In in) { return put(in.job.data.scale.emplace(), models::parse_scale(in.text)); }},
+      {{"seed", KeyKind::count, "N", "decides all that is random [1]", group},
+       [](In in) { return put_seed(in.job, in.text); }},
+  };
+}
+
+std::vector<Key> model_keys() {
+  const std::string group = "Learning";
+  return {
+      {{"model", KeyKind::text, "MODEL", "what is learned [mlp:784-128-10 for digits]; see below",
+        group},
+       [](In in) { return put_model(in.job, in.text); }},
+      {{"dtype", KeyKind::text, "TYPE", "float32 or float64 [float32]", group},
+       [](In in) { return put(in.job.element_type, parse_element_type(in.text)); }},
+      {{"device", KeyKind::text, "DEVICE", device_help, group},
+       [](In in) { return put(in.job.device, models::parse_device(in.text)); }},
+      {{"optimizer", KeyKind::text, "OPT",
+        "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001 [adam:lr=0.02 for "
+        "linear "
+        "models, else adam:lr=0.005]",
+        group},
+       [](In in) { return put(in.job.train.optimizer, models::parse_optimizer(in.text)); }},
+      {{"l2", KeyKind::number, "X", "weight decay [1 / rows for linear models of classes, else 0]",
+        group},
+       [](In in) { return put(in.job.train.l2, number_in(in.text, false, 1e6)); }},
+      {{"clip", KeyKind::text, "CLIP", "bounds gradients: none | value:1 | norm:1 [none]", group},
+       [](In in) { return put(in.job.train.clip, models::parse_clip(in.text)); }},
+      {{"schedule", KeyKind::text, "S",
+        "learning rate by samples seen: constant | step:every=20000,gamma=0.5 | "
+        "cosine:samples=600000 "
+        "[constant; where a linear model has the default optimizer, cosine over the whole job]",
+        group},
+       [](In in) { return put(in.job.train.schedule, models::parse_schedule(in.text)); }},
+      {{"init", KeyKind::text, "FILE",
+        "begin with the parameters of a saved model, whose scaling is taken over [drawn by seed]",
+        group},
+       [](In in) { return put_file(in.job.init, in.text); }},
+      {{"batch", KeyKind::count, "N", "samples of one step of one worker [32]", group},
+       [](In in) { return put(in.job.train.batch, count_in(in.text, 1, UINT32_MAX)); }},
+  };
+}
+
+std::vector<Key> limit_keys() {
+  const std::string group =
+      "How long (what is reached first ends the job) [10 epochs, 750 steps at least, linear 1500]";
+  return {
+      {{"epochs", KeyKind::number, "X", "passes over the training data", group},
+       [](In in) { return put(in.job.epochs, number_in(in.text, true, 1e9)); }},
+      {{"steps", KeyKind::count, "N", "steps of each worker", group},
+       [](In in) { return put(in.job.train.job.steps, count_in(in.text, 1, 1'000'000'000'000)); }},
+      {{"seconds", KeyKind::duration, "T", "time in seconds, or with its unit: 200ms, 2min", group},
+       [](In in) { return put_seconds(in.job, in.text); }},
+      {{"until", KeyKind::text, "GOAL",
+        "a figure on test data: accuracy=0.95, loss=0.1; or accuracy>=0.95, mse<=2; also auc, "
+        "r2, mae, rmse, precision, recall (means over classes), recall:LABEL",
+        group},
+       [](In in) { return put(in.job.train.job.until, parse_target(in.text)); }},
+      {{"patience", KeyKind::count, "N",
+        "so many evaluations without a better test loss, 0: goes on [0]", group},
+       [](In in) { return put(in.job.patience, count_in(in.text, 0, 1'000'000'000)); }},
+  };
+}
+
+std::vector<Key> psp_keys() {
+  const std::string group = "Workers and barriers";
+  return {
+      {{"workers", KeyKind::count, "N", "how many compute updates [4]", group},
+       [](In in) { return put(in.job.train.job.workers, count_in(in.text, 1, members_max)); }},
+      {{"mode", KeyKind::text, "MODE",
+        "central | hybrid | peer: who holds the model and who the steps [peer]", group},
+       [](In in) { return put(in.job.train.job.mode, core::parse_mode(in.text)); }},
+      {{"shards", KeyKind::count, "N",
+        "servers, where the mode has any [one for each 4 workers, at most 8]", group},
+       [](In in) { return put(in.job.train.job.shards, count_in(in.text, 1, members_max)); }},
+      {{"name", KeyKind::text, "NAME",
+        "on a cluster: what `status`, `stop` and `attach` call the job: letters, digits, - _ . "
+        "[MODEL-DATA-N]",
+        group},
+       [](In in) { return put_name(in.job.name, in.text); }},
+      {{"copies", KeyKind::count, "N", "on a cluster: nodes that hold each part of the model [2]",
+        group},
+       [](In in) { return put(in.job.train.job.copies, count_in(in.text, 1, 16)); }},
+      {{"wait-for-nodes", KeyKind::duration, "T",
+        "on a cluster: how long the job waits for nodes that it cannot go on without, seconds or "
+        "with a unit [30s]",
+        group},
+       [](In in) { return put(in.job.train.job.wait_for_nodes, wait_in(in.text)); }},
+      {{"barrier", KeyKind::text, "BARRIER",
+        "bsp | ssp:s=4 | asp | pbsp:beta=2 | pssp:s=4,beta=2 [the last; with fewer than 3 workers, "
+        "beta = workers - 1]; see below",
+        group},
+       [](In in) {
+         return put(in.job.train.job.barrier, barrier::parse(in.text, in.registry.rules()));
+       }},
+      {{"recheck", KeyKind::text, "HOW",
+        "when who waits looks again: arrival | notify | interval:5ms | notify+interval:5ms "
+        "[arrival "
+        "where steps are central, else notify+interval:auto]",
+        group},
+       [](In in) { return put(in.job.train.job.recheck, barrier::parse_recheck(in.text)); }},
+      {{"delay", KeyKind::text, "LAW",
+        "extra time of each step: none | const:20ms | exp:20ms | uniform:20ms | gamma:... | "
+        "lognormal:... | pareto:... | trace:FILE [none]",
+        group},
+       [](In in) { return put(in.job.train.job.delay, parse_distribution(in.text)); }},
+      {{"straggler", KeyKind::texts, "WHO",
+        "slow workers: 1:4x (one, 4 times slower) | 25%:4x (a quarter); repeatable", group},
+       [](In in) { return put_straggler(in.job, in.text); }},
+      {{"threads", KeyKind::count, "N", "compute threads [one for each processor]", group},
+       [](In in) { return put(in.job.train.job.compute_threads, count_in(in.text, 1, 4096)); }},
+      {{"attempts", KeyKind::count, "N", "tries of a step that throws [3]", group},
+       [](In in) { return put(in.job.train.job.attempts, count_in(in.text, 1, 1'000'000)); }},
+  };
+}
+
+std::vector<Key> output_keys() {
+  const std::string group = "What comes out";
+  return {
+      {{"save", KeyKind::text, "FILE", "the model, in the safetensors format", group},
+       [](In in) { return put_file(in.job.save, in.text); }},
+      {{"keep", KeyKind::text, "WHICH",
+        "the model that is left: best (smallest test loss) | last [best where patience ends the "
+        "job, else last]",
+        group},
+       [](In in) { return put(in.job.keep.emplace(), parse_keep(in.text)); }},
+      {{"checkpoint", KeyKind::text, "FILE",
+        "the whole state, to go on from; written at the end too", group},
+       [](In in) { return put_file(in.job.checkpoint, in.text); }},
+      {{"checkpoint-every", KeyKind::count, "STEPS", "and whenever so many steps were made", group},
+       [](In in) {
+         return put(in.job.train.job.checkpoint_every, count_in(in.text, 1, 1'000'000'000'000));
+       }},
+      {{"resume", KeyKind::text, "FILE", "go on from a checkpoint of the same job", group},
+       [](In in) { return put_file(in.job.resume, in.text); }},
+      {{"trust-file", KeyKind::flag, "", "--resume and --init take a file without a checksum, too",
+        group},
+       [](In in) { return put_flag(in.job.trusts_file, in.text); }},
+      {{"eval-every", KeyKind::count, "STEPS",
+        "tests whenever so many steps were made, 0: at the end only [an epoch, or a hundredth "
+        "of a job that only steps end where that is more]",
+        group},
+       [](In in) { return put(in.job.evaluate_every, count_in(in.text, 0, 1'000'000'000'000)); }},
+      {{"metrics", KeyKind::text, "FILE",
+        "figures while training, one JSON object a line; a pipe will do; added to with --resume",
+        group},
+       [](In in) { return put_file(in.job.metrics, in.text); }},
+      {{"report", KeyKind::text, "FILE",
+        "curves, settings and figures as one HTML page, once the job has ended", group},
+       [](In in) { return put_file(in.job.report, in.text); }},
+      {{"json", KeyKind::flag, "", "the summary as one JSON object", group},
+       [](In in) { return put_flag(in.job.json, in.text); }},
+      {{"quiet", KeyKind::flag, "", "no progress", group},
+       [](In in) { return put_flag(in.job.quiet, in.text); }},
+  };
+}
+
+}  // namespace
+
+const std::vector<Key>& job_keys() {
+  static const std::vector<Key> all = [] {
+    std::vector<Key> keys;
+    for (auto part : {data_keys(), model_keys(), limit_keys(), psp_keys(), output_keys()})
+      keys.insert(keys.end(), part.begin(), part.end());
+    return keys;
+  }();
+  return all;
+}
+
+const Key* find_key(std::string_view name) {
+  const auto at = std::ranges::find(job_keys(), name, &Key::name);
+  return at == job_keys().end() ? nullptr : &*at;
+}
+
+std::vector<std::string> key_names() {
+  std::vector<std::string> names;
+  for (const Key& key : job_keys()) names.push_back(key.name);
+  return names;
+}
+
+}  // namespace starling::app

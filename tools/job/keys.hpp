@@ -1,0 +1,62 @@
+/// The one list of a job's keys: every key is a flag `--key` and a line `key = value` of a job
+/// file. A new key is one entry in keys.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/tools/job/job.hpp"
+#include "starling/tools/registry/registry.hpp"
+
+namespace starling::app {
+
+/// The type of a value in a job file.
+enum class KeyKind {
+  /// A string.
+  text,
+  /// A whole number.
+  count,
+  /// Any number.
+  number,
+  /// A number of seconds, or a string with a unit.
+  duration,
+  /// true or false; as a flag it stands alone.
+  flag,
+  /// A string or a list of strings; as a flag it may be repeated.
+  texts,
+};
+
+/// A value on its way into a job.
+struct KeyInput {
+  Job& job;
+  const Registry& registry;
+  const std::string& text;
+};
+
+/// The parts of a key that people see: its flag, its line in a job file, its help.
+struct KeyForm {
+  std::string name;
+  KeyKind kind = KeyKind::text;
+  /// The word that stands for the value in `--help`, like N in `--steps N`.
+  std::string form;
+  std::string help;
+  /// The heading in `--help`.
+  std::string group;
+};
+
+struct Key : KeyForm {
+  /// Puts a value into a job, or returns what is wrong with it.
+  Result<void> (*set)(const KeyInput& in) = nullptr;
+};
+
+[[nodiscard]] const std::vector<Key>& job_keys();
+
+/// Returns the key of that name; null where there is none.
+[[nodiscard]] const Key* find_key(std::string_view name);
+
+[[nodiscard]] std::vector<std::string> key_names();
+
+}  // namespace starling::app

@@ -1,0 +1,74 @@
+#include "starling/tools/job/memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "starling/base/memory.hpp"
+
+namespace starling::app {
+namespace {
+
+struct Size {
+  double all = 0;
+  /// Without row-sparse parameters, of which only single rows are in flight.
+  double dense = 0;
+};
+
+Size bytes_of(const AnyModel& model) {
+  const double width = model.element_type() == ElementType::float32 ? 4 : 8;
+  Size size;
+  for (const models::Parameter& parameter : model.parameters()) {
+    const double bytes = width * static_cast<double>(parameter.size());
+    size.all += bytes;
+    if (!parameter.row_sparse) size.dense += bytes;
+  }
+  return size;
+}
+
+double computed(const Size& size, std::size_t threads) {
+  return 2 * size.dense * static_cast<double>(threads);
+}
+
+double states(const Size& size, const live::TrainOptions& options) {
+  return size.all * static_cast<double>(1 + models::slots(options.optimizer));
+}
+
+std::string parameters_of(const AnyModel& model) {
+  return fmt::format("model: {} has {} parameters", model.print(),
+                     models::total_size(model.parameters()));
+}
+
+}  // namespace
+
+Result<void> check_memory(const AnyModel& model, const live::TrainOptions& options) {
+  const Size size = bytes_of(model);
+  const std::size_t threads = std::min(options.job.workers, live::compute_threads(options.job));
+  const double bytes = states(size, options) + computed(size, threads);
+  if (bytes <= memory_bytes()) return {};
+  return Error{fmt::format(
+      "{}; with the state of {} and what {} computing threads hold, training needs {:.1f} GB at "
+      "least; this machine has {:.1f} GB of memory",
+      parameters_of(model), models::print(options.optimizer), threads, bytes / 1e9,
+      memory_bytes() / 1e9)};
+}
+
+Result<void> check_memory_of_node(const AnyModel& model, const live::TrainOptions& options,
+                                  std::size_t nodes) {
+  const Size size = bytes_of(model);
+  const std::size_t workers = (options.job.workers + nodes - 1) / nodes;
+  const std::size_t threads = std::min(workers, live::compute_threads(options.job));
+  const std::size_t owners = std::min(nodes, live::owners_wanted(options.job));
+  const double share =
+      std::min(1.0, static_cast<double>(options.job.copies) / static_cast<double>(owners));
+  const double bytes = size.all + share * states(size, options) + computed(size, threads);
+  const double room = free_memory_bytes();
+  if (bytes <= room) return {};
+  return Error{fmt::format(
+      "{}; one of {} nodes needs {:.1f} GB at least, with {} copies of each range and {} computing "
+      "threads here; {:.1f} GB of this machine's memory are free",
+      parameters_of(model), nodes, bytes / 1e9, options.job.copies, threads, room / 1e9)};
+}
+
+}  // namespace starling::app

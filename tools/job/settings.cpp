@@ -1,0 +1,51 @@
+#include "starling/tools/job/settings.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+bool chooses_test(std::string_view key) {
+  constexpr std::array<std::string_view, 3> keys{"test", "split", "holdout"};
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+}  // namespace
+
+std::string place_of(const Settings& settings, std::string_view key) {
+  const auto at = std::ranges::find(settings, key, &Setting::key);
+  return at == settings.end() ? std::string{} : at->place;
+}
+
+std::string text_of(const Settings& settings, std::string_view key) {
+  const auto at = std::ranges::find(settings, key, &Setting::key);
+  return at == settings.end() ? std::string{} : at->text;
+}
+
+Result<void> put_count(std::uint64_t& into, const Settings& settings, const std::string& key,
+                       std::uint64_t least, std::uint64_t most) {
+  const std::string text = text_of(settings, key);
+  if (text.empty()) return {};
+  const auto count = parse_count(text);
+  if (!count || *count < least || *count > most)
+    return Error{"--" + key + ": '" + text + "' must be a whole number >= " +
+                 std::to_string(least) + " and <= " + std::to_string(most)};
+  into = *count;
+  return {};
+}
+
+Settings overridden(Settings file, const Settings& flags) {
+  const auto replaces = [](const Setting& flag, const Setting& old) {
+    return flag.key == old.key || (chooses_test(flag.key) && chooses_test(old.key));
+  };
+  std::erase_if(file, [&](const Setting& old) {
+    return std::ranges::any_of(flags, [&](const Setting& flag) { return replaces(flag, old); });
+  });
+  file.insert(file.end(), flags.begin(), flags.end());
+  return file;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,87 @@
+#include "starling/tools/job/target.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <vector>
+
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+bool falls(std::string_view metric) {
+  constexpr std::array<std::string_view, 5> falling{"loss", "mse", "rmse", "mae", "error"};
+  return std::ranges::find(falling, metric) != falling.end();
+}
+
+/// Refuses values that no figure of this name can have, and targets that would be reached by
+/// getting worse.
+Result<void> check_value(std::string_view text, std::string_view metric, double value, char sign) {
+  const std::string name{metric};
+  const Error worse{"'" + std::string{text} + "' would be reached by getting worse; valid: " +
+                    name + (falls(metric) ? "<=" : ">=") + print_number(value)};
+  if (falls(metric) && sign == '>') return worse;
+  if (falls(metric) && name != "loss" && value < 0)
+    return Error{"'" + std::string{text} + "' cannot be reached; valid: " + name + " of 0 or more"};
+  if (name != "accuracy") return {};
+  if (sign == '<') return worse;
+  if (value >= 0 && value <= 1) return {};
+  return Error{"'" + std::string{text} + "' cannot be reached; valid: accuracy from 0 to 1"};
+}
+
+/// Beyond this number of names, those of single classes are not shown.
+constexpr std::size_t figures_shown_max = 24;
+
+/// Refuses targets that a figure of figure_of() cannot have.
+Result<void> check_figure(const live::Target& target) {
+  const bool is_error = falls(target.metric);
+  const std::string text = "until: '" + print(target) + "'";
+  if (target.at_least == is_error)
+    return Error{text + " would be reached by getting worse; valid: " + target.metric +
+                 (is_error ? "<=" : ">=") + print_number(target.value)};
+  const bool is_r2 = target.metric == "r2";
+  if (is_error || (target.value <= 1 && (is_r2 || target.value >= 0))) return {};
+  return Error{text + " cannot be what is to be reached; valid: " + target.metric +
+               (is_r2 ? " of 1 or less" : " from 0 to 1")};
+}
+
+}  // namespace
+
+Result<live::Target> parse_target(std::string_view text) {
+  const Error bad{"'" + std::string{text} +
+                  "' is no goal; valid: accuracy=0.95, loss=0.1, accuracy>=0.95, mse<=2"};
+  const auto equals = text.rfind('=');  // labels may hold one, as in recall:<=50K=0.8
+  if (equals == std::string_view::npos || equals == 0) return bad;
+  const char before = text[equals - 1];
+  const bool directed = before == '<' || before == '>';
+  const auto metric = trimmed(text.substr(0, equals - (directed ? 1 : 0)));
+  const auto value = parse_number(trimmed(text.substr(equals + 1)));
+  if (metric.empty() || !value) return bad;
+  if (auto reachable = check_value(text, metric, *value, directed ? before : '='); !reachable)
+    return std::move(reachable).error();
+  return live::Target{.metric = std::string{metric},
+                      .value = *value,
+                      .at_least = directed ? before == '>' : !falls(metric)};
+}
+
+std::string print(const live::Target& target) {
+  const std::string goal =
+      target.metric + (target.at_least ? ">=" : "<=") + print_number(target.value);
+  return goal.find(' ') == std::string::npos ? goal : "'" + goal + "'";
+}
+
+Result<void> check_target(const live::Target& target, const models::Metrics& metrics,
+                          const std::vector<std::string>& figures) {
+  std::vector<std::string> names;
+  for (const auto& metric : metrics) names.push_back(metric.name);
+  if (std::ranges::find(names, target.metric) != names.end()) return {};
+  if (std::ranges::find(figures, target.metric) != figures.end()) return check_figure(target);
+  std::ranges::copy_if(figures, std::back_inserter(names), [&](const std::string& name) {
+    return name.find(':') == std::string::npos || figures.size() <= figures_shown_max;
+  });
+  return Error{"until: the model has no figure '" + target.metric + "' on this test data; " +
+               suggest(target.metric, names)};
+}
+
+}  // namespace starling::app

@@ -1,0 +1,21 @@
+#include "starling/tools/program/process.hpp"
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+namespace starling::app {
+
+void keep_to_itself() {
+  const rlimit none{0, 0};
+  (void)::setrlimit(RLIMIT_CORE, &none);
+  (void)::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+void allow_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,23 @@
+#include "starling/tools/program/program_name.hpp"
+
+#include <filesystem>
+
+namespace starling::app {
+namespace {
+
+std::string& held() {
+  static std::string name = "starling";
+  return name;
+}
+
+}  // namespace
+
+void set_program_name(const char* argv0) {
+  if (argv0 == nullptr) return;
+  const std::string name = std::filesystem::path{argv0}.filename().string();
+  if (!name.empty()) held() = name;
+}
+
+const std::string& program_name() { return held(); }
+
+}  // namespace starling::app

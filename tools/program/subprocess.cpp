@@ -1,0 +1,33 @@
+#include "starling/tools/program/subprocess.hpp"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace starling::app {
+
+Result<int> run_program(std::vector<std::string> words, std::optional<StandardFiles> files) {
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (int standard = 0; files && standard < 3; ++standard)
+    posix_spawn_file_actions_adddup2(&actions, files->at(static_cast<std::size_t>(standard)),
+                                     standard);
+  pid_t child = 0;
+  const int fault =
+      ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (fault != 0) return Error{words[0] + ": " + std::strerror(fault)};
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return Error{words[0] + ": " + std::strerror(errno)};
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+}  // namespace starling::app

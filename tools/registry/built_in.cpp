@@ -1,0 +1,62 @@
+#include "starling/tools/registry/built_in.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "starling/base/text.hpp"
+#include "starling/tools/registry/safetensors_data.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Returns the names of the models for which `wanted` holds, each once.
+std::vector<std::string> names_of(const Registry& registry, const auto& wanted) {
+  std::vector<std::string> names;
+  for (const ModelEntry& model : registry.models())
+    if (wanted(model) && std::ranges::find(names, model.name) == names.end())
+      names.push_back(model.name);
+  return names;
+}
+
+Error unknown(const Registry& registry, const std::string& name) {
+  const auto all = [](const ModelEntry&) { return true; };
+  return Error{"unknown model '" + name + "'; " + suggest(name, names_of(registry, all))};
+}
+
+}  // namespace
+
+std::vector<std::string> models_for(const Registry& registry, const AnyData& data) {
+  return names_of(registry, [&](const ModelEntry& model) { return model.takes(data); });
+}
+
+Registry with_built_in(Registry own) {
+  add_models<float>(own);
+  add_models<double>(own);
+  own.data(safetensors_source, safetensors_summary,
+           [](SpecReader& read, std::uint64_t) { return load_safetensors(read); });
+  return own;
+}
+
+Result<std::shared_ptr<const AnyModel>> make_model(const Registry& registry,
+                                                   const std::string& text, const AnyData& data,
+                                                   std::optional<ElementType> type) {
+  const auto spec = Spec::parse(text);
+  if (!spec) return spec.error();
+  const ModelEntry* named = nullptr;
+  const ModelEntry* typed = nullptr;
+  for (const ModelEntry& entry : registry.models()) {
+    if (entry.name != spec->name) continue;
+    if (named == nullptr) named = &entry;
+    if (type && entry.element_type != *type) continue;
+    if (typed == nullptr) typed = &entry;
+    if (entry.takes(data)) return entry.make(*spec, data);
+  }
+  if (named == nullptr) return unknown(registry, spec->name);
+  if (typed == nullptr)
+    return Error{"model " + spec->name + " does not compute in " + print(*type) +
+                 "; valid: " + print(named->element_type)};
+  return Error{"model " + spec->name + " learns from data of another type; " +
+               valid_names(models_for(registry, data))};
+}
+
+}  // namespace starling::app

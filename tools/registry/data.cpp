@@ -1,0 +1,378 @@
+#include "starling/tools/registry/data.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <filesystem>
+
+#include "starling/base/random.hpp"
+#include "starling/base/text.hpp"
+#include "starling/models/data/load.hpp"
+#include "starling/models/data/missing.hpp"
+#include "starling/models/data/split.hpp"
+#include "starling/tools/registry/data_hints.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Tells a user's test data apart from the training data of the same source.
+constexpr std::uint64_t test_stream = 0x74657374;
+
+const DataEntry* own_source(const Registry& registry, const std::string& name) {
+  const auto at = std::ranges::find(registry.data(), name, &DataEntry::name);
+  return at == registry.data().end() ? nullptr : &*at;
+}
+
+bool is_own(const Registry& registry, const std::string& text) {
+  const auto spec = Spec::parse(text);
+  return spec && own_source(registry, spec->name) != nullptr;
+}
+
+Error unknown(const Registry& registry, const Spec& spec) {
+  std::vector<std::string> names;
+  for (const auto& entry : registry.data()) names.push_back(entry.name);
+  for (const auto& [known, summary] : models::source_names()) names.push_back(known);
+  return unknown_data(spec, names);
+}
+
+Result<AnyData> as_any(Result<models::Table> table) {
+  if (!table) return std::move(table).error();
+  return AnyData::of(*std::move(table));
+}
+
+Result<AnyData> load_own(const DataEntry& entry, const Spec& spec, std::uint64_t seed) {
+  SpecReader read{spec};
+  auto loaded = entry.load(read, seed);
+  if (auto done = read.finish(); !done) return std::move(done).error();
+  if (!loaded) return loaded;
+  if (loaded->size() == 0) return Error{entry.name + ": holds no samples"};
+  if (loaded->size() > UINT32_MAX) return Error{entry.name + ": holds more than 2^32 - 1 samples"};
+  return loaded;
+}
+
+Result<void> refuse_two_tests(const DataRequest& request) {
+  std::vector<std::string> given;
+  if (request.test) given.emplace_back("--test");
+  if (request.split) given.emplace_back("--split");
+  if (request.holdout) given.emplace_back("--holdout");
+  if (given.size() < 2) return {};
+  std::string text = given[0];
+  for (std::size_t i = 1; i < given.size(); ++i)
+    text += (i + 1 == given.size() ? " and " : ", ") + given[i];
+  return Error{text + " exclude each other; valid: one of --test, --split and --holdout"};
+}
+
+Result<TrainAndTest> divide(const AnyData& data, const DataRequest& request) {
+  if (!data.is_divisible()) {
+    if (request.split || request.holdout)
+      return Error{"data: " + request.data + ": cannot be divided, for its type has no " +
+                   "select(rows); valid: --test SOURCE"};
+    return TrainAndTest{data, std::nullopt};
+  }
+  const auto rows =
+      request.split
+          ? models::split_first(data.size(), *request.split)
+          : models::hold_out(data.size(), request.holdout.value_or(models::holdout_default),
+                             request.seed);
+  if (!rows) return rows.error();
+  return TrainAndTest{data.select(rows->train), data.select(rows->test)};
+}
+
+Result<TrainAndTest> load_both(const std::string& data, const std::string& test,
+                               std::uint64_t seed) {
+  auto loaded = models::load_pair(models::Source::parse(data).value(),
+                                  models::Source::parse(test).value(), seed);
+  if (!loaded) return std::move(loaded).error();
+  return TrainAndTest{AnyData::of(std::move(loaded->train)), AnyData::of(std::move(loaded->test))};
+}
+
+/// Returns where a source holds the task of its labels; null where its kind has none.
+std::optional<models::Task>* task_of(models::Source& source) {
+  return std::visit(
+      []<class Kind>(Kind& kind) -> std::optional<models::Task>* {
+        if constexpr (requires { kind.task; }) return &kind.task;
+        return nullptr;
+      },
+      source.kind);
+}
+
+/// Refuses test classes that are numbered unlike those of the training, which would be counted
+/// wrong.
+Result<void> check_numbering(const AnyData& test, const std::optional<models::Labelling>& rule) {
+  const models::Table* table = test.table();
+  if (table == nullptr || !rule || table->classes() == 0 || rule->classes == 0) return {};
+  const models::Labelling& own = table->labelling;
+  if (own.signs == rule->signs && (own.signs || own.first == rule->first)) return {};
+  return Error{"its classes begin with " + print_number(double{own.written(0)}) +
+               ", those that were trained on with " + print_number(double{rule->written(0)}) +
+               "; valid: labels written alike"};
+}
+
+/// Returns the shape of a table, without rows.
+std::optional<models::Table> shape_of(const AnyData& data) {
+  const models::Table* table = data.table();
+  return table == nullptr ? std::nullopt : std::optional{table->select({})};
+}
+
+bool has_whole_labels(const models::Table& table) {
+  for (std::size_t row = 0; row < table.size(); ++row)
+    if (table.label(row) != std::floor(table.label(row))) return false;
+  return true;
+}
+
+Result<TrainAndTest> load_parts(const Registry& registry, const DataRequest& request) {
+  if (auto one = refuse_two_tests(request); !one) return std::move(one).error();
+  if (auto valid = check_data(registry, request.data); !valid)
+    return std::move(valid).error().within("data");
+  if (request.test)
+    if (auto valid = check_data(registry, *request.test); !valid)
+      return std::move(valid).error().within("test");
+  if (request.test && !is_own(registry, request.data) && !is_own(registry, *request.test))
+    return load_both(request.data, *request.test, request.seed);
+  auto data = load_whole(registry, request.data, request.seed);
+  if (!data) return std::move(data).error().within("data");
+  if (auto labelled = check_labels(*data, request.data); !labelled)
+    return std::move(labelled).error().within("data");
+  if (!request.test) return divide(*data, request);
+  auto test = load_unseen(registry, *request.test, request.seed, shape_of(*data));
+  if (!test) return std::move(test).error().within("test");
+  return TrainAndTest{*std::move(data), *std::move(test)};
+}
+
+/// Returns true if every feature lies between 0 and 1, as those of images do.
+bool lies_between_0_and_1(const models::Table& table) {
+  if (table.is_sparse()) return false;
+  const auto lies_there = [](float value) { return value >= 0 && value <= 1; };
+  for (std::size_t row = 0; row < table.size(); ++row)
+    if (!std::ranges::all_of(table.dense_row(row), lies_there)) return false;
+  return true;
+}
+
+/// Replaces missing numbers by the means of the training part.
+Result<TrainAndTest> fill(TrainAndTest data) {
+  const models::Table* train = data.train.table();
+  if (train == nullptr || !train->encoding || !train->encoding->fills) return data;
+  const auto encoding = models::fit_fills(*train);
+  if (!encoding) return Error{encoding.error()}.within("data");
+  if (data.test && data.test->table() != nullptr)
+    data.test = AnyData::of(models::filled(*data.test->table(), *encoding));
+  data.train = AnyData::of(models::filled(*train, *encoding));
+  return data;
+}
+
+}  // namespace
+
+Result<void> check_labels(const AnyData& data, const std::string& text) {
+  if (data.table() == nullptr || data.table()->has_labels) return {};
+  return Error{text +
+               ": has no labels, or no more columns than the model has features, so it can only be "
+               "predicted; " +
+               valid_labels(text)};
+}
+
+Result<void> check_data(const Registry& registry, const std::string& text) {
+  const auto spec = Spec::parse(text);
+  if (!spec) return spec.error();
+  if (own_source(registry, spec->name) != nullptr) return {};
+  const auto& known = models::source_names();
+  if (std::ranges::none_of(known, [&](const auto& source) { return source.first == spec->name; }))
+    return unknown(registry, *spec);
+  const auto source = models::Source::parse(text);
+  if (!source) return source.error();
+  if (spec->name != "csv" && spec->name != "libsvm") return {};
+  return check_text_file(spec->name, files_in(registry, text).front());
+}
+
+std::vector<std::string> files_in(const Registry& registry, const std::string& text) {
+  const auto spec = Spec::parse(text);
+  if (!spec) return {};
+  std::vector<std::string> files;
+  if (own_source(registry, spec->name) != nullptr) {
+    std::error_code ignored;
+    for (const auto& [key, value] : spec->options)
+      if (std::filesystem::is_regular_file(value, ignored)) files.push_back(value);
+    return files;
+  }
+  const auto source = models::Source::parse(text);
+  if (!source) return {};
+  if (const auto* idx = std::get_if<models::IdxSource>(&source->kind))
+    files = {idx->images, idx->labels};
+  if (const auto* cifar10 = std::get_if<models::Cifar10Source>(&source->kind))
+    files = cifar10->files;
+  if (const auto* csv = std::get_if<models::CsvSource>(&source->kind)) files = {csv->file};
+  if (const auto* libsvm = std::get_if<models::LibsvmSource>(&source->kind)) files = {libsvm->file};
+  if (const auto* npy = std::get_if<models::NpySource>(&source->kind)) {
+    files = {npy->features};
+    if (!npy->labels.empty()) files.push_back(npy->labels);
+  }
+  if (const auto* npz = std::get_if<models::NpzSource>(&source->kind)) files = {npz->file};
+  if (const auto* images = std::get_if<models::ImagesSource>(&source->kind))
+    files = {images->folder};
+  return files;
+}
+
+Result<AnyData> load_whole(const Registry& registry, const std::string& text, std::uint64_t seed) {
+  if (auto valid = check_data(registry, text); !valid) return std::move(valid).error();
+  const Spec spec = Spec::parse(text).value();
+  if (const DataEntry* own = own_source(registry, spec.name)) return load_own(*own, spec, seed);
+  return as_any(models::load(models::Source::parse(text).value(), seed));
+}
+
+Result<AnyData> load_unseen(const Registry& registry, const std::string& text, std::uint64_t seed,
+                            const std::optional<models::Table>& shape) {
+  if (auto valid = check_data(registry, text); !valid) return std::move(valid).error();
+  const auto rule = shape ? std::optional{shape->labelling} : std::nullopt;
+  const Spec spec = Spec::parse(text).value();
+  if (const DataEntry* own = own_source(registry, spec.name)) {
+    auto data = load_own(*own, spec, mix(seed ^ test_stream));
+    if (!data) return data;
+    if (auto alike = check_numbering(*data, rule); !alike)
+      return std::move(alike).error().within(text);
+    return data;
+  }
+  models::Source source = models::Source::parse(text).value();
+  auto* csv = std::get_if<models::CsvSource>(&source.kind);
+  if (csv != nullptr && shape && !shape->is_sparse())
+    csv->like = std::make_shared<const models::Table>(*shape);
+  if (auto* images = std::get_if<models::ImagesSource>(&source.kind); images != nullptr && shape)
+    images->features = shape->features();
+  auto* libsvm = std::get_if<models::LibsvmSource>(&source.kind);
+  if (libsvm != nullptr && !libsvm->base && shape && shape->is_sparse()) {
+    libsvm->base = shape->first_index;
+    libsvm->base_from = "the training data";
+  }
+  auto table = models::load_test(source, seed, rule);
+  if (table && csv != nullptr && csv->like != nullptr && shape->encoding)
+    table = models::filled(*std::move(table), shape->encoding);
+  return as_any(std::move(table));
+}
+
+Result<TrainAndTest> load_data(const Registry& registry, const DataRequest& request) {
+  auto data = load_parts(registry, request);
+  if (data) data = fill(*std::move(data));
+  if (!data) return data;
+  if (auto labelled = check_labels(data->train, request.data); !labelled)
+    return std::move(labelled).error().within("data");
+  if (data->test && request.test)
+    if (auto labelled = check_labels(*data->test, *request.test); !labelled)
+      return std::move(labelled).error().within("test");
+  return data;
+}
+
+models::Scale scale_of(const DataRequest& request, const models::Recipe& recipe,
+                       const AnyData& train) {
+  if (request.scale) return *request.scale;
+  const auto source = models::Source::parse(request.data);
+  if (!source || !recipe.standardises) return models::Scale::none;
+  const bool is_text = std::holds_alternative<models::CsvSource>(source->kind) ||
+                       std::holds_alternative<models::LibsvmSource>(source->kind);
+  const bool are_arrays = std::holds_alternative<models::NpySource>(source->kind) ||
+                          std::holds_alternative<models::NpzSource>(source->kind);
+  if (is_text) return models::Scale::standard;
+  const models::Table* table = train.table();
+  return are_arrays && table != nullptr && !lies_between_0_and_1(*table) ? models::Scale::standard
+                                                                         : models::Scale::none;
+}
+
+Result<TrainAndTest> scaled(models::Scale how, TrainAndTest data) {
+  if (how == models::Scale::none) return data;
+  const models::Table* train = data.train.table();
+  if (train == nullptr || (data.test && data.test->table() == nullptr))
+    return Error{"scale: " + print(how) +
+                 " needs tables, the data are of another type; valid: none"};
+  const models::Scaling scaling = models::fit(how, *train);
+  const models::Labelling labelling = models::fit_targets(how, *train);
+  data.train = AnyData::of(models::scaled(*train, scaling, labelling));
+  if (data.test) data.test = AnyData::of(models::scaled(*data.test->table(), scaling, labelling));
+  return data;
+}
+
+Result<AnyData> scaled_as(const models::Table& shape, const AnyData& data) {
+  const models::Labelling& labels = shape.labelling;
+  const bool is_plain = shape.scaling.shift.empty() && labels.shift == 0 && labels.divisor == 1;
+  const models::Table* table = data.table();
+  if (table == nullptr || is_plain) return data;
+  const std::size_t known = shape.scaling.shift.size();
+  if (known > 0 && (table->is_sparse() ? table->features() > known : table->features() != known))
+    return Error{"has " + counted(table->features(), "feature") + ", the model was trained on " +
+                 std::to_string(known)};
+  return AnyData::of(models::scaled(*data.table(), shape.scaling, labels));
+}
+
+std::string suitable_model(const std::string& text, const AnyData& data) {
+  const models::Table* table = data.table();
+  if (table == nullptr) return {};
+  const auto source = models::Source::parse(text);
+  if (source) {
+    if (std::holds_alternative<models::DigitsSource>(source->kind)) return "mlp:784-128-10";
+    if (const auto* ratings = std::get_if<models::RatingsSource>(&source->kind))
+      return "mf:rank=" + std::to_string(ratings->rank) +
+             ",users=" + std::to_string(ratings->users) +
+             ",items=" + std::to_string(ratings->items);
+  }
+  return table->classes() > 0 ? "softmax" : "linear";
+}
+
+std::optional<OtherTask> other_task(const std::string& text, const AnyData& data) {
+  const models::Table* table = data.table();
+  auto source = models::Source::parse(text);
+  if (table == nullptr || !source || !table->labelling.names.empty()) return std::nullopt;
+  auto* task = task_of(*source);
+  const bool has_classes = table->classes() > 0;
+  if (task == nullptr || !(has_classes || has_whole_labels(*table))) return std::nullopt;
+  *task = has_classes ? models::Task::values : models::Task::classes;
+  const std::size_t classes = has_classes ? 0 : 2;
+  return OtherTask{
+      source->print(),
+      AnyData::of(table->is_sparse()
+                      ? models::Table{table->features(), classes, models::Table::Sparse{}, {}}
+                      : models::Table{table->features(), classes, models::Table::Dense{}, {}})};
+}
+
+std::string describe(const AnyData& data) {
+  const models::Table* table = data.table();
+  if (table == nullptr) return std::to_string(data.size()) + " samples";
+  return std::to_string(table->size()) + " rows, " + std::to_string(table->features()) +
+         (table->is_sparse() ? " sparse features, " : " features, ") +
+         (!table->has_labels     ? "no labels"
+          : table->classes() > 0 ? std::to_string(table->classes()) + " classes"
+                                 : std::string{"real targets"});
+}
+
+std::uint64_t fingerprint(const AnyData& data) {
+  std::uint64_t hash = mix(data.size());
+  const auto add = [&](std::uint64_t word) {
+    hash = (std::rotl(hash, 29) ^ word) * 0x9e3779b97f4a7c15U;
+  };
+  const models::Table* table = data.table();
+  const auto add_text = [&](const std::string& text) {
+    for (const char c : text + '\n') add(static_cast<unsigned char>(c));
+  };
+  const auto add_float = [&](float value) { add(std::bit_cast<std::uint32_t>(value)); };
+  if (table != nullptr) {
+    // Data that are the same but for their scale are the same when they are scaled.
+    std::ranges::for_each(table->scaling.shift, add_float);
+    std::ranges::for_each(table->scaling.divisor, add_float);
+    if (!table->scaling.shift.empty()) {
+      add_float(table->labelling.shift);
+      add_float(table->labelling.divisor);
+    }
+    std::ranges::for_each(table->labelling.names, add_text);
+    if (table->encoding)
+      for (const models::Column& column : table->encoding->columns)
+        std::ranges::for_each(column.categories, add_text);
+  }
+  for (std::size_t row = 0; table != nullptr && row < table->size(); ++row) {
+    add(std::bit_cast<std::uint32_t>(table->label(row)));
+    if (table->is_sparse()) {
+      const auto [columns, values] = table->sparse_row(row);
+      for (std::size_t i = 0; i < columns.size(); ++i)
+        add(std::uint64_t{columns[i]} << 32U | std::bit_cast<std::uint32_t>(values[i]));
+    } else {
+      for (const float value : table->dense_row(row)) add(std::bit_cast<std::uint32_t>(value));
+    }
+  }
+  return mix(hash);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,124 @@
+#include "starling/tools/registry/data_hints.hpp"
+
+#include <array>
+#include <filesystem>
+
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+/// A format that is not read, and the Python that makes a file which is. FILE stands for the file's
+/// name, STEM for the name without its ending.
+struct Foreign {
+  const char* ending;
+  const char* python;
+};
+
+constexpr std::array foreign{
+    Foreign{".parquet",
+            "import pandas; pandas.read_parquet('FILE').to_csv('STEM.csv', index=False)"},
+    Foreign{".feather",
+            "import pandas; pandas.read_feather('FILE').to_csv('STEM.csv', index=False)"},
+    Foreign{".xlsx", "import pandas; pandas.read_excel('FILE').to_csv('STEM.csv', index=False)"},
+    Foreign{".xls", "import pandas; pandas.read_excel('FILE').to_csv('STEM.csv', index=False)"},
+    Foreign{".ods", "import pandas; pandas.read_excel('FILE').to_csv('STEM.csv', index=False)"},
+    Foreign{".json", "import pandas; pandas.read_json('FILE').to_csv('STEM.csv', index=False)"},
+    Foreign{".jsonl",
+            "import pandas; pandas.read_json('FILE', lines=True).to_csv('STEM.csv', index=False)"},
+    Foreign{".arff",
+            "import pandas, scipy.io.arff as a; pandas.DataFrame(a.loadarff('FILE')[0])"
+            ".apply(lambda c: c.str.decode('utf-8') if c.dtype == object else c)"
+            ".to_csv('STEM.csv', index=False)"},
+    Foreign{".h5",
+            "import h5py, numpy; f = h5py.File('FILE'); "
+            "numpy.savez('STEM.npz', **{k: f[k][()] for k in f})"},
+    Foreign{".hdf5",
+            "import h5py, numpy; f = h5py.File('FILE'); "
+            "numpy.savez('STEM.npz', **{k: f[k][()] for k in f})"},
+    Foreign{".pkl",
+            "import pandas; pandas.DataFrame(pandas.read_pickle('FILE'))"
+            ".to_csv('STEM.csv', index=False)"},
+    Foreign{".pickle",
+            "import pandas; pandas.DataFrame(pandas.read_pickle('FILE'))"
+            ".to_csv('STEM.csv', index=False)"},
+};
+
+/// The line of Python for a file of this name; empty where none is known.
+std::string conversion_of(const std::string& path) {
+  for (const auto& [ending, python] : foreign) {
+    if (!path.ends_with(ending)) continue;
+    std::string line = python;
+    const std::string stem = path.substr(0, path.size() - std::string_view{ending}.size());
+    for (const auto& [word, value] : {std::pair{std::string{"FILE"}, path}, {"STEM", stem}})
+      if (const auto at = line.find(word); at != std::string::npos)
+        line.replace(at, word.size(), value);
+    return "python3 -c \"" + line + "\"";
+  }
+  return {};
+}
+
+Error not_read(const std::string& path, const std::string& conversion) {
+  return Error{"'" + path +
+               "' is of a format that is not read; this makes a file of it that is: " + conversion};
+}
+
+/// The file that a source names, wherever the user put it.
+std::string first_file(const Spec& spec) {
+  for (const auto& [key, word] : spec.options)
+    if (key.empty()) return word;
+  return {};
+}
+
+bool is_numpy(const std::string& path) { return path.ends_with(".npy") || path.ends_with(".npz"); }
+
+bool is_image(const std::string& path) {
+  return path.ends_with(".png") || path.ends_with(".jpg") || path.ends_with(".jpeg");
+}
+
+}  // namespace
+
+std::string forms_of_data(const std::string& path) {
+  std::error_code ignored;
+  if (path.ends_with(".safetensors")) return "safetensors:" + path;
+  if (path.ends_with(".npy"))
+    return "npy:" + path + ",LABELS, npy:" + path + ",label=last or npy:" + path;
+  if (path.ends_with(".npz")) return "npz:" + path;
+  if (std::filesystem::is_directory(path, ignored)) return "images:" + path;
+  if (is_image(path)) return "images:FOLDER, a folder that holds one folder of images a class";
+  return "csv:" + path + ", libsvm:" + path + ", cifar10:" + path + " or idx:" + path + ",LABELS";
+}
+
+Error unknown_data(const Spec& spec, std::span<const std::string> names) {
+  const std::string& name = spec.name;
+  std::error_code ignored;
+  for (const std::string& file : {name, first_file(spec)})
+    if (const std::string line = conversion_of(file); !line.empty()) return not_read(file, line);
+  if (std::filesystem::is_directory(name, ignored))
+    return Error{"'" + name +
+                 "' is a folder; data is named with its format: " + forms_of_data(name)};
+  if (is_numpy(name) || std::filesystem::is_regular_file(name, ignored))
+    return Error{"'" + name + "' is a file; data is named with its format: " + forms_of_data(name)};
+  if (name.find_first_of("./") != std::string::npos) return Error{name + ": no such file"};
+  return Error{"unknown data source '" + name + "'; " + suggest(name, names)};
+}
+
+Result<void> check_text_file(const std::string& source, const std::string& path) {
+  if (is_numpy(path))
+    return Error{"'" + path + "' is no text, as " + source +
+                 ": reads; valid: " + forms_of_data(path)};
+  const std::string line = conversion_of(path);
+  if (!line.empty()) return not_read(path, line);
+  return {};
+}
+
+std::string valid_labels(const std::string& text) {
+  const auto spec = Spec::parse(text);
+  const std::string name = spec ? spec->name : "";
+  if (name == "npy") return "valid: npy:FILE,LABELS, label=last or label=first";
+  if (name == "npz") return "valid: labels=NAME";
+  if (name == "images") return "valid: one folder of images a class";
+  return "valid: label=last, label=first or label=NAME";
+}
+
+}  // namespace starling::app

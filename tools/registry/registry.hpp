@@ -1,0 +1,223 @@
+/// Holds what a program can train, by name: models, data sources and barriers. A user's program
+/// hands its own to starling::main (main.hpp), which adds the built-in ones.
+///
+///     int main(int argc, char** argv) {
+///       starling::Registry registry;
+///       registry.model<Ring>("ring", "a model of my own");
+///       registry.data("rings", "points on two rings: rings[:n=1000]", make_rings);
+///       registry.barrier(half);
+///       return starling::main(argc, argv, std::move(registry));
+///     }
+///
+/// A name of your own hides a built-in one, but for barriers.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "starling/barrier/barrier.hpp"
+#include "starling/base/result.hpp"
+#include "starling/base/spec.hpp"
+#include "starling/models/model.hpp"
+#include "starling/models/table.hpp"
+#include "starling/tools/registry/any_data.hpp"
+#include "starling/tools/registry/any_model.hpp"
+
+namespace starling {
+
+namespace app {
+
+/// A kind of model: its name, and how one is made for data.
+struct ModelEntry {
+  std::string name;
+  std::string summary;
+  ElementType element_type = ElementType::float32;
+  std::function<bool(const AnyData&)> takes;
+  std::function<Result<std::shared_ptr<const AnyModel>>(const Spec&, const AnyData&)> make;
+};
+
+/// A source of data beyond the built-in ones.
+struct DataEntry {
+  std::string name;
+  std::string summary;
+  std::function<Result<AnyData>(SpecReader&, std::uint64_t seed)> load;
+};
+
+struct BarrierEntry {
+  barrier::Predicate rule;
+  std::string summary;
+};
+
+/// Defined in model_of.hpp, which main.hpp includes: include it where models are added.
+template <class M, class D>
+[[nodiscard]] std::shared_ptr<const AnyModel> any_model_of(M model, std::string text);
+
+/// Returns the text that Spec::parse reads back.
+[[nodiscard]] std::string print(const Spec& spec);
+
+template <class T>
+struct ResultOf {
+  using Value = T;
+};
+template <class T>
+struct ResultOf<Result<T>> {
+  using Value = T;
+};
+
+/// `make()` as a Result, whether it gives one or a plain value.
+template <class T>
+[[nodiscard]] Result<T> as_result(T value) {
+  return value;
+}
+template <class T>
+[[nodiscard]] Result<T> as_result(Result<T> result) {
+  return result;
+}
+
+/// A model that reads its own options: `static Result<M> parse(const Spec&, const D&)`.
+template <class M, class D>
+concept ParsedModel = requires(const Spec& spec, const D& data) {
+  { M::parse(spec, data) } -> std::same_as<Result<M>>;
+};
+
+}  // namespace app
+
+class Registry {
+ public:
+  /// A model over data of type D, written `--model name[:options]`. It is made, in this order, by
+  /// `M::parse(const Spec&, const D&)` -> Result<M>, by the constructor `M(const D&)`, or by `M()`,
+  /// which leaves the fields of an aggregate at their defaults. A model with other values is made
+  /// by a function, see below:
+  ///
+  ///     registry.model<Ring>("ring", "my model",
+  ///                          [](SpecReader&, const models::Table&) { return Ring{.radius = 2}; });
+  ///
+  /// Tables are looked at for their shape only: where a saved model is read back, they hold the
+  /// features and classes of its training data, but no rows.
+  template <class M, class D = models::Table>
+  requires models::Model<M, D> Registry& model(std::string name, std::string summary) {
+    return add_model<M, D>(std::move(name), std::move(summary), {});
+  }
+
+  /// A model with a `name` and a `summary` of its own, which print() writes as parse() reads it.
+  template <class M, class D = models::Table>
+  requires models::Model<M, D> Registry& model() {
+    return add_model<M, D>(std::string{M::name}, std::string{M::summary},
+                           [](const M& made) { return made.print(); });
+  }
+
+  /// A model made by `make(SpecReader& options, const D& data)`, which returns an M or a Result<M>
+  /// and takes what options it wants; others are refused.
+  template <class M, class D = models::Table, class Make>
+  requires models::Model<M, D> && std::invocable<Make, SpecReader&, const D&> Registry& model(
+      std::string name, std::string summary, Make make) {
+    auto whole = [make = std::move(make)](const Spec& spec, const D& data) -> Result<M> {
+      SpecReader read{spec};
+      auto made = app::as_result<M>(make(read, data));
+      if (auto done = read.finish(); !done) return std::move(done).error();
+      return made;
+    };
+    return add_made<M, D>(std::move(name), std::move(summary), std::move(whole), {});
+  }
+
+  /// A model made by `make(const Spec&, const D&)` -> Result<M>, which print() writes as make reads
+  /// it.
+  template <class M, class D = models::Table, class Make>
+  requires models::Model<M, D> &&
+      std::is_same_v<std::invoke_result_t<Make, const Spec&, const D&>, Result<M>>
+          Registry& model(std::string name, std::string summary, Make make) {
+    return add_made<M, D>(std::move(name), std::move(summary), std::move(make),
+                          [](const M& made) { return made.print(); });
+  }
+
+  /// A data source, written `--data name[:options]`. `load(SpecReader& options, std::uint64_t
+  /// seed)` returns a data set of any type D, or a Result of one. With `--test name` it is called
+  /// again with another seed. Where D has `select(rows)`, test samples can be held out.
+  template <class Load>
+  requires std::invocable<Load, SpecReader&, std::uint64_t> Registry& data(std::string name,
+                                                                           std::string summary,
+                                                                           Load load) {
+    using D = typename app::ResultOf<
+        std::remove_cvref_t<std::invoke_result_t<Load, SpecReader&, std::uint64_t>>>::Value;
+    auto erased = [load = std::move(load)](SpecReader& read,
+                                           std::uint64_t seed) -> Result<app::AnyData> {
+      auto loaded = app::as_result<D>(load(read, seed));
+      if (!loaded) return std::move(loaded).error();
+      return app::AnyData::of<D>(*std::move(loaded));
+    };
+    data_.push_back({std::move(name), std::move(summary), std::move(erased)});
+    return *this;
+  }
+
+  /// A barrier, written by its label; a `p` before it and `beta=` sample it. A label that is a
+  /// built-in barrier's, or cannot be written, is refused when the program starts.
+  Registry& barrier(barrier::Predicate rule, std::string summary = {}) {
+    barriers_.push_back({std::move(rule), std::move(summary)});
+    return *this;
+  }
+
+  [[nodiscard]] const std::vector<app::ModelEntry>& models() const { return models_; }
+  [[nodiscard]] const std::vector<app::DataEntry>& data() const { return data_; }
+  [[nodiscard]] const std::vector<app::BarrierEntry>& barriers() const { return barriers_; }
+
+  /// The rules of barriers(), as barrier::parse takes them.
+  [[nodiscard]] std::vector<barrier::Predicate> rules() const {
+    std::vector<barrier::Predicate> all;
+    for (const auto& entry : barriers_) all.push_back(entry.rule);
+    return all;
+  }
+
+ private:
+  template <class M>
+  using Print = std::function<std::string(const M&)>;
+
+  template <class M, class D>
+  static Result<M> make_from(const Spec& spec, const D& data) {
+    if constexpr (app::ParsedModel<M, D>) {
+      return M::parse(spec, data);
+    } else {
+      static_assert(std::is_constructible_v<M, const D&> || std::is_default_constructible_v<M>,
+                    "a model needs parse(), M(const D&), M() or a function that makes it");
+      SpecReader read{spec};
+      if (auto done = read.finish(); !done) return std::move(done).error();
+      if constexpr (std::is_constructible_v<M, const D&>)
+        return M(data);
+      else
+        return M{};
+    }
+  }
+
+  template <class M, class D>
+  Registry& add_model(std::string name, std::string summary, Print<M> print) {
+    return add_made<M, D>(std::move(name), std::move(summary), make_from<M, D>, std::move(print));
+  }
+
+  template <class M, class D, class Make>
+  Registry& add_made(std::string name, std::string summary, Make make, Print<M> print) {
+    auto erased = [make = std::move(make), print = std::move(print)](
+                      const Spec& spec,
+                      const app::AnyData& data) -> Result<std::shared_ptr<const app::AnyModel>> {
+      auto made = make(spec, *data.as<D>());
+      if (!made) return std::move(made).error();
+      std::string text = print ? print(*made) : app::print(spec);
+      return app::any_model_of<M, D>(*std::move(made), std::move(text));
+    };
+    models_.push_back({std::move(name), std::move(summary), app::element_type<typename M::Scalar>,
+                       [](const app::AnyData& data) { return data.as<D>() != nullptr; },
+                       std::move(erased)});
+    return *this;
+  }
+
+  std::vector<app::ModelEntry> models_;
+  std::vector<app::DataEntry> data_;
+  std::vector<app::BarrierEntry> barriers_;
+};
+
+}  // namespace starling

@@ -1,0 +1,55 @@
+#include "starling/tools/report/folder_output.hpp"
+
+#include <filesystem>
+
+#include "starling/tools/files/file_output.hpp"
+
+namespace starling::app {
+std::vector<std::string> plot_files(const std::string& name) {
+  return {name + ".dat", name + ".gp", name + ".svg"};
+}
+
+std::string inside(const std::string& folder, const std::string& name) {
+  return (std::filesystem::path{folder} / name).string();
+}
+
+Result<OutputFolder> OutputFolder::make(const std::string& path) {
+  std::error_code fault;
+  if (std::filesystem::is_directory(path, fault)) return OutputFolder{{}};
+  if (std::filesystem::exists(path, fault))
+    return Error{path + ": is a file; valid: the name of a folder"};
+  if (!std::filesystem::create_directory(path, fault))
+    return Error{path + ": cannot be made: " + fault.message()};
+  add_unfinished_folder(path);
+  return OutputFolder{path};
+}
+
+Result<OutputFolder> OutputFolder::prepare(const FileUse& folder,
+                                           std::span<const std::string> names,
+                                           std::span<const FileUse> taken) {
+  if (auto free = check_free(folder, taken); !free) return std::move(free).error();
+  auto made = make(folder.path);
+  if (!made) return std::move(made).error().within(folder.place);
+  for (const std::string& name : names) {
+    const FileUse use{folder.place, inside(folder.path, name)};
+    if (auto free = check_free(use, taken); !free) return std::move(free).error();
+    if (auto writable = check_writable(use.path); !writable)
+      return std::move(writable).error().within(folder.place);
+  }
+  return made;
+}
+
+OutputFolder::~OutputFolder() {
+  if (made_.empty()) return;
+  std::error_code ignored;  // a folder with files in it stays
+  std::filesystem::remove(made_, ignored);
+  drop_unfinished_folder(made_);
+}
+
+Result<void> write_plot_source(const std::string& folder, const Plot& plot) {
+  if (auto put = replace_file(inside(folder, plot.name + ".dat"), plot_data(plot)); !put)
+    return put;
+  return replace_file(inside(folder, plot.name + ".gp"), plot_script(plot));
+}
+
+}  // namespace starling::app

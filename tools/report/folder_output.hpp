@@ -1,0 +1,45 @@
+/// A folder that a command writes files into. Blocking; one thread at a time.
+#pragma once
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/tools/files/file_use.hpp"
+#include "starling/tools/report/plot.hpp"
+
+namespace starling::app {
+
+/// Returns the names of a plot's files: data, script and picture.
+[[nodiscard]] std::vector<std::string> plot_files(const std::string& name);
+
+/// Returns `folder`/`name`.
+[[nodiscard]] std::string inside(const std::string& folder, const std::string& name);
+
+/// A folder that was made where there was none. Its destructor removes the folder, unless something
+/// was written into it.
+class OutputFolder {
+ public:
+  /// Makes the folder. Refuses a folder that is one of `taken`, or in which a file of `names` is
+  /// one of `taken` or cannot be written. The `place` of `folder` is where the folder was named.
+  static Result<OutputFolder> prepare(const FileUse& folder, std::span<const std::string> names,
+                                      std::span<const FileUse> taken);
+
+  OutputFolder(OutputFolder&& other) noexcept : made_(std::exchange(other.made_, {})) {}
+  OutputFolder& operator=(OutputFolder&&) = delete;
+  ~OutputFolder();
+
+ private:
+  explicit OutputFolder(std::string made) : made_(std::move(made)) {}
+  static Result<OutputFolder> make(const std::string& path);
+
+  /// Empty where the folder was there before.
+  std::string made_;
+};
+
+/// Writes the data and the script of a plot.
+[[nodiscard]] Result<void> write_plot_source(const std::string& folder, const Plot& plot);
+
+}  // namespace starling::app

@@ -1,0 +1,318 @@
+#include "starling/tools/report/plot.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "starling/base/text.hpp"
+#include "starling/tools/program/subprocess.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Colours that stand out on a white and on a dark page alike.
+constexpr std::array<const char*, 8> colours{"#d1495b", "#e08e0b", "#3a86c8", "#2e9e5b",
+                                             "#a05fc2", "#16a3a3", "#a9745f", "#808080"};
+
+/// Sizes in pixels, with those that gnuplot takes for a character of 13 pixels and a line of the
+/// legend.
+constexpr double width = 720;
+constexpr double frame_width = 620;
+constexpr double frame_height = 340;
+constexpr double character_width = 7.8;
+constexpr double legend_line = 22;
+constexpr double legend_sample = 60;
+
+std::string in_quotes(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c == '`' ? '\'' : c;  // gnuplot runs what stands between backquotes
+  }
+  return out + "\"";
+}
+
+/// Returns the name as gnuplot takes it: letters, digits and underscores.
+std::string identifier(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+const char* colour(std::size_t series) { return colours[series % colours.size()]; }
+
+/// Returns the factor from a share to the axis.
+double factor(const Plot& plot) { return plot.is_share ? 100 : 1; }
+
+struct Range {
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
+
+  void take(double value, double error = 0) {
+    if (!std::isfinite(value) || !std::isfinite(error)) return;
+    low = std::min(low, value - error);
+    high = std::max(high, value + error);
+  }
+  [[nodiscard]] bool is_empty() const { return low > high; }
+};
+
+/// Returns the range of all values, and of their sums where series are stacked.
+Range values_of(const Plot& plot) {
+  Range range;
+  for (const Series& series : plot.series)
+    for (const PlotPoint& point : series.points)
+      if (!plot.log_y || point.y - point.error > 0)
+        range.take(factor(plot) * point.y, factor(plot) * point.error);
+  for (std::size_t label = 0; label < plot.labels.size(); ++label) {
+    double sum = 0;
+    for (const Series& series : plot.series)
+      if (label < series.points.size()) sum += series.points[label].y;
+    range.take(factor(plot) * sum);
+  }
+  return range;
+}
+
+/// True where the series has a finite point: gnuplot draws no curve without one.
+bool has_values(const Series& series) {
+  return std::ranges::any_of(series.points, [](const PlotPoint& point) {
+    return std::isfinite(point.x) && std::isfinite(point.y);
+  });
+}
+
+struct Legend {
+  std::size_t columns = 1;
+  std::size_t rows = 0;
+};
+
+/// Places names side by side as far as they fit.
+Legend legend_of(const Plot& plot) {
+  std::size_t longest = 0;
+  for (const Series& series : plot.series) longest = std::max(longest, series.name.size());
+  if (longest == 0 || plot.has_panels) return {};
+  const double column = character_width * static_cast<double>(longest) + legend_sample;
+  const auto columns = std::max<std::size_t>(1, static_cast<std::size_t>(frame_width / column));
+  return {columns, (plot.series.size() + columns - 1) / columns};
+}
+
+/// Sets the y axis of a panel: the same for all shares, its own for other figures, with the highest
+/// value marked.
+std::string panel_range(const Plot& plot, const Series& series) {
+  if (plot.is_share) return "set yrange [0:105]\nset ytics 0,50,100\n";
+  Range range;
+  for (const PlotPoint& point : series.points) range.take(point.y);
+  const double high = range.is_empty() || range.high <= 0 ? 1 : range.high;
+  return fmt::format("set yrange [0:{:.6g}]\nset ytics (0, {:.3g}, {:.3g})\n", 1.1 * high, high / 2,
+                     high);
+}
+
+/// Sets the range of the y axis, with space for the legend inside, above all values.
+std::string y_range(const Plot& plot) {
+  const Range range = values_of(plot);
+  if (range.is_empty()) return "set yrange [*:*]\n";
+  const double legend = legend_line * static_cast<double>(legend_of(plot).rows) + 14;
+  const double room = 1 / (1 - std::min(0.6, legend / frame_height));
+  if (plot.log_y) {
+    const double ratio = std::max(2.0, 1.3 * range.high / range.low);
+    return fmt::format("set logscale y\nset yrange [{:.6g}:{:.6g}]\n", range.low / 1.2,
+                       range.low * std::pow(ratio, room));
+  }
+  const double span =
+      range.high > range.low ? range.high - range.low : std::max(std::abs(range.high), 1e-9) / 10;
+  const bool is_above_zero = range.low >= 0 && !plot.is_zoomed;
+  const double low = is_above_zero ? 0 : range.low - span / 20;
+  double high = low + (range.high - low) * room;
+  if (high <= low) high = low + 1;
+  const bool is_whole = is_above_zero && plot.is_share && range.high > 50;
+  return fmt::format("set yrange [{:.6g}:{:.6g}]\n{}", low, high,
+                     is_whole ? "set ytics 0,20,100\n" : "");
+}
+
+/// Puts names below the stacks, turned where they would overlap.
+std::string label_ticks(const Plot& plot) {
+  std::string text =
+      "set xrange [-0.7:" + fmt::format("{:.1f}", static_cast<double>(plot.labels.size()) - 0.3) +
+      "]\nset grid noxtics\nset xtics scale 0 (";
+  std::size_t longest = 0;
+  for (std::size_t i = 0; i < plot.labels.size(); ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", in_quotes(plot.labels[i]), i);
+    longest = std::max(longest, plot.labels[i].size());
+  }
+  const double all = 7 * static_cast<double>(longest * plot.labels.size());
+  return text + (all < frame_width ? ")\n" : ") rotate by -25\n");
+}
+
+std::string x_range(const Plot& plot) {
+  if (plot.style == PlotStyle::stacked)
+    return "set style data histograms\nset style histogram rowstacked\n"
+           "set style fill solid 0.8\nset boxwidth 0.7\n" +
+           label_ticks(plot);
+  if (plot.log_x) return "set logscale x\n";
+  Range range;
+  for (const Series& series : plot.series)
+    for (const PlotPoint& point : series.points) range.take(point.x);
+  if (range.is_empty() || range.low < 0) return "set xrange [*:*]\n";
+  return fmt::format("set xrange [0:{:.8g}]\n", range.high > 0 ? range.high : 1);
+}
+
+double height_of(const Plot& plot) {
+  return plot.has_panels ? 100 + 110 * static_cast<double>(plot.series.size()) : 440;
+}
+
+std::string settings(const Plot& plot) {
+  std::string text = fmt::format(
+      "set terminal svg size {:.0f},{:.0f} font \"sans-serif,13\" background \"white\" noenhanced "
+      "name {}\nset title {}\nset xlabel {}\nset ylabel {}\n"
+      "set grid lt 1 lc rgb \"#c8c8c8\" lw 0.5\nset border 3\nset tics nomirror out scale 0.5\n",
+      width, height_of(plot), in_quotes(identifier(plot.name)), in_quotes(plot.title),
+      in_quotes(plot.x), in_quotes(plot.y));
+  const Legend legend = legend_of(plot);
+  text +=
+      legend.rows == 0
+          ? "unset key\n"
+          : fmt::format("set key inside top left horizontal Left reverse samplen 2 maxcols {}\n",
+                        legend.columns);
+  return text + y_range(plot) + x_range(plot);
+}
+
+/// Marks the points of a line where they are few: a single point is no line.
+std::string style_text(const Plot& plot, const Series& series) {
+  constexpr std::size_t few = 40;
+  const std::string y = plot.is_share ? "($2*100)" : "2";
+  if (series.is_marked) return "using 1:" + y + " with points pt 7 ps 1.2";
+  switch (plot.style) {
+    case PlotStyle::line:
+      return "using 1:" + y +
+             (series.points.size() <= few ? " with linespoints lw 2 pt 7 ps 0.4"
+                                          : " with lines lw 2");
+    case PlotStyle::steps:
+      return "using 1:" + y + " with steps lw 2";
+    case PlotStyle::points:
+      return "using 1:" + y + ":3 with yerrorlines lw 1.5 pt 7 ps 0.6";
+    case PlotStyle::stacked:
+      return "using " + y;
+  }
+  return "";
+}
+
+std::string curve(const Plot& plot, const std::string& source, std::size_t i) {
+  const Series& series = plot.series[i];
+  return fmt::format("{} index {} {} lc rgb \"{}\" title {}", source, i, style_text(plot, series),
+                     colour(i), in_quotes(series.name));
+}
+
+/// Draws one panel for each series, under its name; all panels have the same x axis.
+std::string panels(const Plot& plot, const std::string& source) {
+  const double height = height_of(plot);
+  const auto at = [height](double pixels) { return 1 - pixels / height; };
+  std::string text = fmt::format(
+      "set multiplot\nset lmargin at screen 0.11\nset rmargin at screen 0.98\nunset title\n"
+      "unset xlabel\nunset ylabel\nset label 1 {} at screen 0.5,{:.4f} center\n"
+      "set label 2 {} at screen 0.02,0.5 center rotate\n",
+      in_quotes(plot.title), at(18), in_quotes(plot.y));
+  for (std::size_t i = 0; i < plot.series.size(); ++i) {
+    const double top = 52 + 110 * static_cast<double>(i);
+    const bool is_last = i + 1 == plot.series.size();
+    text += fmt::format(
+        "set tmargin at screen {:.4f}\nset bmargin at screen {:.4f}\n"
+        "set label 3 {} at graph 0,1.12 left textcolor rgb \"{}\"\n{}{}plot {}\n"
+        "unset label 1\nunset label 2\n",
+        at(top), at(top + 78), in_quotes(plot.series[i].name), colour(i),
+        panel_range(plot, plot.series[i]),
+        is_last ? "set format x\nset xlabel " + in_quotes(plot.x) + "\n"
+                : std::string{"set format x \"\"\n"},
+        has_values(plot.series[i]) ? curve(plot, source, i) : "NaN notitle");
+  }
+  return text + "unset multiplot\n";
+}
+
+/// `source` is a file's name in quotes or a block of data.
+std::string command(const Plot& plot, const std::string& source) {
+  if (std::ranges::none_of(plot.series, has_values))
+    return "unset key\nset label \"nothing to show\" at graph 0.5,0.5 center\n"
+           "plot [0:1] [0:1] NaN\n";
+  if (plot.has_panels) return panels(plot, source);
+  std::string text = "plot ";
+  for (std::size_t i = 0; i < plot.series.size(); ++i)
+    text += (i == 0 ? "" : ", \\\n  ") + curve(plot, source, i);
+  return text + "\n";
+}
+
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+/// A file without a name, so that nothing is left whatever happens.
+using ScratchFile = std::unique_ptr<std::FILE, CloseFile>;
+
+ScratchFile scratch(const std::string& content = {}) {
+  ScratchFile file{std::tmpfile()};
+  if (!file) return file;
+  if (std::fwrite(content.data(), 1, content.size(), file.get()) != content.size()) return {};
+  std::fflush(file.get());
+  std::rewind(file.get());
+  return file;
+}
+
+std::string content_of(std::FILE* file) {
+  std::rewind(file);
+  std::string text;
+  std::array<char, 65536> buffer{};
+  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), file)) > 0;)
+    text.append(buffer.data(), n);
+  return text;
+}
+
+}  // namespace
+
+std::string plot_data(const Plot& plot) {
+  std::string text;
+  for (const Series& series : plot.series) {
+    text += (text.empty() ? "# " : "\n\n# ") + series.name + "\n";
+    for (const PlotPoint& point : series.points)
+      text += fmt::format("{} {} {}\n", print_number(point.x), print_number(point.y),
+                          print_number(point.error));
+  }
+  return text;
+}
+
+std::string plot_script(const Plot& plot) {
+  return settings(plot) + "set output " + in_quotes(plot.name + ".svg") + "\n" +
+         command(plot, in_quotes(plot.name + ".dat"));
+}
+
+bool has_gnuplot() {
+  const char* path = std::getenv("PATH");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  for (const std::string_view folder : split(path == nullptr ? "" : path, ':'))
+    if (::access((std::string{folder} + "/gnuplot").c_str(), X_OK) == 0) return true;
+  return false;
+}
+
+Result<std::string> draw(const Plot& plot) {
+  if (!has_gnuplot())
+    return Error{"gnuplot is not installed; valid: apt-get install gnuplot-nox, then `gnuplot " +
+                 plot.name + ".gp` beside the data"};
+  const auto in = scratch("$data << EOD\n" + plot_data(plot) + "EOD\n" + settings(plot) +
+                          command(plot, "$data"));
+  const auto out = scratch();
+  const auto err = scratch();
+  if (!in || !out || !err)
+    return Error{std::string{"no temporary file can be made for gnuplot: "} + std::strerror(errno)};
+  const auto code = run_program(
+      {"gnuplot"}, StandardFiles{::fileno(in.get()), ::fileno(out.get()), ::fileno(err.get())});
+  if (!code) return code.error();
+  auto svg = content_of(out.get());
+  if (*code == 0 && svg.find("</svg>") != std::string::npos) return svg;
+  std::string said = content_of(err.get());
+  for (char& c : said)
+    if (c == '\n') c = ' ';
+  return Error{fmt::format("gnuplot could not draw {} (code {}): {}", plot.name, *code,
+                           std::string{trimmed(said)})};
+}
+
+}  // namespace starling::app

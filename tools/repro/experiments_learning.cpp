@@ -1,0 +1,242 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "starling/tools/repro/experiments.hpp"
+#include "starling/tools/repro/theory.hpp"
+#include "starling/tools/sim/linear_learner.hpp"
+
+namespace starling::app {
+namespace {
+
+const std::vector<std::string> shares_of_stragglers{"", "5%:4x", "20%:4x"};
+
+World learning_world(const std::string& barrier, const std::string& straggler) {
+  return {.barrier = barrier, .straggler = straggler};
+}
+
+void plan_learning(ExperimentRunner& runner) {
+  for (const auto& barrier : published_five())
+    for (const auto& straggler : shares_of_stragglers)
+      runner.want_learning(learning_world(barrier, straggler),
+                           straggler.empty() && !runner.options().quick);
+}
+
+/// Returns the error over time, as the mean over the runs.
+Series error_series(const std::string& name, const std::vector<LearningRun>& runs) {
+  Series series{.name = name};
+  std::size_t points = SIZE_MAX;
+  for (const auto& run : runs) points = std::min(points, run.errors.size());
+  constexpr std::size_t shown_every = 10;
+  for (std::size_t i = 0; i < points; i += shown_every) {
+    double sum = 0;
+    for (const auto& run : runs) sum += run.errors[i].y;
+    series.points.push_back({runs[0].errors[i].x, sum / static_cast<double>(runs.size())});
+  }
+  return series;
+}
+
+/// Summarises when the runs of a world reached the goal; nothing where one of them never did.
+std::optional<Summary> times(const ExperimentRunner& runner, const World& world) {
+  std::vector<double> all;
+  for (const auto& run : runner.learned(world)) {
+    const auto time = time_to(run.errors, ExperimentRunner::error_goal);
+    if (!time) return std::nullopt;
+    all.push_back(*time);
+  }
+  return summarise(all);
+}
+
+std::string time_text(const std::optional<Summary>& time) {
+  if (!time) return "never";
+  return fmt::format("{} ({:.2f}, {:.2f}-{:.2f})", with_error(*time, 2), time->sd, time->min,
+                     time->max);
+}
+
+TextTable time_table(const ExperimentRunner& runner) {
+  TextTable table{{"barrier", "no stragglers", "5 %, 4 times slower", "20 %, 4 times slower"}};
+  for (const auto& barrier : published_five()) {
+    std::vector<std::string> row{barrier};
+    for (const auto& straggler : shares_of_stragglers)
+      row.push_back(time_text(times(runner, learning_world(barrier, straggler))));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Section report_learning(const ExperimentRunner& runner, ExperimentResults& results) {
+  const auto bsp = times(runner, learning_world("bsp", "5%:4x"));
+  const auto pssp = times(runner, learning_world("pssp:s=4,beta=10", "5%:4x"));
+  const double faster = bsp && pssp ? bsp->mean / pssp->mean : 0;
+  results.add("5 % stragglers: pSSP comes to an error of 0.1 sooner than BSP", "at least 3 times",
+              fmt::format("{:.1f} times", faster), faster >= 3);
+  Plot plot{.name = "psp-error",
+            .title = "Error of a linear model of 1,000 parameters",
+            .x = "virtual time (s)",
+            .y = "normalised error",
+            .log_y = true};
+  for (const auto& barrier : published_five())
+    plot.series.push_back(error_series(barrier, runner.learned(learning_world(barrier, ""))));
+  return {
+      "What the updates are worth",
+      {Paragraph{fmt::format(
+           "1,000 workers learn a linear model of {} parameters by stochastic gradient descent: "
+           "each reads the model w when it begins a step, and adds its gradient over a fresh "
+           "batch of {} samples when it ends it, at rate {} / 1,000. The features and the truth "
+           "w* are normal, the noise of the labels has a standard deviation of 0.1. The "
+           "normalised error is |w - w*| / |w0 - w*|.",
+           linear_parameters, LearnerOptions{}.batch, LearnerOptions{}.rate)},
+       results.add(std::move(plot), "The error over time, no stragglers, means over the seeds."),
+       Paragraph{"Seconds of virtual time until the error is 0.1: mean ± standard error (sd, "
+                 "soonest-latest of the seeds)."},
+       time_table(runner)}};
+}
+
+constexpr std::array<double, 3> lag_samples{1, 4, 16};
+
+World lag_world(double beta) { return {.barrier = fmt::format("pssp:s=4,beta={}", beta)}; }
+
+void plan_lag(ExperimentRunner& runner) {
+  for (const double beta : lag_samples) runner.want(lag_world(beta));
+}
+
+/// The lags over all pairs of workers of a run: how far the worker seen is behind the worker that
+/// looks.
+struct PairLags {
+  /// The share of pairs whose lag is at most 4: F(4).
+  double within = 0;
+  /// Means over the pairs; the lag of a worker that is ahead counts as 0.
+  double mean = 0;
+  double mean_squared = 0;
+};
+
+PairLags pair_lags(const SimRun& run) {
+  PairLags lags;
+  const auto n = static_cast<double>(run.workers);
+  const double pairs = n * (n - 1);
+  double beyond = 0;
+  for (const auto& [own, lookers] : run.histogram)
+    for (const auto& [seen, others] : run.histogram) {
+      if (seen >= own) break;
+      const auto lag = static_cast<double>(own - seen);
+      const double share = static_cast<double>(lookers) * static_cast<double>(others) / pairs;
+      if (lag > 4) beyond += share;
+      lags.mean += lag * share;
+      lags.mean_squared += lag * lag * share;
+    }
+  lags.within = 1 - beyond;
+  return lags;
+}
+
+double behind_fastest(const SimRun& run) { return run.steps.max - run.steps.mean; }
+
+Plot bound_plot(const ExperimentRunner& runner, Plot plot,
+                double (*bound)(const LagTheory&, double), double PairLags::*figure) {
+  plot.x = "a = F(4)^beta";
+  plot.log_y = true;
+  for (const double beta : lag_samples) {
+    Series series{.name = fmt::format("bound, beta={}", beta)};
+    for (int i = 2; i <= 95; ++i)
+      series.points.push_back({0.01 * i, bound({.beta = beta}, 0.01 * i)});
+    plot.series.push_back(std::move(series));
+  }
+  for (const double beta : lag_samples) {
+    const SimRuns& runs = runner.of(lag_world(beta));
+    const double within = over_runs(runs, [](const SimRun& r) { return pair_lags(r).within; }).mean;
+    const double lag = over_runs(runs, [&](const SimRun& r) { return pair_lags(r).*figure; }).mean;
+    plot.series.push_back(
+        {fmt::format("simulated, beta={}", beta), {{std::pow(within, beta), lag}}, true});
+  }
+  return plot;
+}
+
+TextTable lag_table(const ExperimentRunner& runner) {
+  TextTable table{{"beta", "smallest bound", "at a", "simulated: F(4)", "a", "bound there",
+                   "mean lag", "mean squared lag", "mean lag behind the fastest"}};
+  for (const double beta : lag_samples) {
+    const SimRuns& runs = runner.of(lag_world(beta));
+    const auto best = smallest_mean_lag({.beta = beta});
+    const auto over = [&](double PairLags::*figure) {
+      return over_runs(runs, [&](const SimRun& run) { return pair_lags(run).*figure; });
+    };
+    const double within = over(&PairLags::within).mean;
+    const double a = std::pow(within, beta);
+    table.rows.push_back(
+        {fmt::format("{}", beta), fmt::format("{:.2f}", best.bound), fmt::format("{:.2f}", best.a),
+         fmt::format("{:.3f}", within), fmt::format("{:.3f}", a),
+         fmt::format("{:.2f}", mean_lag_bound({.beta = beta, .steps = mean_steps(runs).mean}, a)),
+         with_error(over(&PairLags::mean), 2), with_error(over(&PairLags::mean_squared), 2),
+         with_error(over_runs(runs, behind_fastest), 2)});
+  }
+  return table;
+}
+
+void add_lag_claims(const ExperimentRunner& runner, ExperimentResults& results) {
+  struct Published {
+    double beta, bound, a;
+  };
+  for (const auto& [beta, bound, a] :
+       {Published{1, 14.66, 0.51}, Published{4, 11.39, 0.39}, Published{16, 10.08, 0.30}}) {
+    const auto best = smallest_mean_lag({.beta = beta});
+    results.add(fmt::format("Smallest bound on the mean lag, r=4, T=10,000, {} sampled", beta),
+                fmt::format("{:.2f} at a={:.2f}", bound, a),
+                fmt::format("{:.2f} at a={:.2f}", best.bound, best.a),
+                std::abs(best.bound - bound) < 0.01 && std::abs(best.a - a) < 0.01);
+    const SimRuns& runs = runner.of(lag_world(beta));
+    double worst = 0;
+    for (const SimRun& run : runs) {
+      const auto lags = pair_lags(run);
+      const double limit =
+          mean_lag_bound({.beta = beta, .steps = run.steps.mean}, std::pow(lags.within, beta));
+      worst = std::max(worst, lags.mean / limit);
+    }
+    results.add(fmt::format("The simulated mean lag, {} sampled, is within its bound", beta),
+                "in every run", fmt::format("at most {:.0f} % of it", 100 * worst), worst <= 1);
+  }
+}
+
+Section report_lag(const ExperimentRunner& runner, ExperimentResults& results) {
+  add_lag_claims(runner, results);
+  return {
+      "What theory says of the lag",
+      {Paragraph{"With staleness r=4 and a = F(r)^beta, the chance that none of beta sampled "
+                 "workers lags more than r, theory bounds the mean lag and the mean squared lag "
+                 "(curves, T=10,000 steps). Beside them: pSSP with s=4 in 1,000 workers after "
+                 "40 s. There the lag is taken over all pairs of workers, one who is ahead "
+                 "counting as 0; F(4) is the share of pairs with a lag of at most 4, and the "
+                 "bound is taken at the a that follows from it and at the steps that were made. "
+                 "The bound on the squared lag falls below the exact sum as a goes to 0."},
+       lag_table(runner),
+       results.add(bound_plot(runner,
+                              {.name = "psp-lag",
+                               .title = "Mean lag: bounds and simulation",
+                               .y = "mean lag (steps)"},
+                              mean_lag_bound, &PairLags::mean),
+                   "Bounds on the mean lag, and simulated mean lags."),
+       results.add(bound_plot(runner,
+                              {.name = "psp-squared-lag",
+                               .title = "Mean squared lag: bounds and simulation",
+                               .y = "mean squared lag"},
+                              mean_squared_lag_bound, &PairLags::mean_squared),
+                   "Bounds on the mean squared lag, and simulated ones.")}};
+}
+
+}  // namespace
+
+Experiment learning_experiment() { return {plan_learning, report_learning}; }
+Experiment lag_experiment() { return {plan_lag, report_lag}; }
+
+std::vector<Experiment> psp_experiments() {
+  return {progress_experiment(),
+          sample_size_experiment(),
+          time_experiment(),
+          straggler_share_experiment(),
+          straggler_slowness_experiment(),
+          size_experiment(),
+          learning_experiment(),
+          lag_experiment(),
+          recheck_experiment()};
+}
+
+}  // namespace starling::app

@@ -1,0 +1,175 @@
+#include <fmt/format.h>
+
+#include "starling/tools/repro/experiments.hpp"
+
+namespace starling::app {
+namespace {
+
+const std::vector<std::string>& with_more_staleness() {
+  static const std::vector<std::string> all{
+      "bsp", "ssp:s=4", "ssp:s=5", "pbsp:beta=10", "pssp:s=4,beta=10", "pssp:s=5,beta=10", "asp"};
+  return all;
+}
+
+Summary medians(const SimRuns& runs) {
+  return over_runs(runs, [](const SimRun& run) { return run.median; });
+}
+
+std::vector<WorldRow> rows_of(const std::vector<std::string>& barriers) {
+  std::vector<WorldRow> rows;
+  rows.reserve(barriers.size());
+  for (const auto& barrier : barriers) rows.push_back({barrier, {.barrier = barrier}});
+  return rows;
+}
+
+void plan_progress(ExperimentRunner& runner) {
+  for (const auto& row : rows_of(with_more_staleness())) runner.want(row.world);
+}
+
+/// Adds a claim on the order of the barriers' figures: "53.7 < 202.1 < ...", and whether it holds.
+template <class Figure>
+void add_order(const ExperimentRunner& runner, ExperimentResults& results, const std::string& what,
+               const std::string& published, Figure figure, bool rising) {
+  std::string here;
+  bool holds = true;
+  double last = 0;
+  for (const auto& barrier : published_five()) {
+    const double value = figure(runner.of({.barrier = barrier}));
+    if (!here.empty()) {
+      here += rising ? " < " : " > ";
+      holds = holds && (rising ? last < value : last > value);
+    }
+    here += fmt::format("{:.1f}", value);
+    last = value;
+  }
+  results.add(what, published, here, holds);
+}
+
+Section report_progress(const ExperimentRunner& runner, ExperimentResults& results) {
+  const auto steps = [&](const char* barrier) {
+    return mean_steps(runner.of({.barrier = barrier}));
+  };
+  results.add("Figure 1, BSP: steps", 55, steps("bsp"));
+  results.add("Figure 1, SSP, staleness 4 as s=4: steps", 227, steps("ssp:s=4"));
+  results.add("Figure 1, SSP, staleness 4 as s=5: steps", 227, steps("ssp:s=5"));
+  results.add("Figure 1, pBSP, 10 sampled: steps", 259, steps("pbsp:beta=10"));
+  results.add("Figure 1, pSSP, staleness 4 as s=4, 10 sampled: median of steps", 375,
+              medians(runner.of({.barrier = "pssp:s=4,beta=10"})));
+  results.add("Figure 1, pSSP, staleness 4 as s=5, 10 sampled: median of steps", 375,
+              medians(runner.of({.barrier = "pssp:s=5,beta=10"})));
+  results.add("Figure 1, ASP: steps", 402, steps("asp"));
+  add_order(
+      runner, results, "Progress: mean steps", "BSP < SSP < pBSP < pSSP < ASP",
+      [](const SimRuns& runs) { return mean_steps(runs).mean; }, true);
+  add_order(runner, results, "Spread: sd of the steps", "the same order", mean_sd, true);
+  Plot plot{.name = "psp-steps",
+            .title = "Steps after 40 s, 1,000 workers",
+            .x = "steps",
+            .y = "share of workers",
+            .style = PlotStyle::steps};
+  for (const auto& barrier : with_more_staleness())
+    plot.series.push_back(steps_cdf(barrier, runner.of({.barrier = barrier})));
+  return {"How far the workers come",
+          {Paragraph{"1,000 workers, 40 s of virtual time, steps of 100 ms on average, "
+                     "exponential; at every arriving update each waiting worker draws afresh. "
+                     "Staleness s means: wait if someone seen is more than s steps behind. The "
+                     "published figure of staleness 4 looks like s=5, so both are here."},
+           progress_table(runner, "barrier", rows_of(with_more_staleness())),
+           results.add(std::move(plot), "The share of workers that made at most so many steps.")}};
+}
+
+std::vector<std::string> sample_sizes(const ExperimentRunner& runner) {
+  std::vector<std::string> barriers;
+  for (const int beta :
+       runner.options().quick ? std::vector{0, 4, 16} : std::vector{0, 1, 2, 4, 8, 16, 32, 64})
+    barriers.push_back("pbsp:beta=" + std::to_string(beta));
+  return barriers;
+}
+
+void plan_sample_size(ExperimentRunner& runner) {
+  for (const auto& barrier : sample_sizes(runner)) runner.want({.barrier = barrier});
+}
+
+Section report_sample_size(const ExperimentRunner& runner, ExperimentResults& results) {
+  const auto steps = [&](const char* barrier) {
+    return mean_steps(runner.of({.barrier = barrier}));
+  };
+  results.add("Figure 2, pBSP, 0 sampled: steps", 402, steps("pbsp:beta=0"));
+  results.add("Figure 2, pBSP, 4 sampled: steps", 345, steps("pbsp:beta=4"));
+  results.add("Figure 2, pBSP, 16 sampled: steps", 220, steps("pbsp:beta=16"));
+  Plot plot{.name = "psp-samples",
+            .title = "pBSP: steps after 40 s by sample size",
+            .x = "steps",
+            .y = "share of workers",
+            .style = PlotStyle::steps};
+  bool falls = true;
+  bool tightens = true;
+  const SimRuns* last = nullptr;
+  for (const auto& barrier : sample_sizes(runner)) {
+    const SimRuns& runs = runner.of({.barrier = barrier});
+    plot.series.push_back(steps_cdf(barrier, runs));
+    falls = falls && (last == nullptr || mean_steps(runs).mean < mean_steps(*last).mean);
+    tightens = tightens && (last == nullptr || mean_sd(runs) < mean_sd(*last));
+    last = &runs;
+  }
+  const auto word = [](bool so) { return std::string{so ? "always" : "not always"}; };
+  results.add(
+      "Figure 2: a larger sample shifts the distribution left and tightens it", "mean and sd fall",
+      "the mean falls " + word(falls) + ", the sd falls " + word(tightens), falls && tightens);
+  return {"What the sample size does",
+          {Paragraph{"The same world under pBSP, with samples from nobody to 64 of 999 others. "
+                     "Nobody is ASP."},
+           progress_table(runner, "barrier", rows_of(sample_sizes(runner))),
+           results.add(std::move(plot), "pBSP by sample size: the larger, the further left.")}};
+}
+
+void plan_time(ExperimentRunner& runner) {
+  for (const auto& barrier : published_five()) runner.want({.barrier = barrier});
+}
+
+Plot over_the_five(const ExperimentRunner& runner, Plot plot,
+                   double (*figure)(const SimRun&, const sim::Point&)) {
+  plot.x = "virtual time (s)";
+  for (const auto& barrier : published_five())
+    plot.series.push_back(over_time(barrier, runner.of({.barrier = barrier}), figure));
+  return plot;
+}
+
+Section report_time(const ExperimentRunner& runner, ExperimentResults& results) {
+  const auto updates = [](const SimRun&, const sim::Point& point) {
+    return static_cast<double>(point.updates);
+  };
+  const auto spread = [](const SimRun&, const sim::Point& point) {
+    return static_cast<double>(point.max - point.min);
+  };
+  const auto waiting = [](const SimRun&, const sim::Point& point) { return point.waiting; };
+  return {
+      "What happens over time",
+      {Paragraph{"Means over the seeds. Updates come in at an even pace under every barrier; "
+                 "under ASP the workers drift apart without bound."},
+       results.add(
+           over_the_five(
+               runner,
+               {.name = "psp-updates", .title = "Updates received by the server", .y = "updates"},
+               updates),
+           "Updates that the server has received."),
+       results.add(
+           over_the_five(
+               runner, {.name = "psp-spread", .title = "Fastest less slowest worker", .y = "steps"},
+               spread),
+           "How far the fastest worker is ahead of the slowest."),
+       results.add(
+           over_the_five(
+               runner,
+               {.name = "psp-waiting", .title = "Waiting at the barrier", .y = "share of workers"},
+               waiting),
+           "The share of the workers that wait at that moment.")}};
+}
+
+}  // namespace
+
+Experiment progress_experiment() { return {plan_progress, report_progress}; }
+Experiment sample_size_experiment() { return {plan_sample_size, report_sample_size}; }
+Experiment time_experiment() { return {plan_time, report_time}; }
+
+}  // namespace starling::app

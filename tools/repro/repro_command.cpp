@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <span>
+#include <thread>
+
+#include "starling/base/text.hpp"
+#include "starling/tools/files/file_output.hpp"
+#include "starling/tools/files/file_use.hpp"
+#include "starling/tools/program/version.hpp"
+#include "starling/tools/report/folder_output.hpp"
+#include "starling/tools/report/report_files.hpp"
+#include "starling/tools/repro/experiments.hpp"
+#include "starling/tools/repro/repro_data.hpp"
+#include "starling/tools/train/commands.hpp"
+
+namespace starling::app {
+namespace {
+
+constexpr const char* page = "repro-psp.md";
+
+std::string data_folder(const ReproOptions& options) {
+  if (!options.data.empty()) return options.data;
+  return std::filesystem::path{options.out}.replace_extension().string() + "-data";
+}
+
+using Folders = std::vector<OutputFolder>;
+
+/// Returns the file's name if it ends like a plot's file: a plot may then have that name. Else
+/// nothing.
+std::vector<std::string> as_plot(const std::string& path) {
+  const std::filesystem::path file{resolved(path)};
+  const auto endings = plot_files({});
+  if (std::ranges::find(endings, file.extension().string()) == endings.end()) return {};
+  return {file.filename().string()};
+}
+
+Result<Folders> prepare_outputs(const ReproOptions& options) {
+  const FileUse out{"--out", options.out};
+  if (auto writable = check_writable(out.path); !writable)
+    return std::move(writable).error().within(out.place);
+  const std::vector<std::string> plot = as_plot(options.out);
+  std::vector<std::string> data{"runs.csv", "learning.csv", "claims.csv", "summary.json"};
+  data.insert(data.end(), plot.begin(), plot.end());
+  std::vector<std::pair<FileUse, std::vector<std::string>>> wanted{
+      {{"--data", data_folder(options)}, data}};
+  if (!options.markdown.empty()) {
+    wanted.push_back({{"--markdown", options.markdown}, {page}});
+    wanted.push_back({{"--markdown", inside(options.markdown, pictures_folder)}, plot});
+  }
+  Folders folders;
+  for (const auto& [folder, names] : wanted) {
+    auto made = OutputFolder::prepare(folder, names, std::span{&out, 1});
+    if (!made) return std::move(made).error();
+    folders.push_back(*std::move(made));
+  }
+  return folders;
+}
+
+Section claims_section(const ExperimentResults& results, const ExperimentOptions& runner) {
+  return {
+      "Published and here",
+      {Paragraph{fmt::format(
+           "{} of {} claims are reproduced. Every figure here is a mean over {} ({} "
+           "to {}), with its standard error; published ones were read off plots, so a number is "
+           "reproduced within 3 % and close within 10 %.",
+           results.reproduced(), results.claims.size(), counted(runner.seeds, "seed"), runner.seed,
+           runner.seed + (runner.seeds - 1))},
+       claims_table(results)}};
+}
+
+Section closing_section(const ExperimentOptions& runner) {
+  return {
+      "How this was made",
+      {Paragraph{fmt::format(
+          "starling {} made all of it: starling repro psp --seed {} --seeds {}{}. The same seeds "
+          "give the same figures on every machine. Source: Wang, Catterall, Mortier, "
+          "Probabilistic Synchronous Parallel, arXiv 1709.07772.",
+          version(), runner.seed, runner.seeds, runner.quick ? " --quick" : "")}}};
+}
+
+Document document_of(const ExperimentRunner& runner, ExperimentResults& results) {
+  Document document{"Probabilistic Synchronous Parallel, reproduced", {}};
+  for (const Experiment& experiment : psp_experiments())
+    document.sections.push_back(experiment.report(runner, results));
+  document.sections.insert(document.sections.begin(), claims_section(results, runner.options()));
+  document.sections.push_back(closing_section(runner.options()));
+  return document;
+}
+
+Result<void> write_data(const std::string& folder, const ExperimentRunner& runner,
+                        const ExperimentResults& results) {
+  const std::vector<std::pair<std::string, std::string>> files{
+      {"runs.csv", runs_csv(runner)},
+      {"learning.csv", learning_csv(runner)},
+      {"claims.csv", csv_text(claims_table(results))},
+      {"summary.json", summary_json(runner, results)}};
+  for (const auto& [name, content] : files)
+    if (auto put = replace_file(inside(folder, name), content); !put) return put;
+  return write_plot_sources(results.plots, folder);
+}
+
+Result<void> write_all(const ReproOptions& options, const ExperimentRunner& runner,
+                       bool& complete) {
+  ExperimentResults results;
+  Document document = document_of(runner, results);
+  const std::string folder = data_folder(options);
+  if (auto put = write_data(folder, runner, results); !put) return put;
+  if (auto drawn = draw_all(document, results.plots, folder); !drawn) {
+    print_error(options.out + " has no pictures, their data is in " + folder + ": " +
+                drawn.error().message);
+    complete = !has_gnuplot();
+  }
+  if (auto put = replace_file(options.out, html_text(document)); !put) return put;
+  if (!options.markdown.empty())
+    if (auto put = write_page(document, options.markdown, page); !put) return put;
+  return Result<void>{};
+}
+
+std::string closing_text(const ReproOptions& options) {
+  std::string text = "report  " + options.out + "\ndata    " + data_folder(options) + "\n";
+  if (!options.markdown.empty()) text += "page    " + inside(options.markdown, page) + "\n";
+  return text;
+}
+
+}  // namespace
+
+Result<int> repro_psp_command(const ReproOptions& options) {
+  if (options.seeds > UINT64_MAX - options.seed)
+    return Error{"--seeds: " + std::to_string(options.seeds) + " seeds from " +
+                 std::to_string(options.seed) + " on: there are not so many"};
+  auto folders = prepare_outputs(options);
+  if (!folders) return std::move(folders).error();
+  const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
+  ExperimentRunner runner{{.seed = options.seed,
+                           .seeds = options.seeds,
+                           .threads = options.threads > 0 ? options.threads : processors,
+                           .quick = options.quick,
+                           .quiet = options.quiet}};
+  for (const Experiment& experiment : psp_experiments()) experiment.plan(runner);
+  runner.run();
+  bool complete = true;
+  if (auto written = write_all(options, runner, complete); !written) {
+    print_error(written.error().message);
+    return job_failed;
+  }
+  return put_out(closing_text(options), complete ? done : job_failed);
+}
+
+}  // namespace starling::app

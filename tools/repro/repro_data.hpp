@@ -1,0 +1,29 @@
+/// The figures behind a report, for other programs. Plain functions of values; any thread.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "starling/tools/repro/experiment_results.hpp"
+#include "starling/tools/repro/experiment_runner.hpp"
+
+namespace starling::app {
+
+/// Returns a row for each setting and seed.
+[[nodiscard]] std::string runs_csv(const ExperimentRunner& runner);
+
+/// Returns a row for each setting and seed: when the error of the model first was at most 0.1.
+[[nodiscard]] std::string learning_csv(const ExperimentRunner& runner);
+
+/// Returns the table "Published and here", a row for each claim.
+[[nodiscard]] TextTable claims_table(const ExperimentResults& results);
+
+/// Writes the four fields of the claim, in words.
+void to_json(nlohmann::ordered_json& json, const Claim& claim);
+
+/// Returns one JSON object: the seeds, the claims, and for each setting its means with standard
+/// errors.
+[[nodiscard]] std::string summary_json(const ExperimentRunner& runner,
+                                       const ExperimentResults& results);
+
+}  // namespace starling::app

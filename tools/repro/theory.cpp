@@ -1,0 +1,39 @@
+#include "starling/tools/repro/theory.hpp"
+
+#include <cmath>
+
+#include "starling/base/check.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Returns S, by which the law of the lag is scaled so that it sums to 1.
+double scale(const LagTheory& theory, double a) {
+  STARLING_CHECK(a > 0 && a < 1);
+  const double share = std::pow(a, 1 / theory.beta);  // F(r)
+  return (1 - a) / (share * (1 - a) + a - std::pow(a, theory.steps - theory.r + 1));
+}
+
+}  // namespace
+
+double mean_lag_bound(const LagTheory& theory, double a) {
+  const double r = theory.r;
+  return scale(theory, a) * (r * (r + 1) / 2 + a * (r + 2) / std::pow(1 - a, 2));
+}
+
+double mean_squared_lag_bound(const LagTheory& theory, double a) {
+  const double r = theory.r;
+  return scale(theory, a) * (r * (r + 1) * (2 * r + 1) / 6 + a * (r * r + 4) / std::pow(1 - a, 3));
+}
+
+LagMinimum smallest_mean_lag(const LagTheory& theory) {
+  constexpr int parts = 10000;
+  LagMinimum best{.a = 0.5, .bound = mean_lag_bound(theory, 0.5)};
+  for (int i = 1; i < parts; ++i) {
+    const double a = static_cast<double>(i) / parts;
+    if (const double bound = mean_lag_bound(theory, a); bound < best.bound) best = {a, bound};
+  }
+  return best;
+}
+
+}  // namespace starling::app

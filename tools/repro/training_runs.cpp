@@ -1,0 +1,131 @@
+#include "starling/tools/repro/training_runs.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <numeric>
+#include <thread>
+#include <utility>
+
+#include "starling/base/seconds.hpp"
+#include "starling/tools/program/parallel.hpp"
+#include "starling/tools/repro/kept_models.hpp"
+#include "starling/tools/sim/run_display.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Returns NaN where the model has no accuracy.
+double accuracy_of(const models::Metrics& metrics) {
+  const auto at = std::ranges::find(metrics, "accuracy", &models::Metric::name);
+  return at == metrics.end() ? std::numeric_limits<double>::quiet_NaN() : at->value;
+}
+
+AnyData first_of(const AnyData& data, std::size_t samples) {
+  if (!data.is_divisible() || data.size() <= samples) return data;
+  std::vector<std::uint32_t> rows(samples);
+  std::iota(rows.begin(), rows.end(), 0U);
+  return data.select(rows);
+}
+
+class Trainer {
+ public:
+  Trainer(const Prepared& ready, const TrainingOptions& options)
+      : ready_(ready),
+        options_(options),
+        shown_(first_of(*ready.test(), options.samples)),
+        seconds_(seconds(*ready.running.options.job.time)),
+        display_(options.quiet, "training") {}
+
+  Result<TrainingRun> run(const barrier::Barrier& barrier, std::uint64_t seed) {
+    live::TrainOptions job = ready_.running.options;
+    job.job.barrier = barrier;
+    job.job.seed = seed;
+    job.job.evaluate_train = false;
+    KeptModels models{seconds_, options_.evals};
+    job.job.stop_when = [&](const live::Progress& progress, const KeptModels::States& states) {
+      models.see(seconds(progress.elapsed), static_cast<double>(progress.updates), states);
+      return false;
+    };
+    job.job.on_progress = [&](const live::Progress& progress) {
+      show(seconds(progress.elapsed) / seconds_);
+      return true;
+    };
+    const auto outcome = ready_.model->train(ready_.data.train, nullptr, job);
+    if (!outcome) return outcome.error();
+    if (outcome->end == live::Outcome::End::failed) return Error{outcome->error};
+    models.end(static_cast<double>(outcome->last.updates), outcome->model);
+    ++done_;
+    return figures_of(seed, *outcome, models);
+  }
+
+ private:
+  void show(double share) {
+    const auto all = static_cast<double>(options_.barriers.size() * options_.seeds);
+    display_.show((static_cast<double>(done_) + std::min(1.0, share)) / all);
+  }
+
+  [[nodiscard]] TrainingRun figures_of(std::uint64_t seed, const live::Outcome& outcome,
+                                       const KeptModels& models) const {
+    const live::Progress& last = outcome.last;
+    return {.seed = seed,
+            .curve = models.curve(accuracies(models.kept())),
+            .steps_min = static_cast<double>(last.spread.min),
+            .steps_median = static_cast<double>(last.spread.median),
+            .steps_max = static_cast<double>(last.spread.max),
+            .waiting_share = last.waiting_share,
+            .overhead_ms = 1000 * seconds(last.overhead)};
+  }
+
+  [[nodiscard]] std::vector<double> accuracies(const std::vector<KeptModels::Kept>& kept) const {
+    std::vector<double> all(kept.size());
+    for_each_piece(
+        kept.size(), std::max(1U, std::thread::hardware_concurrency()),
+        [&](std::size_t i) {
+          const Weights w = ready_.model->collect(ready_.running.options.job, kept[i].states);
+          all[i] = accuracy_of(ready_.model->evaluate(w, shown_));
+        },
+        [] {});
+    return all;
+  }
+
+  const Prepared& ready_;
+  const TrainingOptions& options_;
+  /// The test samples on which the models are evaluated.
+  AnyData shown_;
+  double seconds_;
+  RunDisplay display_;
+  std::uint64_t done_ = 0;
+};
+
+}  // namespace
+
+Result<void> check_accuracy(const Prepared& ready) {
+  if (ready.test() == nullptr)
+    return Error{"--data: " + ready.running.data +
+                 " cannot be divided into training and test samples; valid: with --test SOURCE"};
+  if (std::isfinite(accuracy_of(ready.model->try_metrics(*ready.test())))) return {};
+  return Error{"--model: " + ready.running.model +
+               " has no accuracy; valid: a model that tells classes, such as softmax"};
+}
+
+Result<std::vector<BarrierRuns>> run_training(const Prepared& ready,
+                                              const TrainingOptions& options) {
+  std::vector<BarrierRuns> all;
+  for (const auto& barrier : options.barriers)
+    all.push_back({barrier, std::vector<TrainingRun>(options.seeds)});
+  Trainer trainer{ready, options};
+  for (std::uint64_t s = 0; s < options.seeds; ++s)
+    for (std::size_t turn = 0; turn < all.size(); ++turn) {
+      BarrierRuns& next = all[(s + turn) % all.size()];
+      const std::uint64_t seed = options.seed + s;
+      auto run = trainer.run(next.barrier, seed);
+      if (!run)
+        return std::move(run).error().within(barrier::print(next.barrier) + ", seed " +
+                                             std::to_string(seed));
+      next.runs[s] = *std::move(run);
+    }
+  return all;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,20 @@
+/// The kinds of messages that barriers send, by name. Any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "starling/engine/sim/steps/steps.hpp"
+
+namespace starling::app {
+
+inline constexpr std::array<std::pair<const char*, std::uint64_t sim::Messages::*>, 6>
+    barrier_messages{{{"arrivals", &sim::Messages::arrivals},
+                      {"releases", &sim::Messages::releases},
+                      {"queries", &sim::Messages::queries},
+                      {"answers", &sim::Messages::answers},
+                      {"notify_requests", &sim::Messages::notify_requests},
+                      {"notices", &sim::Messages::notices}}};
+
+}  // namespace starling::app

@@ -1,0 +1,84 @@
+#include "starling/tools/sim/linear_learner.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "starling/base/random.hpp"
+#include "starling/base/seconds.hpp"
+#include "starling/models/data/load.hpp"
+#include "starling/models/kernels/kernels.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Keeps the draws of samples apart from all else that a simulation's seed decides.
+constexpr std::uint64_t batch_stream = 0x6261746368;
+
+}  // namespace
+
+Result<LinearProblem> LinearProblem::make(std::size_t parameters, std::size_t samples,
+                                          std::uint64_t seed) {
+  const auto source = models::Source::parse("linear:d=" + std::to_string(parameters) +
+                                            ",n=" + std::to_string(samples) + ",noise=0.1");
+  if (!source) return source.error();
+  auto table = models::load(*source, seed);
+  if (!table) return std::move(table).error();
+  return LinearProblem{*std::move(table)};
+}
+
+LearnerOptions learner_options(std::size_t workers, std::uint64_t seed) {
+  LearnerOptions options{.workers = workers, .seed = seed};
+  options.rate = std::min(options.rate, 0.0002 * static_cast<double>(workers));
+  return options;
+}
+
+LinearLearner::LinearLearner(const LinearProblem& problem, const LearnerOptions& options)
+    : table_(problem.table()),
+      options_(options),
+      model_(table_.features()),
+      rows_(options.workers * options.batch),
+      misses_(options.workers * options.batch),
+      first_(std::sqrt(models::squared_norm(std::span<const float>{table_.truth}))),
+      next_(options.every),
+      errors_{{0, 1}} {}
+
+void LinearLearner::on_begin(sim::MemberId worker, sim::Step step, core::Time now) {
+  catch_up(now);
+  auto random = Random::stream(options_.seed, batch_stream, worker, step);
+  for (std::size_t i = worker * options_.batch; i < (worker + 1) * options_.batch; ++i) {
+    rows_[i] = static_cast<std::uint32_t>(random.below(table_.size()));
+    misses_[i] = models::dot(table_.dense_row(rows_[i]), std::span<const float>{model_}) -
+                 table_.label(rows_[i]);
+  }
+}
+
+void LinearLearner::on_end(sim::MemberId worker, sim::Step /*step*/, core::Time now) {
+  catch_up(now);
+  const auto each =
+      static_cast<float>(options_.rate / static_cast<double>(options_.workers * options_.batch));
+  for (std::size_t i = worker * options_.batch; i < (worker + 1) * options_.batch; ++i)
+    models::axpy(-each * misses_[i], table_.dense_row(rows_[i]), std::span{model_});
+}
+
+void LinearLearner::catch_up(core::Time now) {
+  if (now < next_) return;
+  const double error = normalised_error();
+  for (; next_ <= now; next_ += options_.every) errors_.push_back({seconds(next_), error});
+}
+
+double LinearLearner::normalised_error() const {
+  double squares = 0;
+  for (std::size_t i = 0; i < model_.size(); ++i) {
+    const double off = static_cast<double>(model_[i]) - static_cast<double>(table_.truth[i]);
+    squares += off * off;
+  }
+  return std::sqrt(squares) / first_;
+}
+
+std::optional<double> time_to(const std::vector<PlotPoint>& errors, double level) {
+  for (const PlotPoint& point : errors)
+    if (point.y <= level) return point.x;
+  return std::nullopt;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,157 @@
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "starling/base/text.hpp"
+#include "starling/tools/files/file_output.hpp"
+#include "starling/tools/files/file_use.hpp"
+#include "starling/tools/program/display.hpp"
+#include "starling/tools/report/folder_output.hpp"
+#include "starling/tools/report/report_files.hpp"
+#include "starling/tools/sim/learning.hpp"
+#include "starling/tools/sim/run_display.hpp"
+#include "starling/tools/sim/sim_job.hpp"
+#include "starling/tools/sim/sim_report.hpp"
+#include "starling/tools/train/commands.hpp"
+#include "starling/tools/train/prepare.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Returns the file of a trace; empty for other laws.
+std::string trace_of(const Distribution& law) {
+  const auto* trace = std::get_if<laws::Trace>(&law.law());
+  return trace == nullptr ? std::string{} : trace->file;
+}
+
+using Folders = std::vector<OutputFolder>;
+
+/// Prepares the outputs. Refuses an output that would overwrite an input or another output, or that
+/// cannot be written.
+Result<Folders> prepare_outputs(const SimJob& job, const Settings& settings,
+                                const Registry& registry, const std::string& job_file) {
+  std::vector<FileUse> taken{{"the job", job_file},
+                             {"the step time", trace_of(job.options.step_time)},
+                             {"the latency", trace_of(job.link.latency)},
+                             {"held-up-by", trace_of(job.link.delay)}};
+  if (job.level == Level::protocol || job.epochs)
+    for (const Setting& setting : settings)
+      if (setting.key == "data" || setting.key == "test")
+        for (const std::string& file : files_in(registry, setting.text))
+          taken.push_back({setting.place, file});
+  if (!job.csv.empty()) {
+    const FileUse csv{place_of(settings, "csv"), job.csv};
+    if (auto free = check_free(csv, taken); !free) return std::move(free).error();
+    if (auto writable = check_writable(csv.path); !writable)
+      return std::move(writable).error().within(csv.place);
+    taken.push_back(csv);
+  }
+  Folders folders;
+  if (job.plots.empty()) return folders;
+  std::vector<std::string> names;
+  for (const auto& plot : sim_plot_names(job))
+    for (const auto& file : plot_files(plot)) names.push_back(file);
+  auto plots = OutputFolder::prepare({place_of(settings, "plots"), job.plots}, names, taken);
+  if (!plots) return std::move(plots).error();
+  folders.push_back(*std::move(plots));
+  return folders;
+}
+
+/// Warns where workers make so few steps that barriers differ little.
+void warn_of_few_steps(const SimJob& job, const Settings& settings) {
+  constexpr core::Step few = 20;
+  if (job.options.last >= few) return;
+  const std::string epochs = place_of(settings, "epochs");
+  const std::string steps = place_of(settings, "steps");
+  print_error(fmt::format(
+      "{}: a worker makes {} at most, too few to compare barriers; valid: {} or more"
+      "{}",
+      !epochs.empty() ? epochs
+      : steps.empty() ? "the job"
+                      : steps,
+      counted(job.options.last, "step"), few, epochs.empty() ? "" : ", by more epochs or --steps"));
+}
+
+SimRuns simulate_steps(const SimJob& job, const std::function<void(const PieceProgress&)>& watch) {
+  std::vector<sim::StepOptions> options;
+  for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier)
+    for (std::uint64_t i = 0; i < job.seeds; ++i)
+      options.push_back(run_options(job, barrier, job.options.seed + i));
+  std::optional<LinearProblem> problem;
+  if (job.learn)
+    problem = LinearProblem::make(linear_parameters, linear_samples, job.options.seed).value();
+  return simulate_all(options, threads_of(job), watch, problem ? &*problem : nullptr);
+}
+
+/// `learning` is null at the step level.
+Result<Simulated> simulate(const SimJob& job, const Learning* learning) {
+  RunDisplay display{job.quiet, "simulating"};
+  const auto watch = [&](const PieceProgress& done) { display.show(done); };
+  Result<SimRuns> made =
+      learning == nullptr ? simulate_steps(job, watch) : simulate_learning(job, *learning, watch);
+  if (!made) return std::move(made).error();
+  SimRuns& runs = *made;
+  display.finish(runs);
+  Simulated simulated;
+  for (std::size_t barrier = 0; barrier < job.barriers.size(); ++barrier) {
+    const auto from = runs.begin() + static_cast<std::ptrdiff_t>(barrier * job.seeds);
+    simulated.emplace_back(std::make_move_iterator(from),
+                           std::make_move_iterator(from + static_cast<std::ptrdiff_t>(job.seeds)));
+  }
+  return simulated;
+}
+
+Result<void> write_pictures(const std::string& folder, const std::vector<Plot>& plots) {
+  for (const Plot& plot : plots) {
+    const auto svg = draw(plot);
+    if (!svg) return Error{folder + ": the data is there, but no pictures: " + svg.error().message};
+    if (auto put = replace_file(inside(folder, plot.name + ".svg"), *svg); !put) return put;
+  }
+  return {};
+}
+
+/// Writes the files, the plots' data before their pictures, and reports each that could not be
+/// written. Pictures that are missing because there is no gnuplot do not fail the command.
+int write_files(const SimJob& job, const Simulated& simulated) {
+  int code = done;
+  const auto heed = [&](const Result<void>& put, bool fails) {
+    if (put) return true;
+    print_error(put.error().message);
+    if (fails) code = job_failed;
+    return false;
+  };
+  if (!job.csv.empty()) heed(replace_file(job.csv, sim_csv(job, simulated)), true);
+  if (job.plots.empty()) return code;
+  const std::vector<Plot> plots = sim_plots(job, simulated);
+  if (heed(write_plot_sources(plots, job.plots), true))
+    heed(write_pictures(job.plots, plots), has_gnuplot());
+  return code;
+}
+
+}  // namespace
+
+Result<int> sim_command(const Registry& registry, const Settings& settings,
+                        const std::string& job_file) {
+  auto job = make_sim_job(settings, registry, !job_file.empty());
+  if (!job) return job.error();
+  auto folders = prepare_outputs(*job, settings, registry, job_file);
+  if (!folders) return std::move(folders).error();
+  std::optional<Learning> learning;
+  if (job->level == Level::protocol) {
+    auto made = make_learning(*job, settings, registry);
+    if (!made) return std::move(made).error();
+    learning = *std::move(made);
+    job->learned = learning->about;
+  }
+  if (!job->quiet) say_what_has_no_effect(job->barriers, settings);
+  if (!job->quiet) warn_of_few_steps(*job, settings);
+  const auto simulated = simulate(*job, learning ? &*learning : nullptr);
+  if (!simulated) {
+    print_error(simulated.error().message);
+    return job_failed;
+  }
+  const int code = write_files(*job, *simulated);
+  return put_out(job->json ? sim_json(*job, *simulated) + "\n" : sim_table(*job, *simulated), code);
+}
+
+}  // namespace starling::app

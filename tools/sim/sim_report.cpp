@@ -1,0 +1,311 @@
+#include "starling/tools/sim/sim_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "starling/base/seconds.hpp"
+#include "starling/base/text.hpp"
+#include "starling/tools/program/version.hpp"
+#include "starling/tools/report/table.hpp"
+#include "starling/tools/sim/barrier_messages.hpp"
+
+namespace starling::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+bool has_limit(const SimJob& job) { return job.options.last != barrier::finished; }
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+/// Prints a mean over seeds, with its confidence interval where there is more than one seed.
+std::string mean_text(const Summary& values, int digits) {
+  const auto mean = fmt::format("{:.{}f}", values.mean, digits);
+  return values.count < 2 ? mean : fmt::format("{} ± {:.{}f}", mean, confidence_95(values), digits);
+}
+
+double last_error(const SimRun& run) { return run.errors.back().y; }
+double least(const SimRuns& runs) {
+  return over_runs(runs, [](const SimRun& run) { return run.steps.min; }).min;
+}
+double greatest(const SimRuns& runs) {
+  return over_runs(runs, [](const SimRun& run) { return run.steps.max; }).max;
+}
+double mean_of(const SimRuns& runs, const std::function<double(const SimRun&)>& figure) {
+  return over_runs(runs, figure).mean;
+}
+
+std::vector<std::string> table_row(const SimJob& job, const barrier::Barrier& barrier,
+                                   const SimRuns& runs) {
+  std::vector<std::string> row{
+      barrier::print(barrier),
+      mean_text(over_runs(runs, [](const SimRun& run) { return run.steps.mean; }), 1),
+      fmt::format("{:.1f}", mean_of(runs, [](const SimRun& run) { return run.steps.sd; })),
+      fmt::format("{:.0f}", least(runs)),
+      print_number(std::round(10 * mean_of(runs, [](const SimRun& run) { return run.median; })) /
+                   10),
+      fmt::format("{:.0f}", greatest(runs)),
+      percent(mean_of(runs, [](const SimRun& run) { return run.waiting_share; })),
+      fmt::format("{:.0f}", mean_of(runs, updates_per_second)),
+      fmt::format("{:.2f}", mean_of(runs, messages_a_step))};
+  if (job.learn) row.push_back(fmt::format("{:.3g}", mean_of(runs, last_error)));
+  if (has_limit(job))
+    row.push_back(
+        fmt::format("{:.3g} s", mean_of(runs, [](const SimRun& run) { return run.elapsed_s; })));
+  return row;
+}
+
+/// Returns a whole number as an integer.
+Json number(double value) {
+  if (value == std::floor(value) && value >= 0 && value < 0x1p63)
+    return static_cast<std::uint64_t>(value);
+  return value;
+}
+
+/// Returns the names of the model's figures; empty at the step level.
+std::vector<std::string> figure_names(const Simulated& simulated) {
+  std::vector<std::string> names;
+  if (simulated.empty() || simulated[0].empty() || simulated[0][0].figures.empty()) return names;
+  for (const auto& figure : simulated[0][0].figures.back()) names.push_back(figure.name);
+  return names;
+}
+
+/// Returns a figure of the model at the end of a run; 0 at the step level.
+double last_figure(const SimRun& run, std::size_t which) {
+  return run.figures.empty() ? 0 : run.figures.back().at(which).value;
+}
+
+double mean_figure(const SimRuns& runs, std::size_t which) {
+  return mean_of(runs, [&](const SimRun& run) { return last_figure(run, which); });
+}
+
+Json traffic_json(const SimRuns& runs) {
+  Json json;
+  for (std::size_t kind = 0; kind < sim::message_kinds; ++kind) {
+    const auto mean = [&](std::uint64_t sim::Traffic::*of) {
+      return mean_of(runs,
+                     [&](const SimRun& r) { return static_cast<double>(r.traffic[kind].*of); });
+    };
+    if (const double messages = mean(&sim::Traffic::messages); messages > 0)
+      json[std::string{sim::kind_of_message(kind)}] = {
+          {"messages", number(messages)}, {"bytes", number(mean(&sim::Traffic::bytes))}};
+  }
+  return json;
+}
+
+/// Adds the figures that only the protocol level has.
+void add_learning(Json& json, const SimRuns& runs) {
+  for (const auto& name : figure_names({runs}))
+    json["figures"][name] = mean_figure(runs, json["figures"].size());
+  json["traffic"] = traffic_json(runs);
+  const auto mean = [&](std::uint64_t sim::Network::Counts::*of) {
+    return number(
+        mean_of(runs, [&](const SimRun& r) { return static_cast<double>(r.packets.*of); }));
+  };
+  json["packets"] = {{"sent", mean(&sim::Network::Counts::sent)},
+                     {"lost", mean(&sim::Network::Counts::lost)},
+                     {"duplicated", mean(&sim::Network::Counts::duplicated)}};
+}
+
+std::vector<std::string> straggler_texts(const SimJob& job) {
+  std::vector<std::string> texts;
+  for (const auto& straggler : job.stragglers) texts.push_back(print(straggler));
+  return texts;
+}
+
+bool draws_any(const SimJob& job) {
+  return std::ranges::any_of(job.barriers, [](const auto& b) { return barrier::draws(b); });
+}
+
+Json run_json(const SimRun& run) {
+  Json json;
+  json["seed"] = run.seed;
+  json["steps"] = {{"mean", run.steps.mean},
+                   {"sd", run.steps.sd},
+                   {"min", number(run.steps.min)},
+                   {"median", number(run.median)},
+                   {"max", number(run.steps.max)}};
+  json["updates"] = run.updates;
+  json["updates_per_s"] = updates_per_second(run);
+  json["waiting_share"] = run.waiting_share;
+  json["messages"] = run.messages.total();
+  if (run.draws > 0) {
+    json["draws"] = run.draws;
+    json["passes"] = run.passes;
+  }
+  json["max_lag"] = run.max_lag;
+  json["elapsed_s"] = run.elapsed_s;
+  if (!run.errors.empty()) json["normalised_error"] = last_error(run);
+  return json;
+}
+
+void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier) {
+  json["barrier"] = barrier::print(barrier);
+  json["mode"] = core::print(job.mode);
+  if (barrier::draws(barrier)) json["recheck"] = barrier::print(job.options.recheck);
+  json["workers"] = job.options.workers;
+  json["step_time"] = print(job.options.step_time);
+  if (const auto slow = straggler_texts(job); !slow.empty()) json["straggler"] = slow;
+  json["horizon_s"] = seconds(job.options.horizon);
+  if (has_limit(job)) json["steps_limit"] = job.options.last;
+  json["level"] = job.level == Level::step ? "step" : "protocol";
+  if (job.level == Level::step)
+    json["sampling"] = job.options.sampling == sim::Sampling::exact ? "exact" : "plain";
+  else
+    json["network"] = {
+        {"latency", print(job.link.latency)},
+        {"bytes_per_s", job.link.bytes_per_second > 0 ? Json{job.link.bytes_per_second} : Json{}},
+        {"loss", job.link.loss},
+        {"duplicates", job.link.duplication},
+        {"held_up", job.link.reordering},
+        {"held_up_by", print(job.link.delay)}};
+  if (job.learned) {
+    json["data"] = job.learned->data;
+    json["model"] = job.learned->model;
+    json["optimizer"] = job.learned->optimizer;
+    json["batch"] = job.learned->batch;
+    if (job.learned->shards > 0) json["shards"] = job.learned->shards;
+  }
+  if (!job.notes.empty()) json["notes"] = job.notes;
+  json["seed"] = job.options.seed;
+  json["seeds"] = job.seeds;
+}
+
+Json steps_json(const SimRuns& runs) {
+  const auto mean = over_runs(runs, [](const SimRun& run) { return run.steps.mean; });
+  Json json{{"mean", mean.mean}};
+  if (mean.count > 1)
+    json["mean_ci95"] = {mean.mean - confidence_95(mean), mean.mean + confidence_95(mean)};
+  json["sd"] = mean_of(runs, [](const SimRun& run) { return run.steps.sd; });
+  json["min"] = number(least(runs));
+  json["median"] = number(mean_of(runs, [](const SimRun& run) { return run.median; }));
+  json["max"] = number(greatest(runs));
+  return json;
+}
+
+void add_messages(Json& json, const SimRuns& runs) {
+  json["messages"] = number(
+      mean_of(runs, [](const SimRun& r) { return static_cast<double>(r.messages.total()); }));
+  json["messages_a_step"] = mean_of(runs, messages_a_step);
+  for (const auto& [name, kind] : barrier_messages)
+    json["messages_by_kind"][name] = number(mean_of(
+        runs, [of = kind](const SimRun& run) { return static_cast<double>(run.messages.*of); }));
+}
+
+Json barrier_json(const SimJob& job, const barrier::Barrier& barrier, const SimRuns& runs) {
+  Json json;
+  add_settings(json, job, barrier);
+  json["steps"] = steps_json(runs);
+  json["updates"] =
+      number(mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.updates); }));
+  json["updates_per_s"] = mean_of(runs, updates_per_second);
+  json["waiting_share"] = mean_of(runs, [](const SimRun& run) { return run.waiting_share; });
+  add_messages(json, runs);
+  if (barrier::draws(barrier)) {
+    json["draws"] =
+        number(mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.draws); }));
+    json["passes"] =
+        number(mean_of(runs, [](const SimRun& run) { return static_cast<double>(run.passes); }));
+  }
+  json["max_lag"] =
+      number(over_runs(runs, [](const SimRun& r) { return static_cast<double>(r.max_lag); }).max);
+  json["elapsed_s"] = mean_of(runs, [](const SimRun& run) { return run.elapsed_s; });
+  if (job.level == Level::protocol) add_learning(json, runs);
+  if (job.learn) json["normalised_error"] = mean_of(runs, last_error);
+  for (const SimRun& run : runs) json["runs"].push_back(run_json(run));
+  json["version"] = version();
+  return json;
+}
+
+/// Describes what is learned, and over which network.
+std::string describe_protocol(const SimJob& job) {
+  const auto& link = job.link;
+  std::string text = "level protocol";
+  if (job.learned) {
+    text += fmt::format(": {}, {}, {}, batch {}", job.learned->data, job.learned->model,
+                        job.learned->optimizer, job.learned->batch);
+    if (job.learned->shards > 0) text += ", " + counted(job.learned->shards, "shard");
+  }
+  text += "; latency " + print(link.latency);
+  if (link.bytes_per_second > 0) text += fmt::format(", {:.4g} MB/s", link.bytes_per_second / 1e6);
+  const auto share = [&](const char* name, double value) {
+    if (value > 0) text += fmt::format(", {} {:.4g} %", name, 100 * value);
+  };
+  share("loss", link.loss);
+  share("duplicates", link.duplication);
+  share("held up", link.reordering);
+  return link.reordering > 0 ? text + " by " + print(link.delay) : text;
+}
+
+}  // namespace
+
+std::string describe(const SimJob& job) {
+  const auto& options = job.options;
+  std::string text = fmt::format("{}, {}, steps {}", counted(options.workers, "worker"),
+                                 core::print(job.mode), print(options.step_time));
+  if (!job.stragglers.empty())
+    text += fmt::format(", stragglers {}", fmt::join(straggler_texts(job), ", "));
+  text += ", " + print_duration(options.horizon);
+  if (has_limit(job)) text += fmt::format(", at most {} steps each", options.last);
+  if (draws_any(job)) text += ", recheck " + barrier::print(options.recheck);
+  const auto last = options.seed + (job.seeds - 1);
+  text += job.seeds == 1 ? fmt::format(", seed {}", options.seed)
+                         : fmt::format(", seeds {} to {}, ± a 95 % interval", options.seed, last);
+  if (job.level == Level::protocol) text += "\n" + describe_protocol(job);
+  if (!job.notes.empty()) text += fmt::format("\n{}", fmt::join(job.notes, "; "));
+  return text;
+}
+
+std::string sim_table(const SimJob& job, const Simulated& simulated) {
+  TextTable table{
+      {"barrier", "steps", "sd", "min", "median", "max", "waiting", "updates/s", "messages/step"}};
+  if (job.learn) table.head.emplace_back("error");
+  if (has_limit(job)) table.head.emplace_back("ended");
+  const auto figures = figure_names(simulated);
+  table.head.insert(table.head.end(), figures.begin(), figures.end());
+  for (std::size_t i = 0; i < simulated.size(); ++i) {
+    table.rows.push_back(table_row(job, job.barriers[i], simulated[i]));
+    for (std::size_t figure = 0; figure < figures.size(); ++figure)
+      table.rows.back().push_back(fmt::format("{:.4g}", mean_figure(simulated[i], figure)));
+  }
+  return describe(job) + "\n" + plain_text(table);
+}
+
+std::string sim_json(const SimJob& job, const Simulated& simulated) {
+  Json all = Json::array();
+  for (std::size_t i = 0; i < simulated.size(); ++i)
+    all.push_back(barrier_json(job, job.barriers[i], simulated[i]));
+  return all.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string sim_csv(const SimJob& job, const Simulated& simulated) {
+  TextTable table{{"barrier", "workers", "seed", "steps_mean", "steps_sd", "steps_min",
+                   "steps_median", "steps_max", "waiting_share", "updates", "updates_per_s",
+                   "max_lag", "elapsed_s", "draws", "passes", "messages"}};
+  for (const auto& [name, kind] : barrier_messages) table.head.emplace_back(name);
+  if (job.learn) table.head.emplace_back("normalised_error");
+  const auto figures = figure_names(simulated);
+  table.head.insert(table.head.end(), figures.begin(), figures.end());
+  for (std::size_t i = 0; i < simulated.size(); ++i)
+    for (const SimRun& run : simulated[i]) {
+      std::vector<std::string> row{barrier::print(job.barriers[i]), std::to_string(run.workers),
+                                   std::to_string(run.seed)};
+      for (const double value :
+           {run.steps.mean, run.steps.sd, run.steps.min, run.median, run.steps.max,
+            run.waiting_share, static_cast<double>(run.updates), updates_per_second(run),
+            static_cast<double>(run.max_lag), run.elapsed_s, static_cast<double>(run.draws),
+            static_cast<double>(run.passes), static_cast<double>(run.messages.total())})
+        row.push_back(print_number(value));
+      for (const auto& [name, kind] : barrier_messages)
+        row.push_back(std::to_string(run.messages.*kind));
+      if (job.learn) row.push_back(print_number(last_error(run)));
+      for (std::size_t figure = 0; figure < figures.size(); ++figure)
+        row.push_back(print_number(last_figure(run, figure)));
+      table.rows.push_back(std::move(row));
+    }
+  return csv_text(table);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,139 @@
+#include "starling/tools/train/advice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "starling/base/text.hpp"
+
+namespace starling::app {
+namespace {
+
+/// A fall of the loss over the last fifth of a job by more than this share of the baseline's.
+constexpr double falls_by = 0.01;
+
+Baseline of_classes(const models::Table& train, const models::Table& test) {
+  std::vector<double> counts(train.classes());
+  for (std::size_t row = 0; row < train.size(); ++row)
+    ++counts[static_cast<std::size_t>(train.label(row))];
+  const auto commonest = std::ranges::max_element(counts) - counts.begin();
+  double entropy = 0;
+  for (const double count : counts) {
+    const double share = count / static_cast<double>(train.size());
+    if (share > 0) entropy -= share * std::log(share);
+  }
+  double right = 0;
+  for (std::size_t row = 0; row < test.size(); ++row)
+    right += test.label(row) == static_cast<float>(commonest) ? 1 : 0;
+  return {{"accuracy", right / static_cast<double>(test.size())}, entropy};
+}
+
+Baseline of_targets(const models::Table& train, const models::Table& test) {
+  const auto written = [](const models::Table& table, std::size_t row) {
+    return static_cast<double>(table.labelling.written(table.label(row)));
+  };
+  double mean = 0;
+  for (std::size_t row = 0; row < train.size(); ++row)
+    mean += written(train, row) / static_cast<double>(train.size());
+  const auto squares = [&](const models::Table& table) {
+    double sum = 0;
+    for (std::size_t row = 0; row < table.size(); ++row)
+      sum += std::pow(written(table, row) - mean, 2);
+    return sum / static_cast<double>(table.size());
+  };
+  return {{"mse", squares(test)}, squares(train) / 2};
+}
+
+/// The loss at that step, between the two evaluations around it.
+double at_step(const LossCurve& losses, double step) {
+  const auto after =
+      std::ranges::find_if(losses, [step](const auto& point) { return point.first >= step; });
+  if (after == losses.begin()) return after->second;
+  const auto& [to, end] = *after;
+  const auto& [from, begin] = *std::prev(after);
+  return std::lerp(begin, end, (step - from) / (to - from));
+}
+
+/// Suggests what may help a model that has learned nothing.
+std::string what_to_try(const Prepared& ready) {
+  const models::Table* table = ready.data.train.table();
+  const models::Recipe recipe = ready.model->recipe();
+  const bool is_scaled = ready.job.data.scale.value_or(models::Scale::none) != models::Scale::none;
+  std::string text;
+  if (!is_scaled && recipe.standardises) text += "--scale standard, ";
+  text +=
+      "another --optimizer or rate (now " + models::print(ready.running.options.optimizer) + ")";
+  const bool is_linear = recipe.decays_rate;
+  if (table != nullptr && is_linear)
+    text += fmt::format(", a model of more layers like --model mlp:{}-64-{}", table->features(),
+                        std::max<std::size_t>(1, table->classes()));
+  return text;
+}
+
+}  // namespace
+
+std::optional<Baseline> baseline_of(const AnyData& train, const AnyData& test) {
+  const models::Table* known = train.table();
+  const models::Table* asked = test.table();
+  if (known == nullptr || asked == nullptr || known->size() == 0 || asked->size() == 0)
+    return std::nullopt;
+  return known->classes() > 0 ? of_classes(*known, *asked) : of_targets(*known, *asked);
+}
+
+std::string other_reading(const std::string& source, const AnyData& data) {
+  const auto other = other_task(source, data);
+  const models::Table* table = data.table();
+  if (!other || table == nullptr || !table->has_labels) return {};
+  return fmt::format("the labels are whole numbers, read as {}; as {} with {}",
+                     table->classes() > 0 ? "classes" : "real targets",
+                     table->classes() > 0 ? "real targets" : "classes", other->source);
+}
+
+std::string doubt_of_classes(const std::string& source, const AnyData& data) {
+  const models::Table* table = data.table();
+  if (table == nullptr || table->labelling.signs) return {};
+  // Ratings seldom begin at 0; more classes than digits are seldom meant.
+  const bool is_odd =
+      table->classes() > 10 || (table->classes() > 4 && table->labelling.first != 0);
+  return is_odd ? other_reading(source, data) : std::string{};
+}
+
+std::vector<std::string> advice(const Prepared& ready, const models::Metrics& test,
+                                const LossCurve& losses) {
+  const auto baseline =
+      ready.data.test ? baseline_of(ready.data.train, *ready.data.test) : std::nullopt;
+  std::vector<std::string> all;
+  if (std::string doubt = doubt_of_classes(ready.job.data.data, ready.data.train); !doubt.empty())
+    all.push_back(std::move(doubt));
+  if (!baseline) return all;
+  const auto& [name, reached] = baseline->figure;
+  const auto figure = std::ranges::find(test, name, &models::Metric::name);
+  const bool is_class = name == "accuracy";
+  const bool is_perfect = figure != test.end() && figure->value == (is_class ? 1 : 0);
+  if (figure != test.end() && !is_perfect &&
+      (is_class ? figure->value <= reached : figure->value >= reached))
+    all.push_back(
+        fmt::format("the model is no better than always predicting {} of the training data ({}); "
+                    "try {}",
+                    is_class ? "the commonest class" : "the mean",
+                    is_class ? fmt::format("accuracy {:.1f} %", 100 * reached)
+                             : fmt::format("mse {:.4g}", reached),
+                    what_to_try(ready)));
+  if (losses.size() < 3) return all;
+  const auto& [last, least] = losses.back();
+  const double before = at_step(losses, 0.8 * last);
+  if (before - least > falls_by * baseline->loss)
+    all.push_back(fmt::format(
+        "the test loss was still falling, from {:.3g} to {:.3g} over the last fifth; try more, "
+        "like {}",
+        before, least,
+        ready.job.epochs
+            ? fmt::format("--epochs {:.0f}",
+                          std::ceil(2 * last / static_cast<double>(ready.running.steps_per_epoch)))
+            : fmt::format("--steps {:.0f}", 2 * last)));
+  return all;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,269 @@
+#include "starling/tools/train/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+#include "starling/base/random.hpp"
+#include "starling/base/text.hpp"
+#include "starling/engine/core/mode.hpp"
+#include "starling/engine/work/gradients.hpp"
+
+namespace starling::app {
+namespace {
+
+using States = std::vector<core::RangeState>;
+using Numbers = std::vector<std::uint64_t>;
+
+constexpr const char* slots_name = "starling.slots";
+constexpr const char* ranges_name = "starling.ranges";
+constexpr const char* ledger_name = "starling.ledger";
+/// The prefix of an agreement's keys in the metadata.
+constexpr const char* job_prefix = "job.";
+
+std::string metadata_key(const std::string& key) { return std::string{job_prefix}.append(key); }
+
+Numbers counters_of(const States& states) {
+  Numbers numbers;
+  for (const auto& state : states)
+    numbers.insert(numbers.end(), {state.updates, state.samples, state.round});
+  return numbers;
+}
+
+Numbers ledger_of(const States& states) {
+  Numbers numbers;
+  for (const auto& state : states)
+    for (const auto& entry : state.ledger)
+      numbers.insert(numbers.end(), {std::uint64_t{entry.incarnation}, entry.step, entry.samples});
+  return numbers;
+}
+
+/// Returns the optimiser's slots, one after the other, each as one vector over all ranges.
+template <class T>
+std::vector<T> slots_of(const core::Layout& layout, const States& states, std::size_t count) {
+  std::vector<T> slots(count * layout.size);
+  for (const auto& state : states) {
+    const core::Range& range = layout.ranges[state.range];
+    const auto from = state.slots.as<T>();
+    for (std::size_t slot = 0; slot < count && !from.empty(); ++slot)
+      std::ranges::copy(
+          from.subspan(slot * range.count, range.count),
+          slots.begin() + static_cast<std::ptrdiff_t>(slot * layout.size + range.offset));
+  }
+  return slots;
+}
+
+/// Reads one tensor of the file into memory of its type; its shape must be the one expected.
+template <class T>
+Result<std::vector<T>> values_in(const StoredModel& stored, const char* name,
+                                 const std::vector<std::uint64_t>& shape) {
+  const safetensors::Tensor* tensor = stored.file.find(name);
+  if (tensor == nullptr)
+    return Error{stored.path + ": is no checkpoint: it has no tensor '" + name + "'"};
+  if (tensor->dtype != safetensors::dtype_of<T> || tensor->shape != shape) {
+    const safetensors::Tensor wanted{name, safetensors::dtype_of<T>, shape, {}};
+    return Error{stored.path + ": tensor '" + name + "' is " + tensor->describe() +
+                 ", but this job needs " + wanted.describe()};
+  }
+  std::vector<T> values(tensor->size());
+  if (!values.empty()) std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
+  return values;
+}
+
+template <class T>
+core::Slice range_slots(const core::Layout& layout, const core::Range& range,
+                        const std::vector<T>& slots) {
+  const std::size_t count = layout.size == 0 ? 0 : slots.size() / layout.size;
+  auto buffer = core::Buffer::make<T>(count * range.count);
+  const auto to = buffer->template as<T>();
+  for (std::size_t slot = 0; slot < count; ++slot)
+    std::ranges::copy(std::span{slots}.subspan(slot * layout.size + range.offset, range.count),
+                      to.begin() + static_cast<std::ptrdiff_t>(slot * range.count));
+  return {std::move(buffer), 0, count * range.count, nullptr};
+}
+
+template <class T>
+Result<States> states_in(const StoredModel& stored, const AnyModel& model, const Running& job) {
+  const core::Layout layout = model.layout(job.options.job);
+  const std::uint64_t ranges = layout.ranges.size();
+  const std::uint64_t workers = job.options.job.workers;
+  auto weights = weights_in(stored, model);
+  if (!weights) return std::move(weights).error();
+  auto slots =
+      values_in<T>(stored, slots_name, {models::slots(job.options.optimizer), layout.size});
+  if (!slots) return std::move(slots).error();
+  if (const auto at = std::ranges::find_if_not(*slots, [](T x) { return std::isfinite(x); });
+      at != slots->end())
+    return Error{fmt::format("{}: tensor '{}' holds {} at element {}; valid: finite numbers",
+                             stored.path, slots_name, *at, at - slots->begin())};
+  const auto counters = values_in<std::uint64_t>(stored, ranges_name, {ranges, 3});
+  if (!counters) return counters.error();
+  const auto ledger = values_in<std::uint64_t>(stored, ledger_name, {ranges, workers, 3});
+  if (!ledger) return ledger.error();
+  States states =
+      core::to_ranges<T>(layout, std::span<const T>{std::get<std::vector<T>>(*weights)});
+  for (core::RangeState& state : states) {
+    const std::size_t r = state.range;
+    state.slots = range_slots(layout, layout.ranges[r], *slots);
+    state.updates = (*counters)[3 * r];
+    state.samples = (*counters)[3 * r + 1];
+    state.round = (*counters)[3 * r + 2];
+    for (std::size_t w = 0; w < workers; ++w) {
+      const auto entry = std::span{*ledger}.subspan(3 * (r * workers + w), 3);
+      if (entry[0] != 0)
+        return Error{fmt::format(
+            "{}: holds incarnation {} of worker {} in range {}; valid: 0, for all begin anew",
+            stored.path, entry[0], w, r)};
+      state.ledger.push_back({0, entry[1], entry[2]});
+    }
+  }
+  return states;
+}
+
+/// True if `count` is at most `times` x `each`, even where that product overflows.
+bool is_within(std::uint64_t count, std::uint64_t times, std::uint64_t each) {
+  std::uint64_t most = 0;
+  return __builtin_mul_overflow(times, each, &most) || count <= most;
+}
+
+bool is_dense(const AnyModel& model) {
+  return std::ranges::none_of(model.parameters(), &models::Parameter::row_sparse);
+}
+
+/// Checks what a range counts for its workers against what it counts for itself. Where every step
+/// changes every range, no worker is further there than the range has updates.
+Result<void> check_counts(const AnyModel& model, const Running& job, const States& states) {
+  const auto& options = job.options;
+  const bool is_bsp = barrier::is_bsp(options.job.barrier);
+  const bool has_all = is_dense(model) && job.train_samples >= options.job.workers;
+  for (const core::RangeState& state : states) {
+    const std::string range = "range " + std::to_string(state.range);
+    // Under bsp one update is a round of all workers, and there may have been more workers before.
+    if (has_all && !is_bsp && !is_within(state.samples, state.updates, options.batch))
+      return Error{fmt::format("{} counts {} samples in {} updates; valid: up to {} in each", range,
+                               state.samples, state.updates, options.batch)};
+    for (std::size_t worker = 0; worker < state.ledger.size(); ++worker) {
+      const core::LedgerEntry& entry = state.ledger[worker];
+      if (!is_within(entry.samples, entry.step, options.batch))
+        return Error{
+            fmt::format("holds worker {} with {} samples at step {} of {}; valid: up to {} a step",
+                        worker, entry.samples, entry.step, range, options.batch)};
+      if (has_all && entry.step > state.updates)
+        return Error{fmt::format("holds worker {} at step {} of {}, which has had {} updates",
+                                 worker, entry.step, range, state.updates)};
+    }
+  }
+  return {};
+}
+
+Result<void> check_agreement(const StoredModel& stored, const Agreement& agreement) {
+  const auto& metadata = stored.file.metadata;
+  const auto refuse = [&](std::string_view why) {
+    return Error{fmt::format("{}: is {}", stored.path, why)};
+  };
+  for (const auto& [key, value] : agreement) {
+    const auto at = metadata.find(metadata_key(key));
+    // Checkpoints written before scales existed have none.
+    if (at == metadata.end() && key == "scale" && value == "none") continue;
+    if (at == metadata.end())
+      return refuse(fmt::format("no checkpoint: it does not say its job's {}", key));
+    if (at->second != value)
+      return refuse(fmt::format("of another job: its {} is {}, not {}{}", key, at->second, value,
+                                key == "content" ? " (a hash of the training data)" : ""));
+  }
+  return {};
+}
+
+}  // namespace
+
+Agreement agreement_of(const Running& job, const DataRequest& request, const AnyData& train) {
+  const auto& options = job.options;
+  const auto text = [](const auto& value) { return value ? std::to_string(*value) : "none"; };
+  return {{"data", request.data},
+          {"test", request.test.value_or("none")},
+          {"split", text(request.split)},
+          {"holdout", text(request.holdout)},
+          {"seed", std::to_string(request.seed)},
+          {"model", job.model},
+          {"dtype", print(job.element_type)},
+          {"optimizer", models::print(options.optimizer)},
+          {"l2", print_number(options.l2)},
+          {"clip", models::print(options.clip)},
+          {"schedule", job.has_default_schedule ? "the default" : models::print(options.schedule)},
+          {"batch", std::to_string(options.batch)},
+          {"workers", std::to_string(options.job.workers)},
+          {"mode", core::print(options.job.mode)},
+          {"shards", std::to_string(live::owner_count(options.job))},
+          {"barrier", barrier::print(options.job.barrier)},
+          {"scale", request.scale ? print(*request.scale) : "none"},
+          {"content", std::to_string(fingerprint(train))}};
+}
+
+std::uint64_t fingerprint(const States& states) {
+  std::uint64_t hash = 0;
+  const auto add = [&](std::uint64_t word) { hash = mix(hash ^ mix(word)); };
+  const auto add_bytes = [&](std::span<const std::byte> bytes) {
+    for (std::size_t at = 0; at < bytes.size(); at += sizeof(std::uint64_t)) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, &bytes[at], std::min(sizeof word, bytes.size() - at));
+      add(word);
+    }
+  };
+  for (const core::RangeState& state : states) {
+    add_bytes(state.value.bytes());
+    add_bytes(state.slots.bytes());
+  }
+  for (const Numbers& numbers : {counters_of(states), ledger_of(states)})
+    std::ranges::for_each(numbers, add);
+  return hash;
+}
+
+Result<void> write_checkpoint(const std::string& path, const ModelNotes& notes,
+                              const AnyModel& model, const Running& job, const Agreement& agreement,
+                              const States& states) {
+  const auto& options = job.options;
+  const core::Layout layout = model.layout(options.job);
+  const std::uint64_t ranges = layout.ranges.size();
+  const std::uint64_t slot_count = models::slots(options.optimizer);
+  const Weights w = model.collect(options.job, states);
+  const Weights slots = std::visit(
+      [&]<class T>(const std::vector<T>&) -> Weights {
+        return slots_of<T>(layout, states, slot_count);
+      },
+      w);
+  const Numbers counters = counters_of(states);
+  const Numbers ledger = ledger_of(states);
+  auto tensors = to_tensors(notes, model, w);
+  std::visit(
+      [&]<class T>(const std::vector<T>& values) {
+        tensors.push_back(safetensors::view<T>(slots_name, {slot_count, layout.size}, values));
+      },
+      slots);
+  tensors.push_back(safetensors::view<std::uint64_t>(ranges_name, {ranges, 3}, counters));
+  tensors.push_back(
+      safetensors::view<std::uint64_t>(ledger_name, {ranges, options.job.workers, 3}, ledger));
+  auto metadata = to_metadata(notes);
+  for (const auto& [key, value] : agreement) metadata[metadata_key(key)] = value;
+  return safetensors::write(path, metadata, tensors);
+}
+
+Result<States> read_checkpoint(const std::string& path, const AnyModel& model, const Running& job,
+                               const Agreement& agreement, Trust trust) {
+  const auto stored = read_model(path, trust);
+  if (!stored) return stored.error();
+  if (auto same = check_agreement(*stored, agreement); !same) return std::move(same).error();
+  auto states = model.element_type() == ElementType::float32
+                    ? states_in<float>(*stored, model, job)
+                    : states_in<double>(*stored, model, job);
+  if (!states) return states;
+  if (auto valid = live::check_start(job.options.job, *states); !valid)
+    return std::move(valid).error().within(path);
+  if (auto valid = check_counts(model, job, *states); !valid)
+    return std::move(valid).error().within(path);
+  return states;
+}
+
+}  // namespace starling::app

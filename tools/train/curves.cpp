@@ -1,0 +1,33 @@
+#include "starling/tools/train/curves.hpp"
+
+#include <chrono>
+
+#include "starling/base/seconds.hpp"
+
+namespace starling::app {
+void Curves::add_progress(const live::Progress& progress, std::size_t workers,
+                          std::uint64_t updates_before) {
+  ProgressPoint point{.elapsed_s = seconds(progress.elapsed),
+                      .step = static_cast<double>(progress.updates) / static_cast<double>(workers),
+                      .spread = progress.spread,
+                      .draws = progress.draws,
+                      .passes = progress.passes};
+  if (progress.updates > updates_before) {
+    point.waiting_share = progress.waiting_share;
+    point.loss = progress.loss;
+  }
+  progress_.add(point);
+}
+
+void Curves::add_evaluation(const live::Progress& progress) {
+  evaluations_.add({.elapsed_s = seconds(progress.elapsed),
+                    .step = progress.evaluated_at,
+                    .test = progress.test});
+}
+
+void Curves::add_warning(const std::string& text) {
+  constexpr std::size_t most = 100;
+  if (warnings_.size() < most) warnings_.push_back(text);
+}
+
+}  // namespace starling::app

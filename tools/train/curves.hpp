@@ -1,0 +1,94 @@
+/// The figures of a job while it runs, as a report draws them. However long the job is they take
+/// little memory. One thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "starling/actor/job/job.hpp"
+
+namespace starling::app {
+
+/// Keeps no more than `most` points, evenly spread over all that were added, and the last one.
+template <class Point>
+class Thinned {
+ public:
+  static constexpr std::size_t most = 2000;
+
+  void add(Point point) {
+    if (count_ % stride_ == 0) {
+      if (kept_.size() == most) thin_out();
+      if (count_ % stride_ == 0) kept_.push_back(point);
+    }
+    ++count_;
+    last_ = std::move(point);
+  }
+
+  [[nodiscard]] std::vector<Point> points() const {
+    std::vector<Point> all = kept_;
+    if (count_ > 0 && (count_ - 1) % stride_ != 0) all.push_back(*last_);
+    return all;
+  }
+  /// How many were added.
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  /// One of so many is kept.
+  [[nodiscard]] std::size_t stride() const noexcept { return stride_; }
+
+ private:
+  void thin_out() {
+    for (std::size_t i = 0; 2 * i < kept_.size(); ++i) kept_[i] = std::move(kept_[2 * i]);
+    kept_.resize((kept_.size() + 1) / 2);
+    stride_ *= 2;
+  }
+
+  std::vector<Point> kept_;
+  std::optional<Point> last_;
+  std::size_t count_ = 0;
+  std::size_t stride_ = 1;
+};
+
+/// A line `progress` of the metrics.
+struct ProgressPoint {
+  double elapsed_s = 0;
+  /// Mean of the workers.
+  double step = 0;
+  live::Spread spread{};
+  std::uint64_t draws = 0;
+  std::uint64_t passes = 0;
+  /// Absent before the first update.
+  std::optional<double> waiting_share = std::nullopt;
+  std::optional<double> loss = std::nullopt;
+};
+
+/// A line `evaluation` of the metrics.
+struct EvaluationPoint {
+  double elapsed_s = 0;
+  double step = 0;
+  models::Metrics test{};
+};
+
+class Curves {
+ public:
+  /// `updates_before` were made before the job went on from a checkpoint.
+  void add_progress(const live::Progress& progress, std::size_t workers,
+                    std::uint64_t updates_before);
+  void add_evaluation(const live::Progress& progress);
+  /// Warnings while the job ran; the first hundred.
+  void add_warning(const std::string& text);
+
+  [[nodiscard]] const Thinned<ProgressPoint>& progress() const noexcept { return progress_; }
+  [[nodiscard]] const Thinned<EvaluationPoint>& evaluations() const noexcept {
+    return evaluations_;
+  }
+  [[nodiscard]] const std::vector<std::string>& warnings() const noexcept { return warnings_; }
+
+ private:
+  Thinned<ProgressPoint> progress_;
+  Thinned<EvaluationPoint> evaluations_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace starling::app

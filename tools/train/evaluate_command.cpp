@@ -1,0 +1,299 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "starling/base/text.hpp"
+#include "starling/models/tabular/affine.hpp"
+#include "starling/tools/files/file_output.hpp"
+#include "starling/tools/files/file_use.hpp"
+#include "starling/tools/program/interrupt.hpp"
+#include "starling/tools/registry/worth.hpp"
+#include "starling/tools/train/commands.hpp"
+#include "starling/tools/train/init_model.hpp"
+#include "starling/tools/train/model_file.hpp"
+
+namespace starling::app {
+namespace {
+
+/// A saved model beside the data it is to be used on.
+struct Use {
+  std::shared_ptr<const AnyModel> model;
+  std::string device;
+  Weights weights;
+  AnyData data;
+  /// As written; empty where there are none.
+  std::vector<double> labels;
+  std::string source;
+  models::Labelling labelling;
+};
+
+Error cannot_be_had(const StoredModel& stored, const Error& error) {
+  return Error{stored.path + ": its data cannot be had (" + error.message +
+               "); valid: --data SOURCE"};
+}
+
+/// The data that a model was tested on, or the one that was named.
+Result<AnyData> data_for(const Registry& registry, const StoredModel& stored,
+                         const EvaluateOptions& options) {
+  const auto& notes = stored.notes;
+  if (!options.data.empty()) {
+    auto data =
+        load_unseen(registry, options.data, options.seed.value_or(notes.data.seed), notes.shape);
+    if (!data) return std::move(data).error().within("--data");
+    return data;
+  }
+  auto both = load_data(registry, notes.data);
+  if (!both) return cannot_be_had(stored, both.error());
+  if (!both->test) return Error{"--data: is needed, " + stored.path + " was tested on none"};
+  // The file may have changed since.
+  if (const models::Table* table = both->test->table())
+    if (auto alike = check_shape(stored, *table); !alike)
+      return Error{alike.error()}.within(notes.data.data);
+  return *std::move(both->test);
+}
+
+/// Refuses an output that would overwrite the model's file or its data.
+Result<void> check_out(const Registry& registry, const EvaluateOptions& options,
+                       const std::string& source) {
+  std::vector<FileUse> taken{{"the model", options.model_file}};
+  for (const std::string& file : files_in(registry, source)) taken.push_back({"the data", file});
+  return check_free({"--out", options.out}, taken);
+}
+
+/// Places `model` on the device that it is to be computed on.
+Result<PlacedModel> place(std::shared_ptr<const AnyModel> model, const models::Device& device) {
+  auto placed = model->on(device, models::rows_at_once);
+  if (!placed) return placed;
+  if (!placed->note.empty()) print_error("--device: computing on the CPU: " + placed->note);
+  if (placed->model == nullptr) placed->model = std::move(model);
+  return placed;
+}
+
+/// Returns the labels as they were written, before they are scaled.
+std::vector<double> labels_of(const AnyData& data) {
+  std::vector<double> labels;
+  for (std::size_t row = 0; row < data.size(); ++row) {
+    const auto label = data.label(row);
+    if (!label) return {};
+    const models::Table* table = data.table();
+    const bool is_class = table != nullptr && table->classes() > 0;
+    labels.push_back(is_class
+                         ? static_cast<double>(table->labelling.written(static_cast<float>(*label)))
+                         : *label);
+  }
+  return labels;
+}
+
+Result<Use> prepare(const Registry& registry, const EvaluateOptions& options) {
+  if (auto free = check_out(registry, options, options.data); !free) return std::move(free).error();
+  auto stored = read_model(options.model_file, options.trusts_file ? Trust::any : Trust::checked);
+  if (!stored) return std::move(stored).error();
+  for (const auto& source : {stored->notes.data.data, stored->notes.data.test.value_or("")})
+    if (options.data.empty())
+      if (auto free = check_out(registry, options, source); !free) return std::move(free).error();
+  auto data = data_for(registry, *stored, options);
+  if (!data) return std::move(data).error();
+  auto model = model_in(registry, *stored, *data,
+                        options.data.empty() ? stored->notes.data.data : "--data: " + options.data);
+  if (!model) return std::move(model).error();
+  auto weights = weights_in(*stored, **model);
+  if (!weights) return std::move(weights).error();
+  auto placed = place(*std::move(model), options.device);
+  if (!placed) return std::move(placed).error().within("--device");
+  const bool own = options.data.empty();
+  std::vector<double> labels = labels_of(*data);
+  auto seen = stored->notes.shape ? scaled_as(*stored->notes.shape, *data) : Result{*data};
+  if (!seen) return std::move(seen).error().within("--data");
+  return Use{std::move(placed->model),
+             std::move(placed->device),
+             *std::move(weights),
+             *std::move(seen),
+             std::move(labels),
+             own ? "the test part of " + stored->notes.data.data : options.data,
+             stored->notes.shape ? stored->notes.shape->labelling : models::Labelling{}};
+}
+
+/// A label, or a class's name, as the training data have it.
+std::string written(const Use& use, double label) {
+  return use.labelling.text(static_cast<float>(label));
+}
+
+/// A label as labels_of() has it.
+std::string label_text(const Use& use, double label) {
+  return use.labelling.names.empty() ? print_number(label) : written(use, label);
+}
+
+nlohmann::ordered_json json_or_null(const std::optional<double>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+std::string json_of(const Use& use, const EvaluateOptions& options, const models::Metrics& metrics,
+                    const Worth& worth) {
+  nlohmann::ordered_json json;
+  json["model"] = use.model->print();
+  json["model_file"] = options.model_file;
+  json["device"] = use.device;
+  json["data"] = use.source;
+  json["samples"] = use.data.size();
+  for (const auto& metric : metrics) json[metric.name] = metric.value;
+  if (worth.targets) {
+    json["rmse"] = worth.targets->rmse;
+    json["mae"] = worth.targets->mae;
+    json["r2"] = json_or_null(worth.targets->r2);
+  }
+  if (worth.auc) json["auc"] = *worth.auc;
+  if (worth.classes) {
+    auto classes = nlohmann::ordered_json::array();
+    for (std::size_t c = 0; c < worth.classes->precision.size(); ++c)
+      classes.push_back({{"class", written(use, static_cast<double>(c))},
+                         {"precision", json_or_null(worth.classes->precision[c])},
+                         {"recall", json_or_null(worth.classes->recall[c])}});
+    json["precision"] = json_or_null(macro_precision(*worth.classes));
+    json["recall"] = json_or_null(macro_recall(*worth.classes));
+    json["classes"] = std::move(classes);
+    if (!worth.classes->confusion.empty()) json["confusion"] = worth.classes->confusion;
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string share_text(const std::optional<double>& share) {
+  return share ? fmt::format("{:.1f} %", 100 * *share) : "-";
+}
+
+/// Rows are labels, columns are predictions.
+std::string classes_text(const Use& use, const ClassFigures& figures) {
+  constexpr std::size_t shown = 20;
+  const std::size_t classes = figures.precision.size();
+  if (classes > shown) return fmt::format("  (figures of {} classes: --json)\n", classes);
+  std::string text = fmt::format("\n  {:<12}{:>10}{:>10}   predicted as\n  {:<12}{:>10}{:>10}",
+                                 "class", "precision", "recall", "", "", "");
+  for (std::size_t c = 0; c < classes; ++c)
+    text += fmt::format("{:>8}", written(use, static_cast<double>(c)));
+  text += "\n";
+  for (std::size_t c = 0; c < classes; ++c) {
+    text += fmt::format("  {:<12}{:>10}{:>10}", written(use, static_cast<double>(c)),
+                        share_text(figures.precision[c]), share_text(figures.recall[c]));
+    for (const std::uint64_t count : figures.confusion[c]) text += fmt::format("{:>8}", count);
+    text += "\n";
+  }
+  return text + fmt::format("  {:<12}{:>10}{:>10}\n", "mean", share_text(macro_precision(figures)),
+                            share_text(macro_recall(figures)));
+}
+
+std::string table_of(const Use& use, const models::Metrics& metrics, const Worth& worth) {
+  std::string text = fmt::format("{} on {} ({})\n", printable(use.model->print()),
+                                 printable(use.source), describe(use.data));
+  const auto row = [&](const std::string& name, double value) {
+    text += fmt::format("  {:<12}{:.6g}\n", name, value);
+  };
+  for (const auto& metric : metrics) row(metric.name, metric.value);
+  if (worth.targets) {
+    row("rmse", worth.targets->rmse);
+    row("mae", worth.targets->mae);
+    if (worth.targets->r2) row("r2", *worth.targets->r2);
+  }
+  if (worth.auc) row("auc", *worth.auc);
+  if (worth.classes) text += classes_text(use, *worth.classes);
+  return text;
+}
+
+/// A CSV cell, in quotes where it needs them.
+std::string cell(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string{"\"\""} : std::string{c};
+  return quoted + "\"";
+}
+
+/// The columns that are asked for beside the predictions, each with its name.
+struct Columns {
+  std::vector<std::string> names;
+  /// Samples x names.
+  std::vector<double> values;
+};
+
+Result<Columns> columns_of(const Use& use, const EvaluateOptions& options) {
+  Columns columns;
+  if (!options.probabilities && !options.scores) return columns;
+  const auto scores = use.model->scores(use.weights, use.data);
+  const std::string model = "model " + use.model->print();
+  if (!scores)
+    return Error{std::string{options.scores ? "--scores" : "--probabilities"} + ": " + model +
+                 " does not tell what it decides by"};
+  if (options.scores) {
+    for (std::size_t c = 0; c < scores->columns; ++c)
+      columns.names.push_back("score_" + std::to_string(c));
+    const bool is_target = use.labelling.classes == 0;
+    for (const float score : scores->values)
+      columns.values.push_back(
+          static_cast<double>(is_target ? use.labelling.written(score) : score));
+    return columns;
+  }
+  auto shares = probabilities(*scores);
+  if (!shares)
+    return Error{"--probabilities: " + model +
+                 " has none; valid: logistic, softmax, a net of classes, or --scores"};
+  const std::size_t classes = shares->size() / use.data.size();
+  for (std::size_t c = 0; c < classes; ++c)
+    columns.names.push_back("probability_" + written(use, static_cast<double>(c)));
+  columns.values = *std::move(shares);
+  return columns;
+}
+
+std::string rows_of(const Use& use, const std::vector<float>& predictions, const Columns& columns) {
+  const models::Table* table = use.data.table();
+  const bool is_labelled = !use.labels.empty();
+  const bool is_named = table != nullptr && !table->ids.empty();
+  std::string text = is_named ? "id,prediction" : "index,prediction";
+  if (is_labelled) text += ",label";
+  for (const std::string& name : columns.names) text += "," + cell(name);
+  text += "\n";
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    text += (is_named ? cell(table->ids[i]) : std::to_string(i)) + "," +
+            cell(written(use, static_cast<double>(predictions[i])));
+    if (is_labelled) text += "," + cell(label_text(use, use.labels[i]));
+    for (std::size_t c = 0; c < columns.names.size(); ++c)
+      text += "," + print_number(columns.values[i * columns.names.size() + c]);
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<int> evaluate_command(const Registry& registry, const EvaluateOptions& options) {
+  const auto use = prepare(registry, options);
+  if (!use) return use.error();
+  if (auto labelled = check_labels(use->data, use->source); !labelled)
+    return std::move(labelled).error().within("--data");
+  const auto metrics = use->model->evaluate(use->weights, use->data);
+  const Worth worth = worth_of(*use->model, use->weights, use->data);
+  return put_out(
+      options.json ? json_of(*use, options, metrics, worth) : table_of(*use, metrics, worth), done);
+}
+
+Result<int> predict_command(const Registry& registry, const EvaluateOptions& options) {
+  if (options.probabilities && options.scores)
+    return Error{"--probabilities and --scores exclude each other; valid: one of them"};
+  if (!options.out.empty())
+    if (auto writable = check_writable(options.out); !writable)
+      return std::move(writable).error().within("--out");
+  const auto use = prepare(registry, options);
+  if (!use) return use.error();
+  const auto predictions = use->model->predict(use->weights, use->data);
+  if (!predictions) return Error{"model " + use->model->print() + " has no predict()"};
+  const auto columns = columns_of(*use, options);
+  if (!columns) return columns.error();
+  const std::string rows = rows_of(*use, *predictions, *columns);
+  if (options.out.empty()) return put_out(rows, done);
+  const OrderlyStop orderly{nullptr};  // what is begun is finished
+  if (auto written = replace_file(options.out, rows); !written) {
+    print_error(written.error().message);
+    return job_failed;
+  }
+  return put_out(fmt::format("{} predictions in {}\n", predictions->size(), options.out), done);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,307 @@
+#include "starling/tools/train/html_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "starling/base/seconds.hpp"
+#include "starling/base/text.hpp"
+#include "starling/tools/files/file_output.hpp"
+#include "starling/tools/job/target.hpp"
+#include "starling/tools/report/machine.hpp"
+
+namespace starling::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The unit in which a job's time is shown.
+struct Unit {
+  double seconds = 1;
+  const char* name = "s";
+};
+
+Unit unit_of(const Curves& curves) {
+  const auto points = curves.progress().points();
+  const double last = points.empty() ? 0 : points.back().elapsed_s;
+  if (last < 300) return {};
+  return last < 10'800 ? Unit{60, "min"} : Unit{3600, "h"};
+}
+
+std::string with_spaces(std::string key) {
+  std::ranges::replace(key, '_', ' ');
+  return key;
+}
+
+bool ends_with_share(const std::string& key) {
+  return key.ends_with("share") || key.ends_with("accuracy");
+}
+
+std::string value_text(const std::string& key, const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) {
+    const auto number = value.get<double>();
+    if (ends_with_share(key)) return fmt::format("{:.1f} %", 100 * number);
+    const bool is_time = key.ends_with("_s") && !key.ends_with("_per_s");
+    return fmt::format("{:.5g}{}", number, is_time ? " s" : "");
+  }
+  std::string text;
+  if (value.is_object() || value.is_array())
+    for (const auto& [name, part] : value.items())
+      text += (text.empty() ? "" : ", ") + (value.is_object() ? with_spaces(name) + " " : "") +
+              value_text(name, part);
+  return text.empty() ? value.dump() : text;
+}
+
+/// Without the unit, which stands beside the value.
+std::string label_of(std::string key) {
+  if (key == "wall_s") return "wall time";
+  if (key.ends_with("_per_s"))
+    key.replace(key.size() - 6, 6, " a second");
+  else if (key.ends_with("_s"))
+    key.erase(key.size() - 2);
+  return with_spaces(std::move(key));
+}
+
+void add_row(TextTable& table, std::string name, std::string value) {
+  if (!value.empty()) table.rows.push_back({std::move(name), std::move(value)});
+}
+
+/// When the job was to end, and how often it was tested.
+void add_limits(TextTable& table, const live::JobOptions& options) {
+  if (options.steps != barrier::finished)
+    add_row(table, "steps", std::to_string(options.steps) + " of each worker");
+  if (options.time) add_row(table, "time", fmt::format("{:.5g} s", seconds(*options.time)));
+  if (options.until) add_row(table, "until", print(*options.until));
+  add_row(table, "tested",
+          options.evaluate_every == 0
+              ? "at the end"
+              : fmt::format("every {}", counted(options.evaluate_every, "step")));
+}
+
+bool is_note(const std::string& key) { return key == "notes" || key == "error"; }
+
+/// The summary's settings stand before its `end`, what was measured after it.
+std::pair<TextTable, TextTable> tables_of(const Ended& ended) {
+  TextTable settings{.head = {"setting", "value"}, .is_words = true};
+  TextTable figures{.head = {"figure", "value"}, .is_words = true};
+  bool is_setting = true;
+  const Json summary = Json::parse(summary_json(ended));
+  for (const auto& [key, value] : summary.items()) {
+    is_setting = is_setting && key != "end";
+    if (key == "version" || is_note(key)) continue;
+    add_row(is_setting ? settings : figures, is_setting ? with_spaces(key) : label_of(key),
+            value_text(key, value));
+  }
+  add_limits(settings, ended.job.options.job);
+  return {std::move(settings), std::move(figures)};
+}
+
+TextTable machine_table(const Running& job) {
+  TextTable table{.head = {"machine", job.id.empty() ? "that trained" : "that followed the job"},
+                  .is_words = true};
+  const Machine machine = this_machine();
+  add_row(table, "processor", machine.processor + ", " + counted(machine.processors, "core"));
+  std::string libraries;
+  for (const auto& [name, version] : machine.libraries)
+    libraries += fmt::format("{}{} {}", libraries.empty() ? "" : ", ", name, version);
+  add_row(table, "libraries", libraries);
+  add_row(table, "build", machine.build);
+  return table;
+}
+
+std::vector<Block> notes_of(const Ended& ended, const Curves& curves) {
+  std::vector<Block> notes;
+  if (!ended.error.empty()) notes.emplace_back(Paragraph{"The job failed: " + ended.error});
+  if (ended.job.updates_before > 0)
+    notes.emplace_back(Paragraph{
+        fmt::format("The job went on from a checkpoint of {} updates: steps count from its "
+                    "beginning, the curves from there.",
+                    ended.job.updates_before)});
+  for (const auto& texts : {ended.advice, curves.warnings()})
+    for (const std::string& text : texts) notes.emplace_back(Paragraph{text});
+  return notes;
+}
+
+std::string number_text(const std::optional<double>& value) {
+  return value ? print_number(*value) : "";
+}
+
+template <class Point>
+std::string heading(const char* what, const Thinned<Point>& points) {
+  return points.stride() == 1
+             ? fmt::format("{} ({})", what, points.count())
+             : fmt::format("{} (one of {} of {})", what, points.stride(), points.count());
+}
+
+Details progress_table(const Curves& curves) {
+  TextTable table{
+      {"elapsed_s", "step", "loss", "waiting_share", "min", "median", "max", "draws", "passes"}};
+  for (const ProgressPoint& point : curves.progress().points())
+    table.rows.push_back({print_number(point.elapsed_s), print_number(point.step),
+                          number_text(point.loss), number_text(point.waiting_share),
+                          std::to_string(point.spread.min), std::to_string(point.spread.median),
+                          std::to_string(point.spread.max), std::to_string(point.draws),
+                          std::to_string(point.passes)});
+  return {"progress", heading("Progress", curves.progress()), std::move(table)};
+}
+
+Details evaluation_table(const Curves& curves) {
+  const auto points = curves.evaluations().points();
+  TextTable table{{"elapsed_s", "step"}};
+  if (!points.empty())
+    for (const auto& metric : points.back().test) table.head.push_back("test_" + metric.name);
+  for (const EvaluationPoint& point : points) {
+    std::vector<std::string> row{print_number(point.elapsed_s), print_number(point.step)};
+    for (const auto& metric : point.test) row.push_back(print_number(metric.value));
+    row.resize(table.head.size());
+    table.rows.push_back(std::move(row));
+  }
+  return {"evaluations", heading("Evaluations", curves.evaluations()), std::move(table)};
+}
+
+using Figure = std::function<std::optional<double>(const ProgressPoint&)>;
+
+/// A curve over the job's progress; points without a figure are left out.
+Series over(const std::string& name, const Curves& curves,
+            const std::function<double(const ProgressPoint&)>& x, const Figure& y) {
+  Series series{.name = name};
+  for (const ProgressPoint& point : curves.progress().points())
+    if (const auto value = y(point)) series.points.push_back({x(point), *value});
+  return series;
+}
+
+/// Curves that fall by more are shown with a logarithmic axis.
+bool falls_far(const Plot& plot) {
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (const Series& series : plot.series)
+    for (const PlotPoint& point : series.points) {
+      least = std::min(least, point.y);
+      most = std::max(most, point.y);
+    }
+  constexpr double far = 50;
+  return least > 0 && std::isfinite(most) && most > far * least;
+}
+
+/// The series of one figure of the tests, by its place among them.
+Series test_series(const std::string& name, const Curves& curves, std::size_t which) {
+  Series series{.name = name};
+  for (const EvaluationPoint& point : curves.evaluations().points())
+    if (which < point.test.size()) series.points.push_back({point.step, point.test[which].value});
+  return series;
+}
+
+constexpr const char* step_axis = "steps of a worker, mean";
+
+Plot loss_plot(const Curves& curves) {
+  Plot plot{.name = "loss", .title = "Loss", .x = step_axis, .y = "mean loss of a sample"};
+  plot.series.push_back(over(
+      "training, since the point before", curves, [](const auto& p) { return p.step; },
+      [](const auto& p) { return p.loss; }));
+  if (curves.evaluations().count() > 0) plot.series.push_back(test_series("test", curves, 0));
+  plot.log_y = falls_far(plot);
+  return plot;
+}
+
+/// The tests' figures beside the loss.
+std::vector<Plot> metric_plots(const Curves& curves) {
+  std::vector<Plot> plots;
+  const auto points = curves.evaluations().points();
+  if (points.empty()) return plots;
+  for (std::size_t which = 1; which < points.back().test.size(); ++which) {
+    const std::string& name = points.back().test[which].name;
+    const bool is_share = name == "accuracy";
+    Plot plot{.name = "test-figure-" + std::to_string(which),
+              .title = "Test " + with_spaces(name),
+              .x = step_axis,
+              .y = "test " + with_spaces(name) + (is_share ? " (%)" : ""),
+              .is_share = is_share,
+              .is_zoomed = is_share};
+    plot.series.push_back(test_series("", curves, which));
+    plot.log_y = !is_share && falls_far(plot);
+    plots.push_back(std::move(plot));
+  }
+  return plots;
+}
+
+}  // namespace
+
+Result<void> check_report(const std::string& path) {
+  if (auto writable = check_writable(path); !writable) return writable;
+  if (!has_gnuplot())
+    return Error{
+        "gnuplot, which draws the curves, is not installed; valid: apt-get install "
+        "gnuplot-nox, or --metrics FILE for the figures alone"};
+  return {};
+}
+
+std::vector<Plot> report_plots(const Running& job, const Curves& curves) {
+  std::vector<Plot> plots{loss_plot(curves)};
+  for (Plot& plot : metric_plots(curves)) plots.push_back(std::move(plot));
+  const Unit unit = unit_of(curves);
+  const auto time = [unit](const ProgressPoint& p) { return p.elapsed_s / unit.seconds; };
+  const std::string time_axis = fmt::format("time since the start ({})", unit.name);
+  const auto add = [&](Plot plot, const std::vector<std::pair<const char*, Figure>>& all) {
+    plot.x = time_axis;
+    for (const auto& [name, y] : all) plot.series.push_back(over(name, curves, time, y));
+    plots.push_back(std::move(plot));
+  };
+  const auto whole = [](std::uint64_t count) { return static_cast<double>(count); };
+  add({.name = "steps", .title = "Steps of the workers", .y = "steps finished"},
+      {{"fastest", [=](const auto& p) { return whole(p.spread.max); }},
+       {"median", [=](const auto& p) { return whole(p.spread.median); }},
+       {"slowest", [=](const auto& p) { return whole(p.spread.min); }}});
+  if (job.options.job.workers > 1) {
+    add({.name = "spread", .title = "Spread of the workers", .y = "steps ahead of the slowest"},
+        {{"fastest", [=](const auto& p) { return whole(p.spread.max - p.spread.min); }},
+         {"median", [=](const auto& p) { return whole(p.spread.median - p.spread.min); }}});
+    add({.name = "waiting",
+         .title = "Waiting at the barrier",
+         .y = "of the workers' time so far (%)",
+         .is_share = true},
+        {{"", [](const auto& p) { return p.waiting_share; }}});
+  }
+  if (barrier::draws(job.options.job.barrier))
+    add({.name = "draws", .title = "Draws of the barrier", .y = "draws so far"},
+        {{"let the worker pass", [=](const auto& p) { return whole(p.passes); }},
+         {"made it wait",
+          [=](const auto& p) { return whole(p.draws - std::min(p.draws, p.passes)); }}});
+  std::erase_if(plots, [](const Plot& plot) {
+    return std::ranges::all_of(plot.series, [](const Series& s) { return s.points.empty(); });
+  });
+  return plots;
+}
+
+Document report_page(const Ended& ended, const Curves& curves) {
+  auto [settings, figures] = tables_of(ended);
+  Document page{.title = ended.job.model_name() + " on " + ended.job.data, .sections = {}};
+  auto& sections = page.sections;
+  if (auto notes = notes_of(ended, curves); !notes.empty())
+    sections.push_back({"Notes", std::move(notes)});
+  sections.push_back({"Result", {std::move(figures)}});
+  sections.push_back({.title = "Curves", .blocks = {}, .is_gallery = true});
+  sections.push_back({"Configuration", {std::move(settings), machine_table(ended.job)}});
+  sections.push_back({"All figures", {progress_table(curves), evaluation_table(curves)}});
+  return page;
+}
+
+Result<void> write_report(const std::string& path, const Ended& ended, const Curves& curves) {
+  Document page = report_page(ended, curves);
+  auto& blocks = std::ranges::find(page.sections, "Curves", &Section::title)->blocks;
+  for (const Plot& plot : report_plots(ended.job, curves)) {
+    const auto svg = draw(plot);
+    if (svg)
+      blocks.emplace_back(Picture{plot.name, "", *svg});
+    else
+      blocks.emplace_back(Paragraph{plot.title + ": is not drawn: " + svg.error().message});
+  }
+  return replace_file(path, html_text(page));
+}
+
+}  // namespace starling::app

@@ -1,0 +1,147 @@
+#include "starling/tools/train/init_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "starling/base/text.hpp"
+#include "starling/engine/work/gradients.hpp"
+
+namespace starling::app {
+namespace {
+
+std::string print(std::optional<models::Scale> scale) {
+  return models::print(scale.value_or(models::Scale::none));
+}
+
+std::string task_of(const models::Table& table) {
+  return table.classes() > 0 ? std::to_string(table.classes()) + " classes" : "real targets";
+}
+
+/// Describes how classes are written, which the first one shows for all.
+std::string numbering_of(const models::Labelling& labels) {
+  return labels.signs ? "are written -1 and +1"
+                      : "begin with " + print_number(static_cast<double>(labels.first));
+}
+
+std::string names_of(const models::Labelling& labelling) {
+  std::string text;
+  for (const std::string& name : labelling.names)
+    text += (text.empty() ? "" : ", ") + printable(name);
+  return text.empty() ? "that are numbers" : text;
+}
+
+/// Features of other columns, or of other categories, would be taken for one another.
+Result<void> check_columns(const StoredModel& stored, const models::Table& train) {
+  const auto& known = stored.notes.shape->encoding;
+  if (!known || !train.encoding) return {};
+  const auto& columns = train.encoding->columns;
+  for (std::size_t c = 0; c < std::min(columns.size(), known->columns.size()); ++c) {
+    const models::Column& was = known->columns[c];
+    const models::Column& is = columns[c];
+    if (was.name != is.name)
+      return Error{
+          fmt::format("{}: was trained on a column '{}' where the data have '{}'; valid: "
+                      "the same columns in the same order",
+                      stored.path, printable(was.name), printable(is.name))};
+    if (was.categories != is.categories)
+      return Error{
+          fmt::format("{}: was trained on other categories of column {} '{}' than the "
+                      "data have; valid: data with the same categories",
+                      stored.path, c + 1, printable(is.name))};
+  }
+  return {};
+}
+
+Result<void> check_labels(const StoredModel& stored, const models::Table& train) {
+  const models::Table& known = *stored.notes.shape;
+  if (train.classes() != known.classes())
+    return Error{fmt::format("{}: was trained on {}, the data have {}", stored.path, task_of(known),
+                             task_of(train))};
+  const models::Labelling& labels = train.labelling;
+  if (labels.names != known.labelling.names)
+    return Error{
+        fmt::format("{}: was trained on the classes {}, the data have {}; valid: labels of "
+                    "the same texts",
+                    stored.path, names_of(known.labelling), names_of(labels))};
+  const bool is_alike =
+      labels.signs == known.labelling.signs && labels.first == known.labelling.first;
+  if (train.classes() == 0 || is_alike) return {};
+  return Error{
+      fmt::format("{}: was trained on classes that {}, those of the data {}; valid: labels "
+                  "written alike",
+                  stored.path, numbering_of(known.labelling), numbering_of(labels))};
+}
+
+}  // namespace
+
+Result<StoredModel> read_init(Job& job) {
+  auto stored = read_model(job.init, job.trusts_file ? Trust::any : Trust::checked);
+  if (!stored) return stored;
+  const ModelNotes& notes = stored->notes;
+  if (job.element_type && *job.element_type != notes.element_type)
+    return Error{
+        fmt::format("{}: holds parameters in {}, and dtype says {}; valid: {}, or no dtype",
+                    job.init, app::print(notes.element_type), app::print(*job.element_type),
+                    app::print(notes.element_type))};
+  if (job.data.scale && *job.data.scale != *notes.data.scale)
+    return Error{fmt::format(
+        "{}: was trained on data of scale {}, which its parameters go with, and "
+        "scale says {}; valid: {}, or no scale",
+        job.init, print(notes.data.scale), print(job.data.scale), print(notes.data.scale))};
+  if (job.model.empty()) job.model = notes.model;
+  job.element_type = notes.element_type;
+  job.data.scale = notes.data.scale;
+  return stored;
+}
+
+Result<void> check_shape(const StoredModel& stored, const models::Table& table) {
+  if (!stored.notes.shape) return {};
+  const models::Table& known = *stored.notes.shape;
+  if (table.features() != known.features())
+    return Error{fmt::format("{}: was trained on {}, the data have {}", stored.path,
+                             counted(known.features(), "feature"), table.features())};
+  if (table.is_sparse() && table.first_index != known.first_index)
+    return Error{
+        fmt::format("{}: was trained on features that count from {}, those of the data "
+                    "from {}; valid: base={}",
+                    stored.path, known.first_index, table.first_index, known.first_index)};
+  if (auto alike = check_columns(stored, table); !alike) return alike;
+  return check_labels(stored, table);
+}
+
+Result<void> check_init(const StoredModel& stored, const AnyModel& model, const AnyData& train) {
+  if (model.print() != stored.notes.model)
+    return Error{fmt::format("{}: holds the model {}, not {}; valid: that one, or no model",
+                             stored.path, stored.notes.model, model.print())};
+  const models::Table* table = train.table();
+  return table == nullptr ? Result<void>{} : check_shape(stored, *table);
+}
+
+Result<TrainAndTest> scaled_as_init(const StoredModel& stored, TrainAndTest data) {
+  if (!stored.notes.shape) return data;
+  auto train = scaled_as(*stored.notes.shape, data.train);
+  if (!train) return std::move(train).error();
+  data.train = *std::move(train);
+  if (!data.test) return data;
+  auto test = scaled_as(*stored.notes.shape, *data.test);
+  if (!test) return std::move(test).error();
+  data.test = *std::move(test);
+  return data;
+}
+
+Result<std::vector<core::RangeState>> first_states(const StoredModel& stored, const AnyModel& model,
+                                                   const live::JobOptions& options) {
+  const auto weights = weights_in(stored, model);
+  if (!weights) return weights.error();
+  return std::visit(
+      [&]<class T>(const std::vector<T>& w) {
+        return core::to_ranges<T>(model.layout(options), w);
+      },
+      *weights);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,294 @@
+#include "starling/tools/train/prepare.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "starling/tools/files/file_output.hpp"
+#include "starling/tools/files/file_use.hpp"
+#include "starling/tools/files/metrics_file.hpp"
+#include "starling/tools/job/target.hpp"
+#include "starling/tools/program/display.hpp"
+#include "starling/tools/registry/built_in.hpp"
+#include "starling/tools/registry/net_file.hpp"
+#include "starling/tools/registry/worth.hpp"
+#include "starling/tools/train/checkpoint.hpp"
+#include "starling/tools/train/commands.hpp"
+#include "starling/tools/train/html_report.hpp"
+#include "starling/tools/train/init_model.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Returns the files that the job reads, except the checkpoint that it resumes from.
+std::vector<FileUse> inputs(const Registry& registry, const Job& job, const Settings& settings,
+                            const std::string& job_file) {
+  std::vector<FileUse> files{{"the job", job_file}};
+  for (const std::string& file : files_in(registry, job.data.data))
+    files.push_back({place_of(settings, "data"), file});
+  for (const std::string& file : files_in(registry, job.data.test.value_or("")))
+    files.push_back({place_of(settings, "test"), file});
+  if (const auto model = Spec::parse(job.model))
+    files.push_back({place_of(settings, "model"), net_file_in(*model)});
+  files.push_back({place_of(settings, "init"), job.init});
+  return files;
+}
+
+/// Refuses outputs that would overwrite an input or another output; a checkpoint may replace the
+/// one that the job resumes from.
+Result<void> check_files(const Registry& registry, const Job& job, const Settings& settings,
+                         const std::string& job_file) {
+  auto taken = inputs(registry, job, settings, job_file);
+  const auto claim = [&](const char* key, const std::string& path, auto check) -> Result<void> {
+    const FileUse use{place_of(settings, key), path};
+    if (path.empty()) return {};
+    if (auto free = check_free(use, taken); !free) return free;
+    taken.push_back(use);
+    if (auto writable = check(path); !writable)
+      return std::move(writable).error().within(use.place);
+    return {};
+  };
+  if (auto free = claim("checkpoint", job.checkpoint, check_writable); !free) return free;
+  taken.push_back({place_of(settings, "resume"), job.resume});
+  if (auto free = claim("save", job.save, check_writable); !free) return free;
+  if (auto free = claim("report", job.report, check_report); !free) return free;
+  return claim("metrics", job.metrics, MetricsFile::check);
+}
+
+Error within_place(Error error, const Settings& settings, const char* key) {
+  const std::string place = place_of(settings, key);
+  return place.empty() ? error : std::move(error).within(place);
+}
+
+Result<TrainAndTest> load(const Registry& registry, const Job& job, const Settings& settings) {
+  Display display{job.quiet};
+  display.begin("loading " + job.data.data);
+  const auto start = std::chrono::steady_clock::now();
+  auto data = load_data(registry, job.data);
+  if (data) display.finish(loaded_text(*data, std::chrono::steady_clock::now() - start));
+  if (!data) return placed(std::move(data).error(), settings);
+  return data;
+}
+
+Result<std::shared_ptr<const AnyModel>> make(const Registry& registry, const Job& job,
+                                             const TrainAndTest& data, const Settings& settings) {
+  const std::string text =
+      job.model.empty() ? suitable_model(job.data.data, data.train) : job.model;
+  if (text.empty())
+    return Error{"--model: is needed for data of its own type; " +
+                 valid_names(models_for(registry, data.train))};
+  auto model = make_model(registry, text, data.train, job.element_type);
+  if (!model) {
+    const auto other = other_task(job.data.data, data.train);
+    const bool fits = other && make_model(registry, text, other->shape, job.element_type);
+    const std::string hint = fits ? "; or read its labels otherwise: " + other->source : "";
+    return within_place(Error{model.error().message + hint}, settings, "model");
+  }
+  if (auto valid = check_parameters(**model); !valid)
+    return within_place(std::move(valid).error(), settings, "model");
+  if (auto fits = (*model)->accepts(data.train); !fits)
+    return within_place(std::move(fits).error(), settings, "model");
+  if (data.test)
+    if (auto fits = (*model)->accepts(*data.test); !fits)
+      return within_place(std::move(fits).error(), settings, "test");
+  return model;
+}
+
+/// Turns epochs into steps and fills in values that depend on the data and on the model, so that
+/// reports have the values that are used.
+live::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel& model) {
+  live::TrainOptions options = job.train;
+  const auto samples = train.size();
+  if (job.epochs) {
+    auto steps = live::steps_in(*job.epochs, options, samples);
+    if (job.has_default_length) steps = std::max<core::Step>(steps, model.recipe().steps);
+    options.job.steps = std::min(options.job.steps, steps);
+  }
+  // An epoch of a small table is a step or two.
+  const bool may_end_before = options.job.time || options.job.until;
+  const core::Step often = may_end_before ? 1 : options.job.steps / 100;
+  options.job.evaluate_every = job.evaluate_every.value_or(
+      std::max<core::Step>(live::steps_per_epoch(options, samples), often));
+  options.batch = models::SampleOrder{samples, options.job.workers, options.batch, 0}.batch_size();
+  if (core::has_servers(options.job.mode))
+    options.job.shards =
+        std::min(live::owner_count(options.job), model.layout(options.job).ranges.size());
+  return options;
+}
+
+/// Returns the file that a net was read from, or the beginning of the text that the model prints;
+/// empty where that text is short.
+std::string short_name(const std::string& asked, const std::string& printed) {
+  constexpr std::size_t most = 60;
+  if (printed.size() <= most) return {};
+  const auto spec = Spec::parse(asked);
+  return spec && !net_file_in(*spec).empty() ? asked : printed.substr(0, most - 3) + "...";
+}
+
+bool has(const models::Metrics& metrics, const std::string& name) {
+  return std::ranges::find(metrics, name, &models::Metric::name) != metrics.end();
+}
+
+/// Returns a function for figures of evaluations beyond the model's own.
+live::MoreFigures more_figures(const Prepared& ready, const std::string& name) {
+  return [model = ready.model, data = *ready.data.test, options = ready.running.options.job,
+          name](const std::vector<core::RangeState>& states) -> models::Metrics {
+    const Worth worth = worth_of(*model, model->collect(options, states), data);
+    const auto value = figure_of(worth, data.table()->labelling, name);
+    return value ? models::Metrics{{name, *value}} : models::Metrics{};
+  };
+}
+
+/// Has evaluations compute the figure of the target, where the model does not.
+Result<void> set_goal(Prepared& ready) {
+  auto& options = ready.running.options.job;
+  if (!options.until) return {};
+  if (!ready.data.test) return Error{"until: there is no test data to reach it on"};
+  if (options.evaluate_every == 0) return Error{"until: is never looked at with eval-every 0"};
+  const models::Metrics own = ready.model->try_metrics(*ready.data.test);
+  const std::string& name = options.until->metric;
+  if (has(own, name)) return {};
+  if (auto valid = check_target(*options.until, own, figure_names(*ready.model, *ready.data.test));
+      !valid)
+    return valid;
+  options.more_figures = more_figures(ready, name);
+  return {};
+}
+
+/// Refuses to choose among models by a loss that evaluations do not have.
+Result<void> check_selection(const Prepared& ready) {
+  const Job& job = ready.job;
+  const char* key = job.patience > 0 ? "patience" : job.keep == Keep::best ? "keep" : nullptr;
+  if (key == nullptr) return {};
+  const std::string needs = std::string{key} + ": needs ";
+  if (!ready.data.test) return Error{needs + "test data; valid: --test SOURCE"};
+  if (!has(ready.model->try_metrics(*ready.data.test), "loss"))
+    return Error{needs + "a model that says its loss, " + ready.model->print() + " does not"};
+  return {};
+}
+
+/// Reads the checkpoint where its job scaled data like these, for it may have used the scaling of a
+/// model which it began with. A fault of the file shows when the job resumes from it.
+std::optional<StoredModel> scale_of_checkpoint(const Job& job, const AnyModel& model,
+                                               const AnyData& train) {
+  auto stored = read_model(job.resume, job.trusts_file ? Trust::any : Trust::checked);
+  if (!stored || stored->notes.data.scale != job.data.scale) return std::nullopt;
+  if (!check_init(*stored, model, train)) return std::nullopt;
+  return *std::move(stored);
+}
+
+Result<void> go_on(Prepared& ready, const Settings& settings) {
+  auto& running = ready.running;
+  auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.agreement,
+                                ready.job.trusts_file ? Trust::any : Trust::checked);
+  if (!states) return within_place(std::move(states).error(), settings, "resume");
+  const auto first = live::first_entries(*states, running.options.job.workers);
+  const core::Step limit = running.options.job.steps;
+  if (std::ranges::all_of(first, [&](const auto& entry) { return entry.step >= limit; }))
+    return Error{place_of(settings, "resume") + ": " + ready.job.resume + ": is at step " +
+                 std::to_string(first[0].step) + " already, and the job ends at " +
+                 std::to_string(limit) + "; valid: more steps or epochs"};
+  for (const auto& entry : first) running.updates_before += entry.step;
+  running.options.resume = *std::move(states);
+  return {};
+}
+
+}  // namespace
+
+bool follow(const models::Recipe& recipe, live::TrainOptions& options, const Settings& settings,
+            std::size_t samples) {
+  const auto is_said = [&](const char* key) { return !place_of(settings, key).empty(); };
+  if (!is_said("l2") && recipe.decays_weights) options.l2 = 1 / static_cast<double>(samples);
+  if (is_said("optimizer")) return false;
+  options.optimizer = recipe.optimizer;
+  if (is_said("schedule") || !recipe.decays_rate) return false;
+  const auto epoch = static_cast<double>(live::steps_per_epoch(options, samples));
+  const double seen = static_cast<double>(options.job.steps) / epoch * static_cast<double>(samples);
+  // The end of a job without a limit of steps is not known.
+  if (options.job.steps != barrier::finished && seen < 1e18)
+    options.schedule = models::CosineRate{.samples = static_cast<std::uint64_t>(std::ceil(seen))};
+  return true;
+}
+
+void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Settings& settings) {
+  const std::string place = place_of(settings, "recheck");
+  if (place.empty() || std::ranges::any_of(barriers, [](const auto& b) { return draws(b); }))
+    return;
+  std::string names;
+  for (const auto& barrier : barriers) names += (names.empty() ? "" : ", ") + print(barrier);
+  print_error(place + ": has no effect under " + names +
+              (barriers.size() == 1 ? ", which draws no one" : ", which draw no one"));
+}
+
+Result<Prepared> prepare(const Registry& registry, const Settings& settings,
+                         const std::string& job_file) {
+  auto job = make_job(settings, registry);
+  if (!job) return std::move(job).error();
+  if (auto fit = check_files(registry, *job, settings, job_file); !fit)
+    return std::move(fit).error();
+  if (!job->quiet) say_what_has_no_effect({&job->train.job.barrier, 1}, settings);
+  std::optional<StoredModel> init;
+  if (!job->init.empty()) {
+    auto stored = read_init(*job);
+    if (!stored) return within_place(std::move(stored).error(), settings, "init");
+    init = *std::move(stored);
+  }
+  auto data = load(registry, *job, settings);
+  if (!data) return std::move(data).error();
+  auto model = make(registry, *job, *data, settings);
+  if (!model) return std::move(model).error();
+  if (init)
+    if (auto fits = check_init(*init, **model, data->train); !fits)
+      return within_place(std::move(fits).error(), settings, "init");
+  const models::Recipe recipe = (*model)->recipe();
+  job->data.scale = scale_of(job->data, recipe, data->train);
+  if (!job->resume.empty()) init = scale_of_checkpoint(*job, **model, data->train);
+  data =
+      init ? scaled_as_init(*init, *std::move(data)) : scaled(*job->data.scale, *std::move(data));
+  if (!job->resume.empty()) init.reset();
+  if (!data) return placed(std::move(data).error(), settings);
+  for (const AnyData* part : {&data->train, data->test ? &*data->test : nullptr})
+    if (part != nullptr)
+      if (auto fits = (*model)->accepts(*part); !fits)
+        return within_place(std::move(fits).error(), settings, "scale");
+  Running running{.options = complete(*job, data->train, **model),
+                  .data = job->data.data,
+                  .data_shape = describe(data->train),
+                  .model = (*model)->print(),
+                  .element_type = (*model)->element_type(),
+                  .train_samples = data->train.size(),
+                  .test_samples = data->test ? data->test->size() : 0};
+  running.short_model = short_name(job->model, running.model);
+  if (auto fit = (*model)->accepts_batch(running.options.batch); !fit)
+    return within_place(std::move(fit).error(), settings, "batch");
+  auto there = (*model)->on(job->device, running.options.batch);
+  if (!there) return within_place(std::move(there).error(), settings, "device");
+  if (!there->note.empty() && !job->quiet)
+    print_error(place_of(settings, "device") + ": computing on the CPU: " + there->note);
+  running.device = std::move(there->device);
+  if (there->model != nullptr) *model = std::move(there->model);
+  if (job->data.scale != models::Scale::none) running.scale = print(*job->data.scale);
+  running.has_default_schedule = follow(recipe, running.options, settings, running.train_samples);
+  running.steps_per_epoch = live::steps_per_epoch(running.options, running.train_samples);
+  ModelNotes notes = notes_of(**model, job->data, data->train);
+  Prepared ready{*std::move(job),    *std::move(data), *std::move(model),
+                 std::move(running), std::move(notes), {}};
+  if (auto valid = set_goal(ready); !valid) return placed(std::move(valid).error(), settings);
+  if (auto valid = check_selection(ready); !valid)
+    return placed(std::move(valid).error(), settings);
+  if (init) {
+    auto states = first_states(*init, *ready.model, ready.running.options.job);
+    if (!states) return within_place(std::move(states).error(), settings, "init");
+    ready.running.options.resume = *std::move(states);
+  }
+  if (!ready.job.checkpoint.empty() || !ready.job.resume.empty())
+    ready.agreement = agreement_of(ready.running, ready.job.data, ready.data.train);
+  if (!ready.job.resume.empty())
+    if (auto gone = go_on(ready, settings); !gone) return std::move(gone).error();
+  return ready;
+}
+
+}  // namespace starling::app

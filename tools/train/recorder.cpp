@@ -1,0 +1,205 @@
+#include "starling/tools/train/recorder.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <iterator>
+#include <utility>
+
+#include "starling/tools/program/interrupt.hpp"
+#include "starling/tools/train/advice.hpp"
+#include "starling/tools/train/commands.hpp"
+#include "starling/tools/train/html_report.hpp"
+
+namespace starling::app {
+namespace {
+
+/// A job stands still after this time without an update, and not before three mean steps.
+constexpr auto stands_after = std::chrono::milliseconds{1500};
+
+bool is_finite(const Weights& weights) {
+  return std::visit(
+      [](const auto& w) {
+        return std::ranges::all_of(w, [](auto value) { return std::isfinite(value); });
+      },
+      weights);
+}
+
+/// True if a range has values without a ledger, from which no job can resume.
+bool is_bare(const std::vector<core::RangeState>& states) {
+  return std::ranges::any_of(states, [](const auto& state) { return state.ledger.empty(); });
+}
+
+/// True where no update was made.
+bool is_fresh(const std::vector<core::RangeState>& states) {
+  return std::ranges::all_of(states, [](const auto& state) { return state.updates == 0; });
+}
+
+/// True where the best model may be the one to keep.
+bool may_keep_best(const Job& job) {
+  return job.keep.value_or(job.patience > 0 ? Keep::best : Keep::last) == Keep::best;
+}
+
+bool has_reached_target(const Prepared& ready, const live::Outcome& outcome) {
+  const auto& until = ready.running.options.job.until;
+  return until && outcome.end == live::Outcome::End::reached &&
+         live::reached(*until, outcome.last.test);
+}
+
+}  // namespace
+
+models::Metrics Prepared::tested(const std::vector<core::RangeState>& states) const {
+  models::Metrics figures = model->evaluate(weights_in(states), *test());
+  if (const auto& more = running.options.job.more_figures)
+    std::ranges::move(more(states), std::back_inserter(figures));
+  return figures;
+}
+
+Recorder::Recorder(const Prepared& ready, MetricsFile metrics)
+    : ready_(ready),
+      metrics_(std::move(metrics)),
+      display_(ready.job.quiet),
+      selection_(ready.job.patience, may_keep_best(ready.job)) {}
+
+bool Recorder::on_progress(const live::Progress& progress, const std::string& missing) {
+  display_.show(progress_line(ready_.running, progress,
+                              stands(progress) ? std::optional{missing} : std::nullopt));
+  note(metrics_.append(progress_json(ready_.running, progress)));
+  add_to_curves(progress);
+  return error_.empty() && !is_interrupted();
+}
+
+bool Recorder::on_evaluated(const live::Progress& progress, const States& states) {
+  if (!ready_.job.save.empty()) kept_[0] = std::exchange(kept_[1], states);
+  if (!progress.test.empty()) {
+    losses_.emplace_back(progress.evaluated_at, progress.test.front().value);
+    selection_.see(progress.evaluated_at, progress.test, states);
+    note(metrics_.append(evaluation_json(ready_.running, progress)));
+    curves_.add_evaluation(progress);
+  }
+  return error_.empty() && !is_interrupted() && !selection_.is_enough();
+}
+
+void Recorder::warn(const std::string& message) {
+  display_.close();
+  curves_.add_warning(message);
+  print_error(message);
+}
+
+bool Recorder::on_checkpoint(const States& states) {
+  if (ready_.job.checkpoint.empty() || is_fresh(states) || is_bare(states)) return false;
+  if (!live::check_start(ready_.running.options.job, states) ||
+      !is_finite(ready_.weights_in(states)))
+    return false;
+  const bool written = note(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model,
+                                             ready_.running, ready_.agreement, states));
+  if (written) checkpoint_ = ready_.job.checkpoint;
+  return written;
+}
+
+Ended Recorder::end(const live::Outcome& outcome, std::uint64_t workers_lost) {
+  display_.close();
+  Ended ended{.job = ready_.running, .outcome = outcome, .workers_lost = workers_lost};
+  if (outcome.end == live::Outcome::End::failed) ended.error = outcome.error;
+  const bool whole = !outcome.model.empty();
+  const bool finite = whole && is_finite(ready_.weights_in(outcome.model));
+  if (whole && !finite && ended.error.empty())
+    ended.error = "the model holds values that are not finite";
+  const bool checkpointed = finite && on_checkpoint(outcome.model);
+  if (ended.error.empty() && outcome.end == live::Outcome::End::completed)
+    ended.advice = advice(ready_, outcome.last.test, losses_);
+  const bool is_early = selection_.is_enough() && outcome.end == live::Outcome::End::reached &&
+                        !has_reached_target(ready_, outcome);
+  if (is_early) ended.patience = ready_.job.patience;
+  if (const auto& best = selection_.best()) ended.best = {best->step, best->loss};
+  const States good = choose(outcome, !ended.error.empty(), ended.kept);
+  ended.has_model = !good.empty();
+  if (ended.error.empty() && ended.has_model)
+    ended.normalised_error = ready_.model->normalised_error(
+        ready_.weights_in(good), ready_.data.train, ready_.running.options.job.seed);
+  save(good, ended.kept);
+  ended.interrupted = is_interrupted();
+  const bool is_written = (ready_.job.save.empty() || !saved_.empty()) &&
+                          (ready_.job.checkpoint.empty() || checkpointed);
+  ended.is_kept = whole && (is_written || !finite || is_fresh(outcome.model));
+  ended.saved = saved_;
+  ended.checkpoint = checkpoint_;
+  if (ended.error.empty()) ended.error = error_;
+  write_page(ended);
+  note(metrics_.append(end_json(ended)));
+  if (ended.error.empty()) ended.error = error_;
+  return ended;
+}
+
+bool Recorder::stands(const live::Progress& progress) {
+  if (std::exchange(updates_, progress.updates) != progress.updates) moved_ = progress.elapsed;
+  const Running& running = ready_.running;
+  const std::uint64_t made = updates_ - std::min(updates_, running.updates_before);
+  const core::Time idle = progress.elapsed - moved_;
+  const double steps = static_cast<double>(made) / static_cast<double>(running.options.job.workers);
+  return idle > stands_after && steps * idle > 3.0 * moved_;
+}
+
+bool Recorder::note(const Result<void>& result) {
+  if (result) return true;
+  if (error_.empty()) error_ = result.error().message;
+  return false;
+}
+
+bool Recorder::is_good(const States& states) const {
+  if (is_fresh(states)) return false;
+  const Weights w = ready_.weights_in(states);
+  if (!is_finite(w)) return false;
+  try {
+    const AnyData& data = ready_.data.test ? *ready_.data.test : ready_.data.train;
+    return std::ranges::all_of(ready_.model->evaluate(w, data),
+                               [](const auto& metric) { return std::isfinite(metric.value); });
+  } catch (const std::exception&) {
+    return false;  // a user's model, which may be why the job failed
+  }
+}
+
+Recorder::States Recorder::latest_good(const States& last) const {
+  if (ready_.job.save.empty()) return {};
+  for (const States* states : {&last, &kept_[1], &kept_[0]})
+    if (is_good(*states)) return *states;
+  return {};
+}
+
+Recorder::States Recorder::choose(const live::Outcome& outcome, bool has_failed,
+                                  KeptModel& kept) const {
+  const auto& best = selection_.best();
+  const bool is_best = best && may_keep_best(ready_.job) &&
+                       (ready_.job.keep || !has_reached_target(ready_, outcome));
+  if (!is_best && has_failed) return latest_good(outcome.model);
+  kept.step = outcome.last.evaluated_at;
+  if (!is_best) return outcome.model;
+  kept = {Keep::best, best->step, outcome.last.train, best->test};
+  if (best->step == outcome.last.evaluated_at && !has_failed) return outcome.model;
+  if (!has_failed)
+    kept.train = ready_.model->evaluate(ready_.weights_in(best->states), ready_.data.train);
+  return best->states;
+}
+
+void Recorder::save(const States& states, const KeptModel& kept) {
+  if (ready_.job.save.empty() || states.empty()) return;
+  ModelNotes notes = ready_.notes;
+  if (kept.step > 0) notes.kept = print(kept.which);
+  notes.step = kept.step;
+  if (note(save_model(ready_.job.save, notes, *ready_.model, ready_.weights_in(states))))
+    saved_ = ready_.job.save;
+}
+
+void Recorder::add_to_curves(const live::Progress& progress) {
+  curves_.add_progress(progress, ready_.running.options.job.workers, ready_.running.updates_before);
+}
+
+void Recorder::write_page(Ended& ended) {
+  if (ready_.job.report.empty()) return;
+  add_to_curves(ended.outcome.last);
+  if (note(write_report(ready_.job.report, ended, curves_))) ended.report = ready_.job.report;
+  if (ended.error.empty()) ended.error = error_;
+}
+
+}  // namespace starling::app

@@ -1,0 +1,343 @@
+#include "starling/tools/train/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "starling/base/seconds.hpp"
+#include "starling/base/text.hpp"
+#include "starling/engine/core/mode.hpp"
+#include "starling/tools/program/version.hpp"
+#include "starling/tools/train/report_evaluations.hpp"
+
+namespace starling::app {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Returns the updates made in this run, without those before a checkpoint.
+std::uint64_t updates_made(const Running& job, const live::Progress& progress) {
+  return progress.updates - std::min(progress.updates, job.updates_before);
+}
+
+double updates_per_second(const Running& job, const live::Progress& progress) {
+  const double elapsed = seconds(progress.elapsed);
+  return elapsed > 0 ? static_cast<double>(updates_made(job, progress)) / elapsed : 0;
+}
+
+double mean_step(const Running& job, const live::Progress& progress) {
+  return static_cast<double>(progress.updates) / static_cast<double>(job.options.job.workers);
+}
+
+/// False where the latest evaluation is of the checkpoint that the job went on from.
+bool is_tested(const Running& job, const live::Progress& progress) {
+  const double updates = progress.evaluated_at * static_cast<double>(job.options.job.workers);
+  return !progress.test.empty() && updates > static_cast<double>(job.updates_before) + 0.5;
+}
+
+/// Returns the seconds until the first of the known limits; nothing where none is known. Where the
+/// job stands still, the time of the last step is unknown.
+std::optional<double> seconds_left(const Running& job, const live::Progress& progress,
+                                   bool stands) {
+  std::optional<double> left;
+  const auto& options = job.options.job;
+  const double elapsed = seconds(progress.elapsed);
+  if (options.time) left = std::max(0.0, seconds(*options.time) - elapsed);
+  // The mean over all workers ignores that some are lost, so a cluster's job uses the median.
+  const double at =
+      job.id.empty() ? mean_step(job, progress) : static_cast<double>(progress.spread.median);
+  const double before =
+      static_cast<double>(job.updates_before) / static_cast<double>(options.workers);
+  const double rate = elapsed > 0 ? (at - before) / elapsed : 0;
+  if (options.steps != barrier::finished && rate > 0 && !stands) {
+    const double steps = static_cast<double>(options.steps) - at;
+    left = std::min(left.value_or(1e18), std::max(0.0, steps) / rate);
+  }
+  return left;
+}
+
+std::string duration_text(double s) {
+  if (s < 0.0995) return fmt::format("{:.1f} ms", 1000 * s);
+  if (s < 9.95) return fmt::format("{:.1f} s", s);
+  if (s < 120) return fmt::format("{:.0f} s", s);
+  if (s < 7200) {
+    const double whole = std::round(s);
+    return fmt::format("{:.0f} min {:02.0f} s", std::floor(whole / 60), std::fmod(whole, 60));
+  }
+  return fmt::format("{:.1f} h", s / 3600);
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
+std::string metric_text(const models::Metric& metric) {
+  if (metric.name == "accuracy") return "accuracy " + percent(metric.value);
+  return fmt::format("{} {:.4g}", metric.name, metric.value);
+}
+
+std::string metrics_text(const models::Metrics& metrics) {
+  std::string text;
+  for (const auto& metric : metrics) text += (text.empty() ? "" : ", ") + metric_text(metric);
+  return text;
+}
+
+std::string end_text(const Ended& ended) {
+  if (!ended.error.empty()) return "failed";
+  if (ended.interrupted) return "interrupted";
+  if (ended.patience > 0) return "stopped early";
+  switch (ended.outcome.end) {
+    case live::Outcome::End::completed:
+      return "completed";
+    case live::Outcome::End::reached:
+      return "reached";
+    case live::Outcome::End::stopped:
+      return "stopped";
+    case live::Outcome::End::failed:
+      return "failed";
+  }
+  return {};
+}
+
+/// Returns the step of a job that was stopped; empty elsewhere.
+std::string reached_text(const Ended& ended) {
+  const core::Step steps = ended.job.options.job.steps;
+  const bool is_stopped = ended.outcome.end == live::Outcome::End::stopped || ended.patience > 0;
+  if (!is_stopped || steps == barrier::finished) return {};
+  return fmt::format(", at step {} of {}", ended.outcome.last.spread.median, steps);
+}
+
+/// Returns how a waiting worker rechecks; empty where the barrier draws no one, so that it does not
+/// matter.
+std::string recheck_text(const live::JobOptions& options) {
+  if (!barrier::draws(options.barrier)) return {};
+  return barrier::print(options.recheck.value_or(core::default_recheck(options.mode)));
+}
+
+/// Returns the delay's text; empty where there is no delay.
+std::string delay_text(const live::JobOptions& options) {
+  return options.delay == Distribution{} ? std::string{} : print(options.delay);
+}
+
+std::vector<std::string> straggler_texts(const live::JobOptions& options) {
+  std::vector<std::string> texts;
+  for (const auto& straggler : options.stragglers) texts.push_back(print(straggler));
+  return texts;
+}
+
+/// Returns the optimiser with its schedule and l2, where they are set, and the batch.
+std::string optimizer_text(const Running& job) {
+  const live::TrainOptions& options = job.options;
+  std::string text = models::print(options.optimizer);
+  if (options.schedule != models::Schedule{})
+    text += job.has_default_schedule ? ", its rate falls over the job"
+                                     : ", " + models::print(options.schedule);
+  if (options.l2 > 0) text += fmt::format(", l2 {:.3g}", options.l2);
+  return text + fmt::format(", batch {}", options.batch);
+}
+
+Json spread_json(const live::Spread& spread) {
+  return {{"min", spread.min}, {"median", spread.median}, {"max", spread.max}};
+}
+
+void add_metrics(Json& json, const std::string& lead, const models::Metrics& metrics) {
+  for (const auto& metric : metrics) json[lead + metric.name] = metric.value;
+}
+
+void add_figures(Json& json, const Running& job, const live::Progress& last) {
+  json["updates"] = last.updates;
+  json["updates_per_s"] = updates_per_second(job, last);
+  json["wall_s"] = seconds(last.elapsed);
+  json["waiting_share"] = last.waiting_share;
+  json["spread"] = spread_json(last.spread);
+  // Nodes report steps of different moments, so the largest lag is not known.
+  if (job.id.empty()) json["max_lag"] = last.max_lag;
+  if (job.options.job.barrier.sample) {
+    json["draws"] = last.draws;
+    json["passes"] = last.passes;
+  }
+}
+
+void add_settings(Json& json, const Running& job) {
+  const auto& options = job.options;
+  if (!job.id.empty()) json["job"] = job.id;
+  if (!job.name.empty()) json["name"] = job.name;
+  json["mode"] = core::print(options.job.mode);
+  json["barrier"] = barrier::print(options.job.barrier);
+  if (const auto recheck = recheck_text(options.job); !recheck.empty()) json["recheck"] = recheck;
+  json["workers"] = options.job.workers;
+  if (const auto delay = delay_text(options.job); !delay.empty()) json["delay"] = delay;
+  if (const auto slow = straggler_texts(options.job); !slow.empty()) json["straggler"] = slow;
+  json["seed"] = options.job.seed;
+  json["model"] = job.model;
+  json["dtype"] = print(job.element_type);
+  json["device"] = job.device;
+  json["data"] = job.data;
+  json["train_samples"] = job.train_samples;
+  if (job.test_samples > 0) json["test_samples"] = job.test_samples;
+  if (!job.scale.empty()) json["scale"] = job.scale;
+  json["optimizer"] = models::print(options.optimizer);
+  if (options.schedule != models::Schedule{}) json["schedule"] = models::print(options.schedule);
+  if (options.l2 > 0) json["l2"] = options.l2;
+  json["batch"] = options.batch;
+  if (core::has_servers(options.job.mode)) json["shards"] = live::owner_count(options.job);
+}
+
+/// The figures of the model that is kept.
+const models::Metrics& train_of(const Ended& ended) {
+  return ended.kept.which == Keep::best ? ended.kept.train : ended.outcome.last.train;
+}
+const models::Metrics& test_of(const Ended& ended) {
+  return ended.kept.which == Keep::best ? ended.kept.test : ended.outcome.last.test;
+}
+
+Json summary(const Ended& ended) {
+  Json json;
+  add_settings(json, ended.job);
+  json["end"] = end_text(ended);
+  add_figures(json, ended.job, ended.outcome.last);
+  if (!ended.job.id.empty()) json["workers_lost"] = ended.workers_lost;
+  json.update(evaluations_json(ended));
+  add_metrics(json, "train_", train_of(ended));
+  add_metrics(json, "test_", test_of(ended));
+  if (ended.normalised_error) json["normalised_error"] = *ended.normalised_error;
+  if (!ended.saved.empty()) json["saved"] = ended.saved;
+  if (!ended.checkpoint.empty()) json["checkpoint"] = ended.checkpoint;
+  if (!ended.report.empty()) json["report"] = ended.report;
+  if (!ended.advice.empty()) json["notes"] = ended.advice;
+  if (!ended.error.empty()) json["error"] = ended.error;
+  json["version"] = version();
+  return json;
+}
+
+std::string json_line(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json event(const char* name, const live::Progress& progress) {
+  Json json;
+  json["event"] = name;
+  json["elapsed_s"] = seconds(progress.elapsed);
+  return json;
+}
+
+std::string row(const char* name, const std::string& value) {
+  return value.empty() ? std::string{} : fmt::format("  {:<12}{}\n", name, value);
+}
+
+std::string members_text(const live::JobOptions& options) {
+  std::string text = core::print(options.mode) + ", " + counted(options.workers, "worker");
+  if (core::has_servers(options.mode)) text += ", " + counted(live::owner_count(options), "shard");
+  return text;
+}
+
+std::string spread_text(const Running& job, const live::Progress& last) {
+  const std::string lag = job.id.empty() ? fmt::format("; at most {} apart", last.max_lag) : "";
+  return fmt::format("min {}, median {}, max {}{}", last.spread.min, last.spread.median,
+                     last.spread.max, lag);
+}
+
+std::string draws_text(const live::Progress& last) {
+  if (last.draws == 0) return {};
+  return fmt::format("{}, of which {} let a worker pass", last.draws,
+                     percent(static_cast<double>(last.passes) / static_cast<double>(last.draws)));
+}
+
+}  // namespace
+
+std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took) {
+  std::string text = describe(data.train);
+  if (data.test) text += fmt::format("; {} to test on", data.test->size());
+  return text + "; " + duration_text(seconds(took));
+}
+
+std::string progress_line(const Running& job, const live::Progress& progress,
+                          const std::optional<std::string>& stands_for) {
+  const auto& spread = progress.spread;
+  const bool learned = updates_made(job, progress) > 0;
+  std::string text =
+      fmt::format("{}  epoch {:.1f}", duration_text(seconds(progress.elapsed)),
+                  mean_step(job, progress) / static_cast<double>(job.steps_per_epoch));
+  if (learned) text += fmt::format("  {:.0f} updates/s", updates_per_second(job, progress));
+  text += fmt::format("  steps {}-{}-{}", spread.min, spread.median, spread.max);
+  if (learned)
+    text +=
+        fmt::format("  waiting {:.0f} %  loss {:.3g}", 100 * progress.waiting_share, progress.loss);
+  if (is_tested(job, progress)) text += "  " + metric_text(progress.test.back());
+  if (stands_for && !stands_for->empty()) text += "  waits for " + *stands_for;
+  if (const auto left = seconds_left(job, progress, stands_for.has_value()))
+    text += "  ETA " + duration_text(*left);
+  return text;
+}
+
+std::string summary_table(const Ended& ended) {
+  const Running& job = ended.job;
+  const auto& options = job.options;
+  const live::Progress& last = ended.outcome.last;
+  std::string text = fmt::format("{} on {} ({})\n", job.model_name(), job.data, job.data_shape);
+  text += row("job", job.name.empty() ? job.id : job.name);
+  text += row("mode", members_text(options.job));
+  const std::string recheck = recheck_text(options.job);
+  text += row("barrier", barrier::print(options.job.barrier) +
+                             (recheck.empty() ? "" : ", recheck " + recheck));
+  text += row("delay", delay_text(options.job));
+  text += row("straggler", fmt::format("{}", fmt::join(straggler_texts(options.job), ", ")));
+  text += row("scale", job.scale);
+  text += row("optimizer", optimizer_text(job));
+  text += row("ended", fmt::format("{}{} after {}{}", end_text(ended), early_text(ended),
+                                   duration_text(seconds(last.elapsed)), reached_text(ended)));
+  const std::string before =
+      job.updates_before > 0 ? fmt::format(", {} of them before", job.updates_before) : "";
+  text += row("updates",
+              fmt::format("{}{}, {:.0f}/s", last.updates, before, updates_per_second(job, last)));
+  text += row("waiting", percent(last.waiting_share) + " of the workers' time");
+  text += row("steps", spread_text(job, last));
+  if (ended.workers_lost > 0) text += row("lost", counted(ended.workers_lost, "worker"));
+  text += row("draws", draws_text(last));
+  text += row("evaluated", evaluations_text(ended));
+  text += row("kept", kept_text(ended));
+  text += row("train", metrics_text(train_of(ended)));
+  text += row("test", metrics_text(test_of(ended)));
+  if (ended.normalised_error)
+    text += row("truth", fmt::format("normalised error {:.4g}", *ended.normalised_error));
+  for (const std::string& line : ended.advice) text += row("note", line);
+  text += row("saved", ended.saved);
+  text += row("checkpoint", ended.checkpoint);
+  text += row("report", ended.report);
+  return text;
+}
+
+std::string summary_json(const Ended& ended) { return json_line(summary(ended)); }
+
+std::string progress_json(const Running& job, const live::Progress& progress) {
+  Json json = event("progress", progress);
+  json["step"] = whole_or_real(mean_step(job, progress));
+  add_figures(json, job, progress);
+  json.erase("wall_s");
+  if (updates_made(job, progress) > 0) {
+    json["loss"] = progress.loss;
+  } else {
+    json.erase("updates_per_s");
+    json.erase("waiting_share");
+  }
+  return json_line(json);
+}
+
+std::string evaluation_json(const Running& job, const live::Progress& progress) {
+  Json json = event("evaluation", progress);
+  json["step"] = whole_or_real(progress.evaluated_at);
+  json["epoch"] = progress.evaluated_at / static_cast<double>(job.steps_per_epoch);
+  json["updates"] =
+      std::llround(progress.evaluated_at * static_cast<double>(job.options.job.workers));
+  add_metrics(json, "test_", progress.test);
+  return json_line(json);
+}
+
+std::string end_json(const Ended& ended) {
+  Json json;
+  json["event"] = "end";
+  json.update(summary(ended));
+  return json_line(json);
+}
+
+}  // namespace starling::app

@@ -1,0 +1,77 @@
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "starling/tools/files/metrics_file.hpp"
+#include "starling/tools/job/job.hpp"
+#include "starling/tools/job/memory.hpp"
+#include "starling/tools/program/interrupt.hpp"
+#include "starling/tools/train/commands.hpp"
+#include "starling/tools/train/model_file.hpp"
+#include "starling/tools/train/prepare.hpp"
+#include "starling/tools/train/recorder.hpp"
+#include "starling/tools/train/report.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Describes a file that a failed job did not write: as it was before, or not there.
+std::string left(const std::string& path) {
+  std::error_code ignored;
+  return path + (std::filesystem::exists(path, ignored) ? ": is as it was" : ": was not written");
+}
+
+void print_errors_of(const Ended& ended, const Job& job) {
+  print_error(ended.error);
+  if (!ended.saved.empty())
+    print_error("the last good model is in " + ended.saved);
+  else if (!job.save.empty())
+    print_error(left(job.save) + (ended.has_model ? ", the model could not be saved"
+                                                  : ", there is no good model to save"));
+  if (!ended.checkpoint.empty())
+    print_error("the last checkpoint is in " + ended.checkpoint);
+  else if (!job.checkpoint.empty())
+    print_error(left(job.checkpoint));
+  if (!ended.report.empty())
+    print_error("the report is in " + ended.report);
+  else if (!job.report.empty())
+    print_error(left(job.report));
+}
+
+}  // namespace
+
+int report(const Ended& ended, const Job& job) {
+  if (!ended.error.empty()) print_errors_of(ended, job);
+  const int code = !ended.error.empty() ? job_failed : ended.interrupted ? interrupted_code : done;
+  const auto put = put_out(job.json ? summary_json(ended) + "\n" : summary_table(ended), code);
+  return put ? *put : job_failed;
+}
+
+Result<int> train_command(const Registry& registry, const Settings& settings,
+                          const std::string& job_file) {
+  auto ready = prepare(registry, settings, job_file);
+  if (!ready) return std::move(ready).error();
+  if (auto fits = check_memory(*ready->model, ready->running.options); !fits)
+    return placed(std::move(fits).error(), settings);
+  auto metrics = MetricsFile::open(ready->job.metrics, !ready->job.resume.empty());
+  if (!metrics) return std::move(metrics).error().within(place_of(settings, "metrics"));
+  Recorder recorder{*ready, *std::move(metrics)};
+  auto options = ready->running.options;
+  // Until the members begin there is nothing to save: a signal ends the program at once, however
+  // long it takes to lay out and fill a large model.
+  std::optional<OrderlyStop> orderly;
+  options.job.on_start = [&](const auto&, auto&) {
+    orderly.emplace(ready->job.quiet ? nullptr : stops_without_saving);
+  };
+  options.job.on_progress = [&](const live::Progress& p) { return recorder.on_progress(p); };
+  options.job.on_evaluated = [&](const live::Progress& progress, const auto& states) {
+    return recorder.on_evaluated(progress, states);
+  };
+  if (!ready->job.checkpoint.empty())
+    options.job.on_checkpoint = [&](const auto& states) { recorder.on_checkpoint(states); };
+  const auto outcome = ready->model->train(ready->data.train, ready->test(), options);
+  if (!outcome) return placed(outcome.error(), settings);
+  return report(recorder.end(*outcome), ready->job);
+}
+
+}  // namespace starling::app

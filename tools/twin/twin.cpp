@@ -1,0 +1,109 @@
+#include "starling/tools/twin/twin.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+#include "starling/base/check.hpp"
+#include "starling/base/seconds.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Notes the steps that have begun: a run that is stopped ends them all.
+class Begun final : public sim::Learner {
+ public:
+  explicit Begun(std::size_t workers) : steps_(workers) {}
+
+  void on_begin(sim::MemberId worker, sim::Step step, sim::Time) override { steps_[worker] = step; }
+  void on_end(sim::MemberId, sim::Step, sim::Time) override {}
+
+  [[nodiscard]] std::vector<sim::Step> sorted() && {
+    std::ranges::sort(steps_);
+    return std::move(steps_);
+  }
+
+ private:
+  std::vector<sim::Step> steps_;
+};
+
+constexpr double widening = 0.05;
+/// The least widening of the waiting share, in shares of the workers' time: even a worker that
+/// never waits takes time to ask.
+constexpr double points = 0.01;
+
+Compared judge(std::string name, double TwinRun::*figure, const TwinRun& live,
+               std::span<const TwinRun> simulated, double least_widening = 0) {
+  std::vector<double> values;
+  for (const TwinRun& run : simulated) values.push_back(run.*figure);
+  std::ranges::sort(values);
+  Compared compared{.name = std::move(name),
+                    .live = live.*figure,
+                    .low = quantile(values, 0.005),
+                    .middle = quantile(values, 0.5),
+                    .high = quantile(values, 0.995)};
+  compared.from = std::max(0.0, compared.low - std::max(widening * compared.low, least_widening));
+  compared.to = compared.high + std::max(widening * compared.high, least_widening);
+  return compared;
+}
+
+}  // namespace
+
+TwinRun figures_of(const live::Progress& end) {
+  return {.updates = static_cast<double>(end.updates),
+          .steps_min = static_cast<double>(end.spread.min),
+          .steps_median = static_cast<double>(end.spread.median),
+          .steps_max = static_cast<double>(end.spread.max),
+          .max_lag = static_cast<double>(end.max_lag),
+          .waiting_share = end.waiting_share,
+          .elapsed_s = seconds(end.elapsed)};
+}
+
+TwinRun simulate_twin(const sim::StepOptions& options) {
+  Begun begun{options.workers};
+  const auto result = sim::simulate(options, &begun);
+  const auto steps = std::move(begun).sorted();
+  const auto lag =
+      std::max(result.max_lag,
+               options.last == barrier::finished ? steps.back() - steps.front() : sim::Step{0});
+  return {
+      .updates = static_cast<double>(std::accumulate(steps.begin(), steps.end(), std::uint64_t{0})),
+      .steps_min = static_cast<double>(steps.front()),
+      .steps_median = static_cast<double>(steps[steps.size() / 2]),
+      .steps_max = static_cast<double>(steps.back()),
+      .max_lag = static_cast<double>(lag),
+      .waiting_share = result.waiting_share,
+      .elapsed_s = seconds(result.elapsed)};
+}
+
+std::vector<Compared> compare(const TwinRun& live, std::span<const TwinRun> simulated,
+                              bool completed) {
+  STARLING_CHECK(!simulated.empty());
+  std::vector<Compared> all;
+  const auto add = [&](const char* name, double TwinRun::*figure, double least = 0) {
+    all.push_back(judge(name, figure, live, simulated, least));
+  };
+  if (completed) {
+    add("elapsed_s", &TwinRun::elapsed_s);
+  } else {
+    add("updates", &TwinRun::updates);
+    add("steps_min", &TwinRun::steps_min);
+    add("steps_median", &TwinRun::steps_median);
+    add("steps_max", &TwinRun::steps_max);
+  }
+  add("max_lag", &TwinRun::max_lag);
+  add("waiting_share", &TwinRun::waiting_share, points);
+  return all;
+}
+
+double quantile(std::span<const double> values, double q) {
+  STARLING_CHECK(!values.empty());
+  const double at = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const auto above = std::min(below + 1, values.size() - 1);
+  return std::lerp(values[below], values[above], at - static_cast<double>(below));
+}
+
+}  // namespace starling::app

@@ -1,0 +1,45 @@
+#include "starling/tools/twin/twin_keys.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "starling/tools/sim/learning.hpp"
+
+namespace starling::app {
+namespace {
+
+constexpr std::array<std::string_view, 5> outputs{"save", "checkpoint", "checkpoint-every",
+                                                  "metrics", "report"};
+
+bool is_output(std::string_view key) { return std::ranges::find(outputs, key) != outputs.end(); }
+
+}  // namespace
+
+const std::vector<KeyForm>& twin_keys() {
+  static const std::vector<KeyForm> all = [] {
+    std::vector<KeyForm> keys;
+    for (const Key& key : job_keys())
+      if (!is_output(key.name) && key.name != "resume" && key.name != "trust-file")
+        keys.push_back(key);
+    keys.push_back({"seeds", KeyKind::count, "N",
+                    "simulations, 100 or more, under the job's seed and those that follow [200]",
+                    "What is simulated"});
+    return keys;
+  }();
+  return all;
+}
+
+Settings live_settings(Settings settings) {
+  std::erase_if(settings, [](const Setting& s) { return is_output(s.key) || s.key == "seeds"; });
+  return settings;
+}
+
+Settings sim_settings(Settings settings) {
+  std::erase_if(settings, [](const Setting& s) {
+    return s.key == "epochs" || std::ranges::count(learning_keys(), s.key) > 0;
+  });
+  return settings;
+}
+
+}  // namespace starling::app
