@@ -5,15 +5,14 @@
 #include <utility>
 
 #include "starling/base/check.hpp"
+#include "starling/engine/core/member/member_core_configuration.hpp"
+#include "starling/engine/core/member/member_core_parts.hpp"
+#include "starling/engine/core/member/member_core_sending.hpp"
 #include "starling/engine/core/member/message_validator.hpp"
 #include "starling/engine/exchange/ownership/peer.hpp"
 
 namespace starling::core {
 namespace {
-
-/// True for messages to observers: cores send them to no member, and PeerMessage holds none.
-template <class M>
-constexpr bool is_for_observers = std::is_same_v<M, Snapshot> || std::is_same_v<M, RangeState>;
 
 /// True for messages that an owner refuses where they do not fit its own configuration.
 template <class M>
@@ -172,81 +171,6 @@ void MemberCore<T>::on_message(const MemberContext& context, MemberId from, Inca
 }
 
 template <class T>
-typename MemberCore<T>::Link* MemberCore<T>::link(MemberId id) const {
-  return id < links_.size() ? links_[id].get() : nullptr;
-}
-
-template <class T>
-void MemberCore<T>::act_on(const MemberContext& context, MemberId id, TrafficClass traffic_class,
-                           LinkEffects effects) {
-  const Epoch epoch = configuration_->epoch;
-  const TimerKey key = link(id)->timer_of(traffic_class);
-  for (auto& effect : effects) {
-    if (auto* transmit = std::get_if<Transmit<PeerMessagePtr>>(&effect)) {
-      context.out.push_back(
-          Dispatch{{options_.self.id, id, epoch, traffic_class, std::move(transmit->packet)}});
-    } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
-      context.out.push_back(MemberTimer{timer->at, key});
-    } else if (auto* arrived = std::get_if<Deliver<PeerMessagePtr>>(&effect)) {
-      // An earlier message may have removed the incarnation that sent this one.
-      if (state_ == State::member && link(id) != nullptr && link(id)->has_timer(key))
-        deliver(context, id, arrived->payload);
-    }
-  }
-}
-
-template <class T>
-void MemberCore<T>::post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
-  if (to == options_.self.id) {
-    inbox_.push_back(std::move(peer_message));
-    return;
-  }
-  if (link(to) == nullptr) return;  // no member (any more)
-  send_configuration(context, to);
-  send(context, to, std::move(peer_message));
-}
-
-/// Requires: there is a link.
-template <class T>
-void MemberCore<T>::send(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
-  const TrafficClass traffic_class = traffic_class_of(*peer_message);
-  LinkEffects effects;
-  if (!link(to)->channel(traffic_class).send({context.now, effects}, std::move(peer_message)))
-    fail(context, "member " + std::to_string(to) + " is not known to be dead, and takes nothing");
-  act_on(context, to, traffic_class, std::move(effects));
-}
-
-template <class T>
-void MemberCore<T>::post_to_council(const MemberContext& context,
-                                    const PeerMessagePtr& peer_message) {
-  const ConfigurationPtr now = configuration_;
-  for (const MemberId id : now->council) post(context, id, peer_message);
-}
-
-/// Sends a member the configuration ahead of the next message, unless the member knows it.
-template <class T>
-void MemberCore<T>::send_configuration(const MemberContext& context, MemberId id) {
-  Link* other = link(id);
-  if (other == nullptr || other->epoch_sent >= configuration_->epoch) return;
-  other->epoch_sent = configuration_->epoch;
-  send(context, id, peer_message_of(configuration_));
-}
-
-/// Sends a message to a node that may not be a member: it is not repeated.
-template <class T>
-void MemberCore<T>::send_unreliable(const MemberContext& context, MemberId to,
-                                    std::optional<Incarnation> incarnation,
-                                    PeerMessagePtr peer_message) const {
-  Packet<PeerMessagePtr> packet;
-  packet.from = options_.self.incarnation;
-  packet.to = incarnation;
-  packet.payload = std::move(peer_message);
-  const Epoch epoch = configuration_ ? configuration_->epoch : 0;
-  context.out.push_back(
-      Dispatch{{options_.self.id, to, epoch, TrafficClass::control, std::move(packet)}});
-}
-
-template <class T>
 void MemberCore<T>::receive_unreliable(const MemberContext& context, const Envelope& envelope) {
   const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (packet.to && *packet.to != options_.self.incarnation) return;
@@ -285,16 +209,6 @@ void MemberCore<T>::receive_join_request(const MemberContext& context, const Env
                                                 ", and this one is " + std::to_string(member.id)}));
   else if (state_ == State::member)
     post_to_council(context, peer_message_of(JoinRequest{member}));
-}
-
-template <class T>
-bool MemberCore<T>::is_news(const ConfigurationPtr& next) const {
-  if (configuration_)
-    return may_follow(*configuration_, next, options_.members_max) &&
-           next->epoch > configuration_->epoch;
-  return is_sound(next, options_.members_max) &&
-         next->ranges.size() == options_.shard.layout->ranges.size() &&
-         next->coordinator.has_value() == keeps_steps_centrally(options_.mode);
 }
 
 template <class T>
@@ -361,116 +275,6 @@ void MemberCore<T>::take(const MemberContext& context, MemberId from,
   }
 }
 
-template <class T>
-void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& next) {
-  if (state_ == State::failed || state_ == State::excluded) return;
-  if (!next->contains(options_.self.id, options_.self.incarnation)) {
-    const bool had = next->has_had(options_.self.id, options_.self.incarnation);
-    if (state_ == State::joining && !had) return;  // not yet taken in
-    state_ = State::excluded;
-    configuration_ = next;
-    context.out.push_back(Excluded{});
-    return;
-  }
-  const ConfigurationPtr former = std::exchange(configuration_, next);
-  if (state_ != State::member)
-    context.out.push_back(MemberTimer{context.now + options_.probe_every, probe_key});
-  state_ = State::member;
-  renew_links(*next);
-  if (next->lost()) return fail(context, "a range has lost all its owners");
-  run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
-    replica.on_configuration(c, *next, former ? former->epoch : 0);
-    return true;
-  });
-  inform_coordinator(context, former.get());
-  inform_worker(context, former.get());
-  send_status(context, former.get());
-  run_council(context, [&](Council& council, const CouncilContext& c) {
-    council.hold(c, replica_->full());
-    council.on_configuration(c, configuration_);
-  });
-}
-
-template <class T>
-void MemberCore<T>::renew_links(const Configuration& next) {
-  for (MemberId id = 0; id < links_.size(); ++id) {
-    if (!links_[id]) continue;
-    if (!next.contains(id, *links_[id]->channel(TrafficClass::control).other())) links_[id].reset();
-  }
-  for (const Member& member : next.members) {
-    if (member.id == options_.self.id) continue;
-    if (member.id >= links_.size()) links_.resize(member.id + 1);
-    if (links_[member.id]) continue;
-    const Channel<PeerMessagePtr> fresh{options_.self.incarnation, member.incarnation,
-                                        options_.channel};
-    links_[member.id] =
-        std::make_unique<Link>(Link{{fresh, fresh}, 0, (++links_made_ << 32U) + member.id});
-    if (next.epoch == 1) links_[member.id]->epoch_sent = 1;  // founders know it
-  }
-}
-
-template <class T>
-void MemberCore<T>::inform_worker(const MemberContext& context, const Configuration* former) {
-  if (!options_.self.works) return;
-  WorkerView all = view_of_worker(*configuration_, former);
-  if (worker_)
-    return run_worker(context, [&](Worker& w, const Context& c) { w.on_view(c, std::move(all)); });
-  WorkerOptions& worker = options_.worker;
-  worker.members = std::move(all.members);
-  worker.owner_of = std::move(all.owner_of);
-  worker.view_of = std::move(all.view_of);
-  worker_.emplace(worker);
-  run_worker(context, [](Worker& w, const Context& c) { w.start(c); });
-}
-
-template <class T>
-void MemberCore<T>::inform_coordinator(const MemberContext& context, const Configuration* former) {
-  const Configuration& now = *configuration_;
-  if (now.coordinator != options_.self.id) return;
-  if (coordinator_)
-    return run_coordinator(context, [&](Coordinator& all, const Context& c) {
-      std::vector<MemberId> left;
-      for (const Member& member : former->lacking_in(now)) left.push_back(member.id);
-      all.on_members(c, left, workers_of(now.lacking_in(*former)));
-    });
-  coordinator_.emplace(CoordinatorOptions{options_.worker.barrier, options_.worker.recheck, {}});
-  const std::vector<MemberId> workers = workers_of(now.members);
-  if (now.epoch == 1) {
-    for (const MemberId worker : workers)
-      coordinator_->on_founded(worker, first_entry(*options_.start, worker).step);
-    return;
-  }
-  coordinator_->take_over(workers, owners_of(now));
-  for (const Member& member : now.members)
-    send_configuration(context, member.id);  // all wait for this
-}
-
-/// Sends a coordinator that is new to this member what this member knows of the steps.
-template <class T>
-void MemberCore<T>::send_status(const MemberContext& context, const Configuration* former) {
-  const Configuration& now = *configuration_;
-  if (!now.coordinator || now.epoch == 1) return;
-  if (former != nullptr && now.keeps_coordinator_of(*former)) return;
-  WorkerStatus status = worker_ ? worker_->status() : WorkerStatus{.member = options_.self.id};
-  status.held = replica_->shard().highest_step();
-  post(context, *now.coordinator, peer_message_of(status));
-}
-
-/// Sends the decided configuration to all members of the old and of the new one.
-template <class T>
-void MemberCore<T>::announce(const MemberContext& context, const ConfigurationPtr& former) {
-  for (const Member& member : configuration_->members) {
-    if (member.id == options_.self.id) continue;
-    if (state_ == State::excluded)
-      send_unreliable(context, member.id, member.incarnation, peer_message_of(configuration_));
-    else
-      send_configuration(context, member.id);
-  }
-  for (const Member& member : former->members)
-    if (!configuration_->contains(member.id, member.incarnation) && member.id != options_.self.id)
-      send_unreliable(context, member.id, member.incarnation, peer_message_of(configuration_));
-}
-
 /// Asks to join or to leave, again and again until that is done.
 template <class T>
 void MemberCore<T>::ask_again(const MemberContext& context) {
@@ -507,88 +311,6 @@ template <class T>
 void MemberCore<T>::fail(const MemberContext& context, std::string why) {
   if (std::exchange(state_, State::failed) != State::failed)
     context.out.push_back(Fail{std::move(why)});
-}
-
-template <class T>
-template <class Event>
-void MemberCore<T>::run_worker(const MemberContext& context, Event event) {
-  if (!worker_) return;
-  Effects effects;
-  event(*worker_, Context{context.now, context.random, effects});
-  execute(context, std::move(effects), worker_key);
-}
-
-template <class T>
-template <class Event>
-void MemberCore<T>::run_coordinator(const MemberContext& context, Event event) {
-  if (!coordinator_) return;
-  Effects effects;
-  event(*coordinator_, Context{context.now, context.random, effects});
-  execute(context, std::move(effects), coordinator_key);
-}
-
-template <class T>
-template <class Event>
-bool MemberCore<T>::run_replica(const MemberContext& context, Event event) {
-  Effects effects;
-  std::vector<std::pair<MemberId, ReplicaMessage>> out;
-  const Context core{context.now, context.random, effects};
-  const bool fits = event(*replica_, ReplicaContext{core, out});
-  for (auto& [to, message] : out)
-    std::visit([&, to = to](auto& m) { post(context, to, peer_message_of(std::move(m))); },
-               message);
-  execute(context, std::move(effects), own_key);
-  return fits;
-}
-
-template <class T>
-template <class Event>
-void MemberCore<T>::run_council(const MemberContext& context, Event event) {
-  std::vector<CouncilEffect> effects;
-  event(council_, CouncilContext{context.now, context.random, effects});
-  for (CouncilEffect& effect : effects) {
-    if (auto* send = std::get_if<CouncilSend>(&effect)) {
-      post(context, send->to, peer_message_of(std::move(send->message)));
-    } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
-      context.out.push_back(MemberTimer{timer->at, council_key});
-    } else if (auto* why = std::get_if<Fail>(&effect)) {
-      fail(context, std::move(why->why));
-    } else {
-      const ConfigurationPtr former = configuration_;
-      adopt(context, std::get<Decided>(effect).configuration);
-      announce(context, former);
-    }
-  }
-}
-
-template <class T>
-void MemberCore<T>::execute(const MemberContext& context, Effects effects, TimerKey key) {
-  for (Effect& effect : effects) {
-    if (const auto* timer = std::get_if<SetTimer>(&effect)) {
-      context.out.push_back(MemberTimer{timer->at, key});
-    } else if (auto* send = std::get_if<Send>(&effect)) {
-      std::optional<MemberId> to;
-      if (const auto* worker = std::get_if<ToWorker>(&send->to)) to = worker->id;
-      if (const auto* owner = std::get_if<ToOwner>(&send->to)) to = owner->id;
-      if (std::holds_alternative<ToCoordinator>(send->to)) to = configuration_->coordinator;
-      if (!to) continue;  // no observer yet
-      std::visit(
-          [&]<class M>(M& message) {
-            static_assert(std::is_constructible_v<PeerMessage, M> != is_for_observers<M>);
-            if constexpr (!is_for_observers<M>)
-              post(context, *to, peer_message_of(std::move(message)));
-          },
-          send->message);
-    } else if (auto* plan = std::get_if<Plan>(&effect)) {
-      context.out.push_back(*plan);
-    } else if (auto* compute = std::get_if<Compute>(&effect)) {
-      context.out.push_back(std::move(*compute));
-    } else if (auto* done = std::get_if<Done>(&effect)) {
-      context.out.push_back(*done);
-    } else {
-      fail(context, std::move(std::get<Fail>(effect).why));
-    }
-  }
 }
 
 template class MemberCore<float>;

@@ -1,0 +1,133 @@
+/// Internal: how a MemberCore goes over to a decided configuration, and who learns of it. Only
+/// member_core.cpp includes it.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "starling/engine/core/member/member_core.hpp"
+
+namespace starling::core {
+
+template <class T>
+bool MemberCore<T>::is_news(const ConfigurationPtr& next) const {
+  if (configuration_)
+    return may_follow(*configuration_, next, options_.members_max) &&
+           next->epoch > configuration_->epoch;
+  return is_sound(next, options_.members_max) &&
+         next->ranges.size() == options_.shard.layout->ranges.size() &&
+         next->coordinator.has_value() == keeps_steps_centrally(options_.mode);
+}
+
+template <class T>
+void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& next) {
+  if (state_ == State::failed || state_ == State::excluded) return;
+  if (!next->contains(options_.self.id, options_.self.incarnation)) {
+    const bool had = next->has_had(options_.self.id, options_.self.incarnation);
+    if (state_ == State::joining && !had) return;  // not yet taken in
+    state_ = State::excluded;
+    configuration_ = next;
+    context.out.push_back(Excluded{});
+    return;
+  }
+  const ConfigurationPtr former = std::exchange(configuration_, next);
+  if (state_ != State::member)
+    context.out.push_back(MemberTimer{context.now + options_.probe_every, probe_key});
+  state_ = State::member;
+  renew_links(*next);
+  if (next->lost()) return fail(context, "a range has lost all its owners");
+  run_replica(context, [&](Replica<T>& replica, const ReplicaContext& c) {
+    replica.on_configuration(c, *next, former ? former->epoch : 0);
+    return true;
+  });
+  inform_coordinator(context, former.get());
+  inform_worker(context, former.get());
+  send_status(context, former.get());
+  run_council(context, [&](Council& council, const CouncilContext& c) {
+    council.hold(c, replica_->full());
+    council.on_configuration(c, configuration_);
+  });
+}
+
+template <class T>
+void MemberCore<T>::renew_links(const Configuration& next) {
+  for (MemberId id = 0; id < links_.size(); ++id) {
+    if (!links_[id]) continue;
+    if (!next.contains(id, *links_[id]->channel(TrafficClass::control).other())) links_[id].reset();
+  }
+  for (const Member& member : next.members) {
+    if (member.id == options_.self.id) continue;
+    if (member.id >= links_.size()) links_.resize(member.id + 1);
+    if (links_[member.id]) continue;
+    const Channel<PeerMessagePtr> fresh{options_.self.incarnation, member.incarnation,
+                                        options_.channel};
+    links_[member.id] =
+        std::make_unique<Link>(Link{{fresh, fresh}, 0, (++links_made_ << 32U) + member.id});
+    if (next.epoch == 1) links_[member.id]->epoch_sent = 1;  // founders know it
+  }
+}
+
+template <class T>
+void MemberCore<T>::inform_worker(const MemberContext& context, const Configuration* former) {
+  if (!options_.self.works) return;
+  WorkerView all = view_of_worker(*configuration_, former);
+  if (worker_)
+    return run_worker(context, [&](Worker& w, const Context& c) { w.on_view(c, std::move(all)); });
+  WorkerOptions& worker = options_.worker;
+  worker.members = std::move(all.members);
+  worker.owner_of = std::move(all.owner_of);
+  worker.view_of = std::move(all.view_of);
+  worker_.emplace(worker);
+  run_worker(context, [](Worker& w, const Context& c) { w.start(c); });
+}
+
+template <class T>
+void MemberCore<T>::inform_coordinator(const MemberContext& context, const Configuration* former) {
+  const Configuration& now = *configuration_;
+  if (now.coordinator != options_.self.id) return;
+  if (coordinator_)
+    return run_coordinator(context, [&](Coordinator& all, const Context& c) {
+      std::vector<MemberId> left;
+      for (const Member& member : former->lacking_in(now)) left.push_back(member.id);
+      all.on_members(c, left, workers_of(now.lacking_in(*former)));
+    });
+  coordinator_.emplace(CoordinatorOptions{options_.worker.barrier, options_.worker.recheck, {}});
+  const std::vector<MemberId> workers = workers_of(now.members);
+  if (now.epoch == 1) {
+    for (const MemberId worker : workers)
+      coordinator_->on_founded(worker, first_entry(*options_.start, worker).step);
+    return;
+  }
+  coordinator_->take_over(workers, owners_of(now));
+  for (const Member& member : now.members)
+    send_configuration(context, member.id);  // all wait for this
+}
+
+/// Sends a coordinator that is new to this member what this member knows of the steps.
+template <class T>
+void MemberCore<T>::send_status(const MemberContext& context, const Configuration* former) {
+  const Configuration& now = *configuration_;
+  if (!now.coordinator || now.epoch == 1) return;
+  if (former != nullptr && now.keeps_coordinator_of(*former)) return;
+  WorkerStatus status = worker_ ? worker_->status() : WorkerStatus{.member = options_.self.id};
+  status.held = replica_->shard().highest_step();
+  post(context, *now.coordinator, peer_message_of(status));
+}
+
+/// Sends the decided configuration to all members of the old and of the new one.
+template <class T>
+void MemberCore<T>::announce(const MemberContext& context, const ConfigurationPtr& former) {
+  for (const Member& member : configuration_->members) {
+    if (member.id == options_.self.id) continue;
+    if (state_ == State::excluded)
+      send_unreliable(context, member.id, member.incarnation, peer_message_of(configuration_));
+    else
+      send_configuration(context, member.id);
+  }
+  for (const Member& member : former->members)
+    if (!configuration_->contains(member.id, member.incarnation) && member.id != options_.self.id)
+      send_unreliable(context, member.id, member.incarnation, peer_message_of(configuration_));
+}
+
+}  // namespace starling::core

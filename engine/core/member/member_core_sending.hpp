@@ -1,0 +1,89 @@
+/// Internal: what a MemberCore sends: packets by its links, and single packets to nodes that may
+/// not be members. Only member_core.cpp includes it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "starling/engine/core/member/member_core.hpp"
+
+namespace starling::core {
+
+template <class T>
+typename MemberCore<T>::Link* MemberCore<T>::link(MemberId id) const {
+  return id < links_.size() ? links_[id].get() : nullptr;
+}
+
+template <class T>
+void MemberCore<T>::act_on(const MemberContext& context, MemberId id, TrafficClass traffic_class,
+                           LinkEffects effects) {
+  const Epoch epoch = configuration_->epoch;
+  const TimerKey key = link(id)->timer_of(traffic_class);
+  for (auto& effect : effects) {
+    if (auto* transmit = std::get_if<Transmit<PeerMessagePtr>>(&effect)) {
+      context.out.push_back(
+          Dispatch{{options_.self.id, id, epoch, traffic_class, std::move(transmit->packet)}});
+    } else if (const auto* timer = std::get_if<SetTimer>(&effect)) {
+      context.out.push_back(MemberTimer{timer->at, key});
+    } else if (auto* arrived = std::get_if<Deliver<PeerMessagePtr>>(&effect)) {
+      // An earlier message may have removed the incarnation that sent this one.
+      if (state_ == State::member && link(id) != nullptr && link(id)->has_timer(key))
+        deliver(context, id, arrived->payload);
+    }
+  }
+}
+
+template <class T>
+void MemberCore<T>::post(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
+  if (to == options_.self.id) {
+    inbox_.push_back(std::move(peer_message));
+    return;
+  }
+  if (link(to) == nullptr) return;  // no member (any more)
+  send_configuration(context, to);
+  send(context, to, std::move(peer_message));
+}
+
+/// Requires: there is a link.
+template <class T>
+void MemberCore<T>::send(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
+  const TrafficClass traffic_class = traffic_class_of(*peer_message);
+  LinkEffects effects;
+  if (!link(to)->channel(traffic_class).send({context.now, effects}, std::move(peer_message)))
+    fail(context, "member " + std::to_string(to) + " is not known to be dead, and takes nothing");
+  act_on(context, to, traffic_class, std::move(effects));
+}
+
+template <class T>
+void MemberCore<T>::post_to_council(const MemberContext& context,
+                                    const PeerMessagePtr& peer_message) {
+  const ConfigurationPtr now = configuration_;
+  for (const MemberId id : now->council) post(context, id, peer_message);
+}
+
+/// Sends a member the configuration ahead of the next message, unless the member knows it.
+template <class T>
+void MemberCore<T>::send_configuration(const MemberContext& context, MemberId id) {
+  Link* other = link(id);
+  if (other == nullptr || other->epoch_sent >= configuration_->epoch) return;
+  other->epoch_sent = configuration_->epoch;
+  send(context, id, peer_message_of(configuration_));
+}
+
+/// Sends a message to a node that may not be a member: it is not repeated.
+template <class T>
+void MemberCore<T>::send_unreliable(const MemberContext& context, MemberId to,
+                                    std::optional<Incarnation> incarnation,
+                                    PeerMessagePtr peer_message) const {
+  Packet<PeerMessagePtr> packet;
+  packet.from = options_.self.incarnation;
+  packet.to = incarnation;
+  packet.payload = std::move(peer_message);
+  const Epoch epoch = configuration_ ? configuration_->epoch : 0;
+  context.out.push_back(
+      Dispatch{{options_.self.id, to, epoch, TrafficClass::control, std::move(packet)}});
+}
+
+}  // namespace starling::core
