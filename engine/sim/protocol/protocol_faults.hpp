@@ -1,0 +1,85 @@
+/// Internal: the faults of a Protocol, which happen at times that its user sets. Only protocol.cpp
+/// includes it.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "starling/base/check.hpp"
+#include "starling/engine/sim/protocol/protocol.hpp"
+
+namespace starling::sim {
+
+template <class T>
+void Protocol<T>::at(Time at, std::function<void()> happening) {
+  queue_.push(at, std::move(happening));
+}
+
+template <class T>
+void Protocol<T>::crash(MemberId id, Time at, Time down) {
+  this->at(at, [this, id, down] { lose_carrier(id, down); });
+}
+
+template <class T>
+void Protocol<T>::lose_carrier(MemberId id, Time down) {
+  down_[id] = true;
+  ++incarnation_[id];
+  at(now() + down, [this, id] {
+    if (!down_[id] || dead_[id]) return;
+    down_[id] = false;
+    run_worker(id, &core::Worker::resume);
+    for (MemberId other = 0; other < options_.workers; ++other)  // news that came while it was down
+      if (mourned_.contains({id, other}))
+        run_worker(id, [other](core::Worker& worker, const core::Context& c) {
+          worker.on_left(c, other);
+        });
+  });
+}
+
+template <class T>
+void Protocol<T>::freeze(NodeId node, Time at, Time time) {
+  this->at(at, [this, node, time] {
+    frozen_until_.at(node) = std::max(frozen_until_[node], now() + time);
+  });
+}
+
+template <class T>
+void Protocol<T>::stop(Time at) {
+  this->at(at, [this] {
+    if (coordinator_) return send(observer(), {core::ToCoordinator{}, core::Stop{}});
+    for (MemberId id = 0; id < options_.workers; ++id)
+      send(observer(), {core::ToWorker{id}, core::Stop{}});
+  });
+}
+
+template <class T>
+void Protocol<T>::die(MemberId id, Time at) {
+  STARLING_CHECK(core::has_servers(options_.mode));
+  this->at(at, [this, id] {
+    dead_[id] = true;
+    ++incarnation_[id];
+    note_step(id);
+    for (NodeId node = 0; node < nodes(); ++node) {
+      if (node == id) continue;
+      const Time news = 10 * options_.link.latency.draw(news_random_);
+      this->at(now() + news, [this, node, id] { learn_death(node, id); });
+    }
+  });
+}
+
+template <class T>
+void Protocol<T>::learn_death(NodeId node, MemberId dead) {
+  mourned_.insert({node, dead});
+  const auto left = [dead](auto& core, const core::Context& context) {
+    core.on_left(context, dead);
+  };
+  if (node < options_.workers)
+    run_worker(node, left);
+  else if (node < options_.workers + shards_.size())
+    play(node, shards_[node - options_.workers], owner_random_, left);
+  else if (node != observer())
+    play(node, *coordinator_, coordinator_random_, left);
+}
+
+}  // namespace starling::sim

@@ -1,0 +1,101 @@
+/// Internal: the results of a Protocol: its model, the points of its curve, and its figures at the
+/// end. Only protocol.cpp includes it.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/engine/sim/protocol/protocol.hpp"
+
+namespace starling::sim {
+
+inline constexpr int points_of_a_horizon = 200;
+
+template <class T>
+std::vector<core::RangeState> Protocol<T>::model() {
+  std::vector<core::RangeState> states(job_.layout->ranges.size());
+  core::Effects effects;
+  const core::Context context{now(), owner_random_, effects};
+  for (auto& shard : shards_) shard.on(context, core::Snapshot{1});
+  for (auto& peer : peers_) peer.on(context, core::Snapshot{1});
+  for (core::Effect& effect : effects) {
+    auto& state = std::get<core::RangeState>(std::get<core::Send>(effect).message);
+    states[state.range] = std::move(state);
+  }
+  return states;
+}
+
+template <class T>
+ProtocolPoint Protocol<T>::point() {
+  ProtocolPoint point;
+  point.at = now();
+  point.updates = updates_;
+  std::vector<Step> steps;
+  std::size_t waiting = 0;
+  for (MemberId id = 0; id < options_.workers; ++id) {
+    if (dead_[id]) continue;
+    steps.push_back(worker(id).step());
+    waiting += worker(id).waiting() ? 1 : 0;
+  }
+  if (!steps.empty()) {
+    std::ranges::sort(steps);
+    point.min = steps.front();
+    point.median = steps[steps.size() / 2];
+    point.max = steps.back();
+    point.waiting = static_cast<double>(waiting) / static_cast<double>(steps.size());
+  }
+  if (job_.evaluate) point.metrics = job_.evaluate(model());
+  return point;
+}
+
+template <class T>
+void Protocol<T>::plan_points() {
+  std::optional<Time> every = options_.point_every;
+  if (!every && options_.horizon != Time::max())
+    every = std::max(Time{1}, options_.horizon / points_of_a_horizon);
+  if (every) at(now(), [this, every = *every] { take_point(every); });
+}
+
+template <class T>
+void Protocol<T>::take_point(Time every) {
+  curve_.push_back(point());
+  if (on_point && !on_point(curve_.back())) over_ = true;
+  if (!queue_.empty()) at(now() + every, [this, every] { take_point(every); });
+}
+
+template <class T>
+ProtocolResult Protocol<T>::result() {
+  ProtocolResult result;
+  result.elapsed = std::min(now(), std::ranges::max(ended_at_));
+  Time waited{};
+  Time lived{};
+  for (MemberId id = 0; id < options_.workers; ++id) {
+    const core::Worker& core = worker(id);
+    const Time end = std::min(result.elapsed, ended_at_[id]);
+    const auto counts = core.gate_counts();
+    result.steps.push_back(core.step());
+    result.draws += counts.draws;
+    result.passes += counts.passes;
+    waited += core.waited(end);
+    lived += end;
+  }
+  if (coordinator_) {
+    result.draws = coordinator_->draws();
+    result.passes = coordinator_->passes();
+  }
+  if (lived > Time{0})
+    result.waiting_share = static_cast<double>(waited.count()) / static_cast<double>(lived.count());
+  result.curve = curve_;
+  result.updates = updates_;
+  result.max_lag = max_lag_;
+  result.traffic = traffic_;
+  result.packets = network_.counts();
+  result.model = model();
+  result.error = error_;
+  return result;
+}
+
+}  // namespace starling::sim
