@@ -1,11 +1,11 @@
 #include "starling/engine/exchange/ownership/shard.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <utility>
 
 #include "starling/base/check.hpp"
-#include "starling/models/kernels/kernels.hpp"
+#include "starling/engine/exchange/ownership/shard_rounds.hpp"
+#include "starling/engine/exchange/ownership/shard_updates.hpp"
 
 namespace starling::core {
 namespace {
@@ -16,45 +16,11 @@ LedgerEntry entry_of(const RangeState& state, MemberId worker) {
   return worker < state.ledger.size() ? state.ledger[worker] : LedgerEntry{};
 }
 
-/// True where no reader holds the buffer any more, so that it may be changed in place.
-bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
-#ifdef __SANITIZE_THREAD__
-  (void)buffer;  // ThreadSanitizer does not model the fence below, so it sees copies only.
-  return false;
-#else
-  if (buffer.use_count() != 1) return false;
-  std::atomic_thread_fence(std::memory_order_acquire);  // after the last reader's release
-  return true;
-#endif
-}
-
-/// Replaces `buffer` by a copy where readers still hold it.
-template <class T>
-void make_writable(std::shared_ptr<Buffer>& buffer) {
-  if (sole_owner(buffer)) return;
-  buffer = Buffer::copy_of<T>(std::as_const(*buffer).as<T>());
-}
-
 template <class T>
 std::shared_ptr<Buffer> zeros(std::size_t count) {
   auto buffer = Buffer::make<T>(count);
   std::ranges::fill(buffer->template as<T>(), T{0});
   return buffer;
-}
-
-/// Calls piece(first element, values) for the runs of consecutive elements of a range in `slice`.
-template <class T, class Piece>
-void for_each_piece(const Range& range, const Slice& slice, Piece piece) {
-  const auto values = slice.as<T>();
-  if (slice.empty()) return;
-  if (!slice.rows) return piece(std::size_t{0}, values);
-  const auto& rows = *slice.rows;
-  for (std::size_t i = 0; i < rows.size();) {
-    std::size_t end = i + 1;
-    while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
-    piece(rows[i] * range.row_size, values.subspan(i * range.row_size, (end - i) * range.row_size));
-    i = end;
-  }
 }
 
 }  // namespace
@@ -251,200 +217,6 @@ void Shard<T>::count(const Push& push, Held& range) {
   std::uint64_t& counted = range.ledger[push.worker].samples;
   range.samples += options_.bsp ? push.samples : push.samples_sum - counted;
   counted = push.samples_sum;
-}
-
-template <class T>
-void Shard<T>::gather(const Context& context, const Push& push, Held& range) {
-  auto& queue = range.gathered[push.worker];
-  if (queue.empty() && takes_part(range, push.worker)) --range.missing;
-  queue.push_back(push);
-  complete_rounds(context, push.range, range);
-}
-
-/// True where the next round needs a push of `worker`.
-template <class T>
-bool Shard<T>::takes_part(const Held& range, MemberId worker) {
-  return range.awaited[worker] && range.awaited[worker]->from <= range.round;
-}
-
-template <class T>
-std::size_t Shard<T>::count_missing(const Held& range) {
-  std::size_t missing = 0;
-  for (MemberId worker = 0; worker < range.awaited.size(); ++worker)
-    missing += takes_part(range, worker) && range.gathered[worker].empty() ? 1 : 0;
-  return missing;
-}
-
-template <class T>
-void Shard<T>::complete_rounds(const Context& context, RangeId id, Held& range) {
-  const auto is_filled = [](const auto& queue) { return !queue.empty(); };
-  // Where all workers of a round are gone, workers that joined for a later round still need it to
-  // end.
-  const auto is_behind = [&](const auto& awaited) {
-    return awaited && awaited->from > range.round;
-  };
-  while (range.missing == 0 && (std::ranges::any_of(range.gathered, is_filled) ||
-                                std::ranges::any_of(range.awaited, is_behind))) {
-    apply_round(id, range);
-    range.missing = count_missing(range);
-    for (const Pull& pull : range.parked)
-      if (range.round >= pull.at) answer(context, pull, range);
-    std::erase_if(range.parked, [&](const Pull& pull) { return range.round >= pull.at; });
-    if (range.round == due_.round) context.send(ToObserver{}, state(id, range, due_.ticket));
-  }
-}
-
-template <class T>
-void Shard<T>::apply_round(RangeId id, Held& range) {
-  std::vector<Push> round;
-  std::uint64_t samples = 0;
-  ++range.round;
-  for (auto& queue : range.gathered) {
-    if (queue.empty()) continue;
-    samples += queue.front().samples;
-    STARLING_CHECK(queue.front().step == range.round);
-    round.push_back(std::move(queue.front()));
-    queue.erase(queue.begin());
-  }
-  if (std::holds_alternative<Merge<T>>(options_.applier)) {
-    for (const Push& push : round) {
-      if (push.update.empty()) continue;
-      ++range.updates;
-      apply(id, range, push.update, 1);
-    }
-  } else if (samples > 0) {
-    apply_mean(id, range, round, samples);
-  }
-  for (const Push& push : round) count(push, range);
-}
-
-/// Applies the sample-weighted mean of a round, taken in worker order, once.
-template <class T>
-void Shard<T>::apply_mean(RangeId id, Held& range, std::span<const Push> round,
-                          std::uint64_t samples) {
-  const Range& shape = options_.layout->ranges[id];
-  const std::size_t unit = shape.row_size > 0 ? shape.row_size : shape.count;
-  mean_.assign(shape.count, T{0});
-  touched_.assign(shape.count / unit, false);
-  for (const Push& push : round) {
-    if (push.samples == 0) continue;
-    const T share =
-        static_cast<T>(static_cast<double>(push.samples) / static_cast<double>(samples));
-    for_each_piece<T>(shape, push.update, [&](std::size_t from, std::span<const T> update) {
-      models::axpy(share, update, std::span{mean_}.subspan(from, update.size()));
-      for (std::size_t u = from / unit; u < (from + update.size()) / unit; ++u) touched_[u] = true;
-    });
-  }
-  if (std::ranges::find(touched_, true) == touched_.end()) return;
-  ++range.updates;
-  for (std::size_t u = 0; u < touched_.size();) {
-    std::size_t end = u;
-    while (end < touched_.size() && touched_[end]) ++end;
-    if (end > u) {
-      make_writable<T>(range.value);
-      make_writable<T>(range.slots);
-      apply_piece(id, range, u * unit,
-                  std::span<const T>{mean_}.subspan(u * unit, (end - u) * unit), 1);
-    }
-    u = end + 1;
-  }
-}
-
-template <class T>
-void Shard<T>::apply(RangeId id, Held& range, const Slice& update, double weight) {
-  make_writable<T>(range.value);
-  make_writable<T>(range.slots);
-  for_each_piece<T>(options_.layout->ranges[id], update,
-                    [&](std::size_t from, std::span<const T> piece) {
-                      apply_piece(id, range, from, piece, weight);
-                    });
-}
-
-/// Applies consecutive elements of a range, segment by segment.
-template <class T>
-void Shard<T>::apply_piece(RangeId id, Held& range, std::size_t from, std::span<const T> update,
-                           double weight) {
-  const Range& shape = options_.layout->ranges[id];
-  const auto value = range.value->template as<T>();
-  const auto slots = range.slots->template as<T>();
-  for (const Segment& segment : shape.segments) {
-    const std::size_t first = std::max(from, segment.offset);
-    const std::size_t last = std::min(from + update.size(), segment.offset + segment.count);
-    if (first >= last) continue;
-    const auto part = value.subspan(first, last - first);
-    const auto change = update.subspan(first - from, last - first);
-    const auto& parameter = options_.layout->parameters[segment.parameter];
-    if (const auto* merge = std::get_if<Merge<T>>(&options_.applier)) {
-      (*merge)({segment.parameter, segment.parameter_offset + first - segment.offset}, part,
-               change);
-      continue;
-    }
-    if (!parameter.trained) {
-      models::axpy(static_cast<T>(weight), change, part);
-      continue;
-    }
-    const auto& descend = std::get<GradientApplier>(options_.applier);
-    models::apply<T>(descend.optimizer, part, change, slots.empty() ? slots : slots.subspan(first),
-                     shape.count,
-                     {.rate_scale = weight * models::factor(descend.schedule, range.samples),
-                      .l2 = parameter.decay ? descend.l2 : 0,
-                      .t = range.updates});
-  }
-}
-
-template <class T>
-void Shard<T>::on(const Context& context, const Ended& ended) {
-  worker_gone(context, ended.worker);
-}
-
-template <class T>
-void Shard<T>::on_left(const Context& context, MemberId worker) {
-  for (Held& range : held_)
-    std::erase_if(range.parked, [&](const Pull& pull) { return pull.worker == worker; });
-  worker_gone(context, worker);
-}
-
-template <class T>
-void Shard<T>::worker_gone(const Context& context, MemberId worker) {
-  if (!options_.bsp) return;
-  for (const RangeId range : ranges_) end(context, range, worker);
-}
-
-template <class T>
-bool Shard<T>::end(const Context& context, RangeId id, MemberId worker) {
-  Held& range = held(id);
-  if (!std::exchange(range.awaited.at(worker), std::nullopt)) return false;
-  range.missing = count_missing(range);
-  complete_rounds(context, id, range);
-  return true;
-}
-
-template <class T>
-void Shard<T>::keep_awaiting(const Context& context, RangeId id,
-                             const std::function<bool(MemberId, Incarnation)>& lives) {
-  Held& range = held(id);
-  for (auto& awaited : range.awaited) {
-    if (!awaited || lives(awaited->worker, awaited->incarnation)) continue;
-    std::erase_if(range.parked, [&](const Pull& pull) { return pull.worker == awaited->worker; });
-    awaited.reset();
-  }
-  range.missing = count_missing(range);
-  complete_rounds(context, id, range);
-}
-
-/// Adds a worker that joins: none of its pushes is in a round yet.
-template <class T>
-PushResult Shard<T>::enter(const Context& context, const Push& push, Held& range) {
-  LedgerEntry& last = range.ledger[push.worker];
-  if (push.incarnation < last.incarnation) return PushResult::refused;
-  auto& awaited = range.awaited[push.worker];
-  if (awaited && awaited->incarnation == push.incarnation) return PushResult::known;
-  last.incarnation = push.incarnation;
-  last.step = std::max(last.step, push.step);
-  awaited = Awaited{push.worker, push.incarnation, push.step};
-  range.missing = count_missing(range);
-  complete_rounds(context, push.range, range);
-  return PushResult::taken;
 }
 
 template <class T>

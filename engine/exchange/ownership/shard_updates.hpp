@@ -1,0 +1,125 @@
+/// Internal: how a Shard applies updates to the values of a range. Only shard.cpp includes it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <utility>
+#include <variant>
+
+#include "starling/engine/exchange/ownership/shard.hpp"
+#include "starling/models/kernels/kernels.hpp"
+
+namespace starling::core {
+
+/// True where no reader holds the buffer any more, so that it may be changed in place.
+inline bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
+#ifdef __SANITIZE_THREAD__
+  (void)buffer;  // ThreadSanitizer does not model the fence below, so it sees copies only.
+  return false;
+#else
+  if (buffer.use_count() != 1) return false;
+  std::atomic_thread_fence(std::memory_order_acquire);  // after the last reader's release
+  return true;
+#endif
+}
+
+/// Replaces `buffer` by a copy where readers still hold it.
+template <class T>
+void make_writable(std::shared_ptr<Buffer>& buffer) {
+  if (sole_owner(buffer)) return;
+  buffer = Buffer::copy_of<T>(std::as_const(*buffer).as<T>());
+}
+
+/// Calls piece(first element, values) for the runs of consecutive elements of a range in `slice`.
+template <class T, class Piece>
+void for_each_piece(const Range& range, const Slice& slice, Piece piece) {
+  const auto values = slice.as<T>();
+  if (slice.empty()) return;
+  if (!slice.rows) return piece(std::size_t{0}, values);
+  const auto& rows = *slice.rows;
+  for (std::size_t i = 0; i < rows.size();) {
+    std::size_t end = i + 1;
+    while (end < rows.size() && rows[end] == rows[end - 1] + 1) ++end;
+    piece(rows[i] * range.row_size, values.subspan(i * range.row_size, (end - i) * range.row_size));
+    i = end;
+  }
+}
+
+/// Applies the sample-weighted mean of a round, taken in worker order, once.
+template <class T>
+void Shard<T>::apply_mean(RangeId id, Held& range, std::span<const Push> round,
+                          std::uint64_t samples) {
+  const Range& shape = options_.layout->ranges[id];
+  const std::size_t unit = shape.row_size > 0 ? shape.row_size : shape.count;
+  mean_.assign(shape.count, T{0});
+  touched_.assign(shape.count / unit, false);
+  for (const Push& push : round) {
+    if (push.samples == 0) continue;
+    const T share =
+        static_cast<T>(static_cast<double>(push.samples) / static_cast<double>(samples));
+    for_each_piece<T>(shape, push.update, [&](std::size_t from, std::span<const T> update) {
+      models::axpy(share, update, std::span{mean_}.subspan(from, update.size()));
+      for (std::size_t u = from / unit; u < (from + update.size()) / unit; ++u) touched_[u] = true;
+    });
+  }
+  if (std::ranges::find(touched_, true) == touched_.end()) return;
+  ++range.updates;
+  for (std::size_t u = 0; u < touched_.size();) {
+    std::size_t end = u;
+    while (end < touched_.size() && touched_[end]) ++end;
+    if (end > u) {
+      make_writable<T>(range.value);
+      make_writable<T>(range.slots);
+      apply_piece(id, range, u * unit,
+                  std::span<const T>{mean_}.subspan(u * unit, (end - u) * unit), 1);
+    }
+    u = end + 1;
+  }
+}
+
+template <class T>
+void Shard<T>::apply(RangeId id, Held& range, const Slice& update, double weight) {
+  make_writable<T>(range.value);
+  make_writable<T>(range.slots);
+  for_each_piece<T>(options_.layout->ranges[id], update,
+                    [&](std::size_t from, std::span<const T> piece) {
+                      apply_piece(id, range, from, piece, weight);
+                    });
+}
+
+/// Applies consecutive elements of a range, segment by segment.
+template <class T>
+void Shard<T>::apply_piece(RangeId id, Held& range, std::size_t from, std::span<const T> update,
+                           double weight) {
+  const Range& shape = options_.layout->ranges[id];
+  const auto value = range.value->template as<T>();
+  const auto slots = range.slots->template as<T>();
+  for (const Segment& segment : shape.segments) {
+    const std::size_t first = std::max(from, segment.offset);
+    const std::size_t last = std::min(from + update.size(), segment.offset + segment.count);
+    if (first >= last) continue;
+    const auto part = value.subspan(first, last - first);
+    const auto change = update.subspan(first - from, last - first);
+    const auto& parameter = options_.layout->parameters[segment.parameter];
+    if (const auto* merge = std::get_if<Merge<T>>(&options_.applier)) {
+      (*merge)({segment.parameter, segment.parameter_offset + first - segment.offset}, part,
+               change);
+      continue;
+    }
+    if (!parameter.trained) {
+      models::axpy(static_cast<T>(weight), change, part);
+      continue;
+    }
+    const auto& descend = std::get<GradientApplier>(options_.applier);
+    models::apply<T>(descend.optimizer, part, change, slots.empty() ? slots : slots.subspan(first),
+                     shape.count,
+                     {.rate_scale = weight * models::factor(descend.schedule, range.samples),
+                      .l2 = parameter.decay ? descend.l2 : 0,
+                      .t = range.updates});
+  }
+}
+
+}  // namespace starling::core
