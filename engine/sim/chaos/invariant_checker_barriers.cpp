@@ -1,0 +1,196 @@
+/// How the checker judges barriers: what lets workers go on, and what they read behind a barrier.
+#include <algorithm>
+#include <utility>
+
+#include "starling/barrier/barrier.hpp"
+#include "starling/engine/sim/chaos/invariant_checker.hpp"
+
+namespace starling::sim {
+namespace {
+
+using core::Step;
+
+}  // namespace
+
+bool InvariantChecker::has_reached(std::size_t slot, Step floor) const {
+  const Life& incarnation = lives_[slot];
+  return incarnation.done || incarnation.reached >= floor;
+}
+
+/// Judges that the worker of `id` goes on from `step`.
+void InvariantChecker::on_plan(NodeId id, Step step) {
+  const std::size_t slot = places_[id].slot;
+  if (step == lives_[slot].first) return;  // the first step is free
+  if (!scenario_.has_coordinator()) return judge_pass(id, step);
+  Place& place = places_[id];
+  // A coordinator's permission to its own worker is not dispatched as a message.
+  if (place.node->coordinator() != nullptr) note_word(id, id, slot, step, *place.known);
+  const auto word = std::ranges::find_if(words_[slot], [&](const Word& one) {
+    return one.step == step && is_coordinator(lives_[one.by].member, place);
+  });
+  if (word == words_[slot].end())
+    return violate("worker " + incarnation_name(slot) + " goes on without the coordinator's word");
+  if (!word->objection.empty())
+    violate("the coordinator lets worker " + incarnation_name(slot) + " go on from step " +
+            std::to_string(step) + word->objection);
+  place.view = word->view;
+  passes_ += place.view.empty() ? 0 : 1;
+}
+
+bool InvariantChecker::is_coordinator(const core::Member& member, const Place& place) const {
+  const core::Epoch first = (place.former ? place.former : place.known)->epoch;
+  for (core::Epoch epoch = first; epoch <= place.known->epoch; ++epoch) {
+    const core::Configuration* configuration = known(epoch);
+    if (configuration != nullptr && configuration->coordinator == member.id &&
+        configuration->contains(member.id, member.incarnation))
+      return true;
+  }
+  return false;
+}
+
+void InvariantChecker::judge_pass(NodeId id, Step step) {
+  const auto floor = barrier::floor(scenario_.barrier, step);
+  Place& place = places_[id];
+  place.view.clear();
+  if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
+  const std::string why = why_not_pass(place.draw, *floor);
+  // A worker that was alone for a moment needed no draw.
+  const bool alone = others(*place.known) == 0 || (place.former && others(*place.former) == 0);
+  if (!why.empty() && !alone)
+    violate("worker " + std::to_string(id) + " has passed the barrier at step " +
+            std::to_string(step) + why);
+  if (!why.empty()) return;
+  ++passes_;
+  place.draw.used = true;
+  for (const Asked& asked : place.draw.asked)
+    if (asked.told != core::not_begun) place.view.push_back(asked.slot);
+}
+
+std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
+  if (draw.number == 0 || draw.used) return " without asking anyone";
+  if (draw.asked.size() != draw.expected)
+    return " after asking " + std::to_string(draw.asked.size()) + " others, not " +
+           std::to_string(draw.expected);
+  for (const Asked& asked : draw.asked) {
+    if (!asked.told) return " though worker " + incarnation_name(asked.slot) + " has not answered";
+    if (*asked.told < floor)  // never ahead of it: see the judge of StepAnswer
+      return " though worker " + incarnation_name(asked.slot) + " was at " +
+             std::to_string(*asked.told);
+  }
+  return {};
+}
+
+/// Counts the workers but one.
+std::size_t InvariantChecker::others(const core::Configuration& configuration) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(configuration.members, &core::Member::works) - 1);
+}
+
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arrived& arrived) {
+  const std::size_t slot = places_[id].slot;
+  // The last step of a member that was excluded in the same event is not known here.
+  if (places_[id].node->state() != MemberCore::State::member) return;
+  if (arrived.step > lives_[slot].reached)
+    violate("worker " + incarnation_name(slot) + " says that it has arrived at " +
+            std::to_string(arrived.step) + ", and is at " + std::to_string(lives_[slot].reached));
+}
+
+/// Checks that a worker does not report to a new coordinator a step beyond its own, or a permission
+/// to go on that it was not given.
+void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::WorkerStatus& status) {
+  using enum core::WorkerStatus::Phase;
+  const std::size_t slot = places_[id].slot;
+  const Life& incarnation = lives_[slot];
+  const auto says = [&](const std::string& what) {
+    violate("worker " + incarnation_name(slot) + " says to the coordinator that it " + what);
+  };
+  if (status.phase == entering && incarnation.had_begun) says("has not begun");
+  if (status.phase == idle && incarnation.member.works) says("does not work");
+  if ((status.phase == waiting || status.phase == ended) && status.step > incarnation.reached)
+    says("is at " + std::to_string(status.step));
+  if (status.phase == going && status.step != incarnation.first &&
+      std::ranges::find(words_[slot], status.step, &Word::step) == words_[slot].end())
+    says("was let go from " + std::to_string(status.step));
+}
+
+/// Judges a coordinator's permission to go on.
+void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
+                             const core::Proceed& proceed) {
+  const auto slot = slot_of(envelope.to, envelope.packet.to.value_or(0));
+  const core::Configuration* configuration = known(envelope.epoch);
+  if (!slot || configuration == nullptr) return;
+  if (configuration->coordinator != id)
+    violate("node " + std::to_string(id) + " lets worker " + incarnation_name(*slot) +
+            " go on and is not the coordinator in epoch " + std::to_string(envelope.epoch));
+  if (places_[id].node == nullptr || places_[id].node->coordinator() == nullptr) return;
+  note_word(id, envelope.to, *slot, proceed.step, *configuration);
+}
+
+void InvariantChecker::note_word(NodeId id, NodeId to, std::size_t slot, Step step,
+                                 const core::Configuration& known) {
+  const std::size_t by = places_[id].slot;
+  auto word = std::ranges::find(words_[slot], by, &Word::by);
+  if (word == words_[slot].end())
+    word = words_[slot].insert(word, Word{by, step});
+  else if (word->step >= step)
+    return;  // said before
+  *word = {by, step};
+  const auto floor = barrier::floor(scenario_.barrier, step);
+  if (!lives_[slot].begun) return;  // the message says where to begin
+  if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
+  word->view = seen_by(id, to, known);
+  word->objection = why_not_proceed(known, word->view, *floor);
+}
+
+std::vector<std::size_t> InvariantChecker::seen_by(NodeId id, NodeId to,
+                                                   const core::Configuration& known) const {
+  std::vector<std::size_t> view;
+  const auto add = [&](core::MemberId other) {
+    const core::Member* member = known.find(other);
+    if (member == nullptr || !member->works || other == to) return;
+    const auto seen = slot_of(other, member->incarnation);
+    if (seen && std::ranges::find(view, *seen) == view.end()) view.push_back(*seen);
+  };
+  if (scenario_.barrier.sample)
+    for (const core::MemberId other : places_[id].node->coordinator()->drawn(to)) add(other);
+  else
+    for (const core::Member& member : known.members) add(member.id);
+  return view;
+}
+
+/// Returns why those in `view` do not let a worker go on; empty where they do.
+std::string InvariantChecker::why_not_proceed(const core::Configuration& known,
+                                              const std::vector<std::size_t>& view,
+                                              Step floor) const {
+  const std::size_t expected = barrier::observes(scenario_.barrier, others(known));
+  if (scenario_.barrier.sample && view.size() != expected)
+    return " after drawing " + std::to_string(view.size()) + " others, not " +
+           std::to_string(expected);
+  for (const std::size_t slot : view)
+    if (lives_[slot].begun && !has_reached(slot, floor))
+      return " though worker " + incarnation_name(slot) + " is at " +
+             std::to_string(lives_[slot].reached);
+  return {};
+}
+
+void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
+  const Place& place = places_[id];
+  const auto floor = barrier::floor(scenario_.barrier, compute.step);
+  if (compute.step == lives_[place.slot].first || !floor || *floor == 0) return;
+  if (barrier::always_passes(scenario_.barrier)) return;
+  const auto expect_read = [&](std::size_t slot) {
+    const Life& incarnation = lives_[slot];
+    const Step known = std::min(*floor, incarnation.reached);
+    if (!incarnation.begun || incarnation.first >= known) return;
+    const auto due = static_cast<double>(known - incarnation.first);
+    for (const core::Value& value : compute.values)
+      if (value.value.as<double>()[2 * slot] < due)
+        violate("worker " + std::to_string(id) + " reads range " + std::to_string(value.range) +
+                " for step " + std::to_string(compute.step + 1) + " without step " +
+                std::to_string(*floor) + " of worker " + incarnation_name(slot));
+  };
+  expect_read(place.slot);
+  for (const std::size_t slot : place.view) expect_read(slot);
+}
+
+}  // namespace starling::sim
