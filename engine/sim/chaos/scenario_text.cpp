@@ -1,0 +1,292 @@
+/// Scenarios as text: how they are printed, parsed, and checked.
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "starling/base/spec.hpp"
+#include "starling/base/text.hpp"
+#include "starling/engine/sim/chaos/scenario.hpp"
+
+namespace starling::sim {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array<std::string_view, Fault::kinds> fault_names{
+    "crash", "freeze", "cut", "deafen", "pair", "suspect", "join", "leave"};
+
+}  // namespace
+
+std::string_view name(Fault::Kind kind) { return fault_names[static_cast<std::size_t>(kind)]; }
+
+std::string print(const Scenario& scenario) {
+  std::string text;
+  const auto line = [&](std::string_view key, const std::string& value) {
+    text += std::string{key} + " " + value + "\n";
+  };
+  line("seed", std::to_string(scenario.seed));
+  line("mode", core::print(scenario.mode));
+  line("barrier", barrier::print(scenario.barrier));
+  line("recheck", barrier::print(scenario.recheck));
+  line("workers", std::to_string(scenario.workers));
+  line("servers", std::to_string(scenario.servers));
+  line("ranges", std::to_string(scenario.ranges));
+  line("copies", std::to_string(scenario.copies));
+  line("steps", std::to_string(scenario.steps));
+  line("loss", print_number(scenario.loss));
+  line("duplication", print_number(scenario.duplication));
+  line("reordering", print_number(scenario.reordering));
+  line("latency", print_duration(scenario.latency));
+  line("compute", print_duration(scenario.compute));
+  line("straggling", print_number(scenario.straggling));
+  line("beyond", scenario.beyond ? "yes" : "no");
+  for (const Fault& fault : scenario.faults) {
+    std::string value = std::string{name(fault.kind)} + ":at=" + print_duration(fault.at);
+    if (fault.group != 0)
+      value += ",group=" + std::to_string(fault.group);
+    else
+      value += ",node=" + std::to_string(fault.node);
+    if (fault.kind == Fault::Kind::pair)
+      value += ",other=" + std::to_string(fault.other) + ",ways=" + (fault.both ? "2" : "1");
+    if (fault.lasts > Time{}) value += ",lasts=" + print_duration(fault.lasts);
+    if (fault.kind == Fault::Kind::crash) value += ",after=" + std::to_string(fault.after_effects);
+    line("fault", value);
+  }
+  line("faults", std::to_string(scenario.faults.size()));
+  return text;
+}
+
+namespace {
+
+/// Keys that a file has once each; the faults and their number follow.
+constexpr std::array<std::string_view, 16> scenario_keys{
+    "seed",  "mode", "barrier",     "recheck",    "workers", "servers", "ranges",     "copies",
+    "steps", "loss", "duplication", "reordering", "latency", "compute", "straggling", "beyond"};
+
+/// Limits which ensure that a run can finish in the time that it is given: at all limits together
+/// it takes about 80 of the 120 seconds.
+constexpr core::Step steps_max = 30;
+constexpr std::uint32_t ranges_max = 16;
+constexpr std::uint32_t copies_max = 4;
+constexpr double share_max = 0.3;
+constexpr Time latency_max = 2ms;
+constexpr Time compute_max = 100ms;
+constexpr double straggling_max = 10;
+constexpr Time computing_max = 15s;
+constexpr Time fault_time_max = 60s;
+constexpr std::size_t faults_max = 64;
+
+Result<Fault> parse_fault(std::string_view text) {
+  auto spec = Spec::parse(text);
+  if (!spec) return std::move(spec).error();
+  const auto known = std::ranges::find(fault_names, spec->name);
+  if (known == fault_names.end()) {
+    const std::vector<std::string> names{fault_names.begin(), fault_names.end()};
+    return Error{shown(spec->name) + " is unknown; " + suggest(spec->name, names)};
+  }
+  using Kind = Fault::Kind;
+  SpecReader read{*spec};
+  const auto time = [&](const char* key) {
+    const Time value = read.duration(key, Time{});
+    if (value > fault_time_max)
+      read.refuse(std::string{key} + " must be at most " + print_duration(fault_time_max));
+    return value;
+  };
+  const auto need = [&](const char* key, bool there) {
+    if (!there) read.refuse(std::string{key} + " is missing");
+  };
+  Fault fault;
+  fault.kind = static_cast<Kind>(known - fault_names.begin());
+  fault.at = time("at");
+  need("at", read.has("at"));
+  if (fault.kind == Kind::cut || fault.kind == Kind::deafen) {
+    fault.group = read.count("group", 0, 1, (std::uint64_t{1} << nodes_max) - 1);
+    need("group", read.has("group"));
+  } else {
+    fault.node = static_cast<NodeId>(read.count("node", 0, 0, nodes_max - 1));
+    need("node", read.has("node"));
+  }
+  if (fault.kind != Kind::join && fault.kind != Kind::leave) fault.lasts = time("lasts");
+  if (fault.kind == Kind::pair) {
+    fault.other = static_cast<NodeId>(read.count("other", 0, 0, nodes_max - 1));
+    fault.both = read.count("ways", 1, 1, 2) == 2;
+    need("other", read.has("other"));
+  }
+  if (fault.kind == Kind::crash)
+    fault.after_effects = static_cast<std::uint32_t>(read.count("after", 0, 0, 1'000'000));
+  else if (fault.kind != Kind::join && fault.kind != Kind::leave)
+    need("lasts", fault.lasts > Time{});
+  if (auto done = read.finish(); !done) return std::move(done).error();
+  return fault;
+}
+
+/// Checks the last line, the number of faults: another number means that some of the file is
+/// missing.
+Result<void> check_count(const Scenario& scenario, std::string_view value) {
+  const std::string count = std::to_string(scenario.faults.size());
+  if (value == count) return {};
+  return Error{shown(value) + ", but " + count + " of them are above; valid: the whole file"};
+}
+
+Error missing(std::string_view key) {
+  return Error{"has no line " + std::string{key} + "; valid: the whole file, as chaos writes it"};
+}
+
+template <class T>
+Result<void> set(T& to, Result<T> value) {
+  if (!value) return std::move(value).error();
+  to = *std::move(value);
+  return {};
+}
+
+template <class T>
+Result<void> set_count(T& to, std::string_view text, std::uint64_t least, std::uint64_t most) {
+  const auto value = parse_count(text);
+  if (!value) return value.error();
+  if (*value < least || *value > most)
+    return Error{std::string{text} + " is out of bounds; valid: " + std::to_string(least) + " to " +
+                 std::to_string(most)};
+  to = static_cast<T>(*value);
+  return {};
+}
+
+Result<void> set_number(double& to, std::string_view text, double least, double most) {
+  const auto value = parse_number(text);
+  if (!value) return value.error();
+  if (*value < least || *value > most)
+    return Error{std::string{text} + " is out of bounds; valid: " + print_number(least) + " to " +
+                 print_number(most)};
+  to = *value;
+  return {};
+}
+
+Result<void> set_time(Time& to, std::string_view text, Time most) {
+  const auto value = parse_duration(text);
+  if (!value) return value.error();
+  if (*value <= Time{} || *value > most)
+    return Error{std::string{text} + " is out of bounds; valid: above 0s, at most " +
+                 print_duration(most)};
+  to = *value;
+  return {};
+}
+
+Result<void> set_key(Scenario& scenario, std::string_view key, std::string_view value) {
+  if (key == "seed") return set_count(scenario.seed, value, 0, UINT64_MAX);
+  if (key == "mode") return set(scenario.mode, core::parse_mode(value));
+  if (key == "barrier") return set(scenario.barrier, barrier::parse(value));
+  if (key == "recheck") return set(scenario.recheck, barrier::parse_recheck(value));
+  if (key == "workers") return set_count(scenario.workers, value, 1, nodes_max);
+  if (key == "servers") return set_count(scenario.servers, value, 0, nodes_max);
+  if (key == "ranges") return set_count(scenario.ranges, value, 1, ranges_max);
+  if (key == "copies") return set_count(scenario.copies, value, 1, copies_max);
+  if (key == "steps") return set_count(scenario.steps, value, 1, steps_max);
+  if (key == "loss") return set_number(scenario.loss, value, 0, share_max);
+  if (key == "duplication") return set_number(scenario.duplication, value, 0, share_max);
+  if (key == "reordering") return set_number(scenario.reordering, value, 0, share_max);
+  if (key == "latency") return set_time(scenario.latency, value, latency_max);
+  if (key == "compute") return set_time(scenario.compute, value, compute_max);
+  if (key == "straggling") return set_number(scenario.straggling, value, 0.01, straggling_max);
+  if (key == "beyond") {
+    if (value != "yes" && value != "no") return Error{shown(value) + "; valid: yes, no"};
+    scenario.beyond = value == "yes";
+    return {};
+  }
+  if (key == "faults") return check_count(scenario, value);
+  if (key == "fault") {
+    auto fault = parse_fault(value);
+    if (!fault) return std::move(fault).error();
+    if (scenario.faults.size() == faults_max)
+      return Error{"is one too many; valid: at most " + std::to_string(faults_max)};
+    scenario.faults.push_back(*fault);
+    return {};
+  }
+  std::vector<std::string> keys{scenario_keys.begin(), scenario_keys.end()};
+  keys.insert(keys.end(), {"fault", "faults"});
+  return Error{"this key is unknown; " + suggest(key, keys)};
+}
+
+/// Checks that the nodes of a fault are there from the beginning, or join.
+Result<void> check(const Scenario& scenario, const Fault& fault) {
+  const auto exists = [&](NodeId id) {
+    return id < scenario.founders() ||
+           std::ranges::any_of(scenario.faults, [&](const Fault& other) {
+             return other.kind == Fault::Kind::join && other.node == id;
+           });
+  };
+  if (fault.group == 0 && !exists(fault.node))
+    return Error{"there is no node " + std::to_string(fault.node) + "; valid: one of the " +
+                 std::to_string(scenario.founders()) + " from 0 on, or one that joins"};
+  if (fault.kind == Fault::Kind::pair && (!exists(fault.other) || fault.other == fault.node))
+    return Error{"other=" + std::to_string(fault.other) + "; valid: another node that is there"};
+  std::uint64_t all = 0;
+  for (NodeId id = 0; id < nodes_max; ++id) all |= std::uint64_t{exists(id)} << id;
+  if ((fault.group & ~all) != 0 || fault.group == all)
+    return Error{"group=" + std::to_string(fault.group) +
+                 "; valid: bits of some of the nodes, not of all: the sum of 2^node"};
+  return {};
+}
+
+Result<void> check(const Scenario& scenario) {
+  if (auto valid = core::check(scenario.mode, scenario.barrier, scenario.recheck, scenario.workers);
+      !valid)
+    return valid;
+  if (core::has_servers(scenario.mode) == (scenario.servers == 0))
+    return Error{"servers=" + std::to_string(scenario.servers) + " in mode " +
+                 core::print(scenario.mode) + "; valid: 0 in peer mode, at least 1 in the others"};
+  if (scenario.founders() > nodes_max)
+    return Error{std::to_string(scenario.founders()) + " nodes; valid: at most " +
+                 std::to_string(nodes_max)};
+  const auto owners = core::has_servers(scenario.mode) ? scenario.servers : scenario.workers;
+  if (scenario.copies > owners)
+    return Error{"copies " + std::to_string(scenario.copies) + ", and " + std::to_string(owners) +
+                 " nodes that own; valid: no more copies than these"};
+  const double computing = static_cast<double>(scenario.steps) *
+                           static_cast<double>(scenario.compute.count()) *
+                           std::max(1.0, scenario.straggling);
+  if (computing > static_cast<double>(computing_max.count()))
+    return Error{"steps x compute x straggling takes longer than " + print_duration(computing_max) +
+                 " of virtual time; valid: less of one of them"};
+  return {};
+}
+
+}  // namespace
+
+Result<Scenario> parse_scenario(std::string_view text) {
+  Scenario scenario;
+  std::set<std::string_view> seen;
+  std::vector<std::string> places;  // of the faults
+  std::size_t number = 0;
+  for (std::string_view line : split(text, '\n')) {
+    ++number;
+    line = trimmed(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    const auto space = line.find(' ');
+    const std::string_view key = line.substr(0, space);
+    const std::string_view value =
+        space == std::string_view::npos ? std::string_view{} : trimmed(line.substr(space));
+    const std::string name = shown(key);
+    const std::string place =
+        "line " + std::to_string(number) + ": " + name.substr(1, name.size() - 2);
+    if (seen.contains("faults")) return Error{place + ": stands behind the last line, faults"};
+    if (key != "fault" && !seen.insert(key).second) return Error{place + ": is given twice"};
+    if (key == "fault") places.push_back(place);
+    if (auto done = set_key(scenario, key, value); !done)
+      return std::move(done).error().within(place);
+  }
+  if (number == 0) return Error{"is empty; valid: a scenario as chaos writes it"};
+  for (const std::string_view key : scenario_keys)
+    if (!seen.contains(key)) return missing(key);
+  if (!seen.contains("faults")) return missing("faults");
+  if (auto valid = check(scenario); !valid) return std::move(valid).error();
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (auto valid = check(scenario, scenario.faults[i]); !valid)
+      return std::move(valid).error().within(places[i]);
+  std::ranges::stable_sort(scenario.faults, {}, &Fault::at);
+  return scenario;
+}
+
+}  // namespace starling::sim
