@@ -1,0 +1,99 @@
+/// How a worker passes its barrier, and what it tells others of its step.
+#include "starling/engine/core/worker/worker.hpp"
+
+namespace starling::core {
+
+/// Asks to pass the barrier.
+void Worker::ask_to_pass(const Context& context) {
+  if (!gate_) {
+    context.send(ToCoordinator{}, Arrived{options_.id, step_});
+  } else if (gate_->begin(context, step_, step_times_.recheck_interval())) {
+    pass(context);
+  }
+}
+
+void Worker::pass(const Context& context) {
+  waited_ += context.now - wait_began_;
+  begin_step(context);
+}
+
+void Worker::on(const Context& context, const Proceed& proceed) {
+  if (phase_ == Phase::entering && !gate_) return begin_at(context, proceed.step);
+  if (phase_ == Phase::waiting && !gate_ && proceed.step == step_) pass(context);
+}
+
+void Worker::go_on(const Context& context) {
+  if (phase_ == Phase::entering)
+    begin_at(context, gate_->lowest());
+  else
+    pass(context);
+}
+
+void Worker::on_timer(const Context& context) {
+  if (gate_ && gate_->on_timer(context)) go_on(context);
+}
+
+void Worker::on_left(const Context& context, MemberId worker) {
+  waiters_.erase(worker);
+  if (gate_ && gate_->on_left(context, worker)) go_on(context);
+}
+
+void Worker::on(const Context& context, const StepAnswer& answer) {
+  if (gate_ && gate_->on(context, answer)) go_on(context);
+}
+
+void Worker::on(const Context& context, const CaughtUp& note) {
+  if (gate_ && gate_->on(context, note)) go_on(context);
+}
+
+void Worker::on(const Context& context, const StepQuery& query) {
+  ++drawn_;
+  context.send(ToWorker{query.from}, StepAnswer{options_.id, query.draw, reported_step()});
+}
+
+void Worker::on(const Context& context, const NotifyAt& request) {
+  NotifyAt& latest = waiters_.try_emplace(request.from, request).first->second;
+  if (latest.draw > request.draw) return;  // overtaken on its way
+  latest = request;
+  if (reported_step() < request.floor) return;
+  context.send(ToWorker{request.from}, CaughtUp{options_.id, request.draw});
+  waiters_.erase(request.from);
+}
+
+void Worker::notify_waiters(const Context& context) {
+  const Step step = reported_step();
+  std::erase_if(waiters_, [&](const auto& entry) {
+    const NotifyAt& request = entry.second;
+    if (step < request.floor) return false;
+    context.send(ToWorker{request.from}, CaughtUp{options_.id, request.draw});
+    return true;
+  });
+}
+
+Step Worker::reported_step() const noexcept {
+  if (phase_ == Phase::entering) return not_begun;
+  return phase_ == Phase::done ? barrier::finished : step_;
+}
+
+WorkerStatus Worker::status() const {
+  const auto at = [&](WorkerStatus::Phase phase) {
+    return WorkerStatus{options_.id, phase, step_};
+  };
+  switch (phase_) {
+    case Phase::idle:
+    case Phase::entering:
+      return at(WorkerStatus::Phase::entering);
+    case Phase::waiting:
+      return at(WorkerStatus::Phase::waiting);
+    case Phase::done:
+      return at(WorkerStatus::Phase::ended);
+    default:
+      return at(WorkerStatus::Phase::going);
+  }
+}
+
+SampleGate::Counts Worker::gate_counts() const {
+  return gate_ ? gate_->counts() : SampleGate::Counts{};
+}
+
+}  // namespace starling::core
