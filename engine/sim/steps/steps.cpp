@@ -8,8 +8,8 @@
 
 #include "starling/barrier/sampling.hpp"
 #include "starling/base/check.hpp"
-#include "starling/base/text.hpp"
 #include "starling/engine/core/step_times.hpp"
+#include "starling/engine/sim/steps/notify_requests.hpp"
 #include "starling/engine/sim/steps/step_counts.hpp"
 #include "starling/engine/sim/steps/step_queue.hpp"
 
@@ -27,48 +27,6 @@ struct Waiter {
   /// Number of its current draw; notices of earlier draws are stale too.
   std::uint64_t draw = 0;
   core::StepTimes step_times;
-};
-
-/// A waiter asks a laggard to give notice once it has caught up.
-struct NotifyRequest {
-  MemberId from;
-  Step floor;
-  std::uint64_t draw;
-};
-
-/// The requests that one laggard received; the last request of each waiter counts.
-class NotifyRequests {
- public:
-  void add(const NotifyRequest& request) {
-    if (all_.size() == all_.capacity()) {
-      tidy();
-      if (2 * all_.size() >= all_.capacity()) all_.reserve(2 * all_.capacity() + 8);
-    }
-    all_.push_back(request);
-  }
-
-  /// Removes and returns the requests that a step fulfils, by waiter.
-  std::vector<NotifyRequest> take(Step step) {
-    tidy();
-    std::vector<NotifyRequest> granted;
-    std::erase_if(all_, [&](const NotifyRequest& request) {
-      if (step < request.floor) return false;
-      granted.push_back(request);
-      return true;
-    });
-    return granted;
-  }
-
- private:
-  void tidy() {
-    std::ranges::sort(all_, {}, [](const NotifyRequest& w) { return std::pair{w.from, w.draw}; });
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < all_.size(); ++i)
-      if (i + 1 == all_.size() || all_[i + 1].from != all_[i].from) all_[kept++] = all_[i];
-    all_.resize(kept);
-  }
-
-  std::vector<NotifyRequest> all_;
 };
 
 /// A draw's outcome, and the laggard on which it failed where the rule can tell.
@@ -402,39 +360,7 @@ class Simulation {
   std::vector<Step> seen_;
 };
 
-Result<void> check_slowness(const StepOptions& options) {
-  if (options.slowness.empty()) return {};
-  if (options.slowness.size() != options.workers)
-    return Error{std::to_string(options.slowness.size()) + " slowness factors for " +
-                 std::to_string(options.workers) + " workers; valid: one for each, or none"};
-  for (const double factor : options.slowness)
-    if (!(factor > 0 && factor <= 1e6))
-      return Error{"slowness factor " + print_number(factor) +
-                   "; valid: a number above 0, at most 1000000"};
-  return {};
-}
-
 }  // namespace
-
-Result<void> check(const StepOptions& options) {
-  constexpr std::size_t workers_max = std::size_t{1} << 31U;
-  constexpr Time horizon_max = std::chrono::hours{24LL * 365 * 200};
-  if (options.workers == 0 || options.workers > workers_max)
-    return Error{"workers: " + std::to_string(options.workers) + "; valid: 1 to " +
-                 std::to_string(workers_max)};
-  if (auto valid = barrier::check(options.barrier, options.workers); !valid) return valid;
-  if (options.horizon <= Time{0} || options.horizon > horizon_max)
-    return Error{"horizon: " + print_duration(options.horizon) +
-                 "; valid: longer than 0, at most 200 years"};
-  if (lasting(options.step_time.mean() * 1e9) <= Time{0})
-    return Error{"step time: " + print(options.step_time) +
-                 " takes no time; valid: a law with a mean above 0, as exp:100ms"};
-  const auto& interval = options.recheck.interval;
-  if (interval && *interval != barrier::Recheck::automatic && *interval <= Time{0})
-    return Error{"recheck: the interval must be longer than 0"};
-  if (options.last == 0) return Error{"last step: 0; valid: 1 or more"};
-  return check_slowness(options);
-}
 
 std::uint64_t memory_estimate(const StepOptions& options) {
   const bool clocked =

@@ -1,0 +1,44 @@
+/// Checks the options of a simulation of steps.
+#include <string>
+
+#include "starling/base/text.hpp"
+#include "starling/engine/sim/steps/steps.hpp"
+
+namespace starling::sim {
+namespace {
+
+Result<void> check_slowness(const StepOptions& options) {
+  if (options.slowness.empty()) return {};
+  if (options.slowness.size() != options.workers)
+    return Error{std::to_string(options.slowness.size()) + " slowness factors for " +
+                 std::to_string(options.workers) + " workers; valid: one for each, or none"};
+  for (const double factor : options.slowness)
+    if (!(factor > 0 && factor <= 1e6))
+      return Error{"slowness factor " + print_number(factor) +
+                   "; valid: a number above 0, at most 1000000"};
+  return {};
+}
+
+}  // namespace
+
+Result<void> check(const StepOptions& options) {
+  constexpr std::size_t workers_max = std::size_t{1} << 31U;
+  constexpr Time horizon_max = std::chrono::hours{24LL * 365 * 200};
+  if (options.workers == 0 || options.workers > workers_max)
+    return Error{"workers: " + std::to_string(options.workers) + "; valid: 1 to " +
+                 std::to_string(workers_max)};
+  if (auto valid = barrier::check(options.barrier, options.workers); !valid) return valid;
+  if (options.horizon <= Time{0} || options.horizon > horizon_max)
+    return Error{"horizon: " + print_duration(options.horizon) +
+                 "; valid: longer than 0, at most 200 years"};
+  if (lasting(options.step_time.mean() * 1e9) <= Time{0})
+    return Error{"step time: " + print(options.step_time) +
+                 " takes no time; valid: a law with a mean above 0, as exp:100ms"};
+  const auto& interval = options.recheck.interval;
+  if (interval && *interval != barrier::Recheck::automatic && *interval <= Time{0})
+    return Error{"recheck: the interval must be longer than 0"};
+  if (options.last == 0) return Error{"last step: 0; valid: 1 or more"};
+  return check_slowness(options);
+}
+
+}  // namespace starling::sim
