@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +32,12 @@ struct Peer {
   /// Absent where nothing is encrypted.
   std::optional<Key> key;
   bool operator==(const Peer&) const = default;
+};
+
+struct PeerHash {
+  std::size_t operator()(const Peer& peer) const noexcept {
+    return std::hash<std::string>{}(peer.address) ^ (peer.key ? KeyHash{}(*peer.key) : 0);
+  }
 };
 
 /// As text: `tcp://HOST:PORT`, HOST in figures, with `?key=` and 64 hexadecimal digits behind it

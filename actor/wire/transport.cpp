@@ -144,11 +144,6 @@ class Transport::Thread {
     std::array<std::unique_ptr<OutboundConnection>, 3> by_class;
     Clock::time_point used;
   };
-  struct PeerHash {
-    std::size_t operator()(const Peer& peer) const noexcept {
-      return std::hash<std::string>{}(peer.address) ^ (peer.key ? KeyHash{}(*peer.key) : 0);
-    }
-  };
 
   /// Null where there is none yet. Requires: the lock is held, as for all that follows but run()
   /// and receive().
