@@ -1,0 +1,231 @@
+#include "starling/actor/cluster/cluster_job.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "starling/base/utc.hpp"
+
+namespace starling::live {
+
+Result<void> ClusterJob::begin(const core::ConfigurationPtr& now, bool founded) {
+  learn_routes(*now);
+  SiteOptions options;
+  options.send = [this](const std::vector<core::Envelope>& envelopes) { send(envelopes); };
+  auto site = plan_->make_site(std::move(options));
+  if (!site) return std::move(site).error();
+  {
+    const std::lock_guard lock{mutex_};
+    site_ = *std::move(site);
+    configuration_ = now;
+  }
+  if (!founded) return {};
+  std::vector<core::Member> here;
+  for (const core::Member& member : now->members)
+    if (member.node == node_) here.push_back(member);
+  for (const core::Member& member : here) keep_role(member);
+  site_->found(here, now);
+  return {};
+}
+
+void ClusterJob::join(std::size_t workers, Random& random) {
+  join(roles_of_newcomer(plan_->options().mode, node_, workers), random);
+}
+
+void ClusterJob::rejoin(const std::vector<core::MemberId>& excluded, Random& random) {
+  std::vector<core::Member> roles;
+  {
+    const std::lock_guard lock{mutex_};
+    for (const core::MemberId id : excluded)
+      if (const auto role = roles_.find(id); role != roles_.end()) roles.push_back(role->second);
+  }
+  join(std::move(roles), random);
+}
+
+void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool at_once) {
+  if (envelope.from >= SiteOptions{}.members_max) return;
+  LocalJob* site = nullptr;
+  {
+    const std::lock_guard lock{mutex_};
+    // The node of a joining member is learnt from its packets. Where two members have one id, the
+    // one in the configuration counts, and no other node may send for it.
+    const core::Member* sender = configuration_ ? configuration_->find(envelope.from) : nullptr;
+    if (sender == nullptr)
+      routes_[envelope.from] = node;
+    else if (sender->incarnation == envelope.packet.from && sender->node != node)
+      return;
+    site = site_.get();
+  }
+  if (site != nullptr) site->deliver(std::move(envelope), at_once);
+}
+
+void ClusterJob::stop(bool is_done) {
+  if (state_ == wire::JobState::running)
+    state_ = is_done ? wire::JobState::done : wire::JobState::stopped;
+  site_->stop();
+}
+
+void ClusterJob::keep_time(const std::vector<actor::MemberReport>& reports) {
+  const auto limit = plan_->options().time;
+  if (limit && age() > *limit + stop_after) stop(true);
+  std::uint64_t steps = 0;
+  double loss_sum = 0;
+  for (const auto& report : reports) {
+    steps += report.worker.losses;
+    loss_sum += report.worker.loss_sum;
+  }
+  recent_.note(Clock::now() - founded_, steps, loss_sum);
+  if (std::exchange(steps_, steps) < steps) worked_ = age();
+}
+
+core::ConfigurationPtr ClusterJob::refresh() {
+  auto latest = site_->configuration();
+  const std::lock_guard lock{mutex_};
+  if (latest && latest->epoch > configuration_->epoch) {
+    configuration_ = std::move(latest);
+    for (const core::Member& member : configuration_->members) routes_[member.id] = member.node;
+  }
+  return configuration_;
+}
+
+wire::JobStatus ClusterJob::status() {
+  wire::JobStatus status{
+      id_,     settings_, {}, refresh(), static_cast<std::uint64_t>(worked_.count()),
+      client_, hindrance_};
+  // In a later epoch the others have gone on, and may take this node's members in again.
+  if (given_up_ == status.configuration->epoch) status.failure = failure_;
+  for (const auto& report : site_->reports())
+    status.here.push_back(
+        {report.member, report.incarnation, static_cast<std::uint8_t>(report.state), report.why,
+         report.worker.step, report.worker.samples, report.worker.waited.count(),
+         report.worker.loss_sum, report.worker.losses, report.worker.draws, report.worker.passes,
+         report.worker.drawn, report.is_paused, report.held});
+  const JobOptions& options = plan_->options();
+  status.state = state_;
+  status.since_ms = utc_now_us() / 1000 - age().count();
+  status.steps_total = options.steps == barrier::finished ? 0 : options.steps;
+  status.steps_in_epoch = plan_->steps_per_epoch();
+  if (options.time)
+    status.time_max_ms = static_cast<std::uint64_t>(*options.time / std::chrono::milliseconds{1});
+  status.updates_per_s = recent_.updates_per_s();
+  status.loss = recent_.loss();
+  status.losses = recent_.losses();
+  return status;
+}
+
+wire::JobRecord ClusterJob::record(const std::optional<wire::JobSummary>& summary) {
+  const wire::JobStatus now = status();
+  wire::JobRecord record;
+  record.job = id_;
+  record.name = name();
+  record.what = summary_of(settings_);
+  record.client = client_;
+  record.began_ms = now.since_ms;
+  record.ended_ms = utc_now_us() / 1000;
+  record.steps_total = now.steps_total;
+  for (const wire::MemberStatus& member : now.here) {
+    record.updates += std::min<std::uint64_t>(member.step, member.losses);
+    record.step_max = std::max(record.step_max, member.step);
+  }
+  record.is_told = summary.has_value();
+  record.summary = summary ? *summary : outcome(now);
+  return record;
+}
+
+wire::JobFacts ClusterJob::facts() {
+  return {settings_, static_cast<std::uint32_t>(plan_->options().workers), refresh(),
+          static_cast<std::uint64_t>(age().count()), client_};
+}
+
+wire::Ranges ClusterJob::read(core::RangeId from, bool whole) {
+  constexpr std::size_t bytes_max = std::size_t{4} << 20U;
+  wire::Ranges reply;
+  std::size_t bytes = 0;
+  auto all = site_->ranges({from, bytes_max});
+  std::ranges::sort(all, {}, &core::RangeState::range);
+  for (auto& state : all) {
+    if (!whole) {
+      state.slots = {};
+      state.ledger.clear();
+    }
+    state.gathered.clear();  // what waits for a round is made again
+    bytes += state.value.bytes().size() + state.slots.bytes().size();
+    reply.states.push_back(std::move(state));
+    if (bytes < bytes_max) continue;
+    reply.next = reply.states.back().range + 1;
+    break;
+  }
+  return reply;
+}
+
+wire::JobSummary ClusterJob::outcome(const wire::JobStatus& now) {
+  using State = actor::MemberReport::State;
+  if (!now.failure.empty()) return {wire::JobState::failed, now.failure};
+  bool all_done = true;
+  for (const wire::MemberStatus& member : now.here) {
+    if (member.state == static_cast<std::uint8_t>(State::failed))
+      return {wire::JobState::failed, member.why};
+    all_done = all_done && member.state == static_cast<std::uint8_t>(State::done);
+  }
+  if (now.state != wire::JobState::running) return {now.state};
+  if (all_done) return {wire::JobState::done};
+  return {wire::JobState::stopped, "dropped before its end"};
+}
+
+bool ClusterJob::have_ended(const std::vector<actor::MemberReport>& reports) {
+  const std::lock_guard lock{mutex_};
+  bool works = false;
+  for (const auto& report : reports) {
+    const auto role = roles_.find(report.member);
+    if (role == roles_.end() || !role->second.works) continue;
+    works = true;
+    if (report.state != actor::MemberReport::State::done) return false;
+  }
+  return works;
+}
+
+void ClusterJob::join(std::vector<core::Member> roles, Random& random) {
+  const auto now = configuration();
+  std::vector<core::MemberId> seeds;
+  for (const core::Member& other : now->members)
+    if (other.node != node_) seeds.push_back(other.id);
+  const auto members_max = static_cast<core::MemberId>(SiteOptions{}.members_max);
+  for (const core::Member& member : newcomers(std::move(roles), *now, members_max, random)) {
+    keep_role(member);
+    site_->join(member, seeds);
+  }
+}
+
+void ClusterJob::keep_role(const core::Member& member) {
+  const std::lock_guard lock{mutex_};
+  roles_[member.id] = member;
+}
+
+void ClusterJob::learn_routes(const core::Configuration& now) {
+  const std::lock_guard lock{mutex_};
+  for (const core::Member& member : now.members) routes_[member.id] = member.node;
+}
+
+void ClusterJob::send(const std::vector<core::Envelope>& envelopes) {
+  std::vector<Parcel> parcels;
+  for (const core::Envelope& envelope : envelopes) {
+    const auto node = route_to(envelope.to);
+    if (!node) continue;
+    wire::Frame frame = wire::encode(id_, node_, envelope);
+    const auto traffic_class = wire::traffic_class_of(frame);
+    auto parcel = std::ranges::find_if(parcels, [&](const Parcel& p) {
+      return p.node == *node && p.traffic_class == traffic_class;
+    });
+    if (parcel == parcels.end()) parcel = parcels.insert(parcel, Parcel{*node, traffic_class});
+    parcel->frames.push_back(std::move(frame));
+  }
+  for (Parcel& parcel : parcels) send_frames_(parcel.node, parcel.traffic_class, parcel.frames);
+}
+
+std::optional<wire::NodeId> ClusterJob::route_to(core::MemberId member) {
+  const std::lock_guard lock{mutex_};
+  const auto route = routes_.find(member);
+  if (route == routes_.end()) return std::nullopt;
+  return route->second;
+}
+
+}  // namespace starling::live
