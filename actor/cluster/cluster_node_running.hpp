@@ -33,19 +33,7 @@ class ClusterNode::Running {
   explicit Running(ClusterOptions options)
       : options_(std::move(options)), id_(wire::draw_id()), random_(wire::draw_id()) {}
 
-  ~Running() {
-    end_readers();
-    loop_.close();
-    // Members send until they have ended; packets that come meanwhile are dropped.
-    std::map<JobId, JobPtr> ending;
-    {
-      const std::unique_lock lock{shared_};
-      ending.swap(jobs_);
-    }
-    ending.clear();
-    reaper_.reset();
-    endpoint_.reset();
-  }
+  ~Running();
 
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -53,35 +41,7 @@ class ClusterNode::Running {
   /// Any thread but the loop's.
   std::size_t end_readers() { return hanging_ += plans_.close(); }
 
-  Result<void> open() {
-    security::EndpointOptions network = options_.network;
-    network.on_revoked = [this](const security::Merged& merged) {
-      loop_.post([this, merged] { on_revoked(merged); });
-    };
-    auto endpoint = security::Endpoint::open(
-        std::move(network), [this](const wire::FrameView& frame, const security::Sender& sender) {
-          receive(frame, sender);
-        });
-    if (!endpoint) return std::move(endpoint).error();
-    address_ = (*endpoint)->address();
-    const std::string place = wire::place_of(address_);
-    name_ = options_.name + (options_.names_port ? "-" + place.substr(place.rfind(':') + 1) : "");
-    core::MembershipOptions membership;
-    membership.self = {.id = id_, .address = address_, .name = name_, .workers = options_.workers};
-    membership.seeds = options_.seeds;
-    membership_ = std::make_unique<core::Membership>(std::move(membership), wire::draw_id());
-    {
-      const std::unique_lock lock{shared_};
-      endpoint_ = *std::move(endpoint);
-    }
-    is_open_ = true;
-    loop_.post([this] {
-      run_membership([](core::Membership& m, const auto& c) { m.start(c); });
-      sweep();
-      look_for_jobs();
-    });
-    return {};
-  }
+  Result<void> open();
 
   [[nodiscard]] const std::string& address() const { return address_; }
   [[nodiscard]] NodeId id() const { return id_; }
@@ -97,21 +57,7 @@ class ClusterNode::Running {
   }
 
   /// Any thread but the loop's.
-  void leave(std::chrono::milliseconds within) {
-    const auto can_hand_over = loop_.call_within(std::min(within, busy_for), [this] {
-      leaving_ = true;
-      for (auto& [id, job] : all_jobs()) job->site().leave();
-      return others_suffice();
-    });
-    if (!can_hand_over) return log("lays a job out and does not come to an end: leaves at once");
-    const auto give_up =
-        EventLoop::Clock::now() + (*can_hand_over ? within : std::min(within, hopeless_for));
-    while (EventLoop::Clock::now() < give_up && !has_handed_over())
-      std::this_thread::sleep_for(std::chrono::milliseconds{20});
-    loop_.post([this] { run_membership([](core::Membership& m, const auto& c) { m.leave(c); }); });
-    while (EventLoop::Clock::now() < give_up && !has_left_)
-      std::this_thread::sleep_for(std::chrono::milliseconds{10});
-  }
+  void leave(std::chrono::milliseconds within);
 
  private:
   using JobPtr = std::shared_ptr<ClusterJob>;
@@ -123,115 +69,25 @@ class ClusterNode::Running {
 
   /// Whether there are as many other nodes as replicas to take over what is owned here. If not,
   /// they have replicas of all but what is being handed over just now.
-  bool others_suffice() {
-    const std::size_t others = live_nodes().size() - 1;
-    bool suffice = true;
-    for (auto& [id, job] : all_jobs()) {
-      const std::size_t copies = job->plan().options().copies;
-      if (others >= copies) continue;
-      suffice = false;
-      log_of(id, "its ranges have " + std::to_string(copies) + " copies and there are " +
-                     std::to_string(others) +
-                     " other nodes: leaves them the copies that they have");
-    }
-    return suffice;
-  }
+  bool others_suffice();
+  bool has_handed_over();
 
-  // --- receiving ---
+  // --- receiving (cluster_messages.cpp) ---
 
   /// On the endpoint's thread.
-  void receive(const wire::FrameView& frame, const security::Sender& sender) {
-    if (!is_open_) return;
-    const auto kind = wire::kind_of(frame);
-    if (!kind) return refuse(kind.error().message);
-    if (*kind == wire::Kind::envelope) {
-      if (sender.role != security::Role::node) return;
-      auto decoded = wire::decode_envelope(frame);
-      if (!decoded || !is_from(decoded->node, sender)) return;
-      if (const JobPtr job = find(decoded->job))
-        job->deliver(decoded->node, std::move(decoded->envelope), frame.at_once);
-      return;
-    }
-    auto decoded = wire::decode_control(frame);
-    if (!decoded || !sender.may_be_at(decoded->address)) return;
-    if (sender.role != security::Role::node && !is_for_clients(*decoded)) return;
-    const std::size_t bytes = frame.head.size() + frame.body.size() + message_overhead;
-    if (waiting_bytes_ + bytes > waiting_bytes_max) return;  // the sender repeats what matters
-    waiting_bytes_ += bytes;
-    loop_.post([this, bytes, message = *std::move(decoded), key = sender.key] {
-      waiting_bytes_ -= bytes;
-      take(message, key);
-    });
-  }
-
+  void receive(const wire::FrameView& frame, const security::Sender& sender);
   /// On the endpoint's thread. Logs seldom, since such frames may come in floods.
-  void refuse(const std::string& why) {
-    if (now() < refused_at_ + refusals_apart) return;
-    refused_at_ = now();
-    log("drops messages: " + why);
-  }
-
+  void refuse(const std::string& why);
   /// On the endpoint's thread: whether the sender may be that node.
-  bool is_from(NodeId node, const security::Sender& sender) {
-    if (!sender.key) return true;
-    bool may_be = false;
-    nodes_.with(node, [&](const auto& known) { may_be = sender.may_be_at(known.address); });
-    return may_be;
-  }
-
+  bool is_from(NodeId node, const security::Sender& sender);
   /// Whether a client, which holds no members of jobs, may send it.
-  static bool is_for_clients(const wire::ControlMessage& message) {
-    const auto* request = std::get_if<wire::Request>(&message.body);
-    return request != nullptr && !std::holds_alternative<wire::PrepareJob>(request->body) &&
-           !std::holds_alternative<wire::StartJob>(request->body);
-  }
-
-  void take(const wire::ControlMessage& message, const std::optional<security::Key>& key) {
-    if (key && !endpoint_->admits(*key)) return;  // it was revoked while this waited
-    if (const auto* news = std::get_if<core::MembershipMessage>(&message.body)) {
-      if (news->from.address != message.address) return;
-      run_membership([&](core::Membership& m, const auto& c) { m.on(c, *news); });
-    } else if (const auto* request = std::get_if<wire::Request>(&message.body)) {
-      const Requester requester{message.address, request->number, client_of(message.address, key)};
-      std::visit([&](const auto& body) { answer(requester, body); }, request->body);
-    } else if (const auto* reply = std::get_if<wire::Reply>(&message.body)) {
-      requests_.take(*reply, key);
-    }
-  }
-
+  static bool is_for_clients(const wire::ControlMessage& message);
+  void take(const wire::ControlMessage& message, const std::optional<security::Key>& key);
   /// The name under which limits count a client.
   [[nodiscard]] std::string client_of(const std::string& address,
-                                      const std::optional<security::Key>& key) const {
-    if (key) return endpoint_->name_of(*key);
-    const std::string place = wire::place_of(address);
-    const auto host = place.find("//");
-    return place.substr(host == std::string::npos ? 0 : host + 2,
-                        place.rfind(':') - (host == std::string::npos ? 0 : host + 2));
-  }
+                                      const std::optional<security::Key>& key) const;
 
-  void on_revoked(const security::Merged& merged) {
-    for (const security::Revocation& revocation : merged.added)
-      log("certificate " + security::print_serial(revocation.serial) + " is revoked");
-    for (const auto& node : nodes_.all()) {
-      const auto peer = wire::parse_peer(node.address);
-      if (!peer || !peer->key || std::ranges::count(merged.revoked, *peer->key) == 0) continue;
-      revoked_.insert(node.id);
-      log("node " + node.name + " at " + wire::place_of(node.address) +
-          " is revoked: its messages are refused now");
-    }
-    if (options_.on_revoked) options_.on_revoked(merged.added);
-  }
-
-  /// Logs that no seed node answers.
-  void tell_loneliness() {
-    if (membership_->joined() || now() < lonely_told_ + tell_loneliness_every) return;
-    lonely_told_ = now();
-    log("no answer from " + wire::place_of(options_.seeds.front()) +
-        (options_.seeds.size() > 1 ? " and the other seed nodes" : "") +
-        " yet: on its own; tries again and again");
-  }
-
-  // --- membership ---
+  // --- membership (cluster_membership.cpp) ---
 
   template <class Event>
   void run_membership(Event event) {
@@ -240,55 +96,24 @@ class ClusterNode::Running {
     for (auto& effect : effects) std::visit([this](auto& e) { this->execute(e); }, effect);
   }
 
-  void execute(core::MembershipSend& send) {
-    this->send(send.address, std::move(send.message), wire::TrafficClass::control);
-  }
-  void execute(const core::SetTimer& timer) {
-    loop_.post_after(timer.at - now(), [this] {
-      run_membership([](core::Membership& m, const auto& c) { m.on_timer(c); });
-    });
-  }
-  void execute(const core::MemberChanged& changed) {
-    const core::NodeRecord& record = changed.record;
-    if (!nodes_.note(record, now())) return;
-    const char* what = core::is_live(record.state)             ? " is here"
-                       : record.state == core::NodeState::left ? " has left"
-                       : revoked_.contains(record.id)          ? " is revoked, and gone"
-                                                               : " is dead";
-    log("node " + record.name + " at " + wire::place_of(record.address) + what);
-    if (!core::is_live(record.state) && !nodes_.is_in_use(record.address))
-      endpoint_->forget(record.address);
-    if (record.state == core::NodeState::dead)
-      loop_.post_after(NodeTable::believe_after, [this] { sweep_jobs(); });
-    sweep_jobs();
-  }
+  void execute(core::MembershipSend& send);
+  void execute(const core::SetTimer& timer);
+  void execute(const core::MemberChanged& changed);
   void execute(const core::HasJoined&) { log("joined"); }
   void execute(const core::HasLeft&) { has_left_ = true; }
-  void execute(const core::NameRefused& refused) {
-    const std::unique_lock lock{shared_};
-    if (!refusal_.empty()) return;
-    refusal_ = "refused: a node called " + name_ + " is there already, at " +
-               wire::place_of(refused.holder.address) +
-               "; each needs a name of its own, and where there are keys a key file of its own";
-  }
-  void execute(const core::MemberRefused& refused) {
-    if (!refused_.insert(refused.record.id).second) return;
-    if (refused_.size() > refused_max) refused_.erase(refused_.begin());
-    log("node " + refused.record.name + " at " + wire::place_of(refused.record.address) +
-        " is refused: a node of that name is there already, at " +
-        wire::place_of(refused.holder.address));
-  }
+  void execute(const core::NameRefused& refused);
+  void execute(const core::MemberRefused& refused);
+
+  void on_revoked(const security::Merged& merged);
+  /// Logs that no seed node answers.
+  void tell_loneliness();
 
   [[nodiscard]] core::Time now() const { return EventLoop::Clock::now() - start_; }
 
   /// Live nodes, this one first.
-  [[nodiscard]] std::vector<core::NodeRecord> live_nodes() const {
-    std::vector<core::NodeRecord> all = nodes_.live();
-    all.insert(all.begin(), membership_->self());
-    return all;
-  }
+  [[nodiscard]] std::vector<core::NodeRecord> live_nodes() const;
 
-  // --- sending ---
+  // --- sending (cluster_messages.cpp) ---
 
   template <class Body>
   void send(const std::string& address, Body body, wire::TrafficClass traffic_class) {
@@ -296,12 +121,7 @@ class ClusterNode::Running {
                     wire::encode(wire::ControlMessage{id_, address_, std::move(body)}));
   }
 
-  void reply(const Requester& requester, wire::ReplyBody body) {
-    const auto traffic_class = std::holds_alternative<wire::Ranges>(body)
-                                   ? wire::TrafficClass::data
-                                   : wire::TrafficClass::control;
-    send(requester.address, wire::Reply{requester.number, std::move(body)}, traffic_class);
-  }
+  void reply(const Requester& requester, wire::ReplyBody body);
 
   void ask(const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
            Requests::OnReply on_reply) {
@@ -309,14 +129,9 @@ class ClusterNode::Running {
   }
 
   /// From members' threads.
-  void send_frames(NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
-    const std::shared_lock lock{shared_};
-    if (!endpoint_) return;
-    nodes_.with(node,
-                [&](const auto& known) { endpoint_->send(known.address, traffic_class, frames); });
-  }
+  void send_frames(NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames);
 
-  // --- jobs ---
+  // --- jobs (cluster_sweeps.cpp) ---
 
   /// Any thread.
   JobPtr find(JobId id) const {
@@ -329,135 +144,27 @@ class ClusterNode::Running {
     return jobs_;
   }
 
-  bool has_handed_over() {
-    for (auto& [id, job] : all_jobs())
-      for (const auto& report : job->site().reports())
-        if (report.state != actor::MemberReport::State::excluded &&
-            report.state != actor::MemberReport::State::failed)
-          return false;
-    return true;
-  }
-
-  /// Begins a prepared job: a new one or, with an `age`, one that runs elsewhere and is that old. A
-  /// job that is known already is left as it is.
-  Result<JobPtr> begin(JobId id, const core::ConfigurationPtr& now,
-                       std::optional<std::chrono::milliseconds> age) {
-    if (JobPtr known = find(id)) return known;
-    const auto plan = plans_.find(id);
-    const auto* place = places_.find(id);
-    if (!plan || place == nullptr) return Error{"the job was not prepared here"};
-    if (!now || (!age && now->epoch != 1) ||
-        !core::is_sound(now, static_cast<core::MemberId>(SiteOptions{}.members_max)) ||
-        now->ranges.size() != plan->ranges() ||
-        now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
-      return Error{"the job's configuration does not fit its model"};
-    auto job = std::make_shared<ClusterJob>(
-        id, id_, place->settings, place->client, plan, age.value_or(std::chrono::milliseconds{}),
-        [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
-          send_frames(node, traffic_class, frames);
-        });
-    auto begun = guarded([&] { return job->begin(now, !age); });
-    if (!begun) return std::move(begun).error();
-    {
-      const std::unique_lock lock{shared_};
-      jobs_[id] = job;
-    }
-    log_of(id, age ? "joining" : "begins");
-    return job;
-  }
-
-  void sweep() {
-    sweep_jobs();
-    loop_.post_after(sweep_every, [this] { sweep(); });
-  }
-
   /// Whether the node has left, or is dead, as far as that is believed.
   [[nodiscard]] bool is_gone(NodeId node) const { return nodes_.lives(node, now()) == false; }
 
-  void sweep_jobs() {
-    requests_.end_those_to([this](NodeId node) { return is_gone(node); });
-    submissions_.look_for_losses();
-    for (auto& [id, job] : all_jobs()) {
-      job->judge([this](NodeId node) { return nodes_.lives(node, now()); });
-      const auto reports = job->site().reports();
-      job->keep_time(reports);
-      if (!leaving_) rejoin(*job, reports);
-      for (const std::string& news : job->look_for_hindrance(
-               reports, [this](NodeId node) { return is_heard(node); },
-               [this](NodeId node) { return name_of(node); }))
-        log_of(id, news);
-    }
-  }
-
+  void sweep();
+  void sweep_jobs();
   /// Whether the node is alive and not suspected: a node that is partitioned off suspects the
   /// others long before it declares them dead.
-  [[nodiscard]] bool is_heard(NodeId node) const {
-    bool is_alive = true;
-    nodes_.with(node, [&](const auto& known) { is_alive = known.state == core::NodeState::alive; });
-    return is_alive;
-  }
-
-  [[nodiscard]] std::string name_of(NodeId node) const {
-    std::string name = "a node that is not known here any more";
-    nodes_.with(node, [&](const auto& known) { name = known.name; });
-    return name;
-  }
-
+  [[nodiscard]] bool is_heard(NodeId node) const;
+  [[nodiscard]] std::string name_of(NodeId node) const;
   /// Lets members that were wrongly declared dead join again, in a new incarnation.
-  void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports) {
-    std::vector<core::MemberId> anew;
-    for (const auto& report : reports)
-      if (report.state == actor::MemberReport::State::excluded) anew.push_back(report.member);
-    if (anew.empty()) return;
-    log_of(job.id(), "declared dead; joining again");
-    job.rejoin(anew, random_);
-    job.site().dismiss(anew);
-  }
-
+  void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports);
   /// Forgets records that nobody asks about any more.
-  void forget_old() {
-    std::erase_if(considered_, [&](const auto& c) { return now() > c.second + considered_for; });
-    std::erase_if(closed_, [&](const auto& c) { return now() > c.second + closed_for; });
-    while (closed_.size() > closed_max)
-      closed_.erase(
-          std::ranges::min_element(closed_, {}, [](const auto& closed) { return closed.second; }));
-    history_.forget(now());
-    submissions_.forget_older_than(considered_for);
-    const auto runs = [this](JobId id) { return find(id) != nullptr; };
-    for (const JobId id : places_.unused(runs, now() - prepared_for)) drop_preparations(id);
-    const auto is_known = [this](NodeId node) {
-      return membership_->members().find(node) != nullptr;
-    };
-    nodes_.forget(is_known, now());
-    std::erase_if(revoked_, [&](NodeId node) { return !is_known(node); });
-  }
-
+  void forget_old();
   /// Asks a random node for jobs that run without this one.
-  void look_for_jobs() {
-    forget_old();
-    tell_loneliness();
-    const auto nodes = live_nodes();
-    if (!leaving_ && nodes.size() > 1) {
-      const auto& other = nodes[1 + random_.below(nodes.size() - 1)];
-      endpoint_->compare_revocations(other.address);
-      const NodeAddress target{other.id, other.address};
-      ask(target, wire::AskStatus{}, std::chrono::seconds{2}, [this, target](auto heard) {
-        if (!heard) return;
-        if (const auto* status = std::get_if<wire::NodeStatus>(&*heard))
-          for (const auto& job : status->jobs) consider(job, target);
-      });
-    }
-    loop_.post_after(look_for_jobs_every, [this] { look_for_jobs(); });
-  }
+  void look_for_jobs();
 
   /// Drops the plan and the place of a job that does not begin here.
   void drop_preparations(JobId id) {
     plans_.forget(id);
     places_.give_up(id);
   }
-
-  /// Joins a job that runs without this node.
-  void consider(const wire::JobStatus& job, const NodeAddress& target);
 
   // --- requests about jobs (cluster_jobs.cpp) ---
 
@@ -473,6 +180,12 @@ class ClusterNode::Running {
 
   // --- requests (cluster_requests.cpp) ---
 
+  /// Joins a job that runs without this node.
+  void consider(const wire::JobStatus& job, const NodeAddress& target);
+  /// Begins a prepared job: a new one or, with an `age`, one that runs elsewhere and is that old. A
+  /// job that is known already is left as it is.
+  Result<JobPtr> begin(JobId id, const core::ConfigurationPtr& now,
+                       std::optional<std::chrono::milliseconds> age);
   void answer(const Requester& requester, const wire::AskStatus&);
   void answer(const Requester& requester, const wire::PrepareJob& request);
   Result<void> take_place(const wire::PrepareJob& request);

@@ -100,6 +100,32 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::StartJ
                          : wire::ReplyBody{wire::Refused{begun.error().message}});
 }
 
+Result<ClusterNode::Running::JobPtr> ClusterNode::Running::begin(
+    JobId id, const core::ConfigurationPtr& now, std::optional<std::chrono::milliseconds> age) {
+  if (JobPtr known = find(id)) return known;
+  const auto plan = plans_.find(id);
+  const auto* place = places_.find(id);
+  if (!plan || place == nullptr) return Error{"the job was not prepared here"};
+  if (!now || (!age && now->epoch != 1) ||
+      !core::is_sound(now, static_cast<core::MemberId>(SiteOptions{}.members_max)) ||
+      now->ranges.size() != plan->ranges() ||
+      now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
+    return Error{"the job's configuration does not fit its model"};
+  auto job = std::make_shared<ClusterJob>(
+      id, id_, place->settings, place->client, plan, age.value_or(std::chrono::milliseconds{}),
+      [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
+        send_frames(node, traffic_class, frames);
+      });
+  auto begun = guarded([&] { return job->begin(now, !age); });
+  if (!begun) return std::move(begun).error();
+  {
+    const std::unique_lock lock{shared_};
+    jobs_[id] = job;
+  }
+  log_of(id, age ? "joining" : "begins");
+  return job;
+}
+
 void ClusterNode::Running::replace(JobId former, JobId job) {
   plans_.hand_on(former, job);
   places_.hand_on(former, job);
