@@ -1,0 +1,28 @@
+/// Command lines that are refused before anything is started, as parameters of tests.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tests/tools/program.hpp"
+
+namespace starling::app {
+
+/// A command line with a mistake.
+struct BadLine {
+  std::string name;
+  std::string line;
+  /// Parts of the message.
+  std::vector<std::string> said;
+  /// The content of job.toml, if any.
+  std::string job = {};
+};
+
+inline void PrintTo(const BadLine& bad, std::ostream* out) { *out << bad.line; }
+
+class BadInput : public testing::TestWithParam<BadLine> {};
+
+inline std::string name_of(const testing::TestParamInfo<BadLine>& info) { return info.param.name; }
+
+}  // namespace starling::app
