@@ -1,0 +1,135 @@
+/// Clusters of nodes in this process, over real sockets, that run jobs of counters. For tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "starling/actor/cluster/cluster_client.hpp"
+#include "starling/actor/cluster/cluster_node.hpp"
+#include "tests/actor/cluster/counting_plan.hpp"
+
+namespace starling::live {
+
+/// Some nodes that have found each other, and a client of theirs.
+class Cluster : public testing::Test {
+ protected:
+  using State = actor::MemberReport::State;
+
+  Cluster() : client_(ClusterClient::open({}).value()) {}
+
+  std::size_t add() {
+    ClusterOptions options;
+    for (const auto& node : nodes_)
+      if (node) options.seeds.push_back(node->address());
+    options.name = "n" + std::to_string(nodes_.size());
+    options.make_plan = make_plan;
+    nodes_.push_back(ClusterNode::open(options).value());
+    return nodes_.size() - 1;
+  }
+
+  void add(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) add();
+    ASSERT_TRUE(wait_until([&] {
+      return std::ranges::all_of(nodes_,
+                                 [&](auto& node) { return live_others(*node) == count - 1; });
+    }));
+  }
+
+  static std::size_t live_others(ClusterNode& node) {
+    const auto status = node.status();
+    return static_cast<std::size_t>(std::ranges::count_if(
+        status.others, [](const auto& other) { return core::is_live(other.state); }));
+  }
+
+  bool wait_until(const std::function<bool()>& holds,
+                  std::chrono::seconds within = std::chrono::seconds{30}) {
+    const auto give_up = std::chrono::steady_clock::now() + within;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > give_up) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+    return true;
+  }
+
+  Result<wire::JobBegun> submit(std::size_t seed, const wire::JobSettings& settings) {
+    return client_->ask_for<wire::JobBegun>(
+        nodes_[seed]->address(), wire::SubmitJob{job_, settings}, std::chrono::seconds{30});
+  }
+
+  static wire::JobSettings counting(const char* mode, const char* barrier, const char* workers,
+                                    const char* steps, const char* delay_ms) {
+    return {{"mode", mode},
+            {"barrier", barrier},
+            {"workers", workers},
+            {"steps", steps},
+            {"delay", delay_ms}};
+  }
+
+  /// The status of every member on every node that lives.
+  std::vector<wire::MemberStatus> members() {
+    std::vector<wire::MemberStatus> all;
+    for (auto& node : nodes_) {
+      if (!node) continue;
+      const auto status = node->status();
+      for (const auto& job : status.jobs)
+        if (job.job == job_) all.insert(all.end(), job.here.begin(), job.here.end());
+    }
+    return all;
+  }
+
+  bool all_done() {
+    const auto all = members();
+    return !all.empty() && std::ranges::all_of(all, [](const auto& member) {
+      return member.state == static_cast<std::uint8_t>(State::done) ||
+             member.state == static_cast<std::uint8_t>(State::excluded);
+    });
+  }
+
+  core::Step lowest_step() {
+    const auto all = members();
+    core::Step lowest = UINT64_MAX;
+    for (const auto& member : all) lowest = std::min(lowest, member.step);
+    return lowest;
+  }
+
+  core::Step highest_step() {
+    core::Step highest = 0;
+    for (const auto& member : members()) highest = std::max(highest, member.step);
+    return highest;
+  }
+
+  std::vector<core::RangeState> model() {
+    std::map<core::RangeId, core::RangeState> states;
+    for (auto& node : nodes_) {
+      if (!node) continue;
+      core::RangeId from = 0;
+      do {
+        auto some = client_->ask_for<wire::Ranges>(
+            node->address(), wire::ReadRanges{job_, from, true}, std::chrono::seconds{10});
+        if (!some) break;
+        for (auto& state : some->states) states[state.range] = std::move(state);
+        from = some->next;
+      } while (from != 0);
+    }
+    std::vector<core::RangeState> all;
+    for (auto& [range, state] : states) all.push_back(std::move(state));
+    return all;
+  }
+
+  wire::JobId job_ = 42;
+  std::vector<std::unique_ptr<ClusterNode>> nodes_;
+  std::unique_ptr<ClusterClient> client_;
+};
+
+}  // namespace starling::live

@@ -1,0 +1,265 @@
+/// How nodes of a cluster deal with what clients and newcomers ask of them, fairly or not.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "starling/base/input.hpp"
+#include "tests/actor/cluster/cluster.hpp"
+#include "tests/actor/security/certificates.hpp"
+
+namespace starling::live {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_F(Cluster, RefusesWhatNoClientMeans) {
+  add(1);
+  auto settings = counting("peer", "asp", "1", "10", "0");
+  settings.emplace_back("note", std::string(70'000, 'x'));
+  const auto long_one = submit(0, settings);
+  ASSERT_FALSE(long_one);
+  EXPECT_NE(long_one.error().message.find(" bytes; valid: up to 65536"), std::string::npos)
+      << long_one.error().message;
+
+  settings.pop_back();
+  const std::string& node = nodes_[0]->address();
+  ASSERT_TRUE(client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{7, settings, 1}, 5s));
+  auto later = std::make_shared<core::Configuration>(core::first_configuration(
+      {{0, 1, true, true, nodes_[0]->id()}}, make_plan(settings).value()->ranges(), 1, false));
+  later->epoch = 2;
+  const auto founded = client_->ask_for<wire::Done>(node, wire::StartJob{7, later}, 5s);
+  ASSERT_FALSE(founded);
+  EXPECT_NE(founded.error().message.find("does not fit"), std::string::npos);
+}
+
+/// A client that submits and forgets jobs cannot make a node read data for all of them at once.
+TEST_F(Cluster, ReadsForAFewJobsAtATime) {
+  std::promise<void> promise;
+  const std::shared_future<void> enough = promise.get_future().share();
+  std::atomic<int> reading = 0;
+  ClusterOptions options;
+  options.name = "n0";
+  options.make_plan = [&reading, enough](const auto& settings) {
+    ++reading;
+    enough.wait();
+    return make_plan(settings);
+  };
+  nodes_.push_back(ClusterNode::open(options).value());
+  const std::string& node = nodes_[0]->address();
+  const auto settings = counting("peer", "asp", "1", "10", "0");
+  for (wire::JobId job = 1; job <= 4; ++job) {
+    EXPECT_FALSE(
+        client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{job, settings, 1}, 50ms));
+    EXPECT_TRUE(client_->ask_for<wire::Done>(node, wire::CloseJob{job}, 5s));
+  }
+  const auto fifth =
+      client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{5, settings, 1}, 5s);
+  promise.set_value();
+  ASSERT_FALSE(fifth);
+  EXPECT_NE(fifth.error().message.find("4 jobs are being prepared"), std::string::npos)
+      << fifth.error().message;
+  EXPECT_EQ(reading, 4);
+  EXPECT_TRUE(wait_until([&] {
+    return client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{6, settings, 1}, 5s).ok();
+  }));
+}
+
+TEST_F(Cluster, DropsAJobThatIsClosedWhileItIsPrepared) {
+  std::promise<void> promise;
+  const std::shared_future<void> enough = promise.get_future().share();
+  ClusterOptions options;
+  options.name = "n0";
+  options.make_plan = [enough](const auto& settings) {
+    enough.wait();
+    return make_plan(settings);
+  };
+  nodes_.push_back(ClusterNode::open(options).value());
+  const std::string& node = nodes_[0]->address();
+  const wire::SubmitJob job{job_, counting("peer", "asp", "1", "10", "0")};
+  EXPECT_FALSE(client_->ask_for<wire::JobBegun>(node, job, 200ms));
+  EXPECT_TRUE(client_->ask_for<wire::Done>(node, wire::CloseJob{job_}, 5s));
+  const auto outcome = client_->ask_for<wire::JobBegun>(node, job, 5s);
+  promise.set_value();
+  ASSERT_FALSE(outcome);
+  EXPECT_NE(outcome.error().message.find("was closed meanwhile"), std::string::npos)
+      << outcome.error().message;
+}
+
+TEST_F(Cluster, RefusesMoreJobsThanAClientMayHave) {
+  ClusterOptions options;
+  options.name = "n0";
+  options.make_plan = make_plan;
+  options.limits.jobs_per_client = 2;
+  nodes_.push_back(ClusterNode::open(options).value());
+  const auto settings = counting("peer", "asp", "1", "10", "0");
+  for (job_ = 1; job_ <= 2; ++job_) ASSERT_TRUE(submit(0, settings));
+  const auto third = submit(0, settings);
+  ASSERT_FALSE(third);
+  EXPECT_NE(third.error().message.find("holds 2 jobs of 127.0.0.1"), std::string::npos)
+      << third.error().message;
+  ASSERT_TRUE(client_->ask_for<wire::Done>(nodes_[0]->address(), wire::CloseJob{1}, 5s));
+  EXPECT_TRUE(submit(0, settings)) << "one was dropped";
+}
+
+/// A reader does not return, as where a file system does not answer.
+TEST_F(Cluster, EndsWhateverItsReadersDo) {
+  const auto begun = std::make_shared<std::atomic<int>>(0);
+  const auto released = std::make_shared<std::atomic<bool>>(false);
+  const auto ended = std::make_shared<std::atomic<int>>(0);
+  ClusterOptions options;
+  options.name = "n0";
+  options.make_plan = [=](const auto&) -> Result<std::shared_ptr<const JobPlan>> {
+    ++*begun;
+    while (!*released) std::this_thread::sleep_for(5ms);
+    ++*ended;
+    return Error{"too late"};
+  };
+  auto node = ClusterNode::open(options).value();
+  const auto settings = counting("peer", "asp", "1", "10", "0");
+  for (wire::JobId job = 1; job <= 4; ++job)
+    EXPECT_FALSE(client_->ask(node->address(), wire::PrepareJob{job, settings, 1}, 50ms));
+  ASSERT_TRUE(wait_until([&] { return *begun == 4; }));
+  const auto start = std::chrono::steady_clock::now();
+  node->leave(30s);
+  EXPECT_EQ(node->end_readers(), 4U);
+  node.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 3s);
+  *released = true;
+  EXPECT_TRUE(wait_until([&] { return *ended == 4; })) << "readers outlive their node";
+}
+
+/// Through a pipe, which the reader allows itself here.
+TEST_F(Cluster, StopsReadingForAJobThatIsClosed) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  const std::string path = "/proc/self/fd/" + std::to_string(pipe[0]);
+  std::atomic<bool> has_begun = false;
+  std::promise<std::string> said;
+  ClusterOptions options;
+  options.name = "n0";
+  options.make_plan = [&](const auto&) -> Result<std::shared_ptr<const JobPlan>> {
+    ReadLimits limits = ReadScope::limits();
+    EXPECT_TRUE(std::exchange(limits.regular_only, false)) << "a node reads no pipes";
+    const ReadScope scope{limits};
+    has_begun = true;
+    auto text = read_text(path, 1U << 20U);
+    said.set_value(text ? "all is read" : text.error().message);
+    return Error{"nothing"};
+  };
+  nodes_.push_back(ClusterNode::open(options).value());
+  const std::string& node = nodes_[0]->address();
+  EXPECT_FALSE(
+      client_->ask(node, wire::PrepareJob{1, counting("peer", "asp", "1", "9", "0"), 1}, 50ms));
+  ASSERT_TRUE(wait_until([&] { return has_begun.load(); }));
+  ASSERT_TRUE(client_->ask_for<wire::Done>(node, wire::CloseJob{1}, 5s));
+  auto end = said.get_future();
+  ASSERT_EQ(end.wait_for(5s), std::future_status::ready);
+  EXPECT_EQ(end.get(), path + ": is read no further: nobody wants it");
+  for (const int fd : pipe) ::close(fd);
+}
+
+TEST_F(Cluster, TellsNewcomersHowOldAJobIs) {
+  add(2);
+  ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "100000", "5")));
+  const auto age = [&](std::size_t node) -> std::uint64_t {
+    const auto facts =
+        client_->ask_for<wire::JobFacts>(nodes_[node]->address(), wire::AskJob{job_}, 5s);
+    return facts ? facts->age_ms : 0;
+  };
+  ASSERT_TRUE(wait_until([&] { return age(0) >= 1000; }));
+  const std::size_t newcomer = add();
+  ASSERT_TRUE(wait_until([&] { return age(newcomer) > 0; }));
+  EXPECT_GE(age(newcomer), 1000U);
+}
+
+TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
+  const security::ClusterKey cluster = security::make_cluster_key();
+  const wire::KeyPair gate = wire::make_keys();
+  const auto secrets_of = [&](const std::string& name, security::Role role) {
+    security::NodeSecrets secrets;
+    secrets.cluster = cluster.public_key;
+    secrets.gate = gate;
+    secrets.keys = wire::make_keys();
+    secrets.certificate = security::certificate_for(name, secrets.keys.public_key, cluster, role);
+    return secrets;
+  };
+  const auto time = [] { return security::now; };
+  ClusterOptions options;
+  options.network = {.secrets = secrets_of("node", security::Role::node), .utc_now = time};
+  options.make_plan = make_plan;
+  const auto node = ClusterNode::open(options).value();
+  std::atomic<int> replies = 0;
+  const auto client = security::Endpoint::open(
+      {.secrets = secrets_of("client", security::Role::client), .utc_now = time},
+      [&](const wire::FrameView&, const security::Sender&) { ++replies; });
+  ASSERT_TRUE(client);
+  const auto say = [&](auto body) {
+    (*client)->send(node->address(), wire::TrafficClass::control,
+                    wire::encode(wire::ControlMessage{7, (*client)->address(), std::move(body)}));
+  };
+  const core::NodeRecord self{.id = 7, .address = (*client)->address(), .name = "client"};
+  say(core::MembershipMessage{self, core::Gossip{}});
+  say(wire::Request{1, wire::PrepareJob{42, {{"mode", "peer"}}}});
+  say(wire::Request{2, wire::StartJob{42, nullptr}});
+  say(wire::Reply{3, wire::Done{}});
+  say(wire::Request{4, wire::AskStatus{}});
+  for (int i = 0; i < 10'000 && replies == 0; ++i) std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(replies, 1) << "clients may ask how it stands, and nothing else of these";
+  EXPECT_TRUE(node->status().others.empty());
+}
+
+TEST_F(Cluster, RefusesAJobThatANodeCannotPrepare) {
+  add(2);
+  const auto started = submit(0, {});
+  ASSERT_FALSE(started);
+  EXPECT_NE(started.error().message.find("there is nothing to count"), std::string::npos);
+}
+
+/// A node that missed the closing of a job learns of it from the other nodes.
+TEST_F(Cluster, ForgetsAJobThatIsClosedElsewhere) {
+  add(2);
+  const auto threads = [] {
+    return std::ranges::distance(std::filesystem::directory_iterator{"/proc/self/task"},
+                                 std::filesystem::directory_iterator{});
+  };
+  const auto idle = threads();
+  ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "100000", "4")));
+  ASSERT_TRUE(wait_until([&] { return lowest_step() >= 10; }));
+  ASSERT_TRUE(client_->ask(nodes_[0]->address(), wire::CloseJob{job_}, 10s));
+  EXPECT_TRUE(wait_until([&] { return members().empty(); }));
+  // Each node has one more thread, which ends jobs, and may have one that read data.
+  EXPECT_TRUE(wait_until([&] { return threads() <= idle + 4; })) << threads() - idle;
+  const auto again = client_->ask(
+      nodes_[0]->address(), wire::PrepareJob{job_, counting("peer", "bsp", "2", "9", "0"), 2}, 10s);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().message, "the job is closed");
+}
+
+TEST_F(Cluster, DoesNotWaitForClientsThatHaveGone) {
+  const auto descriptors = [] {
+    return std::ranges::distance(std::filesystem::directory_iterator{"/proc/self/fd"},
+                                 std::filesystem::directory_iterator{});
+  };
+  add();
+  const auto ask = [&] {
+    const auto client = ClusterClient::open({}).value();
+    EXPECT_TRUE(client->ask(nodes_[0]->address(), wire::AskStatus{}, 10s));
+  };
+  ask();
+  const auto before = descriptors();
+  for (int i = 0; i < 40; ++i) ask();
+  EXPECT_TRUE(wait_until([&] { return descriptors() <= before + 10; }));
+}
+
+}  // namespace
+}  // namespace starling::live
