@@ -1,0 +1,136 @@
+/// Nodes with keys as people run them: who is heard, and how they keep their secrets.
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "tests/tools/cluster/nodes.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Three nodes, each with a key file.
+class KeyedNodes : public Nodes {
+ protected:
+  void SetUp() override {
+    for (const char* line :
+         {"keys init-cluster", "keys node a b c", "keys node laptop --role client"})
+      ASSERT_EQ(starling(work_, line).code, 0) << line;
+    start();
+  }
+
+  std::string key(const std::string& name) { return (work_.path() / (name + ".key")).string(); }
+  std::string own_flags(const std::string& name) override { return " --keys " + key(name); }
+  std::string seed(const std::string& name, const std::string& address) override {
+    return name + "@" + address;
+  }
+  std::string to(std::size_t node) override {
+    return " --to " + seed(std::string(1, static_cast<char>('a' + node)), addresses_.at(node)) +
+           " --keys " + key("laptop") + " ";
+  }
+};
+
+TEST_F(KeyedNodes, TrainAndHearNobodyWhoIsRevoked) {
+  const Ran ran =
+      starling(work_, "submit" + to(2) + "--data digits:n=300 --model softmax --workers 3 --quiet");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_NE(status().find("a  tcp"), std::string::npos);
+
+  const Ran plain = starling(work_, "status --to " + addresses_[1]);
+  EXPECT_EQ(plain.code, 1);
+  EXPECT_NE(plain.err.find("something listens: the node may be busy; one with keys accepts only "
+                           "clients with keys of its "
+                           "cluster, --keys FILE"),
+            std::string::npos)
+      << plain.err;
+
+  const Ran revoked = starling(work_, "keys revoke c --to " + seed("a", addresses_[0]));
+  EXPECT_EQ(revoked.code, 0) << revoked.err;
+  EXPECT_TRUE(wait_until([&] {
+    return status().find("c  " + addresses_[2] + "  revoked") != std::string::npos;
+  })) << status();
+  const Ran again = starling(work_, "keys revoke laptop --to " + seed("b", addresses_[1]));
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(starling(work_, "status" + to(1)).code, 1);
+
+  // Also when all have started again.
+  EXPECT_TRUE(wait_until([&] {
+    std::ifstream file{key("a") + ".revocations"};
+    return std::count(std::istreambuf_iterator<char>{file}, {}, '\n') >= 5;
+  }));
+  for (std::size_t node = 0; node < 2; ++node) {
+    processes_[node]->signal(SIGKILL);
+    processes_[node].reset();
+  }
+  Process first{folders_[0], program(), words("node --listen 127.0.0.1:* --keys " + key("a"))};
+  addresses_[0] = address_of(first, "a");
+  EXPECT_EQ(starling(work_, "status" + to(0)).code, 1);
+  first.signal(SIGKILL);
+}
+
+/// Returns the rest of the line that begins with `name` in a file of /proc about the process.
+std::string said_of(const Process& process, const char* file, const std::string& name) {
+  std::ifstream in{"/proc/" + std::to_string(process.id()) + "/" + file};
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(name)) return line.substr(name.size());
+  return {};
+}
+
+TEST_F(KeyedNodes, KeepTheirSecretsInLockedMemoryAndLeaveNoDump) {
+  for (const auto& process : processes_) {
+    std::istringstream core{said_of(*process, "limits", "Max core file size")};
+    std::string soft;
+    std::string hard;
+    core >> soft >> hard;
+    EXPECT_EQ(soft, "0");
+    EXPECT_EQ(hard, "0");
+    std::istringstream files{said_of(*process, "limits", "Max open files")};
+    files >> soft >> hard;
+    EXPECT_EQ(soft, hard);
+    // Where the system lets nothing be locked, the node says so.
+    std::istringstream locked{said_of(*process, "status", "VmLck:")};
+    int kib = 0;
+    locked >> kib;
+    EXPECT_NE(kib > 0, process->err().find("lock memory") != std::string::npos) << process->err();
+  }
+}
+
+TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
+  const std::string listen = "node --listen 127.0.0.1:* ";
+  const auto refusal = [&](const std::string& line) {
+    const Ran ran = starling(work_, line);
+    EXPECT_EQ(ran.code, 2) << line;
+    return ran.err;
+  };
+  EXPECT_NE(refusal(listen + "--keys " + key("laptop")).find("is for a client"), std::string::npos);
+  EXPECT_NE(refusal(listen + "--insecure --keys " + key("a")).find("valid: either"),
+            std::string::npos);
+  EXPECT_NE(refusal(listen + "--name b --keys " + key("a")).find("is not the name of the key file"),
+            std::string::npos);
+  EXPECT_NE(refusal(listen + "--name b/c").find("--name: "), std::string::npos);
+  EXPECT_NE(refusal(listen + "--keys nothing.key").find("--keys: "), std::string::npos);
+  EXPECT_NE(
+      refusal(listen + "--keys cluster/cluster.key").find("valid here: the key file of a node"),
+      std::string::npos);
+  EXPECT_NE(refusal(listen + "--join a@" + addresses_[0]).find("without a key file"),
+            std::string::npos);
+  EXPECT_NE(refusal("status --to " + addresses_[0] + " --keys " + key("laptop"))
+                .find("--to: which node is there must be said"),
+            std::string::npos);
+  EXPECT_NE(refusal("status --to d@" + addresses_[0] + " --keys " + key("laptop"))
+                .find("valid: one of a, b, c"),
+            std::string::npos);
+  EXPECT_NE(refusal("keys revoke c --to d@" + addresses_[0]).find("valid: one of a, b"),
+            std::string::npos);
+  // A client that expects another key than the node at that address has gets no answer.
+  const Ran other = starling(work_, "status --to b@" + addresses_[0] + " --keys " + key("laptop"));
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NE(other.err.find("asked for by its own name, NAME@HOST:PORT"), std::string::npos)
+      << other.err;
+  ASSERT_EQ(::chmod(key("a").c_str(), 0644), 0);
+  EXPECT_NE(refusal(listen + "--keys " + key("a")).find("chmod 600"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace starling::app

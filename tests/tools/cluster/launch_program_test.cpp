@@ -1,0 +1,82 @@
+/// `starling launch`, which starts nodes on other machines.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "tests/tools/program.hpp"
+
+namespace starling::app {
+namespace {
+
+/// Stands in for ssh: runs the command here, and logs its target.
+class Launch : public testing::Test {
+ protected:
+  void SetUp() override {
+    write("ssh.sh", "#!/bin/sh\necho \"$1\" >>logins\nexec sh -c \"$2\"\n");
+    ASSERT_EQ(::chmod((work_.path() / "ssh.sh").c_str(), 0755), 0);
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream{work_.path() / name} << text;
+  }
+  Ran launch(const std::string& flags) {
+    return starling(work_, "launch --hosts hosts --ssh ./ssh.sh " + flags);
+  }
+
+  Folder work_;
+};
+
+TEST_F(Launch, StartsNodesThatFindEachOther) {
+  for (const char* line :
+       {"keys init-cluster", "keys node one", "keys node two", "keys node laptop --role client"})
+    ASSERT_EQ(starling(work_, line).code, 0) << line;
+  // Below those that the system gives to connections.
+  const std::string port = std::to_string(20000 + ::getpid() % 5000);
+  const std::string next = std::to_string(25000 + ::getpid() % 5000);
+  write("hosts",
+        "# two on one machine\nme@127.0.0.1:" + port + " one\n\n127.0.0.1:" + next + "\ttwo\n");
+  const Ran ran = launch("--keys NAME.key --program " STARLING_PROGRAM);
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "one runs at 127.0.0.1:" + port + "\ntwo runs at 127.0.0.1:" + next + "\n");
+  const auto ask = [&](const std::string& what, const std::string& node) {
+    return starling(work_, what + " --keys laptop.key --to " + node);
+  };
+  std::string status;
+  for (int i = 0; i < 100 && status.find("two  tcp") == std::string::npos; ++i)
+    status = ask("status", "one@127.0.0.1:" + port).out;
+  EXPECT_NE(status.find("two  tcp://127.0.0.1:" + next + "  alive"), std::string::npos) << status;
+  EXPECT_EQ(ask("leave", "two@127.0.0.1:" + next).code, 0);
+  EXPECT_EQ(ask("leave", "one@127.0.0.1:" + port).code, 0);
+  std::ifstream logins{work_.path() / "logins"};
+  EXPECT_EQ((std::string{std::istreambuf_iterator<char>{logins}, {}}), "me@127.0.0.1\n127.0.0.1\n");
+}
+
+TEST_F(Launch, SaysWhatCannotBe) {
+  const auto refusal = [&](const std::string& hosts) {
+    write("hosts", hosts);
+    const Ran ran = launch("");
+    EXPECT_EQ(ran.code, 2) << hosts;
+    return ran.err;
+  };
+  EXPECT_NE(refusal("").find("--hosts: hosts: names no host"), std::string::npos);
+  EXPECT_NE(refusal("a b c\n").find("hosts:1: 'a b c' is no host; valid: [USER@]HOST"),
+            std::string::npos);
+  EXPECT_NE(refusal("10.0.0.1\n10.0.0.1:99999\n").find("hosts:2: '10.0.0.1:99999' is no address"),
+            std::string::npos);
+  EXPECT_NE(refusal("10.0.0.1\n10.0.0.1\n").find("hosts:2: 10.0.0.1 at 10.0.0.1:7400 is like"),
+            std::string::npos);
+  for (const char* flag : {"-oProxyCommand=x\n", "[-oProxyCommand=x]:7400 x\n"})
+    EXPECT_NE(refusal(flag).find("is no host"), std::string::npos) << flag;
+  EXPECT_NE(starling(work_, "launch --hosts .").err.find("is a folder"), std::string::npos);
+  EXPECT_EQ(starling(work_, "launch").code, 2);
+  // A node that ends at once does not count as started, and no other node could join it.
+  write("hosts", "192.0.2.1 one\n192.0.2.2 two\n");
+  const Ran dead = launch("--insecure --program " STARLING_PROGRAM);
+  EXPECT_EQ(dead.code, 1);
+  EXPECT_NE(dead.err.find("one at 192.0.2.1:7400: not started"), std::string::npos) << dead.err;
+  EXPECT_EQ(dead.err.find("two"), std::string::npos) << dead.err;
+}
+
+}  // namespace
+}  // namespace starling::app
