@@ -1,0 +1,85 @@
+/// Barriers in whole jobs: some are equal by definition, and the bounds on how far workers drift
+/// apart are reached but not passed.
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+
+#include "tests/engine/sim/counting.hpp"
+
+namespace starling::sim {
+namespace {
+
+using core::Mode;
+
+/// Two barriers that are the same by definition.
+struct ModePair {
+  Mode mode;
+  const char* one;
+  const char* other;
+};
+
+void PrintTo(const ModePair& pair, std::ostream* out) {
+  *out << core::print(pair.mode) << " " << pair.one << " " << pair.other;
+}
+
+class EqualBarriers : public testing::TestWithParam<ModePair> {};
+
+/// Not only alike: given the same network and the same computations, worker for worker and
+/// nanosecond for nanosecond.
+TEST_P(EqualBarriers, LetTheSameWorkersPassAtTheSameTimes) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ProtocolOptions options = small_job();
+    options.mode = GetParam().mode;
+    options.workers = 6;
+    options.slowness = first_is_slow(6, 3);
+    options.seed = seed;
+    options.bsp = false;
+    options.barrier = barrier::parse(GetParam().one).value();
+    Counting one{options};
+    options.barrier = barrier::parse(GetParam().other).value();
+    Counting other{options};
+    one.run();
+    other.run();
+    EXPECT_EQ(one.passes, other.passes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, EqualBarriers,
+                         testing::Values(ModePair{Mode::central, "bsp", "ssp:s=0"},
+                                         ModePair{Mode::central, "bsp", "pbsp:beta=5"},
+                                         ModePair{Mode::central, "ssp:s=2", "pssp:s=2,beta=5"},
+                                         ModePair{Mode::central, "asp", "ssp:s=inf"},
+                                         ModePair{Mode::central, "asp", "pbsp:beta=0"},
+                                         ModePair{Mode::central, "asp", "pssp:s=inf,beta=3"},
+                                         ModePair{Mode::central, "pbsp:beta=2", "pssp:s=0,beta=2"},
+                                         ModePair{Mode::peer, "asp", "pbsp:beta=0"},
+                                         ModePair{Mode::peer, "asp", "pssp:s=inf,beta=3"},
+                                         ModePair{Mode::hybrid, "asp", "ssp:s=inf"},
+                                         ModePair{Mode::hybrid, "pbsp:beta=2", "pssp:s=0,beta=2"}));
+
+/// A bound that is never reached proves little.
+TEST(SpreadBound, IsReachedButNotPassed) {
+  for (const char* text : {"bsp", "ssp:s=1", "ssp:s=3"}) {
+    ProtocolOptions options = small_job();
+    options.barrier = barrier::parse(text).value();
+    options.slowness = first_is_slow(options.workers, 10);
+    Counting job{options};
+    job.run();
+    EXPECT_EQ(job.largest_spread(), *barrier::spread_bound(options.barrier)) << text;
+    EXPECT_EQ(job->coordinator()->spread_max(), job.largest_spread()) << text;
+  }
+}
+
+TEST(Asp, LeavesStragglersFarBehind) {
+  ProtocolOptions options = small_job();
+  options.barrier = {barrier::Asp{}};
+  options.slowness = first_is_slow(options.workers, 50);
+  Counting job{options};
+  job.run();
+  EXPECT_GT(job.largest_spread(), 6U);
+}
+
+}  // namespace
+}  // namespace starling::sim
