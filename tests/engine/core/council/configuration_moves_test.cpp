@@ -1,0 +1,234 @@
+/// Whatever happens to the members, the next configuration is balanced, moves little, and never
+/// lets a range go before it is held elsewhere.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "starling/base/random.hpp"
+#include "tests/engine/core/council/configurations.hpp"
+
+namespace starling::core {
+namespace {
+
+/// How many ranges each owner has, or is the primary of.
+std::map<MemberId, std::size_t> loads(const Configuration& configuration, bool primaries = false) {
+  std::map<MemberId, std::size_t> load;
+  for (const Member& member : configuration.members)
+    if (member.owns) load[member.id] = 0;
+  for (const Ownership& range : configuration.ranges)
+    for (const RangeOwner& owner : range.owners)
+      if (!primaries || &owner == &range.owners.front()) ++load[owner.id];
+  return load;
+}
+
+std::size_t unevenness(const std::map<MemberId, std::size_t>& loads) {
+  const auto [least, most] =
+      std::ranges::minmax_element(loads, {}, [](const auto& entry) { return entry.second; });
+  return most->second - least->second;
+}
+
+/// How many (range, owner) pairs of `after` are not in `before`.
+std::size_t arrivals(const Configuration& before, const Configuration& after) {
+  std::size_t count = 0;
+  for (RangeId r = 0; r < before.ranges.size(); ++r)
+    for (const RangeOwner& owner : after.ranges[r].owners)
+      count += before.ranges[r].find(owner.id) == nullptr ? 1 : 0;
+  return count;
+}
+
+TEST(Configuration, BeginsBalanced) {
+  for (std::size_t members = 1; members <= 12; ++members)
+    for (std::size_t ranges : {0, 1, 3, 7, 24})
+      for (std::size_t copies : {1, 2, 3}) {
+        std::vector<Member> all;
+        for (MemberId id = 0; id < members; ++id) all.push_back({id, 1});
+        const auto first = first_configuration(all, ranges, copies);
+        EXPECT_LE(unevenness(loads(first)), 1U) << members << " " << ranges << " " << copies;
+        for (const Ownership& range : first.ranges) {
+          std::set<MemberId> distinct;
+          for (const RangeOwner& owner : range.owners) distinct.insert(owner.id);
+          EXPECT_EQ(distinct.size(), std::min(copies, members));
+        }
+        EXPECT_FALSE(
+            next_configuration(first, {.copies = copies, .full = everyone_full(first)}).next);
+      }
+}
+
+TEST(Configuration, MovesInTwoSteps) {
+  auto now = first_configuration(members_of({0, 1, 2}), 9, 2);
+  PendingChanges pending{.joins = {{7, 1}}, .full = everyone_full(now)};
+  const auto between = next_configuration(now, pending).next;
+  ASSERT_TRUE(between);
+  std::size_t moved = 0;
+  for (RangeId r = 0; r < 9; ++r) {
+    if (between->ranges[r].find(7) == nullptr) continue;
+    ++moved;
+    EXPECT_EQ(between->ranges[r].owners.size(), 3U);
+    EXPECT_NE(between->ranges[r].owners.front().id, 7U);
+    EXPECT_EQ(std::ranges::count_if(between->ranges[r].owners, &RangeOwner::retiring), 1);
+  }
+  EXPECT_EQ(moved, 18U / 4);
+  // As long as the newcomer does not hold them, nothing changes.
+  EXPECT_FALSE(next_configuration(*between, {.full = primaries_full(*between)}).next);
+  const auto after = next_configuration(*between, {.full = everyone_full(*between)}).next;
+  ASSERT_TRUE(after);
+  for (const Ownership& range : after->ranges) EXPECT_EQ(range.owners.size(), 2U);
+}
+
+TEST(Configuration, LeaverGoesWhenItsRangesAreHeldElsewhere) {
+  const auto first = first_configuration(members_of({0, 1, 2, 3}), 8, 2);
+  const auto between =
+      next_configuration(first, {.leaves = {2}, .full = everyone_full(first)}).next;
+  ASSERT_TRUE(between);
+  EXPECT_NE(between->find(2), nullptr);
+  EXPECT_FALSE(between->in_council(2));
+  for (RangeId r = 0; r < 8; ++r)
+    if (first.ranges[r].find(2) != nullptr) {
+      EXPECT_NE(between->ranges[r].find(2), nullptr);
+    }
+  const auto after =
+      next_configuration(*between, {.leaves = {2}, .full = everyone_full(*between)}).next;
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->find(2), nullptr);
+}
+
+/// Many random histories of a cluster. Owners become full at random, as hand-overs end when they
+/// end.
+TEST(Configuration, HoldsWhatItPromisesThroughRandomLives) {
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    Random random{seed};
+    const std::size_t copies = 1 + random.below(3);
+    std::vector<Member> members;
+    const auto founders = static_cast<MemberId>(copies + 1 + random.below(5));
+    for (MemberId id = 0; id < founders; ++id) members.push_back({id, 1});
+    auto now = first_configuration(members, random.below(20), copies, seed % 2 == 0);
+    auto full = everyone_full(now);
+    MemberId fresh = founders;
+    std::vector<MemberId> leaves;
+    for (int step = 0; step < 30; ++step) {
+      PendingChanges pending{.copies = copies, .leaves = leaves, .full = full};
+      const auto any = [&] { return now.members[random.below(now.members.size())].id; };
+      if (random.below(3) == 0) pending.joins.push_back({fresh++, 1});
+      if (random.below(5) == 0)
+        pending.joins.push_back({any(), static_cast<Incarnation>(2 + step)});
+      if (random.below(3) == 0) pending.dead.push_back(any());
+      if (random.below(6) == 0) pending.leaves = leaves = {any()};
+      const auto successor = next_configuration(now, pending);
+      if (!successor.next) continue;
+      const Configuration& next = *successor.next;
+      ASSERT_EQ(next.epoch, now.epoch + 1);
+      ASSERT_TRUE(std::ranges::is_sorted(next.members, {}, &Member::id));
+      ASSERT_FALSE(next.council.empty());
+      for (const MemberId id : next.council) ASSERT_NE(next.find(id), nullptr);
+      // A coordinator keeps the steps as long as its incarnation is a member; then another member
+      // does.
+      ASSERT_EQ(next.coordinator.has_value(), seed % 2 == 0);
+      if (now.coordinator) {
+        ASSERT_NE(next.find(*next.coordinator), nullptr);
+        const auto incarnation = now.find(*now.coordinator)->incarnation;
+        ASSERT_EQ(next.keeps_coordinator_of(now), next.contains(*now.coordinator, incarnation));
+      }
+      std::size_t owners_alive = 0;
+      std::map<MemberId, std::size_t> targets;
+      for (const bool leaving : {false, true})  // leavers stay where there are too few others
+        for (const Member& member : next.members)
+          if ((std::ranges::count(leaves, member.id) > 0) == leaving &&
+              (!leaving || targets.size() < copies)) {
+            targets[member.id] = 0;
+            ++owners_alive;
+          }
+      for (RangeId r = 0; r < next.ranges.size(); ++r) {
+        const auto& before = now.ranges[r];
+        const auto& after = next.ranges[r];
+        const auto continues = [&](const RangeOwner& owner) {
+          const auto* old = before.find(owner.id);
+          return old != nullptr &&
+                 now.find(owner.id)->incarnation == next.find(owner.id)->incarnation;
+        };
+        // The primary is full, and every owner a member, once.
+        ASSERT_TRUE(continues(after.owners.front()));
+        ASSERT_EQ(std::ranges::count(full[r], after.owners.front().id), 1);
+        std::set<MemberId> distinct;
+        std::size_t stay = 0;
+        bool all_full = true;
+        for (const RangeOwner& owner : after.owners) {
+          ASSERT_NE(next.find(owner.id), nullptr);
+          distinct.insert(owner.id);
+          ASSERT_EQ(owner.since, continues(owner) ? before.find(owner.id)->since : next.epoch);
+          if (owner.retiring) continue;
+          ++stay;
+          if (targets.contains(owner.id)) ++targets[owner.id];
+          all_full = all_full && continues(owner) && std::ranges::count(full[r], owner.id) > 0;
+        }
+        ASSERT_EQ(distinct.size(), after.owners.size());
+        if (owners_alive > 0) {
+          ASSERT_EQ(stay, std::min(copies, owners_alive));
+        }
+        // No live owner is released before all that stay hold the range.
+        for (const RangeOwner& owner : before.owners) {
+          const auto* still = next.find(owner.id);
+          const bool alive =
+              still != nullptr && still->incarnation == now.find(owner.id)->incarnation;
+          if (!all_full && alive) {
+            ASSERT_NE(after.find(owner.id), nullptr);
+          }
+        }
+        const bool same = std::ranges::equal(
+            before.owners, after.owners,
+            [](const auto& a, const auto& b) { return a.id == b.id && a.since == b.since; });
+        ASSERT_EQ(after.view, same ? before.view : next.epoch);
+      }
+      if (owners_alive > 0) {
+        ASSERT_LE(unevenness(targets), 1U) << seed << " " << step;
+      }
+      // An owner that held a range and still owns it without a break still holds it; some new
+      // owners hold it by now.
+      std::vector<std::vector<MemberId>> held(next.ranges.size());
+      for (RangeId r = 0; r < next.ranges.size(); ++r)
+        for (const RangeOwner& owner : next.ranges[r].owners) {
+          const bool kept = owner.since < next.epoch && std::ranges::count(full[r], owner.id) > 0;
+          if (kept || random.below(2) == 0) held[r].push_back(owner.id);
+        }
+      for (auto& ids : held) std::ranges::sort(ids);
+      full = std::move(held);
+      now = next;
+      std::erase_if(leaves, [&](MemberId id) { return now.find(id) == nullptr; });
+    }
+    const auto rest = settle(now, {.copies = copies});
+    EXPECT_LE(unevenness(loads(rest)), 1U);
+    for (const Ownership& range : rest.ranges)
+      EXPECT_EQ(range.owners.size(), std::min(copies, rest.members.size()));
+  }
+}
+
+TEST(Configuration, MovesLittle) {
+  for (std::size_t n = 3; n < 12; ++n) {
+    std::vector<Member> members;
+    for (MemberId id = 0; id < n; ++id) members.push_back({id, 1});
+    const std::size_t ranges = 5 * n;
+    const auto first = first_configuration(members, ranges, 2);
+    // A joiner takes its fair share and nothing else moves.
+    const auto joined =
+        next_configuration(first, {.joins = {{100, 1}}, .full = everyone_full(first)}).next;
+    ASSERT_TRUE(joined);
+    EXPECT_EQ(arrivals(first, *joined), 2 * ranges / (n + 1));
+    // The ranges of the dead member get new owners; at most two other replicas move.
+    const auto bereft = next_configuration(first, {.dead = {0}, .full = everyone_full(first)}).next;
+    ASSERT_TRUE(bereft);
+    EXPECT_LE(arrivals(first, *bereft), loads(first).at(0) + 2);
+  }
+}
+
+TEST(Configuration, PrimariesSpreadToo) {
+  auto now = first_configuration(members_of({0, 1}), 12, 2);
+  now = settle(now, {.joins = {{2, 1}, {3, 1}}});
+  EXPECT_LE(unevenness(loads(now)), 1U);
+  EXPECT_LE(unevenness(loads(now, true)), 2U);
+}
+
+}  // namespace
+}  // namespace starling::core

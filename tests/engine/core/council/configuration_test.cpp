@@ -1,0 +1,237 @@
+/// Each change of the members has its effect on the next configuration: who owns what, coordinates
+/// and decides.
+#include "starling/engine/core/council/configuration.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tests/engine/core/council/configurations.hpp"
+
+namespace starling::core {
+namespace {
+
+TEST(Configuration, QuorumsOfOneCouncilAlwaysMeet) {
+  for (std::size_t size = 1; size <= council_max; ++size) {
+    std::vector<MemberId> council;
+    for (MemberId id = 0; id < size; ++id) council.push_back(3 * id + 1);
+    const auto subset = [&](unsigned bits) {
+      std::vector<MemberId> voters;
+      for (MemberId i = 0; i < size; ++i)
+        if ((bits >> i & 1U) != 0) voters.push_back(council[i]);
+      return voters;
+    };
+    EXPECT_TRUE(is_quorum(council, council));
+    EXPECT_FALSE(is_quorum(council, {}));
+    for (unsigned a = 0; a < 1U << size; ++a)
+      for (unsigned b = 0; b < 1U << size; ++b)
+        if (is_quorum(council, subset(a)) && is_quorum(council, subset(b))) {
+          ASSERT_NE(a & b, 0U) << size << ": " << a << " and " << b;
+        }
+  }
+}
+
+TEST(Configuration, HalfDecidesWhereItHoldsTheLowest) {
+  const std::vector<MemberId> council{2, 5, 7, 9};
+  EXPECT_TRUE(is_quorum(council, std::vector<MemberId>{2, 9}));
+  EXPECT_FALSE(is_quorum(council, std::vector<MemberId>{5, 7}));
+  EXPECT_FALSE(is_quorum(council, std::vector<MemberId>{2, 11, 12}));
+}
+
+TEST(Configuration, NothingToDoIsNoEpoch) {
+  const auto first = first_configuration(members_of({0, 1, 2}), 6, 2);
+  // Even where only the primaries are known to be full.
+  EXPECT_FALSE(next_configuration(first, {.full = primaries_full(first)}).next);
+  EXPECT_FALSE(next_configuration(first, {.joins = {{1, 1}}, .full = everyone_full(first)}).next);
+}
+
+TEST(Configuration, DeadOnesRangesGoToWhoHoldsThem) {
+  const auto first = first_configuration(members_of({0, 1, 2}), 6, 2);
+  const auto after = next_configuration(first, {.dead = {1}, .full = everyone_full(first)}).next;
+  ASSERT_TRUE(after);
+  EXPECT_EQ(after->members, members_of({0, 2}));
+  EXPECT_EQ(after->council, (std::vector<MemberId>{0, 2}));
+  for (RangeId r = 0; r < 6; ++r) {
+    EXPECT_EQ(after->ranges[r].owners.size(), 2U);
+    EXPECT_NE(first.ranges[r].find(after->ranges[r].owners.front().id), nullptr);
+    // Where nothing changed, the view goes on.
+    const bool changed = first.ranges[r].find(1) != nullptr ||
+                         first.ranges[r].owners.front() != after->ranges[r].owners.front();
+    EXPECT_EQ(after->ranges[r].view, changed ? 2U : 1U);
+  }
+}
+
+TEST(Configuration, NamesLostRangesAndGivesThemUpWhenTold) {
+  const auto first = first_configuration(members_of({0, 1, 2, 3}), 4, 2);
+  PendingChanges pending{.dead = {first.ranges[0].owners[0].id, first.ranges[0].owners[1].id},
+                         .full = everyone_full(first)};
+  std::ranges::sort(pending.dead);
+  const auto refused = next_configuration(first, pending);
+  EXPECT_FALSE(refused.next);
+  EXPECT_FALSE(refused.lost.empty());
+  EXPECT_EQ(refused.lost.front(), 0U);
+  pending.give_up = true;
+  const auto end = next_configuration(first, pending);
+  ASSERT_TRUE(end.next);
+  EXPECT_TRUE(end.next->lost());
+  EXPECT_TRUE(end.next->ranges[0].owners.empty());
+}
+
+TEST(Configuration, CopyThatIsNotKnownToHoldItIsNoPrimary) {
+  const auto first = first_configuration(members_of({0, 1, 2}), 1, 2);
+  const auto& owners = first.ranges[0].owners;
+  EXPECT_FALSE(next_configuration(first, {.dead = {owners[0].id}, .full = {{owners[0].id}}}).next);
+  const auto next =
+      next_configuration(first, {.dead = {owners[0].id}, .full = {{owners[1].id}}}).next;
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->ranges[0].owners.front().id, owners[1].id);
+}
+
+TEST(Configuration, NewLifeOwnsNothingOfTheOld) {
+  const auto first = first_configuration(members_of({0, 1, 2}), 6, 2);
+  const auto next =
+      next_configuration(first, {.joins = {{1, 2}}, .full = everyone_full(first)}).next;
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->find(1)->incarnation, 2U);
+  for (const Ownership& range : next->ranges) {
+    EXPECT_NE(range.owners.front().id, 1U);
+    if (const auto* owner = range.find(1)) {
+      EXPECT_EQ(owner->since, 2U);
+    }
+  }
+}
+
+TEST(Configuration, ServersOwnAndWorkersDoNot) {
+  std::vector<Member> members{{0, 1, true, false},
+                              {1, 1, true, false},
+                              {8, 1, false, true},
+                              {9, 1, false, true},
+                              {10, 1, false, true}};
+  auto first = first_configuration(members, 5, 2);
+  for (const Ownership& range : first.ranges)
+    for (const RangeOwner& owner : range.owners) EXPECT_GE(owner.id, 8U);
+  const auto after = settle(first, {.leaves = {0}, .dead = {9}});
+  EXPECT_EQ(after.members.size(), 3U);
+  for (const Ownership& range : after.ranges)
+    for (const RangeOwner& owner : range.owners) EXPECT_TRUE(owner.id == 8 || owner.id == 10);
+}
+
+/// The owners of some ranges.
+std::set<MemberId> owners_in(const Configuration& now) {
+  std::set<MemberId> all;
+  for (const Ownership& range : now.ranges)
+    for (const RangeOwner& owner : range.owners) all.insert(owner.id);
+  return all;
+}
+
+/// Workers 0 to 4 on nodes 1 to 5, servers 5 and 6 on nodes 5 and 4, the coordinator 7 on node 1.
+Configuration five_nodes(std::size_t copies) {
+  std::vector<Member> members;
+  for (MemberId id = 0; id < 5; ++id) members.push_back({id, 1, true, false, 1 + id});
+  members.push_back({5, 1, false, true, 5});
+  members.push_back({6, 1, false, true, 4});
+  members.push_back({7, 1, false, false, 1});
+  return first_configuration(std::move(members), 6, copies, true);
+}
+
+TEST(Configuration, OwnersThatDieAreReplacedAsLongAsThereAreNodes) {
+  const auto first = five_nodes(2);
+  ASSERT_EQ(owners_in(first), (std::set<MemberId>{5, 6}));
+  const auto second = settle(first, {.dead = {4, 5}});
+  EXPECT_EQ(owners_in(second), (std::set<MemberId>{1, 6})) << "not on node 4, which has an owner";
+  EXPECT_EQ(second.copies_min(), 2U);
+  const auto third = settle(second, {.dead = {3, 6}});
+  EXPECT_EQ(owners_in(third), (std::set<MemberId>{1, 2}));
+  const auto fourth = settle(third, {.dead = {1}});
+  EXPECT_EQ(owners_in(fourth), (std::set<MemberId>{2, 7})) << "on the coordinator's node last";
+  const auto last = settle(fourth, {.dead = {2}});
+  EXPECT_EQ(owners_in(last), std::set<MemberId>{7}) << "one of a node";
+  EXPECT_EQ(last.copies_min(), 1U);
+}
+
+TEST(Configuration, OwnersAreNoFewerThanCopiesAndThanTheyWereToBe) {
+  EXPECT_EQ(owners_in(settle(five_nodes(2), {.copies = 3})).size(), 3U);
+  const auto four = settle(five_nodes(2), {.copies = 2, .owners = 4});
+  EXPECT_EQ(owners_in(four).size(), 4U);
+  EXPECT_EQ(four.copies_min(), 2U);
+  EXPECT_EQ(owners_in(settle(five_nodes(2), {.copies = 2, .owners = 9})).size(), 5U);
+}
+
+TEST(Configuration, OwnersMayAllLeaveWhereOthersCanOwn) {
+  const auto after = settle(five_nodes(2), {.leaves = {3, 4, 5, 6}});
+  EXPECT_EQ(owners_in(after), (std::set<MemberId>{1, 2}));
+  EXPECT_EQ(after.find(5), nullptr);
+  EXPECT_EQ(after.find(6), nullptr);
+}
+
+/// Workers 0 to 3 on nodes 1 and 2, servers 4 and 5, and 6, which does nothing else, on node 1.
+Configuration coordinated() {
+  std::vector<Member> members;
+  for (MemberId id = 0; id < 4; ++id) members.push_back({id, 1, true, false, 1 + id / 2});
+  members.push_back({4, 1, false, true, 1});
+  members.push_back({5, 1, false, true, 2});
+  members.push_back({6, 1, false, false, 1});
+  return first_configuration(std::move(members), 3, 2, true);
+}
+
+TEST(Coordinator, IsWhoeverDoesNothingElse) {
+  EXPECT_EQ(coordinated().coordinator, 6U);
+  EXPECT_EQ(first_configuration(members_of({0, 1}), 2, 2, true).coordinator, 0U);
+  EXPECT_EQ(first_configuration(members_of({0, 1}), 2, 2).coordinator, std::nullopt);
+}
+
+TEST(Coordinator, HasASuccessorOnAnotherNodeWhenItGoes) {
+  const Configuration first = coordinated();
+  const auto follows = [&](PendingChanges pending) {
+    pending.full = everyone_full(first);
+    const auto next = next_configuration(first, pending).next;
+    EXPECT_FALSE(next->keeps_coordinator_of(first));
+    return *next->coordinator;
+  };
+  EXPECT_EQ(follows({.dead = {6}}), 2U) << "those on its node may be dead as well";
+  EXPECT_EQ(follows({.leaves = {6}}), 2U);
+  EXPECT_EQ(follows({.leaves = {2, 3}, .dead = {6}}), 5U) << "those who leave would go soon";
+  EXPECT_EQ(follows({.joins = {{6, 2, false, false, 1}}}), 2U) << "a new incarnation knows nothing";
+  EXPECT_EQ(follows({.joins = {{7, 1, false, false, 3}}, .dead = {6}}), 2U) << "nor who joins";
+  EXPECT_EQ(follows({.dead = {2, 3, 5, 6}}), 0U) << "where there is nobody else";
+}
+
+TEST(Coordinator, StaysAsLongAsItIsAMember) {
+  const Configuration first = coordinated();
+  const auto next = next_configuration(
+      first, {.joins = {{7, 1, false, false, 3}}, .dead = {0}, .full = everyone_full(first)});
+  ASSERT_TRUE(next.next);
+  EXPECT_TRUE(next.next->keeps_coordinator_of(first));
+}
+
+TEST(Configuration, BulkJobsBeginNewViewsWithTheirWorkers) {
+  const auto first = first_configuration(members_of({0, 1, 2, 3, 4, 5}), 2, 2);
+  MemberId idle = 0;
+  while (first.ranges[0].find(idle) != nullptr || first.ranges[1].find(idle) != nullptr) ++idle;
+  const auto plain = next_configuration(first, {.dead = {idle}, .full = everyone_full(first)}).next;
+  const auto bsp =
+      next_configuration(first, {.bsp = true, .dead = {idle}, .full = everyone_full(first)}).next;
+  ASSERT_TRUE(plain && bsp);
+  for (RangeId r = 0; r < 2; ++r) {
+    EXPECT_EQ(plain->ranges[r].view, 1U);
+    EXPECT_EQ(bsp->ranges[r].view, 2U);
+  }
+}
+
+TEST(Council, HasOneMemberOfANode) {
+  std::vector<Member> members;
+  for (MemberId id = 0; id < 12; ++id) members.push_back({id, 1, true, id % 3 == 0, 1 + id / 3});
+  Configuration now = first_configuration(members, 8, 2);
+  EXPECT_EQ(now.council, (std::vector<MemberId>{0, 3, 6, 9}));
+  PendingChanges pending;
+  pending.dead = {3};
+  pending.full.assign(8, {0, 3, 6, 9});
+  now = *next_configuration(now, pending).next;
+  EXPECT_EQ(now.council, (std::vector<MemberId>{0, 4, 6, 9}));
+}
+
+}  // namespace
+}  // namespace starling::core
