@@ -1,0 +1,21 @@
+/// Ways to look at what programs print. For tests.
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace starling::app {
+
+inline bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+inline std::vector<std::string> lines(const std::string& text) {
+  std::istringstream stream{text};
+  std::vector<std::string> all;
+  for (std::string line; std::getline(stream, line);) all.push_back(line);
+  return all;
+}
+
+}  // namespace starling::app
