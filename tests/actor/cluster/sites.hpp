@@ -1,0 +1,208 @@
+/// Jobs of counters on several nodes of this process, each with a transport of its own. For tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "starling/actor/cluster/site.hpp"
+#include "starling/actor/wire/transport.hpp"
+#include "tests/actor/job/counters.hpp"
+
+namespace starling::live {
+
+using MakeJob = std::function<Assignment<float>()>;
+
+/// Some nodes in this process: for each a transport and a site. Members have the numbers of the
+/// nodes that they were added with.
+class Nodes {
+ public:
+  explicit Nodes(MakeJob job)
+      : job_(std::move(job)), ranges_(job_().task->layout().ranges.size()) {}
+  ~Nodes() {
+    for (std::size_t node = 0; node < nodes_.size(); ++node) kill(node);
+  }
+
+  /// Adds a node for some of the founders, or for a member that is to join.
+  std::size_t add(std::vector<core::Member> members) {
+    const std::size_t index = nodes_.size();
+    SiteOptions site;
+    site.members_max = 16;
+    site.send = [this, index](const std::vector<core::Envelope>& envelopes) {
+      for (const core::Envelope& envelope : envelopes) send(index, envelope);
+    };
+    auto made = make_site<float>(job_(), site).value();
+    auto transport = wire::Transport::open(
+        {}, [this, index](const wire::Incoming& incoming) { take(index, incoming); });
+    const std::lock_guard lock{mutex_};
+    nodes_.push_back({std::move(transport).value(), std::move(made)});
+    for (const core::Member& member : members) lead(member.id, index);
+    members_.push_back(std::move(members));
+    addresses_.push_back(nodes_[index].transport->address());
+    return index;
+  }
+
+  /// Messages for that member go to `node` from now on.
+  void lead(core::MemberId id, std::size_t node) {
+    const std::lock_guard lock{mutex_};
+    node_of_.resize(std::max<std::size_t>(node_of_.size(), id + 1));
+    node_of_[id] = node;
+  }
+
+  void found() {
+    std::vector<core::Member> all;
+    for (const auto& some : members_) all.insert(all.end(), some.begin(), some.end());
+    std::ranges::sort(all);
+    const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
+        std::move(all), ranges_, 2, core::keeps_steps_centrally(job_().job.mode)));
+    for (std::size_t node = 0; node < nodes_.size(); ++node)
+      nodes_[node].site->found(members_[node], first);
+  }
+
+  LocalJob& site(std::size_t node) { return *nodes_.at(node).site; }
+  [[nodiscard]] bool lives(std::size_t node) const { return nodes_[node].site != nullptr; }
+
+  /// Ends a node at once, without notice to the others.
+  void kill(std::size_t node) {
+    One dead;
+    {
+      const std::lock_guard lock{mutex_};
+      std::swap(dead, nodes_.at(node));
+    }
+    dead.transport.reset();
+    dead.site.reset();
+  }
+
+  /// Reports the members of `node` dead to every node that lives, as a failure detector does.
+  void declare_dead(std::size_t node) {
+    for (std::size_t other = 0; other < nodes_.size(); ++other)
+      if (lives(other))
+        for (const core::Member& member : members_[node])
+          site(other).judge({member.id, member.incarnation, true});
+  }
+
+  /// Nothing passes between `node` and the others any more, or again.
+  void cut_off(std::optional<std::size_t> node) {
+    const std::lock_guard lock{mutex_};
+    cut_off_ = node;
+  }
+
+  bool wait_until(const std::function<bool()>& holds,
+                  std::chrono::seconds within = std::chrono::seconds{30}) {
+    const auto give_up = std::chrono::steady_clock::now() + within;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > give_up) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds{5});
+    }
+    return true;
+  }
+
+  bool all_are(actor::MemberReport::State state) {
+    for (auto& node : nodes_)
+      if (node.site)
+        for (const auto& report : node.site->reports())
+          if (report.state != state) return false;
+    return true;
+  }
+
+  /// The step of the first member there.
+  core::Step step(std::size_t node) { return site(node).reports().at(0).worker.step; }
+
+  /// All ranges, each from its primary.
+  std::vector<core::RangeState> model() {
+    std::vector<core::RangeState> states;
+    for (auto& node : nodes_)
+      if (node.site)
+        for (auto& state : node.site->ranges()) states.push_back(std::move(state));
+    std::ranges::sort(states, {}, &core::RangeState::range);
+    EXPECT_EQ(states.size(), ranges_);
+    return states;
+  }
+
+  void expect_exact() {
+    const auto states = model();
+    expect_exact_counts(states);
+    for (const auto& state : states)
+      for (auto& node : nodes_) {
+        if (!node.site) continue;
+        for (const auto& report : node.site->reports())
+          EXPECT_EQ(state.ledger.at(report.member).step, report.worker.step);
+      }
+  }
+
+ private:
+  struct One {
+    std::unique_ptr<wire::Transport> transport;
+    std::unique_ptr<LocalJob> site;
+  };
+
+  void send(std::size_t from, const core::Envelope& envelope) {
+    wire::Frame frame = wire::encode(1, from, envelope);
+    const auto traffic_class = wire::traffic_class_of(frame);
+    const std::lock_guard lock{mutex_};
+    if (envelope.to >= node_of_.size() || !nodes_[from].transport) return;
+    const std::size_t to = node_of_[envelope.to];
+    if (from != to && (cut_off_ == from || cut_off_ == to)) return;
+    nodes_[from].transport->send({addresses_[to], std::nullopt}, traffic_class, std::move(frame));
+  }
+
+  void take(std::size_t to, const wire::Incoming& incoming) {
+    auto decoded = wire::decode_envelope(incoming.frame);
+    ASSERT_TRUE(decoded) << decoded.error().message;
+    const std::lock_guard lock{mutex_};
+    if (to < nodes_.size() && nodes_[to].site)
+      nodes_[to].site->deliver(std::move(decoded->envelope), incoming.frame.at_once);
+  }
+
+  MakeJob job_;
+  std::size_t ranges_;
+  /// Recursive, since a site may send while a message is delivered to it.
+  std::recursive_mutex mutex_;
+  std::vector<std::string> addresses_;
+  std::optional<std::size_t> cut_off_;
+  std::vector<One> nodes_;
+  std::vector<std::vector<core::Member>> members_;
+  std::vector<std::size_t> node_of_;
+};
+
+/// A job that counts updates.
+inline MakeJob counting(const TrainOptions& options) {
+  return [options, data = std::make_shared<models::Table>(load("linear:d=2,n=1200"))] {
+    return assign_training(Counters{}, *data, nullptr, options).value();
+  };
+}
+
+inline TrainOptions options_of(std::size_t workers, core::Step steps, const char* barrier,
+                               core::Mode mode = core::Mode::peer,
+                               core::Time delay = std::chrono::milliseconds{2}) {
+  return counting_options(mode, workers, steps, barrier, delay);
+}
+
+/// Peers, one a node.
+inline void add_peers(Nodes& nodes, core::MemberId count) {
+  for (core::MemberId id = 0; id < count; ++id) nodes.add({{id, 1, true, true}});
+}
+
+/// On three nodes: workers 0 to 5, two a node, servers 6 to 8, and on the first 9, the coordinator.
+inline void add_servers(Nodes& nodes) {
+  for (core::MemberId node = 0; node < 3; ++node) {
+    std::vector<core::Member> members{
+        {2 * node, 1, true, false}, {2 * node + 1, 1, true, false}, {6 + node, 1, false, true}};
+    if (node == 0) members.push_back({9, 1, false, false});
+    nodes.add(std::move(members));
+  }
+}
+
+inline constexpr const char* sampled = "pssp:s=4,beta=2";
+
+}  // namespace starling::live
