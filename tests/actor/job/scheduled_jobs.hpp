@@ -1,0 +1,178 @@
+/// Jobs that count updates, run by a schedule under a checker of their barrier. For tests.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tests/actor/job/schedule.hpp"
+
+namespace starling::live {
+
+/// How many schedules a test tries.
+#ifdef STARLING_SANITIZED
+inline constexpr std::uint64_t schedules = 20;
+#else
+inline constexpr std::uint64_t schedules = 200;
+#endif
+
+/// Every range holds a counter a worker, to which each of the worker's steps adds exactly 1: a
+/// reader knows from them which updates it has read.
+class CountingTask final : public Task {
+ public:
+  /// Called with what a step has read.
+  std::function<void(core::MemberId, core::Step, std::span<const core::Value>)> on_read;
+  /// True where the step is to throw this time.
+  std::function<bool(core::MemberId, core::Step)> throws;
+
+  CountingTask(std::size_t workers, std::size_t ranges, bool bsp)
+      : workers_(workers), gradient_(bsp ? -static_cast<float>(workers) : -1.0F) {
+    for (core::RangeId r = 0; r < ranges; ++r) {
+      layout_.parameters.push_back({.name = "counters", .shape = {workers}});
+      layout_.offsets.push_back(layout_.size);
+      layout_.ranges.push_back({layout_.size, workers, 0, {{r, 0, 0, workers}}});
+      layout_.size += workers;
+    }
+  }
+
+  [[nodiscard]] const core::Layout& layout() const override { return layout_; }
+
+  /// A push of `workers` samples weighs 1 at batch 1; a round's mean divides by the workers.
+  [[nodiscard]] static core::Applier<float> applier() {
+    return core::GradientApplier{
+        .optimizer = models::Sgd{.lr = 1}, .schedule = {}, .l2 = 0, .batch = 1};
+  }
+  [[nodiscard]] std::vector<core::RangeState> start() const {
+    return to_ranges<float>(layout_, std::vector<float>(layout_.size));
+  }
+
+  StepResult compute(const StepInput& input, Scratch&) override {
+    if (on_read) on_read(input.worker, input.step, input.values);
+    if (throws && throws(input.worker, input.step)) throw std::runtime_error{"not in the mood"};
+    StepResult result;
+    result.update.samples = static_cast<std::uint32_t>(workers_);
+    for (core::RangeId r = 0; r < layout_.ranges.size(); ++r) {
+      std::vector<float> one_hot(workers_);
+      one_hot[input.worker] = gradient_;
+      const auto buffer = core::Buffer::copy_of<float>(one_hot);
+      result.update.parts.push_back({r, {buffer, 0, workers_, nullptr}});
+    }
+    return result;
+  }
+
+ private:
+  std::size_t workers_;
+  float gradient_;
+  core::Layout layout_;
+};
+
+/// Follows the messages, and so knows which steps each barrier could have seen.
+class BarrierChecker {
+ public:
+  explicit BarrierChecker(JobOptions options)
+      : options_(std::move(options)), heard_(options_.workers) {}
+
+  void on_message(const std::string& to, const core::Message& message) {
+    if (const auto* arrived = std::get_if<core::Arrived>(&message))
+      arrived_[arrived->worker] = arrived->step;
+    if (const auto* ended = std::get_if<core::Ended>(&message); ended && to == "coordinator")
+      arrived_[ended->worker] = barrier::finished;
+    if (const auto* answer = std::get_if<core::StepAnswer>(&message)) {
+      Heard& heard = heard_.at(std::stoul(to.substr(to.find(' '))));
+      if (answer->draw > heard.draw) heard = {answer->draw, {}};
+      if (answer->draw == heard.draw) heard.steps[answer->from] = answer->step;
+    }
+  }
+
+  /// A worker has passed the barrier at `step` and reads: enough others were far enough, and where
+  /// these are known, the values read hold their updates, as they hold its own.
+  void on_read(core::MemberId reader, core::Step step, std::span<const core::Value> values) {
+    const std::string who = "worker " + std::to_string(reader) + " at step " + std::to_string(step);
+    const auto least = barrier::floor(options_.barrier, step).value_or(0);
+    const bool central = core::keeps_steps_centrally(options_.mode);
+    std::set<core::MemberId> ahead;
+    for (const auto& [other, reached] : central ? arrived_ : heard_[reader].steps)
+      if (other != reader && reached >= least) ahead.insert(other);
+    const std::size_t others = options_.workers - 1;
+    const std::size_t needed = least > 0 ? barrier::observes(options_.barrier, others) : 0;
+    if (ahead.size() < needed) faults.push_back(who + " has passed a barrier that holds it back");
+    // The workers that the coordinator drew are not known, unless it drew all.
+    if (needed == 0 || (central && needed < others)) ahead.clear();
+    for (const core::Value& value : values) {
+      const auto counters = value.value.as<float>();
+      if (counters[reader] != static_cast<float>(step))
+        faults.push_back(who + " does not read its own updates");
+      for (const core::MemberId other : ahead)
+        if (counters[other] < static_cast<float>(std::min(least, options_.steps)))
+          faults.push_back(who + " reads without updates of worker " + std::to_string(other));
+    }
+  }
+
+  /// Violations that were found, one sentence each.
+  std::vector<std::string> faults;
+
+ private:
+  struct Heard {
+    std::uint64_t draw = 0;
+    std::map<core::MemberId, core::Step> steps;
+  };
+  JobOptions options_;
+  std::map<core::MemberId, core::Step> arrived_;
+  std::vector<Heard> heard_;
+};
+
+/// How a job went under one schedule.
+struct Told {
+  Outcome outcome;
+  /// Violations that were found, one sentence each.
+  std::vector<std::string> faults;
+  /// A line for each act, where asked for.
+  std::vector<std::string> trace;
+};
+
+struct Events {
+  /// True where a step is to throw this time.
+  std::function<bool(core::MemberId, core::Step)> throws = nullptr;
+  /// Called after each act with their number.
+  std::function<void(std::size_t)> on_act = nullptr;
+};
+
+/// Runs a counting job to its end by the schedule of its seed, under a checker that takes the
+/// barrier to be `believed`.
+inline Told run(const JobOptions& options, const barrier::Barrier& believed, Events events = {},
+                bool traced = false) {
+  JobOptions in_belief = options;
+  in_belief.barrier = believed;
+  BarrierChecker checker{in_belief};
+  const auto task =
+      std::make_shared<CountingTask>(options.workers, 3, barrier::is_bsp(options.barrier));
+  task->throws = std::move(events.throws);
+  task->on_read = [&](core::MemberId worker, core::Step step, std::span<const core::Value> values) {
+    checker.on_read(worker, step, values);
+  };
+  Told told;
+  Schedule schedule{options.seed};
+  schedule.on_message = [&](const std::string& to, const core::Message& message) {
+    checker.on_message(to, message);
+  };
+  schedule.on_act = std::move(events.on_act);
+  if (traced) schedule.trace = &told.trace;
+  const auto start = task->start();
+  told.outcome =
+      run_job<float>(schedule.conducted(options), task, CountingTask::applier(), start).value();
+  told.faults = std::move(checker.faults);
+  if (schedule.stuck()) told.faults.emplace_back("nobody could act, or the job takes too long");
+  return told;
+}
+
+}  // namespace starling::live
