@@ -1,69 +1,25 @@
-// How jobs begin, end, fail and recover.
+// How jobs begin, end when they are asked to, and leave nothing behind.
 #include "starling/actor/job/job.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
-#include <functional>
-#include <limits>
+#include <iterator>
+#include <span>
+#include <stop_token>
+#include <string>
 #include <thread>
+#include <vector>
 
-#include "tests/actor/cluster/small_jobs.hpp"
+#include "tests/actor/job/moody_model.hpp"
 
 namespace starling::live {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Counts its gradients, and misbehaves as told.
-struct MoodyModel {
-  using Scalar = float;
-
-  std::shared_ptr<std::atomic<int>> calls = std::make_shared<std::atomic<int>>(0);
-  /// Throws in this many calls, from the first on.
-  int tantrums = 0;
-  /// From this call on the gradient is not a number.
-  int nan_from = std::numeric_limits<int>::max();
-  /// Throws, as an exception or something else, when it is evaluated.
-  std::function<void()> on_evaluate = [] {};
-
-  [[nodiscard]] std::vector<models::Parameter> parameters() const {
-    return {{.name = "w", .shape = {10}}};
-  }
-  void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 1.0F); }
-  double gradient(std::span<const float>, const models::Table&, models::Batch, std::span<float> g,
-                  models::Pass&) const {
-    const int call = (*calls)++;
-    if (call < tantrums) throw std::runtime_error{"not in the mood"};
-    std::ranges::fill(g, call >= nan_from ? std::numeric_limits<float>::quiet_NaN() : 0.5F);
-    return 1;
-  }
-  models::Metrics evaluate(std::span<const float> w, const models::Table&, models::Batch,
-                           models::Pass&) const {
-    on_evaluate();
-    return {{"loss", w[0]}};
-  }
-};
-
-TrainOptions endless() {
-  TrainOptions options;
-  options.job.workers = 3;
-  options.job.barrier = barrier::parse("pssp:s=4,beta=2").value();
-  options.job.time = 1h;
-  options.batch = 4;
-  return options;
-}
-
-class EveryMode : public testing::TestWithParam<core::Mode> {
- protected:
-  TrainOptions options() const {
-    TrainOptions options = endless();
-    options.job.mode = GetParam();
-    return options;
-  }
-  models::Table data_ = load("linear:d=5,n=60");
-};
 
 class BulkJob : public testing::Test {
  protected:
@@ -81,82 +37,6 @@ class BulkJob : public testing::Test {
 INSTANTIATE_TEST_SUITE_P(Modes, EveryMode,
                          testing::Values(core::Mode::central, core::Mode::hybrid, core::Mode::peer),
                          [](const auto& mode) { return core::print(mode.param); });
-
-TEST_P(EveryMode, TriesAThrowingStepAgain) {
-  TrainOptions job = options();
-  job.job.steps = 5;
-  job.job.attempts = 3;
-  const MoodyModel model{.tantrums = 2};
-  const Outcome outcome = train<MoodyModel, models::Table>(model, data_, nullptr, job).value();
-  EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
-  EXPECT_EQ(outcome.last.updates, 15U);
-  EXPECT_EQ(*model.calls, 17);
-}
-
-TEST_P(EveryMode, GivesUpOnAStepThatKeepsThrowing) {
-  TrainOptions job = options();
-  job.job.steps = 5;
-  job.job.attempts = 4;
-  const Outcome outcome =
-      train<MoodyModel, models::Table>({.tantrums = 1000}, data_, nullptr, job).value();
-  EXPECT_EQ(outcome.end, Outcome::End::failed);
-  EXPECT_NE(outcome.error.find("failed 4 times at step 1: not in the mood"), std::string::npos)
-      << outcome.error;
-}
-
-TEST_P(EveryMode, StopsAtAGradientThatIsNoNumberAndKeepsTheLastGoodModel) {
-  TrainOptions job = options();
-  job.job.steps = 100;
-  const MoodyModel model{.nan_from = 30};
-  const Outcome outcome = train<MoodyModel, models::Table>(model, data_, nullptr, job).value();
-  EXPECT_EQ(outcome.end, Outcome::End::failed);
-  EXPECT_NE(outcome.error.find("worker "), std::string::npos) << outcome.error;
-  EXPECT_NE(outcome.error.find(", step "), std::string::npos) << outcome.error;
-  EXPECT_NE(outcome.error.find("not finite"), std::string::npos) << outcome.error;
-  const auto w = parameters_of(model, job, outcome);
-  ASSERT_EQ(w.size(), 10U);
-  for (const float x : w) EXPECT_TRUE(std::isfinite(x));
-  EXPECT_LT(w[0], 1.0F) << "the good updates are in the model";
-}
-
-TEST_P(EveryMode, SaysThatItsLastEvaluationFailedAndKeepsTheModel) {
-  TrainOptions job = options();
-  job.job.steps = 5;
-  const MoodyModel model{.on_evaluate = [] { throw std::runtime_error{"no figures"}; }};
-  Outcome outcome = train<MoodyModel, models::Table>(model, data_, nullptr, job).value();
-  EXPECT_EQ(outcome.end, Outcome::End::failed);
-  EXPECT_EQ(outcome.error, "evaluation: no figures");
-  EXPECT_EQ(parameters_of(model, job, outcome).size(), 10U);
-}
-
-/// A user may throw anything, anywhere; the job ends with what is known of it, and with its model.
-TEST_P(EveryMode, EndsInOrderWhateverACallbackThrows) {
-  TrainOptions quick = options();
-  quick.job.progress_every = 1ms;
-  quick.job.evaluate_every = 1;
-  quick.job.checkpoint_every = 1;
-  TrainOptions starts = quick;
-  starts.job.on_start = [](const auto&, auto&) { throw 42; };
-  TrainOptions shows = quick;
-  shows.job.on_progress = [](const auto&) -> bool { throw 42; };
-  TrainOptions saves = quick;
-  saves.job.on_checkpoint = [](const auto&) { throw 42; };
-  TrainOptions stops = quick;
-  stops.job.stop_when = [](const auto&, const auto&) -> bool { throw 42; };
-  const std::string unknown = ": an exception of unknown type";
-  for (const auto& [job, error] : {std::pair{&starts, "on_start"},
-                                   {&shows, "on_progress"},
-                                   {&saves, "on_checkpoint"},
-                                   {&stops, "evaluation"}}) {
-    const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, *job).value();
-    EXPECT_EQ(outcome.end, Outcome::End::failed);
-    EXPECT_EQ(outcome.error, error + unknown);
-    EXPECT_EQ(outcome.model.empty(), job == &starts) << error;
-  }
-  const MoodyModel evaluates{.on_evaluate = [] { throw 42; }};
-  const Outcome outcome = train<MoodyModel, models::Table>(evaluates, data_, &data_, quick).value();
-  EXPECT_EQ(outcome.error, "evaluation" + unknown);
-}
 
 TEST_P(EveryMode, DoesNotSitOutInjectedDelaysWhenItStops) {
   TrainOptions job = options();
@@ -179,64 +59,6 @@ TEST_P(EveryMode, LeavesTheModelThatReachedTheTarget) {
   const double saved = parameters_of(model, job, outcome)[0];
   EXPECT_DOUBLE_EQ(saved, metric(outcome.last.test, "loss"));
   EXPECT_LE(saved, 0.5);
-}
-
-/// A model whose parameters cannot be laid out, learned or saved is refused before anything starts.
-struct OddModel : MoodyModel {
-  std::vector<models::Parameter> odd;
-  std::function<void()> on_initialise = [] {};
-
-  [[nodiscard]] std::vector<models::Parameter> parameters() const { return odd; }
-  void initialise(std::span<float>, Random&) const { on_initialise(); }
-};
-
-TEST(OddParameters, AreRefused) {
-  const models::Table data = load("linear:d=5,n=60");
-  const auto refusal = [&](
-                           std::vector<models::Parameter> odd,
-                           const std::function<void()>& on_initialise = [] {}) {
-    const OddModel model{{}, std::move(odd), on_initialise};
-    const auto outcome = train<OddModel, models::Table>(model, data, nullptr, endless());
-    return outcome.ok() ? "accepted" : outcome.error().message;
-  };
-  EXPECT_EQ(refusal({}), "the model has no parameters: there is nothing to train");
-  EXPECT_EQ(refusal({{.name = ""}}), "a parameter has no name");
-  EXPECT_EQ(refusal({{.name = "a"}, {.name = "a"}}), "parameter 'a' is given twice");
-  EXPECT_EQ(refusal({{.name = "a", .shape = {3, 0}}}),
-            "parameter 'a': shape [3, 0] has no elements; every extent is at least 1");
-  EXPECT_EQ(refusal({{.name = "a", .shape = {1UL << 40U, 1UL << 40U}}}),
-            "parameter 'a': shape [1099511627776, 1099511627776] has more elements than any memory "
-            "holds");
-  EXPECT_EQ(refusal({{.name = "a", .row_sparse = true}}),
-            "parameter 'a': a scalar has no rows; give it a shape, or make it dense");
-  EXPECT_EQ(refusal({{.name = "a"}}, [] { throw std::runtime_error{"no start"}; }),
-            "initialise: no start");
-}
-
-struct WrongRows : MoodyModel {
-  std::vector<models::TouchedRows> rows;
-
-  [[nodiscard]] std::vector<models::Parameter> parameters() const {
-    return {{.name = "table", .shape = {4, 2}, .row_sparse = true}, {.name = "bias"}};
-  }
-  [[nodiscard]] std::vector<models::TouchedRows> touched(const models::Table&,
-                                                         models::Batch) const {
-    return rows;
-  }
-};
-
-TEST(WrongRowsOf, TouchedEndTheJobWithTheReason) {
-  const models::Table data = load("linear:d=5,n=60");
-  const auto failure = [&](std::vector<models::TouchedRows> rows) {
-    const WrongRows model{{}, std::move(rows)};
-    const auto outcome = train<WrongRows, models::Table>(model, data, nullptr, endless());
-    const std::string error = outcome.value().error;
-    return error.substr(error.find("touched"));
-  };
-  EXPECT_EQ(failure({{2, {0}}}), "touched(): parameter 2: the model has no such parameter");
-  EXPECT_EQ(failure({{1, {0}}}), "touched(): parameter 1: is not row-sparse");
-  EXPECT_EQ(failure({{0, {2, 1}}}), "touched(): parameter 0: rows must ascend, each once");
-  EXPECT_EQ(failure({{0, {1, 4}}}), "touched(): parameter 0: row 4 of 4");
 }
 
 /// However slow saving is, at most one state waits for it.
@@ -299,19 +121,6 @@ TEST_P(EveryMode, StopsAtItsTargetAndAtItsTime) {
   const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
   EXPECT_EQ(outcome.end, Outcome::End::reached);
   EXPECT_GE(outcome.last.elapsed, 50ms);
-}
-
-TEST_P(EveryMode, EndsWithTheErrorOfAThrowingPredicate) {
-  TrainOptions job = options();
-  job.job.barrier = barrier::sampled(
-      barrier::Predicate::make("moody",
-                               [](barrier::Step, std::span<const barrier::Step>) -> bool {
-                                 throw std::runtime_error{"no opinion"};
-                               }),
-      2);
-  const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
-  EXPECT_EQ(outcome.end, Outcome::End::failed);
-  EXPECT_NE(outcome.error.find("no opinion"), std::string::npos) << outcome.error;
 }
 
 TEST_P(EveryMode, APredicateOfTheUsersDecides) {

@@ -1,0 +1,167 @@
+// How jobs fail: what throws in them, and models that are wrong.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/actor/job/moody_model.hpp"
+
+namespace starling::live {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_P(EveryMode, TriesAThrowingStepAgain) {
+  TrainOptions job = options();
+  job.job.steps = 5;
+  job.job.attempts = 3;
+  const MoodyModel model{.tantrums = 2};
+  const Outcome outcome = train<MoodyModel, models::Table>(model, data_, nullptr, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::completed) << outcome.error;
+  EXPECT_EQ(outcome.last.updates, 15U);
+  EXPECT_EQ(*model.calls, 17);
+}
+
+TEST_P(EveryMode, GivesUpOnAStepThatKeepsThrowing) {
+  TrainOptions job = options();
+  job.job.steps = 5;
+  job.job.attempts = 4;
+  const Outcome outcome =
+      train<MoodyModel, models::Table>({.tantrums = 1000}, data_, nullptr, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::failed);
+  EXPECT_NE(outcome.error.find("failed 4 times at step 1: not in the mood"), std::string::npos)
+      << outcome.error;
+}
+
+TEST_P(EveryMode, StopsAtAGradientThatIsNoNumberAndKeepsTheLastGoodModel) {
+  TrainOptions job = options();
+  job.job.steps = 100;
+  const MoodyModel model{.nan_from = 30};
+  const Outcome outcome = train<MoodyModel, models::Table>(model, data_, nullptr, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::failed);
+  EXPECT_NE(outcome.error.find("worker "), std::string::npos) << outcome.error;
+  EXPECT_NE(outcome.error.find(", step "), std::string::npos) << outcome.error;
+  EXPECT_NE(outcome.error.find("not finite"), std::string::npos) << outcome.error;
+  const auto w = parameters_of(model, job, outcome);
+  ASSERT_EQ(w.size(), 10U);
+  for (const float x : w) EXPECT_TRUE(std::isfinite(x));
+  EXPECT_LT(w[0], 1.0F) << "the good updates are in the model";
+}
+
+TEST_P(EveryMode, SaysThatItsLastEvaluationFailedAndKeepsTheModel) {
+  TrainOptions job = options();
+  job.job.steps = 5;
+  const MoodyModel model{.on_evaluate = [] { throw std::runtime_error{"no figures"}; }};
+  Outcome outcome = train<MoodyModel, models::Table>(model, data_, nullptr, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::failed);
+  EXPECT_EQ(outcome.error, "evaluation: no figures");
+  EXPECT_EQ(parameters_of(model, job, outcome).size(), 10U);
+}
+
+/// A user may throw anything, anywhere; the job ends with what is known of it, and with its model.
+TEST_P(EveryMode, EndsInOrderWhateverACallbackThrows) {
+  TrainOptions quick = options();
+  quick.job.progress_every = 1ms;
+  quick.job.evaluate_every = 1;
+  quick.job.checkpoint_every = 1;
+  TrainOptions starts = quick;
+  starts.job.on_start = [](const auto&, auto&) { throw 42; };
+  TrainOptions shows = quick;
+  shows.job.on_progress = [](const auto&) -> bool { throw 42; };
+  TrainOptions saves = quick;
+  saves.job.on_checkpoint = [](const auto&) { throw 42; };
+  TrainOptions stops = quick;
+  stops.job.stop_when = [](const auto&, const auto&) -> bool { throw 42; };
+  const std::string unknown = ": an exception of unknown type";
+  for (const auto& [job, error] : {std::pair{&starts, "on_start"},
+                                   {&shows, "on_progress"},
+                                   {&saves, "on_checkpoint"},
+                                   {&stops, "evaluation"}}) {
+    const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, *job).value();
+    EXPECT_EQ(outcome.end, Outcome::End::failed);
+    EXPECT_EQ(outcome.error, error + unknown);
+    EXPECT_EQ(outcome.model.empty(), job == &starts) << error;
+  }
+  const MoodyModel evaluates{.on_evaluate = [] { throw 42; }};
+  const Outcome outcome = train<MoodyModel, models::Table>(evaluates, data_, &data_, quick).value();
+  EXPECT_EQ(outcome.error, "evaluation" + unknown);
+}
+
+/// A model whose parameters cannot be laid out, learned or saved is refused before anything starts.
+struct OddModel : MoodyModel {
+  std::vector<models::Parameter> odd;
+  std::function<void()> on_initialise = [] {};
+
+  [[nodiscard]] std::vector<models::Parameter> parameters() const { return odd; }
+  void initialise(std::span<float>, Random&) const { on_initialise(); }
+};
+
+TEST(OddParameters, AreRefused) {
+  const models::Table data = load("linear:d=5,n=60");
+  const auto refusal = [&](
+                           std::vector<models::Parameter> odd,
+                           const std::function<void()>& on_initialise = [] {}) {
+    const OddModel model{{}, std::move(odd), on_initialise};
+    const auto outcome = train<OddModel, models::Table>(model, data, nullptr, endless());
+    return outcome.ok() ? "accepted" : outcome.error().message;
+  };
+  EXPECT_EQ(refusal({}), "the model has no parameters: there is nothing to train");
+  EXPECT_EQ(refusal({{.name = ""}}), "a parameter has no name");
+  EXPECT_EQ(refusal({{.name = "a"}, {.name = "a"}}), "parameter 'a' is given twice");
+  EXPECT_EQ(refusal({{.name = "a", .shape = {3, 0}}}),
+            "parameter 'a': shape [3, 0] has no elements; every extent is at least 1");
+  EXPECT_EQ(refusal({{.name = "a", .shape = {1UL << 40U, 1UL << 40U}}}),
+            "parameter 'a': shape [1099511627776, 1099511627776] has more elements than any memory "
+            "holds");
+  EXPECT_EQ(refusal({{.name = "a", .row_sparse = true}}),
+            "parameter 'a': a scalar has no rows; give it a shape, or make it dense");
+  EXPECT_EQ(refusal({{.name = "a"}}, [] { throw std::runtime_error{"no start"}; }),
+            "initialise: no start");
+}
+
+struct WrongRows : MoodyModel {
+  std::vector<models::TouchedRows> rows;
+
+  [[nodiscard]] std::vector<models::Parameter> parameters() const {
+    return {{.name = "table", .shape = {4, 2}, .row_sparse = true}, {.name = "bias"}};
+  }
+  [[nodiscard]] std::vector<models::TouchedRows> touched(const models::Table&,
+                                                         models::Batch) const {
+    return rows;
+  }
+};
+
+TEST(WrongRowsOf, TouchedEndTheJobWithTheReason) {
+  const models::Table data = load("linear:d=5,n=60");
+  const auto failure = [&](std::vector<models::TouchedRows> rows) {
+    const WrongRows model{{}, std::move(rows)};
+    const auto outcome = train<WrongRows, models::Table>(model, data, nullptr, endless());
+    const std::string error = outcome.value().error;
+    return error.substr(error.find("touched"));
+  };
+  EXPECT_EQ(failure({{2, {0}}}), "touched(): parameter 2: the model has no such parameter");
+  EXPECT_EQ(failure({{1, {0}}}), "touched(): parameter 1: is not row-sparse");
+  EXPECT_EQ(failure({{0, {2, 1}}}), "touched(): parameter 0: rows must ascend, each once");
+  EXPECT_EQ(failure({{0, {1, 4}}}), "touched(): parameter 0: row 4 of 4");
+}
+
+TEST_P(EveryMode, EndsWithTheErrorOfAThrowingPredicate) {
+  TrainOptions job = options();
+  job.job.barrier = barrier::sampled(
+      barrier::Predicate::make("moody",
+                               [](barrier::Step, std::span<const barrier::Step>) -> bool {
+                                 throw std::runtime_error{"no opinion"};
+                               }),
+      2);
+  const Outcome outcome = train<MoodyModel, models::Table>({}, data_, nullptr, job).value();
+  EXPECT_EQ(outcome.end, Outcome::End::failed);
+  EXPECT_NE(outcome.error.find("no opinion"), std::string::npos) << outcome.error;
+}
+
+}  // namespace
+}  // namespace starling::live

@@ -1,0 +1,70 @@
+/// Jobs that throw and go wrong as a test tells them to. For tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "tests/actor/cluster/small_jobs.hpp"
+
+namespace starling::live {
+
+/// Counts its gradients, and misbehaves as told.
+struct MoodyModel {
+  using Scalar = float;
+
+  std::shared_ptr<std::atomic<int>> calls = std::make_shared<std::atomic<int>>(0);
+  /// Throws in this many calls, from the first on.
+  int tantrums = 0;
+  /// From this call on the gradient is not a number.
+  int nan_from = std::numeric_limits<int>::max();
+  /// Throws, as an exception or something else, when it is evaluated.
+  std::function<void()> on_evaluate = [] {};
+
+  [[nodiscard]] std::vector<models::Parameter> parameters() const {
+    return {{.name = "w", .shape = {10}}};
+  }
+  void initialise(std::span<float> w, Random&) const { std::ranges::fill(w, 1.0F); }
+  double gradient(std::span<const float>, const models::Table&, models::Batch, std::span<float> g,
+                  models::Pass&) const {
+    const int call = (*calls)++;
+    if (call < tantrums) throw std::runtime_error{"not in the mood"};
+    std::ranges::fill(g, call >= nan_from ? std::numeric_limits<float>::quiet_NaN() : 0.5F);
+    return 1;
+  }
+  models::Metrics evaluate(std::span<const float> w, const models::Table&, models::Batch,
+                           models::Pass&) const {
+    on_evaluate();
+    return {{"loss", w[0]}};
+  }
+};
+
+/// A job that ends only where it is told to, or fails.
+inline TrainOptions endless() {
+  TrainOptions options;
+  options.job.workers = 3;
+  options.job.barrier = barrier::parse("pssp:s=4,beta=2").value();
+  options.job.time = std::chrono::hours{1};
+  options.batch = 4;
+  return options;
+}
+
+class EveryMode : public testing::TestWithParam<core::Mode> {
+ protected:
+  TrainOptions options() const {
+    TrainOptions options = endless();
+    options.job.mode = GetParam();
+    return options;
+  }
+  models::Table data_ = load("linear:d=5,n=60");
+};
+
+}  // namespace starling::live
