@@ -1,0 +1,130 @@
+#include "tests/engine/core/transcript_reader.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace starling::core {
+
+Message read_message(Words& words) {
+  const std::string kind = words.verb();
+  if (kind == "pull")
+    return Pull{words.id("worker"), words.id("range"), words.count("at"), words.rows()};
+  if (kind == "value") return Value{words.id("range"), words.count("at"), words.slice("values")};
+  if (kind == "push") {
+    Push push{.worker = words.id("worker"),
+              .incarnation = static_cast<Incarnation>(words.count("incarnation", 0)),
+              .range = words.id("range"),
+              .step = words.count("step"),
+              .samples = static_cast<std::uint32_t>(words.count("samples", 1)),
+              .samples_sum = 0,
+              .update = words.slice("update")};
+    push.samples_sum = words.count("sum", push.step * push.samples);
+    return push;
+  }
+  if (kind == "ack") return Ack{words.id("range"), words.count("step")};
+  if (kind == "ended") return Ended{words.id("worker"), words.count("step")};
+  if (kind == "arrived") return Arrived{words.id("worker"), words.count("step")};
+  if (kind == "proceed") return Proceed{words.count("step")};
+  if (kind == "stop") return Stop{};
+  if (kind == "query") return StepQuery{words.id("from"), words.count("draw")};
+  if (kind == "answer")
+    return StepAnswer{words.id("from"), words.count("draw"), words.count("step")};
+  if (kind == "notify")
+    return NotifyAt{words.id("from"), words.count("draw"), words.count("floor")};
+  if (kind == "caught-up") return CaughtUp{words.id("from"), words.count("draw")};
+  if (kind == "snapshot") return Snapshot{words.count("ticket"), words.count("round", 0)};
+  throw Unreadable{"'" + kind + "' is no message"};
+}
+
+WorkerStatus read_standing(Words& words) {
+  static const std::map<std::string, WorkerStatus::Phase> phases{
+      {"idle", WorkerStatus::Phase::idle},
+      {"entering", WorkerStatus::Phase::entering},
+      {"going", WorkerStatus::Phase::going},
+      {"waiting", WorkerStatus::Phase::waiting},
+      {"ended", WorkerStatus::Phase::ended}};
+  const auto phase = phases.find(words.verb());
+  if (phase == phases.end()) throw Unreadable{"that is no phase"};
+  return {words.id("member"), phase->second, words.count("step", 0), words.count("held", 0)};
+}
+
+barrier::Barrier read_barrier(Words& words) {
+  /// Passes where half of those seen have reached one's step.
+  const std::vector own{barrier::Predicate::make("half", [](Step mine, std::span<const Step> seen) {
+    return 2 * std::ranges::count_if(seen, [&](Step s) { return s >= mine; }) >= std::ssize(seen);
+  })};
+  return must(barrier::parse(words.text("barrier", "asp"), own));
+}
+
+barrier::Recheck read_recheck(Words& words, const barrier::Recheck& otherwise) {
+  return must(barrier::parse_recheck(words.text("recheck", barrier::print(otherwise))));
+}
+
+WorkerOptions read_worker(Words& words) {
+  WorkerOptions options;
+  options.id = words.id("id");
+  options.incarnation = static_cast<Incarnation>(words.count("incarnation", 0));
+  options.first = words.count("first", 0);
+  options.last = words.count("last", barrier::finished);
+  options.central = !words.flag("distributed");
+  options.bsp = words.flag("bsp");
+  options.plans = words.flag("plans");
+  options.barrier = read_barrier(words);
+  options.recheck = read_recheck(words, barrier::Recheck::distributed());
+  options.attempts = static_cast<int>(words.count("attempts", 3));
+  std::vector<MemberId> everyone(words.count("workers", 1));
+  std::iota(everyone.begin(), everyone.end(), MemberId{0});
+  options.members = std::make_shared<const std::vector<MemberId>>(std::move(everyone));
+  options.owner_of = std::make_shared<const std::vector<OwnerId>>(words.ids<OwnerId>("owners"));
+  return options;
+}
+
+ShardOptions<float> read_shard(Words& words) {
+  Layout layout;
+  ShardOptions<float> options;
+  options.workers = words.count("workers", 1);
+  const std::string ranges = words.text("ranges", "1");
+  for (const std::string_view part : split(ranges, ',')) {
+    std::vector<std::size_t> shape;
+    for (const auto extent : split(part, 'x')) shape.push_back(must(parse_count(extent)));
+    const models::Parameter parameter{
+        .name = std::string{part}, .shape = shape, .row_sparse = shape.size() > 1};
+    const std::size_t p = layout.parameters.size();
+    const std::size_t count = parameter.size();
+    auto zeros = Buffer::make<float>(count);
+    std::ranges::fill(zeros->as<float>(), 0.0F);
+    options.ranges.push_back({.range = static_cast<RangeId>(p),
+                              .value = {std::move(zeros), 0, count, nullptr},
+                              .slots = {},
+                              .ledger = {}});
+    layout.parameters.push_back(parameter);
+    layout.offsets.push_back(layout.size);
+    layout.ranges.push_back({.offset = layout.size,
+                             .count = count,
+                             .row_size = parameter.row_sparse ? parameter.row_size() : 0,
+                             .segments = {{p, 0, 0, count}}});
+    layout.size += count;
+  }
+  options.layout = std::make_shared<const Layout>(std::move(layout));
+  if (words.flag("adds"))
+    options.applier =
+        Merge<float>{[](const MergeSite&, std::span<float> value, std::span<const float> update) {
+          std::ranges::transform(value, update, value.begin(), std::plus<>{});
+        }};
+  else
+    options.applier = GradientApplier{
+        .optimizer = must(models::parse_optimizer(words.text("optimizer", "sgd:lr=1"))),
+        .schedule = must(models::parse_schedule(words.text("schedule", "constant"))),
+        .l2 = 0,
+        .batch = words.count("batch", 1)};
+  options.bsp = words.flag("bsp");
+  return options;
+}
+
+}  // namespace starling::core

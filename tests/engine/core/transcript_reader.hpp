@@ -1,0 +1,112 @@
+/// Reads the lines of transcripts: words, and the messages and options that they stand for.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "starling/base/result.hpp"
+#include "starling/base/text.hpp"
+#include "starling/engine/core/worker/coordinator.hpp"
+#include "starling/engine/exchange/ownership/peer.hpp"
+
+namespace starling::core {
+
+struct Unreadable : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+template <class T>
+T must(Result<T> result) {
+  if (!result) throw Unreadable{result.error().message};
+  return std::move(*result);
+}
+
+/// The words of a line: `verb key=value key=value flag`. Every one must be asked for.
+class Words {
+ public:
+  explicit Words(std::string_view line) {
+    std::istringstream stream{std::string{line}};
+    for (std::string word; stream >> word;) words_.push_back(word);
+  }
+
+  std::string verb() {
+    if (words_.empty()) throw Unreadable{"a word is missing"};
+    std::string first = words_.front();
+    words_.erase(words_.begin());
+    return first;
+  }
+  bool flag(std::string_view name) { return std::erase(words_, name) > 0; }
+  bool has(std::string_view key) const {
+    return std::ranges::any_of(words_, [&](const std::string& w) { return is(w, key); });
+  }
+  std::string text(std::string_view key, std::string otherwise) {
+    const auto at = std::ranges::find_if(words_, [&](const auto& w) { return is(w, key); });
+    if (at == words_.end()) return otherwise;
+    std::string value = at->substr(key.size() + 1);
+    words_.erase(at);
+    return value;
+  }
+  std::uint64_t count(std::string_view key) {
+    if (!has(key)) throw Unreadable{std::string{key} + "= is missing"};
+    return count(key, 0);
+  }
+  std::uint64_t count(std::string_view key, std::uint64_t otherwise) {
+    const std::string value = text(key, std::to_string(otherwise));
+    return value == "finished" ? barrier::finished : must(parse_count(value));
+  }
+  std::uint32_t id(std::string_view key) { return static_cast<std::uint32_t>(count(key)); }
+  std::vector<double> list(std::string_view key) {
+    std::vector<double> numbers;
+    const std::string value = text(key, "none");
+    if (value == "none") return numbers;
+    for (const auto part : split(value, ',')) numbers.push_back(must(parse_number(part)));
+    return numbers;
+  }
+  template <class N>
+  std::vector<N> ids(std::string_view key) {
+    std::vector<N> numbers;
+    for (const double number : list(key)) numbers.push_back(static_cast<N>(number));
+    return numbers;
+  }
+  Rows rows() {
+    if (!has("rows")) return nullptr;
+    return std::make_shared<const std::vector<std::uint32_t>>(ids<std::uint32_t>("rows"));
+  }
+  Slice slice(std::string_view key) {
+    const auto numbers = list(key);
+    if (numbers.empty()) return {};
+    auto buffer = Buffer::make<float>(numbers.size());
+    std::ranges::transform(numbers, buffer->as<float>().begin(),
+                           [](double number) { return static_cast<float>(number); });
+    return {std::move(buffer), 0, numbers.size(), rows()};
+  }
+  void expect_end() const {
+    if (!words_.empty()) throw Unreadable{"'" + words_.front() + "' is not understood"};
+  }
+
+ private:
+  static bool is(const std::string& word, std::string_view key) {
+    return word.starts_with(key) && word.size() > key.size() && word[key.size()] == '=';
+  }
+
+  std::vector<std::string> words_;
+};
+
+[[nodiscard]] Message read_message(Words& words);
+[[nodiscard]] WorkerStatus read_standing(Words& words);
+[[nodiscard]] barrier::Barrier read_barrier(Words& words);
+[[nodiscard]] barrier::Recheck read_recheck(Words& words, const barrier::Recheck& otherwise);
+[[nodiscard]] WorkerOptions read_worker(Words& words);
+
+/// `ranges=3,2x4`: a dense parameter of 3 elements, then a row-sparse one of 2 rows of 4, each a
+/// range of its own. All start at zero.
+[[nodiscard]] ShardOptions<float> read_shard(Words& words);
+
+}  // namespace starling::core
