@@ -1,0 +1,105 @@
+/// Ends of transports that keep what comes, and frames for them. For tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "starling/actor/wire/transport.hpp"
+#include "tests/actor/wire/examples.hpp"
+
+namespace starling::wire {
+
+/// A node's end: keeps what has come.
+class End {
+ public:
+  explicit End(TransportOptions options = {}) {
+    auto opened = Transport::open(options, [this](const Incoming& incoming) { take(incoming); });
+    EXPECT_TRUE(opened) << (opened ? "" : opened.error().message);
+    transport = std::move(opened).value();
+    if (options.keys) key = options.keys->public_key;
+  }
+  ~End() { transport.reset(); }
+
+  [[nodiscard]] Peer peer() const { return {transport->address(), key}; }
+
+  /// False where they do not come in time.
+  bool wait_for(std::size_t count, std::chrono::milliseconds within = std::chrono::seconds{10}) {
+    std::unique_lock lock{mutex_};
+    return came_.wait_for(lock, within, [&] { return packets.size() >= count; });
+  }
+
+  std::unique_ptr<Transport> transport;
+  std::optional<Key> key;
+  /// Sequence numbers, in order of arrival.
+  std::vector<std::uint64_t> packets;
+  std::vector<std::optional<Key>> senders;
+  /// The elements of each tensor that has come.
+  std::vector<std::vector<float>> floats;
+  std::size_t bytes = 0;
+  int refused = 0;
+  /// Taking a frame takes this long.
+  std::atomic<std::chrono::milliseconds> pause{};
+  /// A test that holds it keeps frames from being taken.
+  std::mutex taking;
+
+ private:
+  void take(const Incoming& incoming) {
+    const std::lock_guard turn{taking};
+    const auto decoded = decode_envelope(incoming.frame);
+    std::this_thread::sleep_for(pause.load());
+    const std::lock_guard lock{mutex_};
+    if (!decoded) {
+      ++refused;
+    } else {
+      packets.push_back(decoded->envelope.packet.sequence);
+      senders.push_back(incoming.key);
+      if (const auto& peer_message = decoded->envelope.packet.payload) {
+        const auto values = std::get<core::Value>(**peer_message).value.as<float>();
+        floats.emplace_back(values.begin(), values.end());
+      }
+      bytes += incoming.frame.head.size() + incoming.frame.body.size();
+    }
+    came_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable came_;
+};
+
+inline Frame numbered_frame(std::uint64_t sequence, core::Slice value) {
+  core::Envelope envelope;
+  envelope.packet.sequence = sequence;
+  if (!value.empty())
+    envelope.packet.payload =
+        std::make_shared<const core::PeerMessage>(core::Value{0, 0, std::move(value)});
+  return encode(1, 1, envelope);
+}
+
+inline Frame numbered_frame(std::uint64_t sequence, std::size_t floats = 0) {
+  return numbered_frame(sequence, slice_of<float>(std::vector<float>(floats, 1.5F)));
+}
+
+/// Options with new keys.
+inline TransportOptions with_keys(std::function<bool(const Key&)> admits = [](const Key&) {
+  return true;
+}) {
+  TransportOptions options;
+  options.keys = make_keys();
+  options.admits = std::move(admits);
+  return options;
+}
+
+}  // namespace starling::wire
