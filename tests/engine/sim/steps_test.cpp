@@ -1,4 +1,4 @@
-/// Steps and barriers where everything can be worked out by hand, and what is refused.
+/// Steps and barriers where everything can be worked out by hand.
 #include "starling/engine/sim/steps/steps.hpp"
 
 #include <gtest/gtest.h>
@@ -326,68 +326,6 @@ TEST(Progress, IsToldAndMayEndIt) {
   EXPECT_LT(result.elapsed, 40s);
   EXPECT_NEAR(told.back(), static_cast<double>(result.elapsed.count()) / 4e10, 1e-3);
   EXPECT_EQ(result.curve.back().updates, result.updates);
-}
-
-/// Options that are refused, and the message.
-struct BadSteps {
-  const char* name;
-  void (*spoil)(StepOptions&);
-  const char* why;
-};
-
-class Check : public testing::TestWithParam<BadSteps> {};
-
-TEST_P(Check, RefusesWithTheValueAndWhatIsValid) {
-  StepOptions options = options_of("bsp", 10);
-  EXPECT_TRUE(check(options));
-  GetParam().spoil(options);
-  const auto result = check(options);
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().message, GetParam().why);
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    All, Check,
-    testing::Values(
-        BadSteps{"NoWorkers", [](StepOptions& o) { o.workers = 0; },
-                 "workers: 0; valid: 1 to 2147483648"},
-        BadSteps{
-            "OneWorkerWithASample",
-            [](StepOptions& o) {
-              o.workers = 1;
-              o.barrier = barrier::sampled(barrier::Bsp{}, 1);
-            },
-            "barrier pbsp:beta=1: beta=1 others cannot be drawn among 1 worker; valid: beta = 0, "
-            "as "
-            "in pbsp:beta=0"},
-        BadSteps{"ZeroHorizon", [](StepOptions& o) { o.horizon = 0s; },
-                 "horizon: 0s; valid: longer than 0, at most 200 years"},
-        BadSteps{"EndlessHorizon", [](StepOptions& o) { o.horizon = Time::max(); },
-                 "horizon: 9223372036854775807ns; valid: longer than 0, at most 200 years"},
-        BadSteps{"NoStepTime", [](StepOptions& o) { o.step_time = Distribution{}; },
-                 "step time: none takes no time; valid: a law with a mean above 0, as exp:100ms"},
-        BadSteps{
-            "ZeroStepTime", [](StepOptions& o) { o.step_time = Distribution{laws::Constant{0s}}; },
-            "step time: const:0s takes no time; valid: a law with a mean above 0, as exp:100ms"},
-        BadSteps{"Slowness",
-                 [](StepOptions& o) {
-                   o.slowness = {1, 2};
-                 },
-                 "2 slowness factors for 10 workers; valid: one for each, or none"},
-        BadSteps{"NegativeSlowness",
-                 [](StepOptions& o) { o.slowness = std::vector<double>(10, -1.0); },
-                 "slowness factor -1; valid: a number above 0, at most 1000000"},
-        BadSteps{"NoInterval", [](StepOptions& o) { o.recheck = {.interval = 0s}; },
-                 "recheck: the interval must be longer than 0"},
-        BadSteps{"NoStep", [](StepOptions& o) { o.last = 0; }, "last step: 0; valid: 1 or more"}),
-    [](const auto& param) { return param.param.name; });
-
-TEST(Memory, GrowsWithTheWorkersAndThePolicy) {
-  const auto arrival = memory_estimate(options_of("pssp:s=4,beta=10", 1'000'000));
-  EXPECT_GT(arrival, 50'000'000U);
-  EXPECT_LT(arrival, 1'000'000'000U);
-  EXPECT_GT(memory_estimate(options_of("pssp:s=4,beta=10", 1'000'000, "exp:1s", "notify")),
-            arrival);
 }
 
 }  // namespace
