@@ -1,0 +1,72 @@
+/// Clusters whose nodes have found each other, on good networks and bad ones. For tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "starling/base/random.hpp"
+#include "starling/engine/sim/membership/cluster.hpp"
+
+namespace starling::sim {
+
+using Nodes = std::vector<NodeId>;
+
+/// One network of machines that stand together, and a bad one.
+inline ClusterOptions near() {
+  return {.link = {.latency = {laws::Exponential{std::chrono::microseconds{500}}}}};
+}
+inline ClusterOptions bad() {
+  return {.link = {.latency = {laws::Exponential{std::chrono::milliseconds{3}}},
+                   .loss = 0.1,
+                   .duplication = 0.1,
+                   .reordering = 0.1,
+                   .delay = {laws::Exponential{std::chrono::milliseconds{20}}}}};
+}
+
+/// `count` nodes that have found each other, some time ago.
+class Found : public Cluster {
+ public:
+  Found(ClusterOptions options, std::size_t count, std::uint64_t seed)
+      : Cluster(std::move(options), seed) {
+    start_many(count);
+    EXPECT_TRUE(run_until([&] { return agree(); }, std::chrono::seconds{20}))
+        << "the cluster never came about";
+    run(std::chrono::seconds{2} + Time{Random::stream(seed, 3).below(1'000'000'000)});
+  }
+
+  /// How many times anybody called a process dead since then.
+  [[nodiscard]] std::size_t deaths_since(Time start) const {
+    return static_cast<std::size_t>(std::ranges::count_if(noticed(), [&](const Noticed& one) {
+      return one.at >= start && one.record.state == core::NodeState::dead;
+    }));
+  }
+};
+
+/// Runs `scenario(cluster)` for as many seeds.
+template <class Scenario>
+void each_seed(std::uint64_t seeds, const ClusterOptions& options, std::size_t count,
+               Scenario scenario) {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Found cluster{options, count, seed};
+    if (testing::Test::HasFailure()) return;
+    scenario(cluster);
+  }
+}
+
+inline Nodes all_but(const Cluster& cluster, NodeId except) {
+  Nodes nodes(cluster.size());
+  std::iota(nodes.begin(), nodes.end(), 0U);
+  std::erase(nodes, except);
+  return nodes;
+}
+
+}  // namespace starling::sim
