@@ -1,7 +1,7 @@
 /// The actor system a job runs in.
 #pragma once
 
-#include "starling/actor/types.hpp"
+#include "starling/actor/caf.hpp"
 
 namespace starling::actor {
 
@@ -12,7 +12,6 @@ namespace starling::actor {
 class Config : public caf::actor_system_config {
  public:
   explicit Config(std::size_t threads) {
-    add_message_types<caf::id_block::starling>();
     set("scheduler.policy", threads > 0 ? caf::atom("sharing") : caf::atom("testing"));
     set("scheduler.max-threads", threads);
     // Two actors that keep each other busy leave a thread to others now and then.

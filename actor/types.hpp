@@ -128,40 +128,20 @@ struct MemberReport {
   bool is_paused = false;
 };
 
+/// The types that travel in mailboxes.
+using MailboxTypes = core::Joined<
+    core::Messages,
+    core::MessageList<core::ConfigurationPtr, std::vector<core::RangeState>, DirectoryPtr, Planned,
+                      Computed, Evaluated, ComputeFailed, Report, StepsReport, Failure,
+                      MemberReport, LivenessUpdate, KeyTick, EnvelopePtr, Pause, ReadRanges>>;
+
 }  // namespace starling::actor
 
-CAF_BEGIN_TYPE_ID_BLOCK(starling, caf::first_custom_type_id)
-
-CAF_ADD_TYPE_ID(starling, (starling::core::Pull))
-CAF_ADD_TYPE_ID(starling, (starling::core::Value))
-CAF_ADD_TYPE_ID(starling, (starling::core::Push))
-CAF_ADD_TYPE_ID(starling, (starling::core::Ack))
-CAF_ADD_TYPE_ID(starling, (starling::core::Ended))
-CAF_ADD_TYPE_ID(starling, (starling::core::Arrived))
-CAF_ADD_TYPE_ID(starling, (starling::core::Proceed))
-CAF_ADD_TYPE_ID(starling, (starling::core::Stop))
-CAF_ADD_TYPE_ID(starling, (starling::core::StepQuery))
-CAF_ADD_TYPE_ID(starling, (starling::core::StepAnswer))
-CAF_ADD_TYPE_ID(starling, (starling::core::NotifyAt))
-CAF_ADD_TYPE_ID(starling, (starling::core::CaughtUp))
-CAF_ADD_TYPE_ID(starling, (starling::core::Snapshot))
-CAF_ADD_TYPE_ID(starling, (starling::core::RangeState))
-CAF_ADD_TYPE_ID(starling, (starling::core::ConfigurationPtr))
-CAF_ADD_TYPE_ID(starling, (std::vector<starling::core::RangeState>))
-CAF_ADD_TYPE_ID(starling, (starling::actor::DirectoryPtr))
-CAF_ADD_TYPE_ID(starling, (starling::actor::Planned))
-CAF_ADD_TYPE_ID(starling, (starling::actor::Computed))
-CAF_ADD_TYPE_ID(starling, (starling::actor::Evaluated))
-CAF_ADD_TYPE_ID(starling, (starling::actor::ComputeFailed))
-CAF_ADD_TYPE_ID(starling, (starling::actor::Report))
-CAF_ADD_TYPE_ID(starling, (starling::actor::StepsReport))
-CAF_ADD_TYPE_ID(starling, (starling::actor::Failure))
-CAF_ADD_TYPE_ID(starling, (starling::actor::MemberReport))
-CAF_ADD_TYPE_ID(starling, (starling::actor::LivenessUpdate))
-CAF_ADD_TYPE_ID(starling, (starling::actor::KeyTick))
-CAF_ADD_TYPE_ID(starling, (starling::actor::EnvelopePtr))
-CAF_ADD_TYPE_ID(starling, (starling::actor::Pause))
-CAF_ADD_TYPE_ID(starling, (starling::actor::ReadRanges))
+/// None of them is serialised: mailboxes are in one process.
+template <class T>
+requires starling::core::IsIn<T, starling::actor::MailboxTypes>
+struct caf::allowed_unsafe_message_type<T> : std::true_type {
+};
 
 CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
 CAF_ADD_ATOM(starling, starling::actor, tick_atom, "tick")
@@ -172,36 +152,3 @@ CAF_ADD_ATOM(starling, starling::actor, read_atom, "read")
 CAF_ADD_ATOM(starling, starling::actor, quit_atom, "quit")
 CAF_ADD_ATOM(starling, starling::actor, leave_atom, "leave")
 CAF_ADD_ATOM(starling, starling::actor, report_atom, "report")
-
-CAF_END_TYPE_ID_BLOCK(starling)
-
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Pull)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Value)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Push)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Ack)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Ended)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Arrived)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Proceed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Stop)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::StepQuery)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::StepAnswer)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::NotifyAt)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::CaughtUp)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::Snapshot)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::RangeState)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::DirectoryPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Planned)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Computed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Evaluated)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::ComputeFailed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Report)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::StepsReport)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Failure)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::EnvelopePtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::Pause)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::ReadRanges)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::KeyTick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::LivenessUpdate)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::actor::MemberReport)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(starling::core::ConfigurationPtr)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(std::vector<starling::core::RangeState>)

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "starling/actor/compute/compute_pool.hpp"
@@ -36,35 +37,21 @@ using JobContextPtr = std::shared_ptr<JobContext>;
 
 namespace detail {
 
-template <class M, class... Ms>
-inline constexpr bool one_of = (std::is_same_v<M, Ms> || ...);
-
-template <class M>
-inline constexpr bool for_worker =
-    one_of<M, core::Value, core::Ack, core::Proceed, core::Stop, core::StepQuery, core::StepAnswer,
-           core::NotifyAt, core::CaughtUp>;
-template <class M>
-inline constexpr bool for_owner = one_of<M, core::Pull, core::Push, core::Ended, core::Snapshot>;
-template <class M>
-inline constexpr bool for_coordinator = one_of<M, core::Arrived, core::Ended, core::Stop>;
-template <class M>
-inline constexpr bool for_observer = one_of<M, core::RangeState>;
-
 /// Sends a core's message to the actor it is meant for.
 template <class Self, class M>
 void deliver(Self* self, const actor::Directory& directory, const core::Address& to, M&& message) {
   using Plain = std::remove_cvref_t<M>;
   if (const auto* worker = std::get_if<core::ToWorker>(&to)) {
-    if constexpr (for_worker<Plain>)
+    if constexpr (core::IsIn<Plain, core::WorkerMessages>)
       return actor::send(self, directory.workers[worker->id], std::forward<M>(message));
   } else if (const auto* owner = std::get_if<core::ToOwner>(&to)) {
-    if constexpr (for_owner<Plain>)
+    if constexpr (core::IsIn<Plain, core::OwnerMessages>)
       return actor::send(self, directory.owners[owner->id], std::forward<M>(message));
   } else if (std::holds_alternative<core::ToCoordinator>(to)) {
-    if constexpr (for_coordinator<Plain>)
+    if constexpr (core::IsIn<Plain, core::CoordinatorMessages>)
       return actor::send(self, directory.coordinator, std::forward<M>(message));
   } else {
-    if constexpr (for_observer<Plain>)
+    if constexpr (core::IsIn<Plain, core::ObserverMessages>)
       return actor::send(self, directory.observer, std::forward<M>(message));
   }
   STARLING_CHECK(false && "a message for another kind of actor");
@@ -112,12 +99,20 @@ class Host : public Interface::base {
     spare_ = std::move(effects);
   }
 
-  /// A handler that hands message M to the derived class's core.
+  /// A handler that hands message M to the derived class's core, and then calls the derived class's
+  /// after_message() if there is one.
   template <class M>
   auto forward() {
     return [this](const M& message) {
       run([&](const core::Context& context) { derived().core().on(context, message); });
+      if constexpr (requires { derived().after_message(); }) derived().after_message();
     };
+  }
+
+  /// A tuple of handlers that hand each message of the list to the derived class's core.
+  template <class... Ms>
+  auto forward_all(core::MessageList<Ms...>) {
+    return std::tuple{forward<Ms>()...};
   }
 
   /// Answers a request for parameters as they are now.

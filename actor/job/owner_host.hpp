@@ -20,13 +20,15 @@ class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
       : Super(config, std::move(job_context), stream), core_(std::move(core)) {}
 
   actor::OwnerActor::behavior_type make_behavior() override {
-    return {this->learn_directory(),
-            this->template forward<core::Pull>(),
-            this->template forward<core::Push>(),
-            this->template forward<core::Ended>(),
-            this->template forward<core::Snapshot>(),
-            [this](actor::read_atom, const core::Pull& pull) { return this->answer(core_, pull); },
-            this->quit_when_told()};
+    return std::apply(
+        [this](auto... forwards) {
+          return actor::OwnerActor::behavior_type{forwards..., this->learn_directory(),
+                                                  [this](actor::read_atom, const core::Pull& pull) {
+                                                    return this->answer(core_, pull);
+                                                  },
+                                                  this->quit_when_told()};
+        },
+        this->forward_all(core::OwnerMessages{}));
   }
 
  private:
@@ -51,15 +53,16 @@ class CoordinatorHost : public Host<actor::CoordinatorActor, CoordinatorHost> {
       : Super(config, std::move(job_context), stream), core_(std::move(core)) {}
 
   actor::CoordinatorActor::behavior_type make_behavior() override {
-    return {learn_directory(),
-            forward<core::Arrived>(),
-            forward<core::Ended>(),
-            forward<core::Stop>(),
-            [this](actor::tick_atom) {
-              run([&](const core::Context& context) { core_.on_timer(context); });
-            },
-            [this](actor::step_atom) { return steps(); },
-            quit_when_told()};
+    return std::apply(
+        [this](auto... forwards) {
+          return actor::CoordinatorActor::behavior_type{
+              forwards..., learn_directory(),
+              [this](actor::tick_atom) {
+                run([&](const core::Context& context) { core_.on_timer(context); });
+              },
+              [this](actor::step_atom) { return steps(); }, quit_when_told()};
+        },
+        forward_all(core::CoordinatorMessages{}));
   }
 
  private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "starling/actor/job/host.hpp"
@@ -43,37 +44,30 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   Interface self() { return this; }
 
   /// A worker alone.
-  typename Interface::behavior_type behavior(std::true_type) { return handlers(); }
+  typename Interface::behavior_type behavior(std::true_type) { return handlers(std::tuple{}); }
   /// A peer.
   typename Interface::behavior_type behavior(std::false_type) {
-    return handlers(this->template forward<core::Pull>(), this->template forward<core::Push>(),
-                    this->template forward<core::Ended>(), this->template forward<core::Snapshot>(),
-                    [this](actor::read_atom, const core::Pull& pull) {
-                      return this->answer(core_.shard(), pull);
-                    });
+    return handlers(std::tuple_cat(this->forward_all(core::OwnerMessages{}),
+                                   std::tuple{[this](actor::read_atom, const core::Pull& pull) {
+                                     return this->answer(core_.shard(), pull);
+                                   }}));
   }
 
-  template <class... More>
-  typename Interface::behavior_type handlers(More... more) {
-    return {this->learn_directory(),
-            [this](actor::start_atom) { on_start(); },
-            this->template forward<core::Value>(),
-            [this](const core::Ack& ack) { on_ack(ack); },
-            this->template forward<core::Proceed>(),
-            this->template forward<core::Stop>(),
-            this->template forward<core::StepQuery>(),
-            this->template forward<core::StepAnswer>(),
-            this->template forward<core::NotifyAt>(),
-            this->template forward<core::CaughtUp>(),
-            [this](const actor::Planned& plan) { on_planned(plan); },
-            [this](const actor::Computed& computed) { on_computed(computed); },
-            [this](const actor::ComputeFailed& failure) { on_failed(failure); },
-            [this](actor::credit_atom) { on_credit(); },
-            [this](actor::hurry_atom) { on_hurry(); },
-            [this](actor::tick_atom) { on_tick(); },
-            [this](actor::step_atom) { return worker().step(); },
-            this->quit_when_told(),
-            more...};
+  template <class More>
+  typename Interface::behavior_type handlers(More more) {
+    return std::apply(
+        [](auto... handler) { return typename Interface::behavior_type{handler...}; },
+        std::tuple_cat(
+            this->forward_all(core::WorkerMessages{}),
+            std::tuple{
+                this->learn_directory(), [this](actor::start_atom) { on_start(); },
+                [this](const actor::Planned& plan) { on_planned(plan); },
+                [this](const actor::Computed& computed) { on_computed(computed); },
+                [this](const actor::ComputeFailed& failure) { on_failed(failure); },
+                [this](actor::credit_atom) { on_credit(); },
+                [this](actor::hurry_atom) { on_hurry(); }, [this](actor::tick_atom) { on_tick(); },
+                [this](actor::step_atom) { return worker().step(); }, this->quit_when_told()},
+            more));
   }
 
   void on_start() {
@@ -115,10 +109,8 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
     return true;
   }
 
-  void on_ack(const core::Ack& ack) {
-    this->run([&](const core::Context& context) { core_.on(context, ack); });
-    report_news();
-  }
+  /// An acknowledgement may have made a step.
+  void after_message() { report_news(); }
 
   void on_failed(const actor::ComputeFailed& failure) {
     if (failure.fatal)

@@ -19,10 +19,13 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "starling/base/fields.hpp"
 
 namespace starling::wire {
 
@@ -94,6 +97,21 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
 
 template <class A>
 inline constexpr bool is_encoder = std::is_same_v<A, Encoder>;
+
+/// Encodes or decodes one field of a struct.
+template <class A, class T>
+void put_or_get_field(A& archive, T& field) {
+  if constexpr (std::is_enum_v<T>) {
+    static_assert(sizeof(T) == 1);
+    auto number = static_cast<std::uint8_t>(field);
+    archive(number);
+    if (number > static_cast<std::uint8_t>(last_of(T{})))
+      throw DecodeError{"holds a value of no known kind"};
+    if constexpr (!is_encoder<A>) field = static_cast<T>(number);
+  } else {
+    archive(field);
+  }
+}
 
 /// The least bytes that a T takes: those of a T with empty containers.
 template <class T>
@@ -223,6 +241,17 @@ void CEREAL_LOAD_FUNCTION_NAME(starling_wire::Decoder& archive, std::variant<Ts.
     (void)((I == index ? (archive(value.template emplace<I>()), true) : false) || ...);
   };
   load(std::index_sequence_for<Ts...>{});
+}
+
+/// Encodes or decodes a struct by the list of its fields. One that says which values are
+/// well-formed is refused where they are not.
+template <class A, starling::Fielded M>
+void CEREAL_SERIALIZE_FUNCTION_NAME(A& archive, M& message) {
+  std::apply([&](auto&... fields) { (starling_wire::put_or_get_field(archive, fields), ...); },
+             starling::fields_of(message));
+  if constexpr (requires { message.is_well_formed(); } && !starling_wire::is_encoder<A>)
+    if (!message.is_well_formed())
+      throw starling_wire::DecodeError{"holds less than its kind must"};
 }
 
 }  // namespace cereal

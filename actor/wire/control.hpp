@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -20,6 +21,7 @@ using JobSettings = std::vector<std::pair<std::string, std::string>>;
 
 /// The state of a job, or how it has ended.
 enum class JobState : std::uint8_t { preparing, running, done, stopped, failed };
+constexpr JobState last_of(JobState) { return JobState::failed; }
 
 /// The outcome of a job, as the client that followed it to its end reports it, or else as a node
 /// saw it.
@@ -29,6 +31,8 @@ struct JobSummary {
   std::string why = {};
   /// By name, as `submit --json` prints them.
   std::vector<std::pair<std::string, double>> figures = {};
+
+  static constexpr auto fields(auto& m) { return std::tie(m.state, m.why, m.figures); }
 };
 
 // --- requests -----------------------------------------------------------------------------------
@@ -38,6 +42,7 @@ struct JobSummary {
 struct SubmitJob {
   JobId job = 0;
   JobSettings settings;
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.settings); }
 };
 /// Prepares a job on `nodes` nodes: the receiver reads its data.
 struct PrepareJob {
@@ -46,6 +51,8 @@ struct PrepareJob {
   std::uint32_t nodes = 1;
   /// The client that submitted it, as the node that it asked names it.
   std::string client = {};
+
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.settings, m.nodes, m.client); }
 };
 /// Starts a prepared job with the members of `first`, some of which are the receiver's.
 struct StartJob {
@@ -54,12 +61,15 @@ struct StartJob {
   /// Earlier numbers of the job, under which it was prepared, or started with members that have
   /// died since: those jobs end, and this one takes over the data read for them.
   std::vector<JobId> former = {};
+
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.first, m.former); }
 };
 /// Asks for the nodes that the receiver knows, the jobs that it runs, and their progress.
 struct AskStatus {};
 /// Asks for all that a node needs to join a job.
 struct AskJob {
   JobId job = 0;
+  static constexpr auto fields(auto& m) { return std::tie(m.job); }
 };
 /// Asks for the ranges that the receiver's members are primary of, from number `from` on, as many
 /// as one reply holds.
@@ -68,30 +78,38 @@ struct ReadRanges {
   core::RangeId from = 0;
   /// Asks for the whole state, from which a job can go on, instead of the values alone.
   bool whole = false;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.from, m.whole); }
 };
 /// Asks workers to begin no update for this long from now, so that the model can be read between
 /// two updates of each worker; 0: they go on.
 struct PauseJob {
   JobId job = 0;
   std::uint32_t milliseconds = 0;
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.milliseconds); }
 };
 /// Asks workers to stop at the end of their step.
 struct StopJob {
   JobId job = 0;
   /// The job has reached what it was to reach, and is not stopped early.
   bool is_done = false;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.is_done); }
 };
 /// Nobody needs the job's model any more.
 struct CloseJob {
   JobId job = 0;
   /// Absent where no client has followed the job to its end.
   std::optional<JobSummary> summary = {};
+
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.summary); }
 };
 /// Asks for the ended jobs that the receiver took part in.
 struct AskJobs {};
 /// Asks for the receiver's log, from line number `from` on.
 struct AskLog {
   std::uint64_t from = 0;
+  static constexpr auto fields(auto& m) { return std::tie(m.from); }
 };
 /// Asks the receiver to hand over what it owns, and to leave.
 struct LeaveCluster {};
@@ -107,12 +125,16 @@ struct Refused {
   std::string why;
   /// Only the job's name is refused: the client may try another.
   bool is_name_taken = false;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.why, m.is_name_taken); }
 };
 struct Done {};
 struct JobPrepared {
   /// A hash of the data: nodes whose fingerprints differ cannot train together.
   std::uint64_t fingerprint = 0;
   std::uint32_t ranges = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.fingerprint, m.ranges); }
 };
 /// A job that was submitted has begun.
 struct JobBegun {
@@ -120,6 +142,8 @@ struct JobBegun {
   JobId job = 0;
   /// Names of nodes that have died or left since it was submitted: it begins without them.
   std::vector<std::string> lost;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.lost); }
 };
 /// The state and progress of one member of a job; see actor::MemberReport.
 struct MemberStatus {
@@ -139,6 +163,11 @@ struct MemberStatus {
   bool is_paused = false;
   /// The number of ranges of which it holds every acknowledged update.
   std::uint32_t held = 0;
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns,
+                    m.loss_sum, m.losses, m.draws, m.passes, m.drawn, m.is_paused, m.held);
+  }
 };
 struct JobStatus {
   JobId job = 0;
@@ -170,6 +199,12 @@ struct JobStatus {
   /// any, and the number of these batches.
   double loss = 0;
   std::uint64_t losses = 0;
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.job, m.settings, m.here, m.configuration, m.worked_ms, m.client, m.hindrance,
+                    m.failure, m.since_ms, m.steps_total, m.steps_in_epoch, m.time_max_ms,
+                    m.updates_per_s, m.loss, m.losses, m.state);
+  }
 };
 struct NodeStatus {
   core::NodeRecord self;
@@ -178,6 +213,10 @@ struct NodeStatus {
   std::vector<JobStatus> jobs;
   /// The nodes among `others` whose certificate was revoked.
   std::vector<core::NodeId> revoked = {};
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.self, m.others, m.counts, m.jobs, m.revoked);
+  }
 };
 /// A job that has ended and was closed, as a node that took part in it keeps it.
 struct JobRecord {
@@ -197,9 +236,15 @@ struct JobRecord {
   std::uint64_t updates = 0;
   core::Step step_max = 0;
   core::Step steps_total = 0;
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.job, m.name, m.what, m.client, m.summary, m.is_told, m.began_ms, m.ended_ms,
+                    m.updates, m.step_max, m.steps_total);
+  }
 };
 struct JobRecords {
   std::vector<JobRecord> jobs;
+  static constexpr auto fields(auto& m) { return std::tie(m.jobs); }
 };
 struct JobFacts {
   JobSettings settings;
@@ -210,11 +255,17 @@ struct JobFacts {
   std::uint64_t age_ms = 0;
   /// The client that submitted it.
   std::string client = {};
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.settings, m.workers, m.configuration, m.age_ms, m.client);
+  }
 };
 struct Ranges {
   std::vector<core::RangeState> states;
   /// The range to ask for next; 0: there are no more.
   core::RangeId next = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.states, m.next); }
 };
 struct LogLine {
   /// By the node's clock: microseconds since 1970, UTC.
@@ -222,6 +273,8 @@ struct LogLine {
   /// The name of the job that it is about; empty where it is about none.
   std::string job = {};
   std::string text = {};
+
+  static constexpr auto fields(auto& m) { return std::tie(m.time_us, m.job, m.text); }
 };
 struct LogLines {
   /// The number of the first line.
@@ -229,6 +282,8 @@ struct LogLines {
   std::vector<LogLine> lines;
   /// The line number to ask for next.
   std::uint64_t next = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.from, m.lines, m.next); }
 };
 using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges, LogLines,
                                JobBegun, JobRecords>;
@@ -237,10 +292,12 @@ using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts,
 struct Request {
   std::uint64_t number = 0;
   RequestBody body;
+  static constexpr auto fields(auto& m) { return std::tie(m.number, m.body); }
 };
 struct Reply {
   std::uint64_t number = 0;
   ReplyBody body;
+  static constexpr auto fields(auto& m) { return std::tie(m.number, m.body); }
 };
 
 struct ControlMessage {
@@ -249,6 +306,8 @@ struct ControlMessage {
   /// The sender's address.
   std::string address;
   std::variant<core::MembershipMessage, Request, Reply> body;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.from, m.address, m.body); }
 };
 
 [[nodiscard]] Frame encode(const ControlMessage& message);

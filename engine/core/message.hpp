@@ -1,14 +1,19 @@
-/// The messages between the members of a job. Plain values; actor/ gives each a typed handler, and
-/// the wire an encoding.
+/// The messages between the members of a job: plain values. A message is a struct with its fields
+/// and its name, and a place in the lists of those that take it, at the end; its handlers in
+/// actor/, its encoding, its size and its class of traffic follow. Messages that make up barriers
+/// say so
+/// (`is_barrier_control`), for the simulator counts them apart.
 #pragma once
 
 #include <cstdint>
 #include <optional>
-#include <string>
+#include <string_view>
+#include <tuple>
 #include <variant>
 #include <vector>
 
 #include "starling/engine/core/ids.hpp"
+#include "starling/engine/core/message_list.hpp"
 #include "starling/engine/core/slice.hpp"
 
 namespace starling::core {
@@ -21,6 +26,9 @@ struct Pull {
   RangeId range;
   Step at;
   Rows rows;
+
+  static constexpr std::string_view name = "pull";
+  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.range, m.at, m.rows); }
 };
 
 /// Owner to worker: the answer to a Pull.
@@ -28,6 +36,9 @@ struct Value {
   RangeId range;
   Step at;
   Slice value;
+
+  static constexpr std::string_view name = "value";
+  static constexpr auto fields(auto& m) { return std::tie(m.range, m.at, m.value); }
 };
 
 /// Worker to owner: the update that makes the worker's step `step` (counted from 1), as far as it
@@ -48,6 +59,12 @@ struct Push {
   bool enters = false;
   /// The view of the range that the worker knows; an owner with another view refuses the push.
   Epoch view = 0;
+
+  static constexpr std::string_view name = "push";
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.worker, m.incarnation, m.range, m.step, m.samples, m.samples_sum, m.update,
+                    m.enters, m.view);
+  }
 };
 
 /// Owner to worker: the owner holds the push for good: applied, or gathered into the round that
@@ -58,12 +75,17 @@ struct Ack {
   /// Both are as in the push: an Ack to a former incarnation, or by former owners, does not count.
   Incarnation incarnation = 0;
   Epoch view = 0;
+
+  static constexpr std::string_view name = "ack";
+  static constexpr auto fields(auto& m) { return std::tie(m.range, m.step, m.incarnation, m.view); }
 };
 
 /// Worker to owner, and to the coordinator where there is one: `step` was the worker's last.
 struct Ended {
   MemberId worker;
   Step step;
+  static constexpr std::string_view name = "ended";
+  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step); }
 };
 
 // --- between workers and the coordinator (steps kept centrally) ---------------------------------
@@ -73,11 +95,17 @@ struct Ended {
 struct Arrived {
   MemberId worker;
   Step step;
+  static constexpr std::string_view name = "arrived";
+  static constexpr bool is_barrier_control = true;
+  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.step); }
 };
 
 /// Coordinator to worker: go on from `step`.
 struct Proceed {
   Step step;
+  static constexpr std::string_view name = "proceed";
+  static constexpr bool is_barrier_control = true;
+  static constexpr auto fields(auto& m) { return std::tie(m.step); }
 };
 
 /// Member to the coordinator of a replicated job: what the sender knows of the steps. Sent whenever
@@ -100,11 +128,17 @@ struct WorkerStatus {
   Step step = 0;
   /// The highest step of which some worker's update is held in the sender's ranges.
   Step held = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.member, m.phase, m.step, m.held); }
 };
+
+constexpr WorkerStatus::Phase last_of(WorkerStatus::Phase) { return WorkerStatus::Phase::ended; }
 
 /// To a worker: stop at the end of the step, at once when waiting. To the coordinator: send Stop to
 /// each worker that waits or arrives.
-struct Stop {};
+struct Stop {
+  static constexpr std::string_view name = "stop";
+};
 
 // --- between workers (steps kept by everyone) ---------------------------------------------------
 
@@ -112,12 +146,19 @@ struct Stop {};
 struct StepQuery {
   MemberId from;
   std::uint64_t draw;
+  static constexpr std::string_view name = "query";
+  static constexpr bool is_barrier_control = true;
+  static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw); }
 };
 
 struct StepAnswer {
   MemberId from;
   std::uint64_t draw;
   Step step;
+
+  static constexpr std::string_view name = "answer";
+  static constexpr bool is_barrier_control = true;
+  static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw, m.step); }
 };
 
 /// Asks the receiver to send CaughtUp once its step reaches `floor`. A later request of the same
@@ -126,11 +167,18 @@ struct NotifyAt {
   MemberId from;
   std::uint64_t draw;
   Step floor;
+
+  static constexpr std::string_view name = "notify";
+  static constexpr bool is_barrier_control = true;
+  static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw, m.floor); }
 };
 
 struct CaughtUp {
   MemberId from;
   std::uint64_t draw;
+  static constexpr std::string_view name = "caught-up";
+  static constexpr bool is_barrier_control = true;
+  static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw); }
 };
 
 // --- between owners and observers ---------------------------------------------------------------
@@ -142,6 +190,9 @@ struct Snapshot {
   /// Bulk-synchronous jobs: the owner sends each range's state when the range ends this round, or a
   /// state without values where the range is past it. 0 asks for the state as it is.
   Step round = 0;
+
+  static constexpr std::string_view name = "snapshot";
+  static constexpr auto fields(auto& m) { return std::tie(m.ticket, m.round); }
 };
 
 /// The progress of one worker in one range, as an owner has followed it.
@@ -150,6 +201,8 @@ struct LedgerEntry {
   Step step = 0;
   /// Samples of the worker's steps up to `step`.
   std::uint64_t samples = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.incarnation, m.step, m.samples); }
   bool operator==(const LedgerEntry&) const = default;
 };
 
@@ -158,6 +211,8 @@ struct Awaited {
   MemberId worker = 0;
   Incarnation incarnation = 0;
   Step from = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.worker, m.incarnation, m.from); }
   bool operator==(const Awaited&) const = default;
 };
 
@@ -182,9 +237,28 @@ struct RangeState {
   std::optional<std::vector<Awaited>> awaited = std::nullopt;
   /// The ticket of the Snapshot that it answers.
   std::uint64_t ticket = 0;
+
+  static constexpr std::string_view name = "state";
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.range, m.value, m.slots, m.updates, m.samples, m.round, m.ledger, m.gathered,
+                    m.awaited, m.ticket);
+  }
 };
 
-using Message = std::variant<Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
-                             StepAnswer, NotifyAt, CaughtUp, Snapshot, RangeState>;
+// --- who takes what ------------------------------------------------------------------------------
+// A role takes the messages of its list. All else follows from these lists: actors' interfaces,
+// what travels between nodes, and the messages that the simulator carries.
+
+using WorkerMessages =
+    MessageList<Value, Ack, Proceed, Stop, StepQuery, StepAnswer, NotifyAt, CaughtUp>;
+using OwnerMessages = MessageList<Pull, Push, Ended, Snapshot>;
+using CoordinatorMessages = MessageList<Arrived, Ended, Stop>;
+using ObserverMessages = MessageList<RangeState>;
+
+/// The messages between members.
+using MemberMessages = MessageList<Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
+                                   StepAnswer, NotifyAt, CaughtUp>;
+using Messages = Joined<MemberMessages, MessageList<Snapshot, RangeState>>;
+using Message = AnyOf<Messages>;
 
 }  // namespace starling::core

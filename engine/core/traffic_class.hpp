@@ -15,5 +15,6 @@ enum class TrafficClass : std::uint8_t {
   /// the sender yet. Members send none.
   handshake,
 };
+constexpr TrafficClass last_of(TrafficClass) { return TrafficClass::handshake; }
 
 }  // namespace starling::core

@@ -5,6 +5,7 @@
 #include "starling/base/seconds.hpp"
 
 namespace starling::app {
+
 void Curves::add_progress(const live::Progress& progress, std::size_t workers,
                           std::uint64_t updates_before) {
   ProgressPoint point{.elapsed_s = seconds(progress.elapsed),

@@ -19,6 +19,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -56,6 +57,11 @@ struct Packet {
   /// True where the payload was sent before: while the earlier packet still waits to be sent, the
   /// carrier may drop this one.
   bool again = false;
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.from, m.to, m.sequence, m.acknowledged, m.held, m.payload);
+  }
+  static constexpr std::size_t fields_unlisted = 1;  // `again` is for the carrier alone
 };
 
 /// Send this packet to the other side. It may get lost.

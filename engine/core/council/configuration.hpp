@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "starling/engine/core/ids.hpp"
@@ -28,6 +29,10 @@ struct Member {
   /// owns ranges, and at most one is in the council, so that no death takes two copies or two
   /// votes. 0: it shares its node with no other member.
   NodeId node = 0;
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.id, m.incarnation, m.works, m.owns, m.node);
+  }
   auto operator<=>(const Member&) const = default;
 };
 
@@ -35,6 +40,8 @@ struct Member {
 struct MemberIncarnation {
   MemberId id = 0;
   Incarnation incarnation = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.id, m.incarnation); }
   auto operator<=>(const MemberIncarnation&) const = default;
 };
 
@@ -50,6 +57,8 @@ struct RangeOwner {
   Epoch since = 0;
   /// True where it is to give the range up once the owners that keep the range hold it.
   bool retiring = false;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.id, m.since, m.retiring); }
   bool operator==(const RangeOwner&) const = default;
 };
 
@@ -59,6 +68,8 @@ struct Ownership {
   Epoch view = 0;
   /// The primary comes first. Empty: the range is lost, and with it the job.
   std::vector<RangeOwner> owners;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.view, m.owners); }
   bool operator==(const Ownership&) const = default;
 
   [[nodiscard]] const RangeOwner* find(MemberId id) const;
@@ -79,6 +90,10 @@ struct Configuration {
   /// long as it is a member. No incarnation is coordinator twice, so an id tells which coordinator
   /// sent a message.
   std::optional<MemberId> coordinator = std::nullopt;
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.epoch, m.members, m.council, m.ranges, m.departed, m.coordinator);
+  }
   bool operator==(const Configuration&) const = default;
 
   /// Returns nullptr where `id` is not a member.

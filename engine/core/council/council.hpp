@@ -16,6 +16,7 @@
 
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,6 +34,8 @@ inline constexpr std::uint64_t round_jump_max = std::uint64_t{1} << 20U;
 struct Ballot {
   std::uint64_t round = 0;
   MemberId by = 0;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.round, m.by); }
   auto operator<=>(const Ballot&) const = default;
 };
 
@@ -43,15 +46,19 @@ struct Ballot {
 /// the epoch.
 struct Ask {
   Epoch epoch;
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch); }
 };
 struct RangeReport {
   Epoch epoch;
   /// Ranges of which the sender holds all that was acknowledged, ascending.
   std::vector<RangeId> full;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.full); }
 };
 struct Prepare {
   Epoch epoch;
   Ballot ballot;
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot); }
 };
 struct Promise {
   Epoch epoch;
@@ -59,25 +66,32 @@ struct Promise {
   /// The ballot in which the sender last accepted a value, and that value.
   Ballot accepted;
   ConfigurationPtr value;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot, m.accepted, m.value); }
 };
 /// The sender has promised not to take part in a ballot below `promised`.
 struct Nack {
   Epoch epoch;
   Ballot promised;
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.promised); }
 };
 struct Accept {
   Epoch epoch;
   Ballot ballot;
   ConfigurationPtr value;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot, m.value); }
 };
 struct Accepted {
   Epoch epoch;
   Ballot ballot;
+  static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot); }
 };
 /// To the council: the sender has received nothing from these members for long. A later report
 /// replaces it. It names no epoch: a member that receives nothing does not learn of epochs either.
 struct SuspicionReport {
   std::vector<MemberIncarnation> silent;
+  static constexpr auto fields(auto& m) { return std::tie(m.silent); }
 };
 using CouncilMessage =
     std::variant<Ask, RangeReport, Prepare, Promise, Nack, Accept, Accepted, SuspicionReport>;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <variant>
 
 #include "starling/engine/core/channel/channel.hpp"
@@ -21,20 +22,22 @@ struct EpochProbe {};
 /// To any member, which passes it on to the council: `member` asks to join.
 struct JoinRequest {
   Member member;
+  static constexpr auto fields(auto& m) { return std::tie(m.member); }
 };
 /// To the council: `member` asks to leave.
 struct LeaveRequest {
   Member member;
+  static constexpr auto fields(auto& m) { return std::tie(m.member); }
 };
 /// To a node that asked to join: it can never join.
 struct JoinRefused {
   std::string why;
+  static constexpr auto fields(auto& m) { return std::tie(m.why); }
 };
 
-using PeerMessage =
-    std::variant<ConfigurationPtr, Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
-                 StepAnswer, NotifyAt, CaughtUp, Install, Forward, Held, CouncilMessage,
-                 JoinRequest, LeaveRequest, EpochProbe, JoinRefused, WorkerStatus>;
+using PeerMessage = AnyOf<Joined<Joined<MessageList<ConfigurationPtr>, MemberMessages>,
+                                 MessageList<Install, Forward, Held, CouncilMessage, JoinRequest,
+                                             LeaveRequest, EpochProbe, JoinRefused, WorkerStatus>>>;
 /// Immutable and shared: a packet that is sent again, and every copy of it, holds the same
 /// peer_message.
 using PeerMessagePtr = std::shared_ptr<const PeerMessage>;
@@ -57,6 +60,13 @@ struct Envelope {
   /// The class of the channel that the packet belongs to.
   TrafficClass traffic_class = TrafficClass::control;
   Packet<PeerMessagePtr> packet;
+
+  [[nodiscard]] bool is_well_formed() const {
+    return traffic_class <= TrafficClass::data && (!packet.payload || *packet.payload);
+  }
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.from, m.to, m.epoch, m.traffic_class, m.packet);
+  }
 };
 
 }  // namespace starling::core

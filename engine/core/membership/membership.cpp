@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "starling/base/check.hpp"
+#include "starling/engine/core/wire_size.hpp"
 
 namespace starling::core {
 
@@ -250,10 +251,10 @@ void Membership::send(const MembershipContext& context, const std::string& addre
 
 /// Adds news to a message; first the receiver's own record, if the receiver has to refute it.
 void Membership::ride(MembershipMessage& message, NodeId to) {
-  std::size_t bytes = wire_bytes(message);
+  std::size_t bytes = wire_size(message);
   const auto add = [&](const MemberEntry& entry) {
     NodeUpdate update{entry.record, entry.by};
-    bytes += wire_bytes(update);
+    bytes += wire_size(update);
     if (bytes > options_.message_bytes) return false;
     message.updates.push_back(std::move(update));
     return true;
@@ -345,7 +346,7 @@ void Membership::send_records(const MembershipContext& context, const NodeRecord
   digest.toggle(self_);
   const std::vector<std::uint64_t> ours = digest.folded(theirs.size());
   MembershipMessage page{self_, Records{}};
-  const std::size_t empty = wire_bytes(page);
+  const std::size_t empty = wire_size(page);
   std::size_t bytes = empty;
   const auto turn = [&] {
     MembershipMessage full = std::exchange(page, {self_, Records{}});
@@ -355,7 +356,7 @@ void Membership::send_records(const MembershipContext& context, const NodeRecord
   for (std::size_t bucket = 0; bucket < ours.size(); ++bucket) {
     if (ours[bucket] == theirs[bucket]) continue;
     members_.each_in(bucket, ours.size(), [&](const NodeRecord& record) {
-      const std::size_t more = wire_bytes(record);
+      const std::size_t more = wire_size(record);
       if (bytes > empty && bytes + more > options_.records_bytes) turn();
       bytes += more;
       std::get<Records>(page.body).records.push_back(record);

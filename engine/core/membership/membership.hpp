@@ -112,7 +112,7 @@ struct MembershipOptions {
   /// Each member sends a piece of news this many times, times log2 of the members.
   double gossip_repeats = 3;
 
-  /// A message, with the news that rides along, is at most this many bytes by wire_bytes().
+  /// A message, with the news that rides along, is at most this many bytes by wire_size().
   std::size_t message_bytes = 4096;
   /// A message of Records is at most this many bytes.
   std::size_t records_bytes = 60'000;

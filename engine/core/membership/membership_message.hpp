@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace starling::core {
 
 /// In ascending order: within one incarnation, a later state replaces an earlier one.
 enum class NodeState : std::uint8_t { alive, suspect, dead, left };
+constexpr NodeState last_of(NodeState) { return NodeState::left; }
 
 /// Suspects count as members until they are declared dead.
 [[nodiscard]] constexpr bool is_live(NodeState state) noexcept {
@@ -33,6 +35,10 @@ struct NodeRecord {
   std::uint64_t incarnation = 0;
   NodeState state = NodeState::alive;
 
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.id, m.address, m.name, m.workers, m.incarnation, m.state);
+  }
+
   bool operator==(const NodeRecord&) const = default;
 };
 
@@ -42,6 +48,8 @@ struct NodeUpdate {
   /// The member that reports it; suspicions of different members confirm one another.
   NodeId by = 0;
 
+  static constexpr auto fields(auto& m) { return std::tie(m.record, m.by); }
+
   bool operator==(const NodeUpdate&) const = default;
 };
 
@@ -49,19 +57,23 @@ struct NodeUpdate {
 struct Ping {
   NodeId to;
   std::uint64_t sequence;
+  static constexpr auto fields(auto& m) { return std::tie(m.to, m.sequence); }
 };
 /// The answer of the pinged member, to a Ping or, through a helper, to a PingRequest.
 struct PingAck {
   std::uint64_t sequence;
+  static constexpr auto fields(auto& m) { return std::tie(m.sequence); }
 };
 /// Asks the receiver to ping `target` for the sender.
 struct PingRequest {
   NodeId target;
   std::uint64_t sequence;
+  static constexpr auto fields(auto& m) { return std::tie(m.target, m.sequence); }
 };
 /// The answer to a PingRequest without an answer of the target: the sender at least is reachable.
 struct PingNack {
   std::uint64_t sequence;
+  static constexpr auto fields(auto& m) { return std::tie(m.sequence); }
 };
 /// Carries only updates.
 struct Gossip {};
@@ -71,16 +83,19 @@ struct Gossip {};
 struct Digest {
   std::vector<std::uint64_t> buckets;
   bool answer = false;
+  static constexpr auto fields(auto& m) { return std::tie(m.buckets, m.answer); }
 };
 /// The records that the sender has of some members.
 struct Records {
   std::vector<NodeRecord> records;
+  static constexpr auto fields(auto& m) { return std::tie(m.records); }
 };
 
 /// Two members have one name: `to` must go, for `holder` stays. All others ignore it.
 struct NameTaken {
   NodeId to;
   NodeRecord holder;
+  static constexpr auto fields(auto& m) { return std::tie(m.to, m.holder); }
 };
 
 struct MembershipMessage {
@@ -92,29 +107,9 @@ struct MembershipMessage {
   Body body;
   /// News that rides along.
   std::vector<NodeUpdate> updates = {};
+
+  static constexpr auto fields(auto& m) { return std::tie(m.from, m.body, m.updates); }
 };
-
-// --- sizes on the wire, in bytes: fixed-width numbers, and two bytes before each string ----------
-
-[[nodiscard]] inline std::size_t wire_bytes(const NodeRecord& record) {
-  return 8 + 2 + record.address.size() + 2 + record.name.size() + 4 + 8 + 1;
-}
-[[nodiscard]] inline std::size_t wire_bytes(const NodeUpdate& update) {
-  return wire_bytes(update.record) + 8;
-}
-[[nodiscard]] inline std::size_t wire_bytes(const MembershipMessage& message) {
-  std::size_t bytes = wire_bytes(message.from) + 1 + 4;
-  for (const NodeUpdate& update : message.updates) bytes += wire_bytes(update);
-  if (const auto* digest = std::get_if<Digest>(&message.body))
-    return bytes + 4 + 8 * digest->buckets.size() + 1;
-  if (const auto* page = std::get_if<Records>(&message.body)) {
-    for (const NodeRecord& record : page->records) bytes += wire_bytes(record);
-    return bytes + 4;
-  }
-  if (const auto* taken = std::get_if<NameTaken>(&message.body))
-    return bytes + 8 + wire_bytes(taken->holder);
-  return std::holds_alternative<Gossip>(message.body) ? bytes : bytes + 16;
-}
 
 /// Counts a member's events so far.
 struct MembershipCounts {
@@ -125,6 +120,10 @@ struct MembershipCounts {
   std::uint64_t deaths = 0;
   /// Times that it had to refute what others reported of it.
   std::uint64_t refutations = 0;
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.probes, m.probes_failed, m.suspicions, m.deaths, m.refutations);
+  }
 };
 
 }  // namespace starling::core

@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -22,6 +23,9 @@ namespace starling::core {
 struct Install {
   Epoch view;
   std::shared_ptr<const RangeState> state;
+
+  [[nodiscard]] bool is_well_formed() const { return state != nullptr; }
+  static constexpr auto fields(auto& m) { return std::tie(m.view, m.state); }
 };
 /// Primary to the other owners: what it has taken next in this view, counted from 1: a push, or in
 /// bulk-synchronous jobs the end of a worker.
@@ -32,12 +36,18 @@ struct Forward {
   std::shared_ptr<const Push> push;
   /// The worker that has ended, where there is no push.
   MemberId ended = 0;
+
+  static constexpr auto fields(auto& m) {
+    return std::tie(m.range, m.view, m.number, m.push, m.ended);
+  }
 };
 /// To the primary: the sender holds the range in this view up to and including `number`.
 struct Held {
   RangeId range;
   Epoch view;
   std::uint64_t number;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.range, m.view, m.number); }
 };
 using ReplicaMessage = std::variant<Install, Forward, Held>;
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "starling/base/check.hpp"
+#include "starling/engine/core/wire_size.hpp"
 
 namespace starling::sim {
 namespace {
@@ -124,7 +125,7 @@ void Cluster::act(NodeId node, Call call) {
   call(*nodes_[node].process, core::MembershipContext{now(), random_, effects});
   for (auto& effect : effects) {
     if (auto* send = std::get_if<core::MembershipSend>(&effect)) {
-      const std::size_t bytes = wire_bytes(send->message);
+      const std::size_t bytes = wire_size(send->message);
       ++messages_;
       bytes_ += bytes;
       const NodeId to = node_at(send->address);

@@ -17,7 +17,7 @@
 namespace starling::sim {
 
 struct ClusterOptions {
-  /// Options of all links. Their bandwidth counts the bytes of core::wire_bytes().
+  /// Options of all links. Their bandwidth counts the bytes of core::wire_size().
   LinkOptions link;
   /// Options of all nodes; the cluster sets their ids, addresses, names, workers and seed nodes.
   core::MembershipOptions membership = {};

@@ -16,9 +16,9 @@ void Protocol<T>::send(NodeId from, core::Send mail) {
   const NodeId to = node_of(mail.to);
   if (to == observer() || mourned_.contains({from, to})) return;
   const std::size_t bytes = bytes_of(mail.message, sizeof(T));
-  if (from != to) traffic_[mail.message.index()] += {1, bytes + header_bytes};
+  if (from != to) traffic_[mail.message.index()] += {1, bytes + header_bytes()};
   if (!channels_ || from == to) {
-    for (const Time at : network_.send(now(), from, to, bytes + header_bytes))
+    for (const Time at : network_.send(now(), from, to, bytes + header_bytes()))
       queue_.push(at, Arrival{mail});
     return;
   }
@@ -39,7 +39,7 @@ void Protocol<T>::execute(NodeId node, NodeId other, core::ChannelEffects<core::
     if (auto* out = std::get_if<core::Transmit<core::Send>>(&effect)) {
       const auto& payload = out->packet.payload;
       const std::size_t bytes = payload ? bytes_of(payload->message, sizeof(T)) : 0;
-      for (const Time at : network_.send(now(), node, other, bytes + header_bytes))
+      for (const Time at : network_.send(now(), node, other, bytes + header_bytes()))
         queue_.push(at, PacketArrival{node, other, out->packet});
     } else if (const auto* timer = std::get_if<core::SetTimer>(&effect)) {
       queue_.push(timer->at, ChannelTimer{node, other});

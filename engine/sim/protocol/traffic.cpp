@@ -1,53 +1,28 @@
 #include "starling/engine/sim/protocol/traffic.hpp"
 
 #include "starling/base/check.hpp"
+#include "starling/engine/core/member/peer_message.hpp"
+#include "starling/engine/core/wire_size.hpp"
 
 namespace starling::sim {
 namespace {
 
 struct Kind {
   std::string_view name;
-  /// Bytes of the fields that are always there.
-  std::size_t bytes;
-  bool barrier_control;
+  bool is_barrier_control;
 };
 
+template <class... Ms>
+constexpr std::array<Kind, message_kinds> kinds_of(core::MessageList<Ms...>) {
+  return {Kind{Ms::name, requires {Ms::is_barrier_control;
+}
+}  // namespace
+...
+};  // namespace starling::sim
+}
+
 /// By alternative of core::Message.
-constexpr std::array<Kind, message_kinds> kinds{{{"pull", 16, false},
-                                                 {"value", 12, false},
-                                                 {"push", 40, false},
-                                                 {"ack", 12, false},
-                                                 {"ended", 12, false},
-                                                 {"arrived", 12, true},
-                                                 {"proceed", 8, true},
-                                                 {"stop", 0, false},
-                                                 {"query", 12, true},
-                                                 {"answer", 20, true},
-                                                 {"notify", 20, true},
-                                                 {"caught-up", 12, true},
-                                                 {"snapshot", 16, false},
-                                                 {"state", 36, false}}};
-
-std::size_t bytes_of(const core::Rows& rows) { return rows ? 4 * rows->size() : 0; }
-
-std::size_t bytes_of(const core::Slice& slice, std::size_t element_bytes) {
-  return slice.count * element_bytes + bytes_of(slice.rows);
-}
-
-template <class M>
-std::size_t variable_bytes(const M& message, std::size_t element_bytes) {
-  if constexpr (std::is_same_v<M, core::Pull>)
-    return bytes_of(message.rows);
-  else if constexpr (std::is_same_v<M, core::Value>)
-    return bytes_of(message.value, element_bytes);
-  else if constexpr (std::is_same_v<M, core::Push>)
-    return bytes_of(message.update, element_bytes);
-  else if constexpr (std::is_same_v<M, core::RangeState>)
-    return bytes_of(message.value, element_bytes) + bytes_of(message.slots, element_bytes) +
-           message.ledger.size() * sizeof(core::LedgerEntry);
-  else
-    return 0;
-}
+constexpr std::array<Kind, message_kinds> kinds = kinds_of(core::Messages{});
 
 }  // namespace
 
@@ -56,9 +31,20 @@ std::string_view kind_of_message(std::size_t index) {
   return kinds[index].name;
 }
 
+std::size_t header_bytes() {
+  static const std::size_t bytes = [] {
+    constexpr std::size_t prefix = 4;
+    constexpr std::size_t job_and_node = 16;
+    core::Envelope envelope;
+    envelope.packet.to = 0;
+    envelope.packet.payload = core::peer_message_of(core::EpochProbe{});
+    return prefix + job_and_node + core::wire_size(envelope);
+  }();
+  return bytes;
+}
+
 std::size_t bytes_of(const core::Message& message, std::size_t element_bytes) {
-  return kinds[message.index()].bytes +
-         std::visit([&](const auto& m) { return variable_bytes(m, element_bytes); }, message);
+  return std::visit([&](const auto& m) { return core::wire_size(m, element_bytes); }, message);
 }
 
 Traffic total(const TrafficByKind& traffic) {
@@ -70,7 +56,7 @@ Traffic total(const TrafficByKind& traffic) {
 Traffic barrier_control(const TrafficByKind& traffic) {
   Traffic sum;
   for (std::size_t i = 0; i < kinds.size(); ++i)
-    if (kinds[i].barrier_control) sum += traffic[i];
+    if (kinds[i].is_barrier_control) sum += traffic[i];
   return sum;
 }
 

@@ -16,11 +16,12 @@ inline constexpr std::size_t message_kinds = std::variant_size_v<core::Message>;
 /// Returns "pull", "value", ...: the kind of the alternative at `index` of core::Message.
 [[nodiscard]] std::string_view kind_of_message(std::size_t index);
 
-/// Bytes of a packet's header, with a channel's numbers: see core::Packet.
-inline constexpr std::size_t header_bytes = 64;
+/// Returns the bytes that the wire adds to each message: a frame's prefix, the numbers of the job
+/// and of the sender's node, and the envelope with a channel's numbers (core::Envelope).
+[[nodiscard]] std::size_t header_bytes();
 
-/// Returns the bytes of a message, without header, on a wire that writes its fields one after
-/// another in full width, with 4 bytes for each row's number and `element_bytes` for each element.
+/// Returns the bytes of a message on the wire, without those of header_bytes(). Elements of slices
+/// without values count `element_bytes` each.
 [[nodiscard]] std::size_t bytes_of(const core::Message& message, std::size_t element_bytes);
 
 /// Messages between different nodes, as their senders meant them: each counts once, however often

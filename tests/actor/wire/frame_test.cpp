@@ -128,7 +128,7 @@ TEST(Frame, WithAMessageThatIsNoneIsRefused) {
   ASSERT_EQ(frame.head.back(), std::byte{0});
   frame.head.back() = std::byte{1};
   frame.head.push_back(std::byte{0});
-  EXPECT_EQ(error_of(frame.view()), "a frame holds no message");
+  EXPECT_EQ(error_of(frame.view()), "a frame holds less than its kind must");
 }
 
 TEST(Frame, OfAStandingInNoKnownPhaseIsRefused) {
@@ -139,7 +139,7 @@ TEST(Frame, OfAStandingInNoKnownPhaseIsRefused) {
   std::byte& phase = frame.head[frame.head.size() - 1 - 2 * sizeof(core::Step)];
   ASSERT_EQ(phase, std::byte{4});
   phase = std::byte{5};
-  EXPECT_EQ(error_of(frame.view()), "a frame holds a worker in no known phase");
+  EXPECT_EQ(error_of(frame.view()), "a frame holds a value of no known kind");
 }
 
 TEST(Frame, AnnouncingFourBillionElementsTakesNoMemory) {

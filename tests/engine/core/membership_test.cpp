@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "starling/engine/core/wire_size.hpp"
 #include "tests/engine/core/one_member.hpp"
 
 namespace starling::core {
@@ -75,7 +76,7 @@ TEST_F(OneMember, CutsRecordsIntoMessagesOfBoundedSize) {
   receive(50, Digest{.buckets = {0}});
   std::size_t records = 0;
   for (const auto& send : sent<Records>()) {
-    EXPECT_LE(wire_bytes(send.message), 500U);
+    EXPECT_LE(wire_size(send.message), 500U);
     records += std::get<Records>(send.message.body).records.size();
   }
   EXPECT_EQ(records, 100U);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "starling/engine/core/wire_size.hpp"
 #include "tests/engine/core/one_member.hpp"
 
 namespace starling::core {
@@ -227,7 +228,7 @@ TEST_F(OneMember, KeepsMessagesWithinTheirBound) {
   std::size_t full = 0;
   for (const auto& effect : effects_)
     if (const auto* send = std::get_if<MembershipSend>(&effect)) {
-      EXPECT_LE(wire_bytes(send->message), 600U);
+      EXPECT_LE(wire_size(send->message), 600U);
       full += send->message.updates.size() > 5 ? 1 : 0;
     }
   EXPECT_GT(full, 100U);
