@@ -7,14 +7,6 @@
 
 namespace starling::security {
 
-template <class A, std::size_t N>
-void put_or_get(A& archive, std::array<std::uint8_t, N>& bytes) {
-  if constexpr (wire::is_encoder<A>)
-    archive.put(bytes.data(), bytes.size());
-  else
-    archive.get(bytes.data(), bytes.size());
-}
-
 /// The first byte says the version of the encoding.
 template <class A>
 void put_or_get_version(A& archive) {
@@ -30,16 +22,16 @@ template <class A>
 void put_or_get_signed(A& archive, Certificate& c) {
   auto role = static_cast<std::uint8_t>(c.role);
   put_or_get_version(archive);
-  put_or_get(archive, c.cluster);
+  wire::put_or_get_field(archive, c.cluster);
   archive(c.name, role);
-  put_or_get(archive, c.key);
+  wire::put_or_get_field(archive, c.key);
   archive(c.serial, c.not_before, c.not_after);
   c.role = static_cast<Role>(role);
 }
 template <class A>
 void put_or_get_signed(A& archive, Revocation& r) {
   put_or_get_version(archive);
-  put_or_get(archive, r.cluster);
+  wire::put_or_get_field(archive, r.cluster);
   archive(r.serial, r.time, r.until);
 }
 
@@ -48,7 +40,7 @@ inline bool is_time(UtcSeconds time) { return time >= 0 && time <= utc_max; }
 template <class A>
 void serialize(A& archive, Certificate& c) {
   put_or_get_signed(archive, c);
-  put_or_get(archive, c.signature);
+  wire::put_or_get_field(archive, c.signature);
   if constexpr (!wire::is_encoder<A>) {
     if (!check_name(c.name)) throw wire::DecodeError{"has a name that is none"};
     if (c.role != Role::node && c.role != Role::client)
@@ -60,7 +52,7 @@ void serialize(A& archive, Certificate& c) {
 template <class A>
 void serialize(A& archive, Revocation& r) {
   put_or_get_signed(archive, r);
-  put_or_get(archive, r.signature);
+  wire::put_or_get_field(archive, r.signature);
   if constexpr (!wire::is_encoder<A>)
     if (!is_time(r.time) || !is_time(r.until)) throw wire::DecodeError{"has impossible dates"};
 }

@@ -5,24 +5,6 @@
 
 namespace starling::security {
 
-template <class A>
-void serialize(A& archive, Introduction& m) {
-  archive(m.certificate, m.answers);
-  put_or_get(archive, m.proof);
-}
-template <class A>
-void serialize(A& archive, RevocationsDigest& m) {
-  archive(m.digest, m.answers);
-}
-template <class A>
-void serialize(A& archive, Revocations& m) {
-  archive(m.revocations);
-}
-template <class A>
-void serialize(A& archive, CredentialMessage& m) {
-  archive(m.address, m.body);
-}
-
 wire::Frame encode(const CredentialMessage& message) {
   return wire::encode_as(wire::Kind::credentials,
                          [&](wire::Encoder& encoder) { encoder(message); });

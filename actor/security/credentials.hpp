@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct Introduction {
   /// Proves that the certificate's holder sent it, and from which address: certificates are not
   /// secret.
   Proof proof{};
+
+  static constexpr auto fields(auto& m) { return std::tie(m.certificate, m.answers, m.proof); }
 };
 /// A hash of the revocations that the sender knows. A receiver whose own hash differs answers with
 /// all revocations that it knows.
@@ -27,15 +30,21 @@ struct RevocationsDigest {
   std::uint64_t digest = 0;
   /// Whether it answers another digest.
   bool answers = false;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.digest, m.answers); }
 };
 struct Revocations {
   std::vector<Revocation> revocations;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.revocations); }
 };
 
 struct CredentialMessage {
   /// The sender's address, as wire::print gives it.
   std::string address;
   std::variant<Introduction, RevocationsDigest, Revocations> body;
+
+  static constexpr auto fields(auto& m) { return std::tie(m.address, m.body); }
 };
 
 [[nodiscard]] wire::Frame encode(const CredentialMessage& message);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cereal/cereal.hpp>
 #include <concepts>
@@ -98,7 +99,12 @@ class Decoder : public cereal::InputArchive<Decoder, cereal::AllowEmptyClassElis
 template <class A>
 inline constexpr bool is_encoder = std::is_same_v<A, Encoder>;
 
-/// Encodes or decodes one field of a struct.
+template <class T>
+inline constexpr bool is_bytes = false;
+template <std::size_t n>
+inline constexpr bool is_bytes<std::array<std::uint8_t, n>> = true;
+
+/// Encodes or decodes one field of a struct. A fixed number of bytes has no count before it.
 template <class A, class T>
 void put_or_get_field(A& archive, T& field) {
   if constexpr (std::is_enum_v<T>) {
@@ -108,6 +114,11 @@ void put_or_get_field(A& archive, T& field) {
     if (number > static_cast<std::uint8_t>(last_of(T{})))
       throw DecodeError{"holds a value of no known kind"};
     if constexpr (!is_encoder<A>) field = static_cast<T>(number);
+  } else if constexpr (is_bytes<T>) {
+    if constexpr (is_encoder<A>)
+      archive.put(field.data(), field.size());
+    else
+      archive.get(field.data(), field.size());
   } else {
     archive(field);
   }

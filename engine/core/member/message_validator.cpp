@@ -6,7 +6,8 @@
 namespace starling::core {
 namespace {
 
-/// One overload for each kind of message.
+/// One overload for each kind of message: without one, a message that does not name its sender does
+/// not compile.
 struct Check {
   const MessageValidator& validator;
 
@@ -53,10 +54,10 @@ struct Check {
         m.phase == WorkerStatus::Phase::idle ? m.member == validator.from : is_own_worker(m.member);
     return fits && m.step <= barrier::finished && m.held < barrier::finished;
   }
-  bool operator()(const StepQuery& m) const { return m.from == validator.from; }
-  bool operator()(const StepAnswer& m) const { return m.from == validator.from; }
-  bool operator()(const NotifyAt& m) const { return m.from == validator.from; }
-  bool operator()(const CaughtUp& m) const { return m.from == validator.from; }
+  /// A message that names its sender, and nothing else that could be wrong.
+  template <class M>
+  requires requires(const M& m) { m.from; }
+  bool operator()(const M& m) const { return m.from == validator.from; }
   bool operator()(const Install& m) const { return m.state && is_range(m.state->range); }
   bool operator()(const Forward& m) const {
     const MemberId worker = m.push ? m.push->worker : m.ended;

@@ -2,34 +2,22 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <utility>
 #include <variant>
 
+#include "starling/base/sole_owner.hpp"
 #include "starling/engine/exchange/ownership/shard.hpp"
 #include "starling/models/kernels/kernels.hpp"
 
 namespace starling::core {
 
-/// True where no reader holds the buffer any more, so that it may be changed in place.
-inline bool sole_owner(const std::shared_ptr<Buffer>& buffer) {
-#ifdef __SANITIZE_THREAD__
-  (void)buffer;  // ThreadSanitizer does not model the fence below, so it sees copies only.
-  return false;
-#else
-  if (buffer.use_count() != 1) return false;
-  std::atomic_thread_fence(std::memory_order_acquire);  // after the last reader's release
-  return true;
-#endif
-}
-
 /// Replaces `buffer` by a copy where readers still hold it.
 template <class T>
 void make_writable(std::shared_ptr<Buffer>& buffer) {
-  if (sole_owner(buffer)) return;
+  if (is_sole_owner(buffer)) return;
   buffer = Buffer::copy_of<T>(std::as_const(*buffer).as<T>());
 }
 

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "starling/base/random.hpp"
+#include "starling/engine/core/wire_size.hpp"
+#include "starling/engine/sim/protocol/traffic.hpp"
 #include "tests/actor/wire/examples.hpp"
 #include "tests/actor/wire/heap.hpp"
 
@@ -54,6 +56,44 @@ TEST(Frame, SaysEverythingAgain) {
     EXPECT_EQ(decoded->node, node);
     EXPECT_EQ(Arrived{encode(decoded->job, decoded->node, decoded->envelope)}, sent);
   }
+}
+
+std::size_t bytes_of(const Frame& frame) { return frame.head.size() + frame.body_size(); }
+
+TEST(Frame, IsAsLongAsTheFieldsOfItsMessageSay) {
+  constexpr std::size_t prefix = 4;
+  for (const auto& peer_message : example_messages()) {
+    const core::Envelope envelope = envelope_of(&peer_message);
+    EXPECT_EQ(bytes_of(encode(job, node, envelope)),
+              prefix + sizeof job + sizeof node + core::wire_size(envelope))
+        << "alternative " << peer_message.index();
+  }
+  for (const ControlMessage& message : example_control_messages())
+    EXPECT_EQ(bytes_of(encode(message)), prefix + core::wire_size(message));
+}
+
+TEST(Frame, IsAsLongAsTheSimulatorCounts) {
+  const auto expect_counted = [](const auto& message) {
+    using M = std::remove_cvref_t<decltype(message)>;
+    if constexpr (core::IsIn<M, core::Messages>) {
+      const core::PeerMessage peer_message = message;
+      core::Envelope envelope = envelope_of(&peer_message);
+      EXPECT_EQ(bytes_of(encode(job, node, envelope)),
+                sim::header_bytes() + sim::bytes_of(core::Message{message}, 0))
+          << M::name;
+    }
+  };
+  for (const auto& peer_message : example_messages()) std::visit(expect_counted, peer_message);
+}
+
+TEST(Frame, GoesByTheClassOfWhatItMayHold) {
+  for (const auto& peer_message : example_messages())
+    if (core::payload_bytes(core::peer_message_of(peer_message)) > 0)
+      EXPECT_EQ(core::traffic_class_of(peer_message), core::TrafficClass::data)
+          << "alternative " << peer_message.index();
+  EXPECT_EQ(core::traffic_class_of(core::Ack{}), core::TrafficClass::control);
+  EXPECT_EQ(core::traffic_class_of(core::Held{}), core::TrafficClass::control);
+  EXPECT_EQ(core::traffic_class_of(core::ConfigurationPtr{}), core::TrafficClass::control);
 }
 
 TEST(Frame, KeepsWhoWroteToWhomAndWhatTheChannelNeeds) {
