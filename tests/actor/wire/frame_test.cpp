@@ -88,9 +88,10 @@ TEST(Frame, IsAsLongAsTheSimulatorCounts) {
 
 TEST(Frame, GoesByTheClassOfWhatItMayHold) {
   for (const auto& peer_message : example_messages())
-    if (core::payload_bytes(core::peer_message_of(peer_message)) > 0)
+    if (core::payload_bytes(core::peer_message_of(peer_message)) > 0) {
       EXPECT_EQ(core::traffic_class_of(peer_message), core::TrafficClass::data)
           << "alternative " << peer_message.index();
+    }
   EXPECT_EQ(core::traffic_class_of(core::Ack{}), core::TrafficClass::control);
   EXPECT_EQ(core::traffic_class_of(core::Held{}), core::TrafficClass::control);
   EXPECT_EQ(core::traffic_class_of(core::ConfigurationPtr{}), core::TrafficClass::control);
