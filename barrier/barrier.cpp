@@ -7,42 +7,35 @@
 namespace starling::barrier {
 namespace {
 
-/// Calls `visit(R{})` for each rule that text can name: all but a program's own predicates, which
-/// text names by their labels.
-template <class Visit>
-void for_each_rule(Visit visit) {
-  const auto visit_named = [&]<class R>(R rule) {
-    if constexpr (!std::same_as<R, Predicate>) visit(rule);
-  };
-  [&]<class... Rs>(std::type_identity<std::variant<Rs...>>) {
-    static_assert((Rule<Rs> && ...));
-    (visit_named(Rs{}), ...);
-  }(std::type_identity<AnyRule>{});
-}
-
 std::string label(const AnyRule& rule) {
   if (const auto* own = std::get_if<Predicate>(&rule)) return own->label;
   return std::visit([](const auto& r) { return std::string{r.name}; }, rule);
 }
 
-/// True where `label` is the name of a built-in barrier or of its sampled form.
-bool is_taken(const std::string& label) {
-  bool taken = false;
-  for_each_rule([&]<class R>(R) {
-    const std::string name{R::name};
-    taken = taken || label == name || label == "p" + name || "p" + label == name;
+std::string summary(const AnyRule& rule) {
+  return std::visit([](const auto& r) { return std::string{r.summary}; }, rule);
+}
+
+std::optional<Step> max_lag(const AnyRule& rule) {
+  return std::visit([](const auto& r) { return r.max_lag(); }, rule);
+}
+
+/// True where `name` is that of a built-in barrier or of its sampled form.
+bool is_taken(const std::string& name) {
+  return std::ranges::any_of(named_rules(), [&](const AnyRule& rule) {
+    const std::string built_in = label(rule);
+    return name == built_in || name == "p" + built_in || "p" + name == built_in;
   });
-  return taken;
 }
 
 std::vector<std::string> known_names(std::span<const Predicate> own) {
+  std::vector<AnyRule> rules = named_rules();
+  rules.insert(rules.end(), own.begin(), own.end());
   std::vector<std::string> names;
-  const auto add = [&](std::string_view name) {
-    names.emplace_back(name);
-    if (name != Asp::name) names.push_back("p" + std::string{name});
-  };
-  for_each_rule([&]<class R>(R) { add(R::name); });
-  for (const Predicate& rule : own) add(rule.label);
+  for (const AnyRule& rule : rules) {
+    names.push_back(label(rule));
+    if (!always_passes({rule})) names.push_back("p" + label(rule));
+  }
   return names;
 }
 
@@ -50,14 +43,23 @@ std::vector<std::string> known_names(std::span<const Predicate> own) {
 std::optional<AnyRule> find_rule(std::string_view name, SpecReader& read,
                                  std::span<const Predicate> own) {
   if (const auto it = std::ranges::find(own, name, &Predicate::label); it != own.end()) return *it;
-  std::optional<AnyRule> found;
-  for_each_rule([&]<class R>(R) {
-    if (name == R::name) found = R::parse(read);
-  });
-  return found;
+  const auto rules = named_rules();
+  const auto found = std::ranges::find(rules, name, label);
+  if (found == rules.end()) return std::nullopt;
+  return std::visit([&](const auto& rule) -> AnyRule { return rule.parse(read); }, *found);
 }
 
 }  // namespace
+
+std::vector<AnyRule> named_rules() {
+  std::vector<AnyRule> rules;
+  [&]<class... Rs>(std::type_identity<std::variant<Rs...>>) {
+    static_assert((Rule<Rs> && ...));
+    (rules.emplace_back(Rs{}), ...);
+  }(std::type_identity<AnyRule>{});
+  std::erase_if(rules, [](const auto& rule) { return std::holds_alternative<Predicate>(rule); });
+  return rules;
+}
 
 bool admits(const Barrier& barrier, Step own, std::span<const Step> seen) {
   return std::visit([&](const auto& rule) { return rule.admits(own, seen); }, barrier.rule);
@@ -73,9 +75,7 @@ std::size_t observes(const Barrier& barrier, std::size_t others) {
 }
 
 bool always_passes(const Barrier& barrier) {
-  const auto* ssp = std::get_if<Ssp>(&barrier.rule);
-  return std::holds_alternative<Asp>(barrier.rule) || barrier.sample == 0 ||
-         (ssp != nullptr && ssp->staleness >= finished);
+  return barrier.sample == 0 || max_lag(barrier.rule) >= finished;
 }
 
 bool needs_every_step(const Barrier& barrier) { return !barrier.sample && !always_passes(barrier); }
@@ -83,10 +83,9 @@ bool needs_every_step(const Barrier& barrier) { return !barrier.sample && !alway
 bool is_bsp(const Barrier& barrier) { return spread_bound(barrier) == Step{1}; }
 
 std::optional<Step> spread_bound(const Barrier& barrier) {
-  if (!needs_every_step(barrier)) return std::nullopt;
-  if (std::holds_alternative<Bsp>(barrier.rule)) return 1;
-  if (const auto* ssp = std::get_if<Ssp>(&barrier.rule)) return ssp->staleness + 1;
-  return std::nullopt;
+  const auto lag = max_lag(barrier.rule);
+  if (!lag || !needs_every_step(barrier)) return std::nullopt;
+  return *lag + 1;
 }
 
 Result<void> check(const Predicate& rule) {
@@ -145,13 +144,14 @@ std::string print(const Barrier& barrier) {
 
 std::vector<Description> descriptions() {
   std::vector<Description> all;
-  for_each_rule([&]<class R>(R rule) {
-    const bool asp = std::same_as<R, Asp>;
-    all.push_back({print({rule}), std::string{R::summary} + (asp ? "" : ", of all workers"), !asp});
-    if (!asp)
-      all.push_back(
-          {print(sampled(rule, 2)), std::string{R::summary} + ", of beta random workers", false});
-  });
+  const auto add = [&](const Barrier& barrier, const std::string& view) {
+    all.push_back({print(barrier), summary(barrier.rule) + view, needs_every_step(barrier)});
+  };
+  for (const AnyRule& rule : named_rules()) {
+    const bool sees_none = always_passes({rule});
+    add({rule}, sees_none ? "" : ", of all workers");
+    if (!sees_none) add(sampled(rule, 2), ", of beta random workers");
+  }
   return all;
 }
 

@@ -25,6 +25,10 @@ struct Barrier {
   bool operator==(const Barrier&) const = default;
 };
 
+/// The rules that text can name, as they are without options: all but a program's own predicates,
+/// which text names by their labels.
+[[nodiscard]] std::vector<AnyRule> named_rules();
+
 /// PSP as a combinator over any rule: the rule judges `beta` other workers, drawn uniformly without
 /// replacement.
 [[nodiscard]] inline Barrier sampled(AnyRule rule, std::size_t beta) {

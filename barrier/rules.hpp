@@ -1,4 +1,4 @@
-/// The closed set of rules. A new rule is one file in rules/ and one line here.
+/// The closed set of rules. A new rule is one file in rules/, included and named here.
 #pragma once
 
 #include <variant>
@@ -10,10 +10,6 @@
 
 namespace starling::barrier {
 
-using AnyRule = std::variant<  //
-    Bsp,                       //
-    Ssp,                       //
-    Asp,                       //
-    Predicate>;
+using AnyRule = std::variant<Bsp, Ssp, Asp, Predicate>;
 
 }  // namespace starling::barrier

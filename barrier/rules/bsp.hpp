@@ -15,6 +15,7 @@ struct Bsp {
     return std::ranges::all_of(seen, [&](Step step) { return step >= own; });
   }
   [[nodiscard]] std::optional<Step> floor(Step own) const { return own; }
+  [[nodiscard]] std::optional<Step> max_lag() const { return 0; }
 
   static Bsp parse(SpecReader&) { return {}; }
   [[nodiscard]] std::string options() const { return {}; }

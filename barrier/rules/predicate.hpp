@@ -36,6 +36,7 @@ struct Predicate {
     return (*function)(own, seen);
   }
   [[nodiscard]] std::optional<Step> floor(Step) const { return std::nullopt; }
+  [[nodiscard]] std::optional<Step> max_lag() const { return std::nullopt; }
 
   static Predicate parse(SpecReader& read) {
     read.refuse("a predicate is given in code, not in text");

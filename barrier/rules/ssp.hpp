@@ -21,6 +21,7 @@ struct Ssp {
   [[nodiscard]] std::optional<Step> floor(Step own) const {
     return own > staleness ? own - staleness : 0;
   }
+  [[nodiscard]] std::optional<Step> max_lag() const { return staleness; }
 
   static Ssp parse(SpecReader& read) { return {std::min(read.count_or_inf("s", 4), finished)}; }
   [[nodiscard]] std::string options() const {

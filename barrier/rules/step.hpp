@@ -36,6 +36,9 @@ concept Rule = std::regular<R> &&
   /// The step that every seen worker must have reached, for rules of that form: the first seen
   /// worker below it decides against passing. nullopt: the rule must see all answers to decide.
   { rule.floor(own) } -> std::same_as<std::optional<Step>>;
+  /// The largest lag of a seen worker at which it still lets pass. `finished` or more: it always
+  /// lets pass. nullopt: it promises none.
+  { rule.max_lag() } -> std::same_as<std::optional<Step>>;
   /// Reads and prints `key=value` options; an empty text means there are none.
   { R::parse(options) } -> std::same_as<R>;
   { rule.options() } -> std::convertible_to<std::string>;
