@@ -23,19 +23,21 @@ Time rounded(Time time) { return std::chrono::duration_cast<std::chrono::microse
 barrier::Barrier draw_barrier(Random& random, core::Mode mode, std::size_t workers) {
   const core::Step staleness = 1 + random.below(4);
   const std::size_t beta = 1 + random.below(std::min<std::size_t>(workers - 1, 3));
-  const bool central = core::keeps_steps_centrally(mode);
-  switch (random.below(central ? 5 : 3)) {
-    case 0:
-      return barrier::sampled(barrier::Bsp{}, beta);
-    case 1:
-      return barrier::sampled(barrier::Ssp{staleness}, beta);
-    case 2:
-      return {barrier::Asp{}, std::nullopt};
-    case 3:
-      return {barrier::Bsp{}, std::nullopt};
-    default:
-      return {barrier::Ssp{staleness}, std::nullopt};
-  }
+  std::vector<barrier::AnyRule> rules = barrier::named_rules();
+  for (auto& any : rules)
+    std::visit(
+        [&](auto& rule) {
+          if constexpr (requires { rule.staleness; }) rule.staleness = staleness;
+        },
+        any);
+  std::vector<barrier::Barrier> choices;
+  for (const auto& rule : rules)
+    choices.push_back(barrier::always_passes({rule}) ? barrier::Barrier{rule}
+                                                     : barrier::sampled(rule, beta));
+  for (const auto& rule : rules)
+    if (core::keeps_steps_centrally(mode) && barrier::needs_every_step({rule}))
+      choices.push_back({rule});
+  return choices[random.below(choices.size())];
 }
 
 barrier::Recheck draw_recheck(Random& random, core::Mode mode) {
