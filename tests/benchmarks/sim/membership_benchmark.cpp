@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "starling/base/text.hpp"
-#include "starling/engine/core/membership/peer_sampler.hpp"
 #include "starling/engine/sim/membership/cluster.hpp"
 
 namespace starling::sim {
@@ -218,12 +217,11 @@ void time(const char* what, int count, Call call) {
 void scale(std::uint64_t members) {
   const auto record = [](std::uint64_t i) {
     return core::NodeRecord{
-        mix(i) | 1, "tcp://10.0.0.0:" + std::to_string(i), "node", 2, 0, core::MemberState::alive};
+        mix(i) | 1, "tcp://10.0.0.0:" + std::to_string(i), "node", 2, 0, core::NodeState::alive};
   };
   core::MembershipOptions options;
   options.self = record(0);
   core::Membership membership{options, 1};
-  core::PeerSampler sampler;
   Random random{2};
   std::vector<core::MembershipEffect> effects;
   Time now{};
@@ -234,8 +232,7 @@ void scale(std::uint64_t members) {
   membership.start(context());
   std::uint64_t next = 0;
   time("to learn of a member", static_cast<int>(members), [&] {
-    sampler.set(record(++next));
-    membership.on(context(), {record(1), core::Records{{record(next)}}});
+    membership.on(context(), {record(1), core::Records{{record(++next)}}});
   });
   time("to answer a ping with three pieces of news", 10'000, [&] {
     core::MembershipMessage message{record(random.below(members) + 1),
@@ -249,10 +246,6 @@ void scale(std::uint64_t members) {
   time("to act on a timer", 10'000, [&] {
     now += 30ms;
     membership.on_timer(context());
-  });
-  time("to draw 10 workers", 10'000, [&] {
-    std::vector<core::WorkerAt> drawn;
-    sampler.draw({record(1).id, 0}, 10, random, drawn);
   });
 }
 

@@ -101,6 +101,38 @@ TEST_P(PassRate, OfAWorkerThatAsksIsHypergeometricAndWhoIsAskedUniform) {
   EXPECT_LT(uniformity(asked), 5);
 }
 
+/// The worker itself and the ones that have left are not drawn, and all others are equally often.
+TEST(SampleGate, DrawsEveryPairOfLiveOthersEquallyOften) {
+  const auto members = [](std::vector<MemberId> ids) {
+    return std::make_shared<const std::vector<MemberId>>(std::move(ids));
+  };
+  SampleGate gate{
+      barrier::sampled(barrier::Bsp{}, 2), {.notify = true}, 5, members({0, 1, 2, 3, 4, 5, 6})};
+  Random random{4};
+  Effects out;
+  EXPECT_FALSE(gate.on_members({0us, random, out}, members({9, 1, 8, 3, 5, 7, 6, 2, 4}), {0}));
+  for (const MemberId gone : {9U, 4U}) EXPECT_FALSE(gate.on_left({0us, random, out}, gone));
+  std::map<std::pair<MemberId, MemberId>, std::uint64_t> drawn;
+  for (int i = 0; i < checks; ++i) {
+    out.clear();
+    EXPECT_FALSE(gate.begin({0us, random, out}, 1, 1ms));
+    std::vector<MemberId> asked;
+    for (const Effect& effect : out)
+      if (const auto* send = std::get_if<Send>(&effect))
+        asked.push_back(std::get<ToWorker>(send->to).id);
+    ASSERT_EQ(asked.size(), 2U);
+    ++drawn[std::minmax(asked[0], asked[1])];
+  }
+  std::vector<std::uint64_t> counts;
+  for (const auto& [pair, count] : drawn) {
+    for (const MemberId gone : {0U, 4U, 5U, 9U})
+      EXPECT_FALSE(pair.first == gone || pair.second == gone) << gone;
+    counts.push_back(count);
+  }
+  EXPECT_EQ(counts.size(), 15U) << "pairs of the 6 others";
+  EXPECT_LT(std::abs(uniformity(counts)), 5);
+}
+
 /// A rule without a floor sees every answer, so a job's own predicate can tell which workers were
 /// drawn.
 TEST(Coordinator, DrawsEveryPairOfOthersEquallyOften) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "starling/engine/core/membership/peer_sampler.hpp"
 #include "tests/engine/sim/found_cluster.hpp"
 
 namespace starling::sim {
@@ -74,11 +73,11 @@ TEST(Membership, TellsAllOfNewFacts) {
   each_seed(5, near(), 20, [](Found& cluster) {
     cluster.offer(3, 17);
     EXPECT_TRUE(cluster.run_until([&] { return cluster.agree(); }, 500ms));
-    core::PeerSampler sampler;
-    sampler.set(cluster.of(0).self());
-    for (const auto& noticed : cluster.noticed())
-      if (noticed.by == 0) sampler.set(noticed.record);
-    EXPECT_EQ(sampler.workers(), 19U + 17U);
+    Nodes told;
+    for (const auto& [at, by, record] : cluster.noticed())
+      if (record.id == cluster.of(3).self().id && record.workers == 17) told.push_back(by);
+    std::ranges::sort(told);
+    EXPECT_EQ(told, all_but(cluster, 3));
   });
 }
 
