@@ -1,13 +1,13 @@
 /// A reliable link between two members over a network that loses, repeats and reorders packets, and
-/// that may be partitioned. While both incarnations last, each payload that one side sends is
-/// delivered to the other exactly once, in order of sending. The caller chooses what carries the
-/// packets and what a payload is: the simulator sends core messages, the wire sends frames.
+/// that may be partitioned. Each payload that one side sends is delivered to the other exactly
+/// once, in order of sending. The caller chooses what carries the packets and what a payload is:
+/// the simulator sends core messages, the wire sends frames.
 ///
 ///     channel.send(context, payload)      -> Transmit ...
 ///     channel.on(context, packet)         -> Deliver ..., Transmit ...
 ///     channel.on_timer(context)           -> Transmit ...
 ///
-/// A member that restarts is a new incarnation, and the link then starts anew: see Restarted.
+/// A link is between two incarnations: where a member restarts, the other makes a new link to it.
 ///
 /// Sources: sliding window with selective acknowledgement as in TCP (RFC 9293, RFC 2018), resend
 /// times from RFC 6298, tied to a pair of incarnations so that no packet of an old link is taken
@@ -44,7 +44,7 @@ template <class Payload>
 struct Packet {
   /// The sender's incarnation.
   Incarnation from = 0;
-  /// The receiver's incarnation; absent while the sender does not know it and asks for it.
+  /// The receiver's incarnation; absent outside of channels, where the sender does not know it.
   std::optional<Incarnation> to = std::nullopt;
   /// The payload's number among all that the sender sends within this pair of incarnations, from 1;
   /// 0 without a payload.
@@ -76,19 +76,8 @@ struct Deliver {
   Payload payload;
 };
 
-/// The other side has a new incarnation. Every payload that the old one is not known to have
-/// received follows, in order, as Dropped. Send again the payloads that the new one is to have.
-struct Restarted {
-  Incarnation incarnation;
-};
 template <class Payload>
-struct Dropped {
-  Payload payload;
-};
-
-template <class Payload>
-using ChannelEffect =
-    std::variant<Transmit<Payload>, Deliver<Payload>, SetTimer, Restarted, Dropped<Payload>>;
+using ChannelEffect = std::variant<Transmit<Payload>, Deliver<Payload>, SetTimer>;
 template <class Payload>
 using ChannelEffects = std::vector<ChannelEffect<Payload>>;
 
@@ -124,7 +113,7 @@ class ResendTime {
   void measured(Time took);
   /// No acknowledgement came in time.
   void silence() { ++silences_; }
-  /// An acknowledgement came, or a new incarnation: ends the doubling.
+  /// An acknowledgement came: ends the doubling.
   void heard() { silences_ = 0; }
   [[nodiscard]] Time wait() const;
 
@@ -144,10 +133,8 @@ class Channel {
  public:
   using Context = ChannelContext<Payload>;
 
-  /// `other` is the other side's incarnation where it is known, as from a list of members; else
-  /// payloads wait until the other side has sent it. Requires: a window of 1 to 64.
-  explicit Channel(Incarnation self, std::optional<Incarnation> other = std::nullopt,
-                   ChannelOptions options = {})
+  /// Requires: a window of 1 to 64.
+  Channel(Incarnation self, Incarnation other, ChannelOptions options = {})
       : options_(options),
         resend_(options.resend_first, options.resend_min, options.resend_max),
         self_(self),
@@ -160,26 +147,16 @@ class Channel {
   [[nodiscard]] bool send(const Context& context, Payload&& payload) {
     if (room() == 0) return false;
     waiting_.push_back(std::move(payload));
-    if (!other_) {
-      if (!resend_at_) ask_for_incarnation(context);
-    } else {
-      fill_window(context);
-    }
+    fill_window(context);
     set_alarm(context);
     return true;
   }
 
-  /// A packet of the other side has arrived.
+  /// A packet of the other side has arrived. Ignored where it is of another pair of incarnations.
   void on(const Context& context, Packet<Payload> packet) {
-    if (other_ && packet.from < *other_) return;  // of an incarnation that was replaced
-    if (packet.to && *packet.to > self_) return;  // of this side's next incarnation
-    if (other_ != packet.from) begin_incarnation(context, packet.from);
-    if (packet.to != self_) {
-      transmit(context);  // says which incarnation this is
-    } else {
-      acknowledge(context, packet);
-      if (packet.sequence > 0 && packet.payload) accept(context, std::move(packet));
-    }
+    if (packet.from != other_ || packet.to != self_) return;
+    acknowledge(context, packet);
+    if (packet.sequence > 0 && packet.payload) accept(context, std::move(packet));
     fill_window(context);
     set_alarm(context);
   }
@@ -189,14 +166,6 @@ class Channel {
     packet.sequence = 0;
     packet.payload.reset();
     on(context, std::move(packet));
-  }
-
-  /// The other side's incarnation was learned elsewhere. Ignored where it is not new.
-  void on_incarnation(const Context& context, Incarnation incarnation) {
-    if (other_ && incarnation <= *other_) return;
-    begin_incarnation(context, incarnation);
-    fill_window(context);
-    set_alarm(context);
   }
 
   void on_timer(const Context& context) {
@@ -222,8 +191,7 @@ class Channel {
   [[nodiscard]] std::size_t early() const noexcept { return early_.size(); }
   /// True where all payloads are known to have arrived.
   [[nodiscard]] bool settled() const noexcept { return in_flight_.empty() && waiting_.empty(); }
-  [[nodiscard]] Incarnation self() const noexcept { return self_; }
-  [[nodiscard]] std::optional<Incarnation> other() const noexcept { return other_; }
+  [[nodiscard]] Incarnation other() const noexcept { return other_; }
 
  private:
   struct Sent {
@@ -266,13 +234,7 @@ class Channel {
     }
   }
 
-  void ask_for_incarnation(const Context& context) {
-    transmit(context);
-    resend_at_ = context.now + resend_.wait();
-  }
-
   void resend(const Context& context) {
-    if (!other_) return ask_for_incarnation(context);
     std::uint64_t number = first();
     for (Sent& sent : in_flight_) {
       if (!sent.held) {
@@ -282,24 +244,6 @@ class Channel {
       ++number;
     }
     resend_at_ = context.now + resend_.wait();
-  }
-
-  /// Starts the link anew with `incarnation` of the other side.
-  void begin_incarnation(const Context& context, Incarnation incarnation) {
-    const bool known = other_.has_value();
-    other_ = incarnation;
-    resend_at_.reset();
-    resend_.heard();
-    if (!known) return;  // nothing was sent, and waiting payloads are for any incarnation
-    context.out.push_back(Restarted{incarnation});
-    for (Sent& sent : in_flight_) context.out.push_back(Dropped<Payload>{std::move(sent.payload)});
-    for (Payload& payload : waiting_) context.out.push_back(Dropped<Payload>{std::move(payload)});
-    in_flight_.clear();
-    waiting_.clear();
-    early_.clear();
-    sent_ = delivered_ = unsaid_ = 0;
-    bytes_in_flight_ = unsaid_bytes_ = 0;
-    acknowledge_at_.reset();
   }
 
   /// Handles the acknowledgements in `packet`.
@@ -356,17 +300,17 @@ class Channel {
   ChannelOptions options_;
   ResendTime resend_;
   Incarnation self_;
-  std::optional<Incarnation> other_;
+  Incarnation other_;
 
-  /// Counts the payloads sent within this pair of incarnations; the last of them are in flight.
+  /// Counts the payloads sent; the last of them are in flight.
   std::uint64_t sent_ = 0;
   std::deque<Sent> in_flight_;
   std::size_t bytes_in_flight_ = 0;
   std::deque<Payload> waiting_;
-  /// When to send the payloads in flight again, or the question for the other side's incarnation.
+  /// When to send the payloads in flight again.
   std::optional<Time> resend_at_;
 
-  /// Counts the payloads delivered within this pair of incarnations.
+  /// Counts the payloads delivered.
   std::uint64_t delivered_ = 0;
   /// Payloads that arrived ahead of a missing one, by number; at most 63.
   std::map<std::uint64_t, Payload> early_;

@@ -65,14 +65,14 @@ void MemberCore<T>::on_packet(const MemberContext& context, const Envelope& enve
   const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (state_ == State::idle || state_ == State::failed || envelope.to != options_.self.id) return;
   if (packet.sequence == 0 && packet.payload) return receive_unreliable(context, envelope);
-  if (state_ != State::excluded && packet.payload && packet.to == options_.self.incarnation) {
+  const bool mine = packet.to == options_.self.incarnation;
+  if (state_ != State::excluded && packet.payload && mine) {
     // Adopts a decided configuration ahead of its turn, so that its new members are accepted.
     const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload);
     if (next != nullptr && is_news(*next)) adopt(context, *next);
   }
   if (!configuration_) return;
   const bool known = configuration_->contains(envelope.from, packet.from);
-  const bool mine = !packet.to || *packet.to == options_.self.incarnation;
   if (state_ != State::member || !known || !mine) {
     if (envelope.epoch < configuration_->epoch)
       send_unreliable(context, envelope.from, packet.from, peer_message_of(configuration_));

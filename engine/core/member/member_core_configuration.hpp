@@ -54,7 +54,7 @@ template <class T>
 void MemberCore<T>::renew_links(const Configuration& next) {
   for (MemberId id = 0; id < links_.size(); ++id) {
     if (!links_[id]) continue;
-    if (!next.contains(id, *links_[id]->channel(TrafficClass::control).other())) links_[id].reset();
+    if (!next.contains(id, links_[id]->channel(TrafficClass::control).other())) links_[id].reset();
   }
   for (const Member& member : next.members) {
     if (member.id == options_.self.id) continue;

@@ -29,8 +29,7 @@ void Protocol<T>::send(NodeId from, core::Send mail) {
 
 template <class T>
 typename Protocol<T>::Channel& Protocol<T>::channel(NodeId node, NodeId other) {
-  return channel_of_.try_emplace({node, other}, 0U, core::Incarnation{0}, options_.channel)
-      .first->second;
+  return channel_of_.try_emplace({node, other}, 0U, 0U, options_.channel).first->second;
 }
 
 template <class T>

@@ -1,4 +1,4 @@
-/// A channel by itself; tests/scenarios/channel*.txt show its protocol, and
+/// A channel by itself; tests/scenarios/channel.txt shows its protocol, and
 /// tests/engine/sim/channel_test.cpp the faults that it withstands.
 #include "starling/engine/core/channel/channel.hpp"
 

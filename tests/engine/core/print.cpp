@@ -124,18 +124,15 @@ std::string to_text(const Effect& effect) {
 
 std::string to_text(const ChannelEffect<std::string>& effect) {
   return std::visit(
-      Overloaded{
-          [](const Transmit<std::string>& e) {
-            const auto& [from, to, number, acknowledged, held, payload, again] = e.packet;
-            return "packet" + field("from", from) + (to ? field("to", *to) : "") +
-                   (number > 0 ? field("number", number) : "") + field("ack", acknowledged) +
-                   (held > 0 ? field("held", held) : "") + (payload ? " payload=" + *payload : "") +
-                   (again ? " again" : "");
-          },
-          [](const Deliver<std::string>& e) { return "deliver " + e.payload; },
-          [](const SetTimer& e) { return "timer " + print_duration(e.at); },
-          [](const Restarted& e) { return "restarted" + field("incarnation", e.incarnation); },
-          [](const Dropped<std::string>& e) { return "dropped " + e.payload; }},
+      Overloaded{[](const Transmit<std::string>& e) {
+                   const auto& [from, to, number, acknowledged, held, payload, again] = e.packet;
+                   return "packet" + field("from", from) + (to ? field("to", *to) : "") +
+                          (number > 0 ? field("number", number) : "") + field("ack", acknowledged) +
+                          (held > 0 ? field("held", held) : "") +
+                          (payload ? " payload=" + *payload : "") + (again ? " again" : "");
+                 },
+                 [](const Deliver<std::string>& e) { return "deliver " + e.payload; },
+                 [](const SetTimer& e) { return "timer " + print_duration(e.at); }},
       effect);
 }
 

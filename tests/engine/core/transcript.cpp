@@ -109,8 +109,7 @@ class PlayerOf : public Player {
 class ChannelPlayer : public Player {
  public:
   explicit ChannelPlayer(Words& words)
-      : channel_(incarnation(words, "self").value_or(0), incarnation(words, "other"),
-                 options(words)) {}
+      : channel_(words.id("self"), words.id("other"), options(words)) {}
 
   Lines play(Time now, Random&, const std::string& event, Words& words) override {
     ChannelEffects<std::string> effects;
@@ -122,8 +121,6 @@ class ChannelPlayer : public Player {
       channel_.on(context, read_packet(words));
     } else if (event == "timer") {
       channel_.on_timer(context);
-    } else if (event == "learn") {
-      channel_.on_incarnation(context, static_cast<Incarnation>(words.count("incarnation")));
     } else {
       throw Unreadable{"'" + event + "' is no event of a channel"};
     }
@@ -132,10 +129,6 @@ class ChannelPlayer : public Player {
   }
 
  private:
-  static std::optional<Incarnation> incarnation(Words& words, std::string_view key) {
-    if (!words.has(key)) return std::nullopt;
-    return static_cast<Incarnation>(words.count(key));
-  }
   static ChannelOptions options(Words& words) {
     ChannelOptions options;
     options.window = words.count("window", options.window);
@@ -145,8 +138,8 @@ class ChannelPlayer : public Player {
   static Packet<std::string> read_packet(Words& words) {
     if (words.verb() != "packet") throw Unreadable{"a channel hears packets"};
     Packet<std::string> packet;
-    packet.from = static_cast<Incarnation>(words.count("from"));
-    packet.to = incarnation(words, "to");
+    packet.from = words.id("from");
+    packet.to = words.id("to");
     packet.sequence = words.count("number", 0);
     packet.acknowledged = words.count("ack", 0);
     packet.held = words.count("held", 0);
