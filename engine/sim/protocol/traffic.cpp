@@ -12,13 +12,14 @@ struct Kind {
   bool is_barrier_control;
 };
 
+template <class M>
+constexpr bool is_barrier_control = requires {
+  M::is_barrier_control;
+};
+
 template <class... Ms>
 constexpr std::array<Kind, message_kinds> kinds_of(core::MessageList<Ms...>) {
-  return {Kind{Ms::name, requires {Ms::is_barrier_control;
-}
-}  // namespace
-...
-};  // namespace starling::sim
+  return {Kind{Ms::name, is_barrier_control<Ms>}...};
 }
 
 /// By alternative of core::Message.
