@@ -1,6 +1,6 @@
 /// Learning-rate schedules, keyed to the samples that all workers together have seen, so that a run
-/// means the same whatever the number of workers, the batch and the barrier. Plain values and
-/// functions.
+/// means the same whatever the number of workers, the batch and the barrier. A new schedule is one
+/// file in schedules/ and one line here. Plain values and functions.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +9,17 @@
 #include <variant>
 
 #include "starling/base/result.hpp"
+#include "starling/models/optimizer/schedules/constant.hpp"
+#include "starling/models/optimizer/schedules/cosine.hpp"
+#include "starling/models/optimizer/schedules/step.hpp"
 
 namespace starling::models {
 
-/// The factor is 1.
-struct ConstantRate {
-  bool operator==(const ConstantRate&) const = default;
-};
-
-/// gamma^floor(samples / every).
-struct StepRate {
-  /// Samples; at least 1.
-  std::uint64_t every = 1;
-  double gamma = 0.5;
-  bool operator==(const StepRate&) const = default;
-};
-
-/// floor + (1 - floor) (1 + cos(pi min(seen / samples, 1))) / 2 (Loshchilov, Hutter, "SGDR", ICLR
-/// 2017, eq. 5, without restarts).
-struct CosineRate {
-  /// Samples over which the factor falls; at least 1.
-  std::uint64_t samples = 1;
-  /// The factor after these samples, in [0, 1].
-  double floor = 0;
-  bool operator==(const CosineRate&) const = default;
-};
-
-using Schedule = std::variant<ConstantRate, StepRate, CosineRate>;
+/// The closed set of schedules.
+using Schedule = std::variant<  //
+    ConstantRate,               //
+    StepRate,                   //
+    CosineRate>;
 
 /// Reads `constant`, `step:every=20000[,gamma=0.5]` or `cosine:samples=600000[,floor=0]`.
 [[nodiscard]] Result<Schedule> parse_schedule(std::string_view text);

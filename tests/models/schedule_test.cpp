@@ -36,6 +36,17 @@ TEST(Schedule, PrintsWhatItReads) {
   EXPECT_EQ(print(schedule_of("cosine:samples=7")), "cosine:samples=7,floor=0");
 }
 
+TEST(Schedule, OfTheListAreAllReadAndBeginAtOne) {
+  for_each_alternative<Schedule>([]<class S>(const S& schedule) {
+    EXPECT_EQ(parse_schedule(print(schedule)).value(), Schedule{schedule});
+    const Schedule example = parse_schedule(S::form).value();
+    EXPECT_TRUE(std::holds_alternative<S>(example)) << S::form;
+    EXPECT_EQ(parse_schedule(print(example)).value(), example);
+    EXPECT_EQ(factor(example, 0), 1) << S::form;
+  });
+  EXPECT_EQ(forms_of<Schedule>(), "constant | step:every=20000,gamma=0.5 | cosine:samples=600000");
+}
+
 TEST(Schedule, SaysWhatIsWrong) {
   const auto message = [](const char* text) { return parse_schedule(text).error().message; };
   EXPECT_EQ(message("cosinus"),

@@ -16,7 +16,8 @@ import sys
 FOLDERS = """
     base
     barrier/rules barrier
-    models/kernels models/optimizer models
+    models/kernels models/optimizer/optimizers models/optimizer/schedules models/optimizer/clips
+    models/optimizer models
     models/data/source models/data/generators models/data/formats models/data
     models/tabular models/net/layers models/net models/built_in
     models/cuda/kernels models/cuda models/cuda/layers models/cuda/training

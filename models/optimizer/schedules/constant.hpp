@@ -1,0 +1,20 @@
+#pragma once
+
+#include "starling/models/optimizer/schedules/rate.hpp"
+
+namespace starling::models {
+
+/// The factor is 1.
+struct ConstantRate {
+  static constexpr std::string_view name = "constant";
+  static constexpr std::string_view form = "constant";
+
+  static ConstantRate parse(SpecReader&) { return {}; }
+  [[nodiscard]] std::string options() const { return {}; }
+
+  [[nodiscard]] double factor(std::uint64_t) const { return 1; }
+
+  bool operator==(const ConstantRate&) const = default;
+};
+
+}  // namespace starling::models

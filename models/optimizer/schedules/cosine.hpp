@@ -1,0 +1,41 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "starling/models/optimizer/schedules/rate.hpp"
+
+namespace starling::models {
+
+/// floor + (1 - floor) (1 + cos(pi min(seen / samples, 1))) / 2 (Loshchilov, Hutter, "SGDR", ICLR
+/// 2017, eq. 5, without restarts).
+struct CosineRate {
+  static constexpr std::string_view name = "cosine";
+  static constexpr std::string_view form = "cosine:samples=600000";
+
+  /// Samples over which the factor falls; at least 1.
+  std::uint64_t samples = 1;
+  /// The factor after these samples, in [0, 1].
+  double floor = 0;
+
+  static CosineRate parse(SpecReader& read) {
+    CosineRate cosine;
+    cosine.samples = read_samples(read, "samples", form);
+    cosine.floor = read.number("floor", cosine.floor, 0, 1);
+    return cosine;
+  }
+  [[nodiscard]] std::string options() const {
+    return "samples=" + std::to_string(samples) + ",floor=" + print_number(floor);
+  }
+
+  [[nodiscard]] double factor(std::uint64_t samples_seen) const {
+    const double way = static_cast<double>(samples_seen) / static_cast<double>(samples);
+    const double height = (1 + std::cos(std::numbers::pi * std::min(way, 1.0))) / 2;
+    return floor + (1 - floor) * height;
+  }
+
+  bool operator==(const CosineRate&) const = default;
+};
+
+}  // namespace starling::models

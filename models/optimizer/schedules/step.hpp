@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cmath>
+
+#include "starling/models/optimizer/schedules/rate.hpp"
+
+namespace starling::models {
+
+/// gamma^floor(samples / every).
+struct StepRate {
+  static constexpr std::string_view name = "step";
+  static constexpr std::string_view form = "step:every=20000,gamma=0.5";
+
+  /// Samples; at least 1.
+  std::uint64_t every = 1;
+  double gamma = 0.5;
+
+  static StepRate parse(SpecReader& read) {
+    StepRate step;
+    step.every = read_samples(read, "every", form);
+    step.gamma = read.number("gamma", step.gamma, 0, 1);
+    return step;
+  }
+  [[nodiscard]] std::string options() const {
+    return "every=" + std::to_string(every) + ",gamma=" + print_number(gamma);
+  }
+
+  [[nodiscard]] double factor(std::uint64_t samples_seen) const {
+    const std::uint64_t drops = samples_seen / every;
+    return std::pow(gamma, static_cast<double>(drops));
+  }
+
+  bool operator==(const StepRate&) const = default;
+};
+
+}  // namespace starling::models
