@@ -267,7 +267,7 @@ const {
 template <class M, class D>
 requires models::Model<M, D>
 double Gradients<M, D>::clip(std::span<T> g, const std::vector<Update::Part>& parts) const {
-  if (clip_.kind == models::Clip::Kind::none) return models::squared_norm<T>(g);
+  if (std::holds_alternative<models::NoClip>(clip_)) return models::squared_norm<T>(g);
   std::vector<std::span<T>> trained;
   double others = 0;
   const auto add = [&](std::span<T> piece, std::size_t parameter) {

@@ -1,25 +1,25 @@
-/// Gradient clipping. Plain values and functions; any thread may call them on memory of its own.
+/// Gradient clipping. A new bound is one file in clips/ and one line here; devices clip by an
+/// overload in models/cuda/kernels/update.hpp. Plain values and functions; any thread may call them
+/// on memory of its own.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "starling/base/result.hpp"
+#include "starling/models/optimizer/clips/none.hpp"
+#include "starling/models/optimizer/clips/norm.hpp"
+#include "starling/models/optimizer/clips/value.hpp"
 
 namespace starling::models {
 
-/// A bound on a gradient:
-/// - none: as it is;
-/// - value: every element within [-limit, limit];
-/// - norm: g *= limit / ||g|| where the Euclidean norm of all of g exceeds the limit (Pascanu,
-///   Mikolov, Bengio, ICML 2013, algorithm 1).
-struct Clip {
-  enum class Kind { none, value, norm };
-  Kind kind = Kind::none;
-  double limit = 0;
-  bool operator==(const Clip&) const = default;
-};
+/// The closed set of bounds on a gradient.
+using Clip = std::variant<  //
+    NoClip,                 //
+    ValueClip,              //
+    NormClip>;
 
 /// Reads `none`, `value:LIMIT` or `norm:LIMIT`, with a limit above 0.
 [[nodiscard]] Result<Clip> parse_clip(std::string_view text);
@@ -27,8 +27,7 @@ struct Clip {
 /// Returns text that parse_clip reads back to the same value.
 [[nodiscard]] std::string print(const Clip& clip);
 
-/// Clips `g` and returns its Euclidean norm before clipping. A gradient whose norm is not finite is
-/// not scaled. `none` does not read g and returns 0.
+/// Clips `g` and returns its Euclidean norm before clipping. NoClip does not read g and returns 0.
 template <class T>
 double apply(const Clip& clip, std::span<T> g);
 

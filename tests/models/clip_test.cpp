@@ -50,6 +50,17 @@ TEST(Clip, PrintsWhatItReads) {
   EXPECT_EQ(print(clip_of("norm:1.0")), "norm:1");
 }
 
+TEST(Clip, OfTheListAreAllReadAndNeverLengthenAGradient) {
+  for_each_alternative<Clip>([]<class C>(const C& clip) {
+    EXPECT_EQ(parse_clip(print(clip)).value(), Clip{clip});
+    EXPECT_TRUE(std::holds_alternative<C>(clip_of(C::form.data()))) << C::form;
+    std::vector<double> g{3, -4, 0.25};
+    apply<double>(clip, g);
+    EXPECT_LE(std::hypot(g[0], g[1], g[2]), std::hypot(3, 4, 0.25)) << C::name;
+  });
+  EXPECT_EQ(forms_of<Clip>(), "none | value:1 | norm:1");
+}
+
 TEST(Clip, SaysWhatIsWrong) {
   const auto message = [](const char* text) { return parse_clip(text).error().message; };
   EXPECT_EQ(message("nrm:1"), "unknown clip 'nrm'; did you mean 'norm'? valid: none, value, norm");

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "starling/base/random.hpp"
@@ -15,27 +17,27 @@ class Optimizers : public testing::Test {};
 using Precisions = testing::Types<float, double>;
 TYPED_TEST_SUITE(Optimizers, Precisions);
 
-/// One parameter's recurrence, as the papers write it.
+/// One parameter's recurrence, as the papers write it: one overload for each optimiser.
 struct Scalar {
   double w, a = 0, b = 0;
 
   void take(const Optimizer& by, double g, double scale, double l2, int t) {
-    g += l2 * w;
-    const double lr = learning_rate(by) * scale;
-    if (const auto* sgd = std::get_if<Sgd>(&by)) {
-      a = sgd->momentum * a + g;
-      w -= lr * (sgd->nesterov ? g + sgd->momentum * a : a);
-    } else if (const auto* adagrad = std::get_if<Adagrad>(&by)) {
-      a += g * g;
-      w -= lr * g / (std::sqrt(a) + adagrad->epsilon);
-    } else {
-      const Adam& adam = std::get<Adam>(by);
-      a = adam.beta1 * a + (1 - adam.beta1) * g;
-      b = adam.beta2 * b + (1 - adam.beta2) * g * g;
-      const double m = a / (1 - std::pow(adam.beta1, t));
-      const double v = b / (1 - std::pow(adam.beta2, t));
-      w -= lr * m / (std::sqrt(v) + adam.epsilon);
-    }
+    std::visit([&](const auto& any) { step(any, g + l2 * w, any.lr * scale, t); }, by);
+  }
+  void step(const Sgd& sgd, double g, double lr, int) {
+    a = sgd.momentum * a + g;
+    w -= lr * (sgd.nesterov ? g + sgd.momentum * a : a);
+  }
+  void step(const Adagrad& adagrad, double g, double lr, int) {
+    a += g * g;
+    w -= lr * g / (std::sqrt(a) + adagrad.epsilon);
+  }
+  void step(const Adam& adam, double g, double lr, int t) {
+    a = adam.beta1 * a + (1 - adam.beta1) * g;
+    b = adam.beta2 * b + (1 - adam.beta2) * g * g;
+    const double m = a / (1 - std::pow(adam.beta1, t));
+    const double v = b / (1 - std::pow(adam.beta2, t));
+    w -= lr * m / (std::sqrt(v) + adam.epsilon);
   }
 };
 
@@ -129,6 +131,23 @@ TEST(Optimizer, PrintsWhatItReads) {
   EXPECT_EQ(print(parse_optimizer("adam").value()), "adam:lr=0.001");
   EXPECT_EQ(print(parse_optimizer("adagrad:epsilon=0.001").value()),
             "adagrad:lr=0.01,epsilon=0.001");
+}
+
+TEST(Optimizer, OfTheListAreAllTestedNamedAndMoveParameters) {
+  for_each_alternative<Optimizer>([]<class O>(const O& optimizer) {
+    EXPECT_TRUE(std::ranges::any_of(every, [](const Optimizer& one) {
+      return std::holds_alternative<O>(one);
+    })) << O::name;
+    EXPECT_EQ(parse_optimizer(O::name).value(), Optimizer{optimizer});
+    EXPECT_EQ(parse_optimizer(print(optimizer)).value(), Optimizer{optimizer});
+    const std::string form{O::form};
+    EXPECT_TRUE(parse_optimizer(form.substr(0, form.find('[')))) << form;
+    std::vector<double> w{1}, g{1}, state(slots(optimizer));
+    apply<double>(optimizer, w, g, state, {});
+    EXPECT_LT(w[0], 1) << O::name;
+  });
+  EXPECT_EQ(forms_of<Optimizer>(),
+            "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001");
 }
 
 TEST(Optimizer, SaysWhatIsWrong) {

@@ -1,69 +1,59 @@
 /// Internal: one optimiser step of one number, clipping and weight decay included, as
-/// models/optimizer.hpp and models/clip.hpp define them.
+/// models/optimizer/optimizer.hpp and models/optimizer/clip.hpp define them.
 #pragma once
 
 #include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <utility>
 
 #include "starling/models/cuda/kernels/host_device.hpp"
+#include "starling/models/optimizer/clip.hpp"
 #include "starling/models/optimizer/optimizer.hpp"
 
 namespace starling::models::cuda {
 
-/// The part of an update that stays the same from step to step.
-struct UpdateRule {
-  enum class Kind { sgd, momentum, adagrad, adam };
-  Kind kind = Kind::sgd;
-  float momentum = 0;
-  /// w -= lr (now g + ahead v), as in Sgd.
-  float now = 1;
-  float ahead = 0;
-  float beta1 = 0;
-  float beta2 = 0;
-  float epsilon = 0;
-};
-
-/// The part of an update that changes from step to step.
-struct UpdateRates {
-  float lr = 0;
+/// One step's update as it is copied to a device, where a recorded graph reads it anew each time.
+struct StagedUpdate {
+  /// The bytes of the optimiser's Update<float>.
+  alignas(float) std::byte update[8 * sizeof(float)] = {};
   float l2 = 0;
-  /// Adam's 1 / sqrt(1 - beta2^t); lr holds 1 / (1 - beta1^t).
-  float spread = 1;
   /// The factor of changes of parameters that are not trained.
   float share = 1;
 };
 
-inline UpdateRule rule_of(const Optimizer& optimizer) {
-  UpdateRule rule;
-  if (const auto* sgd = std::get_if<Sgd>(&optimizer)) {
-    rule.momentum = static_cast<float>(sgd->momentum);
-    if (sgd->momentum > 0) rule.kind = UpdateRule::Kind::momentum;
-    rule.now = sgd->nesterov || sgd->momentum == 0 ? 1 : 0;
-    rule.ahead = sgd->nesterov ? rule.momentum : 1;
-  } else if (const auto* adagrad = std::get_if<Adagrad>(&optimizer)) {
-    rule.kind = UpdateRule::Kind::adagrad;
-    rule.epsilon = static_cast<float>(adagrad->epsilon);
-  } else {
-    const auto& adam = std::get<Adam>(optimizer);
-    rule.kind = UpdateRule::Kind::adam;
-    rule.beta1 = static_cast<float>(adam.beta1);
-    rule.beta2 = static_cast<float>(adam.beta2);
-    rule.epsilon = static_cast<float>(adam.epsilon);
-  }
-  return rule;
+/// The arithmetic of an optimiser's update.
+template <OptimizerRule O>
+using UpdateBy = decltype(std::declval<const O&>().template update<float>({}));
+
+inline StagedUpdate stage(const Optimizer& optimizer, const ApplyOptions& options) {
+  StagedUpdate staged{.l2 = static_cast<float>(options.l2)};
+  std::visit(
+      [&]<class O>(const O& any) {
+        const UpdateBy<O> update = any.template update<float>(options);
+        static_assert(sizeof update <= sizeof staged.update);
+        std::memcpy(staged.update, &update, sizeof update);
+      },
+      optimizer);
+  return staged;
 }
 
-/// Requires: options.t > 0 for Adam.
-inline UpdateRates rates_of(const Optimizer& optimizer, const ApplyOptions& options) {
-  UpdateRates rates;
-  double lr = learning_rate(optimizer) * options.rate_scale;
-  if (const auto* adam = std::get_if<Adam>(&optimizer)) {
-    const auto t = static_cast<double>(options.t);
-    lr /= 1 - std::pow(adam->beta1, t);
-    rates.spread = static_cast<float>(1 / std::sqrt(1 - std::pow(adam->beta2, t)));
-  }
-  rates.lr = static_cast<float>(lr);
-  rates.l2 = static_cast<float>(options.l2);
-  return rates;
+/// The bounds of a clip: on the norm of a whole gradient, and on each of its elements.
+struct ClipBounds {
+  double norm = INFINITY;
+  float value = INFINITY;
+};
+
+/// One for each alternative of Clip.
+inline ClipBounds bounds_of(const NoClip&) { return {}; }
+inline ClipBounds bounds_of(const ValueClip& clip) {
+  return {.value = static_cast<float>(clip.limit)};
+}
+inline ClipBounds bounds_of(const NormClip& clip) { return {.norm = clip.limit}; }
+
+/// Its name differs from theirs: an alternative without one would be converted to a Clip.
+inline ClipBounds clip_bounds(const Clip& clip) {
+  return std::visit([](const auto& any) { return bounds_of(any); }, clip);
 }
 
 /// Clipping: a gradient is multiplied by `factor`, then kept within [-limit, limit].
@@ -84,29 +74,6 @@ STARLING_HOST_DEVICE inline float clipped(float g, const Clipping& clip) {
   return scaled < -clip.limit ? -clip.limit : scaled;
 }
 
-/// Moves w by the slope g, with the state s and t of up to two slots (t for Adam only).
-STARLING_HOST_DEVICE inline void update(const UpdateRule& rule, const UpdateRates& rates, float g,
-                                        float& w, float* s, float* t) {
-  switch (rule.kind) {
-    case UpdateRule::Kind::sgd:
-      w -= rates.lr * g;
-      return;
-    case UpdateRule::Kind::momentum:
-      *s = rule.momentum * *s + g;
-      w -= rates.lr * (rule.now * g + rule.ahead * *s);
-      return;
-    case UpdateRule::Kind::adagrad:
-      *s += g * g;
-      w -= rates.lr * g / (sqrtf(*s) + rule.epsilon);
-      return;
-    case UpdateRule::Kind::adam:
-      *s = rule.beta1 * *s + (1 - rule.beta1) * g;
-      *t = rule.beta2 * *t + (1 - rule.beta2) * g * g;
-      w -= rates.lr * *s / (sqrtf(*t) * rates.spread + rule.epsilon);
-      return;
-  }
-}
-
 /// A stretch of one parameter.
 struct Stretch {
   std::uint32_t size = 0;
@@ -115,10 +82,11 @@ struct Stretch {
   bool trained = true;
 };
 
-/// Updates one number of a stretch. Slots are `total` numbers apart.
+/// Updates one number of a stretch. `staged` holds an update of type By; slots are `total` numbers
+/// apart.
+template <UpdateOf<float> By>
 struct Update {
-  UpdateRule rule;
-  const UpdateRates* rates;
+  StagedUpdate staged;
   const float* g;
   float* w;
   float* state;
@@ -127,12 +95,13 @@ struct Update {
   STARLING_HOST_DEVICE void operator()(const Stretch& stretch, std::uint64_t i,
                                        const Clipping& clip) const {
     if (!stretch.trained) {
-      w[i] += rates->share * g[i];
+      w[i] += staged.share * g[i];
       return;
     }
+    By by;
+    memcpy(&by, staged.update, sizeof by);
     const float slope = clipped(g[i], clip);
-    const float decayed = stretch.decays ? slope + rates->l2 * w[i] : slope;
-    update(rule, *rates, decayed, w[i], state + i, state + total + i);
+    by(stretch.decays ? slope + staged.l2 * w[i] : slope, w[i], Slots<float>{state, total, i});
   }
 };
 

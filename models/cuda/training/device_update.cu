@@ -1,6 +1,8 @@
 #include "starling/models/cuda/training/device_update.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
 #include "starling/models/cuda/launch.hpp"
 
@@ -43,8 +45,11 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 /// One block updates one stretch. `factor` is null where no norm is clipped.
+template <class By>
 __global__ void __launch_bounds__(block_threads)
-    update_kernel(const Stretch* stretches, Update update, const float* factor, float limit) {
+    update_kernel(const Stretch* stretches, const StagedUpdate* staged, const float* g, float* w,
+                  float* state, std::uint64_t total, const float* factor, float limit) {
+  const Update<By> update{*staged, g, w, state, total};
   const Stretch stretch = stretches[blockIdx.x];
   const Clipping clip{factor == nullptr ? 1 : *factor, limit};
 #pragma unroll 4
@@ -70,7 +75,7 @@ std::vector<Stretch> cut(const std::vector<Parameter>& parameters) {
 
 DeviceUpdate::DeviceUpdate(const Optimizer& optimizer, const Clip& clip,
                            const std::vector<Parameter>& parameters)
-    : rule_(rule_of(optimizer)), clip_(clip), total_(total_size(parameters)) {
+    : optimizer_(optimizer), clip_(clip_bounds(clip)), total_(total_size(parameters)) {
   const std::vector<Stretch> all = cut(parameters);
   stretches_ = DeviceArray<Stretch>{all.size()};
   check(cudaMemcpy(stretches_.data(), all.data(), stretches_.bytes(), cudaMemcpyHostToDevice),
@@ -78,25 +83,28 @@ DeviceUpdate::DeviceUpdate(const Optimizer& optimizer, const Clip& clip,
   state_ = DeviceArray<float>{slots(optimizer) * total_};
   if (state_.size() > 0) check(cudaMemset(state_.data(), 0, state_.bytes()), "clearing a state");
   finish_default_stream();
-  if (clip_.kind != Clip::Kind::norm) return;
+  if (std::isinf(clip_.norm)) return;
   squares_ = DeviceArray<double>{all.size()};
   factor_ = DeviceArray<float>{1};
 }
 
-void DeviceUpdate::apply(const Context& context, const UpdateRates* rates, const float* g,
+void DeviceUpdate::apply(const Context& context, const StagedUpdate* staged, const float* g,
                          float* w) {
   if (total_ == 0) return;
   const cudaStream_t stream = context.stream().get();
-  if (clip_.kind == Clip::Kind::norm) {
+  if (!std::isinf(clip_.norm)) {
     squares_kernel<<<blocks(), block_threads, 0, stream>>>(stretches_.data(), g, squares_.data());
     check_launch("clipping");
-    factor_kernel<<<1, block_threads, 0, stream>>>(blocks(), squares_.data(), clip_.limit,
+    factor_kernel<<<1, block_threads, 0, stream>>>(blocks(), squares_.data(), clip_.norm,
                                                    factor_.data());
     check_launch("clipping");
   }
-  const float limit = clip_.kind == Clip::Kind::value ? static_cast<float>(clip_.limit) : INFINITY;
-  update_kernel<<<blocks(), block_threads, 0, stream>>>(
-      stretches_.data(), Update{rule_, rates, g, w, state_.data(), total_}, factor_.data(), limit);
+  std::visit(
+      [&]<class O>(const O&) {
+        update_kernel<UpdateBy<O>><<<blocks(), block_threads, 0, stream>>>(
+            stretches_.data(), staged, g, w, state_.data(), total_, factor_.data(), clip_.value);
+      },
+      optimizer_);
   check_launch("updating parameters");
 }
 

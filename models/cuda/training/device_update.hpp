@@ -7,8 +7,6 @@
 
 #include "starling/models/cuda/context.hpp"
 #include "starling/models/cuda/kernels/update.hpp"
-#include "starling/models/optimizer/clip.hpp"
-#include "starling/models/optimizer/optimizer.hpp"
 #include "starling/models/parameter.hpp"
 
 namespace starling::models::cuda {
@@ -19,14 +17,14 @@ class DeviceUpdate {
   DeviceUpdate(const Optimizer& optimizer, const Clip& clip,
                const std::vector<Parameter>& parameters);
 
-  /// Puts one update of w by g into the context's stream; `rates` lies on the device.
-  void apply(const Context& context, const UpdateRates* rates, const float* g, float* w);
+  /// Puts one update of w by g into the context's stream; `staged` lies on the device.
+  void apply(const Context& context, const StagedUpdate* staged, const float* g, float* w);
 
  private:
   [[nodiscard]] unsigned blocks() const { return static_cast<unsigned>(stretches_.size()); }
 
-  UpdateRule rule_;
-  Clip clip_;
+  Optimizer optimizer_;
+  ClipBounds clip_;
   std::size_t total_ = 0;
   DeviceArray<Stretch> stretches_;
   DeviceArray<float> state_;

@@ -13,13 +13,13 @@
 namespace starling::models::cuda {
 namespace {
 
-/// A batch on its way to the device, and the rates that its step reads. Two slots take turns.
+/// A batch on its way to the device, and the update that its step reads. Two slots take turns.
 struct Slot {
   Slot(const Net<float>& net, std::size_t ids_in_row) : staging(net, ids_in_row) {}
 
   Staging staging;
-  PinnedArray<UpdateRates> rates_staged{1};
-  DeviceArray<UpdateRates> rates{1};
+  PinnedArray<StagedUpdate> update_here{1};
+  DeviceArray<StagedUpdate> update{1};
   Event copied;
   /// Recorded behind the step: after it both copies may be written again.
   Event done;
@@ -70,12 +70,12 @@ struct Trainer::State {
     static_cast<void>(cudaStreamSynchronize(context.stream().get()));
   }
 
-  void set_rates(Slot& slot, double rate_scale) {
-    *slot.rates_staged.data() =
-        rates_of(options.optimizer, {.rate_scale = rate_scale, .l2 = options.l2, .t = ++steps});
-    check(cudaMemcpyAsync(slot.rates.data(), slot.rates_staged.data(), slot.rates.bytes(),
+  void set_update(Slot& slot, double rate_scale) {
+    *slot.update_here.data() =
+        stage(options.optimizer, {.rate_scale = rate_scale, .l2 = options.l2, .t = ++steps});
+    check(cudaMemcpyAsync(slot.update.data(), slot.update_here.data(), slot.update.bytes(),
                           cudaMemcpyHostToDevice, copies.get()),
-          "copying rates");
+          "copying an update");
     slot.copied.record(copies);
     slot.copied.hold(context.stream());
   }
@@ -93,7 +93,7 @@ struct Trainer::State {
     run.forward(context, w.data(), input, rows, true, 0);
     run.loss(context, input, rows, weight);
     run.backward(context, w.data(), input, rows, weight, 0, g.data());
-    update.apply(context, slot.rates.data(), g.data(), w.data());
+    update.apply(context, slot.update.data(), g.data(), w.data());
   }
 
   /// Chooses algorithms for a batch size; memory was taken in make().
@@ -148,7 +148,7 @@ Result<void> Trainer::step(const Table& data, Batch batch, std::uint64_t seed, d
       slot.done.wait();
       slot.staging.fill(data, batch, seed);
       slot.staging.upload(state_->copies);
-      state_->set_rates(slot, rate_scale);
+      state_->set_update(slot, rate_scale);
       state_->launch(slot);
     } catch (...) {
       // The failed step's copies have no mark for which the slot's next step would wait, and

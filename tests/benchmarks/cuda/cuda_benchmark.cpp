@@ -173,9 +173,9 @@ void measure_updates(const Options& options, Report& report) {
   const cuda::DeviceArray<float> g{update_size};
   cuda::check(cudaMemset(w.data(), 0, w.bytes()), "clearing");
   cuda::check(cudaMemset(g.data(), 0, g.bytes()), "clearing");
-  const cuda::UpdateRates none{};
-  cuda::DeviceArray<cuda::UpdateRates> rates{1};
-  cuda::check(cudaMemcpy(rates.data(), &none, sizeof none, cudaMemcpyHostToDevice), "copying");
+  const cuda::StagedUpdate none{};
+  cuda::DeviceArray<cuda::StagedUpdate> staged{1};
+  cuda::check(cudaMemcpy(staged.data(), &none, sizeof none, cudaMemcpyHostToDevice), "copying");
   cuda::finish_default_stream();
   const auto finish = [&] { context.stream().finish(); };
   const auto gigabytes = [](double arrays, double seconds) {
@@ -195,7 +195,7 @@ void measure_updates(const Options& options, Report& report) {
                               need(parse_clip(clip)),
                               {{.name = "w", .shape = {update_size}}}};
     const double seconds = measure(
-        options.seconds, [&] { update.apply(context, rates.data(), g.data(), w.data()); }, finish);
+        options.seconds, [&] { update.apply(context, staged.data(), g.data(), w.data()); }, finish);
     report.add(std::string{"update/"} + clip, text, 0, gigabytes(arrays, seconds), "GB/s");
   };
   // Reads g and w, writes w; reads and writes each slot; a norm reads g once more.

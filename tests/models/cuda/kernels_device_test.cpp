@@ -96,13 +96,13 @@ TEST(Updates, OfManyParametersCoverEachElementOnce) {
                                           {.name = "c", .shape = {4096}, .trained = false}};
   const std::size_t size = total_size(parameters);
   DeviceUpdate update{Sgd{.lr = 1}, {}, parameters};
-  const UpdateRates rates{.lr = 1};
-  DeviceArray<UpdateRates> rates_there{1};
-  check(cudaMemcpy(rates_there.data(), &rates, sizeof rates, cudaMemcpyHostToDevice), "copying");
+  const StagedUpdate staged = stage(Sgd{.lr = 1}, {});
+  DeviceArray<StagedUpdate> there{1};
+  check(cudaMemcpy(there.data(), &staged, sizeof staged, cudaMemcpyHostToDevice), "copying");
   finish_default_stream();
   const auto w = to_device(std::vector<float>(size, 5.0F));
   const auto g = to_device(std::vector<float>(size, 1.0F));
-  update.apply(context, rates_there.data(), g.data(), w.data());
+  update.apply(context, there.data(), g.data(), w.data());
   std::vector<float> wanted(size, 4.0F);
   std::fill(wanted.begin() + 9001, wanted.end(), 6.0F);
   EXPECT_EQ(to_host(context, w.data(), size), wanted);

@@ -95,16 +95,18 @@ TEST_P(Updates, AreTheCpusStepByStep) {
   std::vector<float> wanted = normals(size, 1);
   std::vector<float> w = wanted;
   std::vector<float> wanted_state(slots(optimizer) * size);
-  std::vector<float> state(2 * size);
-  const UpdateRule rule = rule_of(optimizer);
+  std::vector<float> state(wanted_state.size());
   for (std::uint64_t t = 1; t <= 20; ++t) {
     const auto g = normals(size, 10 + t);
     const ApplyOptions options{.rate_scale = 0.5, .l2 = 0.01, .t = t};
     apply<float>(optimizer, wanted, g, wanted_state, options);
-    const UpdateRates rates = rates_of(optimizer, options);
-    const Update update{rule, &rates, g.data(), w.data(), state.data(), size};
-    const Stretch stretch{.size = size};
-    for (std::uint64_t i = 0; i < size; ++i) update(stretch, i, {});
+    const StagedUpdate staged = stage(optimizer, options);
+    std::visit(
+        [&]<class O>(const O&) {
+          const Update<UpdateBy<O>> update{staged, g.data(), w.data(), state.data(), size};
+          for (std::uint64_t i = 0; i < size; ++i) update({.size = size}, i, {});
+        },
+        optimizer);
   }
   expect_near(w, wanted, 1e-5F);
 }
@@ -115,12 +117,11 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, Updates,
                                          "adam:lr=0.01", "adam:lr=0.01,beta1=0.5,beta2=0.9"));
 
 TEST(Updates, DecayOnlyWhatDecaysAndAddWhatIsNotTrained) {
-  const Optimizer optimizer = Sgd{.lr = 0.5};
-  const UpdateRates rates = rates_of(optimizer, {.l2 = 0.1});
+  const StagedUpdate staged = stage(Sgd{.lr = 0.5}, {.l2 = 0.1});
   const float g = 1;
   std::vector<float> w(3, 2.0F);
   const auto step = [&](std::size_t at, const Stretch& stretch) {
-    Update{rule_of(optimizer), &rates, &g, &w[at], nullptr, 1}(stretch, 0, {});
+    Update<UpdateBy<Sgd>>{staged, &g, &w[at], nullptr, 1}(stretch, 0, {});
   };
   step(0, {.size = 1});
   step(1, {.size = 1, .decays = false});
@@ -138,9 +139,8 @@ TEST(Updates, ClipAsTheCpuDoes) {
     const Clip clip = parse_clip(text).value();
     std::vector<float> wanted = g;
     apply<float>(clip, wanted);
-    Clipping how;
-    if (clip.kind == Clip::Kind::value) how.limit = static_cast<float>(clip.limit);
-    if (clip.kind == Clip::Kind::norm) how.factor = norm_factor(squares, clip.limit);
+    const ClipBounds bounds = clip_bounds(clip);
+    const Clipping how{norm_factor(squares, bounds.norm), bounds.value};
     std::vector<float> seen = g;
     for (float& value : seen) value = clipped(value, how);
     expect_near(seen, wanted, 1e-6F);

@@ -1,0 +1,40 @@
+/// The interface of a bound on gradients.
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "starling/base/alternatives.hpp"
+#include "starling/models/kernels/kernels.hpp"
+
+namespace starling::models {
+
+/// One gradient that lies in several places.
+template <class T>
+using Pieces = std::span<const std::span<T>>;
+
+/// Bounds a gradient. Devices clip by models/cuda/kernels/update.hpp.
+template <class C>
+concept ClipRule = Alternative<C> &&
+    requires(const C clip, Pieces<float> floats, Pieces<double> doubles) {
+  /// An example for `--help`.
+  { C::form } -> std::convertible_to<std::string_view>;
+  /// Clips a gradient and returns its Euclidean norm before clipping.
+  { clip.apply(floats) } -> std::same_as<double>;
+  { clip.apply(doubles) } -> std::same_as<double>;
+};
+
+/// Reads a limit above 0, the only option of the clip C.
+template <class C>
+[[nodiscard]] double read_limit(SpecReader& read) {
+  const std::string written = read.positional();
+  const auto limit = parse_number(written);
+  if (limit && *limit > 0) return *limit;
+  read.refuse("the limit '" + written + "' must be a number above 0, e.g. " + std::string{C::form});
+  return 0;
+}
+
+}  // namespace starling::models

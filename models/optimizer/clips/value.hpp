@@ -1,0 +1,27 @@
+#pragma once
+
+#include "starling/models/optimizer/clips/limit.hpp"
+
+namespace starling::models {
+
+/// Every element lies within [-limit, limit].
+struct ValueClip {
+  static constexpr std::string_view name = "value";
+  static constexpr std::string_view form = "value:1";
+
+  double limit = 1;
+
+  static ValueClip parse(SpecReader& read) { return {read_limit<ValueClip>(read)}; }
+  [[nodiscard]] std::string options() const { return print_number(limit); }
+
+  template <class T>
+  double apply(Pieces<T> pieces) const {
+    double squares = 0;
+    for (const std::span<T> g : pieces) squares += clamp(static_cast<T>(limit), g);
+    return std::sqrt(squares);
+  }
+
+  bool operator==(const ValueClip&) const = default;
+};
+
+}  // namespace starling::models

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cmath>
+
+#include "starling/base/check.hpp"
+#include "starling/models/optimizer/optimizers/update.hpp"
+
+namespace starling::models {
+
+/// Kingma, Ba, ICLR 2015, algorithm 1:
+///
+///     m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2
+///     w -= lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)
+///
+/// Slots: m, v.
+struct Adam {
+  static constexpr std::string_view name = "adam";
+  static constexpr std::string_view form = "adam:lr=0.001";
+
+  double lr = 0.001;
+  /// In [0, 1).
+  double beta1 = 0.9;
+  /// In [0, 1).
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+
+  static Adam parse(SpecReader& read) {
+    Adam adam;
+    adam.lr = read_rate(read, adam.lr);
+    adam.beta1 = read_decay(read, "beta1", adam.beta1);
+    adam.beta2 = read_decay(read, "beta2", adam.beta2);
+    adam.epsilon = read_epsilon(read, adam.epsilon);
+    return adam;
+  }
+  [[nodiscard]] std::string options() const {
+    return "lr=" + print_number(lr) + option("beta1", beta1, Adam{}.beta1) +
+           option("beta2", beta2, Adam{}.beta2) + option("epsilon", epsilon, Adam{}.epsilon);
+  }
+
+  [[nodiscard]] std::size_t slots() const { return 2; }
+
+  template <class T>
+  struct Update {
+    T beta1, beta2, epsilon;
+    /// lr / (1 - beta1^t)
+    T rate;
+    /// 1 / sqrt(1 - beta2^t)
+    T spread;
+
+    STARLING_INLINE STARLING_HOST_DEVICE void operator()(T slope, T& w,
+                                                         const Slots<T>& slots) const {
+      T& m = slots[0];
+      T& v = slots[1];
+      m = beta1 * m + (1 - beta1) * slope;
+      v = beta2 * v + (1 - beta2) * slope * slope;
+      w -= rate * m / (std::sqrt(v) * spread + epsilon);
+    }
+  };
+
+  /// Requires: options.t > 0.
+  template <class T>
+  [[nodiscard]] Update<T> update(const ApplyOptions& options) const {
+    STARLING_CHECK(options.t > 0);
+    const auto t = static_cast<double>(options.t);
+    return {.beta1 = static_cast<T>(beta1),
+            .beta2 = static_cast<T>(beta2),
+            .epsilon = static_cast<T>(epsilon),
+            .rate = static_cast<T>(lr * options.rate_scale / (1 - std::pow(beta1, t))),
+            .spread = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, t)))};
+  }
+
+  bool operator==(const Adam&) const = default;
+};
+
+}  // namespace starling::models

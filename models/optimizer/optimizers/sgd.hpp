@@ -1,0 +1,68 @@
+#pragma once
+
+#include "starling/models/optimizer/optimizers/update.hpp"
+
+namespace starling::models {
+
+/// Gradient descent, with momentum if any (Polyak 1964; Sutskever et al., ICML 2013, in the form
+/// whose velocity holds no rate):
+///
+///     momentum 0:  w -= lr g
+///     else:        v = momentum v + g;  w -= lr v
+///     nesterov:    v = momentum v + g;  w -= lr (g + momentum v)
+///
+/// Slots: v where momentum > 0.
+struct Sgd {
+  static constexpr std::string_view name = "sgd";
+  static constexpr std::string_view form = "sgd:lr=0.1[,momentum=0.9,nesterov]";
+
+  double lr = 0.1;
+  /// In [0, 1).
+  double momentum = 0;
+  bool nesterov = false;
+
+  static Sgd parse(SpecReader& read) {
+    Sgd sgd;
+    sgd.lr = read_rate(read, sgd.lr);
+    sgd.momentum = read_decay(read, "momentum", sgd.momentum);
+    sgd.nesterov = read.flag("nesterov");
+    if (sgd.nesterov && sgd.momentum == 0) read.refuse("nesterov needs momentum above 0");
+    return sgd;
+  }
+  [[nodiscard]] std::string options() const {
+    return "lr=" + print_number(lr) + option("momentum", momentum, 0) +
+           (nesterov ? ",nesterov" : "");
+  }
+
+  [[nodiscard]] std::size_t slots() const { return momentum > 0 ? 1 : 0; }
+
+  /// w -= lr (now g + ahead v): now is 0 for plain momentum with `ahead` 1, and 1 for Nesterov's
+  /// with `ahead` = momentum.
+  template <class T>
+  struct Update {
+    T lr, momentum, now, ahead;
+
+    STARLING_INLINE STARLING_HOST_DEVICE void operator()(T slope, T& w,
+                                                         const Slots<T>& slots) const {
+      if (momentum == 0) {
+        w -= lr * slope;
+      } else {
+        T& v = slots[0];
+        v = momentum * v + slope;
+        w -= lr * (now * slope + ahead * v);
+      }
+    }
+  };
+
+  template <class T>
+  [[nodiscard]] Update<T> update(const ApplyOptions& options) const {
+    return {.lr = static_cast<T>(lr * options.rate_scale),
+            .momentum = static_cast<T>(momentum),
+            .now = nesterov ? T{1} : T{0},
+            .ahead = nesterov ? static_cast<T>(momentum) : T{1}};
+  }
+
+  bool operator==(const Sgd&) const = default;
+};
+
+}  // namespace starling::models
