@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "starling/actor/cluster/job_name.hpp"
+#include "starling/base/alternatives.hpp"
 #include "starling/base/distribution.hpp"
 #include "starling/base/straggler.hpp"
 #include "starling/base/text.hpp"
@@ -144,20 +145,19 @@ std::vector<Key> model_keys() {
       {{"device", KeyKind::text, "DEVICE", device_help, group},
        [](In in) { return put(in.job.device, models::parse_device(in.text)); }},
       {{"optimizer", KeyKind::text, "OPT",
-        "sgd:lr=0.1[,momentum=0.9,nesterov] | adagrad:lr=0.01 | adam:lr=0.001 [adam:lr=0.02 for "
-        "linear "
-        "models, else adam:lr=0.005]",
+        forms_of<models::Optimizer>() + " [adam:lr=0.02 for linear models, else adam:lr=0.005]",
         group},
        [](In in) { return put(in.job.train.optimizer, models::parse_optimizer(in.text)); }},
       {{"l2", KeyKind::number, "X", "weight decay [1 / rows for linear models of classes, else 0]",
         group},
        [](In in) { return put(in.job.train.l2, number_in(in.text, false, 1e6)); }},
-      {{"clip", KeyKind::text, "CLIP", "bounds gradients: none | value:1 | norm:1 [none]", group},
+      {{"clip", KeyKind::text, "CLIP", "bounds gradients: " + forms_of<models::Clip>() + " [none]",
+        group},
        [](In in) { return put(in.job.train.clip, models::parse_clip(in.text)); }},
       {{"schedule", KeyKind::text, "S",
-        "learning rate by samples seen: constant | step:every=20000,gamma=0.5 | "
-        "cosine:samples=600000 "
-        "[constant; where a linear model has the default optimizer, cosine over the whole job]",
+        "learning rate by samples seen: " + forms_of<models::Schedule>() +
+            " [constant; where a linear model has the default optimizer, cosine over the whole "
+            "job]",
         group},
        [](In in) { return put(in.job.train.schedule, models::parse_schedule(in.text)); }},
       {{"init", KeyKind::text, "FILE",
