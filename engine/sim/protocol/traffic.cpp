@@ -13,13 +13,13 @@ struct Kind {
 };
 
 template <class M>
-constexpr bool is_barrier_control = requires {
+concept IsBarrierControl = requires {
   M::is_barrier_control;
 };
 
 template <class... Ms>
 constexpr std::array<Kind, message_kinds> kinds_of(core::MessageList<Ms...>) {
-  return {Kind{Ms::name, is_barrier_control<Ms>}...};
+  return {Kind{Ms::name, IsBarrierControl<Ms>}...};
 }
 
 /// By alternative of core::Message.
