@@ -1,8 +1,7 @@
 /// The messages between the members of a job: plain values. A message is a struct with its fields
 /// and its name, and a place in the lists of those that take it, at the end; its handlers in
-/// actor/, its encoding, its size and its class of traffic follow. Messages that make up barriers
-/// say so
-/// (`is_barrier_control`), for the simulator counts them apart.
+/// actor/, its encoding, its size and its traffic class follow. Messages that only serve barriers say
+/// so (`is_barrier_control`), because the simulator counts them apart.
 #pragma once
 
 #include <cstdint>
@@ -142,7 +141,8 @@ struct Stop {
 
 // --- between workers (steps kept by everyone) ---------------------------------------------------
 
-/// Asks the receiver for its step.
+/// Asks the receiver for its step. `draw` numbers the draws of the asking worker; the answer
+/// repeats it.
 struct StepQuery {
   MemberId from;
   std::uint64_t draw;
@@ -161,22 +161,23 @@ struct StepAnswer {
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw, m.step); }
 };
 
-/// Asks the receiver to send CaughtUp once its step reaches `floor`. A later request of the same
-/// sender replaces it.
-struct NotifyAt {
+/// Asks the receiver for a Notice as soon as the receiver's step reaches `floor`. A later request
+/// of the same sender replaces an earlier one.
+struct NotifyRequest {
   MemberId from;
   std::uint64_t draw;
   Step floor;
 
-  static constexpr std::string_view name = "notify";
+  static constexpr std::string_view name = "notify-request";
   static constexpr bool is_barrier_control = true;
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw, m.floor); }
 };
 
-struct CaughtUp {
+/// Answers a NotifyRequest: the sender's step has reached the floor.
+struct Notice {
   MemberId from;
   std::uint64_t draw;
-  static constexpr std::string_view name = "caught-up";
+  static constexpr std::string_view name = "notice";
   static constexpr bool is_barrier_control = true;
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.draw); }
 };
@@ -250,14 +251,14 @@ struct RangeState {
 // what travels between nodes, and the messages that the simulator carries.
 
 using WorkerMessages =
-    MessageList<Value, Ack, Proceed, Stop, StepQuery, StepAnswer, NotifyAt, CaughtUp>;
+    MessageList<Value, Ack, Proceed, Stop, StepQuery, StepAnswer, NotifyRequest, Notice>;
 using OwnerMessages = MessageList<Pull, Push, Ended, Snapshot>;
 using CoordinatorMessages = MessageList<Arrived, Ended, Stop>;
 using ObserverMessages = MessageList<RangeState>;
 
 /// The messages between members.
 using MemberMessages = MessageList<Pull, Value, Push, Ack, Ended, Arrived, Proceed, Stop, StepQuery,
-                                   StepAnswer, NotifyAt, CaughtUp>;
+                                   StepAnswer, NotifyRequest, Notice>;
 using Messages = Joined<MemberMessages, MessageList<Snapshot, RangeState>>;
 using Message = AnyOf<Messages>;
 

@@ -79,8 +79,8 @@ sim::Messages control_messages(const sim::TrafficByKind& traffic) {
           .releases = sent(core::Proceed{}),
           .queries = sent(core::StepQuery{}),
           .answers = sent(core::StepAnswer{}),
-          .notify_requests = sent(core::NotifyAt{}),
-          .notices = sent(core::CaughtUp{})};
+          .notify_requests = sent(core::NotifyRequest{}),
+          .notices = sent(core::Notice{})};
 }
 
 /// Returns the same figures as at the step level, and those of learning and of the network.

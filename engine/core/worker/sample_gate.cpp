@@ -95,8 +95,8 @@ bool SampleGate::on(const Context& context, const StepAnswer& answer) {
   return silent_.empty() && judge(context);
 }
 
-bool SampleGate::on(const Context& context, const CaughtUp& note) {
-  return phase_ == Phase::refused && note.draw == draw_ && draw(context);
+bool SampleGate::on(const Context& context, const Notice& notice) {
+  return phase_ == Phase::refused && notice.draw == draw_ && draw(context);
 }
 
 bool SampleGate::on_timer(const Context& context) {
@@ -184,7 +184,7 @@ bool SampleGate::waits_for_notice() const {
 }
 
 void SampleGate::ask_for_notice(const Context& context) const {
-  context.send(ToWorker{*laggard_}, NotifyAt{self_, draw_, *barrier::floor(barrier_, own_)});
+  context.send(ToWorker{*laggard_}, NotifyRequest{self_, draw_, *barrier::floor(barrier_, own_)});
 }
 
 void SampleGate::wait_until(const Context& context, Time deadline) {

@@ -47,7 +47,7 @@ class SampleGate {
   [[nodiscard]] Step lowest() const noexcept { return lowest_; }
 
   [[nodiscard]] bool on(const Context& context, const StepAnswer& answer);
-  [[nodiscard]] bool on(const Context& context, const CaughtUp& note);
+  [[nodiscard]] bool on(const Context& context, const Notice& notice);
   [[nodiscard]] bool on_timer(const Context& context);
 
   /// `worker` has left or died: it is not drawn again, and the gate does not wait for it.
@@ -81,7 +81,7 @@ class SampleGate {
   void ask(const Context& context, std::uint32_t count);
   [[nodiscard]] std::uint32_t others() const;
   void exclude(MemberId worker);
-  /// True where only a CaughtUp of the laggard makes the worker draw again.
+  /// True where only a Notice from the laggard makes the worker draw again.
   [[nodiscard]] bool waits_for_notice() const;
   void ask_for_notice(const Context& context) const;
   void refuse(const Context& context, std::optional<MemberId> laggard);

@@ -96,8 +96,8 @@ class Worker {
   void on(const Context& context, const Stop& stop);
   void on(const Context& context, const StepQuery& query);
   void on(const Context& context, const StepAnswer& answer);
-  void on(const Context& context, const NotifyAt& request);
-  void on(const Context& context, const CaughtUp& note);
+  void on(const Context& context, const NotifyRequest& request);
+  void on(const Context& context, const Notice& notice);
 
   /// The core's driver was lost and replaced, and with it all messages, computations and timers in
   /// flight: asks again for all of them.
@@ -191,7 +191,7 @@ class Worker {
   std::vector<OwnerId> asked_;
 
   /// The workers to notify when this worker has caught up, with their requests.
-  std::map<MemberId, NotifyAt> waiters_;
+  std::map<MemberId, NotifyRequest> waiters_;
   std::uint64_t drawn_ = 0;
   Time step_began_{};
   Time wait_began_{};

@@ -42,8 +42,8 @@ void Worker::on(const Context& context, const StepAnswer& answer) {
   if (gate_ && gate_->on(context, answer)) go_on(context);
 }
 
-void Worker::on(const Context& context, const CaughtUp& note) {
-  if (gate_ && gate_->on(context, note)) go_on(context);
+void Worker::on(const Context& context, const Notice& notice) {
+  if (gate_ && gate_->on(context, notice)) go_on(context);
 }
 
 void Worker::on(const Context& context, const StepQuery& query) {
@@ -51,21 +51,21 @@ void Worker::on(const Context& context, const StepQuery& query) {
   context.send(ToWorker{query.from}, StepAnswer{options_.id, query.draw, reported_step()});
 }
 
-void Worker::on(const Context& context, const NotifyAt& request) {
-  NotifyAt& latest = waiters_.try_emplace(request.from, request).first->second;
+void Worker::on(const Context& context, const NotifyRequest& request) {
+  NotifyRequest& latest = waiters_.try_emplace(request.from, request).first->second;
   if (latest.draw > request.draw) return;  // overtaken on its way
   latest = request;
   if (reported_step() < request.floor) return;
-  context.send(ToWorker{request.from}, CaughtUp{options_.id, request.draw});
+  context.send(ToWorker{request.from}, Notice{options_.id, request.draw});
   waiters_.erase(request.from);
 }
 
 void Worker::notify_waiters(const Context& context) {
   const Step step = reported_step();
   std::erase_if(waiters_, [&](const auto& entry) {
-    const NotifyAt& request = entry.second;
+    const NotifyRequest& request = entry.second;
     if (step < request.floor) return false;
-    context.send(ToWorker{request.from}, CaughtUp{options_.id, request.draw});
+    context.send(ToWorker{request.from}, Notice{options_.id, request.draw});
     return true;
   });
 }

@@ -41,8 +41,8 @@ struct Traffic {
 using TrafficByKind = std::array<Traffic, message_kinds>;
 
 [[nodiscard]] Traffic total(const TrafficByKind& traffic);
-/// Sums barrier control only: arrivals and releases, step queries, notify requests, and their
-/// answers.
+/// Sums barrier control only: arrivals and releases, step queries and their answers, notify
+/// requests and notices.
 [[nodiscard]] Traffic barrier_control(const TrafficByKind& traffic);
 
 }  // namespace starling::sim

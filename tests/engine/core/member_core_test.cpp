@@ -136,8 +136,8 @@ TEST(MessageValidator, LetsNobodySpeakForAnother) {
     const bool own = named == 1;
     EXPECT_EQ(may(1, StepQuery{named, 1}), own);
     EXPECT_EQ(may(1, StepAnswer{named, 1, 1}), own);
-    EXPECT_EQ(may(1, NotifyAt{named, 1, 1}), own);
-    EXPECT_EQ(may(1, CaughtUp{named, 1}), own);
+    EXPECT_EQ(may(1, NotifyRequest{named, 1, 1}), own);
+    EXPECT_EQ(may(1, Notice{named, 1}), own);
     EXPECT_EQ(may(1, Arrived{named, 1}), own);
     EXPECT_EQ(may(1, Ended{named, 1}), own);
     EXPECT_EQ(may(1, WorkerStatus{named, WorkerStatus::Phase::idle, 0, 1}), own);

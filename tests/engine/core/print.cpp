@@ -80,13 +80,11 @@ std::string to_text(const Message& message) {
             return "answer" + field("from", m.from) + field("draw", m.draw) +
                    " step=" + step(m.step);
           },
-          [](const NotifyAt& m) {
-            return "notify" + field("from", m.from) + field("draw", m.draw) +
+          [](const NotifyRequest& m) {
+            return "notify-request" + field("from", m.from) + field("draw", m.draw) +
                    field("floor", m.floor);
           },
-          [](const CaughtUp& m) {
-            return "caught-up" + field("from", m.from) + field("draw", m.draw);
-          },
+          [](const Notice& m) { return "notice" + field("from", m.from) + field("draw", m.draw); },
           [](const Snapshot& m) {
             return "snapshot" + field("ticket", m.ticket) +
                    (m.round > 0 ? field("round", m.round) : "");

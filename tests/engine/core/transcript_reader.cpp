@@ -35,9 +35,9 @@ Message read_message(Words& words) {
   if (kind == "query") return StepQuery{words.id("from"), words.count("draw")};
   if (kind == "answer")
     return StepAnswer{words.id("from"), words.count("draw"), words.count("step")};
-  if (kind == "notify")
-    return NotifyAt{words.id("from"), words.count("draw"), words.count("floor")};
-  if (kind == "caught-up") return CaughtUp{words.id("from"), words.count("draw")};
+  if (kind == "notify-request")
+    return NotifyRequest{words.id("from"), words.count("draw"), words.count("floor")};
+  if (kind == "notice") return Notice{words.id("from"), words.count("draw")};
   if (kind == "snapshot") return Snapshot{words.count("ticket"), words.count("round", 0)};
   throw Unreadable{"'" + kind + "' is no message"};
 }

@@ -146,15 +146,15 @@ class AskingDriver : public Driver {
 
  private:
   void on_step(MemberId worker) override {
-    std::vector<core::NotifyAt> granted;
+    std::vector<core::NotifyRequest> granted;
     std::erase_if(notify_requests_[worker], [&](const auto& entry) {
       const bool caught_up = steps_[worker] >= entry.second.floor;
       if (caught_up) granted.push_back(entry.second);
       return caught_up;
     });
-    for (const core::NotifyAt& request : granted)
+    for (const core::NotifyRequest& request : granted)
       tell(request.from, [&](core::SampleGate& gate, const core::Context& at) {
-        return gate.on(at, core::CaughtUp{worker, request.draw});
+        return gate.on(at, core::Notice{worker, request.draw});
       });
     tell(worker, [&](core::SampleGate& gate, const core::Context& at) {
       return gate.begin(at, steps_[worker], step_times_[worker].recheck_interval());
@@ -186,7 +186,8 @@ class AskingDriver : public Driver {
       if (const auto* query = std::get_if<core::StepQuery>(&send.message))
         asked.emplace_back(other, *query);
       else
-        notify_requests_[other].insert_or_assign(worker, std::get<core::NotifyAt>(send.message));
+        notify_requests_[other].insert_or_assign(worker,
+                                                 std::get<core::NotifyRequest>(send.message));
     }
     for (std::size_t left = asked.size(); left > 0; --left) {
       std::swap(asked[left - 1], asked[random_.below(left)]);
@@ -198,7 +199,7 @@ class AskingDriver : public Driver {
   }
 
   std::vector<core::SampleGate> gates_;
-  std::vector<std::map<MemberId, core::NotifyAt>> notify_requests_;
+  std::vector<std::map<MemberId, core::NotifyRequest>> notify_requests_;
 };
 
 /// Compares the simulator with a driver of the code that runs live.
