@@ -24,8 +24,8 @@ class TestScheduler {
   /// twice, on the thread that runs the job: first until the job has an outcome, then, after all
   /// actors were told to quit, until none is left. Returning earlier the first time fails the job;
   /// the second time the job waits in vain. Must not throw.
-  virtual void conduct(caf::actor_system& system, ComputePool& pool,
-                       const std::function<bool()>& over) = 0;
+  virtual void run_until(caf::actor_system& system, ComputePool& pool,
+                         const std::function<bool()>& over) = 0;
 };
 
 }  // namespace starling::live

@@ -78,14 +78,14 @@ class JobRunner {
       actor::post(directory_->observer, actor::start_atom_v);
       for (const auto& worker : directory_->workers) actor::post(worker, actor::start_atom_v);
     }
-    conduct_to_the_end();
+    run_to_the_end();
     Outcome outcome = ending_->wait();
     // Running computations end. The others are dropped, also those that workers of a failed job,
     // which are not notified yet, still submit.
     job_context_->pool->close();
     for_everyone([](const auto& member) { actor::post(member, actor::quit_atom_v); });
     directory_.reset();
-    conduct([this] { return system_.registry().running() == 0; });
+    run_until([this] { return system_.registry().running() == 0; });
     return outcome;
   }
 
@@ -102,13 +102,13 @@ class JobRunner {
   }
 
   /// Without a scheduler, threads do the rest.
-  void conduct(const std::function<bool()>& over) {
+  void run_until(const std::function<bool()>& over) {
     if (options_.scheduler != nullptr)
-      options_.scheduler->conduct(system_, *job_context_->pool, over);
+      options_.scheduler->run_until(system_, *job_context_->pool, over);
   }
 
-  void conduct_to_the_end() {
-    conduct([this] { return ending_->is_in(); });
+  void run_to_the_end() {
+    run_until([this] { return ending_->is_in(); });
     if (options_.scheduler != nullptr)
       ending_->deliver({.end = Outcome::End::failed,
                         .error = "the scheduler has given the job up",

@@ -1,5 +1,5 @@
 // Evaluations come when they were promised, or are counted among those that were left out: the real
-// actors of a job, conducted.
+// actors of a job, run by a Schedule.
 #include <gtest/gtest.h>
 
 #include <caf/scheduler/test_coordinator.hpp>
@@ -35,8 +35,8 @@ struct FallingModel {
 /// Lets every actor that can act do so before anything is computed.
 class Attentive : public TestScheduler {
  public:
-  void conduct(caf::actor_system& system, ComputePool& pool,
-               const std::function<bool()>& over) override {
+  void run_until(caf::actor_system& system, ComputePool& pool,
+                 const std::function<bool()>& over) override {
     auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
     while (!over()) {
       if (scheduler.has_job()) {
@@ -181,7 +181,7 @@ TEST_P(Evaluations, AreAllAccountedForUnderManySchedules) {
     TrainOptions job = options(1 + seed % 4, 1 + seed % 9);
     if (GetParam() == core::Mode::central && seed % 2 == 0)
       job.job.barrier = barrier::parse("bsp").value();
-    job.job = schedule.conducted(job.job);
+    job.job = schedule.scheduled(job.job);
     const Outcome outcome = run(job);
     ASSERT_EQ(outcome.end, Outcome::End::completed) << outcome.error << ", seed " << seed;
     const EvaluationCounts& counts = outcome.last.counts;

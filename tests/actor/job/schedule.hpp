@@ -1,4 +1,4 @@
-/// Conducts a job's actors by a seed: which of those that have mail acts next, which computation
+/// Schedules a job's actors by a seed: which of those that have mail acts next, which computation
 /// runs, and when time passes. The same seed gives the same job, act by act. For tests.
 #pragma once
 
@@ -36,7 +36,7 @@ class Schedule final : public TestScheduler {
   explicit Schedule(std::uint64_t seed) : seed_(seed), random_(Random::stream(seed, 0x5c4ed)) {}
 
   /// Runs `options` by this schedule.
-  [[nodiscard]] JobOptions conducted(JobOptions options) {
+  [[nodiscard]] JobOptions scheduled(JobOptions options) {
     options.scheduler = this;
     options.on_start = [this, on_start = options.on_start](const auto& directory, auto& system) {
       name(*directory);
@@ -49,8 +49,8 @@ class Schedule final : public TestScheduler {
   /// True where no actor could act before the job had an outcome, or where the job takes too long.
   [[nodiscard]] bool stuck() const { return stuck_; }
 
-  void conduct(caf::actor_system& system, ComputePool& pool,
-               const std::function<bool()>& over) override {
+  void run_until(caf::actor_system& system, ComputePool& pool,
+                 const std::function<bool()>& over) override {
     auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler());
     const bool ending = std::exchange(began_, true);
     for (std::size_t limit = acts_ + acts_max; !over();) {
@@ -65,7 +65,7 @@ class Schedule final : public TestScheduler {
   }
 
  private:
-  /// One act in so many lets time pass although an actor could act.
+  /// One in this many acts lets time pass although an actor could act.
   static constexpr std::uint64_t haste = 50;
   /// One actor in each job is passed over most of the time.
   static constexpr std::uint64_t neglect = 6;

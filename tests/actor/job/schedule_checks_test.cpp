@@ -29,7 +29,7 @@ TEST(UnionBatch, IsTheSameToTheBitUnderEverySchedule) {
     TrainOptions mine = options;
     mine.job.workers = workers;
     mine.batch = 24 / workers;
-    mine.job = schedule.conducted(mine.job);
+    mine.job = schedule.scheduled(mine.job);
     return parameters_of(model, mine, train(model, data, nullptr, mine).value());
   };
   const auto alone = train_by(1, 0);
@@ -78,9 +78,9 @@ TEST(TestScheduler, ThatGivesUpFailsTheJob) {
   struct Idle final : TestScheduler {
     Schedule schedule{1};
     bool began = false;
-    void conduct(caf::actor_system& system, ComputePool& pool,
-                 const std::function<bool()>& over) override {
-      if (std::exchange(began, true)) schedule.conduct(system, pool, over);
+    void run_until(caf::actor_system& system, ComputePool& pool,
+                   const std::function<bool()>& over) override {
+      if (std::exchange(began, true)) schedule.run_until(system, pool, over);
     }
   } idle;
   JobOptions job;

@@ -169,7 +169,7 @@ inline Told run(const JobOptions& options, const barrier::Barrier& believed, Eve
   if (traced) schedule.trace = &told.trace;
   const auto start = task->start();
   told.outcome =
-      run_job<float>(schedule.conducted(options), task, CountingTask::applier(), start).value();
+      run_job<float>(schedule.scheduled(options), task, CountingTask::applier(), start).value();
   told.faults = std::move(checker.faults);
   if (schedule.stuck()) told.faults.emplace_back("nobody could act, or the job takes too long");
   return told;

@@ -1,6 +1,6 @@
-// The twin check in virtual time: the real actors, conducted so that nothing but the delays takes
-// time, must do what the step simulator says. No machine's load is in it, and the same seed gives
-// the same run.
+// The twin check in virtual time: the real actors, scheduled so that nothing but the delays takes
+// time, must do what the step simulator says. No machine's load enters the figures, and the same
+// seed gives the same run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Case {
 
 void PrintTo(const Case& c, std::ostream* out) { *out << core::print(c.mode) << " " << c.barrier; }
 
-class ConductedTwin : public testing::TestWithParam<Case> {
+class ScheduledTwin : public testing::TestWithParam<Case> {
  protected:
   static live::TrainOptions options() {
     live::TrainOptions options;
@@ -31,13 +31,13 @@ class ConductedTwin : public testing::TestWithParam<Case> {
     return options;
   }
 
-  /// Trains the smallest of models: what it learns is of no interest.
+  /// Trains the smallest of models, because only the times count.
   static live::Progress run_live(live::TrainOptions options) {
     live::Schedule schedule{options.job.seed};
     schedule.prompt = true;
     schedule.acts_max = 100'000'000;
     options.job.evaluate_train = false;
-    options.job = schedule.conducted(options.job);
+    options.job = schedule.scheduled(options.job);
     const auto data = live::load("linear:d=1,n=100");
     const auto outcome = live::train_text("linear", data, nullptr, options);
     EXPECT_TRUE(outcome.error.empty()) << outcome.error;
@@ -60,14 +60,15 @@ class ConductedTwin : public testing::TestWithParam<Case> {
 
   /// Returns the figures of a live run under the case's barrier that lie outside those of
   /// simulations under `simulated_barrier`.
-  static std::vector<std::string> strangers(const barrier::Barrier& simulated_barrier,
-                                            core::Time time) {
-    auto options = ConductedTwin::options();
+  static std::vector<std::string> figures_outside(const barrier::Barrier& simulated_barrier,
+                                                  core::Time time) {
+    auto options = ScheduledTwin::options();
     options.job.workers = 50;
     options.job.delay = parse_distribution("exp:20ms").value();
     options.job.time = time;
     const live::Progress end = run_live(options);
-    EXPECT_LT(end.overhead, 2us) << "timers count whole microseconds; all else takes no time";
+    EXPECT_LT(end.overhead, 2us)
+        << "timers count whole microseconds; everything else takes no time";
     auto simulation = simulation_of(options.job);
     simulation.barrier = simulated_barrier;
     simulation.horizon = end.elapsed;
@@ -85,17 +86,17 @@ class ConductedTwin : public testing::TestWithParam<Case> {
 
 /// 50 workers whose steps take 20 ms on average: each figure lies within the 0.5 % and the 99.5 %
 /// quantile of 200 simulations, 5 % to either side allowed.
-TEST_P(ConductedTwin, LiesWhereItsSimulationsLie) {
+TEST_P(ScheduledTwin, HasFiguresWithinThoseOfItsSimulations) {
 #ifdef STARLING_SANITIZED
   constexpr auto time = 500ms;
 #else
   constexpr auto time = 2s;
 #endif
-  EXPECT_EQ(strangers(options().job.barrier, time), std::vector<std::string>{});
+  EXPECT_EQ(figures_outside(options().job.barrier, time), std::vector<std::string>{});
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Of, ConductedTwin,
+    Of, ScheduledTwin,
     testing::Values(Case{core::Mode::central, "bsp"}, Case{core::Mode::central, "ssp:s=4"},
                     Case{core::Mode::central, "asp"}, Case{core::Mode::central, "pbsp:beta=2"},
                     Case{core::Mode::central, "pbsp:beta=10"},
@@ -106,26 +107,27 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{core::Mode::peer, "pssp:s=4,beta=2"},
                     Case{core::Mode::peer, "pssp:s=4,beta=10"}));
 
-/// A check that cannot fail would be none: pbsp lets workers wait more than pssp does.
-class ConductedStranger : public ConductedTwin {};
+/// Shows that the check can fail: pbsp lets workers wait more than pssp does.
+class ScheduledTwinOfAnotherBarrier : public ScheduledTwin {};
 
-TEST_P(ConductedStranger, IsOutside) {
-  EXPECT_NE(strangers(barrier::parse("pbsp:beta=2").value(), 500ms), std::vector<std::string>{});
+TEST_P(ScheduledTwinOfAnotherBarrier, HasFiguresOutside) {
+  EXPECT_NE(figures_outside(barrier::parse("pbsp:beta=2").value(), 500ms),
+            std::vector<std::string>{});
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, ConductedStranger,
+INSTANTIATE_TEST_SUITE_P(Of, ScheduledTwinOfAnotherBarrier,
                          testing::Values(Case{core::Mode::central, "pssp:s=1,beta=2"},
                                          Case{core::Mode::peer, "pssp:s=1,beta=2"},
                                          Case{core::Mode::central, "pbsp:beta=3"}));
 
 /// Where nothing is random, the actors and the simulator agree to the last figure.
-class ConductedTwinWithoutChance : public ConductedTwin {};
+class ScheduledTwinWithoutChance : public ScheduledTwin {};
 
-TEST_P(ConductedTwinWithoutChance, IsItsSimulation) {
+TEST_P(ScheduledTwinWithoutChance, EqualsItsSimulation) {
   auto options = this->options();
   options.job.workers = 7;
   options.job.delay = parse_distribution("const:10ms").value();
-  // No two steps end at the same time, but those of equals.
+  // Steps end at the same time only where their workers are equally slow.
   options.job.stragglers = {{.count = 1, .factor = 1.703}, {.count = 2, .factor = 2.917}};
   options.job.steps = 40;
   const TwinRun live = figures_of(run_live(options));
@@ -136,7 +138,7 @@ TEST_P(ConductedTwinWithoutChance, IsItsSimulation) {
   EXPECT_DOUBLE_EQ(live.waiting_share, simulated.waiting_share);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, ConductedTwinWithoutChance,
+INSTANTIATE_TEST_SUITE_P(Of, ScheduledTwinWithoutChance,
                          testing::Values(Case{core::Mode::central, "bsp"},
                                          Case{core::Mode::central, "ssp:s=3"},
                                          Case{core::Mode::central, "asp"},
