@@ -1,4 +1,5 @@
-/// Real sockets on the loopback interface. Strangers are in transport_strangers_test.cpp.
+/// Real sockets on the loopback interface. Unauthenticated senders are in
+/// transport_unauthenticated_test.cpp.
 #include "starling/actor/wire/transport.hpp"
 
 #include <gtest/gtest.h>

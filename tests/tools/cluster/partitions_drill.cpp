@@ -6,29 +6,29 @@
 namespace starling::app {
 namespace {
 
-class Cuts : public Drill {
+class Partitions : public Drill {
  protected:
   /// Partitions five nodes: `minority` and the others receive nothing from each other, or, where
   /// `one_way`, only the others receive nothing from `minority`.
-  void cut(const std::vector<std::size_t>& minority, bool one_way) {
+  void partition(const std::vector<std::size_t>& minority, bool one_way) {
     for (std::size_t host = 0; host < 5; ++host) {
       if (std::ranges::count(minority, host) > 0) continue;
-      for (const std::size_t cut_off : minority)
+      for (const std::size_t isolated : minority)
         if (one_way)
-          fleet_->hosts().cut_one_way(cut_off, host);
+          fleet_->hosts().cut_one_way(isolated, host);
         else
-          fleet_->hosts().cut(cut_off, host);
+          fleet_->hosts().cut(isolated, host);
     }
   }
 
   /// Partitions the network for 8 s while a job trains, then heals it.
-  void weather(const std::vector<std::size_t>& minority, bool one_way) {
+  void survive(const std::vector<std::size_t>& minority, bool one_way) {
     ASSERT_NO_FATAL_FAILURE(begin(5));
     if (IsSkipped()) return;
     ASSERT_NO_FATAL_FAILURE(submit(GetParam(), 1200));
-    cut(minority, one_way);
+    partition(minority, one_way);
     fleet_->watch(8s);
-    before_ = fleet_->longest_pause();
+    pause_ = fleet_->longest_pause();
     for (std::size_t node = 0; node < 5; ++node)
       if (fleet_->log(node).find(": waits: ") != std::string::npos) waiting_.push_back(node);
     fleet_->hosts().heal();
@@ -38,39 +38,41 @@ class Cuts : public Drill {
          std::to_string(
              std::chrono::duration_cast<Time>(hosts::Fleet::Clock::now() - healed).count()));
     expect_good_model(120s);
-    tell("longest_pause_in_the_cut_ms", std::to_string(before_.count()));
+    tell("longest_pause_in_the_partition_ms", std::to_string(pause_.count()));
     tell_pause();
   }
 
-  Time before_{};
+  Time pause_{};
   /// Nodes that logged that they wait, during the partition.
   std::vector<std::size_t> waiting_;
 };
 
-INSTANTIATE_TEST_SUITE_P(In, Cuts, testing::ValuesIn(ways), name_of);
+INSTANTIATE_TEST_SUITE_P(In, Partitions, testing::ValuesIn(ways), name_of);
 
-TEST_P(Cuts, OfOneNodeStopTheOthersForSecondsOnly) {
-  ASSERT_NO_FATAL_FAILURE(weather({4}, false));
+TEST_P(Partitions, OfOneNodeStopTheOthersForSecondsOnly) {
+  ASSERT_NO_FATAL_FAILURE(survive({4}, false));
   if (IsSkipped()) return;
-  EXPECT_LE(before_, 3s);
+  EXPECT_LE(pause_, 3s);
   EXPECT_EQ(waiting_, (std::vector<std::size_t>{4}));
 }
 
-TEST_P(Cuts, OfOneNodeThatStillHearsStopTheOthersForSecondsOnly) {
-  ASSERT_NO_FATAL_FAILURE(weather({4}, true));
+TEST_P(Partitions, OfOneNodeThatStillHearsStopTheOthersForSecondsOnly) {
+  ASSERT_NO_FATAL_FAILURE(survive({4}, true));
   if (IsSkipped()) return;
-  EXPECT_LE(before_, 3s);
+  EXPECT_LE(pause_, 3s);
 }
 
 /// With two replicas of each range, both may lie in the minority: then all nodes wait.
-TEST_P(Cuts, OfTwoNodesLoseNothing) {
-  ASSERT_NO_FATAL_FAILURE(weather({3, 4}, false));
+TEST_P(Partitions, OfTwoNodesLoseNothing) {
+  ASSERT_NO_FATAL_FAILURE(survive({3, 4}, false));
   if (IsSkipped()) return;
   for (const std::size_t node : {3U, 4U})
     EXPECT_EQ(std::ranges::count(waiting_, node), 1) << fleet_->log(node);
 }
 
-TEST_P(Cuts, OfTwoNodesThatStillHearLoseNothing) { ASSERT_NO_FATAL_FAILURE(weather({3, 4}, true)); }
+TEST_P(Partitions, OfTwoNodesThatStillHearLoseNothing) {
+  ASSERT_NO_FATAL_FAILURE(survive({3, 4}, true));
+}
 
 }  // namespace
 }  // namespace starling::app

@@ -90,7 +90,7 @@ class Capture {
   Elsewhere elsewhere_;
 };
 
-class Strangers : public Drill {
+class UnauthenticatedPeers : public Drill {
  protected:
   /// Updates a second, over so long.
   double rate(Time time) {
@@ -109,10 +109,10 @@ class Strangers : public Drill {
 
   /// Opens 5,000 connections without a byte to one node, and 20,000 with garbage, each kind at
   /// `connections_per_s`; training keeps the share `share_least` of its rate in any 5 s.
-  void besiege(double connections_per_s, double share_least);
+  void flood(double connections_per_s, double share_least);
 };
 
-/// Begins none before its time.
+/// Spaces the connections out: none begins before its time.
 class Pace {
  public:
   explicit Pace(double per_second) : per_second_(per_second) {}
@@ -128,7 +128,7 @@ class Pace {
   Clock::time_point began_ = Clock::now();
 };
 
-void Strangers::besiege(double connections_per_s, double share_least) {
+void UnauthenticatedPeers::flood(double connections_per_s, double share_least) {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
@@ -180,27 +180,28 @@ void Strangers::besiege(double connections_per_s, double share_least) {
     least = std::min(least, rate(5s));
     most = std::max(most, fleet_->rss_kib(0));
   }
-  const double besieged = rate(10s);
+  const double flooded = rate(10s);
   most = std::max(most, fleet_->rss_kib(0));
   tell("half_open", std::to_string(half_open));
   tell("garbage", std::to_string(garbage));
   tell("updates_per_s", std::to_string(alone) + " alone, " + std::to_string(least) +
-                            " in the worst 5 s, " + std::to_string(besieged) + " with all there");
+                            " in the worst 5 s, " + std::to_string(flooded) + " with all there");
   tell("kib", std::to_string(before) + " before, at most " + std::to_string(most));
   EXPECT_EQ(half_open, 5000);
   EXPECT_EQ(garbage, 20'000);
   EXPECT_GT(least, share_least * alone);
-  EXPECT_GT(besieged, 0.9 * alone);
+  EXPECT_GT(flooded, 0.9 * alone);
   EXPECT_LE(most, before + 64 * std::size_t{1024});
   EXPECT_EQ(fleet_->run("stop" + fleet_->access(0)).code, 0);
   expect_good_model(60s);
 }
 
-TEST_F(Strangers, AtADoorHoldNobodyUp) { besiege(1000, 0.9); }
-/// As fast as they can, which takes a good part of the processors that the nodes have too.
-TEST_F(Strangers, InACrowdAtADoorHoldNobodyUp) { besiege(1e9, 0.85); }
+TEST_F(UnauthenticatedPeers, AtAPortHoldNobodyUp) { flood(1000, 0.9); }
+/// The peers connect as fast as they can, which takes a good part of the processors that the nodes
+/// have too.
+TEST_F(UnauthenticatedPeers, InACrowdAtAPortHoldNobodyUp) { flood(1e9, 0.85); }
 
-TEST_F(Strangers, OnTheWayReadNothing) {
+TEST_F(UnauthenticatedPeers, BetweenNodesReadNothing) {
   for (const Keys keys : {Keys::none, Keys::given}) {
     ASSERT_NO_FATAL_FAILURE(begin(3, keys, 3));
     if (IsSkipped()) return;
