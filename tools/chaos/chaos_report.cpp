@@ -62,7 +62,7 @@ void ChaosTotals::add(const ChaosReport& report) {
   sum.packets += report.packets;
   sum.steps += report.steps;
   sum.epochs += report.epochs;
-  sum.lives += report.lives;
+  sum.incarnations += report.incarnations;
   sum.excluded += report.excluded;
   sum.passes += report.passes;
   sum.faults_refused += report.faults_refused;
@@ -79,7 +79,7 @@ std::string chaos_text(const ChaosTotals& totals, const std::optional<ChaosFailu
                   counted(sum.events, "event"), counted(sum.packets, "packet"), totals.wall_s);
   text += fmt::format("  {}, {} passes judged, {}, {} lives ({} excluded though well)\n",
                       counted(sum.steps, "step"), sum.passes, counted(sum.epochs, "epoch"),
-                      sum.lives, sum.excluded);
+                      sum.incarnations, sum.excluded);
   text += "  faults:";
   for (std::size_t i = 0; i < Fault::kinds; ++i)
     text += fmt::format(" {} {}{}", name(static_cast<Fault::Kind>(i)), sum.faults[i],
@@ -104,7 +104,7 @@ std::string chaos_json(const ChaosTotals& totals, const std::optional<ChaosFailu
   json["steps"] = sum.steps;
   json["passes"] = sum.passes;
   json["epochs"] = sum.epochs;
-  json["lives"] = sum.lives;
+  json["lives"] = sum.incarnations;
   json["excluded"] = sum.excluded;
   for (std::size_t i = 0; i < Fault::kinds; ++i)
     json["faults"][std::string{name(static_cast<Fault::Kind>(i))}] = sum.faults[i];

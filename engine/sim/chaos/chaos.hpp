@@ -29,7 +29,7 @@ struct ChaosReport {
   std::uint64_t steps = 0;
   std::uint64_t epochs = 0;
   /// Incarnations of members, and those declared dead while their process ran.
-  std::uint64_t lives = 0;
+  std::uint64_t incarnations = 0;
   std::uint64_t excluded = 0;
   /// Faults that began, by kind, and faults left out, because they would have exceeded the fault
   /// budget or came too late.

@@ -21,17 +21,21 @@ void merge(const core::MergeSite& site, std::span<double> value, std::span<const
 
 ChaosJob::ChaosJob(const Scenario& scenario) : scenario_(scenario) {
   core::Layout layout;
-  const std::size_t count = 2 * lives_max + 2;
+  const std::size_t count = 2 * incarnations_max + 2;
   auto start = std::make_shared<std::vector<core::RangeState>>();
   auto zeros = core::Buffer::make<double>(count);
   std::ranges::fill(zeros->as<double>(), 0.0);
   for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
     const std::size_t p = layout.parameters.size();
-    layout.parameters.push_back({.name = "counts", .shape = {lives_max, 2}, .trained = false});
+    layout.parameters.push_back(
+        {.name = "counts", .shape = {incarnations_max, 2}, .trained = false});
     layout.parameters.push_back({.name = "order", .shape = {1, 2}});
-    layout.offsets.insert(layout.offsets.end(), {layout.size, layout.size + 2 * lives_max});
+    layout.offsets.insert(layout.offsets.end(), {layout.size, layout.size + 2 * incarnations_max});
     layout.ranges.push_back(
-        {layout.size, count, 2, {{p, 0, 0, 2 * lives_max}, {p + 1, 2 * lives_max, 0, 2}}});
+        {layout.size,
+         count,
+         2,
+         {{p, 0, 0, 2 * incarnations_max}, {p + 1, 2 * incarnations_max, 0, 2}}});
     layout.size += count;
     start->push_back({.range = r, .value = {zeros, 0, count, nullptr}, .slots = {}, .ledger = {}});
     plan_.push_back({r, nullptr});
@@ -89,7 +93,7 @@ core::Update ChaosJob::update(std::size_t slot, core::Step step) const {
                     values->as<double>().begin());
   const std::shared_ptr<const core::Buffer> shared = std::move(values);
   const auto rows = std::make_shared<const std::vector<std::uint32_t>>(
-      std::initializer_list<std::uint32_t>{static_cast<std::uint32_t>(slot), lives_max});
+      std::initializer_list<std::uint32_t>{static_cast<std::uint32_t>(slot), incarnations_max});
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
     update.parts.push_back({r, {shared, 0, 4, rows}});
   return update;

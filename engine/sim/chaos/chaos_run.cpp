@@ -102,7 +102,7 @@ ChaosReport ChaosRun::run() {
   report_.packets = network_.counts().sent;
   report_.steps = checker_.steps();
   report_.passes = checker_.passes();
-  report_.lives = checker_.lives();
+  report_.incarnations = checker_.incarnations();
   report_.epochs = checker_.latest() ? checker_.latest()->epoch : 0;
   return report_;
 }

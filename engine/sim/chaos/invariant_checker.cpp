@@ -47,50 +47,52 @@ const char* difference(const core::RangeState& a, const core::RangeState& b) {
 
 InvariantChecker::InvariantChecker(const Scenario& scenario)
     : scenario_(scenario),
-      places_(nodes_max),
+      nodes_(nodes_max),
       epochs_(1),
-      acknowledged_(lives_max * scenario.ranges),
-      words_(lives_max) {
-  for (Place& place : places_) place.seen.resize(scenario.ranges);
+      acknowledged_(incarnations_max * scenario.ranges),
+      permissions_(incarnations_max) {
+  for (NodeState& node_state : nodes_) node_state.seen.resize(scenario.ranges);
 }
 
 std::optional<std::size_t> InvariantChecker::on_birth(core::Member member, const MemberCore* node) {
-  if (lives_.size() == lives_max) return std::nullopt;
-  Place& place = places_[member.id];
-  place = {.node = node, .slot = lives_.size()};
-  place.seen.resize(scenario_.ranges);
-  lives_.push_back({.member = member});
-  return place.slot;
+  if (incarnations_.size() == incarnations_max) return std::nullopt;
+  NodeState& node_state = nodes_[member.id];
+  node_state = {.node = node, .slot = incarnations_.size()};
+  node_state.seen.resize(scenario_.ranges);
+  incarnations_.push_back({.member = member});
+  return node_state.slot;
 }
 
-void InvariantChecker::on_death(NodeId id) { places_[id].node = nullptr; }
+void InvariantChecker::on_death(NodeId id) { nodes_[id].node = nullptr; }
 
 void InvariantChecker::violate(const std::string& what) {
   if (violation_.empty()) violation_ = what;
 }
 
 std::string InvariantChecker::incarnation_name(std::size_t slot) const {
-  const core::Member& member = lives_[slot].member;
+  const core::Member& member = incarnations_[slot].member;
   return std::to_string(member.id) + " (incarnation " + std::to_string(member.incarnation) + ")";
 }
 
 std::optional<std::size_t> InvariantChecker::slot_of(NodeId id,
                                                      core::Incarnation incarnation) const {
-  for (std::size_t slot = lives_.size(); slot-- > 0;)
-    if (lives_[slot].member.id == id && lives_[slot].member.incarnation == incarnation) return slot;
+  for (std::size_t slot = incarnations_.size(); slot-- > 0;)
+    if (incarnations_[slot].member.id == id &&
+        incarnations_[slot].member.incarnation == incarnation)
+      return slot;
   return std::nullopt;
 }
 
 void InvariantChecker::on_event(NodeId id) {
-  Place& place = places_[id];
-  if (place.node == nullptr || !place.node->configuration()) return;
-  place.former = std::exchange(place.known, place.node->configuration());
-  if (place.node->configuration()->epoch != place.epoch) on_configuration(place);
-  if (place.node->state() != MemberCore::State::member) return;
-  follow_worker(id, place);
-  const auto& replica = place.node->replica();
-  for (core::RangeId r = 0; r < place.seen.size(); ++r) {
-    Seen& seen = place.seen[r];
+  NodeState& node_state = nodes_[id];
+  if (node_state.node == nullptr || !node_state.node->configuration()) return;
+  node_state.former = std::exchange(node_state.known, node_state.node->configuration());
+  if (node_state.node->configuration()->epoch != node_state.epoch) on_configuration(node_state);
+  if (node_state.node->state() != MemberCore::State::member) return;
+  follow_worker(id, node_state);
+  const auto& replica = node_state.node->replica();
+  for (core::RangeId r = 0; r < node_state.seen.size(); ++r) {
+    Seen& seen = node_state.seen[r];
     if (!replica.shard().holds(r)) {
       seen = {};
       continue;
@@ -104,10 +106,10 @@ void InvariantChecker::on_event(NodeId id) {
 }
 
 /// Checks that each epoch has one configuration, and that no node goes back to an older epoch.
-void InvariantChecker::on_configuration(Place& place) {
-  const auto& mine = place.node->configuration();
-  if (mine->epoch < place.epoch) violate("a node has gone back to an older epoch");
-  place.epoch = mine->epoch;
+void InvariantChecker::on_configuration(NodeState& node_state) {
+  const auto& mine = node_state.node->configuration();
+  if (mine->epoch < node_state.epoch) violate("a node has gone back to an older epoch");
+  node_state.epoch = mine->epoch;
   if (mine->epoch >= epochs_.size()) {
     epochs_.resize(mine->epoch + 1);
     std::erase_if(proposed_, [&](const auto& value) { return value->epoch <= mine->epoch; });
@@ -118,10 +120,10 @@ void InvariantChecker::on_configuration(Place& place) {
     violate("two configurations of epoch " + std::to_string(mine->epoch));
 }
 
-void InvariantChecker::follow_worker(NodeId id, Place& place) {
-  const core::Worker* worker = place.node->worker();
+void InvariantChecker::follow_worker(NodeId id, NodeState& node_state) {
+  const core::Worker* worker = node_state.node->worker();
   if (worker == nullptr || !worker->begun()) return;
-  Life& incarnation = lives_[place.slot];
+  IncarnationProgress& incarnation = incarnations_[node_state.slot];
   incarnation.had_begun = incarnation.begun;
   if (!incarnation.begun) {
     incarnation.begun = true;
@@ -134,12 +136,12 @@ void InvariantChecker::follow_worker(NodeId id, Place& place) {
   incarnation.reached = worker->step();
   ++steps_;
   for (core::RangeId r = 0; r < scenario_.ranges; ++r)
-    expect_held(place.slot, r, incarnation.reached);
+    expect_held(node_state.slot, r, incarnation.reached);
 }
 
 const InvariantChecker::MemberCore* InvariantChecker::full_owner(
     core::RangeId range, const core::RangeOwner& owner) const {
-  const MemberCore* node = places_[owner.id].node;
+  const MemberCore* node = nodes_[owner.id].node;
   if (node == nullptr || node->state() != MemberCore::State::member) return nullptr;
   if (!latest()->contains(owner.id, node->self().incarnation)) return nullptr;
   const auto* self = node->configuration()->ranges[range].find(owner.id);
@@ -153,7 +155,7 @@ Step InvariantChecker::count_held(const MemberCore& node, std::size_t slot,
   const auto& shard = node.replica().shard();
   auto count = static_cast<Step>(shard.value(range)[2 * slot]);
   if (shard.gathered(range).empty()) return count;
-  const core::Member& member = lives_[slot].member;
+  const core::Member& member = incarnations_[slot].member;
   for (const core::Push& push : shard.gathered(range)[member.id])
     count += push.incarnation == member.incarnation && !push.update.empty() ? 1 : 0;
   return count;
@@ -162,14 +164,14 @@ Step InvariantChecker::count_held(const MemberCore& node, std::size_t slot,
 /// Checks that every full owner holds `step` of `slot`, whose push was acknowledged.
 void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step step) {
   Step& known = acknowledged(slot, range);
-  if (step <= known || !lives_[slot].begun) return;
+  if (step <= known || !incarnations_[slot].begun) return;
   known = step;
   std::size_t holders = 0;
   for (const core::RangeOwner& owner : latest()->ranges[range].owners) {
     const MemberCore* node = full_owner(range, owner);
     if (node == nullptr) continue;
     ++holders;
-    if (count_held(*node, slot, range) < step - lives_[slot].first)
+    if (count_held(*node, slot, range) < step - incarnations_[slot].first)
       violate("step " + std::to_string(step) + " of worker " + incarnation_name(slot) +
               " was acknowledged and is not in range " + std::to_string(range) + " at node " +
               std::to_string(owner.id));
@@ -181,16 +183,16 @@ void InvariantChecker::expect_held(std::size_t slot, core::RangeId range, Step s
 /// Checks that a range at a node holds each step once and, where it `must_hold` the acknowledged
 /// steps, that none is missing.
 void InvariantChecker::inspect(NodeId id, core::RangeId range, bool must_hold) {
-  const auto value = places_[id].node->replica().shard().value(range);
-  for (std::size_t slot = 0; slot < lives_.size(); ++slot) {
+  const auto value = nodes_[id].node->replica().shard().value(range);
+  for (std::size_t slot = 0; slot < incarnations_.size(); ++slot) {
     const auto count = static_cast<Step>(value[2 * slot]);
-    const Life& incarnation = lives_[slot];
+    const IncarnationProgress& incarnation = incarnations_[slot];
     if (count == 0 && acknowledged(slot, range) == 0) continue;
     if (value[2 * slot + 1] != sum_of_steps(incarnation.first, count))
       violate("range " + std::to_string(range) + " at node " + std::to_string(id) +
               " does not hold each step of worker " + incarnation_name(slot) + " once");
     if (must_hold &&
-        incarnation.first + count_held(*places_[id].node, slot, range) < acknowledged(slot, range))
+        incarnation.first + count_held(*nodes_[id].node, slot, range) < acknowledged(slot, range))
       violate("range " + std::to_string(range) + " at node " + std::to_string(id) +
               " has lost step " + std::to_string(acknowledged(slot, range)) + " of worker " +
               incarnation_name(slot));
@@ -219,14 +221,14 @@ void InvariantChecker::expect_equal_copies() {
 // --- messages ------------------------------------------------------------------------------------
 
 void InvariantChecker::on_dispatch(NodeId id, const core::Envelope& envelope) {
-  if (!envelope.packet.payload || !is_new(places_[id], envelope)) return;
+  if (!envelope.packet.payload || !is_new(nodes_[id], envelope)) return;
   std::visit([&](const auto& message) { judge(id, envelope, message); }, **envelope.packet.payload);
 }
 
-bool InvariantChecker::is_new(Place& place, const core::Envelope& envelope) {
+bool InvariantChecker::is_new(NodeState& node_state, const core::Envelope& envelope) {
   const std::uint64_t sequence = envelope.packet.sequence;
   if (sequence == 0) return true;
-  Sent& sent = place.sent[2 * envelope.to + static_cast<std::size_t>(envelope.traffic_class)];
+  Sent& sent = node_state.sent[2 * envelope.to + static_cast<std::size_t>(envelope.traffic_class)];
   if (envelope.packet.to != sent.incarnation)
     sent = {.incarnation = envelope.packet.to.value_or(0)};
   if (sequence > sent.last) {
@@ -277,7 +279,7 @@ void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Held&
 
 void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
                              const core::StepQuery& query) {
-  Draw& draw = places_[id].draw;
+  Draw& draw = nodes_[id].draw;
   const core::Configuration* configuration = known(envelope.epoch);
   if (draw.number > query.draw || configuration == nullptr) return;
   if (draw.number < query.draw) {
@@ -294,15 +296,15 @@ void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
 /// Checks an answer, which may be late, but never ahead of the worker.
 void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
                              const core::StepAnswer& answer) {
-  const std::size_t slot = places_[id].slot;
-  const Life& incarnation = lives_[slot];
+  const std::size_t slot = nodes_[id].slot;
+  const IncarnationProgress& incarnation = incarnations_[slot];
   if (answer.step == core::not_begun && incarnation.had_begun)
     violate("worker " + incarnation_name(slot) + " says that it has not begun, and is at " +
             std::to_string(incarnation.reached));
   if (answer.step != core::not_begun && !has_reached(slot, answer.step))
     violate("worker " + incarnation_name(slot) + " says that it is at " +
             std::to_string(answer.step) + ", and is at " + std::to_string(incarnation.reached));
-  Draw& draw = places_[envelope.to].draw;
+  Draw& draw = nodes_[envelope.to].draw;
   if (draw.number != answer.draw) return;
   const auto asked = std::ranges::find(draw.asked, slot, &Asked::slot);
   if (asked != draw.asked.end()) asked->told = answer.step;

@@ -1,21 +1,21 @@
-/// Checks the invariants of a replicated job from outside, event by event, on integer-valued
-/// updates.
+/// Checks the invariants of a simulated replicated job after every event. The updates of the job
+/// are integers (see chaos_job.hpp), so sums are exact.
 ///
 /// Every incarnation of every worker has a slot of two numbers in every range: how many of its
-/// steps are in, and the sum of their numbers. Steps rise by one, so the two numbers say exactly
-/// which steps are in, and whether any is in twice. Two more numbers show the order of all updates.
-/// The invariants:
+/// steps the range holds, and the sum of their numbers. Steps rise by one, so the two numbers say
+/// exactly which steps the range holds, and whether it holds any twice. Two more numbers show the
+/// order of all updates. The invariants:
 ///
 /// * each epoch has one configuration; only the primary of a view acknowledges and forwards in it,
 ///   and only the primary of an epoch answers reads;
-/// * every full owner of a range has all its acknowledged updates, and no update is in twice;
-/// * no member claims to be further than it is, or not to have begun when it has;
+/// * every full owner of a range has all its acknowledged updates, and holds none twice;
+/// * no member claims a higher step than its own, or not to have begun after it has begun;
 /// * no worker passes a barrier against its rule, judged by true steps and by all that was drawn,
 ///   nor, where a coordinator keeps the steps, without the permission of the coordinator that the
 ///   worker's configuration names;
 /// * the values that a worker reads include, for each worker in the view that let it pass, all
 ///   updates up to the reader's step - s;
-/// * in the end all replicas of a range are equal in everything that an owner knows.
+/// * in the end all replicas of a range are equal in everything that an owner stores.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@
 
 namespace starling::sim {
 
-/// The most incarnations that a run can tell apart.
-inline constexpr std::size_t lives_max = 48;
+/// The most incarnations of members in a run.
+inline constexpr std::size_t incarnations_max = 48;
 
 class InvariantChecker {
  public:
@@ -58,30 +58,30 @@ class InvariantChecker {
   [[nodiscard]] const core::ConfigurationPtr& latest() const noexcept { return epochs_.back(); }
   /// All configurations that were proposed for an epoch after the latest.
   [[nodiscard]] const std::vector<core::ConfigurationPtr>& proposed() const { return proposed_; }
-  /// Returns the core of `owner`, an owner in the latest configuration, where it is full and, as it
-  /// sees it itself too, owns the range without a break: it must hold all that was acknowledged.
-  /// Else returns nullptr.
+  /// Returns the core of `owner`, an owner in the latest configuration, if that core holds the
+  /// whole range and has owned it without a break in its own configuration too: then it must hold
+  /// every acknowledged update. Else returns nullptr.
   [[nodiscard]] const MemberCore* full_owner(core::RangeId range,
                                              const core::RangeOwner& owner) const;
 
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
-  [[nodiscard]] std::size_t lives() const noexcept { return lives_.size(); }
+  [[nodiscard]] std::size_t incarnations() const noexcept { return incarnations_.size(); }
 
  private:
-  struct Life {
+  struct IncarnationProgress {
     core::Member member;
     core::Step first = 0;
     core::Step reached = 0;
     bool begun = false;
-    /// Whether it had begun before the event.
+    /// Whether it had begun before the node's last event.
     bool had_begun = false;
     bool done = false;
   };
-  /// The last permission of one coordinator to one worker to go on. It counts only when the worker
-  /// goes on by it: a coordinator that is partitioned off may let workers go on that no longer
-  /// receive its messages.
-  struct Word {
+  /// The last permission to go on that one coordinator gave to one worker. It is judged only when
+  /// the worker goes on by it: a coordinator that is partitioned off may send permissions that
+  /// workers no longer receive.
+  struct Permission {
     /// Slot of the coordinator's incarnation.
     std::size_t by;
     core::Step step;
@@ -115,16 +115,17 @@ class InvariantChecker {
     /// Bit i stands for number last - 1 - i.
     std::uint64_t before = 0;
   };
-  struct Place {
+  /// The incarnation that runs on a node, and what its last events have shown.
+  struct NodeState {
     const MemberCore* node = nullptr;
     std::size_t slot = 0;
     core::Epoch epoch = 0;
-    /// The configurations that it knew before the event, and after it.
+    /// The configurations that the core knew before its last event, and after it.
     core::ConfigurationPtr former = nullptr;
     core::ConfigurationPtr known = nullptr;
     std::vector<Seen> seen = {};
     Draw draw = {};
-    /// Slots of the workers that let it pass.
+    /// Slots of the workers by whose steps the node's worker passed its last barrier.
     std::vector<std::size_t> view = {};
     /// By receiver and traffic class.
     std::vector<Sent> sent = std::vector<Sent>(std::size_t{2} * nodes_max);
@@ -134,20 +135,20 @@ class InvariantChecker {
   [[nodiscard]] std::string incarnation_name(std::size_t slot) const;
   [[nodiscard]] std::optional<std::size_t> slot_of(NodeId id, core::Incarnation incarnation) const;
   [[nodiscard]] core::Step& acknowledged(std::size_t slot, core::RangeId range) {
-    return acknowledged_[range * lives_max + slot];
+    return acknowledged_[range * incarnations_max + slot];
   }
   /// Returns nullptr where no node has adopted a configuration of `epoch`.
   [[nodiscard]] const core::Configuration* known(core::Epoch epoch) const {
     return epoch < epochs_.size() ? epochs_[epoch].get() : nullptr;
   }
-  void on_configuration(Place& place);
-  void follow_worker(NodeId id, Place& place);
+  void on_configuration(NodeState& node_state);
+  void follow_worker(NodeId id, NodeState& node_state);
   void inspect(NodeId id, core::RangeId range, bool must_hold);
   [[nodiscard]] core::Step count_held(const MemberCore& node, std::size_t slot,
                                       core::RangeId range) const;
   void expect_held(std::size_t slot, core::RangeId range, core::Step step);
-  /// True where the message is not sent again.
-  bool is_new(Place& place, const core::Envelope& envelope);
+  /// True unless the channel sends the message again.
+  bool is_new(NodeState& node_state, const core::Envelope& envelope);
   template <class M>
   void judge(NodeId, const core::Envelope&, const M&) {}
   void judge(NodeId id, const core::Envelope& envelope, const core::Ack& ack);
@@ -164,13 +165,13 @@ class InvariantChecker {
   void expect_primary(NodeId id, core::RangeId range, core::Epoch view, const char* does);
   /// True where this incarnation kept the steps in a configuration that the node knew at some time
   /// in its last event.
-  [[nodiscard]] bool is_coordinator(const core::Member& member, const Place& place) const;
+  [[nodiscard]] bool is_coordinator(const core::Member& member, const NodeState& node_state) const;
   void judge_pass(NodeId id, core::Step step);
   /// Returns why the draw does not let a worker pass; empty where it does.
   [[nodiscard]] std::string why_not_pass(const Draw& draw, core::Step floor) const;
   /// Records that the coordinator `id` lets the worker of `to` go on.
-  void note_word(NodeId id, NodeId to, std::size_t slot, core::Step step,
-                 const core::Configuration& known);
+  void record_permission(NodeId id, NodeId to, std::size_t slot, core::Step step,
+                         const core::Configuration& known);
   /// Returns the slots of the workers that the coordinator saw then.
   [[nodiscard]] std::vector<std::size_t> seen_by(NodeId id, NodeId to,
                                                  const core::Configuration& known) const;
@@ -182,14 +183,14 @@ class InvariantChecker {
   [[nodiscard]] bool has_reached(std::size_t slot, core::Step floor) const;
 
   Scenario scenario_;
-  std::vector<Life> lives_;
-  std::vector<Place> places_;
+  std::vector<IncarnationProgress> incarnations_;
+  std::vector<NodeState> nodes_;
   /// By epoch; the first entry is null.
   std::vector<core::ConfigurationPtr> epochs_;
   std::vector<core::ConfigurationPtr> proposed_;
   std::vector<core::Step> acknowledged_;
   /// By slot of the worker; one for each coordinator that let it go on.
-  std::vector<std::vector<Word>> words_;
+  std::vector<std::vector<Permission>> permissions_;
   std::uint64_t steps_ = 0;
   std::uint64_t passes_ = 0;
   std::string violation_;

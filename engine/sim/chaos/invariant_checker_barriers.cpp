@@ -13,33 +13,35 @@ using core::Step;
 }  // namespace
 
 bool InvariantChecker::has_reached(std::size_t slot, Step floor) const {
-  const Life& incarnation = lives_[slot];
+  const IncarnationProgress& incarnation = incarnations_[slot];
   return incarnation.done || incarnation.reached >= floor;
 }
 
 /// Judges that the worker of `id` goes on from `step`.
 void InvariantChecker::on_plan(NodeId id, Step step) {
-  const std::size_t slot = places_[id].slot;
-  if (step == lives_[slot].first) return;  // the first step is free
+  const std::size_t slot = nodes_[id].slot;
+  if (step == incarnations_[slot].first) return;  // no barrier stands before the first step
   if (!scenario_.has_coordinator()) return judge_pass(id, step);
-  Place& place = places_[id];
+  NodeState& node_state = nodes_[id];
   // A coordinator's permission to its own worker is not dispatched as a message.
-  if (place.node->coordinator() != nullptr) note_word(id, id, slot, step, *place.known);
-  const auto word = std::ranges::find_if(words_[slot], [&](const Word& one) {
-    return one.step == step && is_coordinator(lives_[one.by].member, place);
+  if (node_state.node->coordinator() != nullptr)
+    record_permission(id, id, slot, step, *node_state.known);
+  const auto permission = std::ranges::find_if(permissions_[slot], [&](const Permission& one) {
+    return one.step == step && is_coordinator(incarnations_[one.by].member, node_state);
   });
-  if (word == words_[slot].end())
+  if (permission == permissions_[slot].end())
     return violate("worker " + incarnation_name(slot) + " goes on without the coordinator's word");
-  if (!word->objection.empty())
+  if (!permission->objection.empty())
     violate("the coordinator lets worker " + incarnation_name(slot) + " go on from step " +
-            std::to_string(step) + word->objection);
-  place.view = word->view;
-  passes_ += place.view.empty() ? 0 : 1;
+            std::to_string(step) + permission->objection);
+  node_state.view = permission->view;
+  passes_ += node_state.view.empty() ? 0 : 1;
 }
 
-bool InvariantChecker::is_coordinator(const core::Member& member, const Place& place) const {
-  const core::Epoch first = (place.former ? place.former : place.known)->epoch;
-  for (core::Epoch epoch = first; epoch <= place.known->epoch; ++epoch) {
+bool InvariantChecker::is_coordinator(const core::Member& member,
+                                      const NodeState& node_state) const {
+  const core::Epoch first = (node_state.former ? node_state.former : node_state.known)->epoch;
+  for (core::Epoch epoch = first; epoch <= node_state.known->epoch; ++epoch) {
     const core::Configuration* configuration = known(epoch);
     if (configuration != nullptr && configuration->coordinator == member.id &&
         configuration->contains(member.id, member.incarnation))
@@ -50,20 +52,21 @@ bool InvariantChecker::is_coordinator(const core::Member& member, const Place& p
 
 void InvariantChecker::judge_pass(NodeId id, Step step) {
   const auto floor = barrier::floor(scenario_.barrier, step);
-  Place& place = places_[id];
-  place.view.clear();
+  NodeState& node_state = nodes_[id];
+  node_state.view.clear();
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
-  const std::string why = why_not_pass(place.draw, *floor);
+  const std::string why = why_not_pass(node_state.draw, *floor);
   // A worker that was alone for a moment needed no draw.
-  const bool alone = others(*place.known) == 0 || (place.former && others(*place.former) == 0);
+  const bool alone =
+      others(*node_state.known) == 0 || (node_state.former && others(*node_state.former) == 0);
   if (!why.empty() && !alone)
     violate("worker " + std::to_string(id) + " has passed the barrier at step " +
             std::to_string(step) + why);
   if (!why.empty()) return;
   ++passes_;
-  place.draw.used = true;
-  for (const Asked& asked : place.draw.asked)
-    if (asked.told != core::not_begun) place.view.push_back(asked.slot);
+  node_state.draw.used = true;
+  for (const Asked& asked : node_state.draw.asked)
+    if (asked.told != core::not_begun) node_state.view.push_back(asked.slot);
 }
 
 std::string InvariantChecker::why_not_pass(const Draw& draw, Step floor) const {
@@ -87,20 +90,21 @@ std::size_t InvariantChecker::others(const core::Configuration& configuration) {
 }
 
 void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Arrived& arrived) {
-  const std::size_t slot = places_[id].slot;
+  const std::size_t slot = nodes_[id].slot;
   // The last step of a member that was excluded in the same event is not known here.
-  if (places_[id].node->state() != MemberCore::State::member) return;
-  if (arrived.step > lives_[slot].reached)
+  if (nodes_[id].node->state() != MemberCore::State::member) return;
+  if (arrived.step > incarnations_[slot].reached)
     violate("worker " + incarnation_name(slot) + " says that it has arrived at " +
-            std::to_string(arrived.step) + ", and is at " + std::to_string(lives_[slot].reached));
+            std::to_string(arrived.step) + ", and is at " +
+            std::to_string(incarnations_[slot].reached));
 }
 
 /// Checks that a worker does not report to a new coordinator a step beyond its own, or a permission
 /// to go on that it was not given.
 void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::WorkerStatus& status) {
   using enum core::WorkerStatus::Phase;
-  const std::size_t slot = places_[id].slot;
-  const Life& incarnation = lives_[slot];
+  const std::size_t slot = nodes_[id].slot;
+  const IncarnationProgress& incarnation = incarnations_[slot];
   const auto says = [&](const std::string& what) {
     violate("worker " + incarnation_name(slot) + " says to the coordinator that it " + what);
   };
@@ -109,7 +113,8 @@ void InvariantChecker::judge(NodeId id, const core::Envelope&, const core::Worke
   if ((status.phase == waiting || status.phase == ended) && status.step > incarnation.reached)
     says("is at " + std::to_string(status.step));
   if (status.phase == going && status.step != incarnation.first &&
-      std::ranges::find(words_[slot], status.step, &Word::step) == words_[slot].end())
+      std::ranges::find(permissions_[slot], status.step, &Permission::step) ==
+          permissions_[slot].end())
     says("was let go from " + std::to_string(status.step));
 }
 
@@ -122,24 +127,24 @@ void InvariantChecker::judge(NodeId id, const core::Envelope& envelope,
   if (configuration->coordinator != id)
     violate("node " + std::to_string(id) + " lets worker " + incarnation_name(*slot) +
             " go on and is not the coordinator in epoch " + std::to_string(envelope.epoch));
-  if (places_[id].node == nullptr || places_[id].node->coordinator() == nullptr) return;
-  note_word(id, envelope.to, *slot, proceed.step, *configuration);
+  if (nodes_[id].node == nullptr || nodes_[id].node->coordinator() == nullptr) return;
+  record_permission(id, envelope.to, *slot, proceed.step, *configuration);
 }
 
-void InvariantChecker::note_word(NodeId id, NodeId to, std::size_t slot, Step step,
-                                 const core::Configuration& known) {
-  const std::size_t by = places_[id].slot;
-  auto word = std::ranges::find(words_[slot], by, &Word::by);
-  if (word == words_[slot].end())
-    word = words_[slot].insert(word, Word{by, step});
-  else if (word->step >= step)
+void InvariantChecker::record_permission(NodeId id, NodeId to, std::size_t slot, Step step,
+                                         const core::Configuration& known) {
+  const std::size_t by = nodes_[id].slot;
+  auto permission = std::ranges::find(permissions_[slot], by, &Permission::by);
+  if (permission == permissions_[slot].end())
+    permission = permissions_[slot].insert(permission, Permission{by, step});
+  else if (permission->step >= step)
     return;  // said before
-  *word = {by, step};
+  *permission = {by, step};
   const auto floor = barrier::floor(scenario_.barrier, step);
-  if (!lives_[slot].begun) return;  // the message says where to begin
+  if (!incarnations_[slot].begun) return;  // the message says where to begin
   if (barrier::always_passes(scenario_.barrier) || !floor || *floor == 0) return;
-  word->view = seen_by(id, to, known);
-  word->objection = why_not_proceed(known, word->view, *floor);
+  permission->view = seen_by(id, to, known);
+  permission->objection = why_not_proceed(known, permission->view, *floor);
 }
 
 std::vector<std::size_t> InvariantChecker::seen_by(NodeId id, NodeId to,
@@ -152,7 +157,7 @@ std::vector<std::size_t> InvariantChecker::seen_by(NodeId id, NodeId to,
     if (seen && std::ranges::find(view, *seen) == view.end()) view.push_back(*seen);
   };
   if (scenario_.barrier.sample)
-    for (const core::MemberId other : places_[id].node->coordinator()->drawn(to)) add(other);
+    for (const core::MemberId other : nodes_[id].node->coordinator()->drawn(to)) add(other);
   else
     for (const core::Member& member : known.members) add(member.id);
   return view;
@@ -167,19 +172,19 @@ std::string InvariantChecker::why_not_proceed(const core::Configuration& known,
     return " after drawing " + std::to_string(view.size()) + " others, not " +
            std::to_string(expected);
   for (const std::size_t slot : view)
-    if (lives_[slot].begun && !has_reached(slot, floor))
+    if (incarnations_[slot].begun && !has_reached(slot, floor))
       return " though worker " + incarnation_name(slot) + " is at " +
-             std::to_string(lives_[slot].reached);
+             std::to_string(incarnations_[slot].reached);
   return {};
 }
 
 void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
-  const Place& place = places_[id];
+  const NodeState& node_state = nodes_[id];
   const auto floor = barrier::floor(scenario_.barrier, compute.step);
-  if (compute.step == lives_[place.slot].first || !floor || *floor == 0) return;
+  if (compute.step == incarnations_[node_state.slot].first || !floor || *floor == 0) return;
   if (barrier::always_passes(scenario_.barrier)) return;
   const auto expect_read = [&](std::size_t slot) {
-    const Life& incarnation = lives_[slot];
+    const IncarnationProgress& incarnation = incarnations_[slot];
     const Step known = std::min(*floor, incarnation.reached);
     if (!incarnation.begun || incarnation.first >= known) return;
     const auto due = static_cast<double>(known - incarnation.first);
@@ -189,8 +194,8 @@ void InvariantChecker::on_compute(NodeId id, const core::Compute& compute) {
                 " for step " + std::to_string(compute.step + 1) + " without step " +
                 std::to_string(*floor) + " of worker " + incarnation_name(slot));
   };
-  expect_read(place.slot);
-  for (const std::size_t slot : place.view) expect_read(slot);
+  expect_read(node_state.slot);
+  for (const std::size_t slot : node_state.view) expect_read(slot);
 }
 
 }  // namespace starling::sim

@@ -118,8 +118,8 @@ class Correspondence {
     ++link_;
     for (std::size_t end = 0; end < 2; ++end) {
       if (ends_[end].channel) lost_ += ends_[end].channel->in_flight();
-      const std::array lives{link_ / 2, (link_ + 1) / 2};  // the ends restart in turn
-      ends_[end] = {.channel = Channel{lives[end], lives[1 - end], options_.channel}};
+      const std::array incarnations{link_ / 2, (link_ + 1) / 2};  // the ends restart in turn
+      ends_[end] = {.channel = Channel{incarnations[end], incarnations[1 - end], options_.channel}};
     }
   }
 
