@@ -37,14 +37,14 @@ void ChaosRun::begin_fault(std::size_t index) {
     case Fault::Kind::freeze:
       machine.frozen = true;
       break;
-    case Fault::Kind::cut:
-    case Fault::Kind::deafen:
-      apply_cuts();
+    case Fault::Kind::partition:
+    case Fault::Kind::one_way_partition:
+      apply_partitions();
       break;
-    case Fault::Kind::pair:
+    case Fault::Kind::pair_partition:
       ++suspected_by_some_[fault.node];
       ++suspected_by_some_[fault.other];
-      apply_cuts();
+      apply_partitions();
       break;
     case Fault::Kind::suspect:
       ++suspected_[fault.node];
@@ -77,14 +77,14 @@ void ChaosRun::end_fault(std::size_t index) {
       for (Event& event : missed) queue_.push(now(), std::move(event));
       break;
     }
-    case Fault::Kind::cut:
-    case Fault::Kind::deafen:
-      apply_cuts();
+    case Fault::Kind::partition:
+    case Fault::Kind::one_way_partition:
+      apply_partitions();
       break;
-    case Fault::Kind::pair:
+    case Fault::Kind::pair_partition:
       --suspected_by_some_[fault.node];
       --suspected_by_some_[fault.other];
-      apply_cuts();
+      apply_partitions();
       break;
     case Fault::Kind::suspect:
       --suspected_[fault.node];
@@ -94,22 +94,22 @@ void ChaosRun::end_fault(std::size_t index) {
   }
 }
 
-/// Partitions the network as the active faults do, and in no other way.
-void ChaosRun::apply_cuts() {
+/// Removes all partitions from the network, then applies those of the active faults.
+void ChaosRun::apply_partitions() {
   network_.heal();
   for (std::size_t i = 0; i < scenario_.faults.size(); ++i) {
     const Fault& fault = scenario_.faults[i];
     if (!is_active_[i]) continue;
-    if (fault.kind == Fault::Kind::pair) {
+    if (fault.kind == Fault::Kind::pair_partition) {
       network_.cut(fault.node, fault.other);
       if (fault.both) network_.cut(fault.other, fault.node);
     }
     if (fault.group == 0) continue;
     for (NodeId from = 0; from < nodes_max; ++from)
       for (NodeId to = 0; to < nodes_max; ++to) {
-        const bool inwards = !fault.concerns(from) && fault.concerns(to);
-        const bool outwards = fault.concerns(from) && !fault.concerns(to);
-        if (outwards || (inwards && fault.kind == Fault::Kind::cut)) network_.cut(from, to);
+        const bool inwards = !fault.has_in_group(from) && fault.has_in_group(to);
+        const bool outwards = fault.has_in_group(from) && !fault.has_in_group(to);
+        if (outwards || (inwards && fault.kind == Fault::Kind::partition)) network_.cut(from, to);
       }
   }
 }
@@ -118,13 +118,13 @@ FaultBudget ChaosRun::fault_budget() const {
   std::vector<Condition> conditions;
   for (NodeId id = 0; id < nodes_max; ++id) {
     const Machine& machine = machines_[id];
-    conditions.push_back({.node = machine.running ? machine.node.get() : nullptr,
+    conditions.push_back({.core = machine.running ? machine.node.get() : nullptr,
                           .frozen = machine.frozen,
                           .dying = machine.dies_after.has_value(),
                           .suspected = suspected_[id] + suspected_by_some_[id] > 0,
                           .leaving = machine.wants_to_leave});
   }
-  std::vector<std::uint64_t> groups;
+  std::vector<NodeSet> groups;
   for (std::size_t i = 0; i < scenario_.faults.size(); ++i)
     if (is_active_[i] && scenario_.faults[i].group != 0)
       groups.push_back(scenario_.faults[i].group);
@@ -133,17 +133,18 @@ FaultBudget ChaosRun::fault_budget() const {
           static_cast<std::size_t>(deaths)};
 }
 
-/// A fault that lasts so long must be the only one: the nodes that can go on without the others
-/// must be able to do so for good.
+/// Returns true if a fault that endures may begin. It must be the only active fault, and the nodes
+/// that go on without the others must be able to do so for good.
 bool ChaosRun::may_endure(const Fault& fault) const {
   if (std::ranges::count(is_active_, true) > 0 || !is_settled()) return false;
-  if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
-    return fault_budget().allows_parting(fault.group);
-  if (fault.kind == Fault::Kind::pair && !fault_budget().allows_death(fault.other)) return false;
+  if (fault.kind == Fault::Kind::partition || fault.kind == Fault::Kind::one_way_partition)
+    return fault_budget().allows_lasting_partition(fault.group);
+  if (fault.kind == Fault::Kind::pair_partition && !fault_budget().allows_death(fault.other))
+    return false;
   return fault_budget().allows_death(fault.node);
 }
 
-/// True where no member joins or leaves, and no range moves.
+/// Returns true if no member joins or leaves, and no range moves.
 bool ChaosRun::is_settled() const {
   const core::Configuration& latest = *checker_.latest();
   const auto is_on_its_way = [&](const Machine& machine) {
@@ -160,25 +161,25 @@ bool ChaosRun::endures() const {
 }
 
 bool ChaosRun::may_happen(const Fault& fault) const {
-  if (!scenario_.beyond && endures()) return false;  // a joiner may be on the other side
+  if (!scenario_.beyond && endures()) return false;  // a node that joins may be on the other side
   const Machine& machine = machines_[fault.node];
   if (fault.kind == Fault::Kind::join) return machine.incarnation == 0;
-  if (fault.kind == Fault::Kind::cut || fault.kind == Fault::Kind::deafen)
-    return scenario_.beyond || fault_budget().allows_cut(fault.group);
+  if (fault.kind == Fault::Kind::partition || fault.kind == Fault::Kind::one_way_partition)
+    return scenario_.beyond || fault_budget().allows_partition(fault.group);
   if (!machine.running || machine.dies_after ||
       machine.node->state() == MemberCore::State::excluded)
     return false;
-  if (fault.kind == Fault::Kind::pair)  // one of the two must go, or one after the other
-    return scenario_.beyond || fault_budget().allows_doubt(fault.node, fault.other);
+  if (fault.kind == Fault::Kind::pair_partition)  // one of the two must go, or one after the other
+    return scenario_.beyond || fault_budget().allows_suspicion(fault.node, fault.other);
   if (fault.kind == Fault::Kind::leave)
     return !machine.wants_to_leave && machine.node->state() == MemberCore::State::member &&
            is_dispensable(fault.node);
   if (scenario_.beyond) return true;
   return fault.kind == Fault::Kind::crash ? fault_budget().allows_death(fault.node)
-                                          : fault_budget().allows_doubt(fault.node);
+                                          : fault_budget().allows_suspicion(fault.node);
 }
 
-/// True where enough members of the same role mean to stay, or the node neither works nor owns.
+/// Returns true if enough members of the same role stay, or if the node neither works nor owns.
 bool ChaosRun::is_dispensable(NodeId node) const {
   const core::Member self = job_.role(node, 1);
   if (!self.works && !self.owns) return true;

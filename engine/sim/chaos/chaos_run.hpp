@@ -128,7 +128,7 @@ class ChaosRun : public ChaosWorld {
 
   void begin_fault(std::size_t index);
   void end_fault(std::size_t index);
-  void apply_cuts();
+  void apply_partitions();
   [[nodiscard]] bool may_happen(const Fault& fault) const;
   [[nodiscard]] bool may_endure(const Fault& fault) const;
   [[nodiscard]] bool is_settled() const;

@@ -6,7 +6,7 @@
 namespace starling::sim {
 
 FaultBudget::FaultBudget(const Scenario& scenario, const InvariantChecker& checker,
-                         std::vector<Condition> conditions, std::vector<std::uint64_t> groups,
+                         std::vector<Condition> conditions, std::vector<NodeSet> groups,
                          std::size_t deaths)
     : scenario_(scenario),
       checker_(checker),
@@ -14,44 +14,45 @@ FaultBudget::FaultBudget(const Scenario& scenario, const InvariantChecker& check
       groups_(std::move(groups)),
       deaths_(deaths) {}
 
-bool FaultBudget::allows_cut(std::uint64_t group) const {
-  return keeps_ranges(group, 0) && keeps_ranges(0);
+bool FaultBudget::allows_partition(NodeSet group) const {
+  return ranges_survive_partition(group, 0) && ranges_survive_without(0);
 }
 
-bool FaultBudget::allows_parting(std::uint64_t group) const {
-  const auto goes_on = [&](std::uint64_t side) {
-    if (!has_quorum(*checker_.latest(), everyone & ~side) || !checker_.proposed().empty())
+bool FaultBudget::allows_lasting_partition(NodeSet group) const {
+  const auto goes_on = [&](NodeSet side) {
+    if (!has_quorum(*checker_.latest(), all_nodes & ~side) || !checker_.proposed().empty())
       return false;
     for (core::RangeId r = 0; r < scenario_.ranges; ++r)
-      if (!is_held(r, side, 0)) return false;
+      if (!has_safe_owner(r, side, 0)) return false;
     return true;
   };
-  return deaths_ == 0 && (goes_on(group) || goes_on(everyone & ~group));
+  return deaths_ == 0 && (goes_on(group) || goes_on(all_nodes & ~group));
 }
 
-/// True where `node` runs undisturbed, in the incarnation that the latest and all proposed
+/// Returns true if `node` runs undisturbed, in the incarnation that the latest and all proposed
 /// configurations contain, and no node on `side` suspects it.
-bool FaultBudget::is_well(NodeId node, std::uint64_t side) const {
+bool FaultBudget::is_healthy(NodeId node, NodeSet side) const {
   const Condition& self = conditions_[node];
-  if (self.node == nullptr || self.frozen || self.dying || self.suspected || self.leaving)
+  if (self.core == nullptr || self.frozen || self.dying || self.suspected || self.leaving)
     return false;
-  if (self.node->state() != InvariantChecker::MemberCore::State::member) return false;
+  if (self.core->state() != InvariantChecker::MemberCore::State::member) return false;
   const auto is_member = [&](const core::ConfigurationPtr& known) {
-    return known->contains(node, self.node->self().incarnation);
+    return known->contains(node, self.core->self().incarnation);
   };
   if (!is_member(checker_.latest()) || !std::ranges::all_of(checker_.proposed(), is_member))
     return false;
   for (NodeId other = 0; other < nodes_max; ++other) {
-    const auto* judge = conditions_[other].node;
-    if (has(side, other) && judge != nullptr && judge->configuration() && judge->suspects(node))
+    const auto* judge = conditions_[other].core;
+    if (contains(side, other) && judge != nullptr && judge->configuration() &&
+        judge->suspects(node))
       return false;
   }
   return true;
 }
 
-/// True where `owner` holds all that was acknowledged in `range`, and goes on owning it without a
-/// break in every proposed configuration.
-bool FaultBudget::holds(core::RangeId range, const core::RangeOwner& owner) const {
+/// Returns true if `owner` holds every acknowledged update of `range`, and goes on owning the range
+/// without a break in every proposed configuration.
+bool FaultBudget::keeps_all_updates(core::RangeId range, const core::RangeOwner& owner) const {
   if (checker_.full_owner(range, owner) == nullptr) return false;
   return std::ranges::all_of(checker_.proposed(), [&](const auto& value) {
     const auto* next = value->ranges[range].find(owner.id);
@@ -59,60 +60,65 @@ bool FaultBudget::holds(core::RangeId range, const core::RangeOwner& owner) cons
   });
 }
 
-bool FaultBudget::keeps_ranges(std::uint64_t without) const {
-  if (groups_.empty()) return keeps_ranges(everyone, without);
-  return std::ranges::all_of(groups_,
-                             [&](std::uint64_t group) { return keeps_ranges(group, without); });
+bool FaultBudget::ranges_survive_without(NodeSet without) const {
+  if (groups_.empty()) return ranges_survive_partition(all_nodes, without);
+  return std::ranges::all_of(
+      groups_, [&](NodeSet group) { return ranges_survive_partition(group, without); });
 }
 
-/// Either side of a partition may win in the end and take the others for dead. A side does no harm
-/// where it has a good owner of every range, nor where it has no owner at all of some range,
-/// because then it waits for the others to come back. Every range needs a good owner on that
-/// owner's own side.
-bool FaultBudget::keeps_ranges(std::uint64_t group, std::uint64_t without) const {
-  bool some_held = true;
-  for (const std::uint64_t side : {group, everyone & ~group}) {
+/// Returns true if no update is lost by a partition of `group` from the others and the failure of
+/// the nodes in `without`. Either side may win in the end and declare the other dead. A side does
+/// no harm if it has a safe owner of every range, nor if it has no owner at all of some range,
+/// because then it waits for the other side to come back. Every range needs a safe owner on one of
+/// the sides.
+bool FaultBudget::ranges_survive_partition(NodeSet group, NodeSet without) const {
+  bool is_every_range_safe = true;
+  for (const NodeSet side : {group, all_nodes & ~group}) {
     bool waits = false;
-    bool all_held = true;
+    bool is_side_safe = true;
     for (core::RangeId r = 0; r < scenario_.ranges; ++r) {
       const auto& owners = checker_.latest()->ranges[r].owners;
-      const bool held = is_held(r, side, without);
-      all_held = all_held && held;
-      some_held = some_held && (held || is_held(r, everyone & ~side, without));
-      waits = waits ||
-              std::ranges::none_of(owners, [&](const auto& owner) { return has(side, owner.id); });
+      const bool is_safe = has_safe_owner(r, side, without);
+      is_side_safe = is_side_safe && is_safe;
+      is_every_range_safe =
+          is_every_range_safe && (is_safe || has_safe_owner(r, all_nodes & ~side, without));
+      waits = waits || std::ranges::none_of(
+                           owners, [&](const auto& owner) { return contains(side, owner.id); });
     }
-    if (!all_held && !waits) return false;
+    if (!is_side_safe && !waits) return false;
   }
-  return some_held;
+  return is_every_range_safe;
 }
 
-bool FaultBudget::is_held(core::RangeId range, std::uint64_t side, std::uint64_t without) const {
+/// Returns true if a node on `side` and not in `without` is healthy and keeps all updates of
+/// `range`.
+bool FaultBudget::has_safe_owner(core::RangeId range, NodeSet side, NodeSet without) const {
   return std::ranges::any_of(checker_.latest()->ranges[range].owners, [&](const auto& owner) {
-    return has(side & ~without, owner.id) && is_well(owner.id, side) && holds(range, owner);
+    return contains(side & ~without, owner.id) && is_healthy(owner.id, side) &&
+           keeps_all_updates(range, owner);
   });
 }
 
-bool FaultBudget::keeps_councils(std::uint64_t without) const {
-  // The next council may still name a member that died recently, even before it was let in.
-  const std::size_t doubtful = deaths_ + 1;
+bool FaultBudget::councils_survive_without(NodeSet without) const {
+  // The next council may still name members that died recently, and one that dies before it is let
+  // in.
+  const std::size_t dead = deaths_ + 1;
   const auto& latest = *checker_.latest();
-  const auto well = std::ranges::count_if(latest.members, [&](const core::Member& member) {
-    return !has(without, member.id) && is_well(member.id, everyone);
+  const auto healthy = std::ranges::count_if(latest.members, [&](const core::Member& member) {
+    return !contains(without, member.id) && is_healthy(member.id, all_nodes);
   });
-  if (doubtful > core::council_max / 2 || static_cast<std::size_t>(well) <= doubtful) return false;
+  if (dead > core::council_max / 2 || static_cast<std::size_t>(healthy) <= dead) return false;
   return has_quorum(latest, without) &&
          std::ranges::all_of(checker_.proposed(),
                              [&](const auto& value) { return has_quorum(*value, without); });
 }
 
-bool FaultBudget::has_quorum(const core::Configuration& configuration,
-                             std::uint64_t without) const {
+bool FaultBudget::has_quorum(const core::Configuration& configuration, NodeSet without) const {
   std::vector<core::MemberId> alive;
   for (const core::MemberId id : configuration.council) {
     const Condition& member = conditions_[id];
-    if (member.node != nullptr && !member.dying && !has(without, id) &&
-        configuration.contains(id, member.node->self().incarnation))
+    if (member.core != nullptr && !member.dying && !contains(without, id) &&
+        configuration.contains(id, member.core->self().incarnation))
       alive.push_back(id);
   }
   return core::is_quorum(configuration.council, alive);

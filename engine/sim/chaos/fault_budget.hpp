@@ -1,6 +1,7 @@
-/// Decides which faults a replicated job must survive. The guarantee: no acknowledged update is
-/// lost and the job goes on, as long as at any time a majority of the council lives and every range
-/// has some owner that no member suspects.
+/// Decides whether a fault may be injected into a replicated job that must survive it. The job
+/// guarantees that no acknowledged update is lost and that it goes on, as long as at any time a
+/// majority of the council lives and every range has some owner that no member suspects. A fault
+/// that would break this condition exceeds the budget.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace starling::sim {
 
 /// The true condition of a node, which only the simulation knows.
 struct Condition {
-  /// The node's core; nullptr where no process runs.
-  const InvariantChecker::MemberCore* node = nullptr;
+  /// The node's core; nullptr if no process runs.
+  const InvariantChecker::MemberCore* core = nullptr;
   bool frozen = false;
   /// Its process is about to end.
   bool dying = false;
@@ -29,41 +30,45 @@ class FaultBudget {
   /// `groups` are the groups of nodes that are partitioned from the others now, and `deaths` counts
   /// the processes that were killed so recently that some members may not know it yet.
   FaultBudget(const Scenario& scenario, const InvariantChecker& checker,
-              std::vector<Condition> conditions, std::vector<std::uint64_t> groups,
-              std::size_t deaths);
+              std::vector<Condition> conditions, std::vector<NodeSet> groups, std::size_t deaths);
 
-  /// True where `node` may be silent for a while, or be declared dead by mistake.
-  [[nodiscard]] bool allows_doubt(NodeId node) const { return keeps_ranges(mask(node)); }
-  /// True where that may happen to either node, and then to the other.
-  [[nodiscard]] bool allows_doubt(NodeId node, NodeId other) const {
-    return keeps_ranges(mask(node) | mask(other));
+  /// Returns true if the others may suspect `node`, because it is silent for a while, or declare it
+  /// dead by mistake.
+  [[nodiscard]] bool allows_suspicion(NodeId node) const {
+    return ranges_survive_without(set_of(node));
   }
+  /// Returns true if the others may suspect either node, and the other one after it.
+  [[nodiscard]] bool allows_suspicion(NodeId node, NodeId other) const {
+    return ranges_survive_without(set_of(node) | set_of(other));
+  }
+  /// Returns true if the process of `node` may end.
   [[nodiscard]] bool allows_death(NodeId node) const {
-    return keeps_ranges(mask(node)) && keeps_councils(mask(node));
+    return ranges_survive_without(set_of(node)) && councils_survive_without(set_of(node));
   }
-  /// True where the nodes in `group` may be partitioned from the others, in one direction or both.
-  [[nodiscard]] bool allows_cut(std::uint64_t group) const;
-  /// True where such a partition may last so long that one side must go on for good.
-  [[nodiscard]] bool allows_parting(std::uint64_t group) const;
+  /// Returns true if the nodes in `group` may be partitioned from the others, in one direction or
+  /// both.
+  [[nodiscard]] bool allows_partition(NodeSet group) const;
+  /// Returns true if such a partition may last so long that one side goes on without the other for
+  /// good.
+  [[nodiscard]] bool allows_lasting_partition(NodeSet group) const;
 
  private:
-  static constexpr std::uint64_t everyone = (std::uint64_t{1} << nodes_max) - 1;
+  static constexpr NodeSet all_nodes = (NodeSet{1} << nodes_max) - 1;
 
-  [[nodiscard]] static std::uint64_t mask(NodeId node) { return std::uint64_t{1} << node; }
-  [[nodiscard]] static bool has(std::uint64_t set, NodeId node) { return (set >> node) % 2 == 1; }
-  [[nodiscard]] bool is_well(NodeId node, std::uint64_t side) const;
-  [[nodiscard]] bool holds(core::RangeId range, const core::RangeOwner& owner) const;
-  [[nodiscard]] bool keeps_ranges(std::uint64_t without) const;
-  [[nodiscard]] bool keeps_ranges(std::uint64_t group, std::uint64_t without) const;
-  [[nodiscard]] bool is_held(core::RangeId range, std::uint64_t side, std::uint64_t without) const;
-  [[nodiscard]] bool keeps_councils(std::uint64_t without) const;
-  [[nodiscard]] bool has_quorum(const core::Configuration& configuration,
-                                std::uint64_t without) const;
+  [[nodiscard]] static NodeSet set_of(NodeId node) { return NodeSet{1} << node; }
+  [[nodiscard]] static bool contains(NodeSet set, NodeId node) { return (set >> node) % 2 == 1; }
+  [[nodiscard]] bool is_healthy(NodeId node, NodeSet side) const;
+  [[nodiscard]] bool keeps_all_updates(core::RangeId range, const core::RangeOwner& owner) const;
+  [[nodiscard]] bool ranges_survive_without(NodeSet without) const;
+  [[nodiscard]] bool ranges_survive_partition(NodeSet group, NodeSet without) const;
+  [[nodiscard]] bool has_safe_owner(core::RangeId range, NodeSet side, NodeSet without) const;
+  [[nodiscard]] bool councils_survive_without(NodeSet without) const;
+  [[nodiscard]] bool has_quorum(const core::Configuration& configuration, NodeSet without) const;
 
   const Scenario& scenario_;
   const InvariantChecker& checker_;
   std::vector<Condition> conditions_;
-  std::vector<std::uint64_t> groups_;
+  std::vector<NodeSet> groups_;
   std::size_t deaths_;
 };
 

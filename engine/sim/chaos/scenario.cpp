@@ -54,18 +54,28 @@ barrier::Recheck draw_recheck(Random& random, core::Mode mode) {
   }
 }
 
-/// Returns bits for some of the nodes: at least one, and not all.
-std::uint64_t draw_group(Random& random, std::uint32_t nodes) {
-  std::uint64_t group = 0;
+/// Returns some of the nodes: at least one, and not all.
+NodeSet draw_group(Random& random, std::uint32_t nodes) {
+  NodeSet group = 0;
   const std::uint64_t size = 1 + random.below(nodes / 2);
-  for (std::uint64_t i = 0; i < size; ++i) group |= std::uint64_t{1} << random.below(nodes);
+  for (std::uint64_t i = 0; i < size; ++i) group |= NodeSet{1} << random.below(nodes);
   return group;
 }
 
 Fault draw_fault(Random& random, const Scenario& scenario, NodeId& fresh) {
   using enum Fault::Kind;
-  static constexpr std::array kinds{crash, crash,   freeze,  cut,  deafen, deafen,
-                                    pair,  suspect, suspect, join, join,   leave};
+  static constexpr std::array kinds{crash,
+                                    crash,
+                                    freeze,
+                                    partition,
+                                    one_way_partition,
+                                    one_way_partition,
+                                    pair_partition,
+                                    suspect,
+                                    suspect,
+                                    join,
+                                    join,
+                                    leave};
   Fault fault;
   fault.kind = kinds[random.below(kinds.size())];
   fault.at = rounded(between(random, 1ms, 250ms));
@@ -88,16 +98,16 @@ Fault draw_fault(Random& random, const Scenario& scenario, NodeId& fresh) {
     case Fault::Kind::freeze:
       fault.lasts = some;
       break;
-    case Fault::Kind::cut:
-    case Fault::Kind::deafen:
+    case Fault::Kind::partition:
+    case Fault::Kind::one_way_partition:
       fault.node = 0;
       fault.group = draw_group(random, scenario.founders());
       // Either no other node receives from a few nodes, or a few nodes receive from no other node.
-      if (fault.kind == Fault::Kind::deafen && random.below(2) == 0)
-        fault.group ^= (std::uint64_t{1} << scenario.founders()) - 1;
+      if (fault.kind == Fault::Kind::one_way_partition && random.below(2) == 0)
+        fault.group ^= (NodeSet{1} << scenario.founders()) - 1;
       fault.lasts = some;
       break;
-    case Fault::Kind::pair:
+    case Fault::Kind::pair_partition:
       fault.other = static_cast<NodeId>((fault.node + 1 + random.below(scenario.founders() - 1)) %
                                         scenario.founders());
       fault.both = random.below(2) == 0;

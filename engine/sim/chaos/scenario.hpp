@@ -13,21 +13,25 @@
 
 namespace starling::sim {
 
+/// A set of nodes: bit i stands for node i.
+using NodeSet = std::uint64_t;
+
 /// One fault, or one member that joins or leaves.
 struct Fault {
   enum class Kind {
     /// The process ends in the middle of an event; a new incarnation joins `lasts` later, if ever.
     crash,
-    /// The process does nothing for a while, and does not notice it.
+    /// The process does nothing for a while, and does not notice the gap.
     freeze,
     /// The nodes in `group` and the others receive nothing from one another for a while.
-    cut,
+    partition,
     /// The others receive nothing from the nodes in `group` for a while.
-    deafen,
-    /// `other` receives nothing from the node for a while, nor, where `both`, the node from
+    one_way_partition,
+    /// `other` receives nothing from `node` for a while and, if `both`, `node` receives nothing
+    /// from
     /// `other`.
-    pair,
-    /// All suspect the node for a while, though it is well.
+    pair_partition,
+    /// All others suspect the node for a while, though it is healthy.
     suspect,
     /// A new member wants to join.
     join,
@@ -43,20 +47,22 @@ struct Fault {
   Time lasts{};
   /// crash: how many effects of the event are still executed.
   std::uint32_t after_effects = 0;
-  /// cut, deafen: bit i stands for node i.
-  std::uint64_t group = 0;
-  /// pair.
+  /// partition, one_way_partition: the nodes on one side.
+  NodeSet group = 0;
+  /// pair_partition only, as is `both`.
   NodeId other = 0;
   bool both = false;
 
-  /// True for the nodes in `group`.
-  [[nodiscard]] bool concerns(NodeId id) const { return (group >> id) % 2 == 1; }
-  /// True where it lasts longer than a job without a decision (see `patience`).
+  /// Returns true if `group` contains the node.
+  [[nodiscard]] bool has_in_group(NodeId id) const { return (group >> id) % 2 == 1; }
+  /// Returns true if the fault lasts longer than a job goes on without a decision (see `patience`).
   [[nodiscard]] bool endures() const;
 
   bool operator==(const Fault&) const = default;
 };
 
+/// Returns the name in scenario files and reports: `crash`, `freeze`, `cut` (partition), `deafen`
+/// (one_way_partition), `pair` (pair_partition), `suspect`, `join`, `leave`.
 [[nodiscard]] std::string_view name(Fault::Kind kind);
 
 struct Scenario {
@@ -80,8 +86,8 @@ struct Scenario {
   Time latency = std::chrono::milliseconds{1};
   Time compute = std::chrono::milliseconds{5};
   double straggling = 1;
-  /// True where faults may exceed what a job must survive (see FaultBudget): the job may then end
-  /// with an error, but never with a wrong result.
+  /// True if faults may exceed what a job must survive (see FaultBudget): the job may then end with
+  /// an error, but never with a wrong result.
   bool beyond = false;
   std::vector<Fault> faults;
 

@@ -50,7 +50,7 @@ std::string print(const Scenario& scenario) {
       value += ",group=" + std::to_string(fault.group);
     else
       value += ",node=" + std::to_string(fault.node);
-    if (fault.kind == Fault::Kind::pair)
+    if (fault.kind == Fault::Kind::pair_partition)
       value += ",other=" + std::to_string(fault.other) + ",ways=" + (fault.both ? "2" : "1");
     if (fault.lasts > Time{}) value += ",lasts=" + print_duration(fault.lasts);
     if (fault.kind == Fault::Kind::crash) value += ",after=" + std::to_string(fault.after_effects);
@@ -103,15 +103,15 @@ Result<Fault> parse_fault(std::string_view text) {
   fault.kind = static_cast<Kind>(known - fault_names.begin());
   fault.at = time("at");
   need("at", read.has("at"));
-  if (fault.kind == Kind::cut || fault.kind == Kind::deafen) {
-    fault.group = read.count("group", 0, 1, (std::uint64_t{1} << nodes_max) - 1);
+  if (fault.kind == Kind::partition || fault.kind == Kind::one_way_partition) {
+    fault.group = read.count("group", 0, 1, (NodeSet{1} << nodes_max) - 1);
     need("group", read.has("group"));
   } else {
     fault.node = static_cast<NodeId>(read.count("node", 0, 0, nodes_max - 1));
     need("node", read.has("node"));
   }
   if (fault.kind != Kind::join && fault.kind != Kind::leave) fault.lasts = time("lasts");
-  if (fault.kind == Kind::pair) {
+  if (fault.kind == Kind::pair_partition) {
     fault.other = static_cast<NodeId>(read.count("other", 0, 0, nodes_max - 1));
     fault.both = read.count("ways", 1, 1, 2) == 2;
     need("other", read.has("other"));
@@ -220,10 +220,11 @@ Result<void> check(const Scenario& scenario, const Fault& fault) {
   if (fault.group == 0 && !exists(fault.node))
     return Error{"there is no node " + std::to_string(fault.node) + "; valid: one of the " +
                  std::to_string(scenario.founders()) + " from 0 on, or one that joins"};
-  if (fault.kind == Fault::Kind::pair && (!exists(fault.other) || fault.other == fault.node))
+  if (fault.kind == Fault::Kind::pair_partition &&
+      (!exists(fault.other) || fault.other == fault.node))
     return Error{"other=" + std::to_string(fault.other) + "; valid: another node that is there"};
-  std::uint64_t all = 0;
-  for (NodeId id = 0; id < nodes_max; ++id) all |= std::uint64_t{exists(id)} << id;
+  NodeSet all = 0;
+  for (NodeId id = 0; id < nodes_max; ++id) all |= NodeSet{exists(id)} << id;
   if ((fault.group & ~all) != 0 || fault.group == all)
     return Error{"group=" + std::to_string(fault.group) +
                  "; valid: bits of some of the nodes, not of all: the sum of 2^node"};
