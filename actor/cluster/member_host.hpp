@@ -185,7 +185,7 @@ class MemberHost : public actor::MemberActor::base {
     all.why = failure_;
     all.epoch = node_.configuration() ? node_.configuration()->epoch : 0;
     if (node_.state() == Core::State::member)
-      all.held = static_cast<std::uint32_t>(node_.replica().full().size());
+      all.held = static_cast<std::uint32_t>(node_.replica().full_ranges().size());
     const core::Worker* worker = node_.worker();
     if (!failure_.empty() || node_.state() == Core::State::failed)
       all.state = State::failed;

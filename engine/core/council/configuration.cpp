@@ -31,7 +31,7 @@ bool Configuration::in_council(MemberId id) const {
   return std::ranges::binary_search(council, id);
 }
 
-std::vector<Member> Configuration::lacking_in(const Configuration& other) const {
+std::vector<Member> Configuration::members_not_in(const Configuration& other) const {
   std::vector<Member> lacking;
   std::ranges::copy_if(members, std::back_inserter(lacking), [&](const Member& member) {
     return !other.contains(member.id, member.incarnation);

@@ -83,8 +83,8 @@ struct Configuration {
   std::vector<MemberId> council;
   /// By range.
   std::vector<Ownership> ranges;
-  /// The last incarnation of each former member, by id. It never becomes a member again: links and
-  /// ledgers would take remains of its former time for new.
+  /// The last incarnation of each former member, by id. That incarnation never becomes a member
+  /// again: links and ledgers would take its old messages and pushes for new ones.
   std::vector<MemberIncarnation> departed = {};
   /// The member that keeps the steps; absent in jobs without a coordinator. It stays coordinator as
   /// long as it is a member. No incarnation is coordinator twice, so an id tells which coordinator
@@ -96,30 +96,30 @@ struct Configuration {
   }
   bool operator==(const Configuration&) const = default;
 
-  /// Returns nullptr where `id` is not a member.
+  /// Returns nullptr if `id` is not a member.
   [[nodiscard]] const Member* find(MemberId id) const;
   [[nodiscard]] bool contains(MemberId id, Incarnation incarnation) const;
-  /// True where this incarnation, or a later one of the same member, is or was a member.
+  /// True if this incarnation, or a later one of the same member, is or was a member.
   [[nodiscard]] bool has_had(MemberId id, Incarnation incarnation) const;
   [[nodiscard]] bool in_council(MemberId id) const;
   /// Returns the members that `other` does not name, or names in another incarnation.
-  [[nodiscard]] std::vector<Member> lacking_in(const Configuration& other) const;
-  /// True where the same incarnation is the coordinator here and in `former`, or neither has one.
+  [[nodiscard]] std::vector<Member> members_not_in(const Configuration& other) const;
+  /// True if the same incarnation is the coordinator here and in `former`, or neither has one.
   [[nodiscard]] bool keeps_coordinator_of(const Configuration& former) const;
-  /// True where a range has no owner left.
+  /// True if a range has no owner left.
   [[nodiscard]] bool lost() const;
   /// Returns the number of owners of the range that has the fewest; 0 where there are no ranges.
   [[nodiscard]] std::size_t copies_min() const;
 };
 using ConfigurationPtr = std::shared_ptr<const Configuration>;
 
-/// True where `voters` are a majority of the council, or an exact half that includes its lowest
+/// True if `voters` are a majority of the council, or an exact half that includes its lowest
 /// member: any two such sets meet. Both lists are ascending.
 [[nodiscard]] bool is_quorum(std::span<const MemberId> council, std::span<const MemberId> voters);
 
 /// Returns the configuration of epoch 1: each range has `copies` owners, or all there are, and
-/// loads differ by at most one range; where `coordinated`, one member keeps the steps, if possible
-/// one that neither works nor owns. Requires: a member that owns; members sorted by id.
+/// loads differ by at most one range; if `coordinated`, one member keeps the steps, preferably one
+/// that neither works nor owns. Requires: a member that owns; members sorted by id.
 [[nodiscard]] Configuration first_configuration(std::vector<Member> members, std::size_t ranges,
                                                 std::size_t copies, bool coordinated = false);
 

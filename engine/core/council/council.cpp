@@ -82,11 +82,11 @@ void Council::add(const CouncilContext& context, const PendingChange& change) {
   review(context);
 }
 
-void Council::hold(const CouncilContext& context, std::vector<RangeId> full) {
-  if (full == held_) return;
-  held_ = std::move(full);
+void Council::on_full_ranges(const CouncilContext& context, std::vector<RangeId> full) {
+  if (full == full_ranges_) return;
+  full_ranges_ = std::move(full);
   for (const MemberId requester : requesters_)
-    context.out.push_back(CouncilSend{requester, RangeReport{configuration_->epoch, held_}});
+    context.out.push_back(CouncilSend{requester, RangeReport{configuration_->epoch, full_ranges_}});
 }
 
 bool Council::suspects(MemberId id) const {
@@ -143,12 +143,13 @@ void Council::report_suspicions(const CouncilContext& context) {
 
 void Council::receive(const CouncilContext& context, MemberId from, const Ask&) {
   insert(requesters_, from);
-  context.out.push_back(CouncilSend{from, RangeReport{configuration_->epoch, held_}});
+  context.out.push_back(CouncilSend{from, RangeReport{configuration_->epoch, full_ranges_}});
 }
 
-/// Returns false where the round is too far ahead. It still raises the known round, so that a
-/// sender that repeats it is believed in the end: it may know rounds that this member does not.
-bool Council::note(const Ballot& ballot) {
+/// Raises the highest known round. Returns false if the ballot's round is too far ahead: then the
+/// known round rises by a part of the way, so that a sender that repeats the ballot is believed in
+/// the end, because it may know rounds that this member does not.
+bool Council::learn_round(const Ballot& ballot) {
   const bool is_near =
       ballot.round <= highest_.round || ballot.round - highest_.round <= round_jump_max;
   highest_ = std::max(highest_, is_near ? ballot : Ballot{highest_.round + round_jump_max, 0});
@@ -157,7 +158,7 @@ bool Council::note(const Ballot& ballot) {
 
 void Council::receive(const CouncilContext& context, MemberId from, const Prepare& prepare) {
   if (!configuration_->in_council(options_.self.id)) return;
-  if (!note(prepare.ballot)) return;
+  if (!learn_round(prepare.ballot)) return;
   if (prepare.ballot < promised_) {
     context.out.push_back(CouncilSend{from, Nack{prepare.epoch, promised_}});
     return;
@@ -169,7 +170,7 @@ void Council::receive(const CouncilContext& context, MemberId from, const Prepar
 
 void Council::receive(const CouncilContext& context, MemberId from, const Accept& accept) {
   if (!configuration_->in_council(options_.self.id)) return;
-  if (!note(accept.ballot)) return;
+  if (!learn_round(accept.ballot)) return;
   if (accept.ballot < promised_) {
     context.out.push_back(CouncilSend{from, Nack{accept.epoch, promised_}});
     return;
@@ -181,13 +182,13 @@ void Council::receive(const CouncilContext& context, MemberId from, const Accept
 
 // --- proposing ----------------------------------------------------------------------------------
 
-void Council::receive(const CouncilContext& context, MemberId from, const RangeReport& holdings) {
+void Council::receive(const CouncilContext& context, MemberId from, const RangeReport& report) {
   const auto known =
       std::ranges::find(answers_, from, &std::pair<MemberId, std::vector<RangeId>>::first);
   if (known == answers_.end())
-    answers_.emplace_back(from, holdings.full);
+    answers_.emplace_back(from, report.full);
   else
-    known->second = holdings.full;
+    known->second = report.full;
   review(context);
 }
 
@@ -218,9 +219,9 @@ void Council::receive(const CouncilContext& context, MemberId from, const Accept
   context.out.push_back(Decided{value_});
 }
 
-void Council::receive(const CouncilContext& context, MemberId, const Nack& refuse) {
-  (void)note(refuse.promised);
-  if (phase_ == Phase::idle || refuse.promised <= ballot_) return;
+void Council::receive(const CouncilContext& context, MemberId, const Nack& nack) {
+  (void)learn_round(nack.promised);
+  if (phase_ == Phase::idle || nack.promised <= ballot_) return;
   phase_ = Phase::idle;
   Time wait = options_.back_off;
   for (unsigned i = 0; i < losses_ && wait < options_.back_off_max; ++i) wait *= 2;

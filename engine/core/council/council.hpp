@@ -3,14 +3,14 @@
 /// (Lamport, Malkhi, Zhou, PODC 2009).
 ///
 /// Every member has a Council object. Council members promise and accept; one that suspects all
-/// lower ones proposes, after it has asked every member which ranges it holds. A proposer may
-/// receive nothing without knowing it: so where nothing is decided, the next council member
-/// proposes too, and then the one after it. Agreement does not depend on which member proposes. No
-/// message asks for a past epoch: where on() returns false, its caller answers a message of an
-/// older epoch with the configuration.
+/// lower ones proposes, after it has asked every member which ranges that member holds. A proposer
+/// may receive nothing without noticing: so if nothing is decided, the next council member proposes
+/// too, and then the one after it. Agreement does not depend on which member proposes. No
+/// message asks for a past epoch: if on() returns false, its caller answers a message of an older
+/// epoch with the configuration.
 ///
 /// A member that the proposer suspects is removed at once; a member that only others suspect is
-/// removed when they report it. Where two members do not receive from each other, one must go, for
+/// removed when they report it. If two members do not receive from each other, one must go, because
 /// every member must reach every other: see at_odds().
 #pragma once
 
@@ -42,15 +42,15 @@ struct Ballot {
 // --- messages between councils ------------------------------------------------------------------
 // `epoch` is the epoch to be decided; in Ask and RangeReport, the sender's epoch.
 
-/// Asks which ranges the receiver holds. It answers at once, and again whenever that changes within
-/// the epoch.
+/// Asks which ranges the receiver holds. The receiver answers at once, and again whenever they
+/// change within the epoch.
 struct Ask {
   Epoch epoch;
   static constexpr auto fields(auto& m) { return std::tie(m.epoch); }
 };
 struct RangeReport {
   Epoch epoch;
-  /// Ranges of which the sender holds all that was acknowledged, ascending.
+  /// Ranges of which the sender holds every acknowledged update, ascending.
   std::vector<RangeId> full;
 
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.full); }
@@ -88,7 +88,8 @@ struct Accepted {
   static constexpr auto fields(auto& m) { return std::tie(m.epoch, m.ballot); }
 };
 /// To the council: the sender has received nothing from these members for long. A later report
-/// replaces it. It names no epoch: a member that receives nothing does not learn of epochs either.
+/// replaces an earlier one. A report names no epoch, because a member that receives nothing does
+/// not learn of epochs either.
 struct SuspicionReport {
   std::vector<MemberIncarnation> silent;
   static constexpr auto fields(auto& m) { return std::tie(m.silent); }
@@ -124,8 +125,7 @@ struct CouncilOptions {
   bool bsp = false;
   /// A proposer waits this long for answers of members that it does not suspect.
   Time ask_within = std::chrono::milliseconds{500};
-  /// Where a change is due and nothing is decided for this long, the next council member proposes
-  /// too.
+  /// If a change is due and nothing is decided for this long, the next council member proposes too.
   Time turn = std::chrono::milliseconds{1500};
   /// A suspicion that led to no decision for this long is reported to the council.
   Time report_after = std::chrono::seconds{1};
@@ -148,21 +148,21 @@ class Council {
  public:
   explicit Council(CouncilOptions options) : options_(options) {}
 
-  /// `configuration` is decided, and newer than all before.
+  /// `configuration` is decided, and later than all earlier ones.
   void on_configuration(const CouncilContext& context, ConfigurationPtr configuration);
 
-  /// Failure detection's verdicts on one incarnation; a verdict on an incarnation that the
-  /// configuration does not name is ignored.
+  /// What failure detection says of one incarnation. Both ignore an incarnation that the
+  /// configuration does not name.
   void suspect(const CouncilContext& context, MemberId id, Incarnation incarnation);
   void trust(const CouncilContext& context, MemberId id, Incarnation incarnation);
   /// `member` wants to join, or to leave.
   void join(const CouncilContext& context, const Member& member);
   void leave(const CouncilContext& context, const Member& member);
 
-  /// This member holds all that was acknowledged of the ranges `full`, ascending.
-  void hold(const CouncilContext& context, std::vector<RangeId> full);
+  /// This member holds every acknowledged update of the ranges `full`, ascending, and of no others.
+  void on_full_ranges(const CouncilContext& context, std::vector<RangeId> full);
 
-  /// Returns false, and does nothing, where the message is of another epoch.
+  /// Returns false, and does nothing, if the message is of another epoch.
   [[nodiscard]] bool on(const CouncilContext& context, MemberId from,
                         const CouncilMessage& message);
   void on_timer(const CouncilContext& context);
@@ -183,10 +183,10 @@ class Council {
   };
 
   void receive(const CouncilContext& context, MemberId from, const Ask& ask);
-  void receive(const CouncilContext& context, MemberId from, const RangeReport& holdings);
+  void receive(const CouncilContext& context, MemberId from, const RangeReport& report);
   void receive(const CouncilContext& context, MemberId from, const Prepare& prepare);
   void receive(const CouncilContext& context, MemberId from, const Promise& promise);
-  void receive(const CouncilContext& context, MemberId from, const Nack& refuse);
+  void receive(const CouncilContext& context, MemberId from, const Nack& nack);
   void receive(const CouncilContext& context, MemberId from, const Accept& accept);
   void receive(const CouncilContext& context, MemberId from, const Accepted& accepted);
   void receive(const CouncilContext& context, MemberId from, const SuspicionReport& report);
@@ -212,11 +212,11 @@ class Council {
   ConfigurationPtr configuration_;
   std::vector<Suspicion> suspicions_;
   std::vector<PendingChange> pending_;
-  std::vector<RangeId> held_;
+  std::vector<RangeId> full_ranges_;
   /// The suspicions that this member has reported to the council of this epoch.
   std::vector<MemberIncarnation> reported_;
 
-  [[nodiscard]] bool note(const Ballot& ballot);
+  [[nodiscard]] bool learn_round(const Ballot& ballot);
 
   // The state of a council member that votes on the next epoch.
   Ballot promised_;

@@ -14,7 +14,7 @@
 namespace starling::core {
 namespace {
 
-/// True for messages that an owner refuses where they do not fit its own configuration.
+/// True for messages that an owner refuses if they do not fit its own configuration.
 template <class M>
 constexpr bool is_for_owners =
     std::is_constructible_v<std::variant<Push, Pull, Install, Forward, Held>, M>;
@@ -39,9 +39,9 @@ MemberCore<T>::MemberCore(MemberOptions<T> options)
   options_.worker.central = keeps_steps_centrally(options_.mode);
   options_.worker.joins = !options_.first;
   if (options_.first) {
-    const LedgerEntry first = first_entry(*options_.start, options_.self.id);
-    options_.worker.first = first.step;
-    options_.worker.samples = first.samples;
+    const LedgerEntry entry = first_entry(*options_.start, options_.self.id);
+    options_.worker.first = entry.step;
+    options_.worker.samples = entry.samples;
   }
   options_.worker.bsp = options_.shard.bsp = is_bsp(options_);
   options_.shard.workers_max = options_.members_max;
@@ -57,7 +57,7 @@ void MemberCore<T>::start(const MemberContext& context) {
     adopt(context, options_.first);
   else
     ask_again(context);
-  settle(context);
+  finish_event(context);
 }
 
 template <class T>
@@ -65,26 +65,27 @@ void MemberCore<T>::on_packet(const MemberContext& context, const Envelope& enve
   const Packet<PeerMessagePtr>& packet = envelope.packet;
   if (state_ == State::idle || state_ == State::failed || envelope.to != options_.self.id) return;
   if (packet.sequence == 0 && packet.payload) return receive_unreliable(context, envelope);
-  const bool mine = packet.to == options_.self.incarnation;
-  if (state_ != State::excluded && packet.payload && mine) {
-    // Adopts a decided configuration ahead of its turn, so that its new members are accepted.
+  const bool to_self = packet.to == options_.self.incarnation;
+  if (state_ != State::excluded && packet.payload && to_self) {
+    // Adopts a decided configuration ahead of the channel's order, so that packets of the members
+    // that it adds are accepted.
     const auto* next = std::get_if<ConfigurationPtr>(&**packet.payload);
     if (next != nullptr && is_news(*next)) adopt(context, *next);
   }
   if (!configuration_) return;
-  const bool known = configuration_->contains(envelope.from, packet.from);
-  if (state_ != State::member || !known || !mine) {
+  const bool from_member = configuration_->contains(envelope.from, packet.from);
+  if (state_ != State::member || !from_member || !to_self) {
     if (envelope.epoch < configuration_->epoch)
       send_unreliable(context, envelope.from, packet.from, peer_message_of(configuration_));
-    return settle(context);
+    return finish_event(context);
   }
-  Link& other = *link(envelope.from);
+  Link& sender = *link(envelope.from);
   // A sender may falsely claim a later epoch, so that epoch's configuration is still sent.
-  other.epoch_sent = std::max(other.epoch_sent, std::min(envelope.epoch, configuration_->epoch));
+  sender.epoch_sent = std::max(sender.epoch_sent, std::min(envelope.epoch, configuration_->epoch));
   LinkEffects effects;
-  other.on({context.now, effects}, envelope, configuration_->epoch);
+  sender.on({context.now, effects}, envelope, configuration_->epoch);
   act_on(context, envelope.from, envelope.traffic_class, std::move(effects));
-  settle(context);
+  finish_event(context);
 }
 
 template <class T>
@@ -93,20 +94,21 @@ void MemberCore<T>::on_timer(const MemberContext& context, TimerKey key) {
   if (key == worker_key) {
     run_worker(context, [](Worker& worker, const Context& c) { worker.on_timer(c); });
   } else if (key == coordinator_key) {
-    run_coordinator(context, [](Coordinator& all, const Context& c) { all.on_timer(c); });
+    run_coordinator(context,
+                    [](Coordinator& coordinator, const Context& c) { coordinator.on_timer(c); });
   } else if (key == council_key) {
     run_council(context, [](Council& council, const CouncilContext& c) { council.on_timer(c); });
-  } else if (key == own_key) {
+  } else if (key == request_key) {
     timer_.fired(context.now);
     ask_again(context);
   } else if (key == probe_key) {
     probe_epoch(context);
-  } else if (Link* other = link(Link::other_of(key)); other && other->has_timer(key)) {
+  } else if (Link* timed = link(Link::member_of(key)); timed && timed->has_timer(key)) {
     LinkEffects effects;
-    other->channel(Link::traffic_class_of(key)).on_timer({context.now, effects});
-    act_on(context, Link::other_of(key), Link::traffic_class_of(key), std::move(effects));
+    timed->channel(Link::traffic_class_of(key)).on_timer({context.now, effects});
+    act_on(context, Link::member_of(key), Link::traffic_class_of(key), std::move(effects));
   }
-  settle(context);
+  finish_event(context);
 }
 
 template <class T>
@@ -114,7 +116,7 @@ void MemberCore<T>::on_plan(const MemberContext& context, Step step,
                             std::vector<RangeRows> wanted) {
   if (state_ != State::member) return;
   run_worker(context, [&](Worker& w, const Context& c) { w.on_plan(c, step, std::move(wanted)); });
-  settle(context);
+  finish_event(context);
 }
 
 template <class T>
@@ -122,14 +124,14 @@ void MemberCore<T>::on_update(const MemberContext& context, Step step, Update up
   if (state_ != State::member) return;
   run_worker(context,
              [&](Worker& w, const Context& c) { w.on_update(c, step, std::move(update)); });
-  settle(context);
+  finish_event(context);
 }
 
 template <class T>
 void MemberCore<T>::on_failure(const MemberContext& context, Step step, const std::string& why) {
   if (state_ != State::member) return;
   run_worker(context, [&](Worker& w, const Context& c) { w.on_failure(c, step, why); });
-  settle(context);
+  finish_event(context);
 }
 
 template <class T>
@@ -137,21 +139,21 @@ void MemberCore<T>::suspect(const MemberContext& context, MemberId id, Incarnati
   if (state_ != State::member) return;
   run_council(context,
               [&](Council& council, const auto& c) { council.suspect(c, id, incarnation); });
-  settle(context);
+  finish_event(context);
 }
 
 template <class T>
 void MemberCore<T>::trust(const MemberContext& context, MemberId id, Incarnation incarnation) {
   if (state_ != State::member) return;
   run_council(context, [&](Council& council, const auto& c) { council.trust(c, id, incarnation); });
-  settle(context);
+  finish_event(context);
 }
 
 template <class T>
 void MemberCore<T>::stop(const MemberContext& context) {
   if (state_ != State::member) return;
   run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
-  settle(context);
+  finish_event(context);
 }
 
 template <class T>
@@ -159,7 +161,7 @@ void MemberCore<T>::leave(const MemberContext& context) {
   if (state_ != State::member || std::exchange(leaving_, true)) return;
   run_worker(context, [](Worker& worker, const Context& c) { worker.on(c, Stop{}); });
   ask_again(context);
-  settle(context);
+  finish_event(context);
 }
 
 template <class T>
@@ -167,7 +169,7 @@ void MemberCore<T>::on_message(const MemberContext& context, MemberId from, Inca
                                const PeerMessagePtr& peer_message) {
   if (state_ != State::member || !configuration_->contains(from, incarnation)) return;
   deliver(context, from, peer_message);
-  settle(context);
+  finish_event(context);
 }
 
 template <class T>
@@ -191,10 +193,10 @@ void MemberCore<T>::receive_unreliable(const MemberContext& context, const Envel
     if (state_ == State::joining && std::ranges::find(seeds, envelope.from) != seeds.end())
       fail(context, "not taken in: " + refused->why);
   }
-  settle(context);
+  finish_event(context);
 }
 
-/// Handles a request to join of a node that is not a member.
+/// Handles the request of a node that is not a member to join.
 template <class T>
 void MemberCore<T>::receive_join_request(const MemberContext& context, const Envelope& envelope,
                                          const Member& member) {
@@ -212,14 +214,16 @@ void MemberCore<T>::receive_join_request(const MemberContext& context, const Env
 }
 
 template <class T>
-void MemberCore<T>::settle(const MemberContext& context) {
+void MemberCore<T>::finish_event(const MemberContext& context) {
   for (std::size_t i = 0; state_ == State::member && i < inbox_.size(); ++i)
     deliver(context, options_.self.id, PeerMessagePtr{inbox_[i]});
   inbox_.clear();
   if (state_ != State::member || reported_changes_ == replica_->changes()) return;
   reported_changes_ = replica_->changes();
-  run_council(context, [&](Council& council, const auto& c) { council.hold(c, replica_->full()); });
-  settle(context);
+  run_council(context, [&](Council& council, const auto& c) {
+    council.on_full_ranges(c, replica_->full_ranges());
+  });
+  finish_event(context);
 }
 
 template <class T>
@@ -228,13 +232,13 @@ void MemberCore<T>::deliver(const MemberContext& context, MemberId from,
   const MessageValidator validator{*configuration_, from, options_.members_max,
                                    *options_.shard.layout, sizeof(T)};
   if (!validator.is_valid(*peer_message)) return;
-  std::visit([&](const auto& message) { take(context, from, peer_message, message); },
+  std::visit([&](const auto& message) { handle(context, from, peer_message, message); },
              *peer_message);
 }
 
 template <class T>
-void MemberCore<T>::take(const MemberContext& context, MemberId from, const PeerMessagePtr&,
-                         const CouncilMessage& message) {
+void MemberCore<T>::handle(const MemberContext& context, MemberId from, const PeerMessagePtr&,
+                           const CouncilMessage& message) {
   bool current = true;
   run_council(context, [&](Council& council, const CouncilContext& c) {
     current = council.on(c, from, message);
@@ -244,8 +248,8 @@ void MemberCore<T>::take(const MemberContext& context, MemberId from, const Peer
 
 template <class T>
 template <class M>
-void MemberCore<T>::take(const MemberContext& context, MemberId from,
-                         const PeerMessagePtr& peer_message, const M& message) {
+void MemberCore<T>::handle(const MemberContext& context, MemberId from,
+                           const PeerMessagePtr& peer_message, const M& message) {
   if constexpr (std::is_same_v<M, ConfigurationPtr>) {
     if (message->epoch > configuration_->epoch) adopt(context, message);
   } else if constexpr (std::is_same_v<M, JoinRequest>) {
@@ -269,13 +273,14 @@ void MemberCore<T>::take(const MemberContext& context, MemberId from,
         replica.on(c, message);
         return true;
       });
-    run_coordinator(context, [&](Coordinator& all, const Context& c) { all.on(c, message); });
+    run_coordinator(
+        context, [&](Coordinator& coordinator, const Context& c) { coordinator.on(c, message); });
   } else if constexpr (Takes<Worker, M>) {
     run_worker(context, [&](Worker& worker, const Context& c) { worker.on(c, message); });
   }
 }
 
-/// Asks to join or to leave, again and again until that is done.
+/// Asks to join or to leave, again and again until the configuration grants it.
 template <class T>
 void MemberCore<T>::ask_again(const MemberContext& context) {
   if (state_ == State::joining) {
@@ -294,7 +299,7 @@ void MemberCore<T>::ask_again(const MemberContext& context) {
   Effects timers;
   timer_.want(Context{context.now, context.random, timers}, context.now + options_.ask_again);
   for (const Effect& timer : timers)
-    out.push_back(MemberTimer{std::get<SetTimer>(timer).at, own_key});
+    out.push_back(MemberTimer{std::get<SetTimer>(timer).at, request_key});
 }
 
 template <class T>

@@ -1,5 +1,5 @@
 /// One member of a replicated job as a core: its worker, the ranges that it owns, the coordinator
-/// where this member is it, its Council, and a link to every other member.
+/// if this member is the coordinator, its Council, and a link to every other member.
 ///
 /// A core is one incarnation of one member. A core that learns that the job goes on without it ends
 /// (Excluded); a new incarnation may join.
@@ -49,7 +49,7 @@ template <class T>
 struct MemberOptions {
   Member self;
   Mode mode = Mode::peer;
-  /// The worker's options where this member works: its barrier, its last step, whether it plans.
+  /// The worker's options if this member works: its barrier, its last step, whether it plans.
   /// The core itself sets id, incarnation, start, bsp, members and owners.
   WorkerOptions worker;
   /// Member ids are below this, and a node with a higher id cannot join: every owner keeps a ledger
@@ -86,9 +86,10 @@ class MemberCore {
   void on_update(const MemberContext& context, Step step, Update update);
   void on_failure(const MemberContext& context, Step step, const std::string& why);
 
-  /// Failure detection has received nothing from this incarnation of a member for long, or receives
-  /// from it again. docs/design/0006-range-ownership.md says what it must guarantee. A verdict on
-  /// an incarnation that the configuration does not name is ignored.
+  /// suspect(): failure detection has received nothing from this incarnation of a member for long;
+  /// trust(): it receives messages from the incarnation again. docs/design/0006-range-ownership.md
+  /// says what failure detection must guarantee. Both ignore an incarnation that the configuration
+  /// does not name.
   void suspect(const MemberContext& context, MemberId id, Incarnation incarnation);
   void trust(const MemberContext& context, MemberId id, Incarnation incarnation);
   /// Stops the worker at the end of its step; this member's ranges stay, and are served.
@@ -96,8 +97,8 @@ class MemberCore {
   /// Stops the worker at the end of its step, hands over this member's ranges, and leaves the job.
   void leave(const MemberContext& context);
 
-  /// Handles a message as if a channel had delivered it; for tests that need no network. Ignores it
-  /// where this incarnation of the sender is not a member.
+  /// Handles a message as if a channel had delivered it; for tests that need no network. Ignores
+  /// the message if this incarnation of the sender is not a member.
   void on_message(const MemberContext& context, MemberId from, Incarnation incarnation,
                   const PeerMessagePtr& peer_message);
 
@@ -108,12 +109,12 @@ class MemberCore {
   /// Returns nullptr before the first configuration.
   [[nodiscard]] const ConfigurationPtr& configuration() const noexcept { return configuration_; }
   [[nodiscard]] bool suspects(MemberId id) const { return council_.suspects(id); }
-  /// Returns nullptr where this member has no worker.
+  /// Returns nullptr if this member has no worker.
   [[nodiscard]] const Worker* worker() const noexcept { return worker_ ? &*worker_ : nullptr; }
   [[nodiscard]] const Coordinator* coordinator() const noexcept {
     return coordinator_ ? &*coordinator_ : nullptr;
   }
-  /// The ranges that it owns, if any.
+  /// The ranges that this member owns, if any.
   [[nodiscard]] Replica<T>& replica() noexcept { return *replica_; }
   [[nodiscard]] const Replica<T>& replica() const noexcept { return *replica_; }
 
@@ -121,10 +122,10 @@ class MemberCore {
   struct Link {
     /// By traffic class: control, data.
     std::array<Channel<PeerMessagePtr>, 2> channels;
-    /// The other side knows the configuration of this epoch, or is sent it before any later
-    /// message.
+    /// The other member knows the configuration of this epoch, or is sent that configuration before
+    /// any later message.
     Epoch epoch_sent = 0;
-    /// The lower 31 bits are the other member's id; the upper 32 bits number the links of this
+    /// The lower 31 bits are the other member's id. The upper 32 bits number the links of this
     /// core, so that a link to a former incarnation has another key. The bit between them,
     /// data_bit, says which channel a timer is for.
     TimerKey timer = 0;
@@ -141,14 +142,15 @@ class MemberCore {
     static TrafficClass traffic_class_of(TimerKey key) {
       return (key & data_bit) != 0 ? TrafficClass::data : TrafficClass::control;
     }
-    static MemberId other_of(TimerKey key) { return static_cast<MemberId>(key & ~data_bit); }
+    static MemberId member_of(TimerKey key) { return static_cast<MemberId>(key & ~data_bit); }
   };
   using LinkEffects = ChannelEffects<PeerMessagePtr>;
 
   static constexpr TimerKey worker_key = 0;
   static constexpr TimerKey coordinator_key = 1;
   static constexpr TimerKey council_key = 2;
-  static constexpr TimerKey own_key = 3;
+  /// For asking again to join or to leave.
+  static constexpr TimerKey request_key = 3;
   static constexpr TimerKey probe_key = 4;
 
   [[nodiscard]] Link* link(MemberId id) const;
@@ -165,10 +167,11 @@ class MemberCore {
   void receive_unreliable(const MemberContext& context, const Envelope& envelope);
   void receive_join_request(const MemberContext& context, const Envelope& envelope,
                             const Member& member);
+  /// Returns true if this member may adopt `next`, which is later than what it knows.
   [[nodiscard]] bool is_news(const ConfigurationPtr& next) const;
   /// Ends an event: handles the messages that this member sent to itself, and reports changed
   /// ranges to its council.
-  void settle(const MemberContext& context);
+  void finish_event(const MemberContext& context);
 
   void adopt(const MemberContext& context, const ConfigurationPtr& next);
   void renew_links(const Configuration& next);
@@ -190,11 +193,11 @@ class MemberCore {
   void run_council(const MemberContext& context, Event event);
   void execute(const MemberContext& context, Effects effects, TimerKey key);
 
-  void take(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
-            const CouncilMessage& message);
+  void handle(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
+              const CouncilMessage& message);
   template <class M>
-  void take(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
-            const M& message);
+  void handle(const MemberContext& context, MemberId from, const PeerMessagePtr& peer_message,
+              const M& message);
 
   MemberOptions<T> options_;
   State state_ = State::idle;
@@ -214,8 +217,9 @@ class MemberCore {
   Timer timer_;
 };
 
-/// Receives a packet at a member that knows configurations up to epoch `known`. Configurations are
-/// sent as control traffic: a tensor of a later epoch is dropped here, and sent again.
+/// Receives a packet at a member that knows configurations up to epoch `known`. Configurations
+/// travel as control traffic, which a tensor of a later epoch may overtake: such a packet is
+/// dropped here, and its sender sends it again.
 template <class T>
 void MemberCore<T>::Link::on(const ChannelContext<PeerMessagePtr>& context,
                              const Envelope& envelope, Epoch known) {

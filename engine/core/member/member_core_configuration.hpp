@@ -1,5 +1,5 @@
-/// Internal: how a MemberCore goes over to a decided configuration, and who learns of it. Only
-/// member_core.cpp includes it.
+/// Internal: how a MemberCore adopts a decided configuration and tells its parts and the other
+/// members. Only member_core.cpp includes this file.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@ template <class T>
 void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& next) {
   if (state_ == State::failed || state_ == State::excluded) return;
   if (!next->contains(options_.self.id, options_.self.incarnation)) {
-    const bool had = next->has_had(options_.self.id, options_.self.incarnation);
-    if (state_ == State::joining && !had) return;  // not yet taken in
+    const bool was_member = next->has_had(options_.self.id, options_.self.incarnation);
+    if (state_ == State::joining && !was_member) return;  // not let in yet
     state_ = State::excluded;
     configuration_ = next;
     context.out.push_back(Excluded{});
@@ -45,7 +45,7 @@ void MemberCore<T>::adopt(const MemberContext& context, const ConfigurationPtr& 
   inform_worker(context, former.get());
   send_status(context, former.get());
   run_council(context, [&](Council& council, const CouncilContext& c) {
-    council.hold(c, replica_->full());
+    council.on_full_ranges(c, replica_->full_ranges());
     council.on_configuration(c, configuration_);
   });
 }
@@ -64,20 +64,20 @@ void MemberCore<T>::renew_links(const Configuration& next) {
                                         options_.channel};
     links_[member.id] =
         std::make_unique<Link>(Link{{fresh, fresh}, 0, (++links_made_ << 32U) + member.id});
-    if (next.epoch == 1) links_[member.id]->epoch_sent = 1;  // founders know it
+    if (next.epoch == 1) links_[member.id]->epoch_sent = 1;  // founders know the first one
   }
 }
 
 template <class T>
 void MemberCore<T>::inform_worker(const MemberContext& context, const Configuration* former) {
   if (!options_.self.works) return;
-  WorkerView all = view_of_worker(*configuration_, former);
+  WorkerView view = view_of_worker(*configuration_, former);
   if (worker_)
-    return run_worker(context, [&](Worker& w, const Context& c) { w.on_view(c, std::move(all)); });
+    return run_worker(context, [&](Worker& w, const Context& c) { w.on_view(c, std::move(view)); });
   WorkerOptions& worker = options_.worker;
-  worker.members = std::move(all.members);
-  worker.owner_of = std::move(all.owner_of);
-  worker.view_of = std::move(all.view_of);
+  worker.members = std::move(view.members);
+  worker.owner_of = std::move(view.owner_of);
+  worker.view_of = std::move(view.view_of);
   worker_.emplace(worker);
   run_worker(context, [](Worker& w, const Context& c) { w.start(c); });
 }
@@ -87,10 +87,10 @@ void MemberCore<T>::inform_coordinator(const MemberContext& context, const Confi
   const Configuration& now = *configuration_;
   if (now.coordinator != options_.self.id) return;
   if (coordinator_)
-    return run_coordinator(context, [&](Coordinator& all, const Context& c) {
+    return run_coordinator(context, [&](Coordinator& coordinator, const Context& c) {
       std::vector<MemberId> left;
-      for (const Member& member : former->lacking_in(now)) left.push_back(member.id);
-      all.on_members(c, left, workers_of(now.lacking_in(*former)));
+      for (const Member& member : former->members_not_in(now)) left.push_back(member.id);
+      coordinator.on_members(c, left, workers_of(now.members_not_in(*former)));
     });
   coordinator_.emplace(CoordinatorOptions{options_.worker.barrier, options_.worker.recheck, {}});
   const std::vector<MemberId> workers = workers_of(now.members);
@@ -101,10 +101,10 @@ void MemberCore<T>::inform_coordinator(const MemberContext& context, const Confi
   }
   coordinator_->take_over(workers, owners_of(now));
   for (const Member& member : now.members)
-    send_configuration(context, member.id);  // all wait for this
+    send_configuration(context, member.id);  // members send their status once they know it
 }
 
-/// Sends a coordinator that is new to this member what this member knows of the steps.
+/// Sends the coordinator, if it is another one than before, what this member knows of the steps.
 template <class T>
 void MemberCore<T>::send_status(const MemberContext& context, const Configuration* former) {
   const Configuration& now = *configuration_;

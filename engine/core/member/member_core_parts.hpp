@@ -1,5 +1,5 @@
 /// Internal: how a MemberCore runs its worker, its coordinator, its replica and its council, and
-/// executes their effects. Only member_core.cpp includes it.
+/// executes their effects. Only member_core.cpp includes this file.
 #pragma once
 
 #include <optional>
@@ -44,7 +44,7 @@ bool MemberCore<T>::run_replica(const MemberContext& context, Event event) {
   for (auto& [to, message] : out)
     std::visit([&, to = to](auto& m) { post(context, to, peer_message_of(std::move(m))); },
                message);
-  execute(context, std::move(effects), own_key);
+  execute(context, std::move(effects), request_key);
   return fits;
 }
 

@@ -1,5 +1,5 @@
-/// Internal: what a MemberCore sends: packets by its links, and single packets to nodes that may
-/// not be members. Only member_core.cpp includes it.
+/// Internal: how a MemberCore sends: packets by its links, and single packets to nodes that may not
+/// be members. Only member_core.cpp includes this file.
 #pragma once
 
 #include <optional>
@@ -41,12 +41,12 @@ void MemberCore<T>::post(const MemberContext& context, MemberId to, PeerMessageP
     inbox_.push_back(std::move(peer_message));
     return;
   }
-  if (link(to) == nullptr) return;  // no member (any more)
+  if (link(to) == nullptr) return;  // not a member, or not any more
   send_configuration(context, to);
   send(context, to, std::move(peer_message));
 }
 
-/// Requires: there is a link.
+/// Sends a message by the channel of its traffic class. Requires: there is a link to `to`.
 template <class T>
 void MemberCore<T>::send(const MemberContext& context, MemberId to, PeerMessagePtr peer_message) {
   const TrafficClass traffic_class = traffic_class_of(*peer_message);
@@ -66,13 +66,13 @@ void MemberCore<T>::post_to_council(const MemberContext& context,
 /// Sends a member the configuration ahead of the next message, unless the member knows it.
 template <class T>
 void MemberCore<T>::send_configuration(const MemberContext& context, MemberId id) {
-  Link* other = link(id);
-  if (other == nullptr || other->epoch_sent >= configuration_->epoch) return;
-  other->epoch_sent = configuration_->epoch;
+  Link* receiver = link(id);
+  if (receiver == nullptr || receiver->epoch_sent >= configuration_->epoch) return;
+  receiver->epoch_sent = configuration_->epoch;
   send(context, id, peer_message_of(configuration_));
 }
 
-/// Sends a message to a node that may not be a member: it is not repeated.
+/// Sends a message once to a node that may not be a member.
 template <class T>
 void MemberCore<T>::send_unreliable(const MemberContext& context, MemberId to,
                                     std::optional<Incarnation> incarnation,

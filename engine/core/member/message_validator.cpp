@@ -27,7 +27,7 @@ struct Check {
   [[nodiscard]] bool is_configuration(const ConfigurationPtr& next) const {
     return may_follow(validator.now, next, validator.members_max);
   }
-  /// True where `worker` is the sender's own worker.
+  /// True if `worker` is the sender's own worker.
   [[nodiscard]] bool is_own_worker(MemberId worker) const {
     const Member* sender = validator.now.find(validator.from);
     return worker == validator.from && sender != nullptr && sender->works;

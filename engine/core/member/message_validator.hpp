@@ -10,7 +10,7 @@ namespace starling::core {
 /// No job has this many configurations.
 inline constexpr Epoch epoch_max = Epoch{1} << 60U;
 /// A configuration may be at most this many epochs later than the known one. A majority decides on
-/// each epoch, so a sender that claims more invents them, and could use all epochs up.
+/// each epoch, so a sender that claims more of them lies, and could use up all epochs.
 inline constexpr Epoch epoch_jump_max = Epoch{1} << 20U;
 
 /// Validates the messages from one member to another.
@@ -28,12 +28,12 @@ struct MessageValidator {
   [[nodiscard]] bool is_valid(const PeerMessage& peer_message) const;
 };
 
-/// True where `next` may be a configuration: members ascend below the maximum, council, owners and
-/// coordinator are among them, and its epoch is one that a job can have.
+/// Returns true if `next` may be a configuration: members ascend below the maximum, council, owners
+/// and coordinator are among them, and its epoch is one that a job can have.
 [[nodiscard]] bool is_sound(const ConfigurationPtr& next, MemberId members_max);
 
-/// True where is_sound() is and `next` can be of the job of `now`: it has as many ranges, a
-/// coordinator exactly where `now` has one, and is at most epoch_jump_max epochs later.
+/// Returns true if `next` is sound and can belong to the job of `now`: it has as many ranges, has a
+/// coordinator exactly if `now` has one, and is at most epoch_jump_max epochs later.
 [[nodiscard]] bool may_follow(const Configuration& now, const ConfigurationPtr& next,
                               MemberId members_max);
 

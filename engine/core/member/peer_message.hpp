@@ -29,7 +29,7 @@ struct LeaveRequest {
   Member member;
   static constexpr auto fields(auto& m) { return std::tie(m.member); }
 };
-/// To a node that asked to join: it can never join.
+/// To a node that asked to join: the node can never join, and `why`.
 struct JoinRefused {
   std::string why;
   static constexpr auto fields(auto& m) { return std::tie(m.why); }
@@ -38,8 +38,8 @@ struct JoinRefused {
 using PeerMessage = AnyOf<Joined<Joined<MessageList<ConfigurationPtr>, MemberMessages>,
                                  MessageList<Install, Forward, Held, CouncilMessage, JoinRequest,
                                              LeaveRequest, EpochProbe, JoinRefused, WorkerStatus>>>;
-/// Immutable and shared: a packet that is sent again, and every copy of it, holds the same
-/// peer_message.
+/// Immutable and shared: a packet, when it is sent again too, and every copy of it hold the same
+/// message.
 using PeerMessagePtr = std::shared_ptr<const PeerMessage>;
 
 /// Returns `data` for messages that may hold tensors, else `control`.

@@ -27,10 +27,10 @@ WorkerView view_of_worker(const Configuration& now, const Configuration* former)
     owner_of->push_back(range.owners.front().id);
     view_of->push_back(range.view);
   }
-  WorkerView all{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
-                 std::move(owner_of), std::move(view_of)};
-  if (former != nullptr) all.changed = workers_of(former->lacking_in(now));
-  return all;
+  WorkerView view{std::make_shared<const std::vector<MemberId>>(workers_of(now.members)),
+                  std::move(owner_of), std::move(view_of)};
+  if (former != nullptr) view.changed = workers_of(former->members_not_in(now));
+  return view;
 }
 
 }  // namespace starling::core

@@ -171,7 +171,7 @@ void Replica<T>::acknowledge(const ReplicaContext& context, Part& part) {
 }
 
 template <class T>
-std::vector<RangeId> Replica<T>::full() const {
+std::vector<RangeId> Replica<T>::full_ranges() const {
   std::vector<RangeId> ranges;
   for (RangeId r = 0; r < parts_.size(); ++r)
     if (parts_[r].full) ranges.push_back(r);

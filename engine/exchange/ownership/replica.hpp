@@ -90,16 +90,16 @@ class Replica {
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Forward& forward);
   [[nodiscard]] bool on(const ReplicaContext& context, MemberId from, const Held& held);
 
-  /// The ranges of which all that was acknowledged is held here, ascending.
-  [[nodiscard]] std::vector<RangeId> full() const;
+  /// The ranges of which this member holds every acknowledged update, ascending.
+  [[nodiscard]] std::vector<RangeId> full_ranges() const;
   [[nodiscard]] bool is_full(RangeId range) const { return parts_[range].full; }
   [[nodiscard]] bool is_primary(RangeId range) const { return parts_[range].primary; }
   [[nodiscard]] Epoch view(RangeId range) const { return parts_[range].view; }
-  /// True where this member holds the state that the range's view begins with.
+  /// True if this member holds the state that the range's view begins with.
   [[nodiscard]] bool is_installed(RangeId range) const { return parts_[range].installed; }
   /// The last number of the view that this member has sent, as primary, or holds.
   [[nodiscard]] std::uint64_t number(RangeId range) const { return parts_[range].number; }
-  /// Counts the changes of full().
+  /// Counts the changes of full_ranges().
   [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
 
   [[nodiscard]] Shard<T>& shard() noexcept { return shard_; }

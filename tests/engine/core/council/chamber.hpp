@@ -145,7 +145,7 @@ class Chamber {
       for (RangeId r = 0; r < configuration->ranges.size(); ++r)
         if (configuration->ranges[r].find(id) != nullptr) full.push_back(r);
       council.on_configuration(context, configuration);
-      council.hold(context, full);  // hand-over takes no time here
+      council.on_full_ranges(context, full);  // hand-over takes no time here
     });
   }
 
