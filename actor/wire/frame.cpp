@@ -23,7 +23,7 @@ std::size_t Frame::body_size() const noexcept {
 
 Frame encode(JobId job, NodeId node, const core::Envelope& envelope) {
   Frame frame = encode_as(Kind::envelope, [&](Encoder& encoder) { encoder(job, node, envelope); });
-  frame.again = envelope.packet.again;
+  frame.is_retry = envelope.packet.again;
   return frame;
 }
 

@@ -1,5 +1,4 @@
-/// Frames travel between nodes. A frame is a head and, where there are tensors, their bytes behind
-/// it.
+/// Frames travel between nodes. A frame is a head and, if it has tensors, a body with their bytes.
 ///
 ///     head   magic "St", version, kind, then the fields of the message (archive.hpp)
 ///     body   the elements of its tensors, one after the other, as they lie in memory
@@ -40,8 +39,8 @@ using JobId = std::uint64_t;
 struct Frame {
   Bytes head;
   std::vector<Attachment> body;
-  /// Its body was sent before: the frame is not needed while the first one still waits.
-  bool again = false;
+  /// The same body was sent before: a frame that still waits with it makes this one superfluous.
+  bool is_retry = false;
 
   [[nodiscard]] std::size_t body_size() const noexcept;
 };
@@ -50,10 +49,10 @@ struct Frame {
 struct FrameView {
   std::span<const std::byte> head;
   std::span<const std::byte> body;
-  /// It is small, or no message waits behind its own: the receiver may handle it in the calling
-  /// thread.
+  /// The frame is small, or no message waits after its own: the receiver may handle it in the
+  /// calling thread.
   bool at_once = false;
-  /// Keeps the body alive after the call; where it is null, the receiver must copy what it needs.
+  /// Keeps the body alive after the call; if null, the receiver must copy what it needs.
   std::shared_ptr<const void> body_owner = nullptr;
 };
 

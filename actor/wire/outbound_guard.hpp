@@ -1,6 +1,6 @@
-/// Internal to Transport: breaks connections that we have made and by which the peer sends more
-/// than an answer to a handshake. No honest peer does, but ZeroMQ would take it: it bounds the size
-/// of a message's parts, and not their number. One thread.
+/// Internal to Transport: closes connections that this node has made and by which the peer sends
+/// more than an answer to a handshake. No honest peer does so, but ZeroMQ would receive it, because
+/// ZeroMQ bounds the size of a message's parts and not their number. One thread.
 #pragma once
 
 #include <chrono>
@@ -15,14 +15,14 @@ class OutboundGuard {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::milliseconds look_every{50};
-  /// Both handshakes together are shorter.
+  /// The answers to both handshakes together are shorter.
   static constexpr std::uint64_t received_bytes_max = 4096;
 
   OutboundGuard();
 
-  /// Breaks such connections to addresses `tcp://HOST:PORT` of which `is_ours` holds, where this
-  /// process has grown since the last look. To be called every `look_every`. Returns how many it
-  /// broke.
+  /// Closes such connections to addresses `tcp://HOST:PORT` for which `is_ours` returns true, if
+  /// the memory of this process has grown since the last look. To be called every `look_every`.
+  /// Returns how many connections it closed.
   std::size_t look(const std::function<bool(const std::string& address)>& is_ours);
 
  private:

@@ -18,27 +18,28 @@ using Lengths = std::array<std::uint32_t, 2>;
 
 }  // namespace
 
-std::size_t packed_size(const Frame& frame, Bodies bodies) {
-  return sizeof(Lengths) + frame.head.size() + (bodies == Bodies::inside ? frame.body_size() : 0);
+std::size_t packed_size(const Frame& frame, BodyPlace body_place) {
+  return sizeof(Lengths) + frame.head.size() +
+         (body_place == BodyPlace::in_pack ? frame.body_size() : 0);
 }
 
 std::byte* begin_pack(std::byte* at) { return std::ranges::copy(prefix, at).out; }
 
-std::byte* put_packed(const Frame& frame, Bodies bodies, std::byte* at) {
+std::byte* put_packed(const Frame& frame, BodyPlace body_place, std::byte* at) {
   const Lengths lengths{count_of(frame.head.size()), count_of(frame.body_size())};
   std::memcpy(at, lengths.data(), sizeof lengths);
   at = std::ranges::copy(frame.head, at + sizeof lengths).out;
-  if (bodies == Bodies::behind) return at;
+  if (body_place == BodyPlace::second_part) return at;
   for (const Attachment& part : frame.body) at = std::ranges::copy(part.bytes, at).out;
   return at;
 }
 
 std::optional<PackReader> PackReader::open(std::span<const std::byte> pack,
-                                           std::span<const std::byte> behind) {
+                                           std::span<const std::byte> second_part) {
   if (pack.size() < prefix.size() || pack.size() > pack_max ||
       !std::ranges::equal(pack.first(prefix.size()), prefix))
     return std::nullopt;
-  return PackReader{pack.subspan(prefix.size()), behind};
+  return PackReader{pack.subspan(prefix.size()), second_part};
 }
 
 std::optional<FrameView> PackReader::next() {
@@ -48,16 +49,16 @@ std::optional<FrameView> PackReader::next() {
   const auto [head, body] = lengths;
   const auto rest = frames_.subspan(sizeof lengths);
   if (head > rest.size()) return std::nullopt;
-  const auto bodies = bodies_ == Bodies::inside ? rest.subspan(head) : behind_;
+  const auto bodies = body_place_ == BodyPlace::in_pack ? rest.subspan(head) : second_part_;
   if (body > bodies.size()) return std::nullopt;
   FrameView frame;
   frame.head = rest.first(head);
   frame.body = bodies.first(body);
-  if (bodies_ == Bodies::inside) {
+  if (body_place_ == BodyPlace::in_pack) {
     frames_ = bodies.subspan(body);
   } else {
     frames_ = rest.subspan(head);
-    behind_ = bodies.subspan(body);
+    second_part_ = bodies.subspan(body);
   }
   return frame;
 }

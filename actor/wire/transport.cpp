@@ -27,18 +27,18 @@
 namespace starling::wire {
 namespace {
 
-/// The most bytes of bodies that are kept where they were received, which spares a copy. More are
-/// better copied to blocks that are used again.
+/// The most bytes of bodies that stay in the buffers in which they were received, which spares a
+/// copy. Beyond this, copies in reused blocks are better.
 constexpr std::size_t shared_bytes_max = std::size_t{2} << 20U;
-/// A body of this many bytes or more keeps the thread that receives from its work for long.
+/// A body of this many bytes or more takes the receiving thread long to hand on.
 constexpr std::size_t small_bytes = std::size_t{64} << 10U;
-/// The time that frames have to leave that were sent just before the end.
-constexpr std::chrono::milliseconds last_words{50};
+/// How long frames that were sent just before the transport ended have to leave.
+constexpr std::chrono::milliseconds linger_time{50};
 /// The most bytes of frames that wait for the transport's thread; more are dropped.
 constexpr std::size_t ordered_bytes_max = std::size_t{256} << 20U;
-/// Connections that others have made and whose handshake is not complete.
+/// The most connections that others have made and whose handshake is not complete.
 constexpr std::size_t handshakes_max = 1024;
-/// The number of frames that are received before those to be sent have their turn.
+/// The number of frames that are received before waiting frames are sent.
 constexpr std::size_t receive_burst = 64;
 using Clock = std::chrono::steady_clock;
 
@@ -57,7 +57,7 @@ class Transport::Thread {
     if (thread_.joinable()) thread_.join();
     for (auto& [peer, connection] : connections_)
       for (auto& outbound : connection.by_class)
-        if (outbound) outbound->linger_for(last_words);
+        if (outbound) outbound->linger_for(linger_time);
   }
 
   Thread(const Thread&) = delete;
@@ -83,8 +83,8 @@ class Transport::Thread {
     return {};
   }
 
-  /// Sends in the caller's thread where no frames wait before these: waking a thread costs more
-  /// than all else that is done for a small frame.
+  /// Sends in the caller's thread if no frames wait before these: waking a thread costs more than
+  /// everything else that is done for a small frame.
   void order(const Peer& peer, TrafficClass traffic_class, std::span<Frame> frames) {
     const std::lock_guard lock{mutex_};
     const bool is_here = receives_here == this;
@@ -145,8 +145,8 @@ class Transport::Thread {
     Clock::time_point used;
   };
 
-  /// Null where there is none yet. Requires: the lock is held, as for all that follows but run()
-  /// and receive().
+  /// Returns nullptr if there is no connection yet. Requires: the lock is held, as for all
+  /// functions that follow except run() and receive().
   OutboundConnection* connection_to(const Peer& peer, TrafficClass traffic_class) {
     const auto found = connections_.find(peer);
     if (found == connections_.end()) return nullptr;
@@ -158,7 +158,7 @@ class Transport::Thread {
     try {
       ++(connection.add(std::move(frame)) ? sent_ : dropped_);
     } catch (const std::exception&) {
-      ++dropped_;  // no memory or no connection: lost, as with a broken one
+      ++dropped_;  // no memory or no connection: lost, as with a broken connection
     }
   }
 
@@ -230,7 +230,7 @@ class Transport::Thread {
     try {
       connection.flush();
     } catch (const std::exception&) {
-      ++dropped_;  // as above; frames that wait may go later
+      ++dropped_;  // no memory or no connection; frames that wait may be sent later
     }
   }
 
@@ -282,14 +282,14 @@ class Transport::Thread {
     next_look_ = now + options_.idle_max / 2;
     for (auto& [peer, connection] : connections_)
       for (auto& outbound : connection.by_class)
-        if (outbound && now - outbound->used() > options_.idle_max) outbound.reset();
+        if (outbound && now - outbound->last_used() > options_.idle_max) outbound.reset();
     std::erase_if(connections_, [](const auto& c) {
       return std::ranges::none_of(c.second.by_class,
                                   [](const auto& outbound) { return outbound != nullptr; });
     });
   }
 
-  /// Receives frames; false where all that have come were taken.
+  /// Receives frames; returns false if no more are waiting.
   bool receive() {
     std::size_t taken = 0;
     for (auto next = inbox_->next(); next;) {
@@ -330,7 +330,7 @@ class Transport::Thread {
     return std::max<std::size_t>(count, 1);
   }
 
-  /// Lets a long body outlive the call, as far as `shared_bytes_max` allows.
+  /// Lets a long body outlive the call, unless `shared_bytes_max` forbids it.
   void share(PartBuffer& part, FrameView& frame) {
     const std::size_t bytes = part.filled().size();
     if (bytes < blocks::least || *shared_bytes_ + bytes > shared_bytes_max) return;

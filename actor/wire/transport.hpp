@@ -1,12 +1,12 @@
 /// Carries frames between nodes over TCP, in ZeroMQ's protocol: encrypted and authenticated by
-/// CURVE where it has keys. Each peer has up to three ZeroMQ DEALERs, opened on demand, one for
+/// CURVE if the node has keys. Each peer has up to three ZeroMQ DEALERs, opened on demand, one for
 /// each traffic class, so that a burst of tensors keeps no probe waiting. An Inbox receives, in a
 /// thread of the transport's: what unauthenticated peers send takes bounded memory there
-/// (inbox.hpp). Frames are sent in the caller's thread where no others wait before them, and else
-/// in the transport's.
+/// (inbox.hpp). Frames are sent in the caller's thread if no others wait before them, and else in
+/// the transport's.
 ///
 /// Frames of one traffic class to one peer arrive in order, each at most once and unaltered; they
-/// may get lost, with a broken connection or where more is sent than the network takes.
+/// may get lost, with a broken connection or if more is sent than the network takes.
 #pragma once
 
 #include <chrono>
@@ -23,16 +23,16 @@
 
 namespace starling::wire {
 
-/// The traffic class of a job's packet: one with tensors is data, so that it keeps nothing else
-/// waiting.
+/// The traffic class of a job's packet: a packet with tensors is data, so that it delays no control
+/// message.
 [[nodiscard]] inline TrafficClass traffic_class_of(const Frame& packet) {
   return packet.body.empty() ? TrafficClass::control : TrafficClass::data;
 }
 
-/// A frame that has come. Valid during the call that brings it.
+/// A frame that has come. Valid during the call of the Receiver.
 struct Incoming {
   FrameView frame;
-  /// The sender's key; absent where nothing is encrypted.
+  /// The sender's key; absent if nothing is encrypted.
   std::optional<Key> key;
 };
 
@@ -47,21 +47,22 @@ struct TransportOptions {
   /// taken: frames under a key that is revoked while connected are dropped. Called on the
   /// transport's thread.
   std::function<bool(const Key&)> admits = {};
-  /// The most bytes of a head, body or pack (pack.hpp); a connection that sends a longer one is
-  /// closed.
+  /// The most bytes of a part of a message: head, body or pack (pack.hpp); a connection that sends
+  /// a longer part is closed.
   std::size_t part_bytes_max = std::size_t{8} << 20U;
-  /// The most bytes held of unfinished messages, over all connections; beyond it the connection
-  /// whose message began first is closed, before all others one that has never sent a message.
+  /// The most bytes held of unfinished messages, over all connections. Beyond this limit the
+  /// connection whose message began first is closed, and before it any that has never sent a
+  /// message.
   std::size_t unfinished_bytes_max = std::size_t{32} << 20U;
-  /// The most connections that others make; beyond it the one that has been silent for longest is
-  /// closed, before all others one that has never sent a message. Never more than half of the
-  /// descriptors that the process may have.
+  /// The most connections that others make. Beyond this limit the connection that has been silent
+  /// for longest is closed, and before it any that has never sent a message. Never more than half
+  /// of the descriptors that the process may have.
   std::size_t inbound_max = 32'768;
   /// The most bytes that may wait to be sent to one peer in each traffic class; more is dropped.
   std::size_t queue_bytes_max = std::size_t{32} << 20U;
-  /// Beyond so many peers, the connections to the one used least lately are closed.
+  /// Beyond this number of peers, the connections to the least recently used peer are closed.
   std::size_t peers_max = 1024;
-  /// A connection that nothing was sent by for so long is closed, and opened again when need be.
+  /// A connection by which nothing was sent for this long is closed, and opened again on demand.
   std::chrono::milliseconds idle_max = std::chrono::minutes{1};
 };
 
@@ -71,7 +72,7 @@ struct TransportCounts {
   /// Frames dropped because they found no capacity to wait, or could not be sent.
   std::uint64_t dropped = 0;
   /// Clients refused for their keys, frames of clients whose key is no longer admitted, and
-  /// connections that were closed for want of capacity or for what came by them.
+  /// connections that were closed for lack of capacity or for what was received by them.
   std::uint64_t refused = 0;
 };
 
@@ -90,11 +91,11 @@ class Transport {
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
 
-  /// The address listened at, with its port.
+  /// The address that the transport listens at, with its port.
   [[nodiscard]] const std::string& address() const noexcept;
 
-  /// Sends as soon as it can; never blocks. Frames that are handed in together travel together,
-  /// except long ones that are encrypted.
+  /// Sends as soon as possible; never blocks. Frames of one call travel in one pack, except long
+  /// ones that are encrypted.
   void send(const Peer& to, TrafficClass traffic_class, std::span<Frame> frames);
   void send(const Peer& to, TrafficClass traffic_class, Frame frame) {
     send(to, traffic_class, {&frame, 1});

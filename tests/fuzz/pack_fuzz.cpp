@@ -1,4 +1,4 @@
-/// Several frames in one message, with their bodies in the pack or behind it.
+/// Several frames in one message, with their bodies in the pack or in the second part.
 #include "starling/actor/wire/pack.hpp"
 
 #include <algorithm>
@@ -11,29 +11,30 @@
 namespace starling::fuzz {
 namespace {
 
-Bytes pack_of(const std::vector<wire::Frame>& frames, wire::Bodies bodies) {
+Bytes pack_of(const std::vector<wire::Frame>& frames, wire::BodyPlace body_place) {
   std::size_t size = wire::pack_prefix;
-  for (const wire::Frame& frame : frames) size += wire::packed_size(frame, bodies);
+  for (const wire::Frame& frame : frames) size += wire::packed_size(frame, body_place);
   Bytes pack(size);
   std::byte* at = wire::begin_pack(pack.data());
-  for (const wire::Frame& frame : frames) at = wire::put_packed(frame, bodies, at);
+  for (const wire::Frame& frame : frames) at = wire::put_packed(frame, body_place, at);
   return pack;
 }
 
-bool read_all(Input pack, Input behind) {
-  auto reader = wire::PackReader::open(pack, behind);
+bool read_all(Input pack, Input second_part) {
+  auto reader = wire::PackReader::open(pack, second_part);
   if (!reader) return false;
   std::vector<wire::Frame> frames;
-  auto body = behind.begin();
+  auto body = second_part.begin();
   while (const auto frame = reader->next()) {
     frames.push_back({.head = {frame->head.begin(), frame->head.end()}, .body = {}});
     if (frame->body.empty()) continue;
     frames.back().body.push_back({nullptr, frame->body});
-    if (behind.empty()) continue;
+    if (second_part.empty()) continue;
     require(frame->body.data() == &*body, "bodies follow one another");
     body += static_cast<std::ptrdiff_t>(frame->body.size());
   }
-  const Bytes again = pack_of(frames, behind.empty() ? wire::Bodies::inside : wire::Bodies::behind);
+  const Bytes again = pack_of(
+      frames, second_part.empty() ? wire::BodyPlace::in_pack : wire::BodyPlace::second_part);
   require(again.size() <= pack.size() && std::ranges::equal(again, pack.first(again.size())),
           "frames are packed as they were");
   const Input rest = pack.subspan(again.size());
@@ -41,9 +42,9 @@ bool read_all(Input pack, Input behind) {
   if (rest.size() < sizeof lengths) return true;
   std::memcpy(lengths.data(), rest.data(), sizeof lengths);
   const std::size_t inside =
-      sizeof lengths + std::size_t{lengths[0]} + (behind.empty() ? lengths[1] : 0);
-  const auto behind_left = static_cast<std::size_t>(behind.end() - body);
-  require(inside > rest.size() || (!behind.empty() && lengths[1] > behind_left),
+      sizeof lengths + std::size_t{lengths[0]} + (second_part.empty() ? lengths[1] : 0);
+  const auto second_part_left = static_cast<std::size_t>(second_part.end() - body);
+  require(inside > rest.size() || (!second_part.empty() && lengths[1] > second_part_left),
           "no frame that is whole is passed over");
   return true;
 }
@@ -61,11 +62,11 @@ std::vector<Bytes> seeds() {
   const auto owner = std::make_shared<const Bytes>(5, std::byte{9});
   const wire::Frame with_body{.head = Bytes(2, std::byte{8}), .body = {{owner, *owner}}};
   const std::vector<wire::Frame> all{small, with_body, {}, with_body};
-  // Bodies behind it: as many bytes again.
-  Bytes two = pack_of(all, wire::Bodies::behind);
+  // Bodies in the second part: as many bytes again.
+  Bytes two = pack_of(all, wire::BodyPlace::second_part);
   two.resize(2 * two.size(), std::byte{9});
-  return {pack_of({}, wire::Bodies::inside), pack_of({small}, wire::Bodies::inside),
-          pack_of(all, wire::Bodies::inside), two};
+  return {pack_of({}, wire::BodyPlace::in_pack), pack_of({small}, wire::BodyPlace::in_pack),
+          pack_of(all, wire::BodyPlace::in_pack), two};
 }
 
 }  // namespace starling::fuzz

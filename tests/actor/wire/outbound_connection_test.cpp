@@ -62,15 +62,15 @@ std::vector<std::pair<int, Bytes>> frames_in(const std::vector<zmq::message_t>& 
   const auto bytes_of = [](const zmq::message_t& part) {
     return std::span{static_cast<const std::byte*>(part.data()), part.size()};
   };
-  const auto behind = parts.size() > 1 ? bytes_of(parts[1]) : std::span<const std::byte>{};
+  const auto second_part = parts.size() > 1 ? bytes_of(parts[1]) : std::span<const std::byte>{};
   std::vector<std::pair<int, Bytes>> frames;
   const auto add = [&](std::span<const std::byte> head, std::span<const std::byte> body) {
     frames.emplace_back(static_cast<int>(head[0]), Bytes(body.begin(), body.end()));
   };
-  if (auto pack = PackReader::open(bytes_of(parts[0]), behind))
+  if (auto pack = PackReader::open(bytes_of(parts[0]), second_part))
     while (const auto frame = pack->next()) add(frame->head, frame->body);
   else
-    add(bytes_of(parts[0]), behind);
+    add(bytes_of(parts[0]), second_part);
   return frames;
 }
 
@@ -133,17 +133,17 @@ TEST(OutboundConnection, JoinsNoMoreThanAPartMayHave) {
   EXPECT_EQ(messages_of(ranges, true, {.part_bytes_max = 512 * kib}), (Parts{2, 2}));
 }
 
-TEST(Joined, CopiesNothingThatLiesInOnePiece) {
+TEST(InOnePiece, CopiesNothingThatLiesInOnePiece) {
   const auto all = memory_of(1024 * kib);
   std::vector<Attachment> parts;
   for (std::size_t i = 0; i < 4; ++i)
     parts.push_back({all, std::span{*all}.subspan(i * 256 * kib, 256 * kib)});
-  const Attachment whole = joined(parts);
+  const Attachment whole = in_one_piece(parts);
   EXPECT_EQ(whole.bytes.data(), all->data());
   EXPECT_EQ(whole.bytes.size(), all->size());
 
   std::ranges::reverse(parts);
-  const Attachment copy = joined(parts);
+  const Attachment copy = in_one_piece(parts);
   ASSERT_EQ(copy.bytes.size(), all->size());
   EXPECT_FALSE(std::ranges::any_of(
       parts, [&](const Attachment& part) { return part.bytes.data() == copy.bytes.data(); }));

@@ -25,13 +25,13 @@ Frame frame_of(Bytes head, const std::vector<Bytes>& body) {
   return frame;
 }
 
-Bytes packed(const std::vector<Frame>& frames, Bodies bodies = Bodies::inside) {
+Bytes packed(const std::vector<Frame>& frames, BodyPlace body_place = BodyPlace::in_pack) {
   const std::size_t size = std::accumulate(
       frames.begin(), frames.end(), pack_prefix,
-      [&](std::size_t sum, const Frame& f) { return sum + packed_size(f, bodies); });
+      [&](std::size_t sum, const Frame& f) { return sum + packed_size(f, body_place); });
   Bytes pack(size);
   std::byte* at = begin_pack(pack.data());
-  for (const Frame& frame : frames) at = put_packed(frame, bodies, at);
+  for (const Frame& frame : frames) at = put_packed(frame, body_place, at);
   EXPECT_EQ(at, pack.data() + pack.size());
   return pack;
 }
@@ -68,24 +68,24 @@ TEST(Pack, HoldsFramesAsTheyWere) {
   expect_three(PackReader::open(pack, {}));
 }
 
-TEST(Pack, MayHaveItsBodiesBehindIt) {
-  const Bytes pack = packed(three(), Bodies::behind);
+TEST(Pack, MayHaveItsBodiesInASecondPart) {
+  const Bytes pack = packed(three(), BodyPlace::second_part);
   expect_three(PackReader::open(pack, bytes_of({5, 6, 7})));
 }
 
 TEST(Pack, CutOffAnywhereHoldsWhatIsWhole) {
-  const Bytes behind = bytes_of({5, 6, 7});
-  for (const Bodies bodies : {Bodies::inside, Bodies::behind}) {
-    const Bytes pack = packed(three(), bodies);
+  const Bytes second_part = bytes_of({5, 6, 7});
+  for (const BodyPlace body_place : {BodyPlace::in_pack, BodyPlace::second_part}) {
+    const Bytes pack = packed(three(), body_place);
     for (std::size_t size = 0; size < pack.size(); ++size) {
       auto reader = PackReader::open(std::span{pack}.first(size),
-                                     bodies == Bodies::behind ? behind : Bytes{});
+                                     body_place == BodyPlace::second_part ? second_part : Bytes{});
       EXPECT_EQ(reader.has_value(), size >= pack_prefix) << size;
       if (!reader) continue;
       std::size_t whole = pack_prefix;
       std::size_t count = 0;
       for (const Frame& frame : three())
-        if (whole += packed_size(frame, bodies); whole <= size) ++count;
+        if (whole += packed_size(frame, body_place); whole <= size) ++count;
       std::size_t taken = 0;
       while (reader->next()) ++taken;
       EXPECT_EQ(taken, count) << size;
@@ -93,21 +93,22 @@ TEST(Pack, CutOffAnywhereHoldsWhatIsWhole) {
   }
 }
 
-TEST(Pack, OfWhateverLengthsReadsNothingBehindItsEnd) {
-  const Bytes behind = bytes_of({5, 6, 7});
-  for (const Bodies bodies : {Bodies::inside, Bodies::behind})
+TEST(Pack, WithAnyLengthsReadsNothingPastItsEnd) {
+  const Bytes second_part = bytes_of({5, 6, 7});
+  for (const BodyPlace body_place : {BodyPlace::in_pack, BodyPlace::second_part})
     for (const std::size_t at : {pack_prefix, pack_prefix + 4})
       for (const int high : {1, 127, 255}) {
-        Bytes pack = packed(three(), bodies);
+        Bytes pack = packed(three(), body_place);
         pack[at + 3] = std::byte(high);
-        auto reader = PackReader::open(pack, bodies == Bodies::behind ? behind : Bytes{});
+        auto reader =
+            PackReader::open(pack, body_place == BodyPlace::second_part ? second_part : Bytes{});
         ASSERT_TRUE(reader);
         EXPECT_FALSE(reader->next());
       }
 }
 
-TEST(Pack, WithFewerBytesBehindItThanItSaysHoldsWhatIsWhole) {
-  const Bytes pack = packed(three(), Bodies::behind);
+TEST(Pack, WithAShorterSecondPartThanItSaysHoldsWhatIsWhole) {
+  const Bytes pack = packed(three(), BodyPlace::second_part);
   auto reader = PackReader::open(pack, bytes_of({5, 6}));
   ASSERT_TRUE(reader);
   EXPECT_TRUE(reader->next());

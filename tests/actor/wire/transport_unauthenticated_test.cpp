@@ -121,10 +121,10 @@ TEST(Transport, BreaksWithWhoNeverEnds) {
 
 /// A sender of a message that is no pack, or half of one, loses only that message.
 TEST(Transport, PassesOverBrokenPacks) {
-  const auto packed = [](const std::vector<Frame>& frames, Bodies bodies) {
+  const auto packed = [](const std::vector<Frame>& frames, BodyPlace body_place) {
     Bytes pack(pack_max);
     std::byte* at = begin_pack(pack.data());
-    for (const Frame& frame : frames) at = put_packed(frame, bodies, at);
+    for (const Frame& frame : frames) at = put_packed(frame, body_place, at);
     pack.resize(static_cast<std::size_t>(at - pack.data()));
     return pack;
   };
@@ -137,13 +137,13 @@ TEST(Transport, PassesOverBrokenPacks) {
   const Frame small = numbered_frame(1);
   const Frame large = numbered_frame(2, 5000);
   const Bytes body = body_of(large);
-  Bytes cut = packed({small, numbered_frame(66)}, Bodies::inside);
+  Bytes cut = packed({small, numbered_frame(66)}, BodyPlace::in_pack);
   cut.resize(cut.size() - 1);
-  Bytes endless = packed({small}, Bodies::inside);
+  Bytes endless = packed({small}, BodyPlace::in_pack);
   std::fill_n(endless.begin() + pack_prefix, 8, std::byte{0xff});
-  const Bytes heads = packed({large, numbered_frame(67, 5000)}, Bodies::behind);
+  const Bytes heads = packed({large, numbered_frame(67, 5000)}, BodyPlace::second_part);
   const std::vector<std::vector<Bytes>> messages{
-      {packed({}, Bodies::inside)},
+      {packed({}, BodyPlace::in_pack)},
       {endless},
       {cut},          // its first frame is whole
       {heads, body},  // and so is this one's
@@ -151,7 +151,7 @@ TEST(Transport, PassesOverBrokenPacks) {
       {heads},
       {Bytes{}},
       {Bytes{}, body},
-      {packed({numbered_frame(3)}, Bodies::inside)},
+      {packed({numbered_frame(3)}, BodyPlace::in_pack)},
   };
 
   End to;
