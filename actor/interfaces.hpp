@@ -14,21 +14,21 @@ namespace starling::actor {
 /// Computes updates, one step after the other.
 using WorkerActor =
     Takes<core::WorkerMessages,
-          void(DirectoryPtr),     // These are the job's members.
-          void(start_atom),       // All know the members: the job starts.
-          void(Planned),          // The job has planned what it reads next.
-          void(Computed),         // The compute pool has its update.
-          void(ComputeFailed),    // The computation threw.
-          void(credit_atom),      // The observer has taken its report and may be sent the next.
-          void(hurry_atom),       // The job is stopping: no more injected delays.
-          void(tick_atom),        // A timer.
-          core::Step(step_atom),  // Asks for its step. Anyone may, even while it computes.
-          void(quit_atom)>;       // The job is over.
+          void(DirectoryPtr),        // These are the job's members.
+          void(start_atom),          // All know the members: the job starts.
+          void(Planned),             // The job has planned what it reads next.
+          void(Computed),            // The compute pool has its update.
+          void(ComputeFailed),       // The computation threw.
+          void(report_credit_atom),  // The observer has taken the worker's last report.
+          void(skip_delays_atom),    // The job is stopping: no more injected delays.
+          void(tick_atom),           // A timer.
+          core::Step(step_atom),     // Asks for its step. Anyone may, even while it computes.
+          void(quit_atom)>;          // The job is over.
 
 /// Owns ranges of the parameters.
 using OwnerActor = Takes<core::OwnerMessages,
                          void(DirectoryPtr),  // These are the job's members.
-                         // Anyone reads a range as it is now; an error where it is not here.
+                         // Anyone reads a range as it is now; an error if it is not here.
                          core::Value(read_atom, core::Pull),
                          void(quit_atom)>;  // The job is over.
 
@@ -43,18 +43,18 @@ using CoordinatorActor = Takes<core::CoordinatorMessages,
 using ObserverActor = Takes<core::ObserverMessages,
                             void(DirectoryPtr),  // These are the job's members.
                             void(start_atom),    // The job starts.
-                            void(Report),        // A worker's progress; answered with a credit.
-                            void(Evaluated),     // The compute pool has evaluated the model.
-                            void(Failure),       // The job cannot go on.
-                            void(core::Stop),    // The user wants it to end.
-                            void(tick_atom),     // A timer.
-                            void(quit_atom)>;    // The job is over.
+                            void(Report),  // A worker's progress; answered by report_credit_atom.
+                            void(Evaluated),   // The compute pool has evaluated the model.
+                            void(Failure),     // The job cannot go on.
+                            void(core::Stop),  // The user wants it to end.
+                            void(tick_atom),   // A timer.
+                            void(quit_atom)>;  // The job is over.
 
 /// A worker that also owns ranges: takes all messages of a worker and of an owner.
 using PeerActor = AlsoTakes<WorkerActor, core::OwnerMessages, core::Value(read_atom, core::Pull)>;
 
-/// One member of a job that runs on several nodes: its worker, its ranges, the coordinator where it
-/// is here. The other members are reached by packets.
+/// One member of a job that runs on several nodes: its worker, its ranges, and the coordinator if
+/// this member is the coordinator. Packets reach the other members.
 using MemberActor =
     Interface<void(start_atom),                           // Found the job, or join it.
               void(EnvelopePtr),                          // A packet has come.
@@ -67,7 +67,7 @@ using MemberActor =
               void(Pause),                                // Begin no update for a while.
               void(leave_atom),                           // Make the last step, hand over, leave.
               void(core::Stop),                           // Stop at the end of the step.
-              void(hurry_atom),                           // No more injected delays.
+              void(skip_delays_atom),                     // No more injected delays.
               MemberReport(report_atom),                  // Asks for its state and progress.
               core::ConfigurationPtr(step_atom),          // Asks for the latest it knows.
               std::vector<core::RangeState>(ReadRanges),  // Asks for ranges it is primary of.

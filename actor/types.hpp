@@ -38,8 +38,8 @@ struct ComputeFailed {
   bool fatal = false;
 };
 
-/// A worker's progress, sent to the observer. Each worker has at most one in flight, beside its
-/// last.
+/// A worker's progress, sent to the observer. Each worker has at most one report in flight, besides
+/// the one after its last step.
 struct Report {
   core::MemberId worker = 0;
   core::Step step = 0;
@@ -73,14 +73,14 @@ struct Evaluated {
   bool final = false;
   models::Metrics train;
   models::Metrics test;
-  /// The job's own criterion says that it is good enough.
+  /// The job's own criterion says that the model is good enough.
   bool stop = false;
 };
 
 /// The job cannot go on, or one of its actors ended unasked.
 struct Failure {
   std::string why;
-  /// A part of the model is lost with its owner.
+  /// A part of the model was lost with its owner.
   bool lost = false;
 };
 
@@ -146,8 +146,8 @@ struct caf::allowed_unsafe_message_type<T> : std::true_type {
 CAF_ADD_ATOM(starling, starling::actor, start_atom, "start")
 CAF_ADD_ATOM(starling, starling::actor, tick_atom, "tick")
 CAF_ADD_ATOM(starling, starling::actor, step_atom, "step")
-CAF_ADD_ATOM(starling, starling::actor, credit_atom, "credit")
-CAF_ADD_ATOM(starling, starling::actor, hurry_atom, "hurry")
+CAF_ADD_ATOM(starling, starling::actor, report_credit_atom, "credit")
+CAF_ADD_ATOM(starling, starling::actor, skip_delays_atom, "no_delays")
 CAF_ADD_ATOM(starling, starling::actor, read_atom, "read")
 CAF_ADD_ATOM(starling, starling::actor, quit_atom, "quit")
 CAF_ADD_ATOM(starling, starling::actor, leave_atom, "leave")

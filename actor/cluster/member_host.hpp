@@ -34,7 +34,7 @@ class MemberHost : public actor::MemberActor::base {
         failed_(std::move(failed)),
         // Incarnations of one member draw different numbers.
         random_(Random::stream(job_context_->seed, options.self.id, options.self.incarnation)),
-        desk_(job_context_, options.self.id, ExecutorPlace::here_where_brief),
+        executor_(job_context_, options.self.id, ExecutorPlace::own_thread_if_brief),
         node_(std::move(options)) {
     set_exception_handler([this](const std::exception_ptr& thrown) -> caf::error {
       failed_("member " + std::to_string(node_.self().id) + ": " +
@@ -57,7 +57,7 @@ class MemberHost : public actor::MemberActor::base {
           });
         },
         [this](const actor::Computed& computed) {
-          const core::Time ready = desk_.keep(computed, random_);
+          const core::Time ready = executor_.keep(computed, random_);
           if (!accept_due()) tick_at(ready, actor::tick_atom_v);
         },
         [this](const actor::ComputeFailed& failure) { on_failed(failure); },
@@ -76,8 +76,8 @@ class MemberHost : public actor::MemberActor::base {
         [this](const core::Stop&) {
           run([](Core& node, const Context& context) { node.stop(context); });
         },
-        [this](actor::hurry_atom) {
-          desk_.hurry();
+        [this](actor::skip_delays_atom) {
+          executor_.skip_delays();
           accept_due();
           on_pause({});
         },
@@ -112,13 +112,13 @@ class MemberHost : public actor::MemberActor::base {
 
   void execute(core::Dispatch& dispatch) { parting_.push_back(std::move(dispatch.envelope)); }
   void execute(const core::MemberTimer& timer) { tick_at(timer.at, actor::KeyTick{timer.key}); }
-  void execute(const core::Plan& plan) { desk_.plan(self(), plan.step); }
+  void execute(const core::Plan& plan) { executor_.plan(self(), plan.step); }
   /// Every owner holds all that the worker pushed before.
   void execute(core::Compute& compute) {
     if (job_context_->now() < paused_until_)
       postponed_ = std::move(compute);
     else
-      desk_.compute(self(), compute);
+      executor_.compute(self(), compute);
   }
   void execute(const core::Done&) {}
   void execute(const core::Fail& failure) { end_with(failure.why); }
@@ -131,7 +131,7 @@ class MemberHost : public actor::MemberActor::base {
   }
 
   bool accept_due() {
-    const auto computed = desk_.due();
+    const auto computed = executor_.due();
     if (!computed) return false;
     run([&](Core& node, const Context& context) {
       node.on_update(context, computed->step, computed->update);
@@ -150,7 +150,7 @@ class MemberHost : public actor::MemberActor::base {
   void wake() {
     if (!postponed_ || job_context_->now() < paused_until_) return;
     core::Compute compute = *std::exchange(postponed_, std::nullopt);
-    desk_.compute(self(), compute);
+    executor_.compute(self(), compute);
   }
 
   void on_failed(const actor::ComputeFailed& failure) {
@@ -179,35 +179,35 @@ class MemberHost : public actor::MemberActor::base {
 
   actor::MemberReport report() {
     using State = actor::MemberReport::State;
-    actor::MemberReport all;
-    all.member = node_.self().id;
-    all.incarnation = node_.self().incarnation;
-    all.why = failure_;
-    all.epoch = node_.configuration() ? node_.configuration()->epoch : 0;
+    actor::MemberReport result;
+    result.member = node_.self().id;
+    result.incarnation = node_.self().incarnation;
+    result.why = failure_;
+    result.epoch = node_.configuration() ? node_.configuration()->epoch : 0;
     if (node_.state() == Core::State::member)
-      all.held = static_cast<std::uint32_t>(node_.replica().full_ranges().size());
+      result.held = static_cast<std::uint32_t>(node_.replica().full_ranges().size());
     const core::Worker* worker = node_.worker();
     if (!failure_.empty() || node_.state() == Core::State::failed)
-      all.state = State::failed;
+      result.state = State::failed;
     else if (node_.state() == Core::State::excluded)
-      all.state = State::excluded;
+      result.state = State::excluded;
     else if (node_.state() != Core::State::member)
-      all.state = State::joining;
+      result.state = State::joining;
     else
-      all.state = worker == nullptr || worker->done() ? State::done : State::running;
-    all.is_paused = worker == nullptr || worker->done() || worker->waiting() || postponed_;
-    if (worker == nullptr) return all;
+      result.state = worker == nullptr || worker->done() ? State::done : State::running;
+    result.is_paused = worker == nullptr || worker->done() || worker->waiting() || postponed_;
+    if (worker == nullptr) return result;
     const auto counts = worker->gate_counts();
-    all.worker = {.worker = all.member,
-                  .step = worker->step(),
-                  .samples = worker->samples(),
-                  .waited = worker->waited(job_context_->now()),
-                  .draws = counts.draws,
-                  .passes = counts.passes,
-                  .drawn = worker->drawn(),
-                  .done = worker->done()};
-    desk_.fill(all.worker);
-    return all;
+    result.worker = {.worker = result.member,
+                     .step = worker->step(),
+                     .samples = worker->samples(),
+                     .waited = worker->waited(job_context_->now()),
+                     .draws = counts.draws,
+                     .passes = counts.passes,
+                     .drawn = worker->drawn(),
+                     .done = worker->done()};
+    executor_.fill(result.worker);
+    return result;
   }
 
   std::vector<core::RangeState> primaries(const actor::ReadRanges& wanted) {
@@ -232,7 +232,7 @@ class MemberHost : public actor::MemberActor::base {
   std::function<void()> shut_out_;
   std::function<void(const std::string&)> failed_;
   Random random_;
-  StepExecutor<actor::MemberActor> desk_;
+  StepExecutor<actor::MemberActor> executor_;
   Core node_;
   core::Time paused_until_{};
   /// The computation that begins when the pause is over.

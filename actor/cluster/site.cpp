@@ -105,7 +105,7 @@ class LocalJobOf final : public LocalJob {
   }
   void stop() override {
     for_everyone([](const MemberActor& member) {
-      actor::post(member, actor::hurry_atom_v);
+      actor::post(member, actor::skip_delays_atom_v);
       actor::post(member, core::Stop{});
     });
   }
@@ -114,7 +114,7 @@ class LocalJobOf final : public LocalJob {
   }
   void leave() override {
     for_everyone([](const MemberActor& member) {
-      actor::post(member, actor::hurry_atom_v);
+      actor::post(member, actor::skip_delays_atom_v);
       actor::post(member, actor::leave_atom_v);
     });
   }

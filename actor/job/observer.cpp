@@ -104,7 +104,7 @@ void ObserverHost::on_report(const actor::Report& report) {
   losses_ += report.losses;
   computed_ += report.losses;
   if (!report.done) {
-    actor::send(this, directory_->workers[report.worker], actor::credit_atom_v);
+    actor::send(this, directory_->workers[report.worker], actor::report_credit_atom_v);
     return look_for_what_is_due();
   }
   ended_[report.worker] = job_context_->now();
@@ -148,7 +148,8 @@ void ObserverHost::stop(Outcome::End why) {
     actor::send(this, directory_->coordinator, core::Stop{});
   else
     for (const auto& worker : directory_->workers) actor::send(this, worker, core::Stop{});
-  for (const auto& worker : directory_->workers) actor::send(this, worker, actor::hurry_atom_v);
+  for (const auto& worker : directory_->workers)
+    actor::send(this, worker, actor::skip_delays_atom_v);
 }
 
 void ObserverHost::on_failure(const actor::Failure& failure) {

@@ -1,6 +1,5 @@
-/// Executes the steps of a worker's actor: has the job's code run on the compute pool, and keeps
-/// each update back for the delay that the job puts into its steps. Used by the actors of
-/// jobs only.
+/// Executes the steps of a worker's actor: runs the job's code on the compute pool, and keeps each
+/// update back for the delay that the job injects into its steps. Used by the actors of jobs only.
 #pragma once
 
 #include <atomic>
@@ -13,9 +12,9 @@
 
 namespace starling::live {
 
-/// Where the job's code runs: on the pool, or on the actor's own thread where the code takes less
-/// time than waking another thread does.
-enum class ExecutorPlace { pool, here_where_brief };
+/// Where the job's code runs: on the pool, or on the actor's own thread if the code takes less time
+/// than waking another thread.
+enum class ExecutorPlace { pool, own_thread_if_brief };
 
 /// `Handle` is of an actor that takes Planned, Computed and ComputeFailed.
 template <class Handle>
@@ -55,43 +54,44 @@ class StepExecutor {
         post(*job_context, self,
              actor::Computed{step, std::move(result.update), result.loss, took});
       });
-      // Prefetches on a pool's thread only. Where prefetch() throws, so will the step.
+      // Prefetches on a pool's thread only. If prefetch() throws, the step will throw too.
       if (!on_pool || job_context->pool->waiting() > 0) return;
       (void)fault_of([&] { job_context->task->prefetch(id, step + 1, scratch); });
     });
   }
 
-  /// Keeps an update. Returns when it is to be accepted: later than now where it is kept back, see
-  /// due().
+  /// Keeps an update, and returns the time from which due() returns it: later than now if an
+  /// injected delay keeps it back.
   core::Time keep(const actor::Computed& computed, Random& random) {
     const auto delay = job_context_->delay.draw(random);
     const double slowness = id_ < job_context_->slowness.size() ? job_context_->slowness[id_] : 1;
     const auto wait = slowed(computed.took, delay, slowness);
-    if (!hurried_ && wait > core::Time{0}) delayed_ += slowed(core::Time{0}, delay, slowness);
-    held_ = computed;
-    held_until_ = job_context_->now() + (hurried_ ? core::Time{0} : std::max(core::Time{0}, wait));
-    return held_until_;
+    if (!skips_delays_ && wait > core::Time{0}) delayed_ += slowed(core::Time{0}, delay, slowness);
+    kept_update_ = computed;
+    kept_until_ =
+        job_context_->now() + (skips_delays_ ? core::Time{0} : std::max(core::Time{0}, wait));
+    return kept_until_;
   }
 
-  /// The update that was kept, once its time has come.
+  /// Returns the update that was kept, once its time has come; else nothing.
   std::optional<actor::Computed> due() {
-    if (!held_ || held_until_ > job_context_->now()) return std::nullopt;
-    computed_ += held_->took;
-    loss_sum_ += held_->loss;
+    if (!kept_update_ || kept_until_ > job_context_->now()) return std::nullopt;
+    computed_ += kept_update_->took;
+    loss_sum_ += kept_update_->loss;
     ++losses_;
-    return std::exchange(held_, std::nullopt);
+    return std::exchange(kept_update_, std::nullopt);
   }
 
-  /// The job is stopping: no more delays.
-  void hurry() {
-    hurried_ = true;
-    if (!held_) return;
+  /// The job is stopping: the update that is kept is due now, and later ones at once.
+  void skip_delays() {
+    skips_delays_ = true;
+    if (!kept_update_) return;
     const core::Time now = job_context_->now();
-    delayed_ -= std::max(core::Time{0}, held_until_ - now);
-    held_until_ = std::min(held_until_, now);
+    delayed_ -= std::max(core::Time{0}, kept_until_ - now);
+    kept_until_ = std::min(kept_until_, now);
   }
 
-  /// Fills in what was computed so far.
+  /// Sets the fields of a report that count what was computed so far.
   void fill(actor::Report& report) const {
     report.computed = computed_;
     report.delayed = delayed_;
@@ -100,9 +100,9 @@ class StepExecutor {
   }
 
  private:
-  /// Counts how often in a row the job's code was brief. Code that was trusted to be brief and was
-  /// not must be brief eight times as often in a row to be trusted again: so, whatever it does, it
-  /// keeps its actor waiting a few times at most.
+  /// Counts how often in a row the job's code was brief. Code that was trusted to be brief, and
+  /// once was not, must be brief eight times as often in a row to be trusted again. So it keeps its
+  /// actor waiting a few times at most, whatever it does.
   class InlineHeuristic {
    public:
     /// Runs the code and counts its time, also where it throws.
@@ -137,7 +137,7 @@ class StepExecutor {
   };
 
   [[nodiscard]] bool runs_here() const {
-    return place_ == ExecutorPlace::here_where_brief && job_context_->pool->has_threads() &&
+    return place_ == ExecutorPlace::own_thread_if_brief && job_context_->pool->has_threads() &&
            heuristic_->is_brief();
   }
 
@@ -149,8 +149,8 @@ class StepExecutor {
       job_context_->pool->submit(std::move(work));
   }
 
-  /// Sends `message` to `self`, which takes it on the thread that computed, where the pool has
-  /// threads: no other thread has to wake up.
+  /// Sends `message` to `self`. If the pool has threads, `self` handles it on the thread that
+  /// computed, so that no other thread has to wake up.
   template <class Message>
   static void post(const JobContext& job_context, const Handle& self, Message message) {
     if (job_context.pool->has_threads())
@@ -159,7 +159,7 @@ class StepExecutor {
       actor::post(self, std::move(message));
   }
 
-  /// Runs the user's code; what it throws goes to `self` as a message.
+  /// Runs the user's code; if it throws, sends `self` a ComputeFailed.
   template <class F>
   static void attempt(const Handle& self, core::Step step, F&& f) noexcept {
     if (auto fault = fault_of(f)) actor::post(self, actor::ComputeFailed{step, *std::move(fault)});
@@ -171,9 +171,9 @@ class StepExecutor {
   std::shared_ptr<InlineHeuristic> heuristic_ = std::make_shared<InlineHeuristic>();
   /// The scratch memory of code that runs on the actor's thread.
   Scratch scratch_;
-  std::optional<actor::Computed> held_;
-  core::Time held_until_{};
-  bool hurried_ = false;
+  std::optional<actor::Computed> kept_update_;
+  core::Time kept_until_{};
+  bool skips_delays_ = false;
   core::Time computed_{};
   core::Time delayed_{};
   double loss_sum_ = 0;

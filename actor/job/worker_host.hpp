@@ -17,8 +17,8 @@ core::Worker& worker_of(Peer& peer) {
   return peer.worker();
 }
 
-/// Everything a worker actor does: gradients run on the compute pool and come back as messages, so
-/// the actor itself is always free to answer.
+/// The actor of a worker. Gradients run on the compute pool and come back as messages, so the actor
+/// is always free to answer.
 template <class Interface, class Core>
 class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   using Super = Host<Interface, WorkerHost<Interface, Core>>;
@@ -31,8 +31,8 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
       : Super(config, std::move(job_context), worker_of(core).options().id),
         core_(std::move(core)),
         id_(worker_of(core_).options().id),
-        desk_(this->job_context_, id_),
-        reported_(worker_of(core_).step()) {}
+        executor_(this->job_context_, id_),
+        last_reported_step_(worker_of(core_).step()) {}
 
   typename Interface::behavior_type make_behavior() override {
     return behavior(std::is_same<Core, core::Worker>{});
@@ -59,14 +59,15 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
         [](auto... handler) { return typename Interface::behavior_type{handler...}; },
         std::tuple_cat(
             this->forward_all(core::WorkerMessages{}),
-            std::tuple{
-                this->learn_directory(), [this](actor::start_atom) { on_start(); },
-                [this](const actor::Planned& plan) { on_planned(plan); },
-                [this](const actor::Computed& computed) { on_computed(computed); },
-                [this](const actor::ComputeFailed& failure) { on_failed(failure); },
-                [this](actor::credit_atom) { on_credit(); },
-                [this](actor::hurry_atom) { on_hurry(); }, [this](actor::tick_atom) { on_tick(); },
-                [this](actor::step_atom) { return worker().step(); }, this->quit_when_told()},
+            std::tuple{this->learn_directory(), [this](actor::start_atom) { on_start(); },
+                       [this](const actor::Planned& plan) { on_planned(plan); },
+                       [this](const actor::Computed& computed) { on_computed(computed); },
+                       [this](const actor::ComputeFailed& failure) { on_failed(failure); },
+                       [this](actor::report_credit_atom) { on_report_credit(); },
+                       [this](actor::skip_delays_atom) { on_skip_delays(); },
+                       [this](actor::tick_atom) { on_tick(); },
+                       [this](actor::step_atom) { return worker().step(); },
+                       this->quit_when_told()},
             more));
   }
 
@@ -74,8 +75,8 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
     this->run([&](const core::Context& context) { worker().start(context); });
   }
 
-  void on_effect(const core::Plan& plan) { desk_.plan(self(), plan.step); }
-  void on_effect(core::Compute& compute) { desk_.compute(self(), compute); }
+  void on_effect(const core::Plan& plan) { executor_.plan(self(), plan.step); }
+  void on_effect(core::Compute& compute) { executor_.compute(self(), compute); }
   void on_effect(const core::Done&) { report(); }
   void on_effect(const core::SetTimer& timer) { this->tick_at(self(), timer.at); }
 
@@ -85,12 +86,12 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   }
 
   void on_computed(const actor::Computed& computed) {
-    const core::Time ready = desk_.keep(computed, this->random_);
+    const core::Time ready = executor_.keep(computed, this->random_);
     if (!accept_due()) this->tick_at(self(), ready);
   }
 
-  void on_hurry() {
-    desk_.hurry();
+  void on_skip_delays() {
+    executor_.skip_delays();
     accept_due();
   }
 
@@ -100,17 +101,17 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   }
 
   bool accept_due() {
-    const auto computed = desk_.due();
+    const auto computed = executor_.due();
     if (!computed) return false;
     this->run([&](const core::Context& context) {
       worker().on_update(context, computed->step, computed->update);
     });
-    report_news();
+    report_new_step();
     return true;
   }
 
-  /// An acknowledgement may have made a step.
-  void after_message() { report_news(); }
+  /// Reports if the message, an acknowledgement perhaps, has completed a step.
+  void after_message() { report_new_step(); }
 
   void on_failed(const actor::ComputeFailed& failure) {
     if (failure.fatal)
@@ -121,14 +122,14 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
     });
   }
 
-  void on_credit() {
-    credit_ = true;
-    report_news();
+  void on_report_credit() {
+    may_report_ = true;
+    report_new_step();
   }
 
   /// Reports a step that the observer does not know of yet.
-  void report_news() {
-    if (credit_ && worker().step() > reported_) report();
+  void report_new_step() {
+    if (may_report_ && worker().step() > last_reported_step_) report();
   }
 
   void report() {
@@ -141,24 +142,26 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
                          .draws = counts.draws,
                          .passes = counts.passes,
                          .done = worker().done()};
-    desk_.fill(report);
+    executor_.fill(report);
     // The observer adds up the losses, so only those since the last report are sent.
-    const double loss_sum = std::exchange(told_loss_sum_, report.loss_sum);
-    const std::uint64_t losses = std::exchange(told_losses_, report.losses);
+    const double loss_sum = std::exchange(last_reported_loss_sum_, report.loss_sum);
+    const std::uint64_t losses = std::exchange(last_reported_losses_, report.losses);
     report.loss_sum -= loss_sum;
     report.losses -= losses;
     actor::send(this, this->directory_->observer, report);
-    credit_ = false;
-    reported_ = worker().step();
+    may_report_ = false;
+    last_reported_step_ = worker().step();
   }
 
   Core core_;
   core::MemberId id_;
-  StepExecutor<Interface> desk_;
-  bool credit_ = true;
-  core::Step reported_;
-  double told_loss_sum_ = 0;
-  std::uint64_t told_losses_ = 0;
+  StepExecutor<Interface> executor_;
+  /// False from sending a report until the observer has taken it.
+  bool may_report_ = true;
+  /// The step, the sum of the losses and their number in the last report.
+  core::Step last_reported_step_;
+  double last_reported_loss_sum_ = 0;
+  std::uint64_t last_reported_losses_ = 0;
 };
 
 }  // namespace starling::live
