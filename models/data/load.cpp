@@ -79,7 +79,7 @@ Result<void> fit_features(RawTable& train, RawTable& test) {
 Result<void> fit_task(const RawTable& test, const RawTable& train, const Labelling& rule) {
   const bool asked = test.task.has_value() || test.labelling.has_value();
   const bool values =
-      test.labelling ? test.labelling->classes == 0 : test.task == std::optional{Task::values};
+      test.labelling ? test.labelling->classes == 0 : test.task == std::optional{LabelKind::values};
   if (!asked || values == (rule.classes == 0)) return {};
   return Error{test.place + ": has " + (values ? "real targets" : "classes") + ", but " +
                train.place + " has " + (values ? "classes" : "real targets")};
@@ -90,7 +90,7 @@ void inherit(const LibsvmSource& train, const RawTable& raw, LibsvmSource& test)
   if (test.features == 0) test.features = train.features;
   if (test.base) return;
   test.base = raw.first_index;
-  test.base_from = train.file;
+  test.base_decided_by = train.file;
 }
 
 /// A test without size=HxW is resized as the training images are.
@@ -103,11 +103,11 @@ void inherit(const ImagesSource& train, const RawTable& /*raw*/, ImagesSource& t
 /// A test has the columns, categories and classes of the training file.
 void inherit(const RawTable& raw, const Labelling& rule, CsvSource& test) {
   if (is_sparse(raw)) return;
-  auto like =
+  auto training_table =
       std::make_shared<Table>(raw.features, rule.classes, Table::Dense{}, std::vector<float>{});
-  like->encoding = raw.encoding;
-  like->labelling = rule;
-  test.like = std::move(like);
+  training_table->encoding = raw.encoding;
+  training_table->labelling = rule;
+  test.training_table = std::move(training_table);
 }
 
 /// A test file has its labels where the training file has them.
@@ -118,7 +118,8 @@ void inherit(const CsvSource& train, const RawTable& /*raw*/, CsvSource& test) {
 /// `test` with what follows from the training data where it says nothing.
 Source inherited(const Source& train, const RawTable& raw, const Labelling& rule, Source test) {
   if (auto* csv = std::get_if<CsvSource>(&test.kind)) inherit(raw, rule, *csv);
-  if (auto* images = std::get_if<ImagesSource>(&test.kind)) images->features = raw.features;
+  if (auto* images = std::get_if<ImagesSource>(&test.kind))
+    images->training_features = raw.features;
   std::visit(
       [&]<class Kind>(Kind& kind) {
         const auto* from = std::get_if<Kind>(&train.kind);

@@ -55,8 +55,8 @@ std::vector<std::string*> files_of(models::Source& source) {
   if (auto* images = std::get_if<models::ImagesSource>(&source.kind)) return {&images->folder};
   std::vector<std::string*> files;
   if (auto* npy = std::get_if<models::NpySource>(&source.kind)) {
-    files.push_back(&npy->features);
-    if (!npy->labels.empty()) files.push_back(&npy->labels);
+    files.push_back(&npy->file);
+    if (!npy->label_file.empty()) files.push_back(&npy->label_file);
   }
   if (auto* cifar10 = std::get_if<models::Cifar10Source>(&source.kind))
     for (std::string& file : cifar10->files) files.push_back(&file);

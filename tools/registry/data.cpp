@@ -87,9 +87,9 @@ Result<TrainAndTest> load_both(const std::string& data, const std::string& test,
 }
 
 /// Returns where a source holds the task of its labels; null where its kind has none.
-std::optional<models::Task>* task_of(models::Source& source) {
+std::optional<models::LabelKind>* task_of(models::Source& source) {
   return std::visit(
-      []<class Kind>(Kind& kind) -> std::optional<models::Task>* {
+      []<class Kind>(Kind& kind) -> std::optional<models::LabelKind>* {
         if constexpr (requires { kind.task; }) return &kind.task;
         return nullptr;
       },
@@ -202,8 +202,8 @@ std::vector<std::string> files_in(const Registry& registry, const std::string& t
   if (const auto* csv = std::get_if<models::CsvSource>(&source->kind)) files = {csv->file};
   if (const auto* libsvm = std::get_if<models::LibsvmSource>(&source->kind)) files = {libsvm->file};
   if (const auto* npy = std::get_if<models::NpySource>(&source->kind)) {
-    files = {npy->features};
-    if (!npy->labels.empty()) files.push_back(npy->labels);
+    files = {npy->file};
+    if (!npy->label_file.empty()) files.push_back(npy->label_file);
   }
   if (const auto* npz = std::get_if<models::NpzSource>(&source->kind)) files = {npz->file};
   if (const auto* images = std::get_if<models::ImagesSource>(&source->kind))
@@ -233,16 +233,16 @@ Result<AnyData> load_unseen(const Registry& registry, const std::string& text, s
   models::Source source = models::Source::parse(text).value();
   auto* csv = std::get_if<models::CsvSource>(&source.kind);
   if (csv != nullptr && shape && !shape->is_sparse())
-    csv->like = std::make_shared<const models::Table>(*shape);
+    csv->training_table = std::make_shared<const models::Table>(*shape);
   if (auto* images = std::get_if<models::ImagesSource>(&source.kind); images != nullptr && shape)
-    images->features = shape->features();
+    images->training_features = shape->features();
   auto* libsvm = std::get_if<models::LibsvmSource>(&source.kind);
   if (libsvm != nullptr && !libsvm->base && shape && shape->is_sparse()) {
     libsvm->base = shape->first_index;
-    libsvm->base_from = "the training data";
+    libsvm->base_decided_by = "the training data";
   }
   auto table = models::load_test(source, seed, rule);
-  if (table && csv != nullptr && csv->like != nullptr && shape->encoding)
+  if (table && csv != nullptr && csv->training_table != nullptr && shape->encoding)
     table = models::filled(*std::move(table), shape->encoding);
   return as_any(std::move(table));
 }
@@ -320,7 +320,7 @@ std::optional<OtherTask> other_task(const std::string& text, const AnyData& data
   auto* task = task_of(*source);
   const bool has_classes = table->classes() > 0;
   if (task == nullptr || !(has_classes || has_whole_labels(*table))) return std::nullopt;
-  *task = has_classes ? models::Task::values : models::Task::classes;
+  *task = has_classes ? models::LabelKind::values : models::LabelKind::classes;
   const std::size_t classes = has_classes ? 0 : 2;
   return OtherTask{
       source->print(),

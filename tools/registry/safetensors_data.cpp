@@ -17,7 +17,7 @@
 namespace starling::app {
 namespace {
 
-using models::Task;
+using models::LabelKind;
 using safetensors::Dtype;
 using safetensors::File;
 using safetensors::Tensor;
@@ -25,11 +25,11 @@ using safetensors::Tensor;
 constexpr std::uint64_t features_max = std::uint64_t{1} << 31U;
 constexpr double classes_max = 1'000'000;
 
-std::optional<Task> read_task(SpecReader& read) {
+std::optional<LabelKind> read_task(SpecReader& read) {
   static const std::vector<std::string> words{"class", "value"};
   const std::string word = read.text("task", "");
-  if (word == "class") return Task::classes;
-  if (word == "value") return Task::values;
+  if (word == "class") return LabelKind::classes;
+  if (word == "value") return LabelKind::values;
   if (!word.empty()) read.refuse("task=" + word + " is unknown; " + suggest(word, words));
   return std::nullopt;
 }
@@ -141,7 +141,7 @@ Result<models::Labelling> classes_of(const std::string& path, const Tensor& y) {
 }
 
 Result<models::Table> table_of(const std::string& path, const File& file,
-                               std::optional<Task> task) {
+                               std::optional<LabelKind> task) {
   const auto x = find(path, file, "features", "x");
   if (!x) return x.error();
   const auto y = find(path, file, "labels", "y");
@@ -149,10 +149,11 @@ Result<models::Table> table_of(const std::string& path, const File& file,
   const auto features = row_size(path, **x);
   if (!features) return features.error();
   if (auto fits = check_labels(path, **x, **y); !fits) return std::move(fits).error();
-  models::RawTable raw{.place = path,
-                       .features = *features,
-                       .task = task.value_or(is_whole((*y)->dtype) ? Task::classes : Task::values)};
-  if (raw.task == Task::classes) {
+  models::RawTable raw{
+      .place = path,
+      .features = *features,
+      .task = task.value_or(is_whole((*y)->dtype) ? LabelKind::classes : LabelKind::values)};
+  if (raw.task == LabelKind::classes) {
     const auto rule = classes_of(path, **y);
     if (!rule) return rule.error();
     raw.labelling = *rule;

@@ -22,7 +22,7 @@ constexpr float missing_number = std::numeric_limits<float>::quiet_NaN();
 
 /// Says how to go on where a value is missing.
 std::string remedies(const CsvSource& source) {
-  return source.like == nullptr
+  return source.training_table == nullptr
              ? "; valid: missing=mean takes a number for its column's mean and a category for "
                "none, "
                "missing=drop leaves out such rows"
@@ -90,7 +90,7 @@ Result<std::optional<RawTable>> CsvReader::read() {
     if (*cells == nullptr) break;
     ++read_rows_;
     if (filter_.leaves_out(**cells)) {
-      if (source_.like != nullptr && !has_labels())
+      if (source_.training_table != nullptr && !has_labels())
         return rows_.error(
             "lacks a value, and missing=drop would leave the row without a prediction; valid: rows "
             "that are whole, or training data that were read with missing=mean");
@@ -120,7 +120,7 @@ Result<RawTable> CsvReader::finish() {
   raw.x = Table::Dense{std::move(values_)};
   raw.labels = std::move(labels_);
   if (has_labels() && !plan_.classes.empty()) {
-    raw.task = Task::classes;
+    raw.task = LabelKind::classes;
     raw.labelling = Labelling{.classes = plan_.classes.size(), .names = plan_.classes};
   }
   const bool says_something = !rows_.header().empty() || plan_.encoding->fills ||
@@ -160,12 +160,12 @@ Result<CsvReader::Taken> CsvReader::take_feature(std::size_t feature, std::strin
     if (auto taken = take_category(column, at, cell); !taken) return std::move(taken).error();
     return Taken::yes;
   }
-  if (columns_.is_category[feature] && source_.like == nullptr) return Taken::unplanned;
+  if (columns_.is_category[feature] && source_.training_table == nullptr) return Taken::unplanned;
   float value = missing_number;
   if (is_missing(cell)) {
     if (!plan_.encoding->fills) return missing_cell(source_, rows_, at, cell);
   } else if (const Cell kind = read_number(source_, cell, value); kind != Cell::number) {
-    if (kind == Cell::text && source_.like == nullptr) return Taken::unplanned;
+    if (kind == Cell::text && source_.training_table == nullptr) return Taken::unplanned;
     return not_a_number(kind, cell, at);
   }
   values_.push_back(value);
@@ -201,7 +201,7 @@ Result<CsvReader::Taken> CsvReader::take_label(std::string_view cell) {
   }
   float value = 0;
   const Cell kind = read_number(source_, cell, value);
-  if (kind == Cell::text && source_.like == nullptr && source_.task != Task::values)
+  if (kind == Cell::text && source_.training_table == nullptr && source_.task != LabelKind::values)
     return Taken::unplanned;
   if (kind != Cell::number) return not_a_number(kind, cell, columns_.label);
   labels_.push_back(value);
@@ -231,9 +231,9 @@ Result<std::optional<RawTable>> read_once(const CsvSource& source, std::optional
 /// Most files hold only numbers and are read once; at the first text, all rows are surveyed for
 /// their categories, and read again.
 Result<RawTable> read_csv(const CsvSource& source) {
-  const Table* like = source.like.get();
-  if (like != nullptr && source.missing == Missing::mean &&
-      !(like->encoding && like->encoding->fills))
+  const Table* training_table = source.training_table.get();
+  if (training_table != nullptr && source.missing == Missing::mean &&
+      !(training_table->encoding && training_table->encoding->fills))
     return Error{source.file +
                  ": missing=mean needs the means of the training data, which were read without it; "
                  "valid: missing=mean for the training data too, or missing=drop where there are "

@@ -36,7 +36,7 @@ class Columns {
   [[nodiscard]] std::size_t free_count() const;
   /// The training data's encoding; null where this is the training data, or where they have none.
   [[nodiscard]] const Encoding* known_encoding() const {
-    return source_.like == nullptr ? nullptr : source_.like->encoding.get();
+    return source_.training_table == nullptr ? nullptr : source_.training_table->encoding.get();
   }
   [[nodiscard]] bool are_features_named(const Encoding& known) const;
   /// The columns that the training data's features came from; 0 where this is the training data.
@@ -123,9 +123,9 @@ Result<void> Columns::find_label() {
 }
 
 std::size_t Columns::known_columns() const {
-  if (source_.like == nullptr) return 0;
-  const auto& known = source_.like->encoding;
-  return known == nullptr ? source_.like->features() : known->columns.size();
+  if (source_.training_table == nullptr) return 0;
+  const auto& known = source_.training_table->encoding;
+  return known == nullptr ? source_.training_table->features() : known->columns.size();
 }
 
 bool Columns::are_features_named(const Encoding& known) const {

@@ -54,7 +54,7 @@ class ColumnSurvey {
   [[nodiscard]] Result<std::vector<std::string>> categories(const std::string& name,
                                                             bool are_asked) const;
   /// Returns the names of classes, by the same rules.
-  [[nodiscard]] Result<std::vector<std::string>> classes(const std::optional<Task>& task,
+  [[nodiscard]] Result<std::vector<std::string>> classes(const std::optional<LabelKind>& task,
                                                          const std::string& name) const;
 
  private:
@@ -100,11 +100,11 @@ Result<std::vector<std::string>> ColumnSurvey::categories(const std::string& nam
   return list(name);
 }
 
-Result<std::vector<std::string>> ColumnSurvey::classes(const std::optional<Task>& task,
+Result<std::vector<std::string>> ColumnSurvey::classes(const std::optional<LabelKind>& task,
                                                        const std::string& name) const {
   if (numbers_ == count_) return std::vector<std::string>{};
-  if (const auto doubt = doubt_of_commas(); doubt && task != Task::classes) return *doubt;
-  if (task == Task::values) return *first_text_;
+  if (const auto doubt = doubt_of_commas(); doubt && task != LabelKind::classes) return *doubt;
+  if (task == LabelKind::values) return *first_text_;
   if (numbers_ > 0 && !task)
     return Error{first_text_->message + ", but " + std::to_string(numbers_) +
                  " other labels are; valid: numbers, or task=class for classes of any text"};
@@ -117,14 +117,15 @@ Result<std::vector<std::string>> ColumnSurvey::classes(const std::optional<Task>
 }  // namespace
 
 Missing policy_of(const CsvSource& source) {
-  const bool fills =
-      source.like != nullptr && source.like->encoding && source.like->encoding->fills;
+  const bool fills = source.training_table != nullptr && source.training_table->encoding &&
+                     source.training_table->encoding->fills;
   return source.missing.value_or(fills ? Missing::mean : Missing::refuse);
 }
 
 CsvPlan plan_of(const CsvSource& source, const CsvRows& rows, const CsvColumns& columns) {
   CsvPlan plan;
-  const Encoding* known = source.like == nullptr ? nullptr : source.like->encoding.get();
+  const Encoding* known =
+      source.training_table == nullptr ? nullptr : source.training_table->encoding.get();
   if (known != nullptr) {
     *plan.encoding = *known;
   } else {
@@ -135,7 +136,7 @@ CsvPlan plan_of(const CsvSource& source, const CsvRows& rows, const CsvColumns& 
       plan.encoding->label = rows.header()[columns.label];
   }
   plan.encoding->fills = policy_of(source) == Missing::mean;
-  if (source.like != nullptr) plan.classes = source.like->labelling.names;
+  if (source.training_table != nullptr) plan.classes = source.training_table->labelling.names;
   return plan;
 }
 

@@ -172,7 +172,7 @@ Result<RawTable> read_images(const std::string& path) {
   const std::uint64_t features = values->size() / header->rows();
   if (features > features_max)
     return error(*file, "has " + std::to_string(features) + " values a row; at most 2147483648");
-  RawTable raw{.place = path, .features = features, .task = Task::classes};
+  RawTable raw{.place = path, .features = features, .task = LabelKind::classes};
   raw.x = Table::Dense{std::move(*values)};
   return raw;
 }

@@ -186,8 +186,8 @@ Result<void> FolderReader::check_like_first(const Image& image, const std::strin
 std::uint32_t FolderReader::channels_of_all() const {
   if (source_.channels != 0) return source_.channels;
   const std::uint64_t pixels = std::uint64_t{images_[0].height} * images_[0].width;
-  if (source_.features == pixels) return 1;
-  if (source_.features == 3 * pixels) return 3;
+  if (source_.training_features == pixels) return 1;
+  if (source_.training_features == 3 * pixels) return 3;
   const auto grey =
       static_cast<std::size_t>(std::ranges::count(images_, std::uint32_t{1}, &Image::channels));
   return grey > images_.size() / 2 ? 1 : 3;

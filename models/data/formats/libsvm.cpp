@@ -48,8 +48,8 @@ class LibsvmReader {
   [[nodiscard]] std::string why_base() const {
     if (!source_.base) return {};
     const std::string from = std::to_string(*source_.base);
-    if (source_.base_from.empty()) return " (base=" + from + ")";
-    return ", for " + source_.base_from + " counts features from " + from +
+    if (source_.base_decided_by.empty()) return " (base=" + from + ")";
+    return ", for " + source_.base_decided_by + " counts features from " + from +
            " (base=0 or base=1 says otherwise)";
   }
   [[nodiscard]] Error error(const std::string& what) const {

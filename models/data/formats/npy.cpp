@@ -94,18 +94,18 @@ Result<RawTable> table_of_columns(NpyArray x, bool label_is_first) {
 }
 
 Result<RawTable> read_npy(const NpySource& source) {
-  auto x = read_file(source.features);
+  auto x = read_file(source.file);
   if (!x) return std::move(x).error();
   Result<RawTable> raw = Error{};
-  if (!source.label.empty()) {
-    raw = table_of_columns(std::move(*x), source.label == "first");
-  } else if (source.labels.empty()) {
+  if (!source.label_column.empty()) {
+    raw = table_of_columns(std::move(*x), source.label_column == "first");
+  } else if (source.label_file.empty()) {
     raw = table_of(std::move(*x), nullptr);
   } else {
-    auto y = read_file(source.labels);
+    auto y = read_file(source.label_file);
     if (!y) return std::move(y).error();
     raw = table_of(std::move(*x), &*y);
-    if (raw) raw->place += "," + source.labels;
+    if (raw) raw->place += "," + source.label_file;
   }
   if (raw) raw->task = source.task;
   return raw;

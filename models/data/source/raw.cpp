@@ -117,7 +117,7 @@ Result<Labelling> label_rule(const RawTable& raw) {
                  "', but a classification needs at least two"};
   if (raw.labelling) return *raw.labelling;
   if (!raw.task) return guess(raw.labels);
-  if (*raw.task == Task::values) return Labelling{};
+  if (*raw.task == LabelKind::values) return Labelling{};
   return ask_classes(raw);
 }
 

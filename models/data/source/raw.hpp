@@ -35,7 +35,7 @@ struct RawTable {
   /// The index of the first feature in sparse text.
   std::uint64_t first_index = 1;
   /// The task that the user set; guessed where absent.
-  std::optional<Task> task{};
+  std::optional<LabelKind> task{};
   /// Set by generators, which know the labelling beforehand.
   std::optional<Labelling> labelling{};
   std::vector<float> truth{};

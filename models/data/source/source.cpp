@@ -37,11 +37,11 @@ std::string read_one_file(SpecReader& read, const Spec& spec, std::string_view u
   return file;
 }
 
-std::optional<Task> read_task(SpecReader& read) {
+std::optional<LabelKind> read_task(SpecReader& read) {
   static const std::vector<std::string> words{"class", "value"};
   const std::string word = read.text("task", "");
-  if (word == "class") return Task::classes;
-  if (word == "value") return Task::values;
+  if (word == "class") return LabelKind::classes;
+  if (word == "value") return LabelKind::values;
   if (!word.empty()) read.refuse("task=" + word + " is unknown; " + suggest(word, words));
   return std::nullopt;
 }
@@ -112,13 +112,14 @@ LibsvmSource read_libsvm(SpecReader& read, const Spec& spec) {
 
 NpySource read_npy(SpecReader& read) {
   constexpr std::string_view usage = "npy:FILE[,LABELS][,label=last|first][,task=class|value]";
-  NpySource source{.features = read_file(read, usage), .labels = read.positional()};
-  source.label = read.text("label", "");
-  if (!source.label.empty() && source.label != "last" && source.label != "first")
-    read.refuse("label=" + source.label +
+  NpySource source{.file = read_file(read, usage), .label_file = read.positional()};
+  source.label_column = read.text("label", "");
+  if (!source.label_column.empty() && source.label_column != "last" &&
+      source.label_column != "first")
+    read.refuse("label=" + source.label_column +
                 " is unknown; valid: last, first, or a file of labels: " + "npy:FILE,LABELS");
-  if (!source.label.empty() && !source.labels.empty())
-    read.refuse("label=" + source.label + " and the file '" + source.labels +
+  if (!source.label_column.empty() && !source.label_file.empty())
+    read.refuse("label=" + source.label_column + " and the file '" + source.label_file +
                 "' both say where the labels are; valid: one of them");
   source.task = read_task(read);
   return source;
@@ -193,9 +194,9 @@ RatingsSource read_ratings(SpecReader& read) {
   return source;
 }
 
-std::string print_task(const std::optional<Task>& task) {
+std::string print_task(const std::optional<LabelKind>& task) {
   if (!task) return {};
-  return *task == Task::classes ? ",task=class" : ",task=value";
+  return *task == LabelKind::classes ? ",task=class" : ",task=value";
 }
 
 std::string print_kind(const IdxSource& s) { return "idx:" + s.images + "," + s.labels; }
@@ -238,9 +239,9 @@ std::string print_kind(const LibsvmSource& s) {
 }
 
 std::string print_kind(const NpySource& s) {
-  const std::string labels = s.labels.empty() ? "" : "," + s.labels;
-  const std::string label = s.label.empty() ? "" : ",label=" + s.label;
-  return "npy:" + s.features + labels + label + print_task(s.task);
+  const std::string labels = s.label_file.empty() ? "" : "," + s.label_file;
+  const std::string label = s.label_column.empty() ? "" : ",label=" + s.label_column;
+  return "npy:" + s.file + labels + label + print_task(s.task);
 }
 
 std::string print_kind(const NpzSource& s) {

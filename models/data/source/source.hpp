@@ -31,9 +31,9 @@
 
 namespace starling::models {
 
-/// The kind of labels: class indices or real targets. See label_rule() for how the kind is guessed
-/// where the user does not set it.
-enum class Task { classes, values };
+/// The kind of labels: class indices or real targets; `task=class|value` in the text. label_rule()
+/// guesses the kind if the user does not set it.
+enum class LabelKind { classes, values };
 
 /// Images and labels in the IDX format of MNIST, gzip or plain. Labels are classes.
 struct IdxSource {
@@ -54,17 +54,17 @@ struct Cifar10Source {
 /// category belongs to no category; drop: its row is left out; refuse: it is an error.
 enum class Missing { mean, drop, refuse };
 
-/// Cells separated by commas or another character, one row a line, with or without a header.
+/// Cells separated by commas or another character, one row on each line, with or without a header.
 /// Columns hold numbers or categories.
 struct CsvSource {
   std::string file;
   /// The column of labels: `last`, `first`, `none`, or a column by name; absent: the last. The
   /// header names a column; without a header, its number from 1 does.
   std::optional<std::string> label = std::nullopt;
-  /// The column that names the rows; empty: the first column where the header has no name for it.
+  /// The column that names the rows; empty: the first column, if the header has no name for it.
   std::string id = {};
-  std::optional<Task> task = std::nullopt;
-  /// Absent: mean where the training data had it, else refuse.
+  std::optional<LabelKind> task = std::nullopt;
+  /// Absent: mean if the training data had it, else refuse.
   std::optional<Missing> missing = std::nullopt;
   /// Columns that are not read.
   std::vector<std::string> ignored = {};
@@ -75,11 +75,11 @@ struct CsvSource {
   bool has_decimal_commas = false;
   /// Lines that begin with # are left out everywhere, not only before the first row.
   bool has_comments = false;
-  /// Absent: the first row is a header where it holds no number.
+  /// Absent: the first row is a header if it holds no number.
   std::optional<bool> header = std::nullopt;
-  /// The training data, whose columns, categories and labels the file must have; null where the
-  /// file is the training data. No part of the text.
-  std::shared_ptr<const Table> like = nullptr;
+  /// The training data, whose columns, categories and labels the file must have; nullptr if the
+  /// file itself is the training data. No part of the text.
+  std::shared_ptr<const Table> training_table = nullptr;
   bool operator==(const CsvSource&) const = default;
 };
 
@@ -88,33 +88,33 @@ struct LibsvmSource {
   std::string file;
   /// Number of features; 0 takes the largest index of the file.
   std::uint64_t features = 0;
-  std::optional<Task> task = std::nullopt;
-  /// The index of the first feature, 0 or 1; absent: 0 where the file holds an index 0, else 1.
+  std::optional<LabelKind> task = std::nullopt;
+  /// The index of the first feature, 0 or 1; absent: 0 if the file holds an index 0, else 1.
   std::optional<std::uint64_t> base = std::nullopt;
-  /// Names the data that decided `base`, for messages; empty where the user decided it. No part of
-  /// the text.
-  std::string base_from = {};
+  /// Names the data that decided `base`, for messages; empty if the user decided it. No part of the
+  /// text.
+  std::string base_decided_by = {};
   bool operator==(const LibsvmSource&) const = default;
 };
 
-/// Arrays in NumPy's format: [rows, ...] features and a label each.
+/// Arrays in NumPy's format: [rows, ...] features, and a label for each row.
 struct NpySource {
-  std::string features;
-  /// The file of labels; empty where there is none.
-  std::string labels = {};
-  /// `last` or `first`: the column of a table that holds the labels; empty for none.
-  std::string label = {};
-  std::optional<Task> task = std::nullopt;
+  std::string file;
+  /// The file of labels; empty if there is none.
+  std::string label_file = {};
+  /// `last` or `first`: the column of `file` that holds the labels; empty if none does.
+  std::string label_column = {};
+  std::optional<LabelKind> task = std::nullopt;
   bool operator==(const NpySource&) const = default;
 };
 
 /// Arrays in one NumPy archive.
 struct NpzSource {
   std::string file;
-  /// Names of arrays; empty: the usual names; `none`: no labels.
+  /// The names of the arrays of features and of labels; empty: the usual names. `none`: no labels.
   std::string features = {};
   std::string labels = {};
-  std::optional<Task> task = std::nullopt;
+  std::optional<LabelKind> task = std::nullopt;
   bool operator==(const NpzSource&) const = default;
 };
 
@@ -126,9 +126,9 @@ struct ImagesSource {
   std::uint32_t width = 0;
   /// 1 or 3; 0: the number that most images have.
   std::uint32_t channels = 0;
-  /// The number of features of the training data, which decides the channels where the user does
-  /// not; 0: unknown. No part of the text.
-  std::size_t features = 0;
+  /// The number of features of the training data, which decides the channels if the user does not;
+  /// 0: unknown. No part of the text.
+  std::size_t training_features = 0;
   bool operator==(const ImagesSource&) const = default;
 };
 

@@ -17,7 +17,8 @@ std::vector<float> row(const Table& table, std::size_t at) {
 Result<Table> load_like(const std::string& source, const Table& train) {
   auto parsed = Source::parse(source);
   if (!parsed) return parsed.error();
-  std::get<CsvSource>(parsed->kind).like = std::make_shared<const Table>(train.select({}));
+  std::get<CsvSource>(parsed->kind).training_table =
+      std::make_shared<const Table>(train.select({}));
   return load_test(*parsed, 1, train.labelling);
 }
 
