@@ -5,11 +5,12 @@
 
 namespace starling::security {
 
-Admission::Admission(const ClusterPublic& cluster, const Key& gate, AdmissionOptions options)
-    : cluster_(cluster), gate_(gate), options_(options) {}
+Admission::Admission(const ClusterPublic& cluster, const Key& handshake_key,
+                     AdmissionOptions options)
+    : cluster_(cluster), handshake_key_(handshake_key), options_(options) {}
 
 Result<void> Admission::learn(const Certificate& certificate, UtcSeconds now) {
-  if (certificate.key == gate_)
+  if (certificate.key == handshake_key_)
     return Error{"the certificate of " + certificate.name + " is for the handshake key"};
   {
     const std::shared_lock lock{mutex_};
@@ -61,7 +62,7 @@ Merged Admission::merge(std::span<const Revocation> revocations, UtcSeconds now)
 }
 
 KeyAccess Admission::access_of(const Key& key, UtcSeconds now) const {
-  if (key == gate_) return KeyAccess::gate;
+  if (key == handshake_key_) return KeyAccess::handshake;
   const std::shared_lock lock{mutex_};
   return find(key, now) != nullptr ? KeyAccess::member : KeyAccess::none;
 }

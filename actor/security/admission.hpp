@@ -1,11 +1,11 @@
-/// Decides which CURVE keys a node admits: the keys of certificates that it has learned, that are
-/// valid now and that are not revoked. It plugs into a transport:
+/// Decides which CURVE keys a node admits: the keys of certificates that the node has learned, that
+/// are valid now and that are not revoked. An Admission plugs into a transport:
 ///
 ///     options.admits = [&](const Key& key) { return admission.admits(key, utc_now()); };
 ///
-/// The *gate* key, which every key file of the cluster holds, is admitted too, but for handshakes
-/// only: a peer that uses it may hand in a certificate, and the caller must take nothing else from
-/// it.
+/// The *handshake key*, which every key file of the cluster holds (as `gate-public` and
+/// `gate-secret`), is admitted too, but for handshakes only: a peer that uses it may hand in a
+/// certificate, and the caller must take nothing else from that peer.
 ///
 /// Thread-safe. Its memory stays within AdmissionOptions, whatever is handed in.
 #pragma once
@@ -27,7 +27,7 @@ enum class KeyAccess {
   /// Nothing.
   none,
   /// Handing in a certificate.
-  gate,
+  handshake,
   /// Everything that its certificate's role allows.
   member,
 };
@@ -58,16 +58,17 @@ struct Merged {
 
 class Admission {
  public:
-  explicit Admission(const ClusterPublic& cluster, const Key& gate, AdmissionOptions options = {});
+  explicit Admission(const ClusterPublic& cluster, const Key& handshake_key,
+                     AdmissionOptions options = {});
 
   /// Admits the certificate's key while the certificate is valid. Learning a known certificate
   /// again changes nothing. An Error says why it is refused: it is forged, of another cluster, out
-  /// of its time, revoked, for the gate's key, or there is no capacity.
+  /// of its time, revoked, for the handshake key, or there is no capacity.
   Result<void> learn(const Certificate& certificate, UtcSeconds now);
 
   /// Ends a certificate, whether or not the certificate is known. Returns the keys that are no
-  /// longer admitted, none where the revocation was known; an Error where the cluster did not sign
-  /// it or there is no capacity.
+  /// longer admitted, none if the revocation was known; an Error if the cluster did not sign it or
+  /// there is no capacity.
   Result<std::vector<Key>> revoke(const Revocation& revocation, UtcSeconds now);
   /// Revokes many; a refused revocation does not keep the others out.
   Merged merge(std::span<const Revocation> revocations, UtcSeconds now);
@@ -77,7 +78,7 @@ class Admission {
   [[nodiscard]] bool admits(const Key& key, UtcSeconds now) const;
   /// The certificate that admits the key; of several, the one that is valid longest.
   [[nodiscard]] std::optional<Certificate> certificate_of(const Key& key, UtcSeconds now) const;
-  /// The role of the key's holder; nullopt where no certificate admits the key.
+  /// The role of the key's holder; nullopt if no certificate admits the key.
   [[nodiscard]] std::optional<Role> role_of(const Key& key, UtcSeconds now) const;
   [[nodiscard]] bool is_revoked(std::uint64_t serial) const;
 
@@ -99,7 +100,7 @@ class Admission {
   void forget_revocations_before(UtcSeconds now);
 
   const ClusterPublic cluster_;
-  const Key gate_;
+  const Key handshake_key_;
   const AdmissionOptions options_;
   mutable std::shared_mutex mutex_;
   Certificates certificates_;

@@ -46,14 +46,14 @@ class Endpoint::Core {
     wire::TransportOptions wire;
     wire.listen = options_.listen;
     if (const auto& own = options_.secrets) {
-      admission_.emplace(own->cluster, own->gate.public_key);
+      admission_.emplace(own->cluster, own->handshake_keys.public_key);
       const UtcSeconds now = options_.utc_now();
       (void)admission_->merge(own->revocations, now);
       if (auto valid = admission_->learn(own->certificate, now); !valid) return valid;
       // The certificates of others may have ended since the file was written.
       for (const Certificate& other : own->known) (void)admission_->learn(other, now);
       wire.keys = own->keys;
-      wire.gate = own->gate;
+      wire.handshake_keys = own->handshake_keys;
       wire.admits = [this](const Key& key) { return admission_->admits(key, options_.utc_now()); };
     }
     auto transport =

@@ -187,7 +187,7 @@ void write(Writer& out, const ClusterSecrets& file) {
   out.word("format", format);
   out.bytes("cluster-public", file.key.public_key);
   out.bytes("cluster-secret", file.key.secret_key);
-  out.pair("gate", file.gate);
+  out.pair("gate", file.handshake_keys);
 }
 
 void write(Writer& out, const NodeSecrets& file) {
@@ -202,7 +202,7 @@ void write(Writer& out, const NodeSecrets& file) {
   out.word("kind", kinds[1]);
   out.word("format", format);
   out.bytes("cluster-public", file.cluster);
-  out.pair("gate", file.gate);
+  out.pair("gate", file.handshake_keys);
   out.pair("own", file.keys);
   out.bytes("own-certificate", encode(own));
   out.all("certificate", file.known);
@@ -232,12 +232,12 @@ void read(Reader& in, ClusterSecrets& file) {
   in.bytes("cluster-secret", file.key.secret_key);
   in.require(is_pair(file.key),
              "cluster-public and cluster-secret do not belong together: the file is damaged");
-  in.pair("gate", file.gate);
+  in.pair("gate", file.handshake_keys);
 }
 
 void read(Reader& in, NodeSecrets& file) {
   in.bytes("cluster-public", file.cluster);
-  in.pair("gate", file.gate);
+  in.pair("gate", file.handshake_keys);
   in.pair("own", file.keys);
   in.certificate("own-certificate", file.cluster, file.certificate);
   in.require(file.certificate.key == file.keys.public_key,

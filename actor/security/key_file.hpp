@@ -20,14 +20,15 @@ namespace starling::security {
 /// The administrator's secrets, which are never kept on a node.
 struct ClusterSecrets {
   ClusterKey key{};
-  /// Shared by the whole cluster: a newcomer hands in its certificate under it (admission.hpp).
-  KeyPair gate{};
+  /// Shared by the whole cluster: under these keys a newcomer hands in its certificate (see
+  /// admission.hpp). Files call them `gate-public` and `gate-secret`.
+  KeyPair handshake_keys{};
 };
 
 /// The secrets and certificates that a node or a client starts with.
 struct NodeSecrets {
   ClusterPublic cluster{};
-  KeyPair gate{};
+  KeyPair handshake_keys{};
   /// Its own key pair, which `certificate` is for.
   KeyPair keys{};
   Certificate certificate;

@@ -233,7 +233,7 @@ class OutboundConnection {
     // connections cost nothing.
     socket_.set(tcp_maxrt, 1500);
     if (const auto& keys =
-            traffic_class_ == TrafficClass::handshake ? options_.gate : options_.keys) {
+            traffic_class_ == TrafficClass::handshake ? options_.handshake_keys : options_.keys) {
       socket_.set(curve_publickey, buffer_of(keys->public_key));
       socket_.set(curve_secretkey, buffer_of(keys->secret_key));
       socket_.set(curve_serverkey, buffer_of(*peer_.key));

@@ -236,7 +236,7 @@ class Transport::Thread {
 
   void execute(Sending& sending) {
     const bool has_keys = sending.traffic_class == TrafficClass::handshake
-                              ? options_.gate.has_value()
+                              ? options_.handshake_keys.has_value()
                               : options_.keys.has_value();
     if (has_keys != sending.peer.key.has_value()) {
       ++dropped_;

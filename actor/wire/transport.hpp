@@ -42,7 +42,7 @@ struct TransportOptions {
   /// Absent: nothing is encrypted, and frames from everyone are taken.
   std::optional<KeyPair> keys = std::nullopt;
   /// The key pair of handshake connections. Absent: no handshake is sent.
-  std::optional<KeyPair> gate = std::nullopt;
+  std::optional<KeyPair> handshake_keys = std::nullopt;
   /// Whether a client with this key may connect, and whether a frame that came from it is still
   /// taken: frames under a key that is revoked while connected are dropped. Called on the
   /// transport's thread.

@@ -27,8 +27,8 @@ const auto& signed_revocations() {
 
 Admission admission() {
   static const auto cluster = cluster_key();
-  static const auto gate = key_pair(9);
-  return Admission{cluster.public_key, gate.public_key};
+  static const auto handshake_keys = key_pair(9);
+  return Admission{cluster.public_key, handshake_keys.public_key};
 }
 
 void hand_in(const Certificate& certificate) {

@@ -22,7 +22,7 @@ bool read(Input input) {
 std::vector<Bytes> seeds() {
   using namespace security;
   NodeSecrets node{.cluster = cluster_key().public_key,
-                   .gate = key_pair(9),
+                   .handshake_keys = key_pair(9),
                    .keys = key_pair(3),
                    .certificate = certificate(3),
                    .known = {certificate(1), certificate(2)},

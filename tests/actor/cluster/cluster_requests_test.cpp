@@ -183,11 +183,11 @@ TEST_F(Cluster, TellsNewcomersHowOldAJobIs) {
 
 TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
   const security::ClusterKey cluster = security::make_cluster_key();
-  const wire::KeyPair gate = wire::make_keys();
+  const wire::KeyPair handshake_keys = wire::make_keys();
   const auto secrets_of = [&](const std::string& name, security::Role role) {
     security::NodeSecrets secrets;
     secrets.cluster = cluster.public_key;
-    secrets.gate = gate;
+    secrets.handshake_keys = handshake_keys;
     secrets.keys = wire::make_keys();
     secrets.certificate = security::certificate_for(name, secrets.keys.public_key, cluster, role);
     return secrets;

@@ -26,7 +26,8 @@ wire::Frame frame_of(std::uint64_t sequence) {
 /// A node that receives from the keys that its Admission admits, at a time that the test sets.
 class Server {
  public:
-  Server(const ClusterKey& cluster, const Key& gate) : admission(cluster.public_key, gate) {
+  Server(const ClusterKey& cluster, const Key& handshake_keys)
+      : admission(cluster.public_key, handshake_keys) {
     wire::TransportOptions options;
     options.keys = keys;
     options.admits = [this](const Key& key) { return admission.admits(key, time); };
@@ -116,8 +117,8 @@ class AdmissionLive : public testing::Test {
   }
 
   ClusterKey cluster = make_cluster_key();
-  KeyPair gate = wire::make_keys();
-  Server server{cluster, gate.public_key};
+  KeyPair handshake_keys = wire::make_keys();
+  Server server{cluster, handshake_keys.public_key};
 };
 
 TEST_F(AdmissionLive, HearsWhoHasACertificate) {
@@ -148,13 +149,14 @@ TEST_F(AdmissionLive, TurnsAwayWhoseCertificateHasExpired) {
 
 TEST_F(AdmissionLive, HearsWhoWasIntroducedAtTheGate) {
   Caller caller;
-  Caller at_gate{gate};
-  at_gate.send(server);
-  ASSERT_TRUE(server.wait_for(gate.public_key, 1));
-  EXPECT_EQ(server.admission.access_of(gate.public_key, now), KeyAccess::gate);
+  Caller with_handshake_key{handshake_keys};
+  with_handshake_key.send(server);
+  ASSERT_TRUE(server.wait_for(handshake_keys.public_key, 1));
+  EXPECT_EQ(server.admission.access_of(handshake_keys.public_key, now), KeyAccess::handshake);
   caller.send(server);
   ASSERT_TRUE(server.wait_for_refusals(0));
-  // The caller's certificate came through the gate, so the caller's next attempt is received.
+  // The caller's certificate came under the handshake key, so the caller's next attempt is
+  // received.
   ASSERT_TRUE(server.admission.learn(issue(caller), now));
   Caller again{caller.keys};
   again.send(server);

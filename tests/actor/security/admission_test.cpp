@@ -25,8 +25,9 @@ class AdmissionTest : public testing::Test {
   }
 
   ClusterKey cluster = make_cluster_key();
-  Key gate = new_key();
-  Admission admission{cluster.public_key, gate, {.certificates_max = 3, .revocations_max = 3}};
+  Key handshake_key = new_key();
+  Admission admission{
+      cluster.public_key, handshake_key, {.certificates_max = 3, .revocations_max = 3}};
 };
 
 TEST_F(AdmissionTest, LetsInWhomItHasLearned) {
@@ -41,16 +42,16 @@ TEST_F(AdmissionTest, LetsInWhomItHasLearned) {
 }
 
 TEST_F(AdmissionTest, TheGateIsLetInButIsNoMember) {
-  EXPECT_EQ(admission.access_of(gate, now), KeyAccess::gate);
-  EXPECT_TRUE(admission.admits(gate, now));
-  EXPECT_FALSE(admission.certificate_of(gate, now));
+  EXPECT_EQ(admission.access_of(handshake_key, now), KeyAccess::handshake);
+  EXPECT_TRUE(admission.admits(handshake_key, now));
+  EXPECT_FALSE(admission.certificate_of(handshake_key, now));
 }
 
 /// Otherwise every holder of a key file would be the member that the certificate names.
 TEST_F(AdmissionTest, TheGateCannotBecomeAMember) {
-  EXPECT_EQ(error_of_learning(certificate_for("w", gate, cluster)),
+  EXPECT_EQ(error_of_learning(certificate_for("w", handshake_key, cluster)),
             "the certificate of w is for the handshake key");
-  EXPECT_EQ(admission.access_of(gate, now), KeyAccess::gate);
+  EXPECT_EQ(admission.access_of(handshake_key, now), KeyAccess::handshake);
 }
 
 TEST_F(AdmissionTest, RefusesWhatIsForgedForeignOrOutOfItsTime) {
@@ -151,7 +152,7 @@ TEST_F(AdmissionTest, HoldsNoMoreRevocationsThanItsBound) {
 TEST_F(AdmissionTest, RevocationsSpreadInParts) {
   for (const std::uint64_t serial : {10U, 20U, 30U})
     ASSERT_TRUE(admission.revoke(revocation_of(serial, cluster), now));
-  Admission other{cluster.public_key, gate};
+  Admission other{cluster.public_key, handshake_key};
   const auto first = admission.revocations_since(0, 2);
   EXPECT_EQ(first.revocations.size(), 2U);
   EXPECT_EQ(other.merge(first.revocations, now).added.size(), 2U);
@@ -193,8 +194,8 @@ TEST_F(AdmissionTest, ABadRevocationInAListKeepsNoneOfTheOthersOut) {
 /// Some learn, one revokes every second certificate, some ask: those revoked never come back.
 TEST(AdmissionThreads, LearnRevokeAndAskAtOnce) {
   const ClusterKey cluster = make_cluster_key();
-  const Key gate = new_key();
-  Admission admission{cluster.public_key, gate};
+  const Key handshake_key = new_key();
+  Admission admission{cluster.public_key, handshake_key};
   std::vector<Certificate> all;
   all.reserve(60);
   for (int i = 0; i < 60; ++i)

@@ -79,7 +79,7 @@ class EndpointTest : public testing::Test {
   NodeSecrets issue(const std::string& name, Role role = Role::node) {
     NodeSecrets secrets;
     secrets.cluster = cluster.public_key;
-    secrets.gate = gate;
+    secrets.handshake_keys = handshake_keys;
     secrets.keys = wire::make_keys();
     secrets.certificate = certificate_for(name, secrets.keys.public_key, cluster, role);
     secrets.known = issued;
@@ -88,7 +88,7 @@ class EndpointTest : public testing::Test {
   }
 
   ClusterKey cluster = make_cluster_key();
-  KeyPair gate = wire::make_keys();
+  KeyPair handshake_keys = wire::make_keys();
   std::vector<Certificate> issued;
 };
 
@@ -117,15 +117,15 @@ TEST_F(EndpointTest, TellsNodesFromClients) {
 
 TEST_F(EndpointTest, IsDeafToAnotherClustersNodes) {
   Party node{issue("node")};
-  const auto others_gate = wire::make_keys();
-  const auto own = std::exchange(gate, others_gate);
+  const auto others_handshake_keys = wire::make_keys();
+  const auto own = std::exchange(handshake_keys, others_handshake_keys);
   const auto own_cluster = std::exchange(cluster, make_cluster_key());
   Party stranger{issue("stranger")};
   EXPECT_TRUE(node.is_deaf_to(stranger));
-  // The gate's key, which a node with a revoked key still has, does not help either.
-  gate = own;
-  Party at_gate{issue("at-gate")};
-  EXPECT_TRUE(node.is_deaf_to(at_gate));
+  // The handshake key, which a node with a revoked key still has, does not help either.
+  handshake_keys = own;
+  Party with_handshake_key{issue("at-gate")};
+  EXPECT_TRUE(node.is_deaf_to(with_handshake_key));
   cluster = own_cluster;
   Party friendly{issue("friendly")};
   EXPECT_TRUE(friendly.reaches(node));
@@ -134,10 +134,10 @@ TEST_F(EndpointTest, IsDeafToAnotherClustersNodes) {
 /// A peer that follows no rules: a transport alone.
 class Rogue {
  public:
-  Rogue(const KeyPair& own, const KeyPair& gate) {
+  Rogue(const KeyPair& own, const KeyPair& handshake_keys) {
     wire::TransportOptions options;
     options.keys = own;
-    options.gate = gate;
+    options.handshake_keys = handshake_keys;
     auto opened = wire::Transport::open(options, [](const wire::Incoming&) {});
     EXPECT_TRUE(opened);
     transport_ = std::move(opened).value();
@@ -153,7 +153,7 @@ class Rogue {
 TEST_F(EndpointTest, TakesNothingButIntroductionsAtTheGate) {
   Party node{issue("node")};
   Party friendly{issue("friendly")};
-  Rogue rogue{gate, gate};
+  Rogue rogue{handshake_keys, handshake_keys};
   for (int i = 0; i < 20; ++i) {
     rogue.send(node, TrafficClass::control, some_frame());
     rogue.send(node, TrafficClass::handshake, some_frame());
@@ -167,7 +167,7 @@ TEST_F(EndpointTest, TakesNothingButIntroductionsAtTheGate) {
 TEST_F(EndpointTest, BelievesNoIntroductionButTheHolders) {
   Party node{issue("node")};
   const NodeSecrets other = issue("other");
-  Rogue rogue{wire::make_keys(), gate};
+  Rogue rogue{wire::make_keys(), handshake_keys};
   const std::string address = wire::print({"tcp://127.0.0.1:1", other.keys.public_key});
   const auto received = node.endpoint->counts().received;
   Proof proof{};
@@ -179,7 +179,7 @@ TEST_F(EndpointTest, BelievesNoIntroductionButTheHolders) {
                   *wire::parse_peer(node.endpoint->address()).value().key);
   }
   ASSERT_TRUE(wait_until([&] { return node.endpoint->counts().received >= received + 2; }));
-  Rogue holder{other.keys, gate};
+  Rogue holder{other.keys, handshake_keys};
   holder.send(node, TrafficClass::control, some_frame());
   EXPECT_TRUE(wait_until([&] { return node.endpoint->counts().refused > 0; }));
   EXPECT_EQ(node.heard, 0U);

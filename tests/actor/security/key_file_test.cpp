@@ -12,7 +12,7 @@ ClusterSecrets example_cluster() { return {make_cluster_key(), wire::make_keys()
 NodeSecrets example_node(const ClusterSecrets& cluster) {
   NodeSecrets node;
   node.cluster = cluster.key.public_key;
-  node.gate = cluster.gate;
+  node.handshake_keys = cluster.handshake_keys;
   node.keys = wire::make_keys();
   node.certificate = certificate_for("worker-1", node.keys.public_key, cluster.key);
   for (const char* name : {"worker-2", "worker-3"})
@@ -63,7 +63,7 @@ TEST(KeyFile, OfEachKindSaysEverythingAgain) {
   const auto node = std::get<NodeSecrets>(*parse_key_file(print(files[1]), "FILE"));
   const auto& sent = std::get<NodeSecrets>(files[1]);
   EXPECT_EQ(node.keys.secret_key, sent.keys.secret_key);
-  EXPECT_EQ(node.gate.secret_key, cluster.gate.secret_key);
+  EXPECT_EQ(node.handshake_keys.secret_key, cluster.handshake_keys.secret_key);
   EXPECT_EQ(node.certificate, sent.certificate);
   EXPECT_EQ(node.known, sent.known);
   EXPECT_EQ(node.revocations, sent.revocations);

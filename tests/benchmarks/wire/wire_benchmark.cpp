@@ -32,12 +32,12 @@ constexpr std::array loads{
 std::optional<std::array<security::NodeSecrets, 2>> secrets(bool curve) {
   if (!curve) return std::nullopt;
   const auto cluster = security::make_cluster_key();
-  const auto gate = wire::make_keys();
+  const auto handshake_keys = wire::make_keys();
   const auto now = static_cast<security::UtcSeconds>(std::time(nullptr));
   std::array<security::NodeSecrets, 2> both;
   for (auto& one : both) {
     one.cluster = cluster.public_key;
-    one.gate = gate;
+    one.handshake_keys = handshake_keys;
     one.keys = wire::make_keys();
     security::Certificate certificate;
     certificate.name = "n";

@@ -58,8 +58,8 @@ TEST_F(Keys, ANodesFileHasWhatItNeedsToJoin) {
   const auto second = parsed<NodeSecrets>("mine.key");
   const auto cluster = parsed<security::ClusterSecrets>("cluster/cluster.key");
   EXPECT_EQ(first.cluster, cluster.key.public_key);
-  EXPECT_EQ(first.gate.secret_key, cluster.gate.secret_key);
-  EXPECT_EQ(second.gate.secret_key, cluster.gate.secret_key);
+  EXPECT_EQ(first.handshake_keys.secret_key, cluster.handshake_keys.secret_key);
+  EXPECT_EQ(second.handshake_keys.secret_key, cluster.handshake_keys.secret_key);
   EXPECT_NE(first.keys.secret_key, second.keys.secret_key);
   EXPECT_EQ(second.known, std::vector{first.certificate}) << "it knows the seeds";
   EXPECT_EQ(first.certificate.role, security::Role::node);
@@ -148,7 +148,7 @@ TEST_F(Keys, ShowTellsNoSecret) {
     for (const std::string& secret :
          {value("w.key", "own-secret"), value("w.key", "gate-secret"),
           value("cluster/cluster.key", "cluster-secret"), security::print_hex(node.keys.secret_key),
-          security::print_hex(node.gate.secret_key),
+          security::print_hex(node.handshake_keys.secret_key),
           security::print_hex(std::span{cluster.key.secret_key}.first(32))})
       EXPECT_FALSE(holds(ran.out, secret.substr(0, 40))) << line;
   }

@@ -83,7 +83,7 @@ security::NodeSecrets issue(const ClusterFolder& cluster, const std::string& nam
                             security::UtcSeconds now, security::UtcSeconds valid_s) {
   security::NodeSecrets secrets;
   secrets.cluster = cluster.secrets().key.public_key;
-  secrets.gate = cluster.secrets().gate;
+  secrets.handshake_keys = cluster.secrets().handshake_keys;
   secrets.keys = wire::make_keys();
   Certificate own;
   own.name = name;
