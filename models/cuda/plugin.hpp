@@ -31,9 +31,9 @@ struct Plugin {
                                                                  std::size_t rows) = nullptr;
 };
 
-/// The name of the exported function, a PluginDoor. The name changes whenever the function's
+/// The name of the exported function, a PluginEntry. The name changes whenever the function's
 /// arguments or result change.
-inline constexpr const char* plugin_door = "starling_cuda_plugin_2";
-using PluginDoor = const Plugin* (*)();
+inline constexpr const char* plugin_entry_name = "starling_cuda_plugin_2";
+using PluginEntry = const Plugin* (*)();
 
 }  // namespace starling::models::cuda

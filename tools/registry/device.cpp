@@ -43,8 +43,9 @@ Result<const cuda::Plugin*> load() {
       why = ::dlerror();
       break;
     }
-    const auto door = reinterpret_cast<cuda::PluginDoor>(::dlsym(library, cuda::plugin_door));
-    if (door != nullptr && is_ours(*door())) return door();
+    const auto entry =
+        reinterpret_cast<cuda::PluginEntry>(::dlsym(library, cuda::plugin_entry_name));
+    if (entry != nullptr && is_ours(*entry())) return entry();
     return Error{path + " is of another build"};
   }
   return Error{"CUDA cannot be used: " + why};
