@@ -8,7 +8,8 @@
 #include <ranges>
 #include <set>
 #include <sstream>
-#include <thread>
+
+#include "tests/waiting.hpp"
 
 namespace starling::hosts {
 namespace {
@@ -126,16 +127,15 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
   node->process = std::make_unique<app::Process>(node->folder, program_,
                                                  app::words(line + " " + more), in(host));
   const std::string begin = "node " + node->name + " at ";
-  for (const auto give_up = Clock::now() + 20s; Clock::now() < give_up;) {
+  (void)wait_until([&] {
+    const bool runs = node->process->is_running();
     const std::string said = node->process->err();
     const auto at = said.find(begin);
-    if (const auto end = said.find('\n', at); at != std::string::npos && end != std::string::npos) {
-      node->address = said.substr(at + begin.size(), end - at - begin.size());
-      break;
-    }
-    if (!node->process->is_running()) break;
-    std::this_thread::sleep_for(10ms);
-  }
+    const auto end = said.find('\n', at);
+    if (at == std::string::npos || end == std::string::npos) return !runs;
+    node->address = said.substr(at + begin.size(), end - at - begin.size());
+    return true;
+  });
   EXPECT_FALSE(node->address.empty()) << node->process->err();
   nodes_.push_back(std::move(node));
   return nodes_.size() - 1;
@@ -143,19 +143,15 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
 
 bool Fleet::agree(Time within) {
   const auto everyone = awake();
-  for (const auto give_up = Clock::now() + within; Clock::now() < give_up;) {
-    const bool all = std::ranges::all_of(everyone, [&](std::size_t node) {
-      const auto seen = ask(node);
-      return seen && seen->live() == everyone.size() &&
-             std::ranges::all_of(everyone, [&](std::size_t other) {
-               const auto known = seen->states.find(nodes_[other]->name);
-               return known != seen->states.end() && known->second == "alive";
-             });
-    });
-    if (all) return true;
-    std::this_thread::sleep_for(50ms);
-  }
-  return false;
+  const auto sees_all = [&](std::size_t node) {
+    const auto seen = ask(node);
+    return seen && seen->live() == everyone.size() &&
+           std::ranges::all_of(everyone, [&](std::size_t other) {
+             const auto known = seen->states.find(nodes_[other]->name);
+             return known != seen->states.end() && known->second == "alive";
+           });
+  };
+  return wait_until([&] { return std::ranges::all_of(everyone, sees_all); }, within);
 }
 
 std::vector<std::size_t> Fleet::owners() {
@@ -284,13 +280,12 @@ void Fleet::forget_pauses() {
 }
 
 bool Fleet::watch(Time within, const std::function<bool()>& holds) {
-  const auto give_up = Clock::now() + within;
-  while (true) {
-    look();
-    if (holds() || (submission_ && !submission_->is_running())) return true;
-    if (Clock::now() > give_up) return false;
-    std::this_thread::sleep_for(20ms);
-  }
+  return wait_until(
+      [&] {
+        look();
+        return holds() || (submission_ && !submission_->is_running());
+      },
+      within);
 }
 
 std::uint64_t Fleet::highest_step() const {

@@ -1,6 +1,7 @@
 #include "tests/hosts/forwarder.hpp"
 
 #include <arpa/inet.h>
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -15,6 +16,8 @@
 #include <deque>
 #include <memory>
 #include <vector>
+
+#include "tests/waiting.hpp"
 
 namespace starling::hosts {
 namespace {
@@ -184,7 +187,7 @@ void Forwarder::set(const Weather& weather) {
     weather_ = weather;
     ++changes_;
   }
-  while (seen_ != changes_) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(wait_until([&] { return seen_ == changes_; })) << "the thread sees it";
 }
 
 Weather Forwarder::look() {

@@ -3,12 +3,16 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <chrono>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "starling/actor/wire/transport.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::hosts {
 namespace {
@@ -45,13 +49,6 @@ class Through : public testing::Test {
   std::size_t all() {
     const std::lock_guard lock{mutex_};
     return came_.size();
-  }
-  static bool wait_until(const std::function<bool()>& holds, std::chrono::seconds within = 20s) {
-    for (const auto give_up = Clock::now() + within; !holds();) {
-      if (Clock::now() > give_up) return false;
-      std::this_thread::sleep_for(2ms);
-    }
-    return true;
   }
   /// Says it again and again, as channels do.
   bool get_through(const std::string& text) {

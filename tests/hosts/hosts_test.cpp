@@ -1,6 +1,8 @@
 /// Hosts that tests make for themselves.
 #include "tests/hosts/hosts.hpp"
 
+#include "tests/waiting.hpp"
+
 namespace starling::hosts {
 namespace {
 
@@ -27,13 +29,8 @@ class HostsTest : public testing::Test {
     for (const auto& ear : ears_) ear->signal(SIGKILL);
   }
 
-  /// Within a second.
-  static bool hears(const app::Process& ear, const std::string& word) {
-    for (int i = 0; i < 200; ++i) {
-      if (ear.out().find(word + "\n") != std::string::npos) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds{5});
-    }
-    return false;
+  [[nodiscard]] static bool hears(const app::Process& ear, const std::string& word) {
+    return wait_until([&] { return ear.out().find(word + "\n") != std::string::npos; });
   }
 
   void say(std::size_t from, std::size_t to, const std::string& word) {

@@ -5,24 +5,22 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/program.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::app {
 namespace {
 
 /// Waits until the program has said `words`.
 void wait_for(const Process& process, const std::string& words) {
-  for (int i = 0; i < 10'000 && process.err().find(words) == std::string::npos; ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds{10});
-  ASSERT_NE(process.err().find(words), std::string::npos) << process.err();
+  ASSERT_TRUE(wait_until([&] { return process.err().find(words) != std::string::npos; }))
+      << "it says '" << words << "': " << process.err();
 }
 
 void wait_for_progress(const Process& process) { wait_for(process, "  steps "); }
 
 /// Waits until the file is there and holds something.
 void wait_for_file(const Folder& folder, const std::string& name) {
-  for (int i = 0; i < 10'000 && folder.read(name).empty(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds{10});
-  ASSERT_FALSE(folder.read(name).empty());
+  ASSERT_TRUE(wait_until([&] { return !folder.read(name).empty(); })) << "it writes " << name;
 }
 
 class Interrupt : public testing::TestWithParam<int> {};

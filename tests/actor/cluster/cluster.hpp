@@ -7,17 +7,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "starling/actor/cluster/cluster_client.hpp"
 #include "starling/actor/cluster/cluster_node.hpp"
 #include "tests/actor/cluster/counting_plan.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::live {
 
@@ -50,16 +49,6 @@ class Cluster : public testing::Test {
     const auto status = node.status();
     return static_cast<std::size_t>(std::ranges::count_if(
         status.others, [](const auto& other) { return core::is_live(other.state); }));
-  }
-
-  bool wait_until(const std::function<bool()>& holds,
-                  std::chrono::seconds within = std::chrono::seconds{30}) {
-    const auto give_up = std::chrono::steady_clock::now() + within;
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > give_up) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds{10});
-    }
-    return true;
   }
 
   Result<wire::JobBegun> submit(std::size_t seed, const wire::JobSettings& settings) {

@@ -119,7 +119,7 @@ TEST_F(Cluster, EndsWhateverItsReadersDo) {
   options.name = "n0";
   options.make_plan = [=](const auto&) -> Result<std::shared_ptr<const JobPlan>> {
     ++*begun;
-    while (!*released) std::this_thread::sleep_for(5ms);
+    released->wait(false);
     ++*ended;
     return Error{"too late"};
   };
@@ -134,6 +134,7 @@ TEST_F(Cluster, EndsWhateverItsReadersDo) {
   node.reset();
   EXPECT_LT(std::chrono::steady_clock::now() - start, 3s);
   *released = true;
+  released->notify_all();
   EXPECT_TRUE(wait_until([&] { return *ended == 4; })) << "readers outlive their node";
 }
 

@@ -20,10 +20,10 @@ TEST(Site, TheOthersGoOnWhenANodeIsKilled) {
   Nodes nodes{counting(options_of(4, 200, sampled))};
   add_peers(nodes, 4);
   nodes.found();
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(2) >= 30; }));
+  ASSERT_TRUE(wait_until([&] { return nodes.step(2) >= 30; }));
   nodes.kill(2);
   nodes.declare_dead(2);
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+  ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   for (const std::size_t node : {0U, 1U, 3U}) EXPECT_EQ(nodes.step(node), 200U);
   nodes.expect_exact();
 }
@@ -32,10 +32,10 @@ TEST(Site, ANodeThatJoinsTakesPart) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
   nodes.found();
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(0) >= 30; }));
+  ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
   const Member joiner{3, 1, true, true};
   nodes.site(nodes.add({joiner})).join(joiner, {0});
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+  ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.step(3), 200U);
   const auto owns = [](const core::Ownership& range) { return range.find(3) != nullptr; };
   EXPECT_TRUE(std::ranges::any_of(nodes.site(3).configuration()->ranges, owns));
@@ -46,12 +46,11 @@ TEST(Site, ANodeThatLeavesHandsOverWhatItOwns) {
   Nodes nodes{counting(options_of(4, 200, sampled))};
   add_peers(nodes, 4);
   nodes.found();
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(1) >= 30; }));
+  ASSERT_TRUE(wait_until([&] { return nodes.step(1) >= 30; }));
   nodes.site(1).leave();
-  ASSERT_TRUE(
-      nodes.wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
+  ASSERT_TRUE(wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
   nodes.kill(1);
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+  ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   nodes.expect_exact();
 }
 
@@ -59,11 +58,11 @@ TEST(Site, ACutLosesNothing) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
   nodes.found();
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(0) >= 30; }));
+  ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
   nodes.cut_off(1);
   std::this_thread::sleep_for(500ms);
   nodes.cut_off(std::nullopt);
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+  ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
   nodes.expect_exact();
 }
@@ -72,13 +71,12 @@ TEST(Site, WhoIsShutOutGivesNoRangesAnyMore) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
   nodes.found();
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(0) >= 30; }));
+  ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
   EXPECT_FALSE(nodes.site(1).ranges().empty());
   for (const std::size_t other : {0U, 2U}) nodes.site(other).judge({1, 1, true});
-  ASSERT_TRUE(
-      nodes.wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
+  ASSERT_TRUE(wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
   EXPECT_TRUE(nodes.site(1).ranges().empty());
-  ASSERT_TRUE(nodes.wait_until([&] {
+  ASSERT_TRUE(wait_until([&] {
     return nodes.site(0).reports().at(0).state == State::done &&
            nodes.site(2).reports().at(0).state == State::done;
   }));
@@ -89,19 +87,18 @@ TEST(Site, WhoIsShutOutDoesNotStandInForAnotherOfItsNumber) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
   nodes.found();
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(0) >= 30; }));
+  ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
   for (const std::size_t other : {0U, 2U}) nodes.site(other).judge({1, 1, true});
-  ASSERT_TRUE(
-      nodes.wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
+  ASSERT_TRUE(wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
   const Member namesake{1, 2, true, true};
   const std::size_t elsewhere = nodes.add({namesake});
   nodes.site(elsewhere).join(namesake, {0});
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(elsewhere) > 0; }));
+  ASSERT_TRUE(wait_until([&] { return nodes.step(elsewhere) > 0; }));
   const Member returning{4, 1, true, true};
   nodes.lead(4, 1);
   nodes.site(1).join(returning, {0});
   // It works with the ranges that its node's former number has elsewhere.
-  ASSERT_TRUE(nodes.wait_until([&] {
+  ASSERT_TRUE(wait_until([&] {
     const auto reports = nodes.site(1).reports();
     return reports.size() == 2 && reports[1].state == State::done;
   }));
@@ -115,7 +112,7 @@ TEST_P(SiteWithServers, MakesEachUpdateOnce) {
   Nodes nodes{counting(options_of(6, 100, barrier, mode, 1ms))};
   add_servers(nodes);
   nodes.found();
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+  ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
 }
 
@@ -127,10 +124,10 @@ TEST_P(SiteWithServers, GoesOnWhenANodeIsKilled) {
     Nodes nodes{counting(options_of(6, 100, barrier, mode, 2ms))};
     add_servers(nodes);
     nodes.found();
-    ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(killed) >= 20; }));
+    ASSERT_TRUE(wait_until([&] { return nodes.step(killed) >= 20; }));
     nodes.kill(killed);
     nodes.declare_dead(killed);
-    ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+    ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
     for (const std::size_t node : {0U, 1U, 2U})
       if (node != killed) {
         EXPECT_EQ(nodes.step(node), 100U);

@@ -26,7 +26,7 @@ TEST(Site, ThreeNodesMakeEachUpdateOnce) {
   Nodes nodes{counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))};
   add_peers(nodes, 3);
   nodes.found();
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+  ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.model().at(0).value.as<float>().back(), 600);
   nodes.expect_exact();
 }
@@ -49,7 +49,7 @@ TEST(Site, TellsOfAMemberThatBreaks) {
   }};
   add_peers(nodes, 3);
   nodes.found();
-  ASSERT_TRUE(nodes.wait_until([&] { return !broken(nodes, 3).empty(); }));
+  ASSERT_TRUE(wait_until([&] { return !broken(nodes, 3).empty(); }));
   EXPECT_EQ(broken(nodes, 3).substr(0, 7), "member ");
   EXPECT_NE(broken(nodes, 3).find("no merge"), std::string::npos) << broken(nodes, 3);
 }
@@ -59,7 +59,7 @@ TEST(Site, OutlivesAMemberThatIsToldWhatCannotBe) {
   Nodes nodes{counting(options_of(3, 100'000, sampled, core::Mode::peer, 1ms))};
   add_peers(nodes, 3);
   nodes.found();
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.step(0) > 3; }));
+  ASSERT_TRUE(wait_until([&] { return nodes.step(0) > 3; }));
   auto next = std::make_shared<core::Configuration>(*nodes.site(0).configuration());
   next->epoch = 2;
   core::MemberId other = 0;
@@ -72,7 +72,7 @@ TEST(Site, OutlivesAMemberThatIsToldWhatCannotBe) {
   lie.packet.from = 1;
   lie.packet.payload = core::peer_message_of(core::ConfigurationPtr{std::move(next)});
   nodes.site(other).deliver(std::move(lie), false);
-  ASSERT_TRUE(nodes.wait_until([&] { return !broken(nodes, 3).empty(); }));
+  ASSERT_TRUE(wait_until([&] { return !broken(nodes, 3).empty(); }));
   EXPECT_NE(broken(nodes, 3).find("broken invariant: part.full"), std::string::npos)
       << broken(nodes, 3);
 }
@@ -122,7 +122,7 @@ TEST(Site, BriefCodeRunsWithItsActorUntilItTakesLong) {
     }};
     add_peers(nodes, 1);
     nodes.found();
-    ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+    ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   }
   ASSERT_EQ(task->ran_on.size(), Noting::steps);
   const std::thread::id pool = task->ran_on.front();
@@ -144,7 +144,7 @@ TEST(Site, UnderBspEqualsTheJobInOneProcess) {
   add_servers(nodes);
   nodes.found();
   const auto outcome = train(model, data, nullptr, options).value();
-  ASSERT_TRUE(nodes.wait_until([&] { return nodes.all_are(State::done); }));
+  ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   const auto far = nodes.model();
   ASSERT_EQ(far.size(), outcome.model.size());
   for (std::size_t range = 0; range < far.size(); ++range) {

@@ -11,13 +11,13 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "starling/actor/cluster/site.hpp"
 #include "starling/actor/wire/transport.hpp"
 #include "tests/actor/job/counters.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::live {
 
@@ -95,16 +95,6 @@ class Nodes {
   void cut_off(std::optional<std::size_t> node) {
     const std::lock_guard lock{mutex_};
     cut_off_ = node;
-  }
-
-  bool wait_until(const std::function<bool()>& holds,
-                  std::chrono::seconds within = std::chrono::seconds{30}) {
-    const auto give_up = std::chrono::steady_clock::now() + within;
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > give_up) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds{5});
-    }
-    return true;
   }
 
   bool all_are(actor::MemberReport::State state) {

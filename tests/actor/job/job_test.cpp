@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/actor/job/moody_model.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::live {
 namespace {
@@ -201,9 +202,8 @@ TEST(Job, StartsAndStopsAThousandTimesWithoutLeavingAnything) {
   const auto files = entries("/proc/self/fd");
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(once(i), 4U);
   // A thread that was joined may stand there a moment longer.
-  for (int i = 0; i < 1000 && entries("/proc/self/task") > threads; ++i)
-    std::this_thread::sleep_for(10ms);
-  EXPECT_LE(entries("/proc/self/task"), threads);
+  EXPECT_TRUE(wait_until([&] { return entries("/proc/self/task") <= threads; }))
+      << entries("/proc/self/task") << " threads are left, there were " << threads;
   EXPECT_LE(entries("/proc/self/fd"), files);
 }
 

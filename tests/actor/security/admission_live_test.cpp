@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -10,6 +9,7 @@
 #include "starling/actor/security/admission.hpp"
 #include "tests/actor/security/certificates.hpp"
 #include "tests/actor/wire/examples.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::security {
 namespace {
@@ -40,16 +40,11 @@ class Server {
 
   [[nodiscard]] wire::Peer peer() const { return {transport->address(), keys.public_key}; }
 
-  bool wait_for(const Key& key, std::size_t count) {
-    std::unique_lock lock{mutex_};
-    return came_.wait_for(lock, 10s, [&] { return heard_[key] >= count; });
+  [[nodiscard]] bool wait_for(const Key& key, std::size_t count) {
+    return wait_until([&] { return heard(key) >= count; });
   }
-  bool wait_for_refusals(std::uint64_t more_than) {
-    for (int i = 0; i < 10'000; ++i) {
-      if (transport->counts().refused > more_than) return true;
-      std::this_thread::sleep_for(1ms);
-    }
-    return false;
+  [[nodiscard]] bool wait_for_refusals(std::uint64_t more_than) const {
+    return wait_until([&] { return transport->counts().refused > more_than; });
   }
   /// Frames of that key that were acted on.
   std::size_t heard(const Key& key) {
@@ -66,11 +61,9 @@ class Server {
   void take(const wire::Incoming& incoming) {
     const std::lock_guard lock{mutex_};
     ++heard_[*incoming.key];
-    came_.notify_all();
   }
 
   std::mutex mutex_;
-  std::condition_variable came_;
   std::map<Key, std::size_t> heard_;
 };
 

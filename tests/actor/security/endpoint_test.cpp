@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <functional>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "starling/actor/security/credentials.hpp"
 #include "tests/actor/security/certificates.hpp"
 #include "tests/actor/wire/examples.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::security {
 namespace {
@@ -24,14 +24,6 @@ wire::Frame some_frame() {
   core::Envelope envelope;
   envelope.packet.sequence = 1;
   return wire::encode(1, 1, envelope);
-}
-
-bool wait_until(const std::function<bool()>& holds) {
-  for (int i = 0; i < 10'000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(1ms);
-  }
-  return false;
 }
 
 /// An endpoint and the count of frames that it has received.

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,6 +18,7 @@
 
 #include "starling/actor/wire/transport.hpp"
 #include "tests/actor/wire/examples.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::wire {
 
@@ -36,9 +36,11 @@ class End {
   [[nodiscard]] Peer peer() const { return {transport->address(), key}; }
 
   /// False where they do not come in time.
-  bool wait_for(std::size_t count, std::chrono::milliseconds within = std::chrono::seconds{10}) {
-    std::unique_lock lock{mutex_};
-    return came_.wait_for(lock, within, [&] { return packets.size() >= count; });
+  [[nodiscard]] bool wait_for(std::size_t count) {
+    return wait_until([&] {
+      const std::lock_guard lock{mutex_};
+      return packets.size() >= count;
+    });
   }
 
   std::unique_ptr<Transport> transport;
@@ -72,11 +74,9 @@ class End {
       }
       bytes += incoming.frame.head.size() + incoming.frame.body.size();
     }
-    came_.notify_all();
   }
 
   std::mutex mutex_;
-  std::condition_variable came_;
 };
 
 inline Frame numbered_frame(std::uint64_t sequence, core::Slice value) {

@@ -22,6 +22,7 @@
 #include "starling/base/memory.hpp"
 #include "tests/actor/wire/examples.hpp"
 #include "tests/actor/wire/line.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::wire {
 namespace {
@@ -90,20 +91,21 @@ class Flood : public testing::TestWithParam<bool> {
     std::optional<Key> key;
     if (options_.keys) key = options_.keys->public_key;
     (*friendly)->send({address(), key}, TrafficClass::control, encode(1, 1, core::Envelope{}));
-    const auto give_up = Clock::now() + 10s;
-    while (came_ == before && Clock::now() < give_up) std::this_thread::sleep_for(1ms);
-    return came_ > before;
+    return wait_until([&] { return came_ > before; });
   }
 
-  /// Until the process neither grows nor shrinks any more: what waits with the system is taken.
-  static void wait_until_read() {
+  /// Whether the process comes to neither grow nor shrink any more: what waited with the system is
+  /// taken then.
+  [[nodiscard]] static bool reads_all() {
     std::size_t before = 0;
-    for (int calm = 0; calm < 10;) {
+    int calm = 0;
+    return wait_until([&] {
+      std::this_thread::sleep_for(20ms);
       const std::size_t bytes = resident_bytes();
       calm = bytes / mib == before / mib ? calm + 1 : 0;
       before = bytes;
-      std::this_thread::sleep_for(20ms);
-    }
+      return calm == 10;
+    });
   }
 
   TransportOptions options_;
@@ -139,7 +141,7 @@ TEST_P(PlainFlood, OfAnnouncedPartsTakesBoundedMemory) {
     (void)lines.back().send(greeting("NULL") + ready +
                             (i % 2 == 0 ? announced_part : announced_end) + some);
   }
-  wait_until_read();
+  EXPECT_TRUE(reads_all());
   EXPECT_LT(growth.end(), growth_max);
   EXPECT_TRUE(is_reachable());
 }
@@ -152,7 +154,7 @@ TEST_P(KeyedFlood, OfAnnouncedCommandsTakesNoMemory) {
     lines.emplace_back(address());
     (void)lines.back().send(greeting("CURVE") + announced_command + some, 1s);
   }
-  wait_until_read();
+  EXPECT_TRUE(reads_all());
   EXPECT_LT(growth.end(), growth_max / 8);
   for (Line& line : lines) EXPECT_TRUE(line.ends_within(10s));
   EXPECT_TRUE(is_reachable());
@@ -211,7 +213,7 @@ TEST_P(PlainFlood, OfOpenConnectionsEndsThoseThatSayNothing) {
   Line known{address()};
   const std::string frame = "\1\1x\0\1y"s;
   (void)known.send(greeting("NULL") + ready + frame);
-  while (came_ == 0) std::this_thread::sleep_for(1ms);
+  ASSERT_TRUE(wait_until([&] { return came_ > 0; })) << "its first frame comes";
   std::vector<Line> lines;
   for (int i = 0; i < 100; ++i) {
     lines.emplace_back(address());
@@ -221,9 +223,7 @@ TEST_P(PlainFlood, OfOpenConnectionsEndsThoseThatSayNothing) {
   EXPECT_TRUE(is_reachable());
   const int before = came_;
   (void)known.send(frame);
-  const auto give_up = Clock::now() + 10s;
-  while (came_ == before && Clock::now() < give_up) std::this_thread::sleep_for(1ms);
-  EXPECT_GT(came_, before);
+  EXPECT_TRUE(wait_until([&] { return came_ > before; })) << "the known connection stands";
 }
 
 /// A listener that answers every connection with message parts without an end.

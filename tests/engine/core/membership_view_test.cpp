@@ -110,7 +110,11 @@ TEST_F(OneMember, WaitsLongerWhereItSuspectsNearlyAll) {
 
 TEST_F(OneMember, DoubtsItselfWhereNobodyAnswersAndThenTakesMoreTime) {
   for (NodeId id = 1; id <= 4; ++id) receive(id);
-  while (member_->counts().probes_failed == 0) pass(1ms);
+  const Time start = now_;
+  while (member_->counts().probes_failed == 0) {
+    ASSERT_LT(now_, start + 10s) << "no probe has failed";
+    pass(1ms);
+  }
   EXPECT_EQ(member_->health(), 1U);
   const auto probes = member_->counts().probes;
   pass(options_.probe_every * 19 / 10);
@@ -124,10 +128,17 @@ TEST_F(OneMember, DoubtsItselfWhereNobodyAnswersAndThenTakesMoreTime) {
 
 TEST_F(OneMember, SuspectsLongerInDoubt) {
   receive(1);
-  while (state(1) == NodeState::alive) pass(1ms);
+  const Time silent = now_;
+  while (state(1) == NodeState::alive) {
+    ASSERT_LT(now_, silent + 10s) << "it is not suspected";
+    pass(1ms);
+  }
   EXPECT_EQ(member_->health(), 1U) << "there was nobody else to ask";
   const Time start = now_;
-  while (state(1) == NodeState::suspect) pass(1ms);
+  while (state(1) == NodeState::suspect) {
+    ASSERT_LT(now_, start + 10s) << "it is not declared dead";
+    pass(1ms);
+  }
   EXPECT_NEAR(static_cast<double>((now_ - start - 2 * 1200ms).count()), 0, 1e7);
 }
 

@@ -2,17 +2,30 @@
 #pragma once
 
 #include <array>
-#include <chrono>
-#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/tools/program.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::app {
+
+/// Waits until a node says at which address it listens, and returns that; empty where it does not.
+inline std::string address_of(const Process& process, const std::string& name) {
+  const std::string start = "node " + name + " at ";
+  std::string address;
+  (void)wait_until([&] {
+    const std::string said = process.err();
+    const auto from = said.find(start);
+    const auto end = said.find('\n', from);
+    if (from == std::string::npos || end == std::string::npos) return false;
+    address = said.substr(from + start.size(), end - from - start.size());
+    return true;
+  });
+  return address;
+}
 
 /// Nodes that have found each other.
 class Nodes : public testing::Test {
@@ -34,30 +47,6 @@ class Nodes : public testing::Test {
   void TearDown() override {
     for (auto& process : processes_)
       if (process) process->signal(SIGKILL);
-  }
-
-  static bool wait_until(const std::function<bool()>& holds) {
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds{30};
-    while (!holds()) {
-      if (std::chrono::steady_clock::now() > give_up) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds{20});
-    }
-    return true;
-  }
-
-  /// Returns the address at which the node says that it listens; empty after 30 s.
-  static std::string address_of(const Process& process, const std::string& name) {
-    const std::string start = "node " + name + " at ";
-    std::string address;
-    (void)wait_until([&] {
-      const std::string said = process.err();
-      const auto from = said.find(start);
-      const auto end = said.find('\n', from);
-      if (from == std::string::npos || end == std::string::npos) return false;
-      address = said.substr(from + start.size(), end - from - start.size());
-      return true;
-    });
-    return address;
   }
 
   virtual const char* program() { return STARLING_PROGRAM; }

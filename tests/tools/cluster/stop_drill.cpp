@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <random>
+#include <thread>
 
 #include "tests/tools/cluster/nodes.hpp"
 
@@ -35,16 +36,7 @@ class Stop : public testing::TestWithParam<Work> {
     node.process = std::make_unique<Process>(*node.folder, STARLING_PROGRAM,
                                              words("node --listen 127.0.0.1:* --name " + name +
                                                    (seed.empty() ? "" : " --join " + seed)));
-    const std::string lead = "node " + name + " at ";
-    const auto give_up = Clock::now() + 30s;
-    while (node.address.empty() && Clock::now() < give_up) {
-      const std::string said = node.process->err();
-      const auto from = said.find(lead);
-      const auto end = said.find('\n', from);
-      if (from != std::string::npos && end != std::string::npos)
-        node.address = said.substr(from + lead.size(), end - from - lead.size());
-      std::this_thread::sleep_for(5ms);
-    }
+    node.address = address_of(*node.process, name);
     return node;
   }
 
@@ -74,13 +66,12 @@ TEST_P(Stop, EndsANodeWithinThreeSeconds) {
         std::chrono::milliseconds{std::uniform_int_distribution<int>{0, 2500}(random)});
     const auto told = Clock::now();
     goes.process->signal(SIGTERM);
-    const auto give_up = told + 20s;
-    while (goes.process->is_running() && Clock::now() < give_up) std::this_thread::sleep_for(5ms);
+    const bool ends = wait_until([&] { return !goes.process->is_running(); }, 20s);
     const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - told);
     longest = std::max(longest, took);
     EXPECT_LE(took, ends_within) << GetParam().name << ", round " << round << "\n"
                                  << goes.process->err();
-    if (goes.process->is_running()) goes.process->signal(SIGKILL);
+    if (!ends) goes.process->signal(SIGKILL);
     const Ran ran = goes.process->wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
     for (auto& submit : submits) submit->signal(SIGKILL);

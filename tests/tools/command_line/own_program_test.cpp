@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/program.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::app {
 namespace {
@@ -168,7 +169,7 @@ TEST_F(OwnProgram, IsInterruptedWhileItsModelIsLaidOut) {
   folder_.write("stick", "");
   Process process{folder_, STARLING_OWN_PROGRAM,
                   words("train --data linear:d=2,n=100,noise=0 --model slow --save m")};
-  while (!folder_.has("stuck")) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  ASSERT_TRUE(wait_until([&] { return folder_.has("stuck"); })) << "it begins: " << process.err();
   const auto start = std::chrono::steady_clock::now();
   process.signal(SIGTERM);
   const Ran ran = process.wait();

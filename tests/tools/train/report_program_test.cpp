@@ -5,6 +5,7 @@
 
 #include "starling/tools/report/plot.hpp"
 #include "tests/tools/program.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::app {
 namespace {
@@ -118,8 +119,8 @@ TEST(Report, OfAJobThatWasInterruptedSaysSo) {
   const Folder folder;
   Process program{folder, STARLING_PROGRAM,
                   words("train --data digits:n=300 --seconds 100 --report a.html")};
-  while (program.is_running() && program.err().find("  loss ") == std::string::npos)
-    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+  ASSERT_TRUE(wait_until([&] { return program.err().find("  loss ") != std::string::npos; }))
+      << "it says how it goes: " << program.err();
   program.signal(SIGINT);
   const Ran ran = program.wait();
   EXPECT_EQ(ran.code, 130) << ran.err;

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/tools/program.hpp"
+#include "tests/waiting.hpp"
 
 namespace starling::app {
 namespace {
@@ -30,7 +31,7 @@ TEST_F(Resume, FromACheckpointOnTheWayIsExactToo) {
   Process long_job{folder_, STARLING_PROGRAM,
                    words(std::string{small_job} + "--steps 20 --delay const:30ms --checkpoint c "
                                                   "--checkpoint-every 4")};
-  while (!folder_.has("c")) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  ASSERT_TRUE(wait_until([&] { return folder_.has("c"); })) << "it writes: " << long_job.err();
   long_job.signal(SIGKILL);
   EXPECT_EQ(long_job.wait().code, 128 + SIGKILL);
   ASSERT_EQ(train("--steps 20 --resume c --save resumed").code, 0);
