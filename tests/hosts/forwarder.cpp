@@ -219,6 +219,7 @@ void Forwarder::run() {
       if (far < 0 ||
           (::connect(far, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 &&
            errno != EINPROGRESS)) {
+        ++refused_;
         reset(near);
         if (far >= 0) ::close(far);
         continue;

@@ -49,6 +49,8 @@ class Forwarder {
   void break_all() { break_all_ = true; }
 
   [[nodiscard]] std::uint64_t taken() const noexcept { return taken_; }
+  /// Connections that were refused, as in a cut.
+  [[nodiscard]] std::uint64_t refused() const noexcept { return refused_; }
   [[nodiscard]] std::uint64_t broken() const noexcept { return broken_; }
   [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
@@ -69,6 +71,7 @@ class Forwarder {
   std::atomic<bool> break_all_ = false;
   std::atomic<bool> stopping_ = false;
   std::atomic<std::uint64_t> taken_ = 0;
+  std::atomic<std::uint64_t> refused_ = 0;
   std::atomic<std::uint64_t> broken_ = 0;
   std::atomic<std::uint64_t> damaged_ = 0;
   std::atomic<std::uint64_t> bytes_ = 0;

@@ -88,7 +88,8 @@ TEST_F(Through, WhatIsSilentIsHeardWhenItSpeaksAgain) {
   ASSERT_TRUE(get_through("first"));
   forwarder_.set({.silent = true});
   send("held");
-  std::this_thread::sleep_for(200ms);
+  // Nothing that is sent later could tell, for in the silence it would not come either.
+  std::this_thread::sleep_for(100ms);
   EXPECT_EQ(came("held"), 0U);
   forwarder_.set({});
   EXPECT_TRUE(wait_until([&] { return came("held") > 0; }));
@@ -97,8 +98,11 @@ TEST_F(Through, WhatIsSilentIsHeardWhenItSpeaksAgain) {
 TEST_F(Through, ConnectionsAreMadeAgainAfterACut) {
   ASSERT_TRUE(get_through("first"));
   forwarder_.set({.cut = true});
+  const auto before = forwarder_.refused();
   send("cut");
-  std::this_thread::sleep_for(200ms);
+  // The first of these attempts may have begun before the frame was sent.
+  ASSERT_TRUE(wait_until([&] { return forwarder_.refused() > before + 1; }))
+      << "the sender tries again";
   EXPECT_EQ(came("cut"), 0U);
   forwarder_.set({});
   EXPECT_TRUE(get_through("healed"));

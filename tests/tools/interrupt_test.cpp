@@ -147,7 +147,7 @@ TEST(InterruptTwice, EndsAtOnce) {
                         "--workers 1 --mode central --barrier asp --save m")};
   wait_for_progress(process);
   process.signal(SIGINT);
-  std::this_thread::sleep_for(std::chrono::milliseconds{300});
+  wait_for(process, "again to end at once");
   const auto second = std::chrono::steady_clock::now();
   process.signal(SIGINT);
   const Ran ran = process.wait();

@@ -2,15 +2,19 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "starling/base/input.hpp"
 #include "tests/actor/cluster/cluster.hpp"
@@ -196,12 +200,22 @@ TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
   const auto time = [] { return security::now; };
   ClusterOptions options;
   options.network = {.secrets = secrets_of("node", security::Role::node), .utc_now = time};
-  options.make_plan = make_plan;
-  const auto node = ClusterNode::open(options).value();
-  std::atomic<int> replies = 0;
+  std::atomic<int> plans = 0;
+  options.make_plan = [&](const auto& settings) {
+    ++plans;
+    return make_plan(settings);
+  };
+  auto node = ClusterNode::open(options).value();
+  std::mutex mutex;
+  std::vector<std::uint64_t> answered;
   const auto client = security::Endpoint::open(
       {.secrets = secrets_of("client", security::Role::client), .utc_now = time},
-      [&](const wire::FrameView&, const security::Sender&) { ++replies; });
+      [&](const wire::FrameView& frame, const security::Sender&) {
+        const auto message = wire::decode_control(frame);
+        const auto* reply = message ? std::get_if<wire::Reply>(&message->body) : nullptr;
+        const std::lock_guard lock{mutex};
+        answered.push_back(reply == nullptr ? 0 : reply->number);
+      });
   ASSERT_TRUE(client);
   const auto say = [&](auto body) {
     (*client)->send(node->address(), wire::TrafficClass::control,
@@ -212,11 +226,17 @@ TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
   say(wire::Request{1, wire::PrepareJob{42, {{"mode", "peer"}}}});
   say(wire::Request{2, wire::StartJob{42, nullptr}});
   say(wire::Reply{3, wire::Done{}});
+  // Requests of one connection are taken in order.
   say(wire::Request{4, wire::AskStatus{}});
-  for (int i = 0; i < 10'000 && replies == 0; ++i) std::this_thread::sleep_for(1ms);
-  std::this_thread::sleep_for(100ms);
-  EXPECT_EQ(replies, 1) << "clients may ask how it stands, and nothing else of these";
+  ASSERT_TRUE(wait_until([&] {
+    const std::lock_guard lock{mutex};
+    return std::ranges::count(answered, 4U) > 0;
+  })) << "clients may ask how it stands";
   EXPECT_TRUE(node->status().others.empty());
+  node.reset();  // waits for what it prepares
+  const std::lock_guard lock{mutex};
+  EXPECT_EQ(answered, std::vector<std::uint64_t>{4}) << "and nothing else of these";
+  EXPECT_EQ(plans, 0);
 }
 
 TEST_F(Cluster, RefusesAJobThatANodeCannotPrepare) {

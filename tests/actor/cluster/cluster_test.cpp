@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "starling/actor/wire/transport.hpp"
@@ -194,16 +196,21 @@ TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
     lines.push_back(line);
   };
   const auto node = ClusterNode::open(options).value();
-  const auto other = wire::Transport::open({}, [](const wire::Incoming&) {}).value();
+  std::atomic<bool> has_answered = false;
+  const auto other =
+      wire::Transport::open({}, [&](const wire::Incoming&) { has_answered = true; }).value();
+  const auto send = [&](wire::Frame frame) {
+    other->send({node->address(), std::nullopt}, wire::TrafficClass::control, std::move(frame));
+  };
   for (int i = 0; i < 3; ++i) {
     wire::Frame frame = wire::encode(wire::ControlMessage{});
     frame.head[2] = std::byte{wire::version + 1};
-    other->send({node->address(), std::nullopt}, wire::TrafficClass::control, std::move(frame));
+    send(std::move(frame));
   }
-  const auto give_up = std::chrono::steady_clock::now() + 10s;
-  while (said().empty() && std::chrono::steady_clock::now() < give_up)
-    std::this_thread::sleep_for(10ms);
-  std::this_thread::sleep_for(100ms);
+  // Frames of one connection are taken in order.
+  send(
+      wire::encode(wire::ControlMessage{0, other->address(), wire::Request{1, wire::AskStatus{}}}));
+  ASSERT_TRUE(wait_until([&] { return has_answered.load(); })) << "the node answers what it hears";
   EXPECT_EQ(said(), std::vector<std::string>{"drops messages: a frame is of version " +
                                              std::to_string(wire::version + 1) +
                                              "; valid here: " + std::to_string(wire::version)});
