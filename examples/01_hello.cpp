@@ -19,11 +19,11 @@ int main() {
   const auto linear = Spec::parse("linear").value();
   const auto model = models::Linear<float>::parse(linear, data.train).value();
 
-  live::TrainOptions options;
+  actor::TrainOptions options;
   options.job.workers = 2;
   options.job.barrier = barrier::parse("pssp:s=4,beta=1").value();
   options.job.steps = 200;
-  const auto outcome = live::train(model, data.train, &data.test, options);
+  const auto outcome = actor::train(model, data.train, &data.test, options);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().message.c_str()), 1;
 
   std::printf("2 workers made %lu updates: the test loss is %.4f\n",

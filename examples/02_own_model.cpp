@@ -64,10 +64,10 @@ int main() {
   const auto data = models::load_pair(source, source, 1).value();
   const HuberRegression model{data.train.features()};
 
-  live::TrainOptions options;
+  actor::TrainOptions options;
   options.optimizer = models::parse_optimizer("sgd:lr=0.1,momentum=0.9").value();
   options.epochs = 20;
-  const auto outcome = live::train(model, data.train, &data.test, options);
+  const auto outcome = actor::train(model, data.train, &data.test, options);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().message.c_str()), 1;
 
   models::Arena arena;

@@ -79,10 +79,10 @@ struct RingModel {
 int main() {
   const Rings train{.count = 20'000, .seed = 1};
   const Rings test{.count = 2'000, .seed = 2};
-  live::TrainOptions options;
+  actor::TrainOptions options;
   options.optimizer = models::Sgd{.lr = 0.5};
   options.epochs = 4;
-  const auto outcome = live::train(RingModel{}, train, &test, options);
+  const auto outcome = actor::train(RingModel{}, train, &test, options);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().message.c_str()), 1;
   const double accuracy = outcome->last.test[1].value;
   std::printf("%.0f %% of 2000 unseen points: %s\n", 100 * accuracy,

@@ -45,9 +45,9 @@ int main() {
   std::array<std::vector<double>, 4> last;
   last.fill(std::vector<double>(3 * clusters));
 
-  live::Hooks<double> hooks;
-  hooks.schedule = [](auto&) { return std::vector<live::Selection>{{"sums"}}; };
-  hooks.push = [&](auto& turn) -> std::vector<live::Update<double>> {
+  actor::Hooks<double> hooks;
+  hooks.schedule = [](auto&) { return std::vector<actor::Selection>{{"sums"}}; };
+  hooks.push = [&](auto& turn) -> std::vector<actor::Update<double>> {
     std::vector<double> sums(3 * clusters);
     double objective = 0;
     for (std::size_t p = turn.worker(); p < points.size(); p += turn.workers()) {
@@ -70,12 +70,12 @@ int main() {
     return {{"sums", change}, {"objective", {objective}, std::vector{step}}};
   };
 
-  auto engine = live::ParameterEngine<double>::make(
+  auto engine = actor::ParameterEngine<double>::make(
       {.workers = last.size(), .barrier = barrier::parse("bsp").value(), .steps = steps},
-      {{"sums", {clusters, 3}}, live::Tensor<double>::by_rows("objective", {steps})}, hooks);
+      {{"sums", {clusters, 3}}, actor::Tensor<double>::by_rows("objective", {steps})}, hooks);
   if (!engine) return std::fprintf(stderr, "%s\n", engine.error().message.c_str()), 1;
   const auto outcome = engine->run();
-  if (outcome.end != live::Outcome::End::completed)
+  if (outcome.end != actor::Outcome::End::completed)
     return std::fprintf(stderr, "%s\n", outcome.error.c_str()), 1;
 
   const auto objective = engine->get("objective").value();

@@ -39,16 +39,16 @@ int main() {
     return (1 - damping) / pages + damping * sum;
   };
 
-  live::Hooks<double> hooks;
+  actor::Hooks<double> hooks;
   // A worker reads the ranks of the pages that link to its own,
-  hooks.schedule = [&](auto& turn) -> std::vector<live::Selection> {
+  hooks.schedule = [&](auto& turn) -> std::vector<actor::Selection> {
     std::set<std::uint32_t> rows;
     for (auto page = turn.worker(); page < pages; page += turn.workers())
       rows.insert(linked_by[page].begin(), linked_by[page].end());
     return {{"rank", std::vector(rows.begin(), rows.end())}};
   };
   // computes its own from them,
-  hooks.push = [&](auto& turn) -> std::vector<live::Update<double>> {
+  hooks.push = [&](auto& turn) -> std::vector<actor::Update<double>> {
     std::vector<std::uint32_t> rows;
     std::vector<double> ranks;
     for (auto page = turn.worker(); page < pages; page += turn.workers()) {
@@ -58,11 +58,11 @@ int main() {
     return {{"rank", ranks, rows}};
   };
   // which replace those that their owners hold,
-  hooks.pull = [](const live::Site&, auto value, auto update) {
+  hooks.pull = [](const actor::Site&, auto value, auto update) {
     std::ranges::copy(update, value.begin());
   };
   // until the ranks agree with each other.
-  hooks.stop = [&](const live::Progress&, const live::Tensors<double>& tensors) {
+  hooks.stop = [&](const actor::Progress&, const actor::Tensors<double>& tensors) {
     const auto ranks = tensors.get("rank");
     double error = 0;
     for (std::uint32_t page = 0; page < pages; ++page)
@@ -70,12 +70,12 @@ int main() {
     return error < 1e-11;
   };
 
-  auto engine = live::PeerEngine<double>::make(
+  auto engine = actor::PeerEngine<double>::make(
       {.workers = 6, .barrier = barrier::parse("pssp:s=4,beta=2").value()},
-      {live::Tensor<double>::by_rows("rank", {pages}, std::vector(pages, 1.0 / pages))}, hooks);
+      {actor::Tensor<double>::by_rows("rank", {pages}, std::vector(pages, 1.0 / pages))}, hooks);
   if (!engine) return std::fprintf(stderr, "%s\n", engine.error().message.c_str()), 1;
   const auto outcome = engine->run();
-  if (outcome.end != live::Outcome::End::reached)
+  if (outcome.end != actor::Outcome::End::reached)
     return std::fprintf(stderr, "%s\n", outcome.error.c_str()), 1;
 
   const auto found = engine->get("rank").value();

@@ -72,15 +72,15 @@ int main() {
   const models::Table data = models::load(source, 1).value();
   const auto model = models::Linear<float>::parse(Spec::parse("linear").value(), data).value();
 
-  live::TrainOptions options;
+  actor::TrainOptions options;
   options.job.delay = parse_distribution("exp:10ms").value();
   options.job.time = std::chrono::minutes{1};
   options.job.on_start = [](const actor::DirectoryPtr& job, caf::actor_system& system) {
     system.spawn<Watcher>(job);
   };
-  const auto outcome = live::train<models::Linear<float>>(model, data, nullptr, options);
+  const auto outcome = actor::train<models::Linear<float>>(model, data, nullptr, options);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().message.c_str()), 1;
   const core::Step median = outcome->last.spread.median;
-  if (outcome->end != live::Outcome::End::stopped || median < wanted) return 1;
+  if (outcome->end != actor::Outcome::End::stopped || median < wanted) return 1;
   std::printf("stopped at a median step of %lu\n", static_cast<unsigned long>(median));
 }

@@ -26,13 +26,13 @@ int main() {
                            .value();
   const auto net = models::Net<float>::make(description, data.train).value();
 
-  live::TrainOptions options;
+  actor::TrainOptions options;
   options.optimizer = models::parse_optimizer("adam:lr=0.003").value();
   options.batch = 32;
   options.job.workers = 2;
   options.job.barrier = barrier::parse("pssp:s=4,beta=1").value();
   options.job.steps = 300;
-  const auto outcome = live::train(net, data.train, &data.test, options);
+  const auto outcome = actor::train(net, data.train, &data.test, options);
   if (!outcome) return std::fprintf(stderr, "%s\n", outcome.error().message.c_str()), 1;
 
   std::printf("a net of %lu parameters made %lu updates and reads %.0f %% of the digits\n",

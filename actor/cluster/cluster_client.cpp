@@ -8,7 +8,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 using namespace std::chrono_literals;
 
@@ -119,4 +119,4 @@ Result<wire::ReplyBody> ClusterClient::ask(const std::string& address,
   return *std::move(reply);
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -11,7 +11,7 @@
 #include "starling/actor/wire/control.hpp"
 #include "starling/base/result.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Blocking; one thread at a time.
 class ClusterClient {
@@ -49,4 +49,4 @@ class ClusterClient {
   std::unique_ptr<Inbox> inbox_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

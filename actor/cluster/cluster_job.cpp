@@ -5,7 +5,7 @@
 
 #include "starling/base/utc.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 Result<void> ClusterJob::begin(const core::ConfigurationPtr& now, bool founded) {
   learn_routes(*now);
@@ -228,4 +228,4 @@ std::optional<wire::NodeId> ClusterJob::route_to(core::MemberId member) {
   return route->second;
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

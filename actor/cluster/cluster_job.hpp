@@ -19,7 +19,7 @@
 #include "starling/actor/cluster/roles.hpp"
 #include "starling/actor/wire/transport.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Thread-safe.
 class ClusterJob {
@@ -239,4 +239,4 @@ class ClusterJob {
   std::unique_ptr<LocalJob> site_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -5,12 +5,12 @@
 #include "starling/actor/cluster/cluster_node_running.hpp"
 #include "starling/base/utc.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 std::string ClusterNode::Running::name_of_job(JobId id) const {
   if (const JobPtr job = find(id)) return job->name();
   const auto* place = places_.find(id);
-  return live::name_of(place == nullptr ? wire::JobSettings{} : place->settings, id);
+  return actor::name_of(place == nullptr ? wire::JobSettings{} : place->settings, id);
 }
 
 wire::NodeStatus ClusterNode::Running::make_status() {
@@ -67,4 +67,4 @@ void ClusterNode::Running::end(JobId id, const std::optional<wire::JobSummary>& 
   drop(id);
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -6,7 +6,7 @@
 
 #include "starling/actor/cluster/cluster_node_running.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 void ClusterNode::Running::execute(core::MembershipSend& send) {
   this->send(send.address, std::move(send.message), wire::TrafficClass::control);
@@ -76,4 +76,4 @@ std::vector<core::NodeRecord> ClusterNode::Running::live_nodes() const {
   return all;
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

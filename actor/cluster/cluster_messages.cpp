@@ -5,7 +5,7 @@
 
 #include "starling/actor/cluster/cluster_node_running.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 void ClusterNode::Running::receive(const wire::FrameView& frame, const security::Sender& sender) {
   if (!is_open_) return;
@@ -88,4 +88,4 @@ void ClusterNode::Running::send_frames(NodeId node, wire::TrafficClass traffic_c
               [&](const auto& known) { endpoint_->send(known.address, traffic_class, frames); });
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

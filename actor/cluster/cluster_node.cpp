@@ -9,7 +9,7 @@
 
 #include "starling/actor/cluster/cluster_node_running.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 Result<std::unique_ptr<ClusterNode>> ClusterNode::open(ClusterOptions options) {
   auto running = std::make_unique<Running>(std::move(options));
@@ -112,4 +112,4 @@ bool ClusterNode::Running::has_handed_over() {
   return true;
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -15,7 +15,7 @@
 #include "starling/base/result.hpp"
 #include "starling/engine/core/mode.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// A job as this node would run it: made from its settings, with its data read.
 class JobPlan {
@@ -111,4 +111,4 @@ class ClusterNode {
   std::unique_ptr<Running> running_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

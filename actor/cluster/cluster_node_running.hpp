@@ -22,7 +22,7 @@
 #include "starling/engine/core/member/message_validator.hpp"
 #include "starling/engine/core/membership/membership.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Runs on the loop's thread, except where a comment says otherwise.
 class ClusterNode::Running {
@@ -283,4 +283,4 @@ class ClusterNode::Running {
   EventLoop loop_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -2,7 +2,7 @@
 #include "starling/actor/cluster/cluster_node_running.hpp"
 #include "starling/base/text.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using namespace std::chrono_literals;
@@ -28,7 +28,7 @@ void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddres
   if (!considered_.emplace(job.job, now()).second) return;
   if (auto place = places_.take(job.job, job.settings, job.client, now()); !place)
     return log_buffer_.add("does not join: " + place.error().message,
-                           live::name_of(job.settings, job.job));
+                           actor::name_of(job.settings, job.job));
   plans_.prepare(job.job, job.settings, live_nodes().size(), [this, job, target](const auto& plan) {
     auto fits = plan ? fit(job.job, **plan) : Result<void>{plan.error()};
     if (leaving_ || !fits) {
@@ -63,7 +63,8 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Prepar
     return reply(requester, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
   if (auto fits = Plans::check(request.settings); !fits)
     return reply(requester, wire::Refused{fits.error().message});
-  if (auto named = places_.check_name(live::text_of(request.settings, "name"), request.job); !named)
+  if (auto named = places_.check_name(actor::text_of(request.settings, "name"), request.job);
+      !named)
     return reply(requester, wire::Refused{named.error().message, true});
   if (auto place = take_place(request); !place)
     return reply(requester, wire::Refused{place.error().message});
@@ -168,7 +169,8 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Submit
   if (leaving_) return reply(requester, wire::Refused{"this node is leaving"});
   if (auto free = places_.check(requester.client); !free)
     return reply(requester, wire::Refused{"node " + name_ + " " + free.error().message});
-  if (auto named = places_.check_name(live::text_of(request.settings, "name"), request.job); !named)
+  if (auto named = places_.check_name(actor::text_of(request.settings, "name"), request.job);
+      !named)
     return reply(requester, wire::Refused{"node " + name_ + " " + named.error().message, true});
   // The settings are copied for each node.
   if (auto fits = Plans::check(request.settings); !fits)
@@ -180,7 +182,7 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Submit
   const auto nodes = live_nodes();
   submissions_.submit(requester, request, requester.client, nodes);
   log_buffer_.add("submitted by " + requester.client + "; " + counted(nodes.size(), "node"),
-                  live::name_of(request.settings, request.job));
+                  actor::name_of(request.settings, request.job));
 }
 
 void ClusterNode::Running::answer(const Requester& requester, const wire::LeaveCluster&) {
@@ -193,4 +195,4 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Farewe
   endpoint_->forget(requester.address);
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

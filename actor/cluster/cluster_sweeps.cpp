@@ -3,7 +3,7 @@
 
 #include "starling/actor/cluster/cluster_node_running.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 void ClusterNode::Running::sweep() {
   sweep_jobs();
@@ -82,4 +82,4 @@ void ClusterNode::Running::look_for_jobs() {
   loop_.post_after(look_for_jobs_every, [this] { look_for_jobs(); });
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

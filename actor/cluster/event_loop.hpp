@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Thread-safe. Work that is handed in must not throw.
 class EventLoop {
@@ -91,4 +91,4 @@ class EventLoop {
   std::jthread thread_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

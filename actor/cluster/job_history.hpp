@@ -13,7 +13,7 @@
 #include "starling/actor/wire/control.hpp"
 #include "starling/engine/core/ids.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// On the loop's thread alone.
 class JobHistory {
@@ -82,4 +82,4 @@ class JobHistory {
   std::map<wire::JobId, Kept> all_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

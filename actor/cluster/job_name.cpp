@@ -5,7 +5,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 bool is_letter_or_digit(char c) {
@@ -44,4 +44,4 @@ std::string summary_of(const wire::JobSettings& settings) {
   return text;
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

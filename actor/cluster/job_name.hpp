@@ -7,7 +7,7 @@
 #include "starling/actor/wire/control.hpp"
 #include "starling/base/result.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 inline constexpr std::size_t job_name_max = 64;
 
@@ -23,4 +23,4 @@ inline constexpr std::size_t job_name_max = 64;
 /// A description, as far as the settings give it: "softmax on digits, peer, pssp:s=4,beta=2".
 [[nodiscard]] std::string summary_of(const wire::JobSettings& settings);
 
-}  // namespace starling::live
+}  // namespace starling::actor

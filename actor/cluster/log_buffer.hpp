@@ -12,7 +12,7 @@
 #include "starling/base/text.hpp"
 #include "starling/base/utc.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Thread-safe.
 class LogBuffer {
@@ -61,4 +61,4 @@ class LogBuffer {
   std::deque<wire::LogLine> lines_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

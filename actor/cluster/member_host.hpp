@@ -13,7 +13,7 @@
 #include "starling/base/check.hpp"
 #include "starling/engine/core/member/member_core.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Takes packets to the nodes of the members that they are for. Called from members' actors,
 /// several at once.
@@ -240,4 +240,4 @@ class MemberHost : public actor::MemberActor::base {
   std::string failure_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -14,7 +14,7 @@
 #include "starling/actor/wire/frame.hpp"
 #include "starling/engine/core/membership/membership.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// One thread writes, any thread reads.
 class NodeTable {
@@ -96,4 +96,4 @@ class NodeTable {
   std::map<wire::NodeId, core::Time> died_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

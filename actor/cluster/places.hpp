@@ -15,7 +15,7 @@
 #include "starling/base/result.hpp"
 #include "starling/base/text.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// On the loop's thread alone. A job has a place from when it is prepared until it is closed: a job
 /// that has ended keeps its model, and its threads.
@@ -138,4 +138,4 @@ class Places {
   std::map<wire::JobId, Place> all_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

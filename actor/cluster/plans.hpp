@@ -20,7 +20,7 @@
 #include "starling/actor/cluster/event_loop.hpp"
 #include "starling/base/input.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Returns the result of `make`, or what it throws as an Error.
 template <class Make>
@@ -235,4 +235,4 @@ class Plans {
   const std::shared_ptr<Readers> readers_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -11,7 +11,7 @@
 #include <thread>
 #include <utility>
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Its destructor waits until all of them are destroyed.
 class Reaper {
@@ -67,4 +67,4 @@ class Reaper {
   std::thread thread_{[this] { run(); }};
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

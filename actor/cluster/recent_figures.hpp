@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <deque>
 
-namespace starling::live {
+namespace starling::actor {
 
 /// One thread at a time.
 class RecentFigures {
@@ -49,4 +49,4 @@ class RecentFigures {
   std::uint64_t losses_ = 0;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

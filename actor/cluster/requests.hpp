@@ -14,7 +14,7 @@
 #include "starling/base/random.hpp"
 #include "starling/base/result.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// The address that a reply goes to, and the number of the request.
 struct Requester {
@@ -99,4 +99,4 @@ class Requests {
   std::map<std::uint64_t, Pending> pending_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

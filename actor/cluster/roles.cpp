@@ -4,7 +4,7 @@
 
 #include "starling/base/check.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 using core::Member;
 using core::MemberId;
@@ -66,4 +66,4 @@ std::vector<Member> newcomers(std::vector<Member> roles, const core::Configurati
   return all;
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -9,7 +9,7 @@
 #include "starling/engine/core/council/configuration.hpp"
 #include "starling/engine/core/mode.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// The founders of a job of `workers` workers on `nodes`, by id, in incarnation 1.
 ///
@@ -36,4 +36,4 @@ namespace starling::live {
                                                   const core::Configuration& now,
                                                   core::MemberId members_max, Random& random);
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -9,7 +9,7 @@
 #include "starling/actor/cluster/member_host.hpp"
 #include "starling/actor/system.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using actor::MemberActor;
@@ -314,4 +314,4 @@ Result<std::unique_ptr<LocalJob>> make_site(Assignment<T> assignment, SiteOption
 template Result<std::unique_ptr<LocalJob>> make_site<float>(Assignment<float>, SiteOptions);
 template Result<std::unique_ptr<LocalJob>> make_site<double>(Assignment<double>, SiteOptions);
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -11,7 +11,7 @@
 #include "starling/actor/types.hpp"
 #include "starling/base/result.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 struct SiteOptions {
   /// Members' ids are below this.
@@ -73,4 +73,4 @@ extern template Result<std::unique_ptr<LocalJob>> make_site<float>(Assignment<fl
 extern template Result<std::unique_ptr<LocalJob>> make_site<double>(Assignment<double>,
                                                                     SiteOptions);
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -23,7 +23,7 @@
 #include "starling/engine/core/council/configuration.hpp"
 #include "starling/engine/core/membership/membership.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// On the loop's thread alone.
 class Submissions {
@@ -299,4 +299,4 @@ class Submissions {
   std::map<JobId, Submission> all_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -7,7 +7,7 @@
 
 #include "starling/base/check.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 /// Linux keeps nice values by thread. Being refused costs speed of control, not correctness.
@@ -97,4 +97,4 @@ void ComputePool::work(Thread& self) {
   }
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -11,7 +11,7 @@
 
 #include "starling/engine/work/gradients.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Memory of one compute thread, reused from task to task.
 using core::Scratch;
@@ -66,4 +66,4 @@ class ComputePool {
   std::deque<Thread> threads_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -13,7 +13,7 @@
 #include "starling/engine/exchange/ownership/layout.hpp"
 #include "starling/models/model.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Runs a user's code. Returns what it threw, in words; nothing where it returned.
 template <class F>
@@ -81,4 +81,4 @@ class Task {
   }
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -11,7 +11,7 @@ namespace caf {
 class actor_system;
 }
 
-namespace starling::live {
+namespace starling::actor {
 
 /// A job with a scheduler starts no threads. Actors act when CAF's deterministic scheduler
 /// (caf::scheduler::test_coordinator) is told to run one of those that have mail; computations run
@@ -28,4 +28,4 @@ class TestScheduler {
                          const std::function<bool()>& over) = 0;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

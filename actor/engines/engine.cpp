@@ -7,7 +7,7 @@
 #include "starling/actor/engines/engine_task.hpp"
 #include "starling/base/text.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 JobOptions to_job(const EngineOptions& options, core::Mode mode) {
@@ -205,7 +205,7 @@ Result<std::unique_ptr<typename Engine<T>::Impl>> Engine<T>::prepare(
   if (auto valid = check(options, hooks); !valid) return std::move(valid).error();
   JobOptions job = to_job(options, *mode);
   if (hooks.stop) job.stop_when = [](const auto&, const auto&) { return false; };
-  if (auto valid = live::check(job); !valid) return std::move(valid).error();
+  if (auto valid = actor::check(job); !valid) return std::move(valid).error();
   std::vector<models::Parameter> shapes;
   shapes.reserve(tensors.size());
   for (const Tensor<T>& tensor : tensors)
@@ -276,4 +276,4 @@ template class ParameterEngine<double>;
 template class PeerEngine<float>;
 template class PeerEngine<double>;
 
-}  // namespace starling::live
+}  // namespace starling::actor

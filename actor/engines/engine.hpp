@@ -3,11 +3,11 @@
 /// owners of the tensors: servers (parameter engine), or all workers, each of a part (peer engine).
 ///
 ///     // Four workers average their numbers, each moving "mean" towards its own.
-///     using Engine = starling::live::PeerEngine<double>;
+///     using Engine = starling::actor::PeerEngine<double>;
 ///     auto engine = Engine::make(
 ///         {.workers = 4, .barrier = barrier::parse("pssp:s=4,beta=2").value(), .steps = 500},
 ///         {{"mean", {1}}},
-///         {.push = [&](auto& turn) -> std::vector<live::Update<double>> {
+///         {.push = [&](auto& turn) -> std::vector<actor::Update<double>> {
 ///           const double mine = numbers[turn.worker()];
 ///           return {{"mean", {0.01 * (mine - turn.get("mean")[0])}}};
 ///         }});
@@ -23,7 +23,7 @@
 
 #include "starling/actor/engines/engine_hooks.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Fields that JobOptions has too mean the same there.
 struct EngineOptions {
@@ -123,4 +123,4 @@ extern template class ParameterEngine<double>;
 extern template class PeerEngine<float>;
 extern template class PeerEngine<double>;
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -15,7 +15,7 @@
 #include "starling/base/random.hpp"
 #include "starling/base/result.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 namespace detail {
 template <class T>
@@ -139,4 +139,4 @@ struct Hooks {
   std::function<bool(const Progress& progress, const Tensors<T>& tensors)> stop = {};
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

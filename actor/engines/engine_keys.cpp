@@ -4,7 +4,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::live::detail {
+namespace starling::actor::detail {
 namespace {
 
 /// Refuses a row-sparse key whose rows are too long for one range: rows are pushed whole.
@@ -98,4 +98,4 @@ Result<std::vector<core::RangeRows>> KeyTable::ranges_of(const Selection& select
   return wanted;
 }
 
-}  // namespace starling::live::detail
+}  // namespace starling::actor::detail

@@ -11,7 +11,7 @@
 #include "starling/engine/core/worker/worker.hpp"
 #include "starling/engine/exchange/ownership/layout.hpp"
 
-namespace starling::live::detail {
+namespace starling::actor::detail {
 
 /// The name of a key in messages to people.
 [[nodiscard]] inline std::string key_named(std::string_view name) {
@@ -82,4 +82,4 @@ template <class T>
   return values;
 }
 
-}  // namespace starling::live::detail
+}  // namespace starling::actor::detail

@@ -8,7 +8,7 @@
 #include "starling/base/text.hpp"
 #include "starling/models/kernels/kernels.hpp"
 
-namespace starling::live::detail {
+namespace starling::actor::detail {
 namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument{why}; }
@@ -211,9 +211,9 @@ Result<void> EngineTask<T>::cut_one(const Update<T>& update, std::size_t key,
 template class EngineTask<float>;
 template class EngineTask<double>;
 
-}  // namespace starling::live::detail
+}  // namespace starling::actor::detail
 
-namespace starling::live {
+namespace starling::actor {
 
 template <class T>
 core::MemberId Turn<T>::worker() const {
@@ -295,4 +295,4 @@ template class Turn<double>;
 template class Tensors<float>;
 template class Tensors<double>;
 
-}  // namespace starling::live
+}  // namespace starling::actor

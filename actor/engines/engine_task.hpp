@@ -10,7 +10,7 @@
 #include "starling/actor/interfaces.hpp"
 #include "starling/engine/exchange/ownership/shard.hpp"
 
-namespace starling::live::detail {
+namespace starling::actor::detail {
 
 /// Asks the owners of a running job for ranges, from any thread that is no actor's.
 class Fetcher {
@@ -97,4 +97,4 @@ class EngineTask final : public Task {
 extern template class EngineTask<float>;
 extern template class EngineTask<double>;
 
-}  // namespace starling::live::detail
+}  // namespace starling::actor::detail

@@ -9,7 +9,7 @@
 #include "starling/engine/core/message.hpp"
 #include "starling/engine/exchange/ownership/shard.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// All that a job's workers and owners need to know.
 template <class T>
@@ -22,4 +22,4 @@ struct Assignment {
   std::vector<core::RangeState> start;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

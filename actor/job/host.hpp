@@ -17,7 +17,7 @@
 #include "starling/base/random.hpp"
 #include "starling/engine/core/effect.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// The state that the actors of one job share. Outlives them all.
 struct JobContext {
@@ -159,4 +159,4 @@ class Host : public Interface::base {
   core::Effects spare_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -11,7 +11,7 @@
 #include "starling/actor/system.hpp"
 #include "starling/engine/exchange/ownership/peer.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using core::MemberId;
@@ -337,4 +337,4 @@ template Result<Outcome> run_job<float>(const JobOptions&, std::shared_ptr<Task>
 template Result<Outcome> run_job<double>(const JobOptions&, std::shared_ptr<Task>,
                                          core::Applier<double>, std::vector<core::RangeState>);
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -27,7 +27,7 @@ namespace starling::actor {
 struct Directory;
 }
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Smallest, middle and largest of the workers' steps.
 struct Spread {
@@ -224,4 +224,4 @@ extern template Result<Outcome> run_job<double>(const JobOptions&, std::shared_p
                                                 core::Applier<double>,
                                                 std::vector<core::RangeState>);
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -7,7 +7,7 @@
 
 #include "starling/engine/core/message.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// The multiples of `every` that the workers' mean step comes to; none where `every` is 0.
 class Milestones {
@@ -37,4 +37,4 @@ class Milestones {
   double next_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 /// The ticket of the first round to be saved, which needs no request.
@@ -309,4 +309,4 @@ void ObserverHost::take_loss() {
   losses_ = 0;
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

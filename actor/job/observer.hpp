@@ -11,7 +11,7 @@
 #include "starling/actor/job/job.hpp"
 #include "starling/actor/job/milestones.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// True until an owner has sent the range.
 [[nodiscard]] inline bool is_missing(const core::RangeState& state) { return !state.value.buffer; }
@@ -127,4 +127,4 @@ class ObserverHost : public actor::ObserverActor::base {
   core::Time give_up_ = core::Time::max();
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

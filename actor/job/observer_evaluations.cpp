@@ -5,7 +5,7 @@
 
 #include "starling/actor/job/observer.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 /// Each report may be the one that a milestone is passed with. No more than one model is asked for,
 /// however many milestones were passed since the last report.
 void ObserverHost::look_for_what_is_due() {
@@ -123,4 +123,4 @@ void ObserverHost::check_target() {
   drop_evaluations();
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

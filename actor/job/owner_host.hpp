@@ -5,7 +5,7 @@
 #include "starling/engine/core/worker/coordinator.hpp"
 #include "starling/engine/exchange/ownership/shard.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 template <class T>
 class ShardHost : public Host<actor::OwnerActor, ShardHost<T>> {
@@ -81,4 +81,4 @@ class CoordinatorHost : public Host<actor::CoordinatorActor, CoordinatorHost> {
   core::Coordinator core_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

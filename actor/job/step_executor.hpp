@@ -10,7 +10,7 @@
 #include "starling/actor/job/host.hpp"
 #include "starling/base/straggler.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Where the job's code runs: on the pool, or on the actor's own thread if the code takes less time
 /// than waking another thread.
@@ -180,4 +180,4 @@ class StepExecutor {
   std::uint64_t losses_ = 0;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -8,7 +8,7 @@
 #include "starling/actor/job/host.hpp"
 #include "starling/actor/job/step_executor.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// `Core` is core::Worker or core::Peer<T>; `worker_of(core)` finds the worker in it.
 inline core::Worker& worker_of(core::Worker& worker) { return worker; }
@@ -164,4 +164,4 @@ class WorkerHost : public Host<Interface, WorkerHost<Interface, Core>> {
   std::uint64_t last_reported_losses_ = 0;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -1,9 +1,9 @@
 /// Training a model on data with many workers: the main job.
 ///
-///     starling::live::TrainOptions options;
+///     starling::actor::TrainOptions options;
 ///     options.job.workers = 8;
 ///     options.job.barrier = starling::barrier::parse("pssp:s=4,beta=2").value();
-///     auto outcome = starling::live::train(model, training_data, test_data, options);
+///     auto outcome = starling::actor::train(model, training_data, test_data, options);
 ///
 /// Model and data are plain values that satisfy models::Model; see docs/write-a-model.md.
 #pragma once
@@ -26,7 +26,7 @@
 #include "starling/models/model.hpp"
 #include "starling/models/order.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 using core::initial_stream;
 using core::to_ranges;
@@ -108,6 +108,6 @@ template <class M>
   return to_vector<T>(layout_of<T>(model.parameters(), options.job), outcome.model);
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor
 
 #include "starling/actor/train/train_impl.hpp"

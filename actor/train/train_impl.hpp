@@ -5,7 +5,7 @@
 
 #include "starling/actor/train/train.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 template <class M, class D>
 requires models::Model<M, D> StepResult TrainTask<M, D>::compute(const StepInput& input,
@@ -70,4 +70,4 @@ requires models::Model<M, D> Result<Outcome> train(const M& model, const D& data
                                      std::move(job->start));
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -13,7 +13,7 @@
 #include "starling/models/optimizer/schedule.hpp"
 #include "starling/models/order.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 struct TrainOptions {
   JobOptions job;
@@ -49,4 +49,4 @@ struct TrainOptions {
   return order_of(options, samples).steps_in(epochs);
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

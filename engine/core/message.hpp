@@ -1,7 +1,7 @@
 /// The messages between the members of a job: plain values. A message is a struct with its fields
 /// and its name, and a place in the lists of those that take it, at the end; its handlers in
-/// actor/, its encoding, its size and its traffic class follow. Messages that only serve barriers say
-/// so (`is_barrier_control`), because the simulator counts them apart.
+/// actor/, its encoding, its size and its traffic class follow. Messages that only serve barriers
+/// say so (`is_barrier_control`), because the simulator counts them apart.
 #pragma once
 
 #include <cstdint>

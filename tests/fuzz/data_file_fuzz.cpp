@@ -105,7 +105,7 @@ bool take(Format format, const std::string& first, const std::string& second) {
     case Format::trace:
       return bounded(heap_max, [&] { return parse_distribution("trace:" + first); }).ok();
     case Format::net:
-      return bounded(heap_max, [&] { return app::read_net_file(first); }).ok();
+      return bounded(heap_max, [&] { return program::read_net_file(first); }).ok();
     case Format::npy:
       return take_table("npy:" + first + "," + second);
     case Format::npy_table:

@@ -11,9 +11,10 @@ namespace {
 constexpr std::size_t heap_factor = 2048;
 
 /// Values that name files of durations would be read.
-bool names_traces(const app::Settings& settings) {
-  return std::ranges::any_of(
-      settings, [](const app::Setting& s) { return s.text.find("trace") != std::string::npos; });
+bool names_traces(const program::Settings& settings) {
+  return std::ranges::any_of(settings, [](const program::Setting& s) {
+    return s.text.find("trace") != std::string::npos;
+  });
 }
 
 }  // namespace
@@ -21,13 +22,13 @@ bool names_traces(const app::Settings& settings) {
 bool read(Input input) {
   const std::string_view text = text_of(input);
   const auto settings = bounded(heap_factor * input.size() + 65536,
-                                [&] { return app::parse_job_file(text, "job.toml"); });
-  const auto sim = app::parse_sim_file(text, "job.toml");
+                                [&] { return program::parse_job_file(text, "job.toml"); });
+  const auto sim = program::parse_sim_file(text, "job.toml");
   require(settings.ok() || !sim.ok(), "a simulation refuses whatever a job refuses");
   if (!settings) return false;
-  for (const app::Setting& setting : *settings)
+  for (const program::Setting& setting : *settings)
     require(setting.place.starts_with("job.toml:"), "settings have a place");
-  if (!names_traces(*settings)) (void)app::make_job(*settings, {});
+  if (!names_traces(*settings)) (void)program::make_job(*settings, {});
   return true;
 }
 

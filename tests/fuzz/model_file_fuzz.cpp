@@ -16,7 +16,7 @@
 namespace starling::fuzz {
 namespace {
 
-using namespace app;
+using namespace program;
 
 /// A header is parsed into JSON values, each some times as large as its text.
 constexpr std::size_t heap_factor = 128;
@@ -72,7 +72,7 @@ class Written {
   }
 
  private:
-  app::Folder folder_;
+  program::Folder folder_;
 };
 
 const Written& place() {

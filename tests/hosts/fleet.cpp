@@ -68,7 +68,8 @@ Fleet::Fleet(std::string program, std::unique_ptr<Hosts> hosts, Keys keys)
     : program_(std::move(program)), hosts_(std::move(hosts)), keys_(keys) {
   if (keys_ == Keys::none) return;
   const auto make = [&](const std::string& line) {
-    const app::Ran ran = app::Process{work_, program_, app::words("keys " + line)}.wait();
+    const program::Ran ran =
+        program::Process{work_, program_, program::words("keys " + line)}.wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
   };
   make("init-cluster");
@@ -95,12 +96,12 @@ Fleet::~Fleet() {
   for (const auto& node : nodes_) node->process->signal(SIGKILL);
 }
 
-app::Process::Prepare Fleet::in(std::size_t host) const {
+program::Process::Prepare Fleet::in(std::size_t host) const {
   if (hosts_) return hosts_->in(host);
   return [] { ::prctl(PR_SET_PDEATHSIG, SIGKILL); };
 }
 
-app::Process::Prepare Fleet::aside() const { return hosts_ ? hosts_->in_router() : in(0); }
+program::Process::Prepare Fleet::aside() const { return hosts_ ? hosts_->in_router() : in(0); }
 
 std::size_t Fleet::start(std::size_t host, const std::string& more) {
   auto node = std::make_unique<Node>();
@@ -124,8 +125,8 @@ std::size_t Fleet::start(std::size_t host, const std::string& more) {
   }
   for (const std::size_t seed : awake() | std::views::take(seeds_max))
     line += " --join " + this->seed(seed);
-  node->process = std::make_unique<app::Process>(node->folder, program_,
-                                                 app::words(line + " " + more), in(host));
+  node->process = std::make_unique<program::Process>(node->folder, program_,
+                                                     program::words(line + " " + more), in(host));
   const std::string begin = "node " + node->name + " at ";
   (void)wait_until([&] {
     const bool runs = node->process->is_running();
@@ -238,13 +239,13 @@ std::vector<std::size_t> Fleet::awake() const {
   return all;
 }
 
-app::Ran Fleet::run(const std::string& line) {
-  const app::Folder beside;  // what a program says lies beside its folder
-  return app::Process{beside, program_, app::words(line), aside()}.wait();
+program::Ran Fleet::run(const std::string& line) {
+  const program::Folder beside;  // what a program says lies beside its folder
+  return program::Process{beside, program_, program::words(line), aside()}.wait();
 }
 
 std::optional<Seen> Fleet::ask(std::size_t node) {
-  const app::Ran ran = run("status --here" + access(node));
+  const program::Ran ran = run("status --here" + access(node));
   if (ran.code != 0) return std::nullopt;
   return read(ran.out);
 }
@@ -252,8 +253,8 @@ std::optional<Seen> Fleet::ask(std::size_t node) {
 void Fleet::submit(std::size_t node, const std::string& line) {
   submission_.reset();
   steps_.clear();
-  submission_ = std::make_unique<app::Process>(work_, program_,
-                                               app::words("submit" + access(node) + line), aside());
+  submission_ = std::make_unique<program::Process>(
+      work_, program_, program::words("submit" + access(node) + line), aside());
   forget_pauses();
 }
 

@@ -88,12 +88,12 @@ class Fleet {
   [[nodiscard]] std::optional<Seen> ask(std::size_t node);
 
   /// Another program of the same kind, to its end.
-  app::Ran run(const std::string& line);
+  program::Ran run(const std::string& line);
   /// `starling submit --to NODE line`; one at a time.
   void submit(std::size_t node, const std::string& line);
   [[nodiscard]] bool is_training() { return submission_ && submission_->is_running(); }
-  app::Ran finish() { return submission_->wait(); }
-  [[nodiscard]] const app::Folder& work() const { return work_; }
+  program::Ran finish() { return submission_->wait(); }
+  [[nodiscard]] const program::Folder& work() const { return work_; }
 
   /// Looks at all that are awake again and again, until `holds()` or the job's end; false after
   /// `within`.
@@ -114,15 +114,15 @@ class Fleet {
     std::string name;
     std::size_t host = 0;
     std::string address;
-    app::Folder folder;
-    std::unique_ptr<app::Process> process;
+    program::Folder folder;
+    std::unique_ptr<program::Process> process;
     bool runs = true;
     bool frozen = false;
   };
 
   void look();
-  [[nodiscard]] app::Process::Prepare in(std::size_t host) const;
-  [[nodiscard]] app::Process::Prepare aside() const;
+  [[nodiscard]] program::Process::Prepare in(std::size_t host) const;
+  [[nodiscard]] program::Process::Prepare aside() const;
   [[nodiscard]] std::string seed(std::size_t node) const;
   [[nodiscard]] std::string key(const std::string& name) const;
 
@@ -130,8 +130,8 @@ class Fleet {
   std::unique_ptr<Hosts> hosts_;
   Keys keys_;
   std::vector<std::unique_ptr<Node>> nodes_;
-  app::Folder work_;
-  std::unique_ptr<app::Process> submission_;
+  program::Folder work_;
+  std::unique_ptr<program::Process> submission_;
   std::map<std::uint64_t, std::uint64_t> steps_;
   Clock::time_point grown_at_ = Clock::now();
   Time longest_pause_{0};

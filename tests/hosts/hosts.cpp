@@ -46,7 +46,7 @@ bool let_forward(int space) {
   return written;
 }
 
-app::Process::Prepare enter(int space) {
+program::Process::Prepare enter(int space) {
   return [space] {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing outlives the test
     if (::setns(space, CLONE_NEWNET) != 0) ::_exit(125);
@@ -99,8 +99,8 @@ Result<void> Hosts::join_all() {
 
 std::string Hosts::address(std::size_t host) { return net_of(host) + "2"; }
 
-app::Process::Prepare Hosts::in(std::size_t host) const { return enter(spaces_.at(host)); }
-app::Process::Prepare Hosts::in_router() const { return enter(router_); }
+program::Process::Prepare Hosts::in(std::size_t host) const { return enter(spaces_.at(host)); }
+program::Process::Prepare Hosts::in_router() const { return enter(router_); }
 
 void Hosts::cut_one_way(std::size_t from, std::size_t to) {
   if (!cuts_.emplace(from, to).second) return;
@@ -129,7 +129,8 @@ void Hosts::configure(int space, const std::string& lines) {
 
 Result<void> Hosts::run_ip(int space, const std::string& lines) {
   folder_.write("lines", lines);
-  const app::Ran ran = app::Process{folder_, find_ip(), {"-batch", "lines"}, enter(space)}.wait();
+  const program::Ran ran =
+      program::Process{folder_, find_ip(), {"-batch", "lines"}, enter(space)}.wait();
   if (ran.code == 0) return {};
   return Error{"`ip` cannot join the hosts, it ends with " + std::to_string(ran.code) + ": " +
                ran.err};

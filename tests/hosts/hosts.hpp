@@ -30,9 +30,9 @@ class Hosts {
   [[nodiscard]] static std::string address(std::size_t host);
 
   /// Puts a program in a host.
-  [[nodiscard]] app::Process::Prepare in(std::size_t host) const;
+  [[nodiscard]] program::Process::Prepare in(std::size_t host) const;
   /// Puts a program in the router, which reaches every host despite all partitions.
-  [[nodiscard]] app::Process::Prepare in_router() const;
+  [[nodiscard]] program::Process::Prepare in_router() const;
 
   /// Makes a one-way partition: packets from `from` to `to` are lost silently.
   void cut_one_way(std::size_t from, std::size_t to);
@@ -46,7 +46,7 @@ class Hosts {
   void configure(int space, const std::string& lines);
   [[nodiscard]] Result<void> run_ip(int space, const std::string& lines);
 
-  app::Folder folder_;
+  program::Folder folder_;
   int router_ = -1;
   /// One a host: open files.
   std::vector<int> spaces_;

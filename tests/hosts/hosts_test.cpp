@@ -14,7 +14,7 @@ class HostsTest : public testing::Test {
     hosts_ = *std::move(made);
     if (!std::filesystem::exists("/usr/bin/python3")) GTEST_SKIP() << "python3 is not installed";
     for (std::size_t i = 0; i < 3; ++i)
-      ears_.push_back(std::make_unique<app::Process>(
+      ears_.push_back(std::make_unique<program::Process>(
           ear_folders_[i], "/usr/bin/python3",
           std::vector<std::string>{"-c",
                                    "import socket\n"
@@ -29,27 +29,27 @@ class HostsTest : public testing::Test {
     for (const auto& ear : ears_) ear->signal(SIGKILL);
   }
 
-  [[nodiscard]] static bool hears(const app::Process& ear, const std::string& word) {
+  [[nodiscard]] static bool hears(const program::Process& ear, const std::string& word) {
     return wait_until([&] { return ear.out().find(word + "\n") != std::string::npos; });
   }
 
   void say(std::size_t from, std::size_t to, const std::string& word) {
-    const app::Folder folder;
-    const auto ran = app::Process{folder,
-                                  "/usr/bin/python3",
-                                  {"-c",
-                                   "import socket\n"
-                                   "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-                                   "s.sendto(b'" +
-                                       word + "', ('" + Hosts::address(to) + "', 9000))"},
-                                  hosts_->in(from)}
+    const program::Folder folder;
+    const auto ran = program::Process{folder,
+                                      "/usr/bin/python3",
+                                      {"-c",
+                                       "import socket\n"
+                                       "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                                       "s.sendto(b'" +
+                                           word + "', ('" + Hosts::address(to) + "', 9000))"},
+                                      hosts_->in(from)}
                          .wait();
     EXPECT_EQ(ran.code, 0) << ran.err;
   }
 
   std::unique_ptr<Hosts> hosts_;
-  std::array<app::Folder, 3> ear_folders_;
-  std::vector<std::unique_ptr<app::Process>> ears_;
+  std::array<program::Folder, 3> ear_folders_;
+  std::vector<std::unique_ptr<program::Process>> ears_;
 };
 
 TEST_F(HostsTest, HearEachOtherButWhereTheyAreCut) {

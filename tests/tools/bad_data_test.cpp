@@ -6,7 +6,7 @@
 #include "tests/models/data/pictures.hpp"
 #include "tests/tools/refused.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using models::little;
@@ -196,4 +196,4 @@ TEST(LibsvmBase, IsKeptInTheModel) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -4,7 +4,7 @@
 
 #include "tests/tools/refused.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 std::string big_endian(std::uint32_t value) {
@@ -289,4 +289,4 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// A command line with a mistake.
 struct BadLine {
@@ -25,4 +25,4 @@ class BadInput : public testing::TestWithParam<BadLine> {};
 
 inline std::string name_of(const testing::TestParamInfo<BadLine>& info) { return info.param.name; }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -4,7 +4,7 @@
 
 #include "tests/tools/bad_input.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Bad = BadLine;
@@ -207,4 +207,4 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

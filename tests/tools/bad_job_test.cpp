@@ -1,7 +1,7 @@
 /// Mistakes in jobs: flags that exclude each other or do not fit the data, and job files.
 #include "tests/tools/bad_input.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Bad = BadLine;
@@ -151,4 +151,4 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -1,7 +1,7 @@
 /// Mistakes in the flags of simulations, of what is reproduced by them, and of chaos.
 #include "tests/tools/bad_input.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Bad = BadLine;
@@ -242,4 +242,4 @@ INSTANTIATE_TEST_SUITE_P(
     name_of);
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -6,7 +6,7 @@
 #include "tests/models/data/numpy.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Rows of three features of very different sizes, and what `target` makes of their standardised
@@ -182,4 +182,4 @@ TEST(Notes, SayThatTheLossWasStillFalling) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -3,7 +3,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const std::string job = "train --data digits:n=300 --steps 3 --workers 2 --json --quiet ";
@@ -103,4 +103,4 @@ TEST(DeviceProgram, UsesASavedModelWhereItIsAsked) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

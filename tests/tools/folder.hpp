@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace starling::app {
+namespace starling::program {
 
 /// A new folder, removed at the end; programs run in it.
 class Folder {
@@ -53,4 +53,4 @@ class Folder {
   std::filesystem::path path_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

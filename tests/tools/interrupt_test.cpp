@@ -7,7 +7,7 @@
 #include "tests/tools/program.hpp"
 #include "tests/waiting.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Waits until the program has said `words`.
@@ -227,4 +227,4 @@ TEST(InterruptedChaos, SaysHowFarItCame) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace starling::app {
+namespace starling::program {
 
 inline bool holds(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -18,4 +18,4 @@ inline std::vector<std::string> lines(const std::string& text) {
   return all;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

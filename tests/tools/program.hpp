@@ -24,7 +24,7 @@
 #include "programs.hpp"
 #include "tests/tools/folder.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The exit code and the output of a program that has ended.
 struct Ran {
@@ -157,4 +157,4 @@ inline std::string model_of_half_the_memory() {
   return "mlp:784-" + std::to_string(hidden) + "-10";
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

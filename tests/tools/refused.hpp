@@ -9,7 +9,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct Bad {
   std::string name;
@@ -39,4 +39,4 @@ inline void expect_refused(const Bad& bad) {
     EXPECT_NE(ran.err.find(fragment), std::string::npos) << fragment << "\nis not in\n" << ran.err;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

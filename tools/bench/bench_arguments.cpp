@@ -3,7 +3,7 @@
 #include "starling/base/text.hpp"
 #include "starling/tools/bench/bench_commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 constexpr std::uint64_t batch_max = 65536;
@@ -117,4 +117,4 @@ Result<int> BenchArguments::run_train(const Registry& registry) const {
   return bench_train_command(registry, options);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 #include "starling/tools/program/command.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 class BenchArguments {
  public:
@@ -24,4 +24,4 @@ class BenchArguments {
   FlagArguments train_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -11,7 +11,7 @@
 #include "starling/models/optimizer/optimizer.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct BenchKernelsOptions {
   /// Rows of each product, images of each convolution.
@@ -40,4 +40,4 @@ struct BenchTrainOptions {
 [[nodiscard]] Result<int> bench_train_command(const Registry& registry,
                                               const BenchTrainOptions& options);
 
-}  // namespace starling::app
+}  // namespace starling::program

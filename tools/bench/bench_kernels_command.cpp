@@ -11,7 +11,7 @@
 #include "starling/tools/report/statistics.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using models::Library;
@@ -58,7 +58,7 @@ std::vector<Row> measure_all(const BenchKernelsOptions& options) {
 }
 
 std::string json_of(const std::vector<Row>& rows, const BenchKernelsOptions& options) {
-  nlohmann::ordered_json json = app::json_of(this_machine());
+  nlohmann::ordered_json json = program::json_of(this_machine());
   json["batch"] = options.batch;
   json["repeats"] = options.repeats;
   for (const Row& row : rows) {
@@ -97,4 +97,4 @@ Result<int> bench_kernels_command(const BenchKernelsOptions& options) {
   return put_out(options.json ? json_of(rows, options) : table_of(rows, options), done);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -18,7 +18,7 @@
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/model_file.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -95,7 +95,7 @@ double samples_of_step(const Subject& subject, const BenchTrainOptions& options)
 
 std::string json_of(const Subject& subject, const BenchTrainOptions& options,
                     const Speeds& speeds) {
-  nlohmann::ordered_json json = app::json_of(this_machine());
+  nlohmann::ordered_json json = program::json_of(this_machine());
   json["model"] = subject.model->print();
   json["parameters"] = models::total_size(subject.model->parameters());
   json["data"] = options.data;
@@ -164,4 +164,4 @@ Result<int> bench_train_command(const Registry& registry, const BenchTrainOption
       done);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

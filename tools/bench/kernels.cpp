@@ -9,7 +9,7 @@
 #include "starling/base/random.hpp"
 #include "starling/models/kernels/gemm.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using models::ConvolutionShape;
@@ -159,4 +159,4 @@ double measure(const Kernel& kernel, double seconds) {
   }
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -11,7 +11,7 @@
 #include "starling/models/kernels/convolution.hpp"
 #include "starling/models/kernels/library.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// A fully connected layer.
 struct DenseShape {
@@ -53,4 +53,4 @@ struct Kernel {
 /// that computes in this process.
 [[nodiscard]] double measure(const Kernel& kernel, double seconds);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 #include "starling/tools/job/keys.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const std::vector<KeyForm>& chaos_keys() {
@@ -54,4 +54,4 @@ Result<int> ChaosArguments::run() const {
   return chaos_command(options);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 #include "starling/tools/job/arguments.hpp"
 #include "starling/tools/program/command.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 class ChaosArguments {
  public:
@@ -19,4 +19,4 @@ class ChaosArguments {
   FlagArguments arguments_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

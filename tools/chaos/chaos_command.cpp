@@ -17,7 +17,7 @@
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using sim::ChaosReport;
@@ -173,4 +173,4 @@ Result<int> chaos_command(const ChaosOptions& options) {
   return report(options, totals, failure);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

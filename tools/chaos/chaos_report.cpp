@@ -10,7 +10,7 @@
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/program/version.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using sim::ChaosReport;
@@ -115,4 +115,4 @@ std::string chaos_json(const ChaosTotals& totals, const std::optional<ChaosFailu
   return json.dump(2);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 
 #include "starling/engine/sim/chaos/chaos.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The totals of many runs.
 struct ChaosTotals {
@@ -45,4 +45,4 @@ struct ChaosFailure {
 [[nodiscard]] std::string chaos_json(const ChaosTotals& totals,
                                      const std::optional<ChaosFailure>& failure);
 
-}  // namespace starling::app
+}  // namespace starling::program

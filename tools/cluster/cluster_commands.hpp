@@ -9,7 +9,7 @@
 #include "starling/tools/job/settings.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 [[nodiscard]] const std::vector<KeyForm>& node_keys();
 /// The keys of a job, and of the cluster that it is submitted to.
@@ -51,4 +51,4 @@ namespace starling::app {
 /// Starts nodes on other machines over ssh.
 [[nodiscard]] Result<int> launch_command(const Settings& settings);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -16,7 +16,7 @@
 #include "starling/models/data/source/source.hpp"
 #include "starling/tools/cluster/keys/address.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 std::string absolute(const std::string& file) {
@@ -127,4 +127,4 @@ Result<Settings> with_absolute_paths(Settings settings,
   return settings;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

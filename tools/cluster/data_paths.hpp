@@ -8,7 +8,7 @@
 #include "starling/engine/core/membership/membership_message.hpp"
 #include "starling/tools/job/settings.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Returns a data source with each of its files as `absolute(file)` gives it, and unchanged where
 /// that changes no file. The files of a source that is not built in are the existing files among
@@ -21,4 +21,4 @@ namespace starling::app {
 [[nodiscard]] Result<Settings> with_absolute_paths(Settings settings,
                                                    const std::vector<core::NodeRecord>& nodes);
 
-}  // namespace starling::app
+}  // namespace starling::program

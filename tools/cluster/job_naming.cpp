@@ -6,7 +6,7 @@
 #include "starling/actor/cluster/job_name.hpp"
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Letters of the model's part of a name, and of the data's.
@@ -42,8 +42,8 @@ std::string_view data_word(std::string_view data) {
 }  // namespace
 
 std::string name_stem(const wire::JobSettings& settings) {
-  const std::string model = live::text_of(settings, "model");
-  const std::string data = live::text_of(settings, "data");
+  const std::string model = actor::text_of(settings, "model");
+  const std::string data = actor::text_of(settings, "data");
   return word(model, "model") + "-" + word(data_word(data), "data");
 }
 
@@ -60,4 +60,4 @@ std::string next_name(const std::string& stem, const std::set<std::string>& take
   return name;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

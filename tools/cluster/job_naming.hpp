@@ -6,7 +6,7 @@
 
 #include "starling/actor/wire/control.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// "softmax-digits" of a job's model and data: words that a person can say, and a valid name.
 [[nodiscard]] std::string name_stem(const wire::JobSettings& settings);
@@ -14,4 +14,4 @@ namespace starling::app {
 /// `stem` with the number behind the highest that follows it in `taken`: "softmax-digits-3".
 [[nodiscard]] std::string next_name(const std::string& stem, const std::set<std::string>& taken);
 
-}  // namespace starling::app
+}  // namespace starling::program

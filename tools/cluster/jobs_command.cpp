@@ -14,12 +14,12 @@
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// A job as it stands now, in the form of one that has ended.
 wire::JobRecord record_of(wire::JobId id, const JobView& job) {
-  wire::JobRecord record{id, job.name, live::summary_of(job.settings), job.client};
+  wire::JobRecord record{id, job.name, actor::summary_of(job.settings), job.client};
   record.summary = {job.state(), job.why()};
   record.began_ms = job.since_ms;
   record.updates = job.updates();
@@ -137,4 +137,4 @@ Result<int> jobs_command(const Settings& settings) {
   return put_out(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", done);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -13,7 +13,7 @@
 #include "starling/tools/program/subprocess.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 constexpr const char* port_default = "7400";
@@ -220,4 +220,4 @@ Result<int> launch_command(const Settings& settings) {
   return failed == 0 ? done : job_failed;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

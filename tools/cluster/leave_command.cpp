@@ -9,7 +9,7 @@
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -61,4 +61,4 @@ Result<int> leave_command(const Settings& settings) {
   return put_out(node->self.name + " has left\n", done);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -15,7 +15,7 @@
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -89,7 +89,7 @@ Result<std::string> job_name(Access& access, const Settings& settings,
     if (!name.empty() && std::ranges::count(all, name, &JobCandidate::name) == 0)
       all.push_back({id, name, what});
   };
-  for (const auto& [id, job] : view->jobs) add(id, job.name, live::summary_of(job.settings));
+  for (const auto& [id, job] : view->jobs) add(id, job.name, actor::summary_of(job.settings));
   for (const auto& [id, job] : ended_jobs(access, *view)) add(id, job.name, job.what);
   for (const NodeLine& one : lines) add(0, printable(one.line.job), {});
   const auto chosen =
@@ -147,4 +147,4 @@ Result<int> logs_command(const Settings& settings) {
   }
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -23,7 +23,7 @@
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -55,7 +55,7 @@ void end_after(std::chrono::milliseconds time, int code) {
 
 /// Leaves the cluster, and ends the process even where code of a job hangs: a reader, a step of
 /// minutes, a model that is being laid out.
-int leave(std::unique_ptr<live::ClusterNode> node, std::chrono::milliseconds within, int code) {
+int leave(std::unique_ptr<actor::ClusterNode> node, std::chrono::milliseconds within, int code) {
   end_after(within + end_within, code);
   node->leave(within);
   const std::size_t hanging = node->end_readers();
@@ -91,7 +91,7 @@ class RevocationKeeper {
   std::function<void(const std::string&)> report_;
 };
 
-Result<void> take_keys(const Settings& settings, live::ClusterOptions& options) {
+Result<void> take_keys(const Settings& settings, actor::ClusterOptions& options) {
   auto secrets = read_keys(settings);
   if (!secrets) return std::move(secrets).error();
   if (!*secrets) return {};
@@ -116,7 +116,7 @@ Result<void> take_keys(const Settings& settings, live::ClusterOptions& options) 
 }
 
 /// Takes the name that `--name` gives; with a key file it must be the name in that file.
-Result<void> take_name(const Setting& setting, live::ClusterOptions& options) {
+Result<void> take_name(const Setting& setting, actor::ClusterOptions& options) {
   if (options.network.secrets && setting.text != options.name)
     return Error{setting.place + ": '" + setting.text + "' is not the name of the key file, '" +
                  options.name + "'; valid: without it"};
@@ -130,7 +130,7 @@ Result<void> take_name(const Setting& setting, live::ClusterOptions& options) {
 /// Logs once that the certificate has expired: from then on no node accepts this one's messages.
 class ExpiryTeller {
  public:
-  explicit ExpiryTeller(const live::ClusterOptions& options) : options_(options) {}
+  explicit ExpiryTeller(const actor::ClusterOptions& options) : options_(options) {}
 
   void look() {
     if (told_ || !options_.network.secrets || !options_.log) return;
@@ -143,11 +143,11 @@ class ExpiryTeller {
   }
 
  private:
-  const live::ClusterOptions& options_;
+  const actor::ClusterOptions& options_;
   bool told_ = false;
 };
 
-Result<void> take_limits(const Settings& settings, live::JobLimits& limits) {
+Result<void> take_limits(const Settings& settings, actor::JobLimits& limits) {
   limits.threads =
       std::max<std::size_t>(threads_least, threads_for_each * std::thread::hardware_concurrency());
   struct Limit {
@@ -175,8 +175,8 @@ Result<void> take_limits(const Settings& settings, live::JobLimits& limits) {
   return {};
 }
 
-Result<live::ClusterOptions> make_options(const Settings& settings) {
-  live::ClusterOptions options;
+Result<actor::ClusterOptions> make_options(const Settings& settings) {
+  actor::ClusterOptions options;
   options.network.listen = "tcp://127.0.0.1:7400";
   options.network.utc_now = utc_now;
   options.name = host_name();
@@ -284,7 +284,7 @@ Result<int> node_command(const Registry& registry, const Settings& settings) {
         "the system does not let this process lock memory (ulimit -l): its secret keys may be "
         "written to swap");
   const OrderlyStop orderly{"\nstarling: handing over and leaving; again to end at once\n"};
-  auto node = live::ClusterNode::open(*options);
+  auto node = actor::ClusterNode::open(*options);
   if (!node) return std::move(node).error();
   const std::string name = (*node)->status().self.name;
   if (options->log) options->log("node " + name + " at " + wire::place_of((*node)->address()));
@@ -300,4 +300,4 @@ Result<int> node_command(const Registry& registry, const Settings& settings) {
   return leave(*std::move(node), is_interrupted() ? *handover : asked_leaves_within, done);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -10,17 +10,17 @@
 #include "starling/tools/train/checkpoint.hpp"
 #include "starling/tools/train/prepare.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
-class TrainingPlan final : public live::JobPlan {
+class TrainingPlan final : public actor::JobPlan {
  public:
   explicit TrainingPlan(Prepared ready)
       : ready_(std::move(ready)),
-        fingerprint_(app::fingerprint(ready_.data.train) ^
-                     app::fingerprint(ready_.running.options.resume)) {}
+        fingerprint_(program::fingerprint(ready_.data.train) ^
+                     program::fingerprint(ready_.running.options.resume)) {}
 
-  [[nodiscard]] const live::JobOptions& options() const override {
+  [[nodiscard]] const actor::JobOptions& options() const override {
     return ready_.running.options.job;
   }
   [[nodiscard]] std::size_t ranges() const override {
@@ -40,8 +40,8 @@ class TrainingPlan final : public live::JobPlan {
     return {};
   }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
-  [[nodiscard]] Result<std::unique_ptr<live::LocalJob>> make_site(
-      live::SiteOptions site) const override {
+  [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_site(
+      actor::SiteOptions site) const override {
     return ready_.model->make_site(ready_.data.train, ready_.running.options, std::move(site));
   }
 
@@ -80,17 +80,17 @@ Result<Settings> from_wire(const wire::JobSettings& told) {
   return settings;
 }
 
-live::PlanMaker plan_maker(const Registry& registry) {
+actor::PlanMaker plan_maker(const Registry& registry) {
   return [&registry](
-             const wire::JobSettings& told) -> Result<std::shared_ptr<const live::JobPlan>> {
+             const wire::JobSettings& told) -> Result<std::shared_ptr<const actor::JobPlan>> {
     auto read = from_wire(told);
     if (!read) return std::move(read).error();
     Settings settings = *std::move(read);
     settings.push_back({"quiet", "true", "--quiet"});
     auto ready = prepare(registry, settings, "");
     if (!ready) return std::move(ready).error();
-    return std::shared_ptr<const live::JobPlan>{std::make_shared<TrainingPlan>(*std::move(ready))};
+    return std::shared_ptr<const actor::JobPlan>{std::make_shared<TrainingPlan>(*std::move(ready))};
   };
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

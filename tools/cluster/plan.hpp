@@ -7,7 +7,7 @@
 #include "starling/tools/job/settings.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// True for keys that concern the follower of a job: nodes write no files, show nothing and
 /// evaluate nothing.
@@ -19,6 +19,6 @@ namespace starling::app {
 [[nodiscard]] Result<Settings> from_wire(const wire::JobSettings& told);
 
 /// Reads the data and makes the model. `registry` outlives what is made.
-[[nodiscard]] live::PlanMaker plan_maker(const Registry& registry);
+[[nodiscard]] actor::PlanMaker plan_maker(const Registry& registry);
 
-}  // namespace starling::app
+}  // namespace starling::program

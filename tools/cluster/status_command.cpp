@@ -18,7 +18,7 @@
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -76,7 +76,7 @@ std::string configuration_of(const JobView& job) {
 }
 
 std::string text_of(const ClusterView& view, const JobView& job) {
-  std::string text = fmt::format("job {}: {}\n  {}\n", job.name, live::summary_of(job.settings),
+  std::string text = fmt::format("job {}: {}\n  {}\n", job.name, actor::summary_of(job.settings),
                                  progress_text(job, utc_now_us() / 1000));
   text += configuration_of(job) + copies_of(view, job);
   if (const auto steps = job.steps(); !steps.empty())
@@ -224,4 +224,4 @@ Result<int> status_command(const Settings& settings) {
   }
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

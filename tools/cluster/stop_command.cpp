@@ -6,7 +6,7 @@
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,4 +81,4 @@ Result<int> stop_command(const Settings& settings) {
   return put_out("job " + job.name + said, done);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -22,7 +22,7 @@
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/prepare.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Returns the settings of a job alone, without the keys `others` of the command.
@@ -92,7 +92,7 @@ Result<void> check_detached(const Settings& settings, const Prepared& ready) {
 
 /// Returns the record of a job that nodes keep for a day.
 wire::JobSummary summary_of(const Ended& ended) {
-  using End = live::Outcome::End;
+  using End = actor::Outcome::End;
   wire::JobSummary summary;
   const bool is_cut_short = ended.interrupted || ended.outcome.end == End::stopped;
   summary.state = !ended.error.empty() ? wire::JobState::failed
@@ -124,7 +124,7 @@ Result<void> check_name(const Settings& settings, const ClusterView& view) {
   for (const auto& [id, job] : view.jobs)
     if (!name.empty() && job.name == name)
       return Error{place_of(settings, "name") + ": '" + name + "' is the name of a job that is " +
-                   print(job.state()) + " here (" + live::summary_of(job.settings) +
+                   print(job.state()) + " here (" + actor::summary_of(job.settings) +
                    "); valid: another, or `" + program_name() + " stop " + name + "` before"};
   return {};
 }
@@ -264,7 +264,7 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   const JobView& seen = view.jobs.at(id);
   // Before data is loaded, which may take long.
   Display{!place_of(settings, "quiet").empty()}.show(
-      "follows job " + seen.name + " (" + live::summary_of(seen.settings) +
+      "follows job " + seen.name + " (" + actor::summary_of(seen.settings) +
       "): " + progress_text(seen, utc_now_us() / 1000));
   auto told = from_wire(seen.settings);
   if (!told) return std::move(told).error();
@@ -289,4 +289,4 @@ Result<int> attach_command(const Registry& registry, const Settings& settings) {
   return follow(access, id, *ready, *std::move(metrics), Watch::Unwanted::goes_on);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -10,7 +10,7 @@
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -67,7 +67,7 @@ class Submitter {
   std::optional<Submitted> take(const wire::JobBegun& begun) {
     for (const std::string& name : begun.lost)
       print_error("node " + printable(name) + " is gone: the job begins without it");
-    return Submitted{begun.job, seed_, live::text_of(settings_, "name")};
+    return Submitted{begun.job, seed_, actor::text_of(settings_, "name")};
   }
 
   bool is_door_there() {
@@ -125,7 +125,7 @@ class Submitter {
     (void)client_.ask_all(all, wire::CloseJob{job_}, close_within);
   }
 
-  live::ClusterClient& client_;
+  actor::ClusterClient& client_;
   wire::JobSettings settings_;
   const OtherName& other_name_;
   int tries_ = 0;
@@ -144,4 +144,4 @@ Result<std::optional<Submitted>> submit_job(Access& access, const wire::NodeStat
   return Submitter{access, node, std::move(settings), other_name}.run();
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

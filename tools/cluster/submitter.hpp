@@ -8,7 +8,7 @@
 
 #include "starling/tools/cluster/keys/access.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// A job that has begun.
 struct Submitted {
@@ -31,4 +31,4 @@ using OtherName = std::function<std::string()>;
                                                           wire::JobSettings settings,
                                                           const OtherName& other_name);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -21,7 +21,7 @@
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/twin/twin_keys.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 std::string sources_help(const Registry& registry) {
@@ -377,4 +377,4 @@ Result<int> run_command_line(int argc, const char* const* argv, const Registry& 
   return CommandLine{registry}.run(argc, argv);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -4,10 +4,10 @@
 #include "starling/base/result.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Reads the arguments and runs their command; the exit code, or an error of the input.
 [[nodiscard]] Result<int> run_command_line(int argc, const char* const* argv,
                                            const Registry& registry);
 
-}  // namespace starling::app
+}  // namespace starling::program

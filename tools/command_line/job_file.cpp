@@ -8,7 +8,7 @@
 #include "starling/tools/job/keys.hpp"
 #include "starling/tools/sim/sim_keys.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const std::string valid_file = "a job file of `key = value` lines";
@@ -155,4 +155,4 @@ Result<Settings> read_sim_file(const std::string& path) {
   return content ? parse_sim_file(*content, path) : content.error();
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

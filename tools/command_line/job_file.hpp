@@ -8,7 +8,7 @@
 #include "starling/base/result.hpp"
 #include "starling/tools/job/settings.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The settings of a job file, checked for their names and types. Errors name file and line.
 [[nodiscard]] Result<Settings> read_job_file(const std::string& path);
@@ -19,4 +19,4 @@ namespace starling::app {
 [[nodiscard]] Result<Settings> read_sim_file(const std::string& path);
 [[nodiscard]] Result<Settings> parse_sim_file(std::string_view content, const std::string& path);
 
-}  // namespace starling::app
+}  // namespace starling::program

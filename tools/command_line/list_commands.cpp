@@ -9,7 +9,7 @@
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 Result<int> put_out(const std::string& text, int code) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
@@ -64,4 +64,4 @@ Result<int> models_command(const Registry& registry) {
       done);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

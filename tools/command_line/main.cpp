@@ -17,25 +17,25 @@ namespace {
 Result<int> run(int argc, const char* const* argv, const Registry& registry) {
   for (const auto& rule : registry.rules())
     if (auto valid = barrier::check(rule); !valid) return std::move(valid).error();
-  return app::run_command_line(argc, argv, registry);
+  return program::run_command_line(argc, argv, registry);
 }
 
 }  // namespace
 
 int main(int argc, const char* const* argv, Registry registry) {
   try {
-    if (argc > 0) app::set_program_name(argv[0]);
-    app::watch_interrupts();
-    const auto code = run(argc, argv, app::with_built_in(std::move(registry)));
+    if (argc > 0) program::set_program_name(argv[0]);
+    program::watch_interrupts();
+    const auto code = run(argc, argv, program::with_built_in(std::move(registry)));
     if (code) return *code;
-    app::print_error(code.error().message);
-    return app::bad_input;
+    program::print_error(code.error().message);
+    return program::bad_input;
   } catch (const std::bad_alloc&) {
-    app::print_error("out of memory; valid: less data, a smaller model, fewer workers");
-    return app::job_failed;
+    program::print_error("out of memory; valid: less data, a smaller model, fewer workers");
+    return program::job_failed;
   } catch (const std::exception& fault) {
-    app::print_error(std::string{"an unexpected error: "} + fault.what());
-    return app::job_failed;
+    program::print_error(std::string{"an unexpected error: "} + fault.what());
+    return program::job_failed;
   }
 }
 

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// The path of the temporary file, readable from a signal handler.
@@ -261,4 +261,4 @@ void discard_unfinished() noexcept {
     if (unfinished_folders[i].is_made) ::rmdir(unfinished_folders[i].path.data());
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The file that `path` names, links followed; it need not exist.
 [[nodiscard]] std::string resolved(const std::string& path);
@@ -39,4 +39,4 @@ void drop_unfinished_folder(const std::string& path) noexcept;
 /// nothing was written. For signal handlers.
 void discard_unfinished() noexcept;
 
-}  // namespace starling::app
+}  // namespace starling::program

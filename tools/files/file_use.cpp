@@ -5,7 +5,7 @@
 #include "starling/base/input.hpp"
 #include "starling/tools/files/file_output.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 bool is_same_file(const std::string& a, const std::string& b) {
@@ -32,4 +32,4 @@ Result<std::string> small_file(const std::string& path, const std::string& valid
   return read_text(path, bytes_max, valid);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

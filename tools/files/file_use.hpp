@@ -7,7 +7,7 @@
 
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// A file and where it was named: `--save`, `job.toml:3: data`. An empty path is no file.
 struct FileUse {
@@ -23,4 +23,4 @@ struct FileUse {
 /// `valid` says in errors what it should be.
 [[nodiscard]] Result<std::string> small_file(const std::string& path, const std::string& valid);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -10,7 +10,7 @@
 
 #include "starling/tools/files/file_output.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Returns the descriptor of stdout or stderr, where one of them is this file; else -1. If the file
@@ -73,4 +73,4 @@ Result<void> MetricsFile::append(const std::string& line) {
   return error;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -9,7 +9,7 @@
 
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 class MetricsFile {
  public:
@@ -33,4 +33,4 @@ class MetricsFile {
   std::optional<long> size_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -16,7 +16,7 @@
 #include "starling/base/input.hpp"
 #include "starling/tools/files/file_output.hpp"
 
-namespace starling::app::safetensors {
+namespace starling::program::safetensors {
 namespace {
 
 using Json = nlohmann::json;
@@ -345,4 +345,4 @@ Result<File> read(const std::string& path) {
   }
 }
 
-}  // namespace starling::app::safetensors
+}  // namespace starling::program::safetensors

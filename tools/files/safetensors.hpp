@@ -13,7 +13,7 @@
 
 #include "starling/base/result.hpp"
 
-namespace starling::app::safetensors {
+namespace starling::program::safetensors {
 
 /// The types of the format that Starling reads; it writes the first three.
 enum class Dtype { f32, f64, u64, u8, i32, i64 };
@@ -83,4 +83,4 @@ struct File {
 /// multiple of the file's size. Values may be anything, NaN too.
 [[nodiscard]] Result<File> read(const std::string& path);
 
-}  // namespace starling::app::safetensors
+}  // namespace starling::program::safetensors

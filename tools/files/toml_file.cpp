@@ -5,7 +5,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// `content` before its line `line`, which counts from 1.
@@ -102,4 +102,4 @@ Result<toml::table> parse_toml(std::string_view content, const std::string& path
   }
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

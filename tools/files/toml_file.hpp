@@ -7,7 +7,7 @@
 
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The content of the file `path` as TOML. Errors name the file and the line; `what` says what the
 /// file should be, such as "a job file of `key = value` lines".
@@ -19,4 +19,4 @@ namespace starling::app {
   return value.source().begin.line;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

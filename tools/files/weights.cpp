@@ -2,7 +2,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 Result<ElementType> parse_element_type(std::string_view text) {
   static const std::vector<std::string> names{"float32", "float64"};
@@ -13,4 +13,4 @@ Result<ElementType> parse_element_type(std::string_view text) {
 
 std::string print(ElementType type) { return type == ElementType::float32 ? "float32" : "float64"; }
 
-}  // namespace starling::app
+}  // namespace starling::program

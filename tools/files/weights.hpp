@@ -9,7 +9,7 @@
 
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The type that parameters are stored and computed in.
 enum class ElementType { float32, float64 };
@@ -24,4 +24,4 @@ inline constexpr ElementType element_type =
 /// Every parameter of a model, one after the other.
 using Weights = std::variant<std::vector<float>, std::vector<double>>;
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -17,7 +17,7 @@
 #include "starling/tools/program/command.hpp"
 #include "starling/tools/program/program_name.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 inline constexpr const char* needs_value = "needs a value";
 
@@ -167,4 +167,4 @@ class FlagArguments {
   std::set<std::string> repeatable_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

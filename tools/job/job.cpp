@@ -6,7 +6,7 @@
 #include "starling/base/check.hpp"
 #include "starling/tools/job/keys.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Returns an error without the key's name in its message, for the place has it.
@@ -47,14 +47,14 @@ Result<void> refuse_clashes(const Job& job, const Settings& settings) {
 }
 
 /// Has a default barrier draw no more other workers than there are.
-void fit_sample(live::JobOptions& options) {
+void fit_sample(actor::JobOptions& options) {
   auto& sample = options.barrier.sample;
   if (sample && options.workers > 0) sample = std::min(*sample, options.workers - 1);
 }
 
 /// Adds the program's own barriers to the message where one that needs every worker's step cannot
 /// work.
-Error with_own_barriers(Error error, const live::JobOptions& options, const Registry& registry) {
+Error with_own_barriers(Error error, const actor::JobOptions& options, const Registry& registry) {
   if (core::keeps_steps_centrally(options.mode) || !barrier::needs_every_step(options.barrier))
     return error;
   for (const auto& rule : registry.rules())
@@ -76,7 +76,7 @@ Result<Job> make_job(const Settings& settings, const Registry& registry) {
   if (place_of(settings, "barrier").empty()) fit_sample(options);
   if (!job.epochs && options.steps == barrier::finished && !options.time && !options.until)
     job.epochs = epochs_default, job.has_default_length = true;
-  if (auto valid = live::check([&] {
+  if (auto valid = actor::check([&] {
         auto limited = options;
         if (job.epochs) limited.steps = 1;
         return limited;
@@ -109,4 +109,4 @@ Error placed(Error error, const Settings& settings) {
   return error;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

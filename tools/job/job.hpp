@@ -14,7 +14,7 @@
 #include "starling/tools/registry/data.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct Job {
   DataRequest data;
@@ -23,7 +23,7 @@ struct Job {
   std::optional<ElementType> element_type = std::nullopt;
   models::Device device = {};
   /// Steps, time and target are here; `epochs` are not turned into steps yet.
-  live::TrainOptions train = {.job = {}, .optimizer = models::Adam{.lr = 0.005}, .batch = 32};
+  actor::TrainOptions train = {.job = {}, .optimizer = models::Adam{.lr = 0.005}, .batch = 32};
   std::optional<double> epochs = std::nullopt;
   /// True where no limit was given: the default epochs apply, and at least the steps of the model's
   /// recipe.
@@ -67,4 +67,4 @@ inline constexpr double epochs_default = 10;
 /// is about.
 [[nodiscard]] Error placed(Error error, const Settings& settings);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -13,7 +13,7 @@
 #include "starling/tools/job/target.hpp"
 #include "starling/tools/registry/device.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Text = const std::string&;
@@ -51,7 +51,7 @@ Result<void> put_file(std::string& into, Text text) {
 }
 
 Result<void> put_name(std::string& into, Text text) {
-  if (auto valid = live::check_job_name(text); !valid) return valid;
+  if (auto valid = actor::check_job_name(text); !valid) return valid;
   into = text;
   return {};
 }
@@ -306,4 +306,4 @@ std::vector<std::string> key_names() {
   return names;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

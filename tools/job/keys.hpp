@@ -11,7 +11,7 @@
 #include "starling/tools/job/job.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The type of a value in a job file.
 enum class KeyKind {
@@ -59,4 +59,4 @@ struct Key : KeyForm {
 
 [[nodiscard]] std::vector<std::string> key_names();
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 
 #include "starling/base/memory.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 struct Size {
@@ -31,7 +31,7 @@ double computed(const Size& size, std::size_t threads) {
   return 2 * size.dense * static_cast<double>(threads);
 }
 
-double states(const Size& size, const live::TrainOptions& options) {
+double states(const Size& size, const actor::TrainOptions& options) {
   return size.all * static_cast<double>(1 + models::slots(options.optimizer));
 }
 
@@ -42,9 +42,9 @@ std::string parameters_of(const AnyModel& model) {
 
 }  // namespace
 
-Result<void> check_memory(const AnyModel& model, const live::TrainOptions& options) {
+Result<void> check_memory(const AnyModel& model, const actor::TrainOptions& options) {
   const Size size = bytes_of(model);
-  const std::size_t threads = std::min(options.job.workers, live::compute_threads(options.job));
+  const std::size_t threads = std::min(options.job.workers, actor::compute_threads(options.job));
   const double bytes = states(size, options) + computed(size, threads);
   if (bytes <= memory_bytes()) return {};
   return Error{fmt::format(
@@ -54,12 +54,12 @@ Result<void> check_memory(const AnyModel& model, const live::TrainOptions& optio
       memory_bytes() / 1e9)};
 }
 
-Result<void> check_memory_of_node(const AnyModel& model, const live::TrainOptions& options,
+Result<void> check_memory_of_node(const AnyModel& model, const actor::TrainOptions& options,
                                   std::size_t nodes) {
   const Size size = bytes_of(model);
   const std::size_t workers = (options.job.workers + nodes - 1) / nodes;
-  const std::size_t threads = std::min(workers, live::compute_threads(options.job));
-  const std::size_t owners = std::min(nodes, live::owners_wanted(options.job));
+  const std::size_t threads = std::min(workers, actor::compute_threads(options.job));
+  const std::size_t owners = std::min(nodes, actor::owners_wanted(options.job));
   const double share =
       std::min(1.0, static_cast<double>(options.job.copies) / static_cast<double>(owners));
   const double bytes = size.all + share * states(size, options) + computed(size, threads);
@@ -71,4 +71,4 @@ Result<void> check_memory_of_node(const AnyModel& model, const live::TrainOption
       parameters_of(model), nodes, bytes / 1e9, options.job.copies, threads, room / 1e9)};
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

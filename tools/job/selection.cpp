@@ -5,7 +5,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 Result<Keep> parse_keep(std::string_view text) {
   if (text == "best") return Keep::best;
@@ -30,4 +30,4 @@ void Selection::see(double step, const models::Metrics& test, const States& stat
   best_ = Model{step, loss, test, holds_best_ ? states : States{}};
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

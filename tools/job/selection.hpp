@@ -11,7 +11,7 @@
 #include "starling/engine/core/message.hpp"
 #include "starling/models/model.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The model that a job leaves.
 enum class Keep {
@@ -61,4 +61,4 @@ class Selection {
   std::optional<Model> best_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 bool chooses_test(std::string_view key) {
@@ -48,4 +48,4 @@ Settings overridden(Settings file, const Settings& flags) {
   return file;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -10,7 +10,7 @@
 
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct Setting {
   std::string key;
@@ -37,4 +37,4 @@ using Settings = std::vector<Setting>;
 /// holdout) count as one.
 [[nodiscard]] Settings overridden(Settings file, const Settings& flags);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 bool falls(std::string_view metric) {
@@ -34,7 +34,7 @@ Result<void> check_value(std::string_view text, std::string_view metric, double 
 constexpr std::size_t figures_shown_max = 24;
 
 /// Refuses targets that a figure of figure_of() cannot have.
-Result<void> check_figure(const live::Target& target) {
+Result<void> check_figure(const actor::Target& target) {
   const bool is_error = falls(target.metric);
   const std::string text = "until: '" + print(target) + "'";
   if (target.at_least == is_error)
@@ -48,7 +48,7 @@ Result<void> check_figure(const live::Target& target) {
 
 }  // namespace
 
-Result<live::Target> parse_target(std::string_view text) {
+Result<actor::Target> parse_target(std::string_view text) {
   const Error bad{"'" + std::string{text} +
                   "' is no goal; valid: accuracy=0.95, loss=0.1, accuracy>=0.95, mse<=2"};
   const auto equals = text.rfind('=');  // labels may hold one, as in recall:<=50K=0.8
@@ -60,18 +60,18 @@ Result<live::Target> parse_target(std::string_view text) {
   if (metric.empty() || !value) return bad;
   if (auto reachable = check_value(text, metric, *value, directed ? before : '='); !reachable)
     return std::move(reachable).error();
-  return live::Target{.metric = std::string{metric},
-                      .value = *value,
-                      .at_least = directed ? before == '>' : !falls(metric)};
+  return actor::Target{.metric = std::string{metric},
+                       .value = *value,
+                       .at_least = directed ? before == '>' : !falls(metric)};
 }
 
-std::string print(const live::Target& target) {
+std::string print(const actor::Target& target) {
   const std::string goal =
       target.metric + (target.at_least ? ">=" : "<=") + print_number(target.value);
   return goal.find(' ') == std::string::npos ? goal : "'" + goal + "'";
 }
 
-Result<void> check_target(const live::Target& target, const models::Metrics& metrics,
+Result<void> check_target(const actor::Target& target, const models::Metrics& metrics,
                           const std::vector<std::string>& figures) {
   std::vector<std::string> names;
   for (const auto& metric : metrics) names.push_back(metric.name);
@@ -84,4 +84,4 @@ Result<void> check_target(const live::Target& target, const models::Metrics& met
                suggest(target.metric, names)};
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

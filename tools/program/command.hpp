@@ -10,7 +10,7 @@
 #include "starling/base/text.hpp"
 #include "starling/tools/program/program_name.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 class Command {
  public:
@@ -70,4 +70,4 @@ class Command {
   CLI::App& app_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

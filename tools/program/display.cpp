@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 std::size_t columns() {
@@ -49,4 +49,4 @@ void Display::close() {
   is_open_ = false;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-namespace starling::app {
+namespace starling::program {
 
 class Display {
  public:
@@ -30,4 +30,4 @@ class Display {
   std::chrono::steady_clock::time_point next_{};
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -11,7 +11,7 @@
 
 #include "starling/tools/files/file_output.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 static_assert(std::atomic<bool>::is_always_lock_free &&
@@ -85,4 +85,4 @@ OrderlyStop::OrderlyStop(const char* words) noexcept {
 }
 OrderlyStop::~OrderlyStop() { orderly = false; }
 
-}  // namespace starling::app
+}  // namespace starling::program

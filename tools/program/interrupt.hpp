@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace starling::app {
+namespace starling::program {
 
 /// The exit code of an interrupted program.
 inline constexpr int interrupted_code = 130;
@@ -40,4 +40,4 @@ class OrderlyStop {
   ~OrderlyStop();
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -12,7 +12,7 @@
 #include "starling/base/check.hpp"
 #include "starling/base/seconds.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Hands out the pieces, and knows when all threads have ended.
@@ -129,4 +129,4 @@ void for_each_piece(std::size_t count, std::size_t threads,
   crew.rethrow();
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

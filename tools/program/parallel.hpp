@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-namespace starling::app {
+namespace starling::program {
 
 /// The progress of all pieces together.
 struct PieceProgress {
@@ -65,4 +65,4 @@ void for_each_piece(std::size_t count, std::size_t threads,
                     const std::function<void(std::size_t)>& work,
                     const std::function<void()>& watch);
 
-}  // namespace starling::app
+}  // namespace starling::program

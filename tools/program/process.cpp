@@ -3,7 +3,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-namespace starling::app {
+namespace starling::program {
 
 void keep_to_itself() {
   const rlimit none{0, 0};
@@ -18,4 +18,4 @@ void allow_descriptors() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -1,7 +1,7 @@
 /// Limits that this process asks of the system for itself. Any thread.
 #pragma once
 
-namespace starling::app {
+namespace starling::program {
 
 /// Has the process leave no core dump, and other processes of its user not look into its memory,
 /// from here on. Called before a secret key is read or made.
@@ -11,4 +11,4 @@ void keep_to_itself();
 /// connection, and shells and service managers allow 1024 at first.
 void allow_descriptors();
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 std::string& held() {
@@ -20,4 +20,4 @@ void set_program_name(const char* argv0) {
 
 const std::string& program_name() { return held(); }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace starling::app {
+namespace starling::program {
 
 /// Takes the last part of argv[0]; where that is empty, the name stays. Call before any thread
 /// runs.
@@ -12,4 +12,4 @@ void set_program_name(const char* argv0);
 /// "starling" where nothing else was set.
 [[nodiscard]] const std::string& program_name();
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace starling::app {
+namespace starling::program {
 
 Result<int> run_program(std::vector<std::string> words, std::optional<StandardFiles> files) {
   std::vector<char*> arguments;
@@ -30,4 +30,4 @@ Result<int> run_program(std::vector<std::string> words, std::optional<StandardFi
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The standard input, output and error of another program: descriptors of this process.
 using StandardFiles = std::array<int, 3>;
@@ -19,4 +19,4 @@ using StandardFiles = std::array<int, 3>;
 [[nodiscard]] Result<int> run_program(std::vector<std::string> words,
                                       std::optional<StandardFiles> files = std::nullopt);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -1,9 +1,9 @@
 #include "starling/tools/program/version.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 std::string version() { return STARLING_VERSION; }
 
 std::string commit() { return STARLING_COMMIT; }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -3,11 +3,11 @@
 
 #include <string>
 
-namespace starling::app {
+namespace starling::program {
 
 [[nodiscard]] std::string version();
 
 /// The commit that it was built from, `unknown` outside of a repository.
 [[nodiscard]] std::string commit();
 
-}  // namespace starling::app
+}  // namespace starling::program

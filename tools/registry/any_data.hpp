@@ -13,7 +13,7 @@
 #include "starling/models/model.hpp"
 #include "starling/models/table.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Data that can be divided into training and test samples: select() makes the same type from the
 /// samples named by `rows`.
@@ -90,4 +90,4 @@ class AnyData {
   std::shared_ptr<const Base> held_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -22,19 +22,19 @@ namespace starling::core {
 struct Layout;
 struct RangeState;
 }  // namespace starling::core
-namespace starling::live {
+namespace starling::actor {
 class LocalJob;
 struct JobOptions;
 struct Outcome;
 struct SiteOptions;
 struct TrainOptions;
-}  // namespace starling::live
+}  // namespace starling::actor
 namespace starling::sim {
 struct LearnOptions;
 struct ProtocolResult;
 }  // namespace starling::sim
 
-namespace starling::app {
+namespace starling::program {
 
 class AnyModel;
 
@@ -63,7 +63,7 @@ class AnyModel {
   [[nodiscard]] virtual ElementType element_type() const = 0;
   [[nodiscard]] virtual std::vector<models::Parameter> parameters() const = 0;
   [[nodiscard]] virtual models::Recipe recipe() const = 0;
-  [[nodiscard]] virtual core::Layout layout(const live::JobOptions& job) const = 0;
+  [[nodiscard]] virtual core::Layout layout(const actor::JobOptions& job) const = 0;
 
   /// Refuses data of another type or shape, with the reason. The functions below require data that
   /// were accepted.
@@ -74,18 +74,18 @@ class AnyModel {
   /// no net in float32.
   [[nodiscard]] virtual Result<PlacedModel> on(const models::Device& device,
                                                std::size_t rows) const = 0;
-  [[nodiscard]] virtual Result<live::Outcome> train(const AnyData& data, const AnyData* test,
-                                                    const live::TrainOptions& options) const = 0;
+  [[nodiscard]] virtual Result<actor::Outcome> train(const AnyData& data, const AnyData* test,
+                                                     const actor::TrainOptions& options) const = 0;
   /// The same on the caller's thread alone, without an engine: each call is one step and returns
   /// the mean loss over its batch. `data` outlives it, one thread at a time calls it.
   [[nodiscard]] virtual std::function<double()> make_loop(
       const AnyData& data, const models::LoopOptions& options) const = 0;
   /// The ranges of such a job before its first step. May take long: values are drawn.
   [[nodiscard]] virtual Result<std::vector<core::RangeState>> initial_state(
-      const AnyData& data, const live::TrainOptions& options) const = 0;
+      const AnyData& data, const actor::TrainOptions& options) const = 0;
   /// Makes this node's part of the same job on several nodes.
-  [[nodiscard]] virtual Result<std::unique_ptr<live::LocalJob>> make_site(
-      const AnyData& data, const live::TrainOptions& options, live::SiteOptions site) const = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<actor::LocalJob>> make_site(
+      const AnyData& data, const actor::TrainOptions& options, actor::SiteOptions site) const = 0;
   /// Simulates the job in virtual time. The curve's figures are those of evaluate() over `test`, or
   /// over `data` where it is null, and `error`, the normalised one, where it is known.
   [[nodiscard]] virtual Result<sim::ProtocolResult> simulate(
@@ -105,8 +105,8 @@ class AnyModel {
                                                                const AnyData& data,
                                                                std::uint64_t seed) const = 0;
   /// The parameter vector that a job's ranges hold.
-  [[nodiscard]] virtual Weights collect(const live::JobOptions& job,
+  [[nodiscard]] virtual Weights collect(const actor::JobOptions& job,
                                         std::span<const core::RangeState> states) const = 0;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

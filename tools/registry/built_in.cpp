@@ -6,7 +6,7 @@
 #include "starling/base/text.hpp"
 #include "starling/tools/registry/safetensors_data.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Returns the names of the models for which `wanted` holds, each once.
@@ -59,4 +59,4 @@ Result<std::shared_ptr<const AnyModel>> make_model(const Registry& registry,
                valid_names(models_for(registry, data))};
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

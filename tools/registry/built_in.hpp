@@ -8,7 +8,7 @@
 
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Returns `own` with the built-in models in float32 and float64 and the safetensors data source
 /// added.
@@ -27,4 +27,4 @@ namespace starling::app {
 template <class T>
 void add_models(Registry& registry);
 
-}  // namespace starling::app
+}  // namespace starling::program

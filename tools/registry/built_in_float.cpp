@@ -1,3 +1,3 @@
 #include "starling/tools/registry/built_in_models.hpp"
 
-template void starling::app::add_models<float>(Registry&);
+template void starling::program::add_models<float>(Registry&);

@@ -12,7 +12,7 @@
 #include "starling/tools/registry/model_of.hpp"
 #include "starling/tools/registry/net_file.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 inline constexpr std::string_view net_summary =
     "layers of your own, from a TOML file or as text: net:FILE | net:layers=LAYERS[,...]";
@@ -38,4 +38,4 @@ void add_models(Registry& registry) {
   }(std::type_identity<models::AnyModel<T>>{});
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

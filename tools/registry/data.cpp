@@ -12,7 +12,7 @@
 #include "starling/models/data/split.hpp"
 #include "starling/tools/registry/data_hints.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Tells a user's test data apart from the training data of the same source.
@@ -375,4 +375,4 @@ std::uint64_t fingerprint(const AnyData& data) {
   return mix(hash);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

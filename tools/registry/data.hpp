@@ -13,7 +13,7 @@
 #include "starling/tools/registry/any_data.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct DataRequest {
   std::string data = "digits:n=30000";
@@ -89,4 +89,4 @@ struct OtherTask {
 /// Returns a hash that changes with any value or label of a table; for other data, with its size.
 [[nodiscard]] std::uint64_t fingerprint(const AnyData& data);
 
-}  // namespace starling::app
+}  // namespace starling::program

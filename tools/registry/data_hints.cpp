@@ -5,7 +5,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// A format that is not read, and the Python that makes a file which is. FILE stands for the file's
@@ -121,4 +121,4 @@ std::string valid_labels(const std::string& text) {
   return "valid: label=last, label=first or label=NAME";
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 #include "starling/base/result.hpp"
 #include "starling/base/spec.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// How a file or folder of data may be written as a source: "csv:FILE, ...".
 [[nodiscard]] std::string forms_of_data(const std::string& path);
@@ -23,4 +23,4 @@ namespace starling::app {
 /// Says how the data of this source get labels.
 [[nodiscard]] std::string valid_labels(const std::string& text);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -9,7 +9,7 @@
 #include "starling/models/cuda/plugin.hpp"
 #include "starling/tools/program/version.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 namespace cuda = models::cuda;
@@ -94,4 +94,4 @@ Result<void> check_on_cpu(const Device& device, const std::string& why) {
   return Error{print(device) + ": " + why};
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 #include "starling/models/device.hpp"
 #include "starling/models/net/net.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// `--device` in `--help`.
 inline constexpr const char* device_help =
@@ -32,4 +32,4 @@ struct PlacedNet {
 /// Refuses a model that has no form for devices, where one is asked for; `why` it has none.
 [[nodiscard]] Result<void> check_on_cpu(const models::Device& device, const std::string& why);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -6,7 +6,7 @@
 
 #include "starling/base/check.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 ClassFigures class_figures(std::size_t classes, std::span<const float> labels,
                            std::span<const float> predictions) {
@@ -97,4 +97,4 @@ std::optional<std::vector<double>> probabilities(const Scores& scores) {
   return all;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 
 #include "starling/tools/registry/any_model.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Classes of which a matrix is counted.
 inline constexpr std::size_t confusion_max = 1000;
@@ -49,4 +49,4 @@ struct TargetFigures {
 /// The probability of each class, samples x classes; nothing where the scores have no link.
 [[nodiscard]] std::optional<std::vector<double>> probabilities(const Scores& scores);
 
-}  // namespace starling::app
+}  // namespace starling::program

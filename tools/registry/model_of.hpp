@@ -21,7 +21,7 @@
 #include "starling/tools/registry/any_model.hpp"
 #include "starling/tools/registry/device.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// A model that predicts, one number a sample.
 template <class M, class D>
@@ -51,7 +51,7 @@ class ModelOf final : public AnyModel {
   ModelOf(M model, std::string text) : model_(std::move(model)), text_(std::move(text)) {}
 
   [[nodiscard]] std::string print() const override { return text_; }
-  [[nodiscard]] ElementType element_type() const override { return app::element_type<T>; }
+  [[nodiscard]] ElementType element_type() const override { return program::element_type<T>; }
   [[nodiscard]] std::vector<models::Parameter> parameters() const override {
     return model_.parameters();
   }
@@ -59,8 +59,8 @@ class ModelOf final : public AnyModel {
     if constexpr (requires { model_.recipe(); }) return model_.recipe();
     return {};
   }
-  [[nodiscard]] core::Layout layout(const live::JobOptions& job) const override {
-    return live::layout_of<T>(model_.parameters(), job);
+  [[nodiscard]] core::Layout layout(const actor::JobOptions& job) const override {
+    return actor::layout_of<T>(model_.parameters(), job);
   }
 
   [[nodiscard]] Result<void> accepts(const AnyData& data) const override {
@@ -94,9 +94,9 @@ class ModelOf final : public AnyModel {
     return PlacedModel{nullptr, models::print(models::Device{})};
   }
 
-  [[nodiscard]] Result<live::Outcome> train(const AnyData& data, const AnyData* test,
-                                            const live::TrainOptions& options) const override {
-    return live::train(model_, *data.as<D>(), test == nullptr ? nullptr : test->as<D>(), options);
+  [[nodiscard]] Result<actor::Outcome> train(const AnyData& data, const AnyData* test,
+                                             const actor::TrainOptions& options) const override {
+    return actor::train(model_, *data.as<D>(), test == nullptr ? nullptr : test->as<D>(), options);
   }
 
   [[nodiscard]] std::function<double()> make_loop(
@@ -106,18 +106,18 @@ class ModelOf final : public AnyModel {
   }
 
   [[nodiscard]] Result<std::vector<core::RangeState>> initial_state(
-      const AnyData& data, const live::TrainOptions& options) const override {
-    auto job = live::assign_training(model_, *data.as<D>(), nullptr, options);
+      const AnyData& data, const actor::TrainOptions& options) const override {
+    auto job = actor::assign_training(model_, *data.as<D>(), nullptr, options);
     if (!job) return std::move(job).error();
     return std::move(job->start);
   }
 
-  [[nodiscard]] Result<std::unique_ptr<live::LocalJob>> make_site(
-      const AnyData& data, const live::TrainOptions& options,
-      live::SiteOptions site) const override {
-    auto job = live::assign_training(model_, *data.as<D>(), nullptr, options);
+  [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_site(
+      const AnyData& data, const actor::TrainOptions& options,
+      actor::SiteOptions site) const override {
+    auto job = actor::assign_training(model_, *data.as<D>(), nullptr, options);
     if (!job) return std::move(job).error();
-    return live::make_site<T>(*std::move(job), std::move(site));
+    return actor::make_site<T>(*std::move(job), std::move(site));
   }
 
   [[nodiscard]] Result<sim::ProtocolResult> simulate(
@@ -185,9 +185,9 @@ class ModelOf final : public AnyModel {
     return std::nullopt;
   }
 
-  [[nodiscard]] Weights collect(const live::JobOptions& job,
+  [[nodiscard]] Weights collect(const actor::JobOptions& job,
                                 std::span<const core::RangeState> states) const override {
-    return live::to_vector<T>(layout(job), states);
+    return actor::to_vector<T>(layout(job), states);
   }
 
  private:
@@ -196,7 +196,7 @@ class ModelOf final : public AnyModel {
   /// The parameters that a job of this seed starts from.
   [[nodiscard]] std::vector<T> fresh(std::uint64_t seed) const {
     std::vector<T> w(models::total_size(model_.parameters()));
-    Random random = Random::stream(seed, live::initial_stream);
+    Random random = Random::stream(seed, actor::initial_stream);
     model_.initialise(std::span<T>{w}, random);
     return w;
   }
@@ -242,4 +242,4 @@ std::shared_ptr<const AnyModel> any_model_of(M model, std::string text) {
   return std::make_shared<ModelOf<M, D>>(std::move(model), std::move(text));
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

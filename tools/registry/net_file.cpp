@@ -7,7 +7,7 @@
 #include "starling/tools/files/file_use.hpp"
 #include "starling/tools/files/toml_file.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const std::string valid_file = "a net's file of the keys input, loss and layers";
@@ -70,4 +70,4 @@ Result<models::NetDescription> read_net_file(const std::string& path) {
   return parse_net_file(*content, path);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

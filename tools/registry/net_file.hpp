@@ -10,7 +10,7 @@
 #include "starling/models/net/net.hpp"
 #include "starling/models/table.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Reads the keys
 ///
@@ -41,4 +41,4 @@ template <class T>
   return net;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

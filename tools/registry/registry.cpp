@@ -1,6 +1,6 @@
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 std::string print(const Spec& spec) {
   std::string text = spec.name;
@@ -12,4 +12,4 @@ std::string print(const Spec& spec) {
   return text;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -32,7 +32,7 @@
 
 namespace starling {
 
-namespace app {
+namespace program {
 
 /// A kind of model: its name, and how one is made for data.
 struct ModelEntry {
@@ -87,7 +87,7 @@ concept ParsedModel = requires(const Spec& spec, const D& data) {
   { M::parse(spec, data) } -> std::same_as<Result<M>>;
 };
 
-}  // namespace app
+}  // namespace program
 
 class Registry {
  public:
@@ -120,7 +120,7 @@ class Registry {
       std::string name, std::string summary, Make make) {
     auto whole = [make = std::move(make)](const Spec& spec, const D& data) -> Result<M> {
       SpecReader read{spec};
-      auto made = app::as_result<M>(make(read, data));
+      auto made = program::as_result<M>(make(read, data));
       if (auto done = read.finish(); !done) return std::move(done).error();
       return made;
     };
@@ -144,13 +144,13 @@ class Registry {
   requires std::invocable<Load, SpecReader&, std::uint64_t> Registry& data(std::string name,
                                                                            std::string summary,
                                                                            Load load) {
-    using D = typename app::ResultOf<
+    using D = typename program::ResultOf<
         std::remove_cvref_t<std::invoke_result_t<Load, SpecReader&, std::uint64_t>>>::Value;
     auto erased = [load = std::move(load)](SpecReader& read,
-                                           std::uint64_t seed) -> Result<app::AnyData> {
-      auto loaded = app::as_result<D>(load(read, seed));
+                                           std::uint64_t seed) -> Result<program::AnyData> {
+      auto loaded = program::as_result<D>(load(read, seed));
       if (!loaded) return std::move(loaded).error();
-      return app::AnyData::of<D>(*std::move(loaded));
+      return program::AnyData::of<D>(*std::move(loaded));
     };
     data_.push_back({std::move(name), std::move(summary), std::move(erased)});
     return *this;
@@ -163,9 +163,9 @@ class Registry {
     return *this;
   }
 
-  [[nodiscard]] const std::vector<app::ModelEntry>& models() const { return models_; }
-  [[nodiscard]] const std::vector<app::DataEntry>& data() const { return data_; }
-  [[nodiscard]] const std::vector<app::BarrierEntry>& barriers() const { return barriers_; }
+  [[nodiscard]] const std::vector<program::ModelEntry>& models() const { return models_; }
+  [[nodiscard]] const std::vector<program::DataEntry>& data() const { return data_; }
+  [[nodiscard]] const std::vector<program::BarrierEntry>& barriers() const { return barriers_; }
 
   /// The rules of barriers(), as barrier::parse takes them.
   [[nodiscard]] std::vector<barrier::Predicate> rules() const {
@@ -180,7 +180,7 @@ class Registry {
 
   template <class M, class D>
   static Result<M> make_from(const Spec& spec, const D& data) {
-    if constexpr (app::ParsedModel<M, D>) {
+    if constexpr (program::ParsedModel<M, D>) {
       return M::parse(spec, data);
     } else {
       static_assert(std::is_constructible_v<M, const D&> || std::is_default_constructible_v<M>,
@@ -201,23 +201,24 @@ class Registry {
 
   template <class M, class D, class Make>
   Registry& add_made(std::string name, std::string summary, Make make, Print<M> print) {
-    auto erased = [make = std::move(make), print = std::move(print)](
-                      const Spec& spec,
-                      const app::AnyData& data) -> Result<std::shared_ptr<const app::AnyModel>> {
+    auto erased =
+        [make = std::move(make), print = std::move(print)](
+            const Spec& spec,
+            const program::AnyData& data) -> Result<std::shared_ptr<const program::AnyModel>> {
       auto made = make(spec, *data.as<D>());
       if (!made) return std::move(made).error();
-      std::string text = print ? print(*made) : app::print(spec);
-      return app::any_model_of<M, D>(*std::move(made), std::move(text));
+      std::string text = print ? print(*made) : program::print(spec);
+      return program::any_model_of<M, D>(*std::move(made), std::move(text));
     };
-    models_.push_back({std::move(name), std::move(summary), app::element_type<typename M::Scalar>,
-                       [](const app::AnyData& data) { return data.as<D>() != nullptr; },
-                       std::move(erased)});
+    models_.push_back(
+        {std::move(name), std::move(summary), program::element_type<typename M::Scalar>,
+         [](const program::AnyData& data) { return data.as<D>() != nullptr; }, std::move(erased)});
     return *this;
   }
 
-  std::vector<app::ModelEntry> models_;
-  std::vector<app::DataEntry> data_;
-  std::vector<app::BarrierEntry> barriers_;
+  std::vector<program::ModelEntry> models_;
+  std::vector<program::DataEntry> data_;
+  std::vector<program::BarrierEntry> barriers_;
 };
 
 }  // namespace starling

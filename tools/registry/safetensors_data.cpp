@@ -14,7 +14,7 @@
 #include "starling/models/data/source/raw.hpp"
 #include "starling/tools/files/safetensors.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using models::LabelKind;
@@ -184,4 +184,4 @@ Result<models::Table> load_safetensors(SpecReader& read) {
   return table_of(path, *file, task);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

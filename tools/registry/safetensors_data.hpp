@@ -11,7 +11,7 @@
 #include "starling/base/spec.hpp"
 #include "starling/models/table.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 inline constexpr const char* safetensors_source = "safetensors";
 inline constexpr const char* safetensors_summary =
@@ -20,4 +20,4 @@ inline constexpr const char* safetensors_summary =
 /// Errors name the file, and the tensor and sample that are wrong, with what would be valid.
 [[nodiscard]] Result<models::Table> load_safetensors(SpecReader& read);
 
-}  // namespace starling::app
+}  // namespace starling::program

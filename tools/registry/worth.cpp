@@ -7,7 +7,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 TargetFigures worth_of_targets(const models::Table& table, const std::vector<float>& predictions) {
@@ -144,4 +144,4 @@ std::vector<std::string> figure_names(const AnyModel& model, const AnyData& data
   return names;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

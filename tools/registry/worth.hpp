@@ -10,7 +10,7 @@
 #include "starling/tools/registry/any_model.hpp"
 #include "starling/tools/registry/figures.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct Worth {
   std::optional<ClassFigures> classes;
@@ -37,4 +37,4 @@ struct Worth {
 /// worth_of().
 [[nodiscard]] std::vector<std::string> figure_names(const AnyModel& model, const AnyData& data);
 
-}  // namespace starling::app
+}  // namespace starling::program

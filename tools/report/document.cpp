@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 template <class... Functions>
@@ -126,4 +126,4 @@ std::string markdown_text(const Document& document, const std::string& folder) {
   return text;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 
 #include "starling/tools/report/table.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct Paragraph {
   std::string text;
@@ -50,4 +50,4 @@ struct Document {
 /// Returns a page whose pictures are the files `folder`/NAME.svg.
 [[nodiscard]] std::string markdown_text(const Document& document, const std::string& folder);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -4,7 +4,7 @@
 
 #include "starling/tools/files/file_output.hpp"
 
-namespace starling::app {
+namespace starling::program {
 std::vector<std::string> plot_files(const std::string& name) {
   return {name + ".dat", name + ".gp", name + ".svg"};
 }
@@ -52,4 +52,4 @@ Result<void> write_plot_source(const std::string& folder, const Plot& plot) {
   return replace_file(inside(folder, plot.name + ".gp"), plot_script(plot));
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -10,7 +10,7 @@
 #include "starling/tools/files/file_use.hpp"
 #include "starling/tools/report/plot.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Returns the names of a plot's files: data, script and picture.
 [[nodiscard]] std::vector<std::string> plot_files(const std::string& name);
@@ -42,4 +42,4 @@ class OutputFolder {
 /// Writes the data and the script of a plot.
 [[nodiscard]] Result<void> write_plot_source(const std::string& folder, const Plot& plot);
 
-}  // namespace starling::app
+}  // namespace starling::program

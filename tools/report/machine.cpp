@@ -13,7 +13,7 @@
 #include "starling/models/kernels/library.hpp"
 #include "starling/tools/program/version.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 std::string processor_name() {
@@ -82,4 +82,4 @@ std::uint64_t peak_memory() {
   return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

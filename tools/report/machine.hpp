@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace starling::app {
+namespace starling::program {
 
 struct Machine {
   /// The system's name for it; "unknown" where it has none.
@@ -33,4 +33,4 @@ struct Machine {
 /// The most memory that this process ever had resident, in bytes; 0 where the system does not say.
 [[nodiscard]] std::uint64_t peak_memory();
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -15,7 +15,7 @@
 #include "starling/base/text.hpp"
 #include "starling/tools/program/subprocess.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Colours that stand out on a white and on a dark page alike.
@@ -315,4 +315,4 @@ Result<std::string> draw(const Plot& plot) {
                            std::string{trimmed(said)})};
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -6,7 +6,7 @@
 
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct PlotPoint {
   double x = 0;
@@ -66,4 +66,4 @@ struct Plot {
 /// Draws the plot as SVG; an error where gnuplot is not installed or fails. Leaves no files.
 [[nodiscard]] Result<std::string> draw(const Plot& plot);
 
-}  // namespace starling::app
+}  // namespace starling::program

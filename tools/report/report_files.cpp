@@ -5,7 +5,7 @@
 #include "starling/tools/files/file_output.hpp"
 #include "starling/tools/report/folder_output.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 Result<void> write_plot_sources(const std::vector<Plot>& plots, const std::string& folder) {
   for (const Plot& plot : plots)
@@ -40,4 +40,4 @@ Result<void> write_page(const Document& document, const std::string& folder,
   return replace_file(inside(folder, name), markdown_text(document, pictures_folder));
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -9,7 +9,7 @@
 #include "starling/tools/report/document.hpp"
 #include "starling/tools/report/plot.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The folder of a page's pictures, beside it.
 inline constexpr const char* pictures_folder = "pictures";
@@ -27,4 +27,4 @@ inline constexpr const char* pictures_folder = "pictures";
 [[nodiscard]] Result<void> write_page(const Document& document, const std::string& folder,
                                       const std::string& name);
 
-}  // namespace starling::app
+}  // namespace starling::program

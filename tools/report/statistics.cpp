@@ -6,7 +6,7 @@
 
 #include "starling/base/check.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// The integral of cos(x)^power from 0 to `end`, by Simpson's rule.
@@ -71,4 +71,4 @@ double student_t_95(std::size_t degrees) {
   return std::sqrt(n) * std::tan(low);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace starling::app {
+namespace starling::program {
 
 /// Figures of a set of values.
 struct Summary {
@@ -35,4 +35,4 @@ struct Summary {
 /// Requires: degrees > 0.
 [[nodiscard]] double student_t_95(std::size_t degrees);
 
-}  // namespace starling::app
+}  // namespace starling::program

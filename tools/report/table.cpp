@@ -4,7 +4,7 @@
 
 #include "starling/base/check.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Row = std::vector<std::string>;
@@ -125,4 +125,4 @@ std::string html_escaped(std::string_view text) {
   return out;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace starling::app {
+namespace starling::program {
 
 /// The first column names the rows; the others hold figures and stand to the right.
 struct TextTable {
@@ -28,4 +28,4 @@ struct TextTable {
 /// Returns `text` with the characters that HTML would take for markup written as entities.
 [[nodiscard]] std::string html_escaped(std::string_view text);
 
-}  // namespace starling::app
+}  // namespace starling::program

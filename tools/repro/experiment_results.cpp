@@ -7,7 +7,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// How far a published figure can be misread, and how far off still counts as close, relative to
@@ -131,4 +131,4 @@ TextTable sweep_table(const ExperimentRunner& runner, const std::string& head, c
   return table;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

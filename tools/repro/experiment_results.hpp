@@ -9,7 +9,7 @@
 #include "starling/tools/report/plot.hpp"
 #include "starling/tools/repro/experiment_runner.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 enum class ClaimStatus {
   reproduced,
@@ -73,4 +73,4 @@ void want(ExperimentRunner& runner, const Sweep& sweep);
 [[nodiscard]] TextTable sweep_table(const ExperimentRunner& runner, const std::string& head,
                                     const Sweep& sweep, const std::string& unit);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 #include "starling/tools/sim/linear_learner.hpp"
 #include "starling/tools/sim/run_display.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -106,4 +106,4 @@ void ExperimentRunner::learn() {
       [&] { display.show(watched.progress()); });
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -12,7 +12,7 @@
 #include "starling/tools/report/plot.hpp"
 #include "starling/tools/sim/runs.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// One setting of the published simulation: steps of 100 ms on average, exponential, for 40 s.
 struct World {
@@ -88,4 +88,4 @@ class ExperimentRunner {
   std::map<World, LearnedRuns> learned_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 #include "starling/tools/repro/experiment_results.hpp"
 #include "starling/tools/repro/experiment_runner.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct Experiment {
   /// Asks the runner for the runs that the experiment needs.
@@ -30,4 +30,4 @@ struct Experiment {
 [[nodiscard]] Experiment lag_experiment();
 [[nodiscard]] Experiment recheck_experiment();
 
-}  // namespace starling::app
+}  // namespace starling::program

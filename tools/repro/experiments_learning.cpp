@@ -7,7 +7,7 @@
 #include "starling/tools/repro/theory.hpp"
 #include "starling/tools/sim/linear_learner.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const std::vector<std::string> shares_of_stragglers{"", "5%:4x", "20%:4x"};
@@ -239,4 +239,4 @@ std::vector<Experiment> psp_experiments() {
           recheck_experiment()};
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -2,7 +2,7 @@
 
 #include "starling/tools/repro/experiments.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const std::vector<std::string>& with_more_staleness() {
@@ -172,4 +172,4 @@ Experiment progress_experiment() { return {plan_progress, report_progress}; }
 Experiment sample_size_experiment() { return {plan_sample_size, report_sample_size}; }
 Experiment time_experiment() { return {plan_time, report_time}; }
 
-}  // namespace starling::app
+}  // namespace starling::program

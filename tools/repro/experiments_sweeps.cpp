@@ -5,7 +5,7 @@
 #include "starling/base/text.hpp"
 #include "starling/tools/repro/experiments.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Barriers that the claims are about: those that see everyone, and those that sample.
@@ -201,4 +201,4 @@ Experiment straggler_slowness_experiment() {
 Experiment size_experiment() { return {plan_size, report_size}; }
 Experiment recheck_experiment() { return {plan_recheck, report_recheck}; }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -10,7 +10,7 @@
 #include "starling/engine/core/message.hpp"
 #include "starling/tools/repro/training.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 class KeptModels {
  public:
@@ -70,4 +70,4 @@ class KeptModels {
   std::vector<Kept> kept_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

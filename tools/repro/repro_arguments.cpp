@@ -3,7 +3,7 @@
 #include "starling/tools/repro/training_keys.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const std::vector<KeyForm>& psp_keys() {
@@ -66,4 +66,4 @@ Result<int> ReproArguments::run_psp() const {
   return repro_psp_command(options);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 #include "starling/tools/program/command.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 class ReproArguments {
  public:
@@ -23,4 +23,4 @@ class ReproArguments {
   FlagArguments psp_train_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

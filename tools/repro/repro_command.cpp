@@ -15,7 +15,7 @@
 #include "starling/tools/repro/repro_data.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 constexpr const char* page = "repro-psp.md";
@@ -148,4 +148,4 @@ Result<int> repro_psp_command(const ReproOptions& options) {
   return put_out(closing_text(options), complete ? done : job_failed);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -6,7 +6,7 @@
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/sim/linear_learner.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -88,4 +88,4 @@ std::string summary_json(const ExperimentRunner& runner, const ExperimentResults
   return json.dump(1) + "\n";
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

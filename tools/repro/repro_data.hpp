@@ -7,7 +7,7 @@
 #include "starling/tools/repro/experiment_results.hpp"
 #include "starling/tools/repro/experiment_runner.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Returns a row for each setting and seed.
 [[nodiscard]] std::string runs_csv(const ExperimentRunner& runner);
@@ -26,4 +26,4 @@ void to_json(nlohmann::ordered_json& json, const Claim& claim);
 [[nodiscard]] std::string summary_json(const ExperimentRunner& runner,
                                        const ExperimentResults& results);
 
-}  // namespace starling::app
+}  // namespace starling::program

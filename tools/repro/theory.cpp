@@ -4,7 +4,7 @@
 
 #include "starling/base/check.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Returns S, by which the law of the lag is scaled so that it sums to 1.
@@ -36,4 +36,4 @@ LagMinimum smallest_mean_lag(const LagTheory& theory) {
   return best;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

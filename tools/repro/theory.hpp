@@ -11,7 +11,7 @@
 
 #include <cstddef>
 
-namespace starling::app {
+namespace starling::program {
 
 struct LagTheory {
   double r = 4;
@@ -32,4 +32,4 @@ struct LagMinimum {
 };
 [[nodiscard]] LagMinimum smallest_mean_lag(const LagTheory& theory);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <variant>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// The least gains that reproduce a claim: less than the published 45 / 22 and 72 / 22, as six
@@ -153,4 +153,4 @@ void judge_training(const Everyone& all, ExperimentResults& results) {
   if (bsp != nullptr && all.size() > 1) judge_per_update(*bsp, all, results);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -11,7 +11,7 @@
 #include "starling/tools/report/statistics.hpp"
 #include "starling/tools/repro/experiment_results.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// A model at one instant of its run.
 struct TrainingPoint {
@@ -66,4 +66,4 @@ struct BarrierRuns {
 /// seeds, in the same order, for each barrier.
 void judge_training(const std::vector<BarrierRuns>& all, ExperimentResults& results);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -16,7 +16,7 @@
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/prepare.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 constexpr const char* report_name = "report.html";
@@ -122,4 +122,4 @@ Result<int> repro_psp_train_command(const Registry& registry, const Settings& se
   return put_out(closing_text(*options), complete ? done : job_failed);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

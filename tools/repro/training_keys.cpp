@@ -8,7 +8,7 @@
 #include "starling/base/text.hpp"
 #include "starling/tools/job/job.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// A key of a job that means here what it means there, where its default or help may differ.
@@ -163,4 +163,4 @@ std::string print(const TrainingOptions& options) {
   return text;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

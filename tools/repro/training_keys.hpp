@@ -11,7 +11,7 @@
 #include "starling/tools/job/settings.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 [[nodiscard]] const std::vector<KeyForm>& training_keys();
 /// Returns the end of the command's help.
@@ -43,4 +43,4 @@ struct TrainingOptions {
 /// Prints the flags that ask for the same again, but for where the report goes.
 [[nodiscard]] std::string print(const TrainingOptions& options);
 
-}  // namespace starling::app
+}  // namespace starling::program

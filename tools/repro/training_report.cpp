@@ -11,7 +11,7 @@
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/repro/repro_data.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -84,7 +84,7 @@ Section claims_section(const ExperimentResults& results) {
 }
 
 Section setting_section(const Training& training) {
-  const live::TrainOptions& job = training.job.options;
+  const actor::TrainOptions& job = training.job.options;
   return {"What was trained",
           {Paragraph{fmt::format(
                "{} on {} ({}), {} workers around servers that hold the model, optimizer {}, batch "
@@ -189,4 +189,4 @@ std::string training_json(const Training& training, const ExperimentResults& res
   return json.dump(1) + "\n";
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

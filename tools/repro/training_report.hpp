@@ -11,7 +11,7 @@
 #include "starling/tools/repro/training_keys.hpp"
 #include "starling/tools/train/report.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The stems of the plots' names.
 inline constexpr const char* over_updates_plot = "psp-train-updates";
@@ -36,4 +36,4 @@ struct Training {
 /// Returns one JSON object: what was trained, the claims, and for each barrier its means.
 [[nodiscard]] std::string training_json(const Training& training, const ExperimentResults& results);
 
-}  // namespace starling::app
+}  // namespace starling::program

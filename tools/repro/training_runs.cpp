@@ -12,7 +12,7 @@
 #include "starling/tools/repro/kept_models.hpp"
 #include "starling/tools/sim/run_display.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Returns NaN where the model has no accuracy.
@@ -38,22 +38,22 @@ class Trainer {
         display_(options.quiet, "training") {}
 
   Result<TrainingRun> run(const barrier::Barrier& barrier, std::uint64_t seed) {
-    live::TrainOptions job = ready_.running.options;
+    actor::TrainOptions job = ready_.running.options;
     job.job.barrier = barrier;
     job.job.seed = seed;
     job.job.evaluate_train = false;
     KeptModels models{seconds_, options_.evals};
-    job.job.stop_when = [&](const live::Progress& progress, const KeptModels::States& states) {
+    job.job.stop_when = [&](const actor::Progress& progress, const KeptModels::States& states) {
       models.see(seconds(progress.elapsed), static_cast<double>(progress.updates), states);
       return false;
     };
-    job.job.on_progress = [&](const live::Progress& progress) {
+    job.job.on_progress = [&](const actor::Progress& progress) {
       show(seconds(progress.elapsed) / seconds_);
       return true;
     };
     const auto outcome = ready_.model->train(ready_.data.train, nullptr, job);
     if (!outcome) return outcome.error();
-    if (outcome->end == live::Outcome::End::failed) return Error{outcome->error};
+    if (outcome->end == actor::Outcome::End::failed) return Error{outcome->error};
     models.end(static_cast<double>(outcome->last.updates), outcome->model);
     ++done_;
     return figures_of(seed, *outcome, models);
@@ -65,9 +65,9 @@ class Trainer {
     display_.show((static_cast<double>(done_) + std::min(1.0, share)) / all);
   }
 
-  [[nodiscard]] TrainingRun figures_of(std::uint64_t seed, const live::Outcome& outcome,
+  [[nodiscard]] TrainingRun figures_of(std::uint64_t seed, const actor::Outcome& outcome,
                                        const KeptModels& models) const {
-    const live::Progress& last = outcome.last;
+    const actor::Progress& last = outcome.last;
     return {.seed = seed,
             .curve = models.curve(accuracies(models.kept())),
             .steps_min = static_cast<double>(last.spread.min),
@@ -128,4 +128,4 @@ Result<std::vector<BarrierRuns>> run_training(const Prepared& ready,
   return all;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 #include "starling/tools/repro/training_keys.hpp"
 #include "starling/tools/train/recorder.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Refuses a job whose model has no accuracy to be evaluated.
 [[nodiscard]] Result<void> check_accuracy(const Prepared& ready);
@@ -25,4 +25,4 @@ namespace starling::app {
 [[nodiscard]] Result<std::vector<BarrierRuns>> run_training(const Prepared& ready,
                                                             const TrainingOptions& options);
 
-}  // namespace starling::app
+}  // namespace starling::program

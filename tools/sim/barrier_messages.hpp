@@ -7,7 +7,7 @@
 
 #include "starling/engine/sim/steps/steps.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 inline constexpr std::array<std::pair<const char*, std::uint64_t sim::Messages::*>, 6>
     barrier_messages{{{"arrivals", &sim::Messages::arrivals},
@@ -17,4 +17,4 @@ inline constexpr std::array<std::pair<const char*, std::uint64_t sim::Messages::
                       {"notify_requests", &sim::Messages::notify_requests},
                       {"notices", &sim::Messages::notices}}};
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -9,7 +9,7 @@
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/train/prepare.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Returns the training that the settings ask for.
@@ -29,16 +29,16 @@ std::string place_or(const Settings& settings, const char* key) {
   return place.empty() ? std::string{"--"} + key : place;
 }
 
-sim::ProtocolOptions protocol_of(const SimJob& job, const live::JobOptions& train) {
+sim::ProtocolOptions protocol_of(const SimJob& job, const actor::JobOptions& train) {
   sim::ProtocolOptions options;
   options.mode = job.mode;
   options.recheck = job.options.recheck;
   options.workers = job.options.workers;
-  live::JobOptions sized;
+  actor::JobOptions sized;
   sized.mode = job.mode;
   sized.workers = job.options.workers;
   sized.shards = train.shards;
-  options.shards = live::owner_count(sized);
+  options.shards = actor::owner_count(sized);
   options.steps = job.options.last;
   options.horizon = job.options.horizon;
   options.step_time = job.options.step_time;
@@ -53,7 +53,7 @@ sim::ProtocolOptions protocol_of(const SimJob& job, const live::JobOptions& trai
 /// both in flight; the owners hold the model, and twice as much for the optimiser.
 std::uint64_t bytes_of(const SimJob& job, const AnyModel& model) {
   const std::size_t parameter = model.element_type() == ElementType::float64 ? 8 : 4;
-  const std::uint64_t size = model.layout(live::JobOptions{}).size * parameter;
+  const std::uint64_t size = model.layout(actor::JobOptions{}).size * parameter;
   return (4 * job.options.workers + 3) * size + (std::uint64_t{1} << 24U);
 }
 
@@ -118,7 +118,7 @@ Result<Learning> make_learning(const SimJob& job, const Settings& settings,
                                const Registry& registry) {
   auto training = training_of(settings, registry);
   if (!training) return std::move(training).error();
-  const live::TrainOptions& train = training->train;
+  const actor::TrainOptions& train = training->train;
   if (auto fits = check_shards(train.job.shards, job.mode, settings); !fits)
     return std::move(fits).error();
   auto data = load_data(registry, training->data);
@@ -201,4 +201,4 @@ Result<SimRuns> simulate_learning(const SimJob& job, const Learning& learning,
   return runs;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -16,7 +16,7 @@
 #include "starling/tools/sim/runs.hpp"
 #include "starling/tools/sim/sim_job.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The model and data that the workers learn, and all options of a run but its barrier and its
 /// seed.
@@ -41,4 +41,4 @@ struct Learning {
     const SimJob& job, const Learning& learning,
     const std::function<void(const PieceProgress&)>& watch);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 #include "starling/models/data/load.hpp"
 #include "starling/models/kernels/kernels.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Keeps the draws of samples apart from all else that a simulation's seed decides.
@@ -81,4 +81,4 @@ std::optional<double> time_to(const std::vector<PlotPoint>& errors, double level
   return std::nullopt;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -16,7 +16,7 @@
 #include "starling/models/table.hpp"
 #include "starling/tools/report/plot.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The default problem: its parameters, and its samples.
 inline constexpr std::size_t linear_parameters = 1000;
@@ -88,4 +88,4 @@ class LinearLearner final : public sim::Learner {
 /// Returns the seconds after which the error first was at most `level`; nothing where it never was.
 [[nodiscard]] std::optional<double> time_to(const std::vector<PlotPoint>& errors, double level);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 std::string rate_text(double updates_per_s) {
   if (updates_per_s >= 1e6) return fmt::format("{:.2f} million updates/s", updates_per_s / 1e6);
@@ -41,4 +41,4 @@ void RunDisplay::finish(const SimRuns& runs) {
                               rate_text(static_cast<double>(updates) / std::max(took, 1e-9))));
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 #include "starling/tools/program/display.hpp"
 #include "starling/tools/sim/runs.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// "1.12 million updates/s", "834 updates/s".
 [[nodiscard]] std::string rate_text(double updates_per_s);
@@ -31,4 +31,4 @@ class RunDisplay {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

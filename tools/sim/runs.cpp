@@ -10,7 +10,7 @@
 #include "starling/base/check.hpp"
 #include "starling/base/seconds.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Time between two measurements of a figure that is shown over time.
@@ -164,4 +164,4 @@ SimRuns simulate_all(std::span<const sim::StepOptions> options, std::size_t thre
   return runs;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

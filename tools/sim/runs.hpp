@@ -17,7 +17,7 @@
 #include "starling/tools/report/statistics.hpp"
 #include "starling/tools/sim/linear_learner.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// One run, without the list of every worker's step: a million workers are one histogram.
 struct SimRun {
@@ -85,4 +85,4 @@ using SimRuns = std::vector<SimRun>;
                                    const std::function<void(const PieceProgress&)>& watch,
                                    const LinearProblem* problem = nullptr);
 
-}  // namespace starling::app
+}  // namespace starling::program

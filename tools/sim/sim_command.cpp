@@ -15,7 +15,7 @@
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/prepare.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Returns the file of a trace; empty for other laws.
@@ -154,4 +154,4 @@ Result<int> sim_command(const Registry& registry, const Settings& settings,
   return put_out(job->json ? sim_json(*job, *simulated) + "\n" : sim_table(*job, *simulated), code);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

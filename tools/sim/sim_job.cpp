@@ -16,7 +16,7 @@
 #include "starling/tools/sim/linear_learner.hpp"
 #include "starling/tools/sim/sim_keys.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 std::vector<barrier::Barrier> published_barriers(core::Mode mode) {
@@ -118,7 +118,7 @@ Result<core::Step> steps_of_epochs(const SimJob& job, const Settings& settings,
                  data.error().message + "); valid: steps instead"}
         .within(place_of(settings, "epochs"));
   train.train.job.workers = job.options.workers;
-  return live::steps_in(*job.epochs, train.train, data->train.size());
+  return actor::steps_in(*job.epochs, train.train, data->train.size());
 }
 
 /// Puts before an error of sim::check the place of the setting that it is about.
@@ -242,4 +242,4 @@ std::size_t threads_of(const SimJob& job) {
   return std::min<std::uint64_t>(most, job.barriers.size() * job.seeds);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

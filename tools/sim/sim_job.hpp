@@ -15,7 +15,7 @@
 #include "starling/tools/job/settings.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// How much is simulated: steps and barriers, or every message of a job that learns.
 enum class Level { step, protocol };
@@ -93,4 +93,4 @@ struct SimJob {
 /// Returns how many runs are made at the same time.
 [[nodiscard]] std::size_t threads_of(const SimJob& job);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -10,7 +10,7 @@
 #include "starling/base/text.hpp"
 #include "starling/tools/sim/learning.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Text = const std::string&;
@@ -302,4 +302,4 @@ const SimKey* find_sim_key(std::string_view name) {
   return at == sim_keys().end() ? nullptr : &*at;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

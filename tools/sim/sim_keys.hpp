@@ -11,7 +11,7 @@
 #include "starling/tools/registry/registry.hpp"
 #include "starling/tools/sim/sim_job.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The text of a value, and the simulation that it is put into.
 struct SimKeyInput {
@@ -33,4 +33,4 @@ struct SimKey : KeyForm {
 /// Returns null where no key has that name.
 [[nodiscard]] const SimKey* find_sim_key(std::string_view name);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -3,7 +3,7 @@
 #include "starling/tools/sim/barrier_messages.hpp"
 #include "starling/tools/sim/sim_report.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Returns the loss over time, which is the first of the model's figures.
@@ -106,4 +106,4 @@ std::vector<Plot> sim_plots(const SimJob& job, const Simulated& simulated) {
   return plots;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -11,7 +11,7 @@
 #include "starling/tools/report/table.hpp"
 #include "starling/tools/sim/barrier_messages.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -308,4 +308,4 @@ std::string sim_csv(const SimJob& job, const Simulated& simulated) {
   return csv_text(table);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -9,7 +9,7 @@
 #include "starling/tools/sim/runs.hpp"
 #include "starling/tools/sim/sim_job.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The runs of each barrier of a job, in the job's order.
 using Simulated = std::vector<SimRuns>;
@@ -31,4 +31,4 @@ using Simulated = std::vector<SimRuns>;
 /// Returns "1000 workers, central, steps exp:100ms, 40s".
 [[nodiscard]] std::string describe(const SimJob& job);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// A fall of the loss over the last fifth of a job by more than this share of the baseline's.
@@ -136,4 +136,4 @@ std::vector<std::string> advice(const Prepared& ready, const models::Metrics& te
   return all;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -9,7 +9,7 @@
 
 #include "starling/tools/train/recorder.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The figures of one constant answer: the training data's commonest class, or its mean target.
 struct Baseline {
@@ -36,4 +36,4 @@ using LossCurve = std::vector<std::pair<double, double>>;
 /// The same where whole numbers look more like ratings than like classes.
 [[nodiscard]] std::string doubt_of_classes(const std::string& source, const AnyData& data);
 
-}  // namespace starling::app
+}  // namespace starling::program

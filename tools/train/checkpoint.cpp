@@ -12,7 +12,7 @@
 #include "starling/engine/core/mode.hpp"
 #include "starling/engine/work/gradients.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using States = std::vector<core::RangeState>;
@@ -196,7 +196,7 @@ Agreement agreement_of(const Running& job, const DataRequest& request, const Any
           {"batch", std::to_string(options.batch)},
           {"workers", std::to_string(options.job.workers)},
           {"mode", core::print(options.job.mode)},
-          {"shards", std::to_string(live::owner_count(options.job))},
+          {"shards", std::to_string(actor::owner_count(options.job))},
           {"barrier", barrier::print(options.job.barrier)},
           {"scale", request.scale ? print(*request.scale) : "none"},
           {"content", std::to_string(fingerprint(train))}};
@@ -259,11 +259,11 @@ Result<States> read_checkpoint(const std::string& path, const AnyModel& model, c
                     ? states_in<float>(*stored, model, job)
                     : states_in<double>(*stored, model, job);
   if (!states) return states;
-  if (auto valid = live::check_start(job.options.job, *states); !valid)
+  if (auto valid = actor::check_start(job.options.job, *states); !valid)
     return std::move(valid).error().within(path);
   if (auto valid = check_counts(model, job, *states); !valid)
     return std::move(valid).error().within(path);
   return states;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

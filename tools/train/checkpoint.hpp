@@ -17,7 +17,7 @@
 #include "starling/tools/train/model_file.hpp"
 #include "starling/tools/train/report.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The keys and values that must be the same for a job to go on as if it had never stopped.
 using Agreement = std::vector<std::pair<std::string, std::string>>;
@@ -44,4 +44,4 @@ using Agreement = std::vector<std::pair<std::string, std::string>>;
                                                                     const Agreement& agreement,
                                                                     Trust trust = Trust::checked);
 
-}  // namespace starling::app
+}  // namespace starling::program

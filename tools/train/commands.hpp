@@ -11,7 +11,7 @@
 #include "starling/tools/job/settings.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 inline constexpr int done = 0;
 inline constexpr int job_failed = 1;
@@ -116,4 +116,4 @@ struct Job;
 /// Prints "<program's name>: <message>" on stderr.
 void print_error(const std::string& message);
 
-}  // namespace starling::app
+}  // namespace starling::program

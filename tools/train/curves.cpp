@@ -4,9 +4,9 @@
 
 #include "starling/base/seconds.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
-void Curves::add_progress(const live::Progress& progress, std::size_t workers,
+void Curves::add_progress(const actor::Progress& progress, std::size_t workers,
                           std::uint64_t updates_before) {
   ProgressPoint point{.elapsed_s = seconds(progress.elapsed),
                       .step = static_cast<double>(progress.updates) / static_cast<double>(workers),
@@ -20,7 +20,7 @@ void Curves::add_progress(const live::Progress& progress, std::size_t workers,
   progress_.add(point);
 }
 
-void Curves::add_evaluation(const live::Progress& progress) {
+void Curves::add_evaluation(const actor::Progress& progress) {
   evaluations_.add({.elapsed_s = seconds(progress.elapsed),
                     .step = progress.evaluated_at,
                     .test = progress.test});
@@ -31,4 +31,4 @@ void Curves::add_warning(const std::string& text) {
   if (warnings_.size() < most) warnings_.push_back(text);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

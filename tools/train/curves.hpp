@@ -10,7 +10,7 @@
 
 #include "starling/actor/job/job.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Keeps no more than `most` points, evenly spread over all that were added, and the last one.
 template <class Point>
@@ -55,7 +55,7 @@ struct ProgressPoint {
   double elapsed_s = 0;
   /// Mean of the workers.
   double step = 0;
-  live::Spread spread{};
+  actor::Spread spread{};
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
   /// Absent before the first update.
@@ -73,9 +73,9 @@ struct EvaluationPoint {
 class Curves {
  public:
   /// `updates_before` were made before the job went on from a checkpoint.
-  void add_progress(const live::Progress& progress, std::size_t workers,
+  void add_progress(const actor::Progress& progress, std::size_t workers,
                     std::uint64_t updates_before);
-  void add_evaluation(const live::Progress& progress);
+  void add_evaluation(const actor::Progress& progress);
   /// Warnings while the job ran; the first hundred.
   void add_warning(const std::string& text);
 
@@ -91,4 +91,4 @@ class Curves {
   std::vector<std::string> warnings_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

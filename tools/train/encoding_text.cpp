@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -97,4 +97,4 @@ Result<models::Encoding> parse_encoding(const std::string& text) {
   return encoding;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

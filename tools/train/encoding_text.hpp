@@ -7,7 +7,7 @@
 #include "starling/base/result.hpp"
 #include "starling/models/encoding.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// `["setosa", "versicolor"]`.
 [[nodiscard]] std::string print_names(const std::vector<std::string>& names);
@@ -20,4 +20,4 @@ namespace starling::app {
 [[nodiscard]] std::string print_encoding(const models::Encoding& encoding);
 [[nodiscard]] Result<models::Encoding> parse_encoding(const std::string& text);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -14,7 +14,7 @@
 #include "starling/tools/train/init_model.hpp"
 #include "starling/tools/train/model_file.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// A saved model beside the data it is to be used on.
@@ -296,4 +296,4 @@ Result<int> predict_command(const Registry& registry, const EvaluateOptions& opt
   return put_out(fmt::format("{} predictions in {}\n", predictions->size(), options.out), done);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -15,7 +15,7 @@
 #include "starling/tools/job/target.hpp"
 #include "starling/tools/report/machine.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -73,7 +73,7 @@ void add_row(TextTable& table, std::string name, std::string value) {
 }
 
 /// When the job was to end, and how often it was tested.
-void add_limits(TextTable& table, const live::JobOptions& options) {
+void add_limits(TextTable& table, const actor::JobOptions& options) {
   if (options.steps != barrier::finished)
     add_row(table, "steps", std::to_string(options.steps) + " of each worker");
   if (options.time) add_row(table, "time", fmt::format("{:.5g} s", seconds(*options.time)));
@@ -304,4 +304,4 @@ Result<void> write_report(const std::string& path, const Ended& ended, const Cur
   return replace_file(path, html_text(page));
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -11,7 +11,7 @@
 #include "starling/tools/train/curves.hpp"
 #include "starling/tools/train/report.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Refuses a path where no file can be written, and a machine without gnuplot.
 [[nodiscard]] Result<void> check_report(const std::string& path);
@@ -26,4 +26,4 @@ namespace starling::app {
 [[nodiscard]] Result<void> write_report(const std::string& path, const Ended& ended,
                                         const Curves& curves);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -10,7 +10,7 @@
 #include "starling/base/text.hpp"
 #include "starling/engine/work/gradients.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 std::string print(std::optional<models::Scale> scale) {
@@ -85,8 +85,8 @@ Result<StoredModel> read_init(Job& job) {
   if (job.element_type && *job.element_type != notes.element_type)
     return Error{
         fmt::format("{}: holds parameters in {}, and dtype says {}; valid: {}, or no dtype",
-                    job.init, app::print(notes.element_type), app::print(*job.element_type),
-                    app::print(notes.element_type))};
+                    job.init, program::print(notes.element_type), program::print(*job.element_type),
+                    program::print(notes.element_type))};
   if (job.data.scale && *job.data.scale != *notes.data.scale)
     return Error{fmt::format(
         "{}: was trained on data of scale {}, which its parameters go with, and "
@@ -134,7 +134,7 @@ Result<TrainAndTest> scaled_as_init(const StoredModel& stored, TrainAndTest data
 }
 
 Result<std::vector<core::RangeState>> first_states(const StoredModel& stored, const AnyModel& model,
-                                                   const live::JobOptions& options) {
+                                                   const actor::JobOptions& options) {
   const auto weights = weights_in(stored, model);
   if (!weights) return weights.error();
   return std::visit(
@@ -144,4 +144,4 @@ Result<std::vector<core::RangeState>> first_states(const StoredModel& stored, co
       *weights);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

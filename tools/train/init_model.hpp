@@ -10,7 +10,7 @@
 #include "starling/tools/registry/registry.hpp"
 #include "starling/tools/train/model_file.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Reads the model of `job.init`, and takes over what the job does not set: the model, its element
 /// type and how data are scaled. Refuses a job that sets another element type or scale.
@@ -31,6 +31,6 @@ namespace starling::app {
 /// The stored parameters, as a job of these options begins with them.
 [[nodiscard]] Result<std::vector<core::RangeState>> first_states(const StoredModel& stored,
                                                                  const AnyModel& model,
-                                                                 const live::JobOptions& options);
+                                                                 const actor::JobOptions& options);
 
-}  // namespace starling::app
+}  // namespace starling::program

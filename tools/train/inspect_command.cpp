@@ -13,7 +13,7 @@
 #include "starling/tools/train/advice.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -182,4 +182,4 @@ Result<int> inspect_command(const Registry& registry, const InspectOptions& opti
   return put_out(text, done);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -13,7 +13,7 @@
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/train/encoding_text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using safetensors::Metadata;
@@ -305,4 +305,4 @@ Result<std::shared_ptr<const AnyModel>> model_in(const Registry& registry,
   return model;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -15,7 +15,7 @@
 #include "starling/tools/registry/data.hpp"
 #include "starling/tools/registry/registry.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The prefix of the names of Starling's own tensors, beside a model's.
 inline constexpr const char* own_prefix = "starling.";
@@ -74,4 +74,4 @@ enum class Trust { checked, any };
                                                                const AnyData& data,
                                                                const std::string& source);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -20,7 +20,7 @@
 #include "starling/tools/train/html_report.hpp"
 #include "starling/tools/train/init_model.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Returns the files that the job reads, except the checkpoint that it resumes from.
@@ -99,11 +99,11 @@ Result<std::shared_ptr<const AnyModel>> make(const Registry& registry, const Job
 
 /// Turns epochs into steps and fills in values that depend on the data and on the model, so that
 /// reports have the values that are used.
-live::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel& model) {
-  live::TrainOptions options = job.train;
+actor::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel& model) {
+  actor::TrainOptions options = job.train;
   const auto samples = train.size();
   if (job.epochs) {
-    auto steps = live::steps_in(*job.epochs, options, samples);
+    auto steps = actor::steps_in(*job.epochs, options, samples);
     if (job.has_default_length) steps = std::max<core::Step>(steps, model.recipe().steps);
     options.job.steps = std::min(options.job.steps, steps);
   }
@@ -111,11 +111,11 @@ live::TrainOptions complete(const Job& job, const AnyData& train, const AnyModel
   const bool may_end_before = options.job.time || options.job.until;
   const core::Step often = may_end_before ? 1 : options.job.steps / 100;
   options.job.evaluate_every = job.evaluate_every.value_or(
-      std::max<core::Step>(live::steps_per_epoch(options, samples), often));
+      std::max<core::Step>(actor::steps_per_epoch(options, samples), often));
   options.batch = models::SampleOrder{samples, options.job.workers, options.batch, 0}.batch_size();
   if (core::has_servers(options.job.mode))
     options.job.shards =
-        std::min(live::owner_count(options.job), model.layout(options.job).ranges.size());
+        std::min(actor::owner_count(options.job), model.layout(options.job).ranges.size());
   return options;
 }
 
@@ -133,7 +133,7 @@ bool has(const models::Metrics& metrics, const std::string& name) {
 }
 
 /// Returns a function for figures of evaluations beyond the model's own.
-live::MoreFigures more_figures(const Prepared& ready, const std::string& name) {
+actor::MoreFigures more_figures(const Prepared& ready, const std::string& name) {
   return [model = ready.model, data = *ready.data.test, options = ready.running.options.job,
           name](const std::vector<core::RangeState>& states) -> models::Metrics {
     const Worth worth = worth_of(*model, model->collect(options, states), data);
@@ -185,7 +185,7 @@ Result<void> go_on(Prepared& ready, const Settings& settings) {
   auto states = read_checkpoint(ready.job.resume, *ready.model, running, ready.agreement,
                                 ready.job.trusts_file ? Trust::any : Trust::checked);
   if (!states) return within_place(std::move(states).error(), settings, "resume");
-  const auto first = live::first_entries(*states, running.options.job.workers);
+  const auto first = actor::first_entries(*states, running.options.job.workers);
   const core::Step limit = running.options.job.steps;
   if (std::ranges::all_of(first, [&](const auto& entry) { return entry.step >= limit; }))
     return Error{place_of(settings, "resume") + ": " + ready.job.resume + ": is at step " +
@@ -198,14 +198,14 @@ Result<void> go_on(Prepared& ready, const Settings& settings) {
 
 }  // namespace
 
-bool follow(const models::Recipe& recipe, live::TrainOptions& options, const Settings& settings,
+bool follow(const models::Recipe& recipe, actor::TrainOptions& options, const Settings& settings,
             std::size_t samples) {
   const auto is_said = [&](const char* key) { return !place_of(settings, key).empty(); };
   if (!is_said("l2") && recipe.decays_weights) options.l2 = 1 / static_cast<double>(samples);
   if (is_said("optimizer")) return false;
   options.optimizer = recipe.optimizer;
   if (is_said("schedule") || !recipe.decays_rate) return false;
-  const auto epoch = static_cast<double>(live::steps_per_epoch(options, samples));
+  const auto epoch = static_cast<double>(actor::steps_per_epoch(options, samples));
   const double seen = static_cast<double>(options.job.steps) / epoch * static_cast<double>(samples);
   // The end of a job without a limit of steps is not known.
   if (options.job.steps != barrier::finished && seen < 1e18)
@@ -272,7 +272,7 @@ Result<Prepared> prepare(const Registry& registry, const Settings& settings,
   if (there->model != nullptr) *model = std::move(there->model);
   if (job->data.scale != models::Scale::none) running.scale = print(*job->data.scale);
   running.has_default_schedule = follow(recipe, running.options, settings, running.train_samples);
-  running.steps_per_epoch = live::steps_per_epoch(running.options, running.train_samples);
+  running.steps_per_epoch = actor::steps_per_epoch(running.options, running.train_samples);
   ModelNotes notes = notes_of(**model, job->data, data->train);
   Prepared ready{*std::move(job),    *std::move(data), *std::move(model),
                  std::move(running), std::move(notes), {}};
@@ -291,4 +291,4 @@ Result<Prepared> prepare(const Registry& registry, const Settings& settings,
   return ready;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

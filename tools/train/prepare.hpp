@@ -10,7 +10,7 @@
 #include "starling/tools/registry/registry.hpp"
 #include "starling/tools/train/recorder.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Prepares a job. `job_file` is the file of the settings, empty for none. Prints on stderr that it
 /// loads data, and which settings have no effect. Refuses the first setting that is wrong, with its
@@ -21,10 +21,10 @@ namespace starling::app {
 /// Takes the optimiser, weight decay and schedule from the recipe where the settings do not give
 /// them. True where the schedule is left to the recipe: a cosine over the job, where its steps are
 /// known. Requires: steps and batch as they are.
-[[nodiscard]] bool follow(const models::Recipe& recipe, live::TrainOptions& options,
+[[nodiscard]] bool follow(const models::Recipe& recipe, actor::TrainOptions& options,
                           const Settings& settings, std::size_t samples);
 
 /// Warns on stderr where a recheck policy was asked for and none of the barriers draws workers.
 void say_what_has_no_effect(std::span<const barrier::Barrier> barriers, const Settings& settings);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -12,7 +12,7 @@
 #include "starling/tools/train/commands.hpp"
 #include "starling/tools/train/html_report.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// A job stands still after this time without an update, and not before three mean steps.
@@ -41,10 +41,10 @@ bool may_keep_best(const Job& job) {
   return job.keep.value_or(job.patience > 0 ? Keep::best : Keep::last) == Keep::best;
 }
 
-bool has_reached_target(const Prepared& ready, const live::Outcome& outcome) {
+bool has_reached_target(const Prepared& ready, const actor::Outcome& outcome) {
   const auto& until = ready.running.options.job.until;
-  return until && outcome.end == live::Outcome::End::reached &&
-         live::reached(*until, outcome.last.test);
+  return until && outcome.end == actor::Outcome::End::reached &&
+         actor::reached(*until, outcome.last.test);
 }
 
 }  // namespace
@@ -62,7 +62,7 @@ Recorder::Recorder(const Prepared& ready, MetricsFile metrics)
       display_(ready.job.quiet),
       selection_(ready.job.patience, may_keep_best(ready.job)) {}
 
-bool Recorder::on_progress(const live::Progress& progress, const std::string& missing) {
+bool Recorder::on_progress(const actor::Progress& progress, const std::string& missing) {
   display_.show(progress_line(ready_.running, progress,
                               stands(progress) ? std::optional{missing} : std::nullopt));
   note(metrics_.append(progress_json(ready_.running, progress)));
@@ -70,7 +70,7 @@ bool Recorder::on_progress(const live::Progress& progress, const std::string& mi
   return error_.empty() && !is_interrupted();
 }
 
-bool Recorder::on_evaluated(const live::Progress& progress, const States& states) {
+bool Recorder::on_evaluated(const actor::Progress& progress, const States& states) {
   if (!ready_.job.save.empty()) kept_[0] = std::exchange(kept_[1], states);
   if (!progress.test.empty()) {
     losses_.emplace_back(progress.evaluated_at, progress.test.front().value);
@@ -89,7 +89,7 @@ void Recorder::warn(const std::string& message) {
 
 bool Recorder::on_checkpoint(const States& states) {
   if (ready_.job.checkpoint.empty() || is_fresh(states) || is_bare(states)) return false;
-  if (!live::check_start(ready_.running.options.job, states) ||
+  if (!actor::check_start(ready_.running.options.job, states) ||
       !is_finite(ready_.weights_in(states)))
     return false;
   const bool written = note(write_checkpoint(ready_.job.checkpoint, ready_.notes, *ready_.model,
@@ -98,18 +98,18 @@ bool Recorder::on_checkpoint(const States& states) {
   return written;
 }
 
-Ended Recorder::end(const live::Outcome& outcome, std::uint64_t workers_lost) {
+Ended Recorder::end(const actor::Outcome& outcome, std::uint64_t workers_lost) {
   display_.close();
   Ended ended{.job = ready_.running, .outcome = outcome, .workers_lost = workers_lost};
-  if (outcome.end == live::Outcome::End::failed) ended.error = outcome.error;
+  if (outcome.end == actor::Outcome::End::failed) ended.error = outcome.error;
   const bool whole = !outcome.model.empty();
   const bool finite = whole && is_finite(ready_.weights_in(outcome.model));
   if (whole && !finite && ended.error.empty())
     ended.error = "the model holds values that are not finite";
   const bool checkpointed = finite && on_checkpoint(outcome.model);
-  if (ended.error.empty() && outcome.end == live::Outcome::End::completed)
+  if (ended.error.empty() && outcome.end == actor::Outcome::End::completed)
     ended.advice = advice(ready_, outcome.last.test, losses_);
-  const bool is_early = selection_.is_enough() && outcome.end == live::Outcome::End::reached &&
+  const bool is_early = selection_.is_enough() && outcome.end == actor::Outcome::End::reached &&
                         !has_reached_target(ready_, outcome);
   if (is_early) ended.patience = ready_.job.patience;
   if (const auto& best = selection_.best()) ended.best = {best->step, best->loss};
@@ -132,7 +132,7 @@ Ended Recorder::end(const live::Outcome& outcome, std::uint64_t workers_lost) {
   return ended;
 }
 
-bool Recorder::stands(const live::Progress& progress) {
+bool Recorder::stands(const actor::Progress& progress) {
   if (std::exchange(updates_, progress.updates) != progress.updates) moved_ = progress.elapsed;
   const Running& running = ready_.running;
   const std::uint64_t made = updates_ - std::min(updates_, running.updates_before);
@@ -167,7 +167,7 @@ Recorder::States Recorder::latest_good(const States& last) const {
   return {};
 }
 
-Recorder::States Recorder::choose(const live::Outcome& outcome, bool has_failed,
+Recorder::States Recorder::choose(const actor::Outcome& outcome, bool has_failed,
                                   KeptModel& kept) const {
   const auto& best = selection_.best();
   const bool is_best = best && may_keep_best(ready_.job) &&
@@ -191,7 +191,7 @@ void Recorder::save(const States& states, const KeptModel& kept) {
     saved_ = ready_.job.save;
 }
 
-void Recorder::add_to_curves(const live::Progress& progress) {
+void Recorder::add_to_curves(const actor::Progress& progress) {
   curves_.add_progress(progress, ready_.running.options.job.workers, ready_.running.updates_before);
 }
 
@@ -202,4 +202,4 @@ void Recorder::write_page(Ended& ended) {
   if (ended.error.empty()) ended.error = error_;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

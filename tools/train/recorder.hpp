@@ -17,7 +17,7 @@
 #include "starling/tools/train/model_file.hpp"
 #include "starling/tools/train/report.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// A job that is ready to start: nothing in it can be refused any more.
 struct Prepared {
@@ -45,14 +45,14 @@ class Recorder {
 
   /// Takes a job's progress. False where the job is to stop: at Ctrl-C, and where a file cannot be
   /// written. `missing` names nodes that are dead, on a cluster.
-  [[nodiscard]] bool on_progress(const live::Progress& progress, const std::string& missing = {});
+  [[nodiscard]] bool on_progress(const actor::Progress& progress, const std::string& missing = {});
 
   /// Prints a warning for people, also where the job is quiet.
   void warn(const std::string& message);
 
   /// Takes every evaluation, in order, with the model that was evaluated. False where the job is to
   /// stop: as on_progress(), and where patience is at its end.
-  [[nodiscard]] bool on_evaluated(const live::Progress& progress,
+  [[nodiscard]] bool on_evaluated(const actor::Progress& progress,
                                   const std::vector<core::RangeState>& states);
 
   /// True once as many evaluations in a row as patience allows had no better test loss.
@@ -65,20 +65,21 @@ class Recorder {
 
   /// Writes the model that the job leaves, its report and the last line of the metrics; returns how
   /// the job ended.
-  [[nodiscard]] Ended end(const live::Outcome& outcome, std::uint64_t workers_lost = 0);
+  [[nodiscard]] Ended end(const actor::Outcome& outcome, std::uint64_t workers_lost = 0);
 
  private:
   using States = std::vector<core::RangeState>;
 
   /// True where no update was made for much longer than a step takes.
-  [[nodiscard]] bool stands(const live::Progress& progress);
+  [[nodiscard]] bool stands(const actor::Progress& progress);
   /// Keeps the first error; true where there is none.
   bool note(const Result<void>& result);
-  void add_to_curves(const live::Progress& progress);
+  void add_to_curves(const actor::Progress& progress);
   void save(const States& states, const KeptModel& kept);
   /// Returns the model that the job leaves: the best or the last one, and a good one where the job
   /// failed.
-  [[nodiscard]] States choose(const live::Outcome& outcome, bool has_failed, KeptModel& kept) const;
+  [[nodiscard]] States choose(const actor::Outcome& outcome, bool has_failed,
+                              KeptModel& kept) const;
   /// Adds the last figures to the curves and writes the page.
   void write_page(Ended& ended);
   /// Returns the latest of `last` and `kept_` whose values and figures are finite; empty where no
@@ -103,4 +104,4 @@ class Recorder {
   std::array<States, 2> kept_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -12,34 +12,34 @@
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/train/report_evaluations.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 /// Returns the updates made in this run, without those before a checkpoint.
-std::uint64_t updates_made(const Running& job, const live::Progress& progress) {
+std::uint64_t updates_made(const Running& job, const actor::Progress& progress) {
   return progress.updates - std::min(progress.updates, job.updates_before);
 }
 
-double updates_per_second(const Running& job, const live::Progress& progress) {
+double updates_per_second(const Running& job, const actor::Progress& progress) {
   const double elapsed = seconds(progress.elapsed);
   return elapsed > 0 ? static_cast<double>(updates_made(job, progress)) / elapsed : 0;
 }
 
-double mean_step(const Running& job, const live::Progress& progress) {
+double mean_step(const Running& job, const actor::Progress& progress) {
   return static_cast<double>(progress.updates) / static_cast<double>(job.options.job.workers);
 }
 
 /// False where the latest evaluation is of the checkpoint that the job went on from.
-bool is_tested(const Running& job, const live::Progress& progress) {
+bool is_tested(const Running& job, const actor::Progress& progress) {
   const double updates = progress.evaluated_at * static_cast<double>(job.options.job.workers);
   return !progress.test.empty() && updates > static_cast<double>(job.updates_before) + 0.5;
 }
 
 /// Returns the seconds until the first of the known limits; nothing where none is known. Where the
 /// job stands still, the time of the last step is unknown.
-std::optional<double> seconds_left(const Running& job, const live::Progress& progress,
+std::optional<double> seconds_left(const Running& job, const actor::Progress& progress,
                                    bool stands) {
   std::optional<double> left;
   const auto& options = job.options.job;
@@ -87,13 +87,13 @@ std::string end_text(const Ended& ended) {
   if (ended.interrupted) return "interrupted";
   if (ended.patience > 0) return "stopped early";
   switch (ended.outcome.end) {
-    case live::Outcome::End::completed:
+    case actor::Outcome::End::completed:
       return "completed";
-    case live::Outcome::End::reached:
+    case actor::Outcome::End::reached:
       return "reached";
-    case live::Outcome::End::stopped:
+    case actor::Outcome::End::stopped:
       return "stopped";
-    case live::Outcome::End::failed:
+    case actor::Outcome::End::failed:
       return "failed";
   }
   return {};
@@ -102,24 +102,24 @@ std::string end_text(const Ended& ended) {
 /// Returns the step of a job that was stopped; empty elsewhere.
 std::string reached_text(const Ended& ended) {
   const core::Step steps = ended.job.options.job.steps;
-  const bool is_stopped = ended.outcome.end == live::Outcome::End::stopped || ended.patience > 0;
+  const bool is_stopped = ended.outcome.end == actor::Outcome::End::stopped || ended.patience > 0;
   if (!is_stopped || steps == barrier::finished) return {};
   return fmt::format(", at step {} of {}", ended.outcome.last.spread.median, steps);
 }
 
 /// Returns how a waiting worker rechecks; empty where the barrier draws no one, so that it does not
 /// matter.
-std::string recheck_text(const live::JobOptions& options) {
+std::string recheck_text(const actor::JobOptions& options) {
   if (!barrier::draws(options.barrier)) return {};
   return barrier::print(options.recheck.value_or(core::default_recheck(options.mode)));
 }
 
 /// Returns the delay's text; empty where there is no delay.
-std::string delay_text(const live::JobOptions& options) {
+std::string delay_text(const actor::JobOptions& options) {
   return options.delay == Distribution{} ? std::string{} : print(options.delay);
 }
 
-std::vector<std::string> straggler_texts(const live::JobOptions& options) {
+std::vector<std::string> straggler_texts(const actor::JobOptions& options) {
   std::vector<std::string> texts;
   for (const auto& straggler : options.stragglers) texts.push_back(print(straggler));
   return texts;
@@ -127,7 +127,7 @@ std::vector<std::string> straggler_texts(const live::JobOptions& options) {
 
 /// Returns the optimiser with its schedule and l2, where they are set, and the batch.
 std::string optimizer_text(const Running& job) {
-  const live::TrainOptions& options = job.options;
+  const actor::TrainOptions& options = job.options;
   std::string text = models::print(options.optimizer);
   if (options.schedule != models::Schedule{})
     text += job.has_default_schedule ? ", its rate falls over the job"
@@ -136,7 +136,7 @@ std::string optimizer_text(const Running& job) {
   return text + fmt::format(", batch {}", options.batch);
 }
 
-Json spread_json(const live::Spread& spread) {
+Json spread_json(const actor::Spread& spread) {
   return {{"min", spread.min}, {"median", spread.median}, {"max", spread.max}};
 }
 
@@ -144,7 +144,7 @@ void add_metrics(Json& json, const std::string& lead, const models::Metrics& met
   for (const auto& metric : metrics) json[lead + metric.name] = metric.value;
 }
 
-void add_figures(Json& json, const Running& job, const live::Progress& last) {
+void add_figures(Json& json, const Running& job, const actor::Progress& last) {
   json["updates"] = last.updates;
   json["updates_per_s"] = updates_per_second(job, last);
   json["wall_s"] = seconds(last.elapsed);
@@ -180,7 +180,7 @@ void add_settings(Json& json, const Running& job) {
   if (options.schedule != models::Schedule{}) json["schedule"] = models::print(options.schedule);
   if (options.l2 > 0) json["l2"] = options.l2;
   json["batch"] = options.batch;
-  if (core::has_servers(options.job.mode)) json["shards"] = live::owner_count(options.job);
+  if (core::has_servers(options.job.mode)) json["shards"] = actor::owner_count(options.job);
 }
 
 /// The figures of the model that is kept.
@@ -214,7 +214,7 @@ std::string json_line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Json event(const char* name, const live::Progress& progress) {
+Json event(const char* name, const actor::Progress& progress) {
   Json json;
   json["event"] = name;
   json["elapsed_s"] = seconds(progress.elapsed);
@@ -225,19 +225,19 @@ std::string row(const char* name, const std::string& value) {
   return value.empty() ? std::string{} : fmt::format("  {:<12}{}\n", name, value);
 }
 
-std::string members_text(const live::JobOptions& options) {
+std::string members_text(const actor::JobOptions& options) {
   std::string text = core::print(options.mode) + ", " + counted(options.workers, "worker");
-  if (core::has_servers(options.mode)) text += ", " + counted(live::owner_count(options), "shard");
+  if (core::has_servers(options.mode)) text += ", " + counted(actor::owner_count(options), "shard");
   return text;
 }
 
-std::string spread_text(const Running& job, const live::Progress& last) {
+std::string spread_text(const Running& job, const actor::Progress& last) {
   const std::string lag = job.id.empty() ? fmt::format("; at most {} apart", last.max_lag) : "";
   return fmt::format("min {}, median {}, max {}{}", last.spread.min, last.spread.median,
                      last.spread.max, lag);
 }
 
-std::string draws_text(const live::Progress& last) {
+std::string draws_text(const actor::Progress& last) {
   if (last.draws == 0) return {};
   return fmt::format("{}, of which {} let a worker pass", last.draws,
                      percent(static_cast<double>(last.passes) / static_cast<double>(last.draws)));
@@ -251,7 +251,7 @@ std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took)
   return text + "; " + duration_text(seconds(took));
 }
 
-std::string progress_line(const Running& job, const live::Progress& progress,
+std::string progress_line(const Running& job, const actor::Progress& progress,
                           const std::optional<std::string>& stands_for) {
   const auto& spread = progress.spread;
   const bool learned = updates_made(job, progress) > 0;
@@ -273,7 +273,7 @@ std::string progress_line(const Running& job, const live::Progress& progress,
 std::string summary_table(const Ended& ended) {
   const Running& job = ended.job;
   const auto& options = job.options;
-  const live::Progress& last = ended.outcome.last;
+  const actor::Progress& last = ended.outcome.last;
   std::string text = fmt::format("{} on {} ({})\n", job.model_name(), job.data, job.data_shape);
   text += row("job", job.name.empty() ? job.id : job.name);
   text += row("mode", members_text(options.job));
@@ -309,7 +309,7 @@ std::string summary_table(const Ended& ended) {
 
 std::string summary_json(const Ended& ended) { return json_line(summary(ended)); }
 
-std::string progress_json(const Running& job, const live::Progress& progress) {
+std::string progress_json(const Running& job, const actor::Progress& progress) {
   Json json = event("progress", progress);
   json["step"] = whole_or_real(mean_step(job, progress));
   add_figures(json, job, progress);
@@ -323,7 +323,7 @@ std::string progress_json(const Running& job, const live::Progress& progress) {
   return json_line(json);
 }
 
-std::string evaluation_json(const Running& job, const live::Progress& progress) {
+std::string evaluation_json(const Running& job, const actor::Progress& progress) {
   Json json = event("evaluation", progress);
   json["step"] = whole_or_real(progress.evaluated_at);
   json["epoch"] = progress.evaluated_at / static_cast<double>(job.steps_per_epoch);
@@ -340,4 +340,4 @@ std::string end_json(const Ended& ended) {
   return json_line(json);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -11,12 +11,12 @@
 #include "starling/actor/job/job.hpp"
 #include "starling/tools/job/job.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// A job as it runs.
 struct Running {
   /// With epochs turned into steps, and with all defaults filled in.
-  live::TrainOptions options;
+  actor::TrainOptions options;
   std::string data;
   std::string data_shape;
   std::string model;
@@ -57,7 +57,7 @@ struct KeptModel {
 /// A job that has ended.
 struct Ended {
   const Running& job;
-  const live::Outcome& outcome;
+  const actor::Outcome& outcome;
   std::optional<double> normalised_error = std::nullopt;
   bool interrupted = false;
   KeptModel kept{};
@@ -87,7 +87,7 @@ struct Ended {
 /// Returns one line: elapsed time, speed, spread, waiting share, loss, test figures, time to go.
 /// Where no step is made any more, `stands_for` names the nodes that the job waits for, if they are
 /// known, and the line has no time to the last step.
-[[nodiscard]] std::string progress_line(const Running& job, const live::Progress& progress,
+[[nodiscard]] std::string progress_line(const Running& job, const actor::Progress& progress,
                                         const std::optional<std::string>& stands_for = {});
 
 /// A table for people.
@@ -97,8 +97,8 @@ struct Ended {
 [[nodiscard]] std::string summary_json(const Ended& ended);
 
 /// Lines of `--metrics`: one JSON object each.
-[[nodiscard]] std::string progress_json(const Running& job, const live::Progress& progress);
-[[nodiscard]] std::string evaluation_json(const Running& job, const live::Progress& progress);
+[[nodiscard]] std::string progress_json(const Running& job, const actor::Progress& progress);
+[[nodiscard]] std::string evaluation_json(const Running& job, const actor::Progress& progress);
 [[nodiscard]] std::string end_json(const Ended& ended);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -19,7 +19,7 @@ struct LeftOut {
   const char* key;
   const char* why;
 };
-std::vector<LeftOut> left_out_of(const live::EvaluationCounts& counts) {
+std::vector<LeftOut> left_out_of(const actor::EvaluationCounts& counts) {
   std::vector<LeftOut> all{
       {counts.outrun, "outrun", "as the next was due when the workers were seen to be there"},
       {counts.crowded, "crowded", "as earlier ones were still being made"},
@@ -36,7 +36,7 @@ bool counts_evaluations(const Ended& ended) {
 
 void add_evaluations(Json& json, const Ended& ended) {
   if (!counts_evaluations(ended)) return;
-  const live::EvaluationCounts& counts = ended.outcome.last.counts;
+  const actor::EvaluationCounts& counts = ended.outcome.last.counts;
   json["eval_every"] = ended.job.options.job.evaluate_every;
   json["evaluations"] = ended.outcome.last.evaluations;
   json["evaluations_due"] = counts.due;
@@ -79,7 +79,7 @@ std::string early_text(const Ended& ended) {
 
 std::string evaluations_text(const Ended& ended) {
   if (!counts_evaluations(ended)) return {};
-  const live::EvaluationCounts& counts = ended.outcome.last.counts;
+  const actor::EvaluationCounts& counts = ended.outcome.last.counts;
   std::string text =
       fmt::format("{} of {}, one every {} and one at the end", ended.outcome.last.evaluations,
                   counts.due, counted(ended.job.options.job.evaluate_every, "step"));
@@ -94,4 +94,4 @@ std::string kept_text(const Ended& ended) {
                      print_number(ended.kept.step));
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

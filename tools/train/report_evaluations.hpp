@@ -7,7 +7,7 @@
 
 #include "starling/tools/train/report.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// A whole number where it is one: a mean of the workers' steps may be between two.
 [[nodiscard]] nlohmann::ordered_json whole_or_real(double value);
@@ -25,4 +25,4 @@ namespace starling::app {
 /// Why a job ended early; empty elsewhere.
 [[nodiscard]] std::string early_text(const Ended& ended);
 
-}  // namespace starling::app
+}  // namespace starling::program

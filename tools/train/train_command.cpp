@@ -12,7 +12,7 @@
 #include "starling/tools/train/recorder.hpp"
 #include "starling/tools/train/report.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Describes a file that a failed job did not write: as it was before, or not there.
@@ -63,8 +63,8 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
   options.job.on_start = [&](const auto&, auto&) {
     orderly.emplace(ready->job.quiet ? nullptr : stops_without_saving);
   };
-  options.job.on_progress = [&](const live::Progress& p) { return recorder.on_progress(p); };
-  options.job.on_evaluated = [&](const live::Progress& progress, const auto& states) {
+  options.job.on_progress = [&](const actor::Progress& p) { return recorder.on_progress(p); };
+  options.job.on_evaluated = [&](const actor::Progress& progress, const auto& states) {
     return recorder.on_evaluated(progress, states);
   };
   if (!ready->job.checkpoint.empty())
@@ -74,4 +74,4 @@ Result<int> train_command(const Registry& registry, const Settings& settings,
   return report(recorder.end(*outcome), ready->job);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -9,7 +9,7 @@
 #include "starling/base/check.hpp"
 #include "starling/base/seconds.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Notes the steps that have begun: a run that is stopped ends them all.
@@ -51,7 +51,7 @@ Compared judge(std::string name, double TwinRun::*figure, const TwinRun& live,
 
 }  // namespace
 
-TwinRun figures_of(const live::Progress& end) {
+TwinRun figures_of(const actor::Progress& end) {
   return {.updates = static_cast<double>(end.updates),
           .steps_min = static_cast<double>(end.spread.min),
           .steps_median = static_cast<double>(end.spread.median),
@@ -106,4 +106,4 @@ double quantile(std::span<const double> values, double q) {
   return std::lerp(values[below], values[above], at - static_cast<double>(below));
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

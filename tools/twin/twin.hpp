@@ -9,7 +9,7 @@
 #include "starling/actor/job/job.hpp"
 #include "starling/engine/sim/steps/steps.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// One run, live or simulated.
 struct TwinRun {
@@ -23,7 +23,7 @@ struct TwinRun {
   double elapsed_s = 0;
 };
 
-[[nodiscard]] TwinRun figures_of(const live::Progress& end);
+[[nodiscard]] TwinRun figures_of(const actor::Progress& end);
 
 /// Simulates a live run: when its time is up, each worker finishes the step that it is making and
 /// begins no other. Requires: sim::check(options).
@@ -56,4 +56,4 @@ struct Compared {
 /// interpolation. Requires: values are sorted, and not empty; 0 <= q <= 1.
 [[nodiscard]] double quantile(std::span<const double> values, double q);
 
-}  // namespace starling::app
+}  // namespace starling::program

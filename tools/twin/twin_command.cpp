@@ -12,7 +12,7 @@
 #include "starling/tools/twin/twin_keys.hpp"
 #include "starling/tools/twin/twin_report.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Returns the job as it is simulated, but for its end.
@@ -37,11 +37,11 @@ Result<SimJob> simulation_of(const Settings& settings, const Registry& registry)
 }
 
 /// Runs the real job, with its figures at the end; an error where it failed.
-Result<live::Outcome> run_live(const Prepared& ready) {
+Result<actor::Outcome> run_live(const Prepared& ready) {
   const OrderlyStop orderly{ready.job.quiet ? nullptr : stops_plainly};
   Display display{ready.job.quiet};
   auto options = ready.running.options;
-  options.job.on_progress = [&](const live::Progress& progress) {
+  options.job.on_progress = [&](const actor::Progress& progress) {
     display.show(progress_line(ready.running, progress));
     return !is_interrupted();
   };
@@ -61,9 +61,9 @@ std::vector<TwinRun> simulate_all(const SimJob& job) {
 
 /// Gives the simulations the live run's end, by its steps or by its time, and the time that a step
 /// of it took beyond its delay.
-void liken(SimJob& job, const live::JobOptions& options, const live::Outcome& outcome) {
+void liken(SimJob& job, const actor::JobOptions& options, const actor::Outcome& outcome) {
   using std::chrono::milliseconds;
-  const bool completed = outcome.end == live::Outcome::End::completed;
+  const bool completed = outcome.end == actor::Outcome::End::completed;
   job.options.last = options.steps;
   job.options.horizon = completed ? core::Time{std::chrono::hours{24 * 365}}
                                   : std::chrono::ceil<milliseconds>(outcome.last.elapsed);
@@ -82,12 +82,12 @@ Result<int> twin_command(const Registry& registry, const Settings& settings,
   const auto outcome = run_live(*ready);
   if (!outcome) return placed(outcome.error(), settings);
   if (is_interrupted()) return interrupted_code;
-  if (outcome->end == live::Outcome::End::failed) {
+  if (outcome->end == actor::Outcome::End::failed) {
     print_error(outcome->error);
     return job_failed;
   }
   Twins twins{.job = *job,
-              .completed = outcome->end == live::Outcome::End::completed,
+              .completed = outcome->end == actor::Outcome::End::completed,
               .live = figures_of(outcome->last),
               .compared = {}};
   liken(*job, ready->running.options.job, *outcome);
@@ -96,4 +96,4 @@ Result<int> twin_command(const Registry& registry, const Settings& settings,
                  agree(twins) ? done : job_failed);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -6,7 +6,7 @@
 
 #include "starling/tools/sim/learning.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 constexpr std::array<std::string_view, 5> outputs{"save", "checkpoint", "checkpoint-every",
@@ -42,4 +42,4 @@ Settings sim_settings(Settings settings) {
   return settings;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

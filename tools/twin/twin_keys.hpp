@@ -8,7 +8,7 @@
 #include "starling/tools/job/keys.hpp"
 #include "starling/tools/job/settings.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The number of simulations where none is given.
 inline constexpr std::uint64_t twin_seeds = 200;
@@ -24,4 +24,4 @@ inline constexpr std::uint64_t twin_seeds_min = 100;
 /// run.
 [[nodiscard]] Settings sim_settings(Settings settings);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -11,7 +11,7 @@
 #include "starling/tools/program/version.hpp"
 #include "starling/tools/report/table.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -108,4 +108,4 @@ std::string twin_json(const Twins& twins) {
   return json.dump();
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

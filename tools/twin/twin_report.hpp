@@ -7,7 +7,7 @@
 #include "starling/tools/sim/sim_job.hpp"
 #include "starling/tools/twin/twin.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// A live run, the job that was simulated beside it, and their comparison.
 struct Twins {
@@ -27,4 +27,4 @@ struct Twins {
 /// One JSON object on one line.
 [[nodiscard]] std::string twin_json(const Twins& twins);
 
-}  // namespace starling::app
+}  // namespace starling::program

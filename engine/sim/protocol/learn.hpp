@@ -1,4 +1,4 @@
-/// Training a model in virtual time, message by message: live::train's counterpart.
+/// Training a model in virtual time, message by message: actor::train's counterpart.
 ///
 ///     sim::LearnOptions options;
 ///     options.protocol.mode = core::Mode::peer;

@@ -18,7 +18,7 @@
 #include "tests/actor/cluster/counting_plan.hpp"
 #include "tests/waiting.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Some nodes that have found each other, and a client of theirs.
 class Cluster : public testing::Test {
@@ -121,4 +121,4 @@ class Cluster : public testing::Test {
   std::unique_ptr<ClusterClient> client_;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 /// Records the senders of the messages that it receives.
@@ -74,4 +74,4 @@ TEST(ClusterJob, HearsOfAMemberFromNoOtherNodeThanItsOwn) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

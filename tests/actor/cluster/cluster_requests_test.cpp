@@ -20,7 +20,7 @@
 #include "tests/actor/cluster/cluster.hpp"
 #include "tests/actor/security/certificates.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using namespace std::chrono_literals;
@@ -283,4 +283,4 @@ TEST_F(Cluster, DoesNotWaitForClientsThatHaveGone) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -14,7 +14,7 @@
 #include "starling/actor/wire/transport.hpp"
 #include "tests/actor/cluster/cluster.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using namespace std::chrono_literals;
@@ -217,4 +217,4 @@ TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -11,7 +11,7 @@
 #include "starling/actor/cluster/cluster_node.hpp"
 #include "tests/actor/job/counters.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Counts updates; `settings` say how.
 class CountingPlan final : public JobPlan {
@@ -32,7 +32,7 @@ class CountingPlan final : public JobPlan {
   [[nodiscard]] std::size_t ranges() const override { return job().task->layout().ranges.size(); }
   [[nodiscard]] std::uint64_t fingerprint() const override { return 1; }
   [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_site(SiteOptions options) const override {
-    return live::make_site<float>(job(), std::move(options));
+    return actor::make_site<float>(job(), std::move(options));
   }
 
  private:
@@ -69,4 +69,4 @@ inline Result<std::shared_ptr<const JobPlan>> make_plan(const wire::JobSettings&
   return std::shared_ptr<const JobPlan>{std::make_shared<CountingPlan>(settings)};
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -12,7 +12,7 @@
 #include "starling/actor/cluster/recent_figures.hpp"
 #include "starling/base/utc.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using namespace std::chrono_literals;
@@ -165,4 +165,4 @@ TEST(Utc, IsWrittenToTheMillisecond) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

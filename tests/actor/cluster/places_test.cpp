@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using namespace std::chrono_literals;
@@ -72,4 +72,4 @@ TEST(Places, ThatNobodyUsesAreNamed) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

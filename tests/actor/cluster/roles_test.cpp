@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 core::Configuration of(std::vector<core::Member> members,
@@ -101,4 +101,4 @@ TEST(Roles, EachNodeHasAFounder) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

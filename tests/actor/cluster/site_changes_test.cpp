@@ -9,7 +9,7 @@
 
 #include "tests/actor/cluster/sites.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using namespace std::chrono_literals;
@@ -143,4 +143,4 @@ INSTANTIATE_TEST_SUITE_P(Modes, SiteWithServers,
                                          std::pair{core::Mode::hybrid, "asp"}));
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

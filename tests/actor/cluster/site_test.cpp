@@ -16,7 +16,7 @@
 #include "starling/models/tabular/linear_models.hpp"
 #include "tests/actor/cluster/sites.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using namespace std::chrono_literals;
@@ -156,4 +156,4 @@ TEST(Site, UnderBspEqualsTheJobInOneProcess) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -19,7 +19,7 @@
 #include "tests/actor/job/counters.hpp"
 #include "tests/waiting.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 using MakeJob = std::function<Assignment<float>()>;
 
@@ -195,4 +195,4 @@ inline void add_servers(Nodes& nodes) {
 
 inline constexpr const char* sampled = "pssp:s=4,beta=2";
 
-}  // namespace starling::live
+}  // namespace starling::actor

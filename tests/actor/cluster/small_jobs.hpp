@@ -9,7 +9,7 @@
 #include "starling/models/built_in/built_in_models.hpp"
 #include "starling/models/data/load.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 inline models::Table load(const std::string& source, std::uint64_t seed = 1) {
   return models::load(models::Source::parse(source).value(), seed).value();
@@ -55,4 +55,4 @@ struct CountingModel {
   }
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

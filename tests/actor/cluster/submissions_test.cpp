@@ -8,7 +8,7 @@
 
 #include "tests/actor/cluster/counting_plan.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 constexpr wire::JobId job_id = 7;
@@ -101,4 +101,4 @@ TEST_F(StartedSubmission, IsStartedAnewWithoutANodeThatIsGone) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

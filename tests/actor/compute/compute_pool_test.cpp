@@ -6,7 +6,7 @@
 #include <latch>
 #include <string>
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 TEST(ComputePool, RunsEverythingOnce) {
@@ -105,4 +105,4 @@ TEST(ComputePool, TakesWorkFromManyThreadsWhileItCloses) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -7,7 +7,7 @@
 
 #include "starling/actor/engines/engine.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using Engine1 = ParameterEngine<double>;
@@ -349,4 +349,4 @@ TEST(EngineReads, NotForeverFromABusyOwner) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

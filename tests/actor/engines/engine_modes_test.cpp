@@ -6,7 +6,7 @@
 
 #include "starling/actor/engines/engine.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 constexpr core::Step steps = 20;
@@ -92,4 +92,4 @@ TEST_P(Modes, EveryUpdateCountsOnce) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -9,7 +9,7 @@
 #include <limits>
 #include <numeric>
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using barrier::parse;
@@ -362,4 +362,4 @@ TEST(Engine, DrawsTheSameNumbersWhenAStepIsTriedAgain) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -9,7 +9,7 @@
 #include "starling/actor/train/train.hpp"
 #include "tests/actor/cluster/small_jobs.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Each update adds 1 to every parameter: sgd at lr = workers with full batches, and the gradient
 /// -1.
@@ -60,4 +60,4 @@ inline void expect_exact_counts(std::span<const core::RangeState> model) {
   }
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -10,7 +10,7 @@
 #include "tests/actor/cluster/small_jobs.hpp"
 #include "tests/actor/job/schedule.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 /// Its loss is its one value, which begins at 1 and falls by 0.001 with each update.
@@ -208,4 +208,4 @@ TEST(Milestone, IsAMultiple) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -11,7 +11,7 @@
 
 #include "tests/actor/job/moody_model.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using namespace std::chrono_literals;
@@ -164,4 +164,4 @@ TEST_P(EveryMode, EndsWithTheErrorOfAThrowingPredicate) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -17,7 +17,7 @@
 #include "tests/actor/job/moody_model.hpp"
 #include "tests/waiting.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using namespace std::chrono_literals;
@@ -208,4 +208,4 @@ TEST(Job, StartsAndStopsAThousandTimesWithoutLeavingAnything) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

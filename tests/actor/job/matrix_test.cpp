@@ -4,7 +4,7 @@
 
 #include "tests/actor/cluster/small_jobs.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 struct Subject {
@@ -77,4 +77,4 @@ INSTANTIATE_TEST_SUITE_P(BarriersAndModes, Matrix,
                                                           "ssp:s=inf")));
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

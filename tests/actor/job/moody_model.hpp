@@ -15,7 +15,7 @@
 
 #include "tests/actor/cluster/small_jobs.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// Counts its gradients, and misbehaves as told.
 struct MoodyModel {
@@ -67,4 +67,4 @@ class EveryMode : public testing::TestWithParam<core::Mode> {
   models::Table data_ = load("linear:d=5,n=60");
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

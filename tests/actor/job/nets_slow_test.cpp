@@ -10,7 +10,7 @@
 #include "test_paths.hpp"
 #include "tests/actor/cluster/small_jobs.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 struct Where {
@@ -88,4 +88,4 @@ TEST_P(Nets, ResNetKnows512ImagesByHeart) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

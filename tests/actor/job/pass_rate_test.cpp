@@ -11,7 +11,7 @@
 #include "starling/barrier/sampling.hpp"
 #include "tests/barrier/statistics.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using namespace std::chrono_literals;
@@ -92,4 +92,4 @@ TEST_P(LivePassRate, IsHypergeometric) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -8,7 +8,7 @@
 #include "starling/actor/train/train.hpp"
 #include "starling/models/table.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using Samples = std::vector<std::uint32_t>;
@@ -100,4 +100,4 @@ TEST(Prefetch, ThatFailsHarmsNobody) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

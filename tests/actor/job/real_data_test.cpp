@@ -9,7 +9,7 @@
 #include "test_paths.hpp"
 #include "tests/actor/cluster/small_jobs.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 struct Where {
@@ -104,4 +104,4 @@ TEST_P(RealData, A9a) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -3,7 +3,7 @@
 
 #include "tests/actor/cluster/small_jobs.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using States = std::vector<core::RangeState>;
@@ -97,4 +97,4 @@ TEST_F(Resume, OfRowSparseJobsGoesOnWhereEachWorkerWas) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -17,7 +17,7 @@
 #include "starling/base/random.hpp"
 #include "tests/engine/core/print.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 class Schedule final : public TestScheduler {
  public:
@@ -168,4 +168,4 @@ class Schedule final : public TestScheduler {
   bool stuck_ = false;
 };
 
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -11,7 +11,7 @@
 #include "tests/actor/cluster/small_jobs.hpp"
 #include "tests/actor/job/scheduled_jobs.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 /// Whatever the schedule, P workers under bsp are one machine on the union of their batches.
@@ -93,4 +93,4 @@ TEST(TestScheduler, ThatGivesUpFailsTheJob) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -18,7 +18,7 @@
 
 #include "tests/actor/job/scheduled_jobs.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 using core::MemberId;
@@ -172,4 +172,4 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{core::Mode::peer, "pssp:s=1,beta=2", "notify+interval:auto"}));
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

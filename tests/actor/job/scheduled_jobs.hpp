@@ -17,7 +17,7 @@
 
 #include "tests/actor/job/schedule.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 
 /// How many schedules a test tries.
 #ifdef STARLING_SANITIZED
@@ -175,4 +175,4 @@ inline Told run(const JobOptions& options, const barrier::Barrier& believed, Eve
   return told;
 }
 
-}  // namespace starling::live
+}  // namespace starling::actor

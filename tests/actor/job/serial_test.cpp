@@ -4,7 +4,7 @@
 #include "starling/models/tabular/perceptron.hpp"
 #include "tests/actor/cluster/small_jobs.hpp"
 
-namespace starling::live {
+namespace starling::actor {
 namespace {
 
 constexpr core::Step steps = 100;
@@ -96,4 +96,4 @@ TYPED_TEST(Serial, AnyNumberOfWorkersEqualsOneMachineOnTheUnionBatch) {
 }
 
 }  // namespace
-}  // namespace starling::live
+}  // namespace starling::actor

@@ -23,8 +23,8 @@
 namespace starling::benchmarks {
 namespace {
 
-using live::Outcome;
-using live::TrainOptions;
+using actor::Outcome;
+using actor::TrainOptions;
 
 TrainOptions options_for(const char* mode, const char* barrier, std::size_t workers) {
   TrainOptions options;
@@ -52,7 +52,7 @@ void overhead(benchmark::State& state, const char* mode, const char* barrier) {
   options.job.steps = 4000;
   for (auto _ : state)
     report_steps(state,
-                 live::train(IdleModel{100'000}, Nothing{1'000'000}, nullptr, options).value());
+                 actor::train(IdleModel{100'000}, Nothing{1'000'000}, nullptr, options).value());
 }
 BENCHMARK_CAPTURE(overhead, peer_pssp_s4_beta2, "peer", "pssp:s=4,beta=2")
     ->UseManualTime()
@@ -77,7 +77,7 @@ void step_query(benchmark::State& state) {
       introduced.set_value({directory, &system});
     };
     std::thread job{[&] {
-      (void)live::train(IdleModel{1000, std::chrono::seconds{2}}, Nothing{1000}, nullptr, options)
+      (void)actor::train(IdleModel{1000, std::chrono::seconds{2}}, Nothing{1000}, nullptr, options)
           .value();
     }};
     std::vector<double> took;
@@ -117,7 +117,7 @@ void perceptron(benchmark::State& state, const char* text) {
   for (auto _ : state)
     std::visit(
         [&](const auto& model) {
-          report_steps(state, live::train(model, data, nullptr, options).value());
+          report_steps(state, actor::train(model, data, nullptr, options).value());
         },
         models::parse_model<float>(text, data).value());
 }
@@ -133,7 +133,7 @@ void ten_thousand_workers(benchmark::State& state, const char* mode, const char*
   for (auto _ : state)
     std::visit(
         [&](const auto& model) {
-          report_steps(state, live::train(model, data, nullptr, options).value());
+          report_steps(state, actor::train(model, data, nullptr, options).value());
         },
         models::parse_model<float>("linear", data).value());
 }

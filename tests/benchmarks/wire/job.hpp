@@ -16,7 +16,7 @@
 namespace starling::benchmarks {
 
 /// Steps that read all of the model, compute nothing and push all of it.
-class Steps final : public live::Task {
+class Steps final : public actor::Task {
  public:
   explicit Steps(const Load& load) : load_(load) {
     const std::size_t count = load.chunk_bytes / sizeof(float);
@@ -43,11 +43,11 @@ class Steps final : public live::Task {
     since_ = Clock::now();
     return all;
   }
-  live::StepResult compute(const live::StepInput& input, core::Scratch&) override {
+  actor::StepResult compute(const actor::StepInput& input, core::Scratch&) override {
     const auto now = Clock::now();
     keep_up();
     if (input.step >= warm_up(load_)) pulling += now - since_;
-    live::StepResult result;
+    actor::StepResult result;
     result.update.samples = 1;
     for (core::RangeId r = 0; r < layout_.ranges.size(); ++r) {
       const core::Range& range = layout_.ranges[r];
@@ -91,7 +91,7 @@ class Side {
  public:
   Side(const JobSetup& setup, const Pipe& pipe, std::uint64_t node)
       : node_(node), task(std::make_shared<Steps>(setup.load)) {
-    live::Assignment<float> assignment;
+    actor::Assignment<float> assignment;
     assignment.job.mode = core::Mode::hybrid;
     assignment.job.barrier = barrier::parse(setup.barrier).value();
     assignment.job.workers = static_cast<std::size_t>(
@@ -102,7 +102,7 @@ class Side {
     assignment.applier = setup.applier;
     std::vector<float> start(task->layout().size, 0.0F);
     assignment.start = core::to_ranges<float>(task->layout(), start);
-    live::SiteOptions options;
+    actor::SiteOptions options;
     options.members_max = 16;
     options.send = [this](const std::vector<core::Envelope>& envelopes) {
       std::map<wire::TrafficClass, std::vector<wire::Frame>> parcels;
@@ -113,7 +113,7 @@ class Side {
       }
       for (auto& [traffic_class, frames] : parcels) endpoint_->send(other_, traffic_class, frames);
     };
-    site = live::make_site<float>(std::move(assignment), std::move(options)).value();
+    site = actor::make_site<float>(std::move(assignment), std::move(options)).value();
     security::EndpointOptions network;
     if (setup.secrets) network.secrets = (*setup.secrets)[node - 1];
     network.utc_now = [] { return static_cast<security::UtcSeconds>(std::time(nullptr)); };
@@ -140,7 +140,7 @@ class Side {
 
  public:
   std::shared_ptr<Steps> task;
-  std::unique_ptr<live::LocalJob> site;
+  std::unique_ptr<actor::LocalJob> site;
 };
 
 }  // namespace starling::benchmarks

@@ -3,7 +3,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -67,4 +67,4 @@ TEST(BenchProgram, KernelsComparesLibrariesAndNamesTheChosen) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

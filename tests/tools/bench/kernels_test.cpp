@@ -10,7 +10,7 @@
 #include "starling/tools/registry/data.hpp"
 #include "starling/tools/report/machine.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using models::Library;
@@ -72,4 +72,4 @@ TEST(Machine, SaysWhatComputes) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -66,4 +66,4 @@ TEST(ChaosReport, SaysWhatWasLeftOutInTheSameWords) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 TEST(Address, TakesHostAndPort) {
@@ -30,4 +30,4 @@ TEST(Address, KnowsWhoOnlyThisMachineReaches) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 
 #include "tests/tools/cluster/nodes.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 TEST_F(Nodes, GoOnWithAJobWhoseSubmitIsGoneAndHandItsModelToWhoeverAttaches) {
@@ -128,4 +128,4 @@ TEST_F(Nodes, SayWhatCannotBeOfAJobThatNobodyFollows) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -12,7 +12,7 @@
 #include "starling/engine/core/membership/membership.hpp"
 #include "tests/tools/cluster/drills.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 class Crowd : public Drill {
@@ -38,7 +38,7 @@ class Crowd : public Drill {
 /// hundreds of them, where hundreds of nodes would keep a quarter of a million connections.
 class Bystander {
  public:
-  Bystander(live::EventLoop& loop, std::uint64_t id, const std::string& seed, int of)
+  Bystander(actor::EventLoop& loop, std::uint64_t id, const std::string& seed, int of)
       : loop_(loop), random_(id) {
     auto opened = security::Endpoint::open(
         security::EndpointOptions{},
@@ -96,9 +96,9 @@ class Bystander {
     message.body = std::move(news);
     return wire::encode(message);
   }
-  static core::Time now() { return live::EventLoop::Clock::now().time_since_epoch(); }
+  static core::Time now() { return actor::EventLoop::Clock::now().time_since_epoch(); }
 
-  live::EventLoop& loop_;
+  actor::EventLoop& loop_;
   Random random_;
   std::unique_ptr<core::Membership> membership_;
   std::unique_ptr<security::Endpoint> endpoint_;
@@ -108,7 +108,7 @@ TEST_F(Crowd, CostsEachLittle) {
   constexpr int others = 500;
   ASSERT_NO_FATAL_FAILURE(begin_here(1));
   // Two first: what a node takes once for all connections is there.
-  live::EventLoop loop;
+  actor::EventLoop loop;
   std::vector<std::unique_ptr<Bystander>> all;
   const auto fill = [&](int size) {
     while (std::ssize(all) < size)
@@ -189,4 +189,4 @@ TEST_F(Crowd, OnOverloadedMachinesDeclaresNobodyDead) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

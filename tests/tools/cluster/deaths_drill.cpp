@@ -3,7 +3,7 @@
 
 #include "tests/tools/cluster/drills.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 class Deaths : public Drill {};
@@ -195,4 +195,4 @@ TEST_F(UncoveredDeaths, EndTheJobRatherThanWithAWrongModel) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -14,7 +14,7 @@
 #include "programs.hpp"
 #include "tests/hosts/fleet.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 using namespace std::chrono_literals;
 
@@ -190,4 +190,4 @@ class Drill : public testing::TestWithParam<Way> {
   }
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

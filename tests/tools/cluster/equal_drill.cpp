@@ -4,7 +4,7 @@
 #include "test_paths.hpp"
 #include "tests/tools/cluster/drills.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 class Equal : public Drill {
@@ -61,4 +61,4 @@ TEST_P(Equal, MnistIsLearnedAsWellAsInOneProcess) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

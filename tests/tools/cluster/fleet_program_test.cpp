@@ -3,7 +3,7 @@
 #include "tests/hosts/forwarder.hpp"
 #include "tests/tools/cluster/drills.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const Way bsp{"central", "bsp"};
@@ -108,4 +108,4 @@ TEST_F(FleetProgram, WhoIsCutOffSaysThatItWaitsAndComesBack) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

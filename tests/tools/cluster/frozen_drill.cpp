@@ -5,7 +5,7 @@
 
 #include "tests/tools/cluster/drills.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 class Frozen : public Drill {};
@@ -56,4 +56,4 @@ TEST_P(Frozen, ReceiversDoNotMakeSendersGrow) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -9,7 +9,7 @@
 #include "starling/tools/cluster/follow/job_progress.hpp"
 #include "starling/tools/cluster/job_naming.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const std::vector<JobCandidate> three{
@@ -205,4 +205,4 @@ TEST(TimeText, IsShort) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -10,7 +10,7 @@
 
 #include "tests/tools/cluster/nodes.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// The line with all numbers alike, and all times.
@@ -205,4 +205,4 @@ TEST_F(Nodes, ListAJobThatTheyRefused) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

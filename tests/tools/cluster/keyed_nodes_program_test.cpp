@@ -7,7 +7,7 @@
 
 #include "tests/tools/cluster/nodes.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Three nodes, each with a key file.
@@ -133,4 +133,4 @@ TEST_F(KeyedNodes, RefuseKeysThatAreNotTheirs) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

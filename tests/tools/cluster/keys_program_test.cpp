@@ -7,7 +7,7 @@
 #include "starling/actor/security/key_file.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -341,4 +341,4 @@ TEST_F(Keys, HelpExistsForEachCommand) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

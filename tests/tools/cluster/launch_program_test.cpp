@@ -7,7 +7,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Stands in for ssh: runs the command here, and logs its target.
@@ -79,4 +79,4 @@ TEST_F(Launch, SaysWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

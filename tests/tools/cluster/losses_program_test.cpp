@@ -5,7 +5,7 @@
 
 #include "tests/tools/cluster/nodes.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -188,4 +188,4 @@ TEST_F(Losses, MoreJobsThanANodeTakesAreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -10,7 +10,7 @@
 #include "tests/tools/program.hpp"
 #include "tests/waiting.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Waits until a node says at which address it listens, and returns that; empty where it does not.
 inline std::string address_of(const Process& process, const std::string& name) {
@@ -75,4 +75,4 @@ class Nodes : public testing::Test {
   std::vector<std::string> addresses_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

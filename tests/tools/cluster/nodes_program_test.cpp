@@ -6,7 +6,7 @@
 
 #include "tests/tools/cluster/nodes.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 TEST_F(Nodes, TrainWhatIsSubmittedInEveryMode) {
@@ -359,4 +359,4 @@ TEST(Submit, SaysThatNobodyAnswers) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -3,7 +3,7 @@
 
 #include "tests/tools/cluster/drills.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 class Partitions : public Drill {
@@ -75,4 +75,4 @@ TEST_P(Partitions, OfTwoNodesThatStillHearLoseNothing) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

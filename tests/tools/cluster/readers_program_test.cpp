@@ -5,7 +5,7 @@
 
 #include "tests/tools/cluster/nodes.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -89,4 +89,4 @@ TEST_F(StuckReaders, NorDoesAModelThatIsBeingLaidOut) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

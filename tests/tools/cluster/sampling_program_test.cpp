@@ -7,7 +7,7 @@
 #include "tests/barrier/statistics.hpp"
 #include "tests/tools/cluster/drills.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 class SamplingProgram : public Drill {
@@ -68,4 +68,4 @@ TEST_F(SamplingProgram, IsUniformOverFiftyLiveWorkersAndLetsPassAsOftenAsTheLawS
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -3,7 +3,7 @@
 
 #include "tests/tools/cluster/nodes.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 TEST_F(Nodes, EndAJobThatGainsNothingAndBeginWithItsModel) {
@@ -31,4 +31,4 @@ TEST_F(Nodes, EndAJobThatGainsNothingAndBeginWithItsModel) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 
 #include "tests/tools/cluster/nodes.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -95,4 +95,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& work) { return std::string{work.param.name}; });
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

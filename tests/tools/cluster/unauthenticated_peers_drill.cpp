@@ -13,7 +13,7 @@
 
 #include "tests/tools/cluster/drills.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const Way peer{"peer", "pssp:s=4,beta=2"};
@@ -229,4 +229,4 @@ TEST_F(UnauthenticatedPeers, BetweenNodesReadNothing) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

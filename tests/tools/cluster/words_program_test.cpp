@@ -7,7 +7,7 @@
 
 #include "tests/tools/cluster/nodes.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 struct Wrong {
@@ -205,4 +205,4 @@ TEST_F(Nodes, ReadAFileThatIsRelativeToWhereSubmitStands) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 #include "tests/tools/output.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -146,4 +146,4 @@ TEST(Safetensors, AreReadAndWrittenByPythonsLibrary) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

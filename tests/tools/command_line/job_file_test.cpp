@@ -4,7 +4,7 @@
 #include "starling/tools/job/keys.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 Result<Settings> read(const std::string& content) {
@@ -104,4 +104,4 @@ TEST(Overridden, ReplacesKeyByKeyAndTheChoiceOfTestsAsOne) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 #include "tests/tools/program.hpp"
 #include "tests/waiting.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 class OwnProgram : public testing::Test {
@@ -180,4 +180,4 @@ TEST_F(OwnProgram, IsInterruptedWhileItsModelIsLaidOut) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// A folder with a file system of 64 KiB.
@@ -119,4 +119,4 @@ TEST(Stdout, ThatIsFullIsAnError) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

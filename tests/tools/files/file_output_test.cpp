@@ -7,7 +7,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 TEST(ReplaceFile, WritesAndReplacesAndLeavesNothingElse) {
@@ -146,4 +146,4 @@ TEST(FileOutput, RemovesWhatKilledProcessesLeft) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -1,7 +1,7 @@
 /// No output overwrites what the same command reads, nor another output, however it is written.
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 struct Clash {
@@ -112,4 +112,4 @@ TEST(Save, OnALinkReplacesWhatItLeadsTo) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

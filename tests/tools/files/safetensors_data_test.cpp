@@ -11,7 +11,7 @@
 #include "tests/tools/files/safetensors_file.hpp"
 #include "tests/tools/folder.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const Written x_f32{"x", "F32", "[3,2]", bytes_of<float>({1, 2, 3, 4, 5, 6.5F})};
@@ -177,4 +177,4 @@ TEST_F(SafetensorsData, OptionsAreChecked) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace starling::app {
+namespace starling::program {
 
 /// A tensor as it is put into a file.
 struct Written {
@@ -38,4 +38,4 @@ template <class T>
   return bytes + header + body;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -2,7 +2,7 @@
 #include "tests/tools/files/safetensors_file.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// 40 samples of two numbers, of which the first says the class.
@@ -61,4 +61,4 @@ TEST(SafetensorsProgram, DoesNotOverwriteItsData) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

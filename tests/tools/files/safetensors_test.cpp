@@ -8,7 +8,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app::safetensors {
+namespace starling::program::safetensors {
 namespace {
 
 class Safetensors : public testing::Test {
@@ -137,4 +137,4 @@ TEST_F(Safetensors, WhatIsNoFileIsRefused) {
 }
 
 }  // namespace
-}  // namespace starling::app::safetensors
+}  // namespace starling::program::safetensors

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 Job job_of(const Settings& settings) {
@@ -76,4 +76,4 @@ TEST(Placed, NamesTheSettingThatAMessageSpeaksOf) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

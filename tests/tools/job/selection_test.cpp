@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Shows these losses at steps 1, 2, ... and returns the step at which the selection had enough; 0
@@ -95,4 +95,4 @@ TEST(Keep, IsBestOrLast) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

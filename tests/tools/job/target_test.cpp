@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 TEST(Target, LossesFallAndTheRestRises) {
@@ -42,7 +42,7 @@ TEST(Target, OtherTextIsRefused) {
 }
 
 TEST(Target, MustBeAFigureOfTheModel) {
-  const live::Target target{.metric = "acuracy", .value = 1};
+  const actor::Target target{.metric = "acuracy", .value = 1};
   const auto checked = check_target(target, {{"loss", 1}, {"accuracy", 0}});
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message,
@@ -52,4 +52,4 @@ TEST(Target, MustBeAFigureOfTheModel) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 
 #include "starling/tools/sim/runs.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 TEST(Pieces, AreEachDoneOnceWhateverTheThreads) {
@@ -95,4 +95,4 @@ TEST(Runs, OfCostlierBarriersBeginFirst) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Floats = std::vector<float>;
@@ -49,4 +49,4 @@ TEST(Probabilities, FollowTheLinkOfTheScores) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

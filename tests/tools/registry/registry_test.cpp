@@ -6,7 +6,7 @@
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/registry/data.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Data of a type that cannot be divided.
@@ -132,4 +132,4 @@ TEST(Fingerprint, ChangesWithAnyValueOrLabel) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

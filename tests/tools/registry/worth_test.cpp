@@ -6,7 +6,7 @@
 #include "starling/tools/registry/built_in.hpp"
 #include "starling/tools/registry/data.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -84,4 +84,4 @@ TEST(Goal, TakesTheFiguresOfEvaluate) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const std::string svg =
@@ -46,4 +46,4 @@ TEST(Report, AsMarkdownNamesItsPictures) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 Plot small_plot(PlotStyle style) {
@@ -135,4 +135,4 @@ TEST(FailedPlot, SaysWhatGnuplotSaid) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 
 #include "starling/base/random.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 TEST(Statistics, SayMeanSpreadAndLimits) {
@@ -62,4 +62,4 @@ TEST(Statistics, IntervalsHoldTheMeanAsOftenAsTheySay) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const TextTable table{{"barrier", "steps", "±"},
@@ -32,4 +32,4 @@ TEST(Table, AsHtmlMeansNoMarkup) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

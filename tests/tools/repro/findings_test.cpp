@@ -4,7 +4,7 @@
 
 #include "starling/tools/repro/repro_data.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 Summary mean(double value) { return {.count = 4, .mean = value, .sd = 1}; }
@@ -42,4 +42,4 @@ TEST(ExperimentResults, KeepEachPlotForItsPicture) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

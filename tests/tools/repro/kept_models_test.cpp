@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Time and updates of each point.
@@ -58,4 +58,4 @@ TEST(KeptModels, CarryNoOptimiserState) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

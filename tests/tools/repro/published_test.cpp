@@ -5,7 +5,7 @@
 #include "starling/tools/repro/experiment_runner.hpp"
 #include "starling/tools/sim/linear_learner.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Where the mean over 20 seeds must lie.
@@ -70,4 +70,4 @@ TEST(PublishedSimulation, LearnsThreeTimesSoonerBesideStragglers) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

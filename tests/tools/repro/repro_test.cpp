@@ -6,7 +6,7 @@
 #include "starling/tools/report/plot.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -89,4 +89,4 @@ TEST(ReproPsp, MakesOneReportThatHoldsAll) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 // The published minima for r = 4, T = 10,000.
@@ -44,4 +44,4 @@ TEST(LagTheory, GrowsWithoutLimitAsNobodyIsEverRefused) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

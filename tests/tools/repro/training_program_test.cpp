@@ -5,7 +5,7 @@
 #include "starling/tools/report/plot.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -105,4 +105,4 @@ TEST(ReproPspTrain, RefusesAFileInPlaceOfAFolder) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// A run that ends with so many updates, evaluated ten times; its last two accuracies are `late`
@@ -132,4 +132,4 @@ TEST(MeanCurve, IsOfTheInstantsThatAllRunsHave) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -78,4 +78,4 @@ TEST(TimeTo, IsThatOfTheFirstErrorSoSmall) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

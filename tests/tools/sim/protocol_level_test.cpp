@@ -3,7 +3,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -103,4 +103,4 @@ TEST(ProtocolLevel, RefusesWhatItCannotDoBeforeItRuns) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -77,4 +77,4 @@ TEST(Runs, DoNotDependOnTheNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -6,7 +6,7 @@
 #include "starling/tools/sim/sim_keys.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -161,4 +161,4 @@ TEST(SimTable, OfAJobFileIsNothingToTraining) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

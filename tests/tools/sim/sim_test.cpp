@@ -6,7 +6,7 @@
 #include "starling/tools/sim/sim_report.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -276,4 +276,4 @@ TEST(Sim, AsJsonHasTheFiguresOfEachRun) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -329,4 +329,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& wrong) { return wrong.param.name; });
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

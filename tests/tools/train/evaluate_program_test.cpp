@@ -5,7 +5,7 @@
 #include "tests/tools/output.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -81,4 +81,4 @@ TEST(Predict, WritesLabelsAsTheDataHasThem) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Numbers = Thinned<std::size_t>;
@@ -35,8 +35,8 @@ TEST(ThinnedPoints, AreEvenlySpreadAndHoldTheLast) {
   }
 }
 
-live::Progress at(int second, std::uint64_t updates) {
-  live::Progress progress;
+actor::Progress at(int second, std::uint64_t updates) {
+  actor::Progress progress;
   progress.elapsed = std::chrono::seconds{second};
   progress.updates = updates;
   progress.spread = {updates / 2, updates / 2, updates / 2 + 1};
@@ -116,7 +116,7 @@ TEST(ReportPlots, HaveALogarithmicAxisWhereTheLossFallsFar) {
 
 TEST(ReportPage, HasNotesSettingsAndFigures) {
   const Running job = running("bsp", 2);
-  const live::Outcome outcome;
+  const actor::Outcome outcome;
   Curves told = curves(2);
   told.add_warning("node b is dead");
   const Ended ended{.job = job, .outcome = outcome, .advice = {"try more"}, .error = "it <failed>"};
@@ -130,4 +130,4 @@ TEST(ReportPage, HasNotesSettingsAndFigures) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -1,7 +1,7 @@
 /// Messages about labels that may be meant otherwise, of long names and of small numbers.
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 bool holds(const std::string& text, const std::string& part) {
@@ -86,4 +86,4 @@ TEST(Sim, SaysItsSpeedInAUnitThatFits) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -9,7 +9,7 @@
 #include "starling/tools/files/safetensors.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 class MixedTable : public testing::Test {
@@ -145,4 +145,4 @@ TEST_F(MixedTable, IsRefusedWithTheWayToReadIt) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -3,7 +3,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 const std::string net_file =
@@ -48,4 +48,4 @@ TEST(NetProgram, KnowsNetsByName) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

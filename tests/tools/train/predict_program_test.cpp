@@ -4,7 +4,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Points on a line through three classes, numbered from 1.
@@ -140,4 +140,4 @@ TEST_F(SavedModel, OfTwoClassesHasAnAreaUnderTheCurveAndOfTargetsAShareExplained
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

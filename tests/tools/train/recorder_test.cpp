@@ -4,7 +4,7 @@
 #include "starling/tools/registry/built_in.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using States = std::vector<core::RangeState>;
@@ -83,4 +83,4 @@ TEST_F(Checkpoint, IsNotWrittenOfAModelThatLearnedNothing) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

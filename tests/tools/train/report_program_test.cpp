@@ -7,7 +7,7 @@
 #include "tests/tools/program.hpp"
 #include "tests/waiting.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 namespace fs = std::filesystem;
@@ -137,4 +137,4 @@ TEST(Report, IsIgnoredBySimulationsAndTwins) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

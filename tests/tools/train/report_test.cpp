@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -20,8 +20,8 @@ Running running() {
   return job;
 }
 
-live::Progress progress() {
-  live::Progress figures;
+actor::Progress progress() {
+  actor::Progress figures;
   figures.elapsed = std::chrono::seconds{2};
   figures.updates = 100;
   figures.spread = {48, 50, 52};
@@ -32,19 +32,19 @@ live::Progress progress() {
 }
 
 Json json_of(const Running& job) {
-  const live::Outcome outcome;
+  const actor::Outcome outcome;
   return Json::parse(summary_json({.job = job, .outcome = outcome}));
 }
 
 std::string table_of(const Running& job) {
-  const live::Outcome outcome;
+  const actor::Outcome outcome;
   return summary_table({.job = job, .outcome = outcome});
 }
 
 TEST(ProgressLine, SaysWhatWasMeasuredAndWhenItEnds) {
   EXPECT_EQ(progress_line(running(), progress()),
             "2.0 s  epoch 5.0  50 updates/s  steps 48-50-52  waiting 12 %  loss 0.5  ETA 2.0 s");
-  live::Progress tested = progress();
+  actor::Progress tested = progress();
   tested.test = {{"loss", 1}, {"accuracy", 0.97}};
   tested.evaluated_at = 40;
   EXPECT_NE(progress_line(running(), tested).find("  accuracy 97.0 %"), std::string::npos);
@@ -62,7 +62,7 @@ TEST(ProgressLine, SaysWhomItWaitsForInsteadOfATimeThatNobodyKnows) {
 TEST(ProgressLine, ExpectsNothingOfWorkersThatAreLost) {
   Running job = running();
   job.id = "1";
-  live::Progress half = progress();
+  actor::Progress half = progress();
   half.updates = 60;
   EXPECT_TRUE(progress_line(job, half).ends_with("ETA 2.0 s")) << progress_line(job, half);
 }
@@ -70,14 +70,14 @@ TEST(ProgressLine, ExpectsNothingOfWorkersThatAreLost) {
 TEST(ProgressLine, SaysNoLossBeforeThereIsOneAndNoEndThatIsUnknown) {
   Running job = running();
   job.options.job.steps = barrier::finished;
-  const std::string line = progress_line(job, live::Progress{});
+  const std::string line = progress_line(job, actor::Progress{});
   EXPECT_EQ(line.find("loss"), std::string::npos);
   EXPECT_EQ(line.find("ETA"), std::string::npos);
 }
 
 TEST(Metrics, GiveStepsAndUpdatesAsWholeNumbersWhereTheyAre) {
   Running job = running();
-  live::Progress figures = progress();
+  actor::Progress figures = progress();
   EXPECT_EQ(Json::parse(progress_json(job, figures))["step"].dump(), "50");
   figures.updates = 101;
   EXPECT_EQ(Json::parse(progress_json(job, figures))["step"].dump(), "50.5");
@@ -99,7 +99,7 @@ TEST(ProgressLine, SaysNothingOfARunThatHasYetToMakeAnUpdate) {
   Running job = running();
   job.options.job.steps = barrier::finished;
   job.updates_before = 100;
-  live::Progress resumed = progress();
+  actor::Progress resumed = progress();
   resumed.test = {{"accuracy", 0.97}};
   resumed.evaluated_at = 50;
   EXPECT_EQ(progress_line(job, resumed), "2.0 s  epoch 5.0  steps 48-50-52");
@@ -117,7 +117,7 @@ TEST(ProgressLine, SaysNothingOfARunThatHasYetToMakeAnUpdate) {
 TEST(Summary, CountsFromTheBeginningOfTheJobAndMeasuresThisRun) {
   Running job = running();
   job.updates_before = 60;
-  live::Outcome outcome;
+  actor::Outcome outcome;
   outcome.last = progress();
   const Json json = Json::parse(summary_json({.job = job, .outcome = outcome}));
   EXPECT_EQ(json["updates"], 100);
@@ -165,7 +165,7 @@ TEST(Summary, NamesTheRecheckOnlyWhereWorkersAreDrawn) {
 
 TEST(Summary, IsValidJsonWhateverTheFigures) {
   const Running job = running();
-  live::Outcome outcome;
+  actor::Outcome outcome;
   outcome.last = progress();
   outcome.last.train = {{"loss", std::numeric_limits<double>::quiet_NaN()}};
   const std::string text =
@@ -181,7 +181,7 @@ TEST(Summary, NamesAJobOfAClusterAndWhatItLost) {
   EXPECT_FALSE(json_of(job).contains("workers_lost"));
   EXPECT_TRUE(json_of(job).contains("max_lag"));
   job.id = "18446744073709551615";
-  const live::Outcome outcome;
+  const actor::Outcome outcome;
   const Json json = Json::parse(summary_json({.job = job, .outcome = outcome, .workers_lost = 2}));
   EXPECT_EQ(json["job"], job.id);
   EXPECT_EQ(json["workers_lost"], 2);
@@ -192,9 +192,9 @@ TEST(Summary, NamesAJobOfAClusterAndWhatItLost) {
 
 TEST(Summary, SaysHowFarAJobWasThatWasStopped) {
   Running job = running();
-  live::Outcome outcome;
+  actor::Outcome outcome;
   outcome.last = progress();
-  outcome.end = live::Outcome::End::stopped;
+  outcome.end = actor::Outcome::End::stopped;
   EXPECT_NE(summary_table({.job = job, .outcome = outcome})
                 .find("stopped after 2.0 s, at step 50 of 100\n"),
             std::string::npos);
@@ -205,7 +205,7 @@ TEST(Summary, SaysHowFarAJobWasThatWasStopped) {
 
 TEST(Summary, TableLeavesOutWhatWasNotMeasured) {
   const Running job = running();
-  live::Outcome outcome;
+  actor::Outcome outcome;
   outcome.last = progress();
   const std::string table = summary_table({.job = job, .outcome = outcome});
   EXPECT_NE(table.find("min 48, median 50, max 52; at most 4 apart\n"), std::string::npos) << table;
@@ -214,4 +214,4 @@ TEST(Summary, TableLeavesOutWhatWasNotMeasured) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

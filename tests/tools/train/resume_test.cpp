@@ -4,7 +4,7 @@
 #include "tests/tools/program.hpp"
 #include "tests/waiting.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 class Resume : public testing::Test {
@@ -235,4 +235,4 @@ TEST_F(Resume, ShowsNoControlCharacterOfAFile) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

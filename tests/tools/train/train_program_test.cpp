@@ -11,7 +11,7 @@
 #include "tests/tools/output.hpp"
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -254,4 +254,4 @@ TEST(Dtype, Float64IsTrainedAndStored) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

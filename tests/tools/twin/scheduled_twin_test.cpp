@@ -9,7 +9,7 @@
 #include "tests/actor/cluster/small_jobs.hpp"
 #include "tests/actor/job/schedule.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,8 +23,8 @@ void PrintTo(const Case& c, std::ostream* out) { *out << core::print(c.mode) << 
 
 class ScheduledTwin : public testing::TestWithParam<Case> {
  protected:
-  static live::TrainOptions options() {
-    live::TrainOptions options;
+  static actor::TrainOptions options() {
+    actor::TrainOptions options;
     options.job.mode = GetParam().mode;
     options.job.barrier = barrier::parse(GetParam().barrier).value();
     options.batch = 1;
@@ -32,20 +32,20 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
   }
 
   /// Trains the smallest of models, because only the times count.
-  static live::Progress run_live(live::TrainOptions options) {
-    live::Schedule schedule{options.job.seed};
+  static actor::Progress run_live(actor::TrainOptions options) {
+    actor::Schedule schedule{options.job.seed};
     schedule.prompt = true;
     schedule.acts_max = 100'000'000;
     options.job.evaluate_train = false;
     options.job = schedule.scheduled(options.job);
-    const auto data = live::load("linear:d=1,n=100");
-    const auto outcome = live::train_text("linear", data, nullptr, options);
+    const auto data = actor::load("linear:d=1,n=100");
+    const auto outcome = actor::train_text("linear", data, nullptr, options);
     EXPECT_TRUE(outcome.error.empty()) << outcome.error;
     EXPECT_FALSE(schedule.stuck());
     return outcome.last;
   }
 
-  static sim::StepOptions simulation_of(const live::JobOptions& job) {
+  static sim::StepOptions simulation_of(const actor::JobOptions& job) {
     sim::StepOptions options;
     options.workers = job.workers;
     options.barrier = job.barrier;
@@ -66,7 +66,7 @@ class ScheduledTwin : public testing::TestWithParam<Case> {
     options.job.workers = 50;
     options.job.delay = parse_distribution("exp:20ms").value();
     options.job.time = time;
-    const live::Progress end = run_live(options);
+    const actor::Progress end = run_live(options);
     EXPECT_LT(end.overhead, 2us)
         << "timers count whole microseconds; everything else takes no time";
     auto simulation = simulation_of(options.job);
@@ -146,4 +146,4 @@ INSTANTIATE_TEST_SUITE_P(Of, ScheduledTwinWithoutChance,
                                          Case{core::Mode::central, "pbsp:beta=6"}));
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -3,7 +3,7 @@
 
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -119,4 +119,4 @@ TEST(Twin, RefusesWhatHasNoTwin) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

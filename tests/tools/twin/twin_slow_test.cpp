@@ -3,7 +3,7 @@
 /// by chance, so a case that fails is tried again, at most twice.
 #include "tests/tools/program.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 class LiveTwin : public testing::TestWithParam<const char*> {};
@@ -43,4 +43,4 @@ INSTANTIATE_TEST_SUITE_P(Peer, LiveTwin,
                                          "--mode peer --barrier pssp:s=4,beta=10"));
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 
 #include "starling/tools/twin/twin_report.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -145,4 +145,4 @@ TEST(Report, SaysWhichFigureIsNotAsSimulated) {
 }
 
 }  // namespace
-}  // namespace starling::app
+}  // namespace starling::program

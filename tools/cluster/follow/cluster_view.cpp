@@ -10,7 +10,7 @@
 #include "starling/tools/cluster/follow/job_choice.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -52,7 +52,7 @@ void add(JobView& job, const wire::JobStatus& told, const std::string& node) {
     key = printable(std::move(key));
     text = printable(std::move(text));
   }
-  job.name = live::name_of(job.settings, told.job);
+  job.name = actor::name_of(job.settings, told.job);
   if (told.configuration &&
       (!job.configuration || told.configuration->epoch > job.configuration->epoch))
     job.configuration = told.configuration;
@@ -192,7 +192,7 @@ Result<ClusterView> look_at(Access& access, bool here, std::chrono::milliseconds
 Result<wire::JobId> which_job(const Settings& settings, const ClusterView& view) {
   std::vector<JobCandidate> all;
   for (const auto& [id, job] : view.jobs)
-    all.push_back({id, job.name, live::summary_of(job.settings)});
+    all.push_back({id, job.name, actor::summary_of(job.settings)});
   const std::string place = place_of(settings, "job");
   const auto chosen = choose(text_of(settings, "job"), all, "no job runs on these nodes");
   if (chosen) return all[*chosen].job;
@@ -230,4 +230,4 @@ Result<std::optional<ChosenJob>> choose_job(const Settings& settings) {
   return std::optional{ChosenJob{*std::move(access), *std::move(view), *job}};
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -10,7 +10,7 @@
 
 #include "starling/tools/cluster/keys/access.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct MemberView {
   wire::MemberStatus status;
@@ -100,4 +100,4 @@ struct ChosenJob {
 /// printing the error.
 [[nodiscard]] Result<std::optional<ChosenJob>> choose_job(const Settings& settings);
 
-}  // namespace starling::app
+}  // namespace starling::program

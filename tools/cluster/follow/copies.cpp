@@ -8,14 +8,14 @@
 #include "starling/actor/job/job.hpp"
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 std::size_t copies_wanted(const wire::JobSettings& settings) {
   const auto key =
       std::ranges::find(settings, "copies", &std::pair<std::string, std::string>::first);
   if (key != settings.end())
     if (const auto told = parse_count(key->second)) return *told;
-  return live::JobOptions{}.copies;
+  return actor::JobOptions{}.copies;
 }
 
 namespace {
@@ -73,4 +73,4 @@ std::string CopyWatch::news(const core::Configuration& now, std::size_t wanted) 
          " wanted copies of each range of the model: the job has " + counted(nodes.size(), "node");
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -7,7 +7,7 @@
 #include "starling/actor/wire/control.hpp"
 #include "starling/tools/cluster/follow/cluster_view.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Returns how many copies of each range a job with these settings wants.
 [[nodiscard]] std::size_t copies_wanted(const wire::JobSettings& settings);
@@ -32,4 +32,4 @@ class CopyWatch {
   std::size_t missing_ = 0;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -11,7 +11,7 @@
 #include "starling/engine/core/member/message_validator.hpp"
 #include "starling/tools/program/interrupt.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -131,7 +131,7 @@ void Follower::receive(const wire::JobStatus& status) {
   // The job may have begun before this follower did.
   if (status.worked_ms > 0 && status.worked_ms < worked_max)
     began_ = std::min(began_, Clock::now() - std::chrono::milliseconds{status.worked_ms});
-  const auto members_max = static_cast<core::MemberId>(live::SiteOptions{}.members_max);
+  const auto members_max = static_cast<core::MemberId>(actor::SiteOptions{}.members_max);
   if (status.configuration && core::is_sound(status.configuration, members_max) &&
       (!configuration_ || status.configuration->epoch > configuration_->epoch)) {
     if (configuration_) lose(*status.configuration);
@@ -159,7 +159,7 @@ void Follower::receive(const wire::JobStatus& status) {
 
 JobNews Follower::news() {
   JobNews news;
-  live::Progress& progress = news.progress;
+  actor::Progress& progress = news.progress;
   // The job has not begun, or no node has reported that it has.
   if (!configuration_) began_ = Clock::now();
   if (configuration_) progress.elapsed = Clock::now() - began_;
@@ -246,4 +246,4 @@ void Follower::close(wire::JobSummary summary) {
                         wire::CloseJob{job_, std::move(summary)}, answer_within);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -12,11 +12,11 @@
 #include "starling/actor/train/train_options.hpp"
 #include "starling/tools/cluster/follow/copies.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The state of a job, as far as its nodes report it.
 struct JobNews {
-  live::Progress progress;
+  actor::Progress progress;
   double mean_step = 0;
   /// True once the step of at least one worker is known.
   bool begun = false;
@@ -51,7 +51,7 @@ class Follower {
  public:
   /// Asks the node at `seed` first, then all nodes that it knows. Gives up where none has answered
   /// for `patience`. `client` outlives it.
-  Follower(live::ClusterClient& client, std::string seed, wire::JobId job,
+  Follower(actor::ClusterClient& client, std::string seed, wire::JobId job,
            std::chrono::nanoseconds patience = std::chrono::seconds{30})
       : client_(client), job_(job), patience_(patience), addresses_{std::move(seed)} {}
 
@@ -73,7 +73,7 @@ class Follower {
   /// is the same in all ranges. Workers pause meanwhile. An Error where they do not, or members
   /// come or go; the job runs on, and the caller may try again.
   [[nodiscard]] Result<std::vector<core::RangeState>> fetch_cut(const core::Layout& layout,
-                                                                const live::TrainOptions& options,
+                                                                const actor::TrainOptions& options,
                                                                 Patience patience);
   /// Has nodes drop the job, which nobody needs any more; `summary` says how it went.
   void close(wire::JobSummary summary);
@@ -99,7 +99,7 @@ class Follower {
   [[nodiscard]] bool all_answer() const;
   static void settle(std::vector<core::RangeState>& states,
                      const std::map<core::MemberId, core::LedgerEntry>& standing,
-                     const live::JobOptions& options);
+                     const actor::JobOptions& options);
   /// Returns the incarnation, step and samples of each worker.
   [[nodiscard]] std::map<core::MemberId, core::LedgerEntry> standing() const;
   [[nodiscard]] Result<std::vector<core::RangeState>> read(const core::Layout& layout, bool whole,
@@ -109,7 +109,7 @@ class Follower {
   /// Returns the address of the primary of `range`; empty where it is unknown.
   [[nodiscard]] std::string primary_of(std::size_t range) const;
 
-  live::ClusterClient& client_;
+  actor::ClusterClient& client_;
   wire::JobId job_;
   std::chrono::nanoseconds patience_;
   std::set<std::string> addresses_;
@@ -144,4 +144,4 @@ class Follower {
   Clock::time_point began_ = Clock::now();
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

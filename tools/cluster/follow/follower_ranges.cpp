@@ -8,7 +8,7 @@
 #include "starling/tools/cluster/follow/follower.hpp"
 #include "starling/tools/program/interrupt.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,7 +81,7 @@ std::map<core::MemberId, core::LedgerEntry> Follower::standing() const {
 }
 
 Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& layout,
-                                                          const live::TrainOptions& options,
+                                                          const actor::TrainOptions& options,
                                                           Patience patience) {
   // Workers do not pause for a cut that cannot be complete.
   if (!all_answer()) return Error{"not all nodes answer"};
@@ -107,14 +107,14 @@ Result<std::vector<core::RangeState>> Follower::fetch_cut(const core::Layout& la
     if (state.round != states->front().round) return Error{"ranges stand at different rounds"};
   }
   settle(*states, before, options.job);
-  live::make_fresh(*states, options.job);
+  actor::make_fresh(*states, options.job);
   return states;
 }
 
 /// Gives each worker the same last step in all ranges.
 void Follower::settle(std::vector<core::RangeState>& states,
                       const std::map<core::MemberId, core::LedgerEntry>& standing,
-                      const live::JobOptions& options) {
+                      const actor::JobOptions& options) {
   // A round counts all workers at once, and pushes that wait for the next round are made again.
   if (barrier::is_bsp(options.barrier)) return;
   core::Step lowest = UINT64_MAX;
@@ -182,4 +182,4 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
   return all;
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

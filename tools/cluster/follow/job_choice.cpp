@@ -1,6 +1,6 @@
 #include "starling/tools/cluster/follow/job_choice.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// At most so many are listed.
@@ -57,4 +57,4 @@ Result<std::size_t> choose(std::string_view text, const std::vector<JobCandidate
   return Error{word + " means more than one job; valid: one of " + list(candidates, found)};
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 #include "starling/actor/wire/control.hpp"
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct JobCandidate {
   wire::JobId job = 0;
@@ -24,4 +24,4 @@ struct JobCandidate {
                                          const std::vector<JobCandidate>& candidates,
                                          const std::string& none);
 
-}  // namespace starling::app
+}  // namespace starling::program

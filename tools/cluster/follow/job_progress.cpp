@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// Nothing where it has ended, or no step is made.
@@ -72,4 +72,4 @@ std::string time_text(double seconds) {
                      std::floor(std::fmod(whole, 3600) / 60));
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -6,7 +6,7 @@
 
 #include "starling/tools/cluster/follow/cluster_view.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 struct JobProgress {
   /// The median over the workers.
@@ -29,4 +29,4 @@ struct JobProgress {
 /// "12 s", "3 min 20 s", "5 h 10 min".
 [[nodiscard]] std::string time_text(double seconds);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 #include "starling/base/seconds.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -17,7 +17,7 @@ constexpr std::chrono::nanoseconds look_every = 200ms;
 /// Each look asks all nodes of the job.
 constexpr std::chrono::nanoseconds look_soonest = 10ms;
 
-double mean_before(const live::JobOptions& options, std::uint64_t updates) {
+double mean_before(const actor::JobOptions& options, std::uint64_t updates) {
   return static_cast<double>(updates) / static_cast<double>(options.workers);
 }
 
@@ -48,7 +48,7 @@ Watch::End Watch::follow() {
     for (const std::string& line : follower_.take_news()) recorder_.warn(line);
     if (news) tell_hindrance(news->hindrance);
     if (!news || !news->failure.empty()) {
-      outcome_.end = live::Outcome::End::failed;
+      outcome_.end = actor::Outcome::End::failed;
       outcome_.error = news ? news->failure : news.error().message;
       return news ? End::ended : follower_.is_dropped() ? End::dropped : End::lost;
     }
@@ -59,10 +59,10 @@ Watch::End Watch::follow() {
       return End::ended;
     }
     if (!wanted && !stopping_ && unwanted_ == Unwanted::goes_on) return End::left;
-    if (!wanted) stop(live::Outcome::End::stopped);
-    if (is_time_up()) stop(live::Outcome::End::reached);
+    if (!wanted) stop(actor::Outcome::End::stopped);
+    if (is_time_up()) stop(actor::Outcome::End::reached);
     // Sent at every look, for members that join have not received it.
-    if (stopping_) follower_.stop(outcome_.end == live::Outcome::End::reached);
+    if (stopping_) follower_.stop(outcome_.end == actor::Outcome::End::reached);
     if (!stopping_) evaluate_if_due(news->mean_step);
     if (!stopping_) save_if_due(news->mean_step);
     std::this_thread::sleep_for(pause());
@@ -89,8 +89,8 @@ void Watch::tell_hindrance(const std::string& hindrance) {
 
 void Watch::take(const JobNews& news) {
   workers_lost_ = news.workers_lost;
-  live::Progress progress = news.progress;
-  live::Progress& last = outcome_.last;
+  actor::Progress progress = news.progress;
+  actor::Progress& last = outcome_.last;
   progress.test = std::move(last.test);
   progress.evaluated_at = last.evaluated_at;
   progress.evaluations = last.evaluations;
@@ -106,8 +106,8 @@ void Watch::take(const JobNews& news) {
 void Watch::begin_at(double step) {
   if (unwanted_ != Unwanted::goes_on) return;
   evaluations_ =
-      live::Milestones{ready_.test() != nullptr ? job().job.evaluate_every : core::Step{0}, step};
-  checkpoints_ = live::Milestones{job().job.checkpoint_every, step};
+      actor::Milestones{ready_.test() != nullptr ? job().job.evaluate_every : core::Step{0}, step};
+  checkpoints_ = actor::Milestones{job().job.checkpoint_every, step};
 }
 
 bool Watch::is_time_up() const {
@@ -118,10 +118,10 @@ bool Watch::is_time_up() const {
 /// time was up, another program stopped the job, or nodes have left.
 void Watch::end() {
   if (stopping_ || outcome_.last.spread.min >= job().job.steps) return;
-  stop(is_time_up() ? live::Outcome::End::reached : live::Outcome::End::stopped);
+  stop(is_time_up() ? actor::Outcome::End::reached : actor::Outcome::End::stopped);
 }
 
-void Watch::stop(live::Outcome::End why) {
+void Watch::stop(actor::Outcome::End why) {
   if (!stopping_) outcome_.end = why;
   stopping_ = true;
 }
@@ -137,7 +137,7 @@ void Watch::evaluate_if_due(double step) {
 /// Evaluates the model as it is now, which may not be available while nodes come and go.
 void Watch::evaluate(double step) {
   auto model = follower_.fetch(layout_, little);
-  live::Progress& last = outcome_.last;
+  actor::Progress& last = outcome_.last;
   if (!model) {
     ++last.counts.missing;
     return;
@@ -146,16 +146,16 @@ void Watch::evaluate(double step) {
   last.evaluated_at = step;
   ++last.evaluations;
   const bool goes_on = recorder_.on_evaluated(last, *model);
-  if (job().job.until && live::reached(*job().job.until, last.test) &&
+  if (job().job.until && actor::reached(*job().job.until, last.test) &&
       keep_reached(*std::move(model)))
-    return stop(live::Outcome::End::reached);
-  if (!goes_on && recorder_.is_patience_over()) stop(live::Outcome::End::reached);
+    return stop(actor::Outcome::End::reached);
+  if (!goes_on && recorder_.is_patience_over()) stop(actor::Outcome::End::reached);
 }
 
 bool Watch::keep_reached(States model) {
   if (!ready_.job.checkpoint.empty())
     if (auto cut = follower_.fetch_cut(layout_, job(), little)) {
-      if (!live::reached(*job().job.until, ready_.tested(*cut))) return false;
+      if (!actor::reached(*job().job.until, ready_.tested(*cut))) return false;
       model = *std::move(cut);
     }
   reached_ = std::move(model);
@@ -165,7 +165,7 @@ bool Watch::keep_reached(States model) {
 /// Counts the evaluations that were due at the end. The final one also stands for one due at the
 /// last step.
 void Watch::count_the_end() {
-  live::EvaluationCounts& counts = outcome_.last.counts;
+  actor::EvaluationCounts& counts = outcome_.last.counts;
   if (!stopping_) {
     const double end = static_cast<double>(job().job.steps);
     const auto every = static_cast<double>(std::max<core::Step>(1, job().job.evaluate_every));
@@ -213,20 +213,20 @@ Result<Watch::States> Watch::states(Patience patience, int tries) {
 }
 
 void Watch::fetch() {
-  const bool has_failed = outcome_.end == live::Outcome::End::failed;
+  const bool has_failed = outcome_.end == actor::Outcome::End::failed;
   // A job that has failed has no consistent cut, and perhaps no whole model.
   const bool has_reached = !reached_.empty();
   auto model = has_reached  ? Result<States>{std::move(reached_)}
                : has_failed ? follower_.fetch(layout_, little)
                             : states(much, 3);
   if (!model) {
-    outcome_.end = live::Outcome::End::failed;
+    outcome_.end = actor::Outcome::End::failed;
     if (!has_failed) outcome_.error = model.error().message;
     return;
   }
   outcome_.model = *std::move(model);
   if (has_failed) return;
-  live::Progress& last = outcome_.last;
+  actor::Progress& last = outcome_.last;
   last.train = ready_.model->evaluate(ready_.weights_in(outcome_.model), ready_.data.train);
   if (ready_.test() != nullptr) last.test = ready_.tested(outcome_.model);
   if (!has_reached) last.evaluated_at = step_;
@@ -234,4 +234,4 @@ void Watch::fetch() {
   (void)recorder_.on_evaluated(last, outcome_.model);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -9,7 +9,7 @@
 #include "starling/tools/cluster/follow/follower.hpp"
 #include "starling/tools/train/recorder.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 class Watch {
  public:
@@ -31,7 +31,7 @@ class Watch {
 
   /// The outcome has the model where the job has ended and all of it could be had.
   [[nodiscard]] End run();
-  [[nodiscard]] const live::Outcome& outcome() const { return outcome_; }
+  [[nodiscard]] const actor::Outcome& outcome() const { return outcome_; }
   /// Workers that died or left before the end.
   [[nodiscard]] std::uint64_t workers_lost() const { return workers_lost_; }
 
@@ -39,7 +39,7 @@ class Watch {
   using Clock = std::chrono::steady_clock;
   using States = std::vector<core::RangeState>;
 
-  [[nodiscard]] const live::TrainOptions& job() const { return ready_.running.options; }
+  [[nodiscard]] const actor::TrainOptions& job() const { return ready_.running.options; }
   [[nodiscard]] End follow();
   void take(const JobNews& news);
   /// Skips the milestones before `step`, the first that is seen, of a job that others have begun.
@@ -48,7 +48,7 @@ class Watch {
   void tell_hindrance(const std::string& hindrance);
   [[nodiscard]] bool is_time_up() const;
   void end();
-  void stop(live::Outcome::End why);
+  void stop(actor::Outcome::End why);
   /// Evaluates the model where the workers have come to a step at which that is due.
   void evaluate_if_due(double step);
   void evaluate(double step);
@@ -68,8 +68,8 @@ class Watch {
   const Prepared& ready_;
   const Unwanted unwanted_;
   const core::Layout layout_;
-  live::Milestones evaluations_;
-  live::Milestones checkpoints_;
+  actor::Milestones evaluations_;
+  actor::Milestones checkpoints_;
   /// A checkpoint is due that could not be fetched yet.
   bool must_save_ = false;
   /// The mean step at the last look, and when that was.
@@ -87,8 +87,8 @@ class Watch {
   std::string hindrance_;
   /// The model that reached the target.
   States reached_;
-  live::Outcome outcome_;
+  actor::Outcome outcome_;
   std::uint64_t workers_lost_ = 0;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

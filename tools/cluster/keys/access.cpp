@@ -15,7 +15,7 @@
 #include "starling/tools/cluster/keys/key_store.hpp"
 #include "starling/tools/program/program_name.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,7 +81,7 @@ Result<void> try_connection(const std::string& place) {
 }
 
 /// Returns the first of `seeds` that answers, else the first of all; they have one HOST:PORT.
-std::string find_seed(live::ClusterClient& client, const std::vector<std::string>& seeds) {
+std::string find_seed(actor::ClusterClient& client, const std::vector<std::string>& seeds) {
   if (seeds.size() == 1 || !try_connection(wire::place_of(seeds[0]))) return seeds[0];
   const auto replies = client.ask_all(seeds, wire::AskStatus{}, doubt_after);
   const auto first = std::ranges::find_if(replies, [](const auto& r) { return r.has_value(); });
@@ -167,7 +167,7 @@ Result<Access> open_access(const Settings& settings) {
   auto listen = own_address(place);
   if (!listen) return std::move(listen).error().within(to->place);
   const bool has_keys = secrets->has_value();
-  auto client = live::ClusterClient::open(
+  auto client = actor::ClusterClient::open(
       {.listen = *std::move(listen), .secrets = *std::move(secrets), .utc_now = utc_now});
   if (!client) return std::move(client).error().within(place_of(settings, "keys"));
   std::string seed = find_seed(**client, *seeds);
@@ -193,4 +193,4 @@ Error silence_of(const std::string& place, bool has_keys) {
                "; and it must reach back to this machine"};
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -12,7 +12,7 @@
 #include "starling/tools/job/keys.hpp"
 #include "starling/tools/job/settings.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Reads the key file that the setting `keys` names; nothing where it is not set.
 [[nodiscard]] Result<std::optional<security::NodeSecrets>> read_keys(const Settings& settings);
@@ -25,7 +25,7 @@ namespace starling::app {
 /// The node of the cluster that a command asks first, and the client that asks it.
 struct Access {
   std::string seed;
-  std::unique_ptr<live::ClusterClient> client;
+  std::unique_ptr<actor::ClusterClient> client;
   bool has_keys = false;
 
   /// Asks the seed node for its status. Fails, saying why, if it does not answer.
@@ -46,4 +46,4 @@ struct Access {
 /// Returns the address from which this machine reaches `place`, tcp://HOST:PORT, with a free port.
 [[nodiscard]] Result<std::string> own_address(const std::string& place);
 
-}  // namespace starling::app
+}  // namespace starling::program

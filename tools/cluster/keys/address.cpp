@@ -2,7 +2,7 @@
 
 #include "starling/base/text.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 constexpr std::string_view scheme = "tcp://";
@@ -38,4 +38,4 @@ bool is_loopback(const std::string& address) {
   return host == "localhost" || host == "[::1]" || (is_in_figures && host.starts_with("127."));
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -5,7 +5,7 @@
 
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// `HOST:PORT`, with `tcp://` before it or not, as `tcp://HOST:PORT`; `[::1]:7400` for IPv6. With
 /// `may_be_any` the port may be `*`, and the host too.
@@ -14,4 +14,4 @@ namespace starling::app {
 /// True where nobody on another machine can reach it.
 [[nodiscard]] bool is_loopback(const std::string& address);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -15,7 +15,7 @@
 #include "starling/tools/program/process.hpp"
 #include "starling/tools/program/program_name.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 /// The capacity for lists of some hundred thousand nodes: 256 MiB.
@@ -189,4 +189,4 @@ std::string ClusterFolder::key_path() const { return inside(folder_, "cluster.ke
 std::string ClusterFolder::issued_path() const { return inside(folder_, "certificates"); }
 std::string ClusterFolder::revoked_path() const { return inside(folder_, "revocations"); }
 
-}  // namespace starling::app
+}  // namespace starling::program

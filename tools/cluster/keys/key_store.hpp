@@ -10,7 +10,7 @@
 #include "starling/actor/security/key_file.hpp"
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// The system's clock.
 [[nodiscard]] security::UtcSeconds utc_now();
@@ -74,4 +74,4 @@ class ClusterFolder {
   security::RevocationList revoked_;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

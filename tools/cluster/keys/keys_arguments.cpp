@@ -1,6 +1,6 @@
 #include "starling/tools/cluster/keys/keys_arguments.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 constexpr const char* cluster_help = "the folder of the cluster's key [cluster]";
@@ -82,4 +82,4 @@ Result<int> KeysArguments::run_chosen() const {
   return keys_show_command(shown_, json_);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

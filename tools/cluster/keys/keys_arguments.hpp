@@ -4,7 +4,7 @@
 #include "starling/tools/cluster/keys/keys_commands.hpp"
 #include "starling/tools/program/command.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 class KeysArguments {
  public:
@@ -29,4 +29,4 @@ class KeysArguments {
   bool json_ = false;
 };
 
-}  // namespace starling::app
+}  // namespace starling::program

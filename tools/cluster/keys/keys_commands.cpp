@@ -14,7 +14,7 @@
 #include "starling/tools/program/program_name.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using namespace std::chrono_literals;
@@ -238,4 +238,4 @@ Result<int> keys_revoke_command(const std::string& which, const std::string& fol
   return put_out(text + "  told the node at " + to + ", which tells the others\n", done);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program

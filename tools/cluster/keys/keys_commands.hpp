@@ -7,7 +7,7 @@
 
 #include "starling/base/result.hpp"
 
-namespace starling::app {
+namespace starling::program {
 
 /// Makes a cluster: its key, in a folder that is made where there is none.
 [[nodiscard]] Result<int> keys_init_command(const std::string& folder);
@@ -35,4 +35,4 @@ struct KeysNodeOptions {
 /// Prints the content of a key file, but no secret.
 [[nodiscard]] Result<int> keys_show_command(const std::string& file, bool json);
 
-}  // namespace starling::app
+}  // namespace starling::program

@@ -8,7 +8,7 @@
 #include "starling/tools/cluster/keys/keys_commands.hpp"
 #include "starling/tools/train/commands.hpp"
 
-namespace starling::app {
+namespace starling::program {
 namespace {
 
 using security::Certificate;
@@ -150,4 +150,4 @@ Result<int> keys_show_command(const std::string& file, bool json) {
   return put_out(json ? description.json() : description.text(), done);
 }
 
-}  // namespace starling::app
+}  // namespace starling::program
