@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "starling/base/distribution.hpp"
+#include "starling/base/lasting.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling {

@@ -18,7 +18,7 @@
 
 #include "starling/actor/interfaces.hpp"
 #include "starling/actor/train/train.hpp"
-#include "starling/base/distribution.hpp"
+#include "starling/base/distributions/distribution.hpp"
 #include "starling/models/data/load.hpp"
 #include "starling/models/tabular/linear_models.hpp"
 

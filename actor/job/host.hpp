@@ -13,7 +13,7 @@
 #include "starling/actor/compute/task.hpp"
 #include "starling/actor/interfaces.hpp"
 #include "starling/base/check.hpp"
-#include "starling/base/distribution.hpp"
+#include "starling/base/distributions/distribution.hpp"
 #include "starling/base/random.hpp"
 #include "starling/engine/core/effect.hpp"
 

@@ -13,7 +13,7 @@
 #include "starling/actor/compute/test_scheduler.hpp"
 #include "starling/barrier/barrier.hpp"
 #include "starling/barrier/recheck.hpp"
-#include "starling/base/distribution.hpp"
+#include "starling/base/distributions/distribution.hpp"
 #include "starling/base/result.hpp"
 #include "starling/base/straggler.hpp"
 #include "starling/engine/core/message.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "starling/base/check.hpp"
+#include "starling/base/lasting.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::sim {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "starling/base/distribution.hpp"
+#include "starling/base/distributions/distribution.hpp"
 #include "starling/base/random.hpp"
 #include "starling/base/result.hpp"
 #include "starling/engine/core/ids.hpp"

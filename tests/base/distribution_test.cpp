@@ -1,5 +1,5 @@
 /// Laws of durations, held against their exact means, variances and quantiles.
-#include "starling/base/distribution.hpp"
+#include "starling/base/distributions/distribution.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <fstream>
 #include <numbers>
 
+#include "starling/base/lasting.hpp"
 #include "tests/barrier/statistics.hpp"
 
 namespace starling {
@@ -109,6 +110,17 @@ TEST(Distribution, PrintsWhatItReads) {
   }
   EXPECT_EQ(print(*parse_distribution("gamma:100ms,shape=2")), "gamma:mean=100ms,shape=2");
   EXPECT_EQ(print(*parse_distribution("exp:mean=100ms")), "exp:100ms");
+}
+
+TEST(Distribution, OfTheListAreAllReadAndHaveTheirMeans) {
+  for_each_alternative<Distribution::Law>([]<class L>(const L&) {
+    if constexpr (!std::same_as<L, laws::Trace>) {
+      const auto law = parse_distribution(L::form).value();
+      EXPECT_TRUE(std::holds_alternative<L>(law.law())) << L::form;
+      EXPECT_EQ(print(law), L::form);
+      EXPECT_EQ(law.mean(), (std::same_as<L, laws::None> ? 0 : 0.02)) << L::form;
+    }
+  });
 }
 
 struct Bad {

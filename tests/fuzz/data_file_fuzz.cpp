@@ -5,7 +5,7 @@
 #include <cmath>
 #include <string>
 
-#include "starling/base/distribution.hpp"
+#include "starling/base/distributions/distribution.hpp"
 #include "starling/base/input.hpp"
 #include "starling/models/data/formats/image.hpp"
 #include "starling/models/data/load.hpp"

@@ -4,7 +4,7 @@
 
 #include "starling/barrier/barrier.hpp"
 #include "starling/barrier/recheck.hpp"
-#include "starling/base/distribution.hpp"
+#include "starling/base/distributions/distribution.hpp"
 #include "starling/base/spec.hpp"
 #include "starling/base/straggler.hpp"
 #include "starling/base/text.hpp"

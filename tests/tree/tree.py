@@ -14,7 +14,7 @@ import sys
 
 # The folders that hold code, without their subfolders, each below those that may include it.
 FOLDERS = """
-    base
+    base base/distributions
     barrier/rules barrier
     models/kernels models/optimizer/optimizers models/optimizer/schedules models/optimizer/clips
     models/optimizer models

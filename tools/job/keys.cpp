@@ -6,7 +6,7 @@
 
 #include "starling/actor/cluster/job_name.hpp"
 #include "starling/base/alternatives.hpp"
-#include "starling/base/distribution.hpp"
+#include "starling/base/distributions/distribution.hpp"
 #include "starling/base/straggler.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/core/mode.hpp"

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "starling/base/check.hpp"
+#include "starling/base/lasting.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/sim/protocol/protocol_faults.hpp"
 #include "starling/engine/sim/protocol/protocol_messages.hpp"

@@ -25,7 +25,7 @@
 #include <variant>
 #include <vector>
 
-#include "starling/base/distribution.hpp"
+#include "starling/base/distributions/distribution.hpp"
 #include "starling/engine/core/channel/channel.hpp"
 #include "starling/engine/core/mode.hpp"
 #include "starling/engine/core/worker/coordinator.hpp"

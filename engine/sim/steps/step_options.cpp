@@ -1,6 +1,7 @@
 /// Checks the options of a simulation of steps.
 #include <string>
 
+#include "starling/base/lasting.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/sim/steps/steps.hpp"
 

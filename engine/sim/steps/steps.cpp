@@ -8,6 +8,7 @@
 
 #include "starling/barrier/sampling.hpp"
 #include "starling/base/check.hpp"
+#include "starling/base/lasting.hpp"
 #include "starling/engine/core/step_times.hpp"
 #include "starling/engine/sim/steps/notify_requests.hpp"
 #include "starling/engine/sim/steps/step_counts.hpp"

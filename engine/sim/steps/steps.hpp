@@ -16,7 +16,7 @@
 
 #include "starling/barrier/barrier.hpp"
 #include "starling/barrier/recheck.hpp"
-#include "starling/base/distribution.hpp"
+#include "starling/base/distributions/distribution.hpp"
 #include "starling/base/result.hpp"
 #include "starling/engine/core/ids.hpp"
 #include "starling/engine/core/mode.hpp"

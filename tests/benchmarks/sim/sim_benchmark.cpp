@@ -18,6 +18,7 @@
 #include <ctime>
 #include <string_view>
 
+#include "starling/base/lasting.hpp"
 #include "starling/base/text.hpp"
 #include "starling/engine/sim/steps/steps.hpp"
 

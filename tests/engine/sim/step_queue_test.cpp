@@ -1,12 +1,13 @@
 /// The ring of buckets against an ordered set.
 #include "starling/engine/sim/steps/step_queue.hpp"
+#include "starling/base/lasting.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <utility>
 
-#include "starling/base/distribution.hpp"
+#include "starling/base/distributions/distribution.hpp"
 
 namespace starling::sim {
 namespace {

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <variant>
 
+#include "starling/base/lasting.hpp"
 #include "starling/engine/core/step_times.hpp"
 #include "starling/engine/core/worker/coordinator.hpp"
 #include "starling/engine/core/worker/sample_gate.hpp"

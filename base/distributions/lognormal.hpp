@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cmath>
+
+#include "starling/base/distributions/law.hpp"
+
+namespace starling::laws {
+
+/// sigma is the standard deviation of the logarithm.
+struct Lognormal {
+  static constexpr std::string_view name = "lognormal";
+  static constexpr std::string_view form = "lognormal:mean=20ms,sigma=0.5";
+
+  Duration mean{};
+  double sigma = 0.5;
+
+  static Lognormal parse(LawReader& read) { return {read.mean(), read.number("sigma", 0, 10)}; }
+  [[nodiscard]] std::string options() const { return mean_and(mean, "sigma", sigma); }
+
+  [[nodiscard]] double draw(Random& random) const {
+    return in_ns(mean) * std::exp(sigma * random.normal() - sigma * sigma / 2);
+  }
+  [[nodiscard]] double mean_ns() const { return in_ns(mean); }
+
+  bool operator==(const Lognormal&) const = default;
+};
+
+}  // namespace starling::laws

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "starling/base/distributions/law.hpp"
+
+namespace starling::laws {
+
+/// No time at all.
+struct None {
+  static constexpr std::string_view name = "none";
+  static constexpr std::string_view form = "none";
+
+  [[nodiscard]] std::string options() const { return {}; }
+
+  [[nodiscard]] double draw(Random&) const { return 0; }
+  [[nodiscard]] double mean_ns() const { return 0; }
+
+  bool operator==(const None&) const = default;
+};
+
+}  // namespace starling::laws

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "starling/base/distributions/law.hpp"
+
+namespace starling::laws {
+
+/// One of the measured durations of a file, each as likely as another.
+struct Trace {
+  static constexpr std::string_view name = "trace";
+  static constexpr std::string_view form = "trace:FILE";
+
+  std::string file;
+  /// At least one.
+  std::shared_ptr<const std::vector<Duration>> durations;
+
+  static Result<Trace> read(const std::string& file);
+  [[nodiscard]] std::string options() const { return file; }
+
+  [[nodiscard]] double draw(Random& random) const {
+    return in_ns((*durations)[random.below(durations->size())]);
+  }
+  [[nodiscard]] double mean_ns() const;
+
+  bool operator==(const Trace& other) const {
+    return file == other.file && *durations == *other.durations;
+  }
+};
+
+}  // namespace starling::laws
