@@ -53,10 +53,7 @@ std::optional<AnyRule> find_rule(std::string_view name, SpecReader& read,
 
 std::vector<AnyRule> named_rules() {
   std::vector<AnyRule> rules;
-  [&]<class... Rs>(std::type_identity<std::variant<Rs...>>) {
-    static_assert((Rule<Rs> && ...));
-    (rules.emplace_back(Rs{}), ...);
-  }(std::type_identity<AnyRule>{});
+  for_each_alternative<AnyRule>([&]<Rule R>(R rule) { rules.emplace_back(std::move(rule)); });
   std::erase_if(rules, [](const auto& rule) { return std::holds_alternative<Predicate>(rule); });
   return rules;
 }

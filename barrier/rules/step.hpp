@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "starling/base/spec.hpp"
+#include "starling/base/alternatives.hpp"
 
 namespace starling::barrier {
 
@@ -25,10 +25,7 @@ inline constexpr Step finished = Step{1} << 62U;
 /// Rules are values: no clock, no randomness, no memory of earlier calls. A worker that did not
 /// answer is shown to the rule as step 0.
 template <class R>
-concept Rule = std::regular<R> &&
-    requires(const R rule, Step own, std::span<const Step> seen, SpecReader& options) {
-  /// The word that is parsed, printed and stored.
-  { R::name } -> std::convertible_to<std::string_view>;
+concept Rule = Alternative<R> && requires(const R rule, Step own, std::span<const Step> seen) {
   /// One line for people.
   { R::summary } -> std::convertible_to<std::string_view>;
   /// The decision.
@@ -39,9 +36,6 @@ concept Rule = std::regular<R> &&
   /// The largest lag of a seen worker at which it still lets pass. `finished` or more: it always
   /// lets pass. nullopt: it promises none.
   { rule.max_lag() } -> std::same_as<std::optional<Step>>;
-  /// Reads and prints `key=value` options; an empty text means there are none.
-  { R::parse(options) } -> std::same_as<R>;
-  { rule.options() } -> std::convertible_to<std::string>;
 };
 
 }  // namespace starling::barrier
