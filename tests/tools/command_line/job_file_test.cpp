@@ -1,5 +1,12 @@
 #include "starling/tools/command_line/job_file.hpp"
 
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "starling/tools/job/arguments.hpp"
 #include "starling/tools/job/job.hpp"
 #include "starling/tools/job/keys.hpp"
 #include "tests/tools/program.hpp"
@@ -82,15 +89,146 @@ TEST(JobFile, TakesWholeNumbersWhereNumbersAreAsked) {
   EXPECT_EQ(read("epochs = 2.5\n").value()[0].text, "2.5");
 }
 
-TEST(JobFile, OfEveryKeyGivesTheSameJobAsFlags) {
-  for (const Key& key : job_keys()) {
-    if (key.kind == KeyKind::flag) continue;
-    // A value that no key takes shows that each is looked at under its own place.
-    const Settings settings{{key.name, "\x01", "here"}};
-    const auto job = make_job(settings, {});
-    if (job) continue;  // names of files may be anything
-    EXPECT_TRUE(job.error().message.starts_with("here: ")) << job.error().message;
+/// A value of each key, other than the one that a job has without it. A key of several key_values
+/// has several lines.
+const std::vector<std::pair<std::string, std::string>> key_values{
+    {"data", "digits:n=200"},
+    {"test", "digits:n=50"},
+    {"split", "100"},
+    {"holdout", "0.25"},
+    {"scale", "minmax"},
+    {"seed", "9223372036854775807"},
+    {"model", "mlp:784-16-10"},
+    {"dtype", "float64"},
+    {"device", "cuda:1"},
+    {"optimizer", "sgd:lr=0.1,momentum=0.9,nesterov"},
+    {"l2", "0.001"},
+    {"clip", "norm:1"},
+    {"schedule", "step:every=200,gamma=0.5"},
+    {"init", "first model.safetensors"},
+    {"batch", "8"},
+    {"epochs", "2.5"},
+    {"steps", "70"},
+    {"seconds", "200ms"},
+    {"until", "accuracy>=0.95"},
+    {"patience", "3"},
+    {"workers", "6"},
+    {"mode", "central"},
+    {"shards", "2"},
+    {"name", "a-job"},
+    {"copies", "3"},
+    {"wait-for-nodes", "2min"},
+    {"barrier", "pssp:s=3,beta=1"},
+    {"recheck", "interval:5ms"},
+    {"delay", "exp:20ms"},
+    {"straggler", "1:4x"},
+    {"straggler", "25%:2x"},
+    {"threads", "3"},
+    {"attempts", "5"},
+    {"save", "a model.safetensors"},
+    {"keep", "best"},
+    {"checkpoint", "c"},
+    {"checkpoint-every", "9"},
+    {"resume", "before"},
+    {"trust-file", "true"},
+    {"eval-every", "11"},
+    {"metrics", "m.jsonl"},
+    {"report", "r.html"},
+    {"json", "true"},
+    {"quiet", "true"},
+};
+
+/// The keys without which a job cannot have `key`, and `key`.
+std::vector<std::string> with_needs(const std::string& key) {
+  if (key == "shards") return {"mode", key};
+  if (key == "checkpoint-every") return {"checkpoint", key};
+  if (key == "trust-file") return {"resume", key};
+  return {key};
+}
+
+/// The lines of a job file that set `keys`.
+std::string lines_of(const std::vector<std::string>& keys) {
+  std::string content;
+  for (const std::string& name : keys) {
+    const KeyKind kind = find_key(name)->kind;
+    const bool is_quoted =
+        kind == KeyKind::text || kind == KeyKind::texts || kind == KeyKind::duration;
+    std::string all;
+    for (const auto& [key, text] : key_values)
+      if (key == name) all += (all.empty() ? "" : ", ") + (is_quoted ? "\"" + text + "\"" : text);
+    content += name + " = " + (kind == KeyKind::texts ? "[" + all + "]" : all) + "\n";
   }
+  return content;
+}
+
+/// The flags that set `keys`.
+std::vector<std::string> flags_of(const std::vector<std::string>& keys) {
+  std::vector<std::string> flags;
+  for (const std::string& name : keys)
+    for (const auto& [key, text] : key_values)
+      if (key == name) {
+        flags.push_back("--" + key);
+        if (find_key(name)->kind != KeyKind::flag) flags.push_back(text);
+      }
+  return flags;
+}
+
+/// The job that `starling train` is given with those arguments.
+Job job_given(std::vector<std::string> arguments) {
+  CLI::App program;
+  const JobArguments train{program, "train", "", job_keys(), read_job_file, ""};
+  arguments.insert(arguments.begin(), "train");
+  std::ranges::reverse(arguments);  // as CLI11 takes them
+  program.parse(arguments);
+  const auto job = make_job(train.settings().value(), {});
+  EXPECT_TRUE(job) << job.error().message;
+  return job.value();
+}
+Job job_in_file(const std::vector<std::string>& keys) {
+  const Folder folder;
+  folder.write("job.toml", lines_of(keys));
+  return job_given({(folder.path() / "job.toml").string()});
+}
+
+/// All that keys set.
+auto set_by_keys(const Job& job) {
+  const live::TrainOptions& train = job.train;
+  const live::JobOptions& options = train.job;
+  const live::Target until = options.until.value_or(live::Target{});
+  return std::tuple{
+      std::tuple{job.data.data, job.data.test, job.data.split, job.data.holdout, job.data.scale,
+                 job.data.seed, options.seed},
+      std::tuple{job.model, job.element_type, job.device, train.optimizer, train.l2, train.clip,
+                 train.schedule, job.init, train.batch},
+      std::tuple{job.epochs, job.has_default_length, options.steps, options.time, until.metric,
+                 until.value, until.at_least, job.patience},
+      std::tuple{options.workers, options.mode, options.shards, job.name, options.copies,
+                 options.wait_for_nodes, options.barrier, options.recheck, options.delay,
+                 options.stragglers, options.compute_threads, options.attempts},
+      std::tuple{job.save, job.keep, job.checkpoint, options.checkpoint_every, job.resume,
+                 job.trusts_file, job.evaluate_every, job.metrics, job.report, job.json,
+                 job.quiet}};
+}
+
+TEST(JobFile, OfAnyKeyGivesTheSameJobAsItsFlag) {
+  for (const std::string& key : key_names()) {
+    SCOPED_TRACE(key);
+    ASSERT_GT(std::ranges::count(key_values, key, [](const auto& v) { return v.first; }), 0)
+        << "this test knows no value of it";
+    std::vector<std::string> keys = with_needs(key);
+    const Job job = job_in_file(keys);
+    EXPECT_TRUE(set_by_keys(job) == set_by_keys(job_given(flags_of(keys))));
+    keys.pop_back();
+    EXPECT_FALSE(set_by_keys(job) == set_by_keys(job_given(flags_of(keys))))
+        << "it changes nothing";
+  }
+}
+
+/// All but `init`, which no job has together with `resume`.
+TEST(JobFile, OfAllKeysGivesTheSameJobAsFlags) {
+  std::vector<std::string> keys = key_names();
+  ASSERT_EQ(std::erase(keys, "init"), 1U);
+  EXPECT_TRUE(set_by_keys(job_in_file(keys)) == set_by_keys(job_given(flags_of(keys))));
 }
 
 TEST(Overridden, ReplacesKeyByKeyAndTheChoiceOfTestsAsOne) {

@@ -25,6 +25,18 @@ TEST(Keys, AreUniqueAndHelped) {
   EXPECT_EQ(find_key("workerss"), nullptr);
 }
 
+/// Only files, and models, which are looked up once the data is known, may have any name.
+TEST(Job, RefusesABadValueUnderItsPlace) {
+  for (const Key& key : job_keys()) {
+    if (key.kind == KeyKind::flag) continue;
+    const auto job = make_job({{key.name, "\x01", "here"}}, {});
+    EXPECT_EQ(job.ok(), key.form == "FILE" || key.name == "model") << key.name;
+    if (!job) {
+      EXPECT_TRUE(job.error().message.starts_with("here: ")) << job.error().message;
+    }
+  }
+}
+
 TEST(Job, HasTheDefaultsThatTheHelpNames) {
   const Job job = job_of({});
   EXPECT_EQ(job.train.job.workers, 4U);
