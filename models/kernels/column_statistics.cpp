@@ -44,21 +44,22 @@ STARLING_INLINE void combine_loop(const T* a, const T* b, const T* x, const T* c
   }
 }
 
-#define STARLING_COLUMNS(T)                                                                        \
-  STARLING_CLONES void squares_of(const T* x, const T* mean, T* sums, Size rows, Size columns) {   \
-    squares_loop(x, mean, sums, rows, columns);                                                    \
-  }                                                                                                \
-  STARLING_CLONES void products_of(const T* y, const T* x, const T* mean, T* sums, Size rows,      \
-                                   Size columns) {                                                 \
-    products_loop(y, x, mean, sums, rows, columns);                                                \
-  }                                                                                                \
-  STARLING_CLONES void affine_of(const T* a, const T* x, const T* b, T* y, Size rows,              \
-                                 Size columns) {                                                   \
-    affine_loop(a, x, b, y, rows, columns);                                                        \
-  }                                                                                                \
-  STARLING_CLONES void combine_of(const T* a, const T* b, const T* x, const T* c, T* y, Size rows, \
-                                  Size columns) {                                                  \
-    combine_loop(a, b, x, c, y, rows, columns);                                                    \
+#define STARLING_COLUMNS(T)                                                                   \
+  STARLING_MULTIVERSION void squares_of(const T* x, const T* mean, T* sums, Size rows,        \
+                                        Size columns) {                                       \
+    squares_loop(x, mean, sums, rows, columns);                                               \
+  }                                                                                           \
+  STARLING_MULTIVERSION void products_of(const T* y, const T* x, const T* mean, T* sums,      \
+                                         Size rows, Size columns) {                           \
+    products_loop(y, x, mean, sums, rows, columns);                                           \
+  }                                                                                           \
+  STARLING_MULTIVERSION void affine_of(const T* a, const T* x, const T* b, T* y, Size rows,   \
+                                       Size columns) {                                        \
+    affine_loop(a, x, b, y, rows, columns);                                                   \
+  }                                                                                           \
+  STARLING_MULTIVERSION void combine_of(const T* a, const T* b, const T* x, const T* c, T* y, \
+                                        Size rows, Size columns) {                            \
+    combine_loop(a, b, x, c, y, rows, columns);                                               \
   }
 
 STARLING_COLUMNS(float)

@@ -88,7 +88,7 @@ STARLING_INLINE float exp_of(float x) {
 }
 STARLING_INLINE float tanh_of(float x) { return 1.0F - 2.0F / (exp_of(2.0F * x) + 1.0F); }
 
-STARLING_CLONES void exp_all(float* x, Size n) {
+STARLING_MULTIVERSION void exp_all(float* x, Size n) {
 #pragma omp simd
   for (Size i = 0; i < n; ++i) x[i] = exp_of(x[i]);
 }
@@ -96,7 +96,7 @@ void exp_all(double* x, Size n) {
   for (Size i = 0; i < n; ++i) x[i] = std::exp(x[i]);
 }
 
-STARLING_CLONES void tanh_all(float* x, Size n) {
+STARLING_MULTIVERSION void tanh_all(float* x, Size n) {
 #pragma omp simd
   for (Size i = 0; i < n; ++i) x[i] = tanh_of(x[i]);
 }
@@ -145,38 +145,42 @@ STARLING_INLINE void add_sparse_outer_loop(Columns columns, const float* values,
     axpy_loop(static_cast<T>(values[e]), dz, w + columns[e] * width, width);
 }
 
-#define STARLING_KERNELS(T)                                                                        \
-  STARLING_CLONES T dot_of(const T* x, const T* y, Size n) { return dot_loop<T>(x, y, n); }        \
-  STARLING_CLONES double squared_norm_of(const T* x, Size n) { return dot_loop<double>(x, x, n); } \
-  STARLING_CLONES void axpy_of(T a, const T* x, T* y, Size n) { axpy_loop(a, x, y, n); }           \
-  STARLING_CLONES void clamp_of(T limit, T* x, Size n) { clamp_loop(limit, x, n); }                \
-  STARLING_CLONES void scale_of(T a, T* x, Size n) { scale_loop(a, x, n); }                        \
-  STARLING_CLONES void convert_of(const float* x, T* y, Size n) { convert_loop(x, y, n); }         \
-  STARLING_CLONES void relu_of(T* x, Size n) { relu_loop(x, n); }                                  \
-  STARLING_CLONES void relu_backward_of(const T* y, T* dy, Size n) {                               \
-    relu_backward_loop(y, dy, n);                                                                  \
-  }                                                                                                \
-  STARLING_CLONES void tanh_backward_of(const T* y, T* dy, Size n) {                               \
-    tanh_backward_loop(y, dy, n);                                                                  \
-  }                                                                                                \
-  STARLING_CLONES void add_column_sums_of(const T* x, Size rows, T* sums, Size columns) {          \
-    add_column_sums_loop(x, rows, sums, columns);                                                  \
-  }                                                                                                \
-  STARLING_CLONES void add_sparse_product_of(Columns columns, const float* values, Size entries,   \
-                                             const T* w, T* z, Size width) {                       \
-    add_sparse_product_loop(columns, values, entries, w, z, width);                                \
-  }                                                                                                \
-  STARLING_CLONES void add_sparse_outer_of(Columns columns, const float* values, Size entries,     \
-                                           const T* dz, T* w, Size width) {                        \
-    add_sparse_outer_loop(columns, values, entries, dz, w, width);                                 \
+#define STARLING_KERNELS(T)                                                                       \
+  STARLING_MULTIVERSION T dot_of(const T* x, const T* y, Size n) { return dot_loop<T>(x, y, n); } \
+  STARLING_MULTIVERSION double squared_norm_of(const T* x, Size n) {                              \
+    return dot_loop<double>(x, x, n);                                                             \
+  }                                                                                               \
+  STARLING_MULTIVERSION void axpy_of(T a, const T* x, T* y, Size n) { axpy_loop(a, x, y, n); }    \
+  STARLING_MULTIVERSION void clamp_of(T limit, T* x, Size n) { clamp_loop(limit, x, n); }         \
+  STARLING_MULTIVERSION void scale_of(T a, T* x, Size n) { scale_loop(a, x, n); }                 \
+  STARLING_MULTIVERSION void convert_of(const float* x, T* y, Size n) { convert_loop(x, y, n); }  \
+  STARLING_MULTIVERSION void relu_of(T* x, Size n) { relu_loop(x, n); }                           \
+  STARLING_MULTIVERSION void relu_backward_of(const T* y, T* dy, Size n) {                        \
+    relu_backward_loop(y, dy, n);                                                                 \
+  }                                                                                               \
+  STARLING_MULTIVERSION void tanh_backward_of(const T* y, T* dy, Size n) {                        \
+    tanh_backward_loop(y, dy, n);                                                                 \
+  }                                                                                               \
+  STARLING_MULTIVERSION void add_column_sums_of(const T* x, Size rows, T* sums, Size columns) {   \
+    add_column_sums_loop(x, rows, sums, columns);                                                 \
+  }                                                                                               \
+  STARLING_MULTIVERSION void add_sparse_product_of(Columns columns, const float* values,          \
+                                                   Size entries, const T* w, T* z, Size width) {  \
+    add_sparse_product_loop(columns, values, entries, w, z, width);                               \
+  }                                                                                               \
+  STARLING_MULTIVERSION void add_sparse_outer_of(Columns columns, const float* values,            \
+                                                 Size entries, const T* dz, T* w, Size width) {   \
+    add_sparse_outer_loop(columns, values, entries, dz, w, width);                                \
   }
 
 STARLING_KERNELS(float)
 STARLING_KERNELS(double)
-STARLING_CLONES double dot_of(const float* x, const double* y, Size n) {
+STARLING_MULTIVERSION double dot_of(const float* x, const double* y, Size n) {
   return dot_loop<double>(x, y, n);
 }
-STARLING_CLONES void axpy_of(double a, const float* x, double* y, Size n) { axpy_loop(a, x, y, n); }
+STARLING_MULTIVERSION void axpy_of(double a, const float* x, double* y, Size n) {
+  axpy_loop(a, x, y, n);
+}
 
 }  // namespace
 

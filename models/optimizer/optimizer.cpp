@@ -35,12 +35,12 @@ STARLING_INLINE void update_by(const std::variant<Os...>& optimizer, const Apply
   (run(std::get_if<Os>(&optimizer)), ...);
 }
 
-STARLING_CLONES void update(const Optimizer& optimizer, const ApplyOptions& options,
-                            const Memory<float>& at) {
+STARLING_MULTIVERSION void update(const Optimizer& optimizer, const ApplyOptions& options,
+                                  const Memory<float>& at) {
   update_by(optimizer, options, at);
 }
-STARLING_CLONES void update(const Optimizer& optimizer, const ApplyOptions& options,
-                            const Memory<double>& at) {
+STARLING_MULTIVERSION void update(const Optimizer& optimizer, const ApplyOptions& options,
+                                  const Memory<double>& at) {
   update_by(optimizer, options, at);
 }
 

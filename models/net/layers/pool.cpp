@@ -127,15 +127,16 @@ STARLING_INLINE void mean_backward_loop(const Window& w, Size n, const T* dy, T*
     });
 }
 
-#define STARLING_POOL(T)                                                                          \
-  STARLING_CLONES void max_of(const Window& w, Size n, const T* x, Places<T> best, Places<T> y) { \
-    max_loop(w, n, x, best, y);                                                                   \
-  }                                                                                               \
-  STARLING_CLONES void mean_of(const Window& w, Size n, const T* x, T* y) {                       \
-    mean_loop(w, n, x, y);                                                                        \
-  }                                                                                               \
-  STARLING_CLONES void mean_backward_of(const Window& w, Size n, const T* dy, T* dx) {            \
-    mean_backward_loop(w, n, dy, dx);                                                             \
+#define STARLING_POOL(T)                                                                     \
+  STARLING_MULTIVERSION void max_of(const Window& w, Size n, const T* x, Places<T> best,     \
+                                    Places<T> y) {                                           \
+    max_loop(w, n, x, best, y);                                                              \
+  }                                                                                          \
+  STARLING_MULTIVERSION void mean_of(const Window& w, Size n, const T* x, T* y) {            \
+    mean_loop(w, n, x, y);                                                                   \
+  }                                                                                          \
+  STARLING_MULTIVERSION void mean_backward_of(const Window& w, Size n, const T* dy, T* dx) { \
+    mean_backward_loop(w, n, dy, dx);                                                        \
   }
 
 STARLING_POOL(float)
