@@ -94,7 +94,8 @@ RETIRED = {
     "Endings": "Reaper", "NodeBook": "NodeTable", "LogBook": "LogBuffer", "Tally": "Accumulator",
     "Lab": "ExperimentRunner", "Findings": "ExperimentResults", "Complaint": "SuspicionReport",
     "WorkerId": "MemberId", "MemberRecord": "NodeRecord", "carry_out": "execute", "hire": "spawn",
-    "knock": "ask", "life": "incarnation",
+    "knock": "ask", "life": "incarnation", "NotifyAt": "NotifyRequest", "CaughtUp": "Notice",
+    "PluginDoor": "PluginEntry", "STARLING_CLONES": "STARLING_MULTIVERSION",
 }
 RETIRED_WORD = re.compile(r"\b(" + "|".join(RETIRED) + r")\b")
 # Sentences that a reader cannot understand alone.

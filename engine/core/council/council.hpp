@@ -151,8 +151,8 @@ class Council {
   /// `configuration` is decided, and later than all earlier ones.
   void on_configuration(const CouncilContext& context, ConfigurationPtr configuration);
 
-  /// Failure detection reports one incarnation. Both ignore an incarnation that the configuration
-  /// does not name.
+  /// Failure detection suspects or trusts one incarnation. Both ignore an incarnation that the
+  /// configuration does not name.
   void suspect(const CouncilContext& context, MemberId id, Incarnation incarnation);
   void trust(const CouncilContext& context, MemberId id, Incarnation incarnation);
   /// `member` wants to join, or to leave.

@@ -58,7 +58,7 @@ class Chamber {
     happen(id, [&](Council& council, const auto& context) { council.trust(context, whom, 1); });
   }
   /// `id` receives nothing from `whom` from now on, and suspects it.
-  void deafen(MemberId id, MemberId whom) {
+  void drop_incoming(MemberId id, MemberId whom) {
     deaf_.insert({whom, id});
     suspect(id, whom);
   }

@@ -27,7 +27,7 @@ TEST(Council, SuspicionOfOneIsNoCauseUntilItHasStood) {
 /// would ever be decided.
 TEST(Council, DeafLeaderIsPassedOver) {
   Chamber chamber{5, 6, 1, 1};
-  for (const MemberId other : {1U, 2U, 3U, 4U}) chamber.deafen(0, other);
+  for (const MemberId other : {1U, 2U, 3U, 4U}) chamber.drop_incoming(0, other);
   chamber.settle(20s);
   for (const MemberId id : {1U, 2U, 3U, 4U}) {
     EXPECT_EQ(chamber.of(id).find(0), nullptr);
@@ -52,8 +52,8 @@ TEST(Council, NextInTheCouncilTakesInWhomTheFirstDoesNot) {
 TEST(Council, OfTwoThatDoNotHearEachOtherOneGoes) {
   for (const bool both : {false, true}) {
     Chamber chamber{6, 6, 1};
-    chamber.deafen(4, 5);
-    if (both) chamber.deafen(5, 4);
+    chamber.drop_incoming(4, 5);
+    if (both) chamber.drop_incoming(5, 4);
     chamber.settle(20s);
     EXPECT_EQ(chamber.of(0).members.size(), 5U);
     EXPECT_EQ(chamber.of(0).find(5), nullptr) << "the one complained of, or the higher";
@@ -65,8 +65,8 @@ TEST(Council, WhatOthersSayIsNeverWorthARange) {
   Chamber chamber{5, 5, 1};
   const auto owners = chamber.of(0).ranges[1].owners;
   ASSERT_EQ(owners[0].id + owners[1].id, 1U + 2U);
-  chamber.deafen(3, 1);
-  chamber.deafen(4, 2);
+  chamber.drop_incoming(3, 1);
+  chamber.drop_incoming(4, 2);
   chamber.settle(50s);
   EXPECT_FALSE(chamber.of(0).lost());
   EXPECT_GT(chamber.last(), 1U);
