@@ -192,9 +192,9 @@ Job job_in_file(const std::vector<std::string>& keys) {
 
 /// All that keys set.
 auto set_by_keys(const Job& job) {
-  const live::TrainOptions& train = job.train;
-  const live::JobOptions& options = train.job;
-  const live::Target until = options.until.value_or(live::Target{});
+  const actor::TrainOptions& train = job.train;
+  const actor::JobOptions& options = train.job;
+  const actor::Target until = options.until.value_or(actor::Target{});
   return std::tuple{
       std::tuple{job.data.data, job.data.test, job.data.split, job.data.holdout, job.data.scale,
                  job.data.seed, options.seed},
