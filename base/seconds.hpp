@@ -6,14 +6,14 @@
 namespace starling {
 
 template <class Rep, class Period>
-constexpr double seconds(std::chrono::duration<Rep, Period> duration) {
+constexpr double in_seconds(std::chrono::duration<Rep, Period> duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
 /// Returns the seconds that have passed since `then` on that clock.
 template <class Clock, class Duration>
 double seconds_since(std::chrono::time_point<Clock, Duration> then) {
-  return seconds(Clock::now() - then);
+  return in_seconds(Clock::now() - then);
 }
 
 }  // namespace starling

@@ -60,7 +60,7 @@ Result<Subject> load(const Registry& registry, const BenchTrainOptions& options)
 void repeat(const std::function<double()>& step, const BenchTrainOptions& options, Speeds& speeds) {
   const auto began = Clock::now();
   const double processor_began = processor_seconds();
-  const double limit = seconds(options.time);
+  const double limit = in_seconds(options.time);
   std::uint64_t steps = 0;
   do {
     speeds.loss = step();

@@ -17,7 +17,7 @@ using sim::ChaosReport;
 using sim::Fault;
 using Json = nlohmann::ordered_json;
 
-double end_s(const ChaosReport& report) { return seconds(report.end); }
+double end_s(const ChaosReport& report) { return in_seconds(report.end); }
 
 std::string text_of(const ChaosFailure& failure) {
   std::string text =

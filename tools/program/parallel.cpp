@@ -71,7 +71,7 @@ void PieceWatch::set(std::size_t piece, double share, Clock::time_point now) {
 
 double PieceWatch::spent_s(const Piece& piece, Clock::time_point now) {
   if (!piece.began) return 0;
-  return seconds(piece.ended.value_or(now) - *piece.began);
+  return in_seconds(piece.ended.value_or(now) - *piece.began);
 }
 
 std::optional<double> PieceWatch::whole_s(const Piece& piece, Clock::time_point now) {

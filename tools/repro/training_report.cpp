@@ -92,7 +92,7 @@ Section setting_section(const Training& training) {
                "trained for {} s under each of {}, one run after the other, in turn.",
                training.job.model, training.job.data, training.job.data_shape, job.job.workers,
                models::print(job.optimizer), job.batch, print(job.job.delay),
-               print_number(seconds(*job.job.time)), counted(training.options.seeds, "seed"))},
+               print_number(in_seconds(*job.job.time)), counted(training.options.seeds, "seed"))},
            Paragraph{fmt::format(
                "Published were 6 workers, the same net on MNIST, and delays of 1 s on average. {} "
                "models of a run, the last that its servers handed out before each of as many equal "

@@ -34,7 +34,7 @@ class Trainer {
       : ready_(ready),
         options_(options),
         shown_(first_of(*ready.test(), options.samples)),
-        seconds_(seconds(*ready.running.options.job.time)),
+        seconds_(in_seconds(*ready.running.options.job.time)),
         display_(options.quiet, "training") {}
 
   Result<TrainingRun> run(const barrier::Barrier& barrier, std::uint64_t seed) {
@@ -44,11 +44,11 @@ class Trainer {
     job.job.evaluate_train = false;
     KeptModels models{seconds_, options_.evals};
     job.job.stop_when = [&](const actor::Progress& progress, const KeptModels::States& states) {
-      models.see(seconds(progress.elapsed), static_cast<double>(progress.updates), states);
+      models.see(in_seconds(progress.elapsed), static_cast<double>(progress.updates), states);
       return false;
     };
     job.job.on_progress = [&](const actor::Progress& progress) {
-      show(seconds(progress.elapsed) / seconds_);
+      show(in_seconds(progress.elapsed) / seconds_);
       return true;
     };
     const auto outcome = ready_.model->train(ready_.data.train, nullptr, job);
@@ -74,7 +74,7 @@ class Trainer {
             .steps_median = static_cast<double>(last.spread.median),
             .steps_max = static_cast<double>(last.spread.max),
             .waiting_share = last.waiting_share,
-            .overhead_ms = 1000 * seconds(last.overhead)};
+            .overhead_ms = 1000 * in_seconds(last.overhead)};
   }
 
   [[nodiscard]] std::vector<double> accuracies(const std::vector<KeptModels::Kept>& kept) const {

@@ -63,7 +63,7 @@ void LinearLearner::on_end(sim::MemberId worker, sim::Step /*step*/, core::Time 
 void LinearLearner::catch_up(core::Time now) {
   if (now < next_) return;
   const double error = normalised_error();
-  for (; next_ <= now; next_ += options_.every) errors_.push_back({seconds(next_), error});
+  for (; next_ <= now; next_ += options_.every) errors_.push_back({in_seconds(next_), error});
 }
 
 double LinearLearner::normalised_error() const {

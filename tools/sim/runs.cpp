@@ -33,7 +33,7 @@ SimRun figures_of(const sim::StepOptions& options, const sim::StepResult& result
   run.passes = result.passes;
   run.waiting_share = result.waiting_share;
   run.messages = result.messages;
-  run.elapsed_s = seconds(result.elapsed);
+  run.elapsed_s = in_seconds(result.elapsed);
   run.max_lag = result.max_lag;
   return run;
 }
@@ -86,7 +86,7 @@ Series over_time(const std::string& name, const SimRuns& runs,
       values.push_back(figure(run, run.curve[i]));
       at = run.curve[i].at;
     }
-    series.points.push_back({seconds(at), summarise(values).mean});
+    series.points.push_back({in_seconds(at), summarise(values).mean});
   }
   return series;
 }

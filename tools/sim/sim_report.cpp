@@ -148,7 +148,7 @@ void add_settings(Json& json, const SimJob& job, const barrier::Barrier& barrier
   json["workers"] = job.options.workers;
   json["step_time"] = print(job.options.step_time);
   if (const auto slow = straggler_texts(job); !slow.empty()) json["straggler"] = slow;
-  json["horizon_s"] = seconds(job.options.horizon);
+  json["horizon_s"] = in_seconds(job.options.horizon);
   if (has_limit(job)) json["steps_limit"] = job.options.last;
   json["level"] = job.level == Level::step ? "step" : "protocol";
   if (job.level == Level::step)

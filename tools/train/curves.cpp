@@ -8,7 +8,7 @@ namespace starling::program {
 
 void Curves::add_progress(const actor::Progress& progress, std::size_t workers,
                           std::uint64_t updates_before) {
-  ProgressPoint point{.elapsed_s = seconds(progress.elapsed),
+  ProgressPoint point{.elapsed_s = in_seconds(progress.elapsed),
                       .step = static_cast<double>(progress.updates) / static_cast<double>(workers),
                       .spread = progress.spread,
                       .draws = progress.draws,
@@ -21,7 +21,7 @@ void Curves::add_progress(const actor::Progress& progress, std::size_t workers,
 }
 
 void Curves::add_evaluation(const actor::Progress& progress) {
-  evaluations_.add({.elapsed_s = seconds(progress.elapsed),
+  evaluations_.add({.elapsed_s = in_seconds(progress.elapsed),
                     .step = progress.evaluated_at,
                     .test = progress.test});
 }

@@ -76,7 +76,7 @@ void add_row(TextTable& table, std::string name, std::string value) {
 void add_limits(TextTable& table, const actor::JobOptions& options) {
   if (options.steps != barrier::finished)
     add_row(table, "steps", std::to_string(options.steps) + " of each worker");
-  if (options.time) add_row(table, "time", fmt::format("{:.5g} s", seconds(*options.time)));
+  if (options.time) add_row(table, "time", fmt::format("{:.5g} s", in_seconds(*options.time)));
   if (options.until) add_row(table, "until", print(*options.until));
   add_row(table, "tested",
           options.evaluate_every == 0

@@ -23,7 +23,7 @@ std::uint64_t updates_made(const Running& job, const actor::Progress& progress) 
 }
 
 double updates_per_second(const Running& job, const actor::Progress& progress) {
-  const double elapsed = seconds(progress.elapsed);
+  const double elapsed = in_seconds(progress.elapsed);
   return elapsed > 0 ? static_cast<double>(updates_made(job, progress)) / elapsed : 0;
 }
 
@@ -43,8 +43,8 @@ std::optional<double> seconds_left(const Running& job, const actor::Progress& pr
                                    bool stands) {
   std::optional<double> left;
   const auto& options = job.options.job;
-  const double elapsed = seconds(progress.elapsed);
-  if (options.time) left = std::max(0.0, seconds(*options.time) - elapsed);
+  const double elapsed = in_seconds(progress.elapsed);
+  if (options.time) left = std::max(0.0, in_seconds(*options.time) - elapsed);
   // The mean over all workers ignores that some are lost, so a cluster's job uses the median.
   const double at =
       job.id.empty() ? mean_step(job, progress) : static_cast<double>(progress.spread.median);
@@ -147,7 +147,7 @@ void add_metrics(Json& json, const std::string& lead, const models::Metrics& met
 void add_figures(Json& json, const Running& job, const actor::Progress& last) {
   json["updates"] = last.updates;
   json["updates_per_s"] = updates_per_second(job, last);
-  json["wall_s"] = seconds(last.elapsed);
+  json["wall_s"] = in_seconds(last.elapsed);
   json["waiting_share"] = last.waiting_share;
   json["spread"] = spread_json(last.spread);
   // Nodes report steps of different moments, so the largest lag is not known.
@@ -217,7 +217,7 @@ std::string json_line(const Json& json) {
 Json event(const char* name, const actor::Progress& progress) {
   Json json;
   json["event"] = name;
-  json["elapsed_s"] = seconds(progress.elapsed);
+  json["elapsed_s"] = in_seconds(progress.elapsed);
   return json;
 }
 
@@ -248,7 +248,7 @@ std::string draws_text(const actor::Progress& last) {
 std::string loaded_text(const TrainAndTest& data, std::chrono::nanoseconds took) {
   std::string text = describe(data.train);
   if (data.test) text += fmt::format("; {} to test on", data.test->size());
-  return text + "; " + duration_text(seconds(took));
+  return text + "; " + duration_text(in_seconds(took));
 }
 
 std::string progress_line(const Running& job, const actor::Progress& progress,
@@ -256,7 +256,7 @@ std::string progress_line(const Running& job, const actor::Progress& progress,
   const auto& spread = progress.spread;
   const bool learned = updates_made(job, progress) > 0;
   std::string text =
-      fmt::format("{}  epoch {:.1f}", duration_text(seconds(progress.elapsed)),
+      fmt::format("{}  epoch {:.1f}", duration_text(in_seconds(progress.elapsed)),
                   mean_step(job, progress) / static_cast<double>(job.steps_per_epoch));
   if (learned) text += fmt::format("  {:.0f} updates/s", updates_per_second(job, progress));
   text += fmt::format("  steps {}-{}-{}", spread.min, spread.median, spread.max);
@@ -285,7 +285,7 @@ std::string summary_table(const Ended& ended) {
   text += row("scale", job.scale);
   text += row("optimizer", optimizer_text(job));
   text += row("ended", fmt::format("{}{} after {}{}", end_text(ended), early_text(ended),
-                                   duration_text(seconds(last.elapsed)), reached_text(ended)));
+                                   duration_text(in_seconds(last.elapsed)), reached_text(ended)));
   const std::string before =
       job.updates_before > 0 ? fmt::format(", {} of them before", job.updates_before) : "";
   text += row("updates",

@@ -58,7 +58,7 @@ TwinRun figures_of(const actor::Progress& end) {
           .steps_max = static_cast<double>(end.spread.max),
           .max_lag = static_cast<double>(end.max_lag),
           .waiting_share = end.waiting_share,
-          .elapsed_s = seconds(end.elapsed)};
+          .elapsed_s = in_seconds(end.elapsed)};
 }
 
 TwinRun simulate_twin(const sim::StepOptions& options) {
@@ -75,7 +75,7 @@ TwinRun simulate_twin(const sim::StepOptions& options) {
       .steps_max = static_cast<double>(steps.back()),
       .max_lag = static_cast<double>(lag),
       .waiting_share = result.waiting_share,
-      .elapsed_s = seconds(result.elapsed)};
+      .elapsed_s = in_seconds(result.elapsed)};
 }
 
 std::vector<Compared> compare(const TwinRun& live, std::span<const TwinRun> simulated,

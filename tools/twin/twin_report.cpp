@@ -35,7 +35,7 @@ constexpr Shown figures[] = {{"elapsed_s", "time", time},
                              {"max_lag", "largest lag", whole},
                              {"waiting_share", "waiting", percent}};
 
-double overhead_s(const SimJob& job) { return seconds(job.options.overhead); }
+double overhead_s(const SimJob& job) { return in_seconds(job.options.overhead); }
 
 std::vector<std::string> row(const Compared& compared) {
   const auto* shown = std::ranges::find(figures, compared.name, &Shown::name);

@@ -102,7 +102,7 @@ void Follower::lose(const core::Configuration& next) {
     return std::ranges::count_if(members, &core::Member::works);
   };
   std::set<wire::NodeId> nodes;
-  for (const core::Member& member : configuration_->lacking_in(next)) {
+  for (const core::Member& member : configuration_->members_not_in(next)) {
     if (!member.works) continue;
     ++workers_lost_;
     nodes.insert(member.node);
@@ -203,7 +203,7 @@ JobNews Follower::news() {
     std::ranges::sort(steps);
     progress.spread = {steps.front(), steps[steps.size() / 2], steps.back()};
     progress.waiting_share =
-        seconds(waited) / (seconds(progress.elapsed) * static_cast<double>(steps.size()));
+        in_seconds(waited) / (in_seconds(progress.elapsed) * static_cast<double>(steps.size()));
   }
   if (losses > losses_) loss_ = (loss_sum - loss_sum_) / static_cast<double>(losses - losses_);
   losses_ = losses;

@@ -98,7 +98,7 @@ void Watch::take(const JobNews& news) {
   progress.updates += ready_.running.updates_before;
   last = std::move(progress);
   const auto now = Clock::now();
-  const double passed = seconds(now - std::exchange(looked_, now));
+  const double passed = in_seconds(now - std::exchange(looked_, now));
   const double made = news.mean_step - std::exchange(step_, news.mean_step);
   if (passed > 0) rate_ = std::max(0.0, made / passed);
 }
