@@ -9,13 +9,13 @@ namespace starling::actor {
 
 Result<void> ClusterJob::begin(const core::ConfigurationPtr& now, bool founded) {
   learn_routes(*now);
-  SiteOptions options;
+  LocalJobOptions options;
   options.send = [this](const std::vector<core::Envelope>& envelopes) { send(envelopes); };
-  auto site = plan_->make_site(std::move(options));
-  if (!site) return std::move(site).error();
+  auto local = plan_->make_local_job(std::move(options));
+  if (!local) return std::move(local).error();
   {
     const std::lock_guard lock{mutex_};
-    site_ = *std::move(site);
+    local_ = *std::move(local);
     configuration_ = now;
   }
   if (!founded) return {};
@@ -23,7 +23,7 @@ Result<void> ClusterJob::begin(const core::ConfigurationPtr& now, bool founded) 
   for (const core::Member& member : now->members)
     if (member.node == node_) here.push_back(member);
   for (const core::Member& member : here) keep_role(member);
-  site_->found(here, now);
+  local_->found(here, now);
   return {};
 }
 
@@ -42,8 +42,8 @@ void ClusterJob::rejoin(const std::vector<core::MemberId>& excluded, Random& ran
 }
 
 void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool at_once) {
-  if (envelope.from >= SiteOptions{}.members_max) return;
-  LocalJob* site = nullptr;
+  if (envelope.from >= LocalJobOptions{}.members_max) return;
+  LocalJob* local = nullptr;
   {
     const std::lock_guard lock{mutex_};
     // The node of a joining member is learnt from its packets. Where two members have one id, the
@@ -53,15 +53,15 @@ void ClusterJob::deliver(wire::NodeId node, core::Envelope envelope, bool at_onc
       routes_[envelope.from] = node;
     else if (sender->incarnation == envelope.packet.from && sender->node != node)
       return;
-    site = site_.get();
+    local = local_.get();
   }
-  if (site != nullptr) site->deliver(std::move(envelope), at_once);
+  if (local != nullptr) local->deliver(std::move(envelope), at_once);
 }
 
 void ClusterJob::stop(bool is_done) {
   if (state_ == wire::JobState::running)
     state_ = is_done ? wire::JobState::done : wire::JobState::stopped;
-  site_->stop();
+  local_->stop();
 }
 
 void ClusterJob::keep_time(const std::vector<actor::MemberReport>& reports) {
@@ -78,7 +78,7 @@ void ClusterJob::keep_time(const std::vector<actor::MemberReport>& reports) {
 }
 
 core::ConfigurationPtr ClusterJob::refresh() {
-  auto latest = site_->configuration();
+  auto latest = local_->configuration();
   const std::lock_guard lock{mutex_};
   if (latest && latest->epoch > configuration_->epoch) {
     configuration_ = std::move(latest);
@@ -93,7 +93,7 @@ wire::JobStatus ClusterJob::status() {
       client_, hindrance_};
   // In a later epoch the others have gone on, and may take this node's members in again.
   if (given_up_ == status.configuration->epoch) status.failure = failure_;
-  for (const auto& report : site_->reports())
+  for (const auto& report : local_->reports())
     status.here.push_back(
         {report.member, report.incarnation, static_cast<std::uint8_t>(report.state), report.why,
          report.worker.step, report.worker.samples, report.worker.waited.count(),
@@ -140,7 +140,7 @@ wire::Ranges ClusterJob::read(core::RangeId from, bool whole) {
   constexpr std::size_t bytes_max = std::size_t{4} << 20U;
   wire::Ranges reply;
   std::size_t bytes = 0;
-  auto all = site_->ranges({from, bytes_max});
+  auto all = local_->ranges({from, bytes_max});
   std::ranges::sort(all, {}, &core::RangeState::range);
   for (auto& state : all) {
     if (!whole) {
@@ -188,10 +188,10 @@ void ClusterJob::join(std::vector<core::Member> roles, Random& random) {
   std::vector<core::MemberId> seeds;
   for (const core::Member& other : now->members)
     if (other.node != node_) seeds.push_back(other.id);
-  const auto members_max = static_cast<core::MemberId>(SiteOptions{}.members_max);
+  const auto members_max = static_cast<core::MemberId>(LocalJobOptions{}.members_max);
   for (const core::Member& member : newcomers(std::move(roles), *now, members_max, random)) {
     keep_role(member);
-    site_->join(member, seeds);
+    local_->join(member, seeds);
   }
 }
 

@@ -1,4 +1,5 @@
-/// One job on one node: its site, and where its other members are. Internal to the cluster's node.
+/// One job on one node: the members of the job that this node holds, and which nodes hold the
+/// others. Internal to the cluster's node.
 #pragma once
 
 #include <algorithm>
@@ -59,7 +60,7 @@ class ClusterJob {
     const auto now = refresh();
     for (const core::Member& member : now->members) {
       const std::optional<bool> alive = lives(member.node);
-      if (member.node != node_ && alive) site_->judge({member.id, member.incarnation, !*alive});
+      if (member.node != node_ && alive) local_->judge({member.id, member.incarnation, !*alive});
     }
   }
 
@@ -93,7 +94,7 @@ class ClusterJob {
     failure_ = "given up after " + std::to_string(patience / std::chrono::seconds{1}) +
                " s (--wait-for-nodes): " + hindrance_;
     news.push_back(failure_);
-    site_->stop();
+    local_->stop();
     return news;
   }
 
@@ -126,7 +127,7 @@ class ClusterJob {
   /// where `whole`, with the state from which a job can go on, else the values alone.
   [[nodiscard]] wire::Ranges read(core::RangeId from, bool whole);
 
-  [[nodiscard]] LocalJob& site() noexcept { return *site_; }
+  [[nodiscard]] LocalJob& local() noexcept { return *local_; }
   [[nodiscard]] const JobPlan& plan() const noexcept { return *plan_; }
   [[nodiscard]] const wire::JobSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] wire::JobId id() const noexcept { return id_; }
@@ -236,7 +237,7 @@ class ClusterJob {
   std::optional<core::Epoch> given_up_;
   std::string failure_;
   /// Set once, by begin(). Last: its members send until they have ended.
-  std::unique_ptr<LocalJob> site_;
+  std::unique_ptr<LocalJob> local_;
 };
 
 }  // namespace starling::actor

@@ -77,7 +77,7 @@ Result<void> ClusterNode::Running::open() {
 void ClusterNode::Running::leave(std::chrono::milliseconds within) {
   const auto can_hand_over = loop_.call_within(std::min(within, busy_for), [this] {
     leaving_ = true;
-    for (auto& [id, job] : all_jobs()) job->site().leave();
+    for (auto& [id, job] : all_jobs()) job->local().leave();
     return others_suffice();
   });
   if (!can_hand_over) return log("lays a job out and does not come to an end: leaves at once");
@@ -105,7 +105,7 @@ bool ClusterNode::Running::others_suffice() {
 
 bool ClusterNode::Running::has_handed_over() {
   for (auto& [id, job] : all_jobs())
-    for (const auto& report : job->site().reports())
+    for (const auto& report : job->local().reports())
       if (report.state != actor::MemberReport::State::excluded &&
           report.state != actor::MemberReport::State::failed)
         return false;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "starling/actor/cluster/site.hpp"
+#include "starling/actor/cluster/local_job.hpp"
 #include "starling/actor/security/endpoint.hpp"
 #include "starling/actor/wire/control.hpp"
 #include "starling/base/result.hpp"
@@ -31,12 +31,13 @@ class JobPlan {
   [[nodiscard]] virtual core::Step steps_per_epoch() const { return 0; }
   /// An Error where this machine cannot hold one node's share of the job.
   [[nodiscard]] virtual Result<void> fits_one_of(std::size_t /*nodes*/) const { return {}; }
-  /// Prepares what make_site() begins with, which may take long. Called once, on the thread that
-  /// read the data, and before make_site().
+  /// Prepares what make_local_job() begins with, which may take long. Called once, on the thread
+  /// that read the data, and before make_local_job().
   [[nodiscard]] virtual Result<void> lay_out() const { return {}; }
   /// Equal on two nodes that would compute the same.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
-  [[nodiscard]] virtual Result<std::unique_ptr<LocalJob>> make_site(SiteOptions options) const = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<LocalJob>> make_local_job(
+      LocalJobOptions options) const = 0;
 };
 
 /// Reads a job's data. It may take long, and is called on a thread of its own, under a ReadScope:

@@ -108,7 +108,7 @@ Result<ClusterNode::Running::JobPtr> ClusterNode::Running::begin(
   const auto* place = places_.find(id);
   if (!plan || place == nullptr) return Error{"the job was not prepared here"};
   if (!now || (!age && now->epoch != 1) ||
-      !core::is_sound(now, static_cast<core::MemberId>(SiteOptions{}.members_max)) ||
+      !core::is_sound(now, static_cast<core::MemberId>(LocalJobOptions{}.members_max)) ||
       now->ranges.size() != plan->ranges() ||
       now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
     return Error{"the job's configuration does not fit its model"};
@@ -160,7 +160,7 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::ReadRa
 void ClusterNode::Running::answer(const Requester& requester, const wire::PauseJob& request) {
   const JobPtr job = find(request.job);
   if (!job) return reply(requester, unknown(request.job));
-  job->site().pause(std::min(std::chrono::milliseconds{request.milliseconds}, pause_max));
+  job->local().pause(std::min(std::chrono::milliseconds{request.milliseconds}, pause_max));
   reply(requester, wire::Done{});
 }
 

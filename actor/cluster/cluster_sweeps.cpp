@@ -15,7 +15,7 @@ void ClusterNode::Running::sweep_jobs() {
   submissions_.look_for_losses();
   for (auto& [id, job] : all_jobs()) {
     job->judge([this](NodeId node) { return nodes_.lives(node, now()); });
-    const auto reports = job->site().reports();
+    const auto reports = job->local().reports();
     job->keep_time(reports);
     if (!leaving_) rejoin(*job, reports);
     for (const std::string& news : job->look_for_hindrance(
@@ -45,7 +45,7 @@ void ClusterNode::Running::rejoin(ClusterJob& job,
   if (anew.empty()) return;
   log_of(job.id(), "declared dead; joining again");
   job.rejoin(anew, random_);
-  job.site().dismiss(anew);
+  job.local().dismiss(anew);
 }
 
 void ClusterNode::Running::forget_old() {

@@ -32,7 +32,7 @@ class TrainingPlan final : public actor::JobPlan {
   [[nodiscard]] Result<void> fits_one_of(std::size_t nodes) const override {
     return check_memory_of_node(*ready_.model, ready_.running.options, nodes);
   }
-  /// Draws the model's first values, so that make_site() is quick.
+  /// Draws the model's first values, so that make_local_job() is quick.
   [[nodiscard]] Result<void> lay_out() const override {
     auto start = ready_.model->initial_state(ready_.data.train, ready_.running.options);
     if (!start) return std::move(start).error();
@@ -40,9 +40,10 @@ class TrainingPlan final : public actor::JobPlan {
     return {};
   }
   [[nodiscard]] std::uint64_t fingerprint() const override { return fingerprint_; }
-  [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_site(
-      actor::SiteOptions site) const override {
-    return ready_.model->make_site(ready_.data.train, ready_.running.options, std::move(site));
+  [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_local_job(
+      actor::LocalJobOptions local_options) const override {
+    return ready_.model->make_local_job(ready_.data.train, ready_.running.options,
+                                        std::move(local_options));
   }
 
  private:

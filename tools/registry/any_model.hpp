@@ -26,7 +26,7 @@ namespace starling::actor {
 class LocalJob;
 struct JobOptions;
 struct Outcome;
-struct SiteOptions;
+struct LocalJobOptions;
 struct TrainOptions;
 }  // namespace starling::actor
 namespace starling::sim {
@@ -84,8 +84,9 @@ class AnyModel {
   [[nodiscard]] virtual Result<std::vector<core::RangeState>> initial_state(
       const AnyData& data, const actor::TrainOptions& options) const = 0;
   /// Makes this node's part of the same job on several nodes.
-  [[nodiscard]] virtual Result<std::unique_ptr<actor::LocalJob>> make_site(
-      const AnyData& data, const actor::TrainOptions& options, actor::SiteOptions site) const = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<actor::LocalJob>> make_local_job(
+      const AnyData& data, const actor::TrainOptions& options,
+      actor::LocalJobOptions local_options) const = 0;
   /// Simulates the job in virtual time. The curve's figures are those of evaluate() over `test`, or
   /// over `data` where it is null, and `error`, the normalised one, where it is known.
   [[nodiscard]] virtual Result<sim::ProtocolResult> simulate(

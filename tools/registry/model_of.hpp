@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "starling/actor/cluster/site.hpp"
+#include "starling/actor/cluster/local_job.hpp"
 #include "starling/actor/train/train.hpp"
 #include "starling/engine/sim/protocol/learn.hpp"
 #include "starling/models/evaluate.hpp"
@@ -112,12 +112,12 @@ class ModelOf final : public AnyModel {
     return std::move(job->start);
   }
 
-  [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_site(
+  [[nodiscard]] Result<std::unique_ptr<actor::LocalJob>> make_local_job(
       const AnyData& data, const actor::TrainOptions& options,
-      actor::SiteOptions site) const override {
+      actor::LocalJobOptions local_options) const override {
     auto job = actor::assign_training(model_, *data.as<D>(), nullptr, options);
     if (!job) return std::move(job).error();
-    return actor::make_site<T>(*std::move(job), std::move(site));
+    return actor::make_local_job<T>(*std::move(job), std::move(local_options));
   }
 
   [[nodiscard]] Result<sim::ProtocolResult> simulate(

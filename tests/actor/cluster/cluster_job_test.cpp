@@ -9,9 +9,9 @@ namespace starling::actor {
 namespace {
 
 /// Records the senders of the messages that it receives.
-class ListeningSite final : public LocalJob {
+class ListeningJob final : public LocalJob {
  public:
-  ListeningSite(std::vector<core::MemberId>& heard, core::ConfigurationPtr now)
+  ListeningJob(std::vector<core::MemberId>& heard, core::ConfigurationPtr now)
       : heard_(heard), now_(std::move(now)) {}
   void found(const std::vector<core::Member>&, const core::ConfigurationPtr&) override {}
   void join(const core::Member&, const std::vector<core::MemberId>&) override {}
@@ -37,8 +37,8 @@ class ListeningPlan final : public JobPlan {
   [[nodiscard]] const JobOptions& options() const override { return options_; }
   [[nodiscard]] std::size_t ranges() const override { return 1; }
   [[nodiscard]] std::uint64_t fingerprint() const override { return 1; }
-  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_site(SiteOptions) const override {
-    return std::unique_ptr<LocalJob>{std::make_unique<ListeningSite>(heard_, now_)};
+  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(LocalJobOptions) const override {
+    return std::unique_ptr<LocalJob>{std::make_unique<ListeningJob>(heard_, now_)};
   }
 
  private:

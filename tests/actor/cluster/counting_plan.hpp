@@ -31,8 +31,9 @@ class CountingPlan final : public JobPlan {
   [[nodiscard]] const JobOptions& options() const override { return options_.job; }
   [[nodiscard]] std::size_t ranges() const override { return job().task->layout().ranges.size(); }
   [[nodiscard]] std::uint64_t fingerprint() const override { return 1; }
-  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_site(SiteOptions options) const override {
-    return actor::make_site<float>(job(), std::move(options));
+  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(
+      LocalJobOptions options) const override {
+    return actor::make_local_job<float>(job(), std::move(options));
   }
 
  private:
@@ -54,9 +55,10 @@ class StandingPlan final : public JobPlan {
   [[nodiscard]] const JobOptions& options() const override { return plan_.options(); }
   [[nodiscard]] std::size_t ranges() const override { return plan_.ranges(); }
   [[nodiscard]] std::uint64_t fingerprint() const override { return plan_.fingerprint(); }
-  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_site(SiteOptions options) const override {
+  [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(
+      LocalJobOptions options) const override {
     enough_.wait();
-    return plan_.make_site(std::move(options));
+    return plan_.make_local_job(std::move(options));
   }
 
  private:

@@ -1,4 +1,5 @@
-/// The work as a job does it: a worker's site and an owner's, each with an endpoint as a node has.
+/// The work as a job does it: a worker's local job and an owner's, each with an endpoint as a node
+/// has.
 #pragma once
 
 #include <sys/resource.h>
@@ -9,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-#include "starling/actor/cluster/site.hpp"
+#include "starling/actor/cluster/local_job.hpp"
 #include "starling/actor/security/endpoint.hpp"
 #include "tests/benchmarks/wire/pair.hpp"
 
@@ -102,7 +103,7 @@ class Side {
     assignment.applier = setup.applier;
     std::vector<float> start(task->layout().size, 0.0F);
     assignment.start = core::to_ranges<float>(task->layout(), start);
-    actor::SiteOptions options;
+    actor::LocalJobOptions options;
     options.members_max = 16;
     options.send = [this](const std::vector<core::Envelope>& envelopes) {
       std::map<wire::TrafficClass, std::vector<wire::Frame>> parcels;
@@ -113,22 +114,22 @@ class Side {
       }
       for (auto& [traffic_class, frames] : parcels) endpoint_->send(other_, traffic_class, frames);
     };
-    site = actor::make_site<float>(std::move(assignment), std::move(options)).value();
+    local = actor::make_local_job<float>(std::move(assignment), std::move(options)).value();
     security::EndpointOptions network;
     if (setup.secrets) network.secrets = (*setup.secrets)[node - 1];
     network.utc_now = [] { return static_cast<security::UtcSeconds>(std::time(nullptr)); };
     endpoint_ = security::Endpoint::open(network, [this](const wire::FrameView& frame,
                                                          const security::Sender&) {
                   auto decoded = wire::decode_envelope(frame);
-                  if (decoded) site->deliver(std::move(decoded->envelope), frame.at_once);
+                  if (decoded) local->deliver(std::move(decoded->envelope), frame.at_once);
                 }).value();
     pipe.put(endpoint_->address());
     other_ = pipe.get();
     std::vector<core::Member> here;
     for (const auto& member : setup.members)
       if (member.node == node) here.push_back(member);
-    site->found(here, std::make_shared<const core::Configuration>(core::first_configuration(
-                          setup.members, task->layout().ranges.size(), 1)));
+    local->found(here, std::make_shared<const core::Configuration>(core::first_configuration(
+                           setup.members, task->layout().ranges.size(), 1)));
   }
   Side(const Side&) = delete;
   Side& operator=(const Side&) = delete;
@@ -140,7 +141,7 @@ class Side {
 
  public:
   std::shared_ptr<Steps> task;
-  std::unique_ptr<actor::LocalJob> site;
+  std::unique_ptr<actor::LocalJob> local;
 };
 
 }  // namespace starling::benchmarks

@@ -148,7 +148,7 @@ void measure_barrier(bool curve) {
           actor::MemberReport report;
           do {
             std::this_thread::sleep_for(std::chrono::milliseconds{50});
-            report = side.site->reports().at(0);
+            report = side.local->reports().at(0);
           } while (report.state == actor::MemberReport::State::running);
           const double waited = std::chrono::duration<double>(report.worker.waited).count();
           return std::vector{waited / static_cast<double>(queries.rounds - 1)};

@@ -13,7 +13,7 @@ class Frozen : public Drill {};
 INSTANTIATE_TEST_SUITE_P(In, Frozen, testing::ValuesIn(ways), name_of);
 
 /// MiB that an owner may hold for the members that it sends to: `credit_bytes` in
-/// actor/cluster/site.cpp.
+/// actor/cluster/local_job.cpp.
 constexpr std::size_t credit_mib = 64;
 
 TEST_P(Frozen, ReceiversDoNotMakeSendersGrow) {

@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "starling/actor/cluster/site.hpp"
+#include "starling/actor/cluster/local_job.hpp"
 #include "starling/actor/types.hpp"
 #include "starling/base/seconds.hpp"
 #include "starling/base/text.hpp"
@@ -131,7 +131,7 @@ void Follower::receive(const wire::JobStatus& status) {
   // The job may have begun before this follower did.
   if (status.worked_ms > 0 && status.worked_ms < worked_max)
     began_ = std::min(began_, Clock::now() - std::chrono::milliseconds{status.worked_ms});
-  const auto members_max = static_cast<core::MemberId>(actor::SiteOptions{}.members_max);
+  const auto members_max = static_cast<core::MemberId>(actor::LocalJobOptions{}.members_max);
   if (status.configuration && core::is_sound(status.configuration, members_max) &&
       (!configuration_ || status.configuration->epoch > configuration_->epoch)) {
     if (configuration_) lose(*status.configuration);

@@ -13,10 +13,10 @@
 
 namespace starling::actor {
 
-struct SiteOptions {
+struct LocalJobOptions {
   /// Members' ids are below this.
   std::size_t members_max = 256;
-  /// Control threads; 0: as a job in one process has.
+  /// Control threads; 0: as many as a job in one process has.
   std::size_t control_threads = 0;
   /// Takes packets to the nodes of members that are not here: those of one event, in order. Called
   /// from several threads.
@@ -38,8 +38,8 @@ class LocalJob {
   /// Lets `self` ask the members `seeds` to be taken in.
   virtual void join(const core::Member& self, const std::vector<core::MemberId>& seeds) = 0;
 
-  /// Delivers a packet to a member here; drops it where the member is not here. `at_once`: a member
-  /// that sleeps takes it in the caller's thread.
+  /// Delivers a packet to a member here, and drops it where the member is not here. `at_once`: an
+  /// idle member handles it in the caller's thread.
   virtual void deliver(core::Envelope envelope, bool at_once) = 0;
   /// Passes failure detection's view of a member on to the members here.
   virtual void judge(const actor::LivenessUpdate& update) = 0;
@@ -64,13 +64,15 @@ class LocalJob {
   [[nodiscard]] virtual core::ConfigurationPtr configuration() = 0;
 };
 
-/// A site without members yet. An Error says what cannot work on several nodes.
+/// Makes this node's part of the job, without members yet. An Error says what cannot work on
+/// several nodes.
 template <class T>
-[[nodiscard]] Result<std::unique_ptr<LocalJob>> make_site(Assignment<T> assignment,
-                                                          SiteOptions options);
+[[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(Assignment<T> assignment,
+                                                               LocalJobOptions options);
 
-extern template Result<std::unique_ptr<LocalJob>> make_site<float>(Assignment<float>, SiteOptions);
-extern template Result<std::unique_ptr<LocalJob>> make_site<double>(Assignment<double>,
-                                                                    SiteOptions);
+extern template Result<std::unique_ptr<LocalJob>> make_local_job<float>(Assignment<float>,
+                                                                        LocalJobOptions);
+extern template Result<std::unique_ptr<LocalJob>> make_local_job<double>(Assignment<double>,
+                                                                         LocalJobOptions);
 
 }  // namespace starling::actor

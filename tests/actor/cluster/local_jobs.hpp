@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "starling/actor/cluster/site.hpp"
+#include "starling/actor/cluster/local_job.hpp"
 #include "starling/actor/wire/transport.hpp"
 #include "tests/actor/job/counters.hpp"
 #include "tests/waiting.hpp"
@@ -23,8 +23,8 @@ namespace starling::actor {
 
 using MakeJob = std::function<Assignment<float>()>;
 
-/// Some nodes in this process: for each a transport and a site. Members have the numbers of the
-/// nodes that they were added with.
+/// Some nodes in this process: for each a transport and its part of the job. Members have the
+/// numbers of the nodes that they were added with.
 class Nodes {
  public:
   explicit Nodes(MakeJob job)
@@ -36,12 +36,12 @@ class Nodes {
   /// Adds a node for some of the founders, or for a member that is to join.
   std::size_t add(std::vector<core::Member> members) {
     const std::size_t index = nodes_.size();
-    SiteOptions site;
-    site.members_max = 16;
-    site.send = [this, index](const std::vector<core::Envelope>& envelopes) {
+    LocalJobOptions options;
+    options.members_max = 16;
+    options.send = [this, index](const std::vector<core::Envelope>& envelopes) {
       for (const core::Envelope& envelope : envelopes) send(index, envelope);
     };
-    auto made = make_site<float>(job_(), site).value();
+    auto made = make_local_job<float>(job_(), options).value();
     auto transport = wire::Transport::open(
         {}, [this, index](const wire::Incoming& incoming) { take(index, incoming); });
     const std::lock_guard lock{mutex_};
@@ -66,11 +66,11 @@ class Nodes {
     const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
         std::move(all), ranges_, 2, core::keeps_steps_centrally(job_().job.mode)));
     for (std::size_t node = 0; node < nodes_.size(); ++node)
-      nodes_[node].site->found(members_[node], first);
+      nodes_[node].local->found(members_[node], first);
   }
 
-  LocalJob& site(std::size_t node) { return *nodes_.at(node).site; }
-  [[nodiscard]] bool lives(std::size_t node) const { return nodes_[node].site != nullptr; }
+  LocalJob& local(std::size_t node) { return *nodes_.at(node).local; }
+  [[nodiscard]] bool lives(std::size_t node) const { return nodes_[node].local != nullptr; }
 
   /// Ends a node at once, without notice to the others.
   void kill(std::size_t node) {
@@ -80,7 +80,7 @@ class Nodes {
       std::swap(dead, nodes_.at(node));
     }
     dead.transport.reset();
-    dead.site.reset();
+    dead.local.reset();
   }
 
   /// Reports the members of `node` dead to every node that lives, as a failure detector does.
@@ -88,7 +88,7 @@ class Nodes {
     for (std::size_t other = 0; other < nodes_.size(); ++other)
       if (lives(other))
         for (const core::Member& member : members_[node])
-          site(other).judge({member.id, member.incarnation, true});
+          local(other).judge({member.id, member.incarnation, true});
   }
 
   /// Nothing passes between `node` and the others any more, or again.
@@ -99,21 +99,21 @@ class Nodes {
 
   bool all_are(actor::MemberReport::State state) {
     for (auto& node : nodes_)
-      if (node.site)
-        for (const auto& report : node.site->reports())
+      if (node.local)
+        for (const auto& report : node.local->reports())
           if (report.state != state) return false;
     return true;
   }
 
   /// The step of the first member there.
-  core::Step step(std::size_t node) { return site(node).reports().at(0).worker.step; }
+  core::Step step(std::size_t node) { return local(node).reports().at(0).worker.step; }
 
   /// All ranges, each from its primary.
   std::vector<core::RangeState> model() {
     std::vector<core::RangeState> states;
     for (auto& node : nodes_)
-      if (node.site)
-        for (auto& state : node.site->ranges()) states.push_back(std::move(state));
+      if (node.local)
+        for (auto& state : node.local->ranges()) states.push_back(std::move(state));
     std::ranges::sort(states, {}, &core::RangeState::range);
     EXPECT_EQ(states.size(), ranges_);
     return states;
@@ -124,8 +124,8 @@ class Nodes {
     expect_exact_counts(states);
     for (const auto& state : states)
       for (auto& node : nodes_) {
-        if (!node.site) continue;
-        for (const auto& report : node.site->reports())
+        if (!node.local) continue;
+        for (const auto& report : node.local->reports())
           EXPECT_EQ(state.ledger.at(report.member).step, report.worker.step);
       }
   }
@@ -133,7 +133,7 @@ class Nodes {
  private:
   struct One {
     std::unique_ptr<wire::Transport> transport;
-    std::unique_ptr<LocalJob> site;
+    std::unique_ptr<LocalJob> local;
   };
 
   void send(std::size_t from, const core::Envelope& envelope) {
@@ -150,13 +150,13 @@ class Nodes {
     auto decoded = wire::decode_envelope(incoming.frame);
     ASSERT_TRUE(decoded) << decoded.error().message;
     const std::lock_guard lock{mutex_};
-    if (to < nodes_.size() && nodes_[to].site)
-      nodes_[to].site->deliver(std::move(decoded->envelope), incoming.frame.at_once);
+    if (to < nodes_.size() && nodes_[to].local)
+      nodes_[to].local->deliver(std::move(decoded->envelope), incoming.frame.at_once);
   }
 
   MakeJob job_;
   std::size_t ranges_;
-  /// Recursive, since a site may send while a message is delivered to it.
+  /// Recursive, since a local job may send while a message is delivered to it.
   std::recursive_mutex mutex_;
   std::vector<std::string> addresses_;
   std::optional<std::size_t> cut_off_;

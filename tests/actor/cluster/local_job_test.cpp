@@ -1,6 +1,6 @@
 /// A job on several nodes, each with a transport of its own: real sockets on the loopback
 /// interface.
-#include "starling/actor/cluster/site.hpp"
+#include "starling/actor/cluster/local_job.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "starling/models/tabular/linear_models.hpp"
-#include "tests/actor/cluster/sites.hpp"
+#include "tests/actor/cluster/local_jobs.hpp"
 
 namespace starling::actor {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 using State = actor::MemberReport::State;
 
-TEST(Site, ThreeNodesMakeEachUpdateOnce) {
+TEST(LocalJob, ThreeNodesMakeEachUpdateOnce) {
   Nodes nodes{counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))};
   add_peers(nodes, 3);
   nodes.found();
@@ -34,13 +34,13 @@ TEST(Site, ThreeNodesMakeEachUpdateOnce) {
 /// Why a member cannot go on, where one cannot.
 std::string broken(Nodes& nodes, std::size_t count) {
   for (std::size_t node = 0; node < count; ++node)
-    for (const auto& report : nodes.site(node).reports())
+    for (const auto& report : nodes.local(node).reports())
       if (report.state == State::failed) return report.why;
   return {};
 }
 
-/// A member that cannot go on answers no message: its site reports the failure in its place.
-TEST(Site, TellsOfAMemberThatBreaks) {
+/// A member that cannot go on answers no message: its node reports the failure in its place.
+TEST(LocalJob, TellsOfAMemberThatBreaks) {
   Nodes nodes{[make = counting(options_of(3, 200, sampled, core::Mode::peer, 0ns))] {
     auto job = make();
     job.applier =
@@ -55,12 +55,12 @@ TEST(Site, TellsOfAMemberThatBreaks) {
 }
 
 /// A configuration makes a member the only owner of a range that it never had.
-TEST(Site, OutlivesAMemberThatIsToldWhatCannotBe) {
+TEST(LocalJob, OutlivesAMemberThatIsToldWhatCannotBe) {
   Nodes nodes{counting(options_of(3, 100'000, sampled, core::Mode::peer, 1ms))};
   add_peers(nodes, 3);
   nodes.found();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) > 3; }));
-  auto next = std::make_shared<core::Configuration>(*nodes.site(0).configuration());
+  auto next = std::make_shared<core::Configuration>(*nodes.local(0).configuration());
   next->epoch = 2;
   core::MemberId other = 0;
   while (next->ranges[0].find(other) != nullptr) ++other;
@@ -71,7 +71,7 @@ TEST(Site, OutlivesAMemberThatIsToldWhatCannotBe) {
   lie.epoch = 2;
   lie.packet.from = 1;
   lie.packet.payload = core::peer_message_of(core::ConfigurationPtr{std::move(next)});
-  nodes.site(other).deliver(std::move(lie), false);
+  nodes.local(other).deliver(std::move(lie), false);
   ASSERT_TRUE(wait_until([&] { return !broken(nodes, 3).empty(); }));
   EXPECT_NE(broken(nodes, 3).find("broken invariant: part.full"), std::string::npos)
       << broken(nodes, 3);
@@ -105,7 +105,7 @@ class Noting final : public Task {
   core::Layout layout_;
 };
 
-TEST(Site, BriefCodeRunsWithItsActorUntilItTakesLong) {
+TEST(LocalJob, BriefCodeRunsWithItsActorUntilItTakesLong) {
 #ifdef STARLING_SANITIZED
   GTEST_SKIP() << "no code is brief under a sanitizer on a busy machine";
 #endif
@@ -133,7 +133,7 @@ TEST(Site, BriefCodeRunsWithItsActorUntilItTakesLong) {
 }
 
 /// The same numbers whether workers and servers are in one process or on three nodes.
-TEST(Site, UnderBspEqualsTheJobInOneProcess) {
+TEST(LocalJob, UnderBspEqualsTheJobInOneProcess) {
   auto options = options_of(6, 60, "bsp", core::Mode::central, 0ns);
   options.job.shards = 3;
   options.batch = 8;

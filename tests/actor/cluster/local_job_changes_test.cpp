@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "tests/actor/cluster/sites.hpp"
+#include "tests/actor/cluster/local_jobs.hpp"
 
 namespace starling::actor {
 namespace {
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using core::Member;
 using State = actor::MemberReport::State;
 
-TEST(Site, TheOthersGoOnWhenANodeIsKilled) {
+TEST(LocalJob, TheOthersGoOnWhenANodeIsKilled) {
   Nodes nodes{counting(options_of(4, 200, sampled))};
   add_peers(nodes, 4);
   nodes.found();
@@ -28,33 +28,33 @@ TEST(Site, TheOthersGoOnWhenANodeIsKilled) {
   nodes.expect_exact();
 }
 
-TEST(Site, ANodeThatJoinsTakesPart) {
+TEST(LocalJob, ANodeThatJoinsTakesPart) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
   nodes.found();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
   const Member joiner{3, 1, true, true};
-  nodes.site(nodes.add({joiner})).join(joiner, {0});
+  nodes.local(nodes.add({joiner})).join(joiner, {0});
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   EXPECT_EQ(nodes.step(3), 200U);
   const auto owns = [](const core::Ownership& range) { return range.find(3) != nullptr; };
-  EXPECT_TRUE(std::ranges::any_of(nodes.site(3).configuration()->ranges, owns));
+  EXPECT_TRUE(std::ranges::any_of(nodes.local(3).configuration()->ranges, owns));
   nodes.expect_exact();
 }
 
-TEST(Site, ANodeThatLeavesHandsOverWhatItOwns) {
+TEST(LocalJob, ANodeThatLeavesHandsOverWhatItOwns) {
   Nodes nodes{counting(options_of(4, 200, sampled))};
   add_peers(nodes, 4);
   nodes.found();
   ASSERT_TRUE(wait_until([&] { return nodes.step(1) >= 30; }));
-  nodes.site(1).leave();
-  ASSERT_TRUE(wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
+  nodes.local(1).leave();
+  ASSERT_TRUE(wait_until([&] { return nodes.local(1).reports().at(0).state == State::excluded; }));
   nodes.kill(1);
   ASSERT_TRUE(wait_until([&] { return nodes.all_are(State::done); }));
   nodes.expect_exact();
 }
 
-TEST(Site, ACutLosesNothing) {
+TEST(LocalJob, ACutLosesNothing) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
   nodes.found();
@@ -67,42 +67,42 @@ TEST(Site, ACutLosesNothing) {
   nodes.expect_exact();
 }
 
-TEST(Site, WhoIsShutOutGivesNoRangesAnyMore) {
+TEST(LocalJob, WhoIsShutOutGivesNoRangesAnyMore) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
   nodes.found();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
-  EXPECT_FALSE(nodes.site(1).ranges().empty());
-  for (const std::size_t other : {0U, 2U}) nodes.site(other).judge({1, 1, true});
-  ASSERT_TRUE(wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
-  EXPECT_TRUE(nodes.site(1).ranges().empty());
+  EXPECT_FALSE(nodes.local(1).ranges().empty());
+  for (const std::size_t other : {0U, 2U}) nodes.local(other).judge({1, 1, true});
+  ASSERT_TRUE(wait_until([&] { return nodes.local(1).reports().at(0).state == State::excluded; }));
+  EXPECT_TRUE(nodes.local(1).ranges().empty());
   ASSERT_TRUE(wait_until([&] {
-    return nodes.site(0).reports().at(0).state == State::done &&
-           nodes.site(2).reports().at(0).state == State::done;
+    return nodes.local(0).reports().at(0).state == State::done &&
+           nodes.local(2).reports().at(0).state == State::done;
   }));
   expect_exact_counts(nodes.model());
 }
 
-TEST(Site, WhoIsShutOutDoesNotStandInForAnotherOfItsNumber) {
+TEST(LocalJob, WhoIsShutOutDoesNotStandInForAnotherOfItsNumber) {
   Nodes nodes{counting(options_of(3, 200, sampled))};
   add_peers(nodes, 3);
   nodes.found();
   ASSERT_TRUE(wait_until([&] { return nodes.step(0) >= 30; }));
-  for (const std::size_t other : {0U, 2U}) nodes.site(other).judge({1, 1, true});
-  ASSERT_TRUE(wait_until([&] { return nodes.site(1).reports().at(0).state == State::excluded; }));
+  for (const std::size_t other : {0U, 2U}) nodes.local(other).judge({1, 1, true});
+  ASSERT_TRUE(wait_until([&] { return nodes.local(1).reports().at(0).state == State::excluded; }));
   const Member namesake{1, 2, true, true};
   const std::size_t elsewhere = nodes.add({namesake});
-  nodes.site(elsewhere).join(namesake, {0});
+  nodes.local(elsewhere).join(namesake, {0});
   ASSERT_TRUE(wait_until([&] { return nodes.step(elsewhere) > 0; }));
   const Member returning{4, 1, true, true};
   nodes.lead(4, 1);
-  nodes.site(1).join(returning, {0});
+  nodes.local(1).join(returning, {0});
   // It works with the ranges that its node's former number has elsewhere.
   ASSERT_TRUE(wait_until([&] {
-    const auto reports = nodes.site(1).reports();
+    const auto reports = nodes.local(1).reports();
     return reports.size() == 2 && reports[1].state == State::done;
   }));
-  EXPECT_EQ(nodes.site(1).reports().at(1).worker.step, 200U);
+  EXPECT_EQ(nodes.local(1).reports().at(1).worker.step, 200U);
 }
 
 class SiteWithServers : public testing::TestWithParam<std::pair<core::Mode, const char*>> {};

@@ -1,4 +1,4 @@
-#include "starling/actor/cluster/site.hpp"
+#include "starling/actor/cluster/local_job.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -34,9 +34,9 @@ constexpr std::size_t mailbox_bytes_max = std::size_t{64} << 20U;
 constexpr std::size_t credit_bytes = std::size_t{64} << 20U;
 
 template <class T>
-class LocalJobOf final : public LocalJob {
+class LocalJobImpl final : public LocalJob {
  public:
-  LocalJobOf(Assignment<T> assignment, SiteOptions options)
+  LocalJobImpl(Assignment<T> assignment, LocalJobOptions options)
       : assignment_(std::move(assignment)),
         options_(std::move(options)),
         layout_(std::shared_ptr<const core::Layout>{assignment_.task, &assignment_.task->layout()}),
@@ -56,7 +56,7 @@ class LocalJobOf final : public LocalJob {
     job_context_->start = job_context_->clock->now();
   }
 
-  ~LocalJobOf() override {
+  ~LocalJobImpl() override {
     job_context_->pool->close();
     for_everyone([](const MemberActor& member) { actor::post(member, actor::quit_atom_v); });
     {
@@ -66,8 +66,8 @@ class LocalJobOf final : public LocalJob {
     system_.await_all_actors_done();
   }
 
-  LocalJobOf(const LocalJobOf&) = delete;
-  LocalJobOf& operator=(const LocalJobOf&) = delete;
+  LocalJobImpl(const LocalJobImpl&) = delete;
+  LocalJobImpl& operator=(const LocalJobImpl&) = delete;
 
   void found(const std::vector<core::Member>& here, const core::ConfigurationPtr& first) override {
     for (const core::Member& member : here) spawn(member, first, {});
@@ -284,7 +284,7 @@ class LocalJobOf final : public LocalJob {
   }
 
   Assignment<T> assignment_;
-  SiteOptions options_;
+  LocalJobOptions options_;
   std::shared_ptr<const core::Layout> layout_;
   std::shared_ptr<const std::vector<core::RangeState>> start_;
   JobContextPtr job_context_ = std::make_shared<JobContext>();
@@ -299,7 +299,8 @@ class LocalJobOf final : public LocalJob {
 }  // namespace
 
 template <class T>
-Result<std::unique_ptr<LocalJob>> make_site(Assignment<T> assignment, SiteOptions options) {
+Result<std::unique_ptr<LocalJob>> make_local_job(Assignment<T> assignment,
+                                                 LocalJobOptions options) {
   if (auto valid = check(assignment.job); !valid) return std::move(valid).error();
   if (auto valid = check_start(assignment.job, assignment.start); !valid)
     return std::move(valid).error().within("the saved state");
@@ -308,10 +309,12 @@ Result<std::unique_ptr<LocalJob>> make_site(Assignment<T> assignment, SiteOption
                  std::to_string(options.members_max) + " members are allowed for"};
   keep_freed_memory();
   return std::unique_ptr<LocalJob>{
-      std::make_unique<LocalJobOf<T>>(std::move(assignment), std::move(options))};
+      std::make_unique<LocalJobImpl<T>>(std::move(assignment), std::move(options))};
 }
 
-template Result<std::unique_ptr<LocalJob>> make_site<float>(Assignment<float>, SiteOptions);
-template Result<std::unique_ptr<LocalJob>> make_site<double>(Assignment<double>, SiteOptions);
+template Result<std::unique_ptr<LocalJob>> make_local_job<float>(Assignment<float>,
+                                                                 LocalJobOptions);
+template Result<std::unique_ptr<LocalJob>> make_local_job<double>(Assignment<double>,
+                                                                  LocalJobOptions);
 
 }  // namespace starling::actor
