@@ -9,8 +9,8 @@ namespace starling::actor {
 
 std::string ClusterNode::Running::name_of_job(JobId id) const {
   if (const JobPtr job = find(id)) return job->name();
-  const auto* place = places_.find(id);
-  return actor::name_of(place == nullptr ? wire::JobSettings{} : place->settings, id);
+  const auto* slot = slots_.find(id);
+  return actor::name_of(slot == nullptr ? wire::JobSettings{} : slot->settings, id);
 }
 
 wire::NodeStatus ClusterNode::Running::make_status() {
@@ -26,14 +26,15 @@ wire::NodeStatus ClusterNode::Running::make_status() {
 
 std::vector<wire::JobStatus> ClusterNode::Running::preparing() const {
   std::vector<wire::JobStatus> some;
-  for (const auto& [id, place] : places_.all()) {
+  for (const auto& [id, slot] : slots_.all()) {
     if (find(id) || closed_.contains(id)) continue;
     wire::JobStatus status;
     status.job = id;
-    status.settings = place.settings;
-    status.client = place.client;
+    status.settings = slot.settings;
+    status.client = slot.client;
     status.state = wire::JobState::preparing;
-    status.since_ms = utc_now_us() / 1000 - (now() - place.since) / std::chrono::milliseconds{1};
+    status.since_ms =
+        utc_now_us() / 1000 - (now() - slot.reserved_at) / std::chrono::milliseconds{1};
     some.push_back(std::move(status));
   }
   return some;

@@ -12,9 +12,9 @@
 #include "starling/actor/cluster/cluster_node.hpp"
 #include "starling/actor/cluster/event_loop.hpp"
 #include "starling/actor/cluster/job_history.hpp"
+#include "starling/actor/cluster/job_slots.hpp"
 #include "starling/actor/cluster/log_buffer.hpp"
 #include "starling/actor/cluster/node_table.hpp"
-#include "starling/actor/cluster/places.hpp"
 #include "starling/actor/cluster/plans.hpp"
 #include "starling/actor/cluster/reaper.hpp"
 #include "starling/actor/cluster/requests.hpp"
@@ -160,16 +160,16 @@ class ClusterNode::Running {
   /// Asks a random node for jobs that run without this one.
   void look_for_jobs();
 
-  /// Drops the plan and the place of a job that does not begin here.
+  /// Drops the plan and the slot of a job that does not begin here.
   void drop_preparations(JobId id) {
     plans_.forget(id);
-    places_.give_up(id);
+    slots_.release(id);
   }
 
   // --- requests about jobs (cluster_jobs.cpp) ---
 
   wire::NodeStatus make_status();
-  /// Jobs that have a place and have not begun.
+  /// Jobs that have a slot and have not started.
   [[nodiscard]] std::vector<wire::JobStatus> preparing() const;
   void answer(const Requester& requester, const wire::AskLog& request);
   void answer(const Requester& requester, const wire::AskJobs&);
@@ -188,9 +188,9 @@ class ClusterNode::Running {
                        std::optional<std::chrono::milliseconds> age);
   void answer(const Requester& requester, const wire::AskStatus&);
   void answer(const Requester& requester, const wire::PrepareJob& request);
-  Result<void> take_place(const wire::PrepareJob& request);
-  /// Takes compute threads for the job; an Error where this node has too few.
-  Result<void> fit(JobId id, const JobPlan& plan);
+  Result<void> reserve_slot(const wire::PrepareJob& request);
+  /// Reserves compute threads for the job; an Error where its limits leave too few.
+  Result<void> reserve_threads(JobId id, const JobPlan& plan);
   void answer(const Requester& requester, const wire::StartJob& request);
   /// Ends job `former`, and gives the data read for it to `job`.
   void replace(JobId former, JobId job);
@@ -249,7 +249,7 @@ class ClusterNode::Running {
                      }};
   Plans plans_{loop_, options_.make_plan};
   std::size_t hanging_ = 0;
-  Places places_{options_.limits};
+  JobSlots slots_{options_.limits};
   Submissions submissions_{
       plans_,
       [this](NodeId node) { return is_gone(node); },

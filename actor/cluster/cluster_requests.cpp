@@ -26,13 +26,13 @@ void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddres
     return ask(target, wire::CloseJob{job.job}, 2s, [](const auto&) {});
   if (!runs || !job.failure.empty() || find(job.job) || leaving_ || plans_.is_busy()) return;
   if (!considered_.emplace(job.job, now()).second) return;
-  if (auto place = places_.take(job.job, job.settings, job.client, now()); !place)
-    return log_buffer_.add("does not join: " + place.error().message,
+  if (auto reserved = slots_.reserve(job.job, job.settings, job.client, now()); !reserved)
+    return log_buffer_.add("does not join: " + reserved.error().message,
                            actor::name_of(job.settings, job.job));
   plans_.prepare(job.job, job.settings, live_nodes().size(), [this, job, target](const auto& plan) {
-    auto fits = plan ? fit(job.job, **plan) : Result<void>{plan.error()};
-    if (leaving_ || !fits) {
-      if (!fits) log_of(job.job, fits.error().message);
+    auto reserved = plan ? reserve_threads(job.job, **plan) : Result<void>{plan.error()};
+    if (leaving_ || !reserved) {
+      if (!reserved) log_of(job.job, reserved.error().message);
       return drop_preparations(job.job);
     }
     ask(target, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
@@ -63,32 +63,31 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Prepar
     return reply(requester, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
   if (auto fits = Plans::check(request.settings); !fits)
     return reply(requester, wire::Refused{fits.error().message});
-  if (auto named = places_.check_name(actor::text_of(request.settings, "name"), request.job);
-      !named)
+  if (auto named = slots_.check_name(actor::text_of(request.settings, "name"), request.job); !named)
     return reply(requester, wire::Refused{named.error().message, true});
-  if (auto place = take_place(request); !place)
-    return reply(requester, wire::Refused{place.error().message});
+  if (auto reserved = reserve_slot(request); !reserved)
+    return reply(requester, wire::Refused{reserved.error().message});
   plans_.prepare(
       request.job, request.settings, request.nodes, [this, requester, request](auto& plan) {
-        auto fits = plan ? fit(request.job, **plan) : Result<void>{plan.error()};
-        if (!fits) {
+        auto reserved = plan ? reserve_threads(request.job, **plan) : Result<void>{plan.error()};
+        if (!reserved) {
           drop_preparations(request.job);
-          return reply(requester, wire::Refused{fits.error().message});
+          return reply(requester, wire::Refused{reserved.error().message});
         }
         reply(requester, wire::JobPrepared{(*plan)->fingerprint(),
                                            static_cast<std::uint32_t>((*plan)->ranges())});
       });
 }
 
-Result<void> ClusterNode::Running::take_place(const wire::PrepareJob& request) {
+Result<void> ClusterNode::Running::reserve_slot(const wire::PrepareJob& request) {
   // Jobs that are ending still hold memory and threads.
   if (const std::size_t ending = reaper_->count(); ending >= ending_max)
     return Error{"ends " + std::to_string(ending) + " jobs that were dropped; valid: to try again"};
-  return places_.take(request.job, request.settings, request.client, now());
+  return slots_.reserve(request.job, request.settings, request.client, now());
 }
 
-Result<void> ClusterNode::Running::fit(JobId id, const JobPlan& plan) {
-  return places_.take_threads(id, compute_threads(plan.options()));
+Result<void> ClusterNode::Running::reserve_threads(JobId id, const JobPlan& plan) {
+  return slots_.reserve_threads(id, compute_threads(plan.options()));
 }
 
 void ClusterNode::Running::answer(const Requester& requester, const wire::StartJob& request) {
@@ -105,15 +104,15 @@ Result<ClusterNode::Running::JobPtr> ClusterNode::Running::begin(
     JobId id, const core::ConfigurationPtr& now, std::optional<std::chrono::milliseconds> age) {
   if (JobPtr known = find(id)) return known;
   const auto plan = plans_.find(id);
-  const auto* place = places_.find(id);
-  if (!plan || place == nullptr) return Error{"the job was not prepared here"};
+  const auto* slot = slots_.find(id);
+  if (!plan || slot == nullptr) return Error{"the job was not prepared here"};
   if (!now || (!age && now->epoch != 1) ||
       !core::is_sound(now, static_cast<core::MemberId>(LocalJobOptions{}.members_max)) ||
       now->ranges.size() != plan->ranges() ||
       now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
     return Error{"the job's configuration does not fit its model"};
   auto job = std::make_shared<ClusterJob>(
-      id, id_, place->settings, place->client, plan, age.value_or(std::chrono::milliseconds{}),
+      id, id_, slot->settings, slot->client, plan, age.value_or(std::chrono::milliseconds{}),
       [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
         send_frames(node, traffic_class, frames);
       });
@@ -129,7 +128,7 @@ Result<ClusterNode::Running::JobPtr> ClusterNode::Running::begin(
 
 void ClusterNode::Running::replace(JobId former, JobId job) {
   plans_.hand_on(former, job);
-  places_.hand_on(former, job);
+  slots_.rename_job(former, job);
   drop(former);
 }
 
@@ -167,10 +166,9 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::PauseJ
 void ClusterNode::Running::answer(const Requester& requester, const wire::SubmitJob& request) {
   if (submissions_.ask_again(requester, request.job)) return;
   if (leaving_) return reply(requester, wire::Refused{"this node is leaving"});
-  if (auto free = places_.check(requester.client); !free)
+  if (auto free = slots_.check(requester.client); !free)
     return reply(requester, wire::Refused{"node " + name_ + " " + free.error().message});
-  if (auto named = places_.check_name(actor::text_of(request.settings, "name"), request.job);
-      !named)
+  if (auto named = slots_.check_name(actor::text_of(request.settings, "name"), request.job); !named)
     return reply(requester, wire::Refused{"node " + name_ + " " + named.error().message, true});
   // The settings are copied for each node.
   if (auto fits = Plans::check(request.settings); !fits)

@@ -57,7 +57,7 @@ void ClusterNode::Running::forget_old() {
   history_.forget(now());
   submissions_.forget_older_than(considered_for);
   const auto runs = [this](JobId id) { return find(id) != nullptr; };
-  for (const JobId id : places_.unused(runs, now() - prepared_for)) drop_preparations(id);
+  for (const JobId id : slots_.unused(runs, now() - prepared_for)) drop_preparations(id);
   const auto is_known = [this](NodeId node) {
     return membership_->members().find(node) != nullptr;
   };

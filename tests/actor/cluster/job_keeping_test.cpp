@@ -7,8 +7,8 @@
 
 #include "starling/actor/cluster/job_history.hpp"
 #include "starling/actor/cluster/job_name.hpp"
+#include "starling/actor/cluster/job_slots.hpp"
 #include "starling/actor/cluster/log_buffer.hpp"
-#include "starling/actor/cluster/places.hpp"
 #include "starling/actor/cluster/recent_figures.hpp"
 #include "starling/base/utc.hpp"
 
@@ -46,19 +46,19 @@ TEST(JobName, IsTheNumberWhereNobodySaysAValidOne) {
   EXPECT_EQ(name_of({{"name", "two words"}}, 42), "42");
 }
 
-TEST(Places, RefuseTheNameOfAnotherJob) {
-  Places places{JobLimits{}};
-  ASSERT_TRUE(places.take(1, {{"name", "x"}, {"model", "softmax"}}, "alice", 0s));
-  ASSERT_TRUE(places.take(2, {}, "alice", 0s));
-  EXPECT_TRUE(places.check_name("x", 1));
-  EXPECT_TRUE(places.check_name("y", 3));
-  EXPECT_TRUE(places.check_name("", 3));
-  const auto refused = places.check_name("x", 3);
+TEST(JobSlots, RefuseTheNameOfAnotherJob) {
+  JobSlots slots{JobLimits{}};
+  ASSERT_TRUE(slots.reserve(1, {{"name", "x"}, {"model", "softmax"}}, "alice", 0s));
+  ASSERT_TRUE(slots.reserve(2, {}, "alice", 0s));
+  EXPECT_TRUE(slots.check_name("x", 1));
+  EXPECT_TRUE(slots.check_name("y", 3));
+  EXPECT_TRUE(slots.check_name("", 3));
+  const auto refused = slots.check_name("x", 3);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
             "has a job called 'x' already (softmax); valid: another --name");
-  places.give_up(1);
-  EXPECT_TRUE(places.check_name("x", 3));
+  slots.release(1);
+  EXPECT_TRUE(slots.check_name("x", 3));
 }
 
 TEST(RecentFigures, AreThoseOfTheLastSeconds) {

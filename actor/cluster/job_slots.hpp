@@ -17,23 +17,24 @@
 
 namespace starling::actor {
 
-/// On the loop's thread alone. A job has a place from when it is prepared until it is closed: a job
+/// The resources that a node has reserved for one job.
+struct JobSlot {
+  wire::JobSettings settings;
+  std::string client;
+  core::Time reserved_at{};
+  /// Threads that compute for it; 0 while it is not prepared.
+  std::size_t threads = 0;
+};
+
+/// On the loop's thread alone. A job has a slot from when it is prepared until it is closed: a job
 /// that has ended keeps its model, and its threads.
-class Places {
+class JobSlots {
  public:
-  struct Place {
-    wire::JobSettings settings;
-    std::string client;
-    core::Time since{};
-    /// Threads that compute for it; 0 while it is not prepared.
-    std::size_t threads = 0;
-  };
+  explicit JobSlots(const JobLimits& limits) : limits_(limits) {}
 
-  explicit Places(const JobLimits& limits) : limits_(limits) {}
-
-  /// Gives job `id` a place where it has none; an Error where `client` may not have another.
-  [[nodiscard]] Result<void> take(wire::JobId id, const wire::JobSettings& settings,
-                                  const std::string& client, core::Time now) {
+  /// Reserves a slot for job `id` where it has none; an Error where `client` may not have another.
+  [[nodiscard]] Result<void> reserve(wire::JobId id, const wire::JobSettings& settings,
+                                     const std::string& client, core::Time now) {
     if (all_.contains(id)) return {};
     if (auto free = check(client); !free) return free;
     all_[id] = {settings, client, now, 0};
@@ -47,10 +48,10 @@ class Places {
                    " jobs, and takes no more (--jobs): " + by_client() + "; " + remedy};
     std::string own;
     std::size_t count = 0;
-    for (const auto& [id, place] : all_) {
-      if (place.client != client) continue;
+    for (const auto& [id, slot] : all_) {
+      if (slot.client != client) continue;
       ++count;
-      own += (own.empty() ? "" : ", ") + name_of(place.settings, id);
+      own += (own.empty() ? "" : ", ") + name_of(slot.settings, id);
     }
     if (count < limits_.jobs_per_client) return {};
     return Error{"holds " + counted(count, "job") + " of " + client +
@@ -59,54 +60,54 @@ class Places {
 
   /// An Error where a job other than `id` has this name.
   [[nodiscard]] Result<void> check_name(const std::string& name, wire::JobId id) const {
-    for (const auto& [other, place] : all_)
-      if (!name.empty() && other != id && text_of(place.settings, "name") == name)
-        return Error{"has a job called '" + name + "' already (" + summary_of(place.settings) +
+    for (const auto& [other, slot] : all_)
+      if (!name.empty() && other != id && text_of(slot.settings, "name") == name)
+        return Error{"has a job called '" + name + "' already (" + summary_of(slot.settings) +
                      "); valid: another --name"};
     return {};
   }
 
-  /// Takes threads for a job that has a place, once their number is known.
-  [[nodiscard]] Result<void> take_threads(wire::JobId id, std::size_t threads) {
-    const auto place = all_.find(id);
-    if (place == all_.end()) return Error{"the job was closed meanwhile"};
+  /// Reserves threads for a job that has a slot, once their number is known.
+  [[nodiscard]] Result<void> reserve_threads(wire::JobId id, std::size_t threads) {
+    const auto slot = all_.find(id);
+    if (slot == all_.end()) return Error{"the job was closed meanwhile"};
     std::size_t all = threads;
     std::size_t own = threads;
     for (const auto& [other, held] : all_) {
       if (other == id) continue;
       all += held.threads;
-      if (held.client == place->second.client) own += held.threads;
+      if (held.client == slot->second.client) own += held.threads;
     }
     if (all > limits_.threads)
       return Error{too_many(threads, all, "all jobs") + std::to_string(limits_.threads) +
                    " (the node's --threads): " + by_client(id)};
     if (own > limits_.threads_per_client)
-      return Error{too_many(threads, own, "the jobs of " + place->second.client) +
+      return Error{too_many(threads, own, "the jobs of " + slot->second.client) +
                    std::to_string(limits_.threads_per_client) +
                    " (the node's --threads-per-client): " + by_client(id)};
-    place->second.threads = threads;
+    slot->second.threads = threads;
     return {};
   }
 
   /// nullptr where the job has none.
-  [[nodiscard]] const Place* find(wire::JobId id) const {
-    const auto place = all_.find(id);
-    return place == all_.end() ? nullptr : &place->second;
+  [[nodiscard]] const JobSlot* find(wire::JobId id) const {
+    const auto slot = all_.find(id);
+    return slot == all_.end() ? nullptr : &slot->second;
   }
-  /// Gives the place of job `from` to job `to`.
-  void hand_on(wire::JobId from, wire::JobId to) {
-    auto place = all_.extract(from);
-    if (place) all_[to] = std::move(place.mapped());
+  /// Gives the slot of job `from` to job `to`, which is the same job under a new number.
+  void rename_job(wire::JobId from, wire::JobId to) {
+    auto slot = all_.extract(from);
+    if (slot) all_[to] = std::move(slot.mapped());
   }
-  void give_up(wire::JobId id) { all_.erase(id); }
-  [[nodiscard]] const std::map<wire::JobId, Place>& all() const { return all_; }
+  void release(wire::JobId id) { all_.erase(id); }
+  [[nodiscard]] const std::map<wire::JobId, JobSlot>& all() const { return all_; }
 
-  /// Jobs that were prepared before `then`, and of which `runs(id)` does not hold.
+  /// Jobs whose slots were reserved before `then`, and for which `runs(id)` is false.
   template <class Runs>
   [[nodiscard]] std::vector<wire::JobId> unused(Runs runs, core::Time then) const {
     std::vector<wire::JobId> some;
-    for (const auto& [id, place] : all_)
-      if (place.since < then && !runs(id)) some.push_back(id);
+    for (const auto& [id, slot] : all_)
+      if (slot.reserved_at < then && !runs(id)) some.push_back(id);
     return some;
   }
 
@@ -119,13 +120,13 @@ class Places {
     return "its " + std::to_string(threads) + " compute threads would make " + std::to_string(sum) +
            " of " + whose + "; valid: up to ";
   }
-  /// Lists how many places and threads each client holds, without those of job `but`.
-  [[nodiscard]] std::string by_client(std::optional<wire::JobId> but = std::nullopt) const {
+  /// Lists how many slots and threads each client holds, without those of job `excluded`.
+  [[nodiscard]] std::string by_client(std::optional<wire::JobId> excluded = std::nullopt) const {
     std::map<std::string, std::pair<std::size_t, std::size_t>> held;
-    for (const auto& [id, place] : all_) {
-      if (id == but) continue;
-      ++held[place.client].first;
-      held[place.client].second += place.threads;
+    for (const auto& [id, slot] : all_) {
+      if (id == excluded) continue;
+      ++held[slot.client].first;
+      held[slot.client].second += slot.threads;
     }
     std::string text;
     for (const auto& [client, sum] : held)
@@ -135,7 +136,7 @@ class Places {
   }
 
   const JobLimits limits_;
-  std::map<wire::JobId, Place> all_;
+  std::map<wire::JobId, JobSlot> all_;
 };
 
 }  // namespace starling::actor

@@ -1,0 +1,75 @@
+/// How many jobs and threads a node accepts, in all and from one client.
+#include "starling/actor/cluster/job_slots.hpp"
+
+#include <gtest/gtest.h>
+
+namespace starling::actor {
+namespace {
+
+using namespace std::chrono_literals;
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(JobSlots, AreLimitedInAllAndPerClient) {
+  JobSlots slots{{.jobs = 3, .jobs_per_client = 2, .threads = 10, .threads_per_client = 10}};
+  EXPECT_TRUE(slots.reserve(1, {}, "alice", 0s));
+  EXPECT_TRUE(slots.reserve(2, {}, "alice", 0s));
+  EXPECT_TRUE(slots.reserve(2, {}, "alice", 0s)) << "it has one already";
+  const auto third = slots.reserve(3, {}, "alice", 0s);
+  ASSERT_FALSE(third);
+  EXPECT_TRUE(holds(third.error().message, "2 jobs of alice")) << third.error().message;
+  EXPECT_TRUE(holds(third.error().message, "(--jobs-per-client): 1, 2")) << third.error().message;
+  EXPECT_TRUE(slots.reserve(3, {}, "bob", 0s));
+  const auto fourth = slots.reserve(4, {}, "carol", 0s);
+  ASSERT_FALSE(fourth);
+  EXPECT_TRUE(holds(fourth.error().message, "(--jobs): alice has 2 jobs"))
+      << fourth.error().message;
+  EXPECT_TRUE(holds(fourth.error().message, "bob has 1 job ")) << fourth.error().message;
+  slots.release(1);
+  EXPECT_TRUE(slots.reserve(4, {}, "carol", 0s));
+}
+
+TEST(JobSlots, LimitThreadsInAllAndPerClient) {
+  JobSlots slots{{.jobs = 9, .jobs_per_client = 9, .threads = 10, .threads_per_client = 6}};
+  for (wire::JobId job = 1; job <= 3; ++job) EXPECT_TRUE(slots.reserve(job, {}, "alice", 0s));
+  EXPECT_TRUE(slots.reserve(4, {}, "bob", 0s));
+  EXPECT_TRUE(slots.reserve_threads(1, 4));
+  const auto more = slots.reserve_threads(2, 3);
+  ASSERT_FALSE(more);
+  EXPECT_TRUE(
+      holds(more.error().message, "its 3 compute threads would make 7 of the jobs of alice"))
+      << more.error().message;
+  EXPECT_TRUE(holds(more.error().message, "valid: up to 6 (the node's --threads-per-client)"));
+  EXPECT_TRUE(slots.reserve_threads(2, 2));
+  EXPECT_TRUE(slots.reserve_threads(2, 2)) << "its own are not counted twice";
+  const auto all = slots.reserve_threads(4, 5);
+  ASSERT_FALSE(all);
+  EXPECT_TRUE(holds(all.error().message, "would make 11 of all jobs")) << all.error().message;
+  EXPECT_TRUE(slots.reserve_threads(4, 4));
+  EXPECT_FALSE(slots.reserve_threads(5, 1)) << "it has no slot";
+}
+
+TEST(JobSlots, KeepTheirClientUnderANewNumber) {
+  JobSlots slots{{}};
+  EXPECT_TRUE(slots.reserve(1, {{"model", "x"}}, "alice", 0s));
+  slots.rename_job(1, 2);
+  EXPECT_EQ(slots.find(1), nullptr);
+  ASSERT_NE(slots.find(2), nullptr);
+  EXPECT_EQ(slots.find(2)->client, "alice");
+  slots.rename_job(7, 2);
+  EXPECT_NE(slots.find(2), nullptr) << "nobody had number 7";
+}
+
+TEST(JobSlots, ThatNobodyUsesAreListed) {
+  JobSlots slots{{}};
+  EXPECT_TRUE(slots.reserve(1, {}, "alice", 1s));
+  EXPECT_TRUE(slots.reserve(2, {}, "alice", 1s));
+  EXPECT_TRUE(slots.reserve(3, {}, "alice", 9s));
+  const auto unused = slots.unused([](wire::JobId job) { return job == 1; }, 5s);
+  EXPECT_EQ(unused, std::vector<wire::JobId>{2});
+}
+
+}  // namespace
+}  // namespace starling::actor
