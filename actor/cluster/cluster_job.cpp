@@ -11,7 +11,7 @@ Result<void> ClusterJob::begin(const core::ConfigurationPtr& now, bool founded) 
   learn_routes(*now);
   LocalJobOptions options;
   options.send = [this](const std::vector<core::Envelope>& envelopes) { send(envelopes); };
-  auto local = plan_->make_local_job(std::move(options));
+  auto local = prepared_->make_local_job(std::move(options));
   if (!local) return std::move(local).error();
   {
     const std::lock_guard lock{mutex_};
@@ -28,7 +28,7 @@ Result<void> ClusterJob::begin(const core::ConfigurationPtr& now, bool founded) 
 }
 
 void ClusterJob::join(std::size_t workers, Random& random) {
-  join(roles_of_newcomer(plan_->options().mode, node_, workers), random);
+  join(roles_of_newcomer(prepared_->options().mode, node_, workers), random);
 }
 
 void ClusterJob::rejoin(const std::vector<core::MemberId>& excluded, Random& random) {
@@ -65,7 +65,7 @@ void ClusterJob::stop(bool is_done) {
 }
 
 void ClusterJob::keep_time(const std::vector<actor::MemberReport>& reports) {
-  const auto limit = plan_->options().time;
+  const auto limit = prepared_->options().time;
   if (limit && age() > *limit + stop_after) stop(true);
   std::uint64_t steps = 0;
   double loss_sum = 0;
@@ -99,11 +99,11 @@ wire::JobStatus ClusterJob::status() {
          report.worker.step, report.worker.samples, report.worker.waited.count(),
          report.worker.loss_sum, report.worker.losses, report.worker.draws, report.worker.passes,
          report.worker.drawn, report.is_paused, report.held});
-  const JobOptions& options = plan_->options();
+  const JobOptions& options = prepared_->options();
   status.state = state_;
   status.since_ms = utc_now_us() / 1000 - age().count();
   status.steps_total = options.steps == barrier::finished ? 0 : options.steps;
-  status.steps_in_epoch = plan_->steps_per_epoch();
+  status.steps_in_epoch = prepared_->steps_per_epoch();
   if (options.time)
     status.time_max_ms = static_cast<std::uint64_t>(*options.time / std::chrono::milliseconds{1});
   status.updates_per_s = recent_.updates_per_s();
@@ -132,7 +132,7 @@ wire::JobRecord ClusterJob::record(const std::optional<wire::JobSummary>& summar
 }
 
 wire::JobFacts ClusterJob::facts() {
-  return {settings_, static_cast<std::uint32_t>(plan_->options().workers), refresh(),
+  return {settings_, static_cast<std::uint32_t>(prepared_->options().workers), refresh(),
           static_cast<std::uint64_t>(age().count()), client_};
 }
 

@@ -31,13 +31,13 @@ class ClusterJob {
 
   /// Requires: the job was founded `age` ago.
   ClusterJob(wire::JobId id, wire::NodeId node, wire::JobSettings settings, std::string client,
-             std::shared_ptr<const JobPlan> plan, std::chrono::milliseconds age,
+             std::shared_ptr<const PreparedJob> prepared, std::chrono::milliseconds age,
              SendFrames send_frames)
       : id_(id),
         node_(node),
         settings_(std::move(settings)),
         client_(std::move(client)),
-        plan_(std::move(plan)),
+        prepared_(std::move(prepared)),
         send_frames_(std::move(send_frames)),
         founded_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
@@ -85,7 +85,7 @@ class ClusterJob {
       return news;
     }
     if (!std::exchange(waiting_told_, true)) news.push_back("waits: " + hindrance_);
-    const auto patience = plan_->options().wait_for_nodes;
+    const auto patience = prepared_->options().wait_for_nodes;
     const core::ConfigurationPtr known = configuration();
     // Where ranges are lost, a majority ends the job itself, and notifies every node.
     const auto grace = is_majority_heard_ ? majority_ends_within : std::chrono::seconds{};
@@ -128,7 +128,7 @@ class ClusterJob {
   [[nodiscard]] wire::Ranges read(core::RangeId from, bool whole);
 
   [[nodiscard]] LocalJob& local() noexcept { return *local_; }
-  [[nodiscard]] const JobPlan& plan() const noexcept { return *plan_; }
+  [[nodiscard]] const PreparedJob& prepared() const noexcept { return *prepared_; }
   [[nodiscard]] const wire::JobSettings& settings() const noexcept { return settings_; }
   [[nodiscard]] wire::JobId id() const noexcept { return id_; }
   /// The job's name, for people.
@@ -211,7 +211,7 @@ class ClusterJob {
   const wire::JobSettings settings_;
   /// The client that submitted it.
   const std::string client_;
-  const std::shared_ptr<const JobPlan> plan_;
+  const std::shared_ptr<const PreparedJob> prepared_;
   const SendFrames send_frames_;
   const Clock::time_point founded_;
   /// Used by the loop's thread only: the steps that workers here have made, and the job's age when

@@ -57,7 +57,7 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::CloseJ
   submissions_.close(request.job);
   if (request.summary) history_.end(request.job, *request.summary, now());
   // A node need not remember the end of a job that it never knew.
-  if (find(request.job) || plans_.knows(request.job) || considered_.contains(request.job))
+  if (find(request.job) || prepared_.knows(request.job) || considered_.contains(request.job))
     end(request.job, request.summary);
   drop_preparations(request.job);
   reply(requester, wire::Done{});

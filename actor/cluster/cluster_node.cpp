@@ -94,7 +94,7 @@ bool ClusterNode::Running::others_suffice() {
   const std::size_t others = live_nodes().size() - 1;
   bool suffice = true;
   for (auto& [id, job] : all_jobs()) {
-    const std::size_t copies = job->plan().options().copies;
+    const std::size_t copies = job->prepared().options().copies;
     if (others >= copies) continue;
     suffice = false;
     log_of(id, "its ranges have " + std::to_string(copies) + " copies and there are " +

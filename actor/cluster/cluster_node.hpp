@@ -18,12 +18,12 @@
 namespace starling::actor {
 
 /// A job as this node would run it: made from its settings, with its data read.
-class JobPlan {
+class PreparedJob {
  public:
-  JobPlan() = default;
-  virtual ~JobPlan() = default;
-  JobPlan(const JobPlan&) = delete;
-  JobPlan& operator=(const JobPlan&) = delete;
+  PreparedJob() = default;
+  virtual ~PreparedJob() = default;
+  PreparedJob(const PreparedJob&) = delete;
+  PreparedJob& operator=(const PreparedJob&) = delete;
 
   [[nodiscard]] virtual const JobOptions& options() const = 0;
   [[nodiscard]] virtual std::size_t ranges() const = 0;
@@ -31,8 +31,8 @@ class JobPlan {
   [[nodiscard]] virtual core::Step steps_per_epoch() const { return 0; }
   /// An Error where this machine cannot hold one node's share of the job.
   [[nodiscard]] virtual Result<void> fits_one_of(std::size_t /*nodes*/) const { return {}; }
-  /// Prepares what make_local_job() begins with, which may take long. Called once, on the thread
-  /// that read the data, and before make_local_job().
+  /// Makes the values that make_local_job() starts from, which may take long. Called once, on the
+  /// thread that read the data, and before make_local_job().
   [[nodiscard]] virtual Result<void> lay_out() const { return {}; }
   /// Equal on two nodes that would compute the same.
   [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
@@ -40,11 +40,11 @@ class JobPlan {
       LocalJobOptions options) const = 0;
 };
 
-/// Reads a job's data. It may take long, and is called on a thread of its own, under a ReadScope:
-/// reads through InputDescriptor end when the node does. A copy of it lives as long as such a
-/// thread, which may be longer than the node.
-using PlanMaker =
-    std::function<Result<std::shared_ptr<const JobPlan>>(const wire::JobSettings& settings)>;
+/// Prepares a job: reads its data. It may take long, and is called on a thread of its own, under a
+/// ReadScope: reads through InputDescriptor end when the node does. A copy of it lives as long as
+/// such a thread, which may be longer than the node.
+using JobPreparer =
+    std::function<Result<std::shared_ptr<const PreparedJob>>(const wire::JobSettings& settings)>;
 
 /// The most that a node accepts from all clients together, and from one client. Its certificate's
 /// name identifies a client or, where there are no keys, its host.
@@ -68,7 +68,7 @@ struct ClusterOptions {
   /// The number of workers with which it joins running jobs.
   std::uint32_t workers = 1;
   JobLimits limits = {};
-  PlanMaker make_plan;
+  JobPreparer prepare_job;
   /// Called with new revocations, which the node must know when it starts again. Called on a thread
   /// of the node's.
   std::function<void(const std::vector<security::Revocation>&)> on_revoked = {};

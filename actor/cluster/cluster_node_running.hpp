@@ -15,7 +15,7 @@
 #include "starling/actor/cluster/job_slots.hpp"
 #include "starling/actor/cluster/log_buffer.hpp"
 #include "starling/actor/cluster/node_table.hpp"
-#include "starling/actor/cluster/plans.hpp"
+#include "starling/actor/cluster/prepared_jobs.hpp"
 #include "starling/actor/cluster/reaper.hpp"
 #include "starling/actor/cluster/requests.hpp"
 #include "starling/actor/cluster/submissions.hpp"
@@ -39,7 +39,7 @@ class ClusterNode::Running {
   Running& operator=(const Running&) = delete;
 
   /// Any thread but the loop's.
-  std::size_t end_readers() { return hanging_ += plans_.close(); }
+  std::size_t end_readers() { return hanging_ += prepared_.close(); }
 
   Result<void> open();
 
@@ -160,9 +160,9 @@ class ClusterNode::Running {
   /// Asks a random node for jobs that run without this one.
   void look_for_jobs();
 
-  /// Drops the plan and the slot of a job that does not begin here.
+  /// Discards what was prepared and reserved for a job that does not start here.
   void drop_preparations(JobId id) {
-    plans_.forget(id);
+    prepared_.forget(id);
     slots_.release(id);
   }
 
@@ -190,7 +190,7 @@ class ClusterNode::Running {
   void answer(const Requester& requester, const wire::PrepareJob& request);
   Result<void> reserve_slot(const wire::PrepareJob& request);
   /// Reserves compute threads for the job; an Error where its limits leave too few.
-  Result<void> reserve_threads(JobId id, const JobPlan& plan);
+  Result<void> reserve_threads(JobId id, const PreparedJob& prepared);
   void answer(const Requester& requester, const wire::StartJob& request);
   /// Ends job `former`, and gives the data read for it to `job`.
   void replace(JobId former, JobId job);
@@ -247,11 +247,11 @@ class ClusterNode::Running {
                      [this](const std::string& address, wire::Request request) {
                        send(address, std::move(request), wire::TrafficClass::control);
                      }};
-  Plans plans_{loop_, options_.make_plan};
+  PreparedJobs prepared_{loop_, options_.prepare_job};
   std::size_t hanging_ = 0;
   JobSlots slots_{options_.limits};
   Submissions submissions_{
-      plans_,
+      prepared_,
       [this](NodeId node) { return is_gone(node); },
       [this](const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds within,
              Requests::OnReply on_reply) {

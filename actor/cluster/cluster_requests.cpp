@@ -24,32 +24,35 @@ void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddres
   });
   if (closed_.contains(job.job))  // it may have missed the job's end in a partition
     return ask(target, wire::CloseJob{job.job}, 2s, [](const auto&) {});
-  if (!runs || !job.failure.empty() || find(job.job) || leaving_ || plans_.is_busy()) return;
+  if (!runs || !job.failure.empty() || find(job.job) || leaving_ || prepared_.is_busy()) return;
   if (!considered_.emplace(job.job, now()).second) return;
   if (auto reserved = slots_.reserve(job.job, job.settings, job.client, now()); !reserved)
     return log_buffer_.add("does not join: " + reserved.error().message,
                            actor::name_of(job.settings, job.job));
-  plans_.prepare(job.job, job.settings, live_nodes().size(), [this, job, target](const auto& plan) {
-    auto reserved = plan ? reserve_threads(job.job, **plan) : Result<void>{plan.error()};
-    if (leaving_ || !reserved) {
-      if (!reserved) log_of(job.job, reserved.error().message);
-      return drop_preparations(job.job);
-    }
-    ask(target, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
-      const auto* facts = heard ? std::get_if<wire::JobFacts>(&*heard) : nullptr;
-      if (find(id)) return;
-      if (facts == nullptr || leaving_) {
-        considered_.erase(id);
-        return drop_preparations(id);
-      }
-      const auto begun = begin(id, facts->configuration, std::chrono::milliseconds{facts->age_ms});
-      if (!begun) {
-        log_of(id, begun.error().message);
-        return drop_preparations(id);
-      }
-      (*begun)->join(options_.workers, random_);
-    });
-  });
+  prepared_.prepare(
+      job.job, job.settings, live_nodes().size(), [this, job, target](const auto& prepared) {
+        auto reserved =
+            prepared ? reserve_threads(job.job, **prepared) : Result<void>{prepared.error()};
+        if (leaving_ || !reserved) {
+          if (!reserved) log_of(job.job, reserved.error().message);
+          return drop_preparations(job.job);
+        }
+        ask(target, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
+          const auto* facts = heard ? std::get_if<wire::JobFacts>(&*heard) : nullptr;
+          if (find(id)) return;
+          if (facts == nullptr || leaving_) {
+            considered_.erase(id);
+            return drop_preparations(id);
+          }
+          const auto begun =
+              begin(id, facts->configuration, std::chrono::milliseconds{facts->age_ms});
+          if (!begun) {
+            log_of(id, begun.error().message);
+            return drop_preparations(id);
+          }
+          (*begun)->join(options_.workers, random_);
+        });
+      });
 }
 
 // --- requests ---
@@ -61,21 +64,22 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::AskSta
 void ClusterNode::Running::answer(const Requester& requester, const wire::PrepareJob& request) {
   if (leaving_ || closed_.contains(request.job))
     return reply(requester, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
-  if (auto fits = Plans::check(request.settings); !fits)
+  if (auto fits = PreparedJobs::check(request.settings); !fits)
     return reply(requester, wire::Refused{fits.error().message});
   if (auto named = slots_.check_name(actor::text_of(request.settings, "name"), request.job); !named)
     return reply(requester, wire::Refused{named.error().message, true});
   if (auto reserved = reserve_slot(request); !reserved)
     return reply(requester, wire::Refused{reserved.error().message});
-  plans_.prepare(
-      request.job, request.settings, request.nodes, [this, requester, request](auto& plan) {
-        auto reserved = plan ? reserve_threads(request.job, **plan) : Result<void>{plan.error()};
+  prepared_.prepare(
+      request.job, request.settings, request.nodes, [this, requester, request](auto& prepared) {
+        auto reserved =
+            prepared ? reserve_threads(request.job, **prepared) : Result<void>{prepared.error()};
         if (!reserved) {
           drop_preparations(request.job);
           return reply(requester, wire::Refused{reserved.error().message});
         }
-        reply(requester, wire::JobPrepared{(*plan)->fingerprint(),
-                                           static_cast<std::uint32_t>((*plan)->ranges())});
+        reply(requester, wire::JobPrepared{(*prepared)->fingerprint(),
+                                           static_cast<std::uint32_t>((*prepared)->ranges())});
       });
 }
 
@@ -86,8 +90,8 @@ Result<void> ClusterNode::Running::reserve_slot(const wire::PrepareJob& request)
   return slots_.reserve(request.job, request.settings, request.client, now());
 }
 
-Result<void> ClusterNode::Running::reserve_threads(JobId id, const JobPlan& plan) {
-  return slots_.reserve_threads(id, compute_threads(plan.options()));
+Result<void> ClusterNode::Running::reserve_threads(JobId id, const PreparedJob& prepared) {
+  return slots_.reserve_threads(id, compute_threads(prepared.options()));
 }
 
 void ClusterNode::Running::answer(const Requester& requester, const wire::StartJob& request) {
@@ -103,20 +107,20 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::StartJ
 Result<ClusterNode::Running::JobPtr> ClusterNode::Running::begin(
     JobId id, const core::ConfigurationPtr& now, std::optional<std::chrono::milliseconds> age) {
   if (JobPtr known = find(id)) return known;
-  const auto plan = plans_.find(id);
+  const auto prepared = prepared_.find(id);
   const auto* slot = slots_.find(id);
-  if (!plan || slot == nullptr) return Error{"the job was not prepared here"};
+  if (!prepared || slot == nullptr) return Error{"the job was not prepared here"};
   if (!now || (!age && now->epoch != 1) ||
       !core::is_sound(now, static_cast<core::MemberId>(LocalJobOptions{}.members_max)) ||
-      now->ranges.size() != plan->ranges() ||
-      now->coordinator.has_value() != core::keeps_steps_centrally(plan->options().mode))
+      now->ranges.size() != prepared->ranges() ||
+      now->coordinator.has_value() != core::keeps_steps_centrally(prepared->options().mode))
     return Error{"the job's configuration does not fit its model"};
   auto job = std::make_shared<ClusterJob>(
-      id, id_, slot->settings, slot->client, plan, age.value_or(std::chrono::milliseconds{}),
+      id, id_, slot->settings, slot->client, prepared, age.value_or(std::chrono::milliseconds{}),
       [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
         send_frames(node, traffic_class, frames);
       });
-  auto begun = guarded([&] { return job->begin(now, !age); });
+  auto begun = catch_errors([&] { return job->begin(now, !age); });
   if (!begun) return std::move(begun).error();
   {
     const std::unique_lock lock{shared_};
@@ -127,7 +131,7 @@ Result<ClusterNode::Running::JobPtr> ClusterNode::Running::begin(
 }
 
 void ClusterNode::Running::replace(JobId former, JobId job) {
-  plans_.hand_on(former, job);
+  prepared_.rename_job(former, job);
   slots_.rename_job(former, job);
   drop(former);
 }
@@ -171,7 +175,7 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Submit
   if (auto named = slots_.check_name(actor::text_of(request.settings, "name"), request.job); !named)
     return reply(requester, wire::Refused{"node " + name_ + " " + named.error().message, true});
   // The settings are copied for each node.
-  if (auto fits = Plans::check(request.settings); !fits)
+  if (auto fits = PreparedJobs::check(request.settings); !fits)
     return reply(requester, wire::Refused{fits.error().message});
   if (submissions_.open_count() >= options_.limits.jobs)
     return reply(requester, wire::Refused{"node " + name_ + " is starting " +

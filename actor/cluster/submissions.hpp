@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "starling/actor/cluster/job_name.hpp"
-#include "starling/actor/cluster/plans.hpp"
+#include "starling/actor/cluster/prepared_jobs.hpp"
 #include "starling/actor/cluster/requests.hpp"
 #include "starling/actor/cluster/roles.hpp"
 #include "starling/base/utc.hpp"
@@ -37,9 +37,9 @@ class Submissions {
   /// Whether a node is known to be dead, or to have left.
   using IsGone = std::function<bool(wire::NodeId node)>;
 
-  Submissions(const Plans& plans, IsGone is_gone, Ask ask, Answer answer, Log log,
+  Submissions(const PreparedJobs& prepared_jobs, IsGone is_gone, Ask ask, Answer answer, Log log,
               OnRefused on_refused)
-      : plans_(plans),
+      : prepared_(prepared_jobs),
         is_gone_(std::move(is_gone)),
         ask_(std::move(ask)),
         answer_(std::move(answer)),
@@ -128,7 +128,7 @@ class Submissions {
     std::vector<Participant> nodes;
     std::vector<std::string> lost;
     /// Set from the first start on.
-    std::shared_ptr<const JobPlan> plan;
+    std::shared_ptr<const PreparedJob> prepared_job;
     /// The number of the latest start, and those before.
     JobId run = 0;
     std::vector<JobId> former;
@@ -211,14 +211,15 @@ class Submissions {
 
   void start(JobId id) {
     Submission& submission = all_.at(id);
-    if (submission.plan) {
+    if (submission.prepared_job) {
       submission.former.push_back(submission.run);
       submission.run = wire::draw_id();
     } else {
-      submission.plan = plans_.find(id);
+      submission.prepared_job = prepared_.find(id);
     }
-    if (!submission.plan) return conclude(id, wire::Refused{"the job was closed meanwhile"});
-    const JobOptions& job = submission.plan->options();
+    if (!submission.prepared_job)
+      return conclude(id, wire::Refused{"the job was closed meanwhile"});
+    const JobOptions& job = submission.prepared_job->options();
     std::vector<wire::NodeId> nodes;
     for (Participant& node : submission.nodes) {
       node.has_begun = false;
@@ -282,7 +283,7 @@ class Submissions {
       answer_({address, number}, *submission.outcome);
     const auto nodes = std::exchange(submission.nodes, {});
     submission.requesters.clear();
-    submission.plan = nullptr;
+    submission.prepared_job = nullptr;
     // Nobody needs the data that was read for a refused job.
     if (std::holds_alternative<wire::Refused>(*submission.outcome))
       for (const Participant& node : nodes)
@@ -290,7 +291,7 @@ class Submissions {
           ask_(node.target, wire::CloseJob{closing}, close_within, [](const auto&) {});
   }
 
-  const Plans& plans_;
+  const PreparedJobs& prepared_;
   const IsGone is_gone_;
   const Ask ask_;
   const Answer answer_;

@@ -14,10 +14,10 @@
 #include "starling/base/text.hpp"
 #include "starling/base/utc.hpp"
 #include "starling/tools/cluster/cluster_commands.hpp"
+#include "starling/tools/cluster/job_preparer.hpp"
 #include "starling/tools/cluster/keys/access.hpp"
 #include "starling/tools/cluster/keys/address.hpp"
 #include "starling/tools/cluster/keys/key_store.hpp"
-#include "starling/tools/cluster/plan.hpp"
 #include "starling/tools/program/interrupt.hpp"
 #include "starling/tools/program/process.hpp"
 #include "starling/tools/program/program_name.hpp"
@@ -273,7 +273,7 @@ Result<int> node_command(const Registry& registry, const Settings& settings) {
   if (!options) return std::move(options).error();
   const auto handover = take_handover(settings);
   if (!handover) return handover.error();
-  options->make_plan = plan_maker(registry);
+  options->prepare_job = job_preparer(registry);
   if (place_of(settings, "quiet").empty())
     options->log = [](const std::string& line) {
       std::fprintf(stderr, "%s %s\n", print_utc(utc_now_us()).c_str(), printable(line).c_str());

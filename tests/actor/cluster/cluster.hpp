@@ -15,7 +15,7 @@
 
 #include "starling/actor/cluster/cluster_client.hpp"
 #include "starling/actor/cluster/cluster_node.hpp"
-#include "tests/actor/cluster/counting_plan.hpp"
+#include "tests/actor/cluster/counting_job.hpp"
 #include "tests/waiting.hpp"
 
 namespace starling::actor {
@@ -32,7 +32,7 @@ class Cluster : public testing::Test {
     for (const auto& node : nodes_)
       if (node) options.seeds.push_back(node->address());
     options.name = "n" + std::to_string(nodes_.size());
-    options.make_plan = make_plan;
+    options.prepare_job = prepare_counting_job;
     nodes_.push_back(ClusterNode::open(options).value());
     return nodes_.size() - 1;
   }

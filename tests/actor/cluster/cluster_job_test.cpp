@@ -30,9 +30,9 @@ class ListeningJob final : public LocalJob {
   core::ConfigurationPtr now_;
 };
 
-class ListeningPlan final : public JobPlan {
+class PreparedListeningJob final : public PreparedJob {
  public:
-  ListeningPlan(std::vector<core::MemberId>& heard, core::ConfigurationPtr now)
+  PreparedListeningJob(std::vector<core::MemberId>& heard, core::ConfigurationPtr now)
       : heard_(heard), now_(std::move(now)) {}
   [[nodiscard]] const JobOptions& options() const override { return options_; }
   [[nodiscard]] std::size_t ranges() const override { return 1; }
@@ -54,7 +54,7 @@ TEST(ClusterJob, HearsOfAMemberFromNoOtherNodeThanItsOwn) {
   const auto first = std::make_shared<const core::Configuration>(core::first_configuration(
       {{0, 1, true, true, own}, {1, 1, true, true, theirs}}, 1, 2, false));
   std::vector<core::MemberId> heard;
-  ClusterJob job{1, own, {}, {}, std::make_shared<ListeningPlan>(heard, first), {}, {}};
+  ClusterJob job{1, own, {}, {}, std::make_shared<PreparedListeningJob>(heard, first), {}, {}};
   ASSERT_TRUE(job.begin(first, true));
   const auto say = [&](wire::NodeId node, core::MemberId from, core::Incarnation incarnation) {
     core::Envelope envelope;

@@ -37,8 +37,9 @@ TEST_F(Cluster, RefusesWhatNoClientMeans) {
   settings.pop_back();
   const std::string& node = nodes_[0]->address();
   ASSERT_TRUE(client_->ask_for<wire::JobPrepared>(node, wire::PrepareJob{7, settings, 1}, 5s));
-  auto later = std::make_shared<core::Configuration>(core::first_configuration(
-      {{0, 1, true, true, nodes_[0]->id()}}, make_plan(settings).value()->ranges(), 1, false));
+  auto later = std::make_shared<core::Configuration>(
+      core::first_configuration({{0, 1, true, true, nodes_[0]->id()}},
+                                prepare_counting_job(settings).value()->ranges(), 1, false));
   later->epoch = 2;
   const auto founded = client_->ask_for<wire::Done>(node, wire::StartJob{7, later}, 5s);
   ASSERT_FALSE(founded);
@@ -52,10 +53,10 @@ TEST_F(Cluster, ReadsForAFewJobsAtATime) {
   std::atomic<int> reading = 0;
   ClusterOptions options;
   options.name = "n0";
-  options.make_plan = [&reading, enough](const auto& settings) {
+  options.prepare_job = [&reading, enough](const auto& settings) {
     ++reading;
     enough.wait();
-    return make_plan(settings);
+    return prepare_counting_job(settings);
   };
   nodes_.push_back(ClusterNode::open(options).value());
   const std::string& node = nodes_[0]->address();
@@ -82,9 +83,9 @@ TEST_F(Cluster, DropsAJobThatIsClosedWhileItIsPrepared) {
   const std::shared_future<void> enough = promise.get_future().share();
   ClusterOptions options;
   options.name = "n0";
-  options.make_plan = [enough](const auto& settings) {
+  options.prepare_job = [enough](const auto& settings) {
     enough.wait();
-    return make_plan(settings);
+    return prepare_counting_job(settings);
   };
   nodes_.push_back(ClusterNode::open(options).value());
   const std::string& node = nodes_[0]->address();
@@ -101,7 +102,7 @@ TEST_F(Cluster, DropsAJobThatIsClosedWhileItIsPrepared) {
 TEST_F(Cluster, RefusesMoreJobsThanAClientMayHave) {
   ClusterOptions options;
   options.name = "n0";
-  options.make_plan = make_plan;
+  options.prepare_job = prepare_counting_job;
   options.limits.jobs_per_client = 2;
   nodes_.push_back(ClusterNode::open(options).value());
   const auto settings = counting("peer", "asp", "1", "10", "0");
@@ -121,7 +122,7 @@ TEST_F(Cluster, EndsWhateverItsReadersDo) {
   const auto ended = std::make_shared<std::atomic<int>>(0);
   ClusterOptions options;
   options.name = "n0";
-  options.make_plan = [=](const auto&) -> Result<std::shared_ptr<const JobPlan>> {
+  options.prepare_job = [=](const auto&) -> Result<std::shared_ptr<const PreparedJob>> {
     ++*begun;
     released->wait(false);
     ++*ended;
@@ -151,7 +152,7 @@ TEST_F(Cluster, StopsReadingForAJobThatIsClosed) {
   std::promise<std::string> said;
   ClusterOptions options;
   options.name = "n0";
-  options.make_plan = [&](const auto&) -> Result<std::shared_ptr<const JobPlan>> {
+  options.prepare_job = [&](const auto&) -> Result<std::shared_ptr<const PreparedJob>> {
     ReadLimits limits = ReadScope::limits();
     EXPECT_TRUE(std::exchange(limits.regular_only, false)) << "a node reads no pipes";
     const ReadScope scope{limits};
@@ -200,10 +201,10 @@ TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
   const auto time = [] { return security::now; };
   ClusterOptions options;
   options.network = {.secrets = secrets_of("node", security::Role::node), .utc_now = time};
-  std::atomic<int> plans = 0;
-  options.make_plan = [&](const auto& settings) {
-    ++plans;
-    return make_plan(settings);
+  std::atomic<int> preparations = 0;
+  options.prepare_job = [&](const auto& settings) {
+    ++preparations;
+    return prepare_counting_job(settings);
   };
   auto node = ClusterNode::open(options).value();
   std::mutex mutex;
@@ -236,7 +237,7 @@ TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
   node.reset();  // waits for what it prepares
   const std::lock_guard lock{mutex};
   EXPECT_EQ(answered, std::vector<std::uint64_t>{4}) << "and nothing else of these";
-  EXPECT_EQ(plans, 0);
+  EXPECT_EQ(preparations, 0);
 }
 
 TEST_F(Cluster, RefusesAJobThatANodeCannotPrepare) {

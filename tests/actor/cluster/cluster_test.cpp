@@ -40,8 +40,9 @@ TEST_F(Cluster, StartsAJobAnewWithoutANodeThatDiesWhileItBegins) {
   ClusterOptions options;
   options.seeds = {nodes_[0]->address()};
   options.name = "slow";
-  options.make_plan = [enough](const auto& settings) -> Result<std::shared_ptr<const JobPlan>> {
-    return std::shared_ptr<const JobPlan>{std::make_shared<StandingPlan>(settings, enough)};
+  options.prepare_job =
+      [enough](const auto& settings) -> Result<std::shared_ptr<const PreparedJob>> {
+    return std::shared_ptr<const PreparedJob>{std::make_shared<DelayedJob>(settings, enough)};
   };
   nodes_.push_back(ClusterNode::open(options).value());
   ASSERT_TRUE(wait_until([&] { return live_others(*nodes_[0]) == 2; }));
@@ -68,7 +69,7 @@ TEST_F(Cluster, TellsHowNodesOfOneNameCame) {
     ClusterOptions options;
     options.seeds = std::move(seeds);
     options.name = "n0";
-    options.make_plan = make_plan;
+    options.prepare_job = prepare_counting_job;
     return ClusterNode::open(options).value();
   };
   const auto second = twin({nodes_[0]->address()});
@@ -86,7 +87,7 @@ TEST_F(Cluster, LeavesOneOfEachNameWhereTwoBecomeOne) {
   for (int i = 0; i < 2; ++i) {
     ClusterOptions options;
     options.name = "twin";
-    options.make_plan = make_plan;
+    options.prepare_job = prepare_counting_job;
     nodes_.push_back(ClusterNode::open(options).value());
   }
   const auto bridge =
@@ -109,7 +110,7 @@ TEST_F(Cluster, GoesOnWhenANodeDies) {
   ASSERT_TRUE(wait_until([&] { return all_done(); }));
   for (const auto& member : members()) EXPECT_EQ(member.step, 400U);
   const auto states = model();
-  EXPECT_EQ(states.size(), CountingPlan{settings}.ranges());
+  EXPECT_EQ(states.size(), CountingJob{settings}.ranges());
   expect_exact_counts(states);
 }
 
@@ -190,7 +191,7 @@ TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
     return std::vector{lines};
   };
   ClusterOptions options;
-  options.make_plan = make_plan;
+  options.prepare_job = prepare_counting_job;
   options.log = [&](const std::string& line) {
     const std::lock_guard lock{mutex};
     lines.push_back(line);

@@ -6,7 +6,7 @@
 #include <condition_variable>
 #include <vector>
 
-#include "tests/actor/cluster/counting_plan.hpp"
+#include "tests/actor/cluster/counting_job.hpp"
 
 namespace starling::actor {
 namespace {
@@ -27,8 +27,8 @@ class StartedSubmission : public testing::Test {
   void SetUp() override {
     std::promise<void> is_prepared;
     loop_.call([&] {
-      plans_.prepare(job_id, settings, 2, [&](const auto& plan) {
-        EXPECT_TRUE(plan);
+      prepared_.prepare(job_id, settings, 2, [&](const auto& prepared) {
+        EXPECT_TRUE(prepared);
         is_prepared.set_value();
       });
       return true;
@@ -40,7 +40,7 @@ class StartedSubmission : public testing::Test {
     ASSERT_EQ(asked_.size(), 4U);
     ASSERT_TRUE(std::holds_alternative<wire::StartJob>(asked_[2].body));
   }
-  void TearDown() override { plans_.close(); }
+  void TearDown() override { prepared_.close(); }
 
   static core::NodeRecord node(core::NodeId id) {
     return {.id = id, .address = "tcp://127.0.0.1:" + std::to_string(id), .name = "n"};
@@ -50,12 +50,13 @@ class StartedSubmission : public testing::Test {
   }
 
   EventLoop loop_;
-  Plans plans_{loop_, [](const wire::JobSettings& all) { return make_plan(all); }};
+  PreparedJobs prepared_{loop_,
+                         [](const wire::JobSettings& all) { return prepare_counting_job(all); }};
   std::vector<Asked> asked_;
   std::vector<wire::ReplyBody> answers_;
   bool is_gone_ = false;
   Submissions submissions_{
-      plans_,
+      prepared_,
       [this](wire::NodeId id) { return is_gone_ && id == 2; },
       [this](const NodeAddress& target, wire::RequestBody body, std::chrono::milliseconds,
              Requests::OnReply on_reply) {

@@ -19,6 +19,6 @@ namespace starling::program {
 [[nodiscard]] Result<Settings> from_wire(const wire::JobSettings& told);
 
 /// Reads the data and makes the model. `registry` outlives what is made.
-[[nodiscard]] actor::PlanMaker plan_maker(const Registry& registry);
+[[nodiscard]] actor::JobPreparer job_preparer(const Registry& registry);
 
 }  // namespace starling::program

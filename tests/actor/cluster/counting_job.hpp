@@ -1,4 +1,4 @@
-/// Jobs of counters for nodes in tests, as their plans.
+/// Jobs of counters, as nodes in tests prepare them.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@
 namespace starling::actor {
 
 /// Counts updates; `settings` say how.
-class CountingPlan final : public JobPlan {
+class CountingJob final : public PreparedJob {
  public:
-  explicit CountingPlan(const wire::JobSettings& settings)
+  explicit CountingJob(const wire::JobSettings& settings)
       : data_(load("linear:d=2,n=1200")), settings_(settings) {
     const auto text = [&](const std::string& key) {
       for (const auto& [name, value] : settings)
@@ -47,28 +47,29 @@ class CountingPlan final : public JobPlan {
 };
 
 /// Its members are not founded before `enough` is there.
-class StandingPlan final : public JobPlan {
+class DelayedJob final : public PreparedJob {
  public:
-  StandingPlan(const wire::JobSettings& settings, std::shared_future<void> enough)
-      : plan_(settings), enough_(std::move(enough)) {}
+  DelayedJob(const wire::JobSettings& settings, std::shared_future<void> enough)
+      : prepared_(settings), enough_(std::move(enough)) {}
 
-  [[nodiscard]] const JobOptions& options() const override { return plan_.options(); }
-  [[nodiscard]] std::size_t ranges() const override { return plan_.ranges(); }
-  [[nodiscard]] std::uint64_t fingerprint() const override { return plan_.fingerprint(); }
+  [[nodiscard]] const JobOptions& options() const override { return prepared_.options(); }
+  [[nodiscard]] std::size_t ranges() const override { return prepared_.ranges(); }
+  [[nodiscard]] std::uint64_t fingerprint() const override { return prepared_.fingerprint(); }
   [[nodiscard]] Result<std::unique_ptr<LocalJob>> make_local_job(
       LocalJobOptions options) const override {
     enough_.wait();
-    return plan_.make_local_job(std::move(options));
+    return prepared_.make_local_job(std::move(options));
   }
 
  private:
-  CountingPlan plan_;
+  CountingJob prepared_;
   std::shared_future<void> enough_;
 };
 
-inline Result<std::shared_ptr<const JobPlan>> make_plan(const wire::JobSettings& settings) {
+inline Result<std::shared_ptr<const PreparedJob>> prepare_counting_job(
+    const wire::JobSettings& settings) {
   if (settings.empty()) return Error{"there is nothing to count"};
-  return std::shared_ptr<const JobPlan>{std::make_shared<CountingPlan>(settings)};
+  return std::shared_ptr<const PreparedJob>{std::make_shared<CountingJob>(settings)};
 }
 
 }  // namespace starling::actor

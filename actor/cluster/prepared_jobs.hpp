@@ -24,7 +24,7 @@ namespace starling::actor {
 
 /// Returns the result of `make`, or what it throws as an Error.
 template <class Make>
-auto guarded(Make make) -> decltype(make()) {
+auto catch_errors(Make make) -> decltype(make()) {
   try {
     return make();
   } catch (const std::exception& fault) {
@@ -33,11 +33,11 @@ auto guarded(Make make) -> decltype(make()) {
 }
 
 /// On the loop's thread alone, unless a comment says otherwise.
-class Plans {
+class PreparedJobs {
  public:
-  using OnPrepared = std::function<void(const Result<std::shared_ptr<const JobPlan>>&)>;
+  using OnPrepared = std::function<void(const Result<std::shared_ptr<const PreparedJob>>&)>;
 
-  Plans(EventLoop& loop, PlanMaker make)
+  PreparedJobs(EventLoop& loop, JobPreparer make)
       : loop_(loop), make_(std::move(make)), readers_(std::make_shared<Readers>(&loop)) {}
 
   /// Call from any thread but the loop's, before the loop ends. Asks the readers to end, and waits
@@ -70,12 +70,12 @@ class Plans {
                  std::to_string(settings_bytes_max)};
   }
 
-  /// Calls `then` with the plan that the job's settings make, or with an Error, as where this
-  /// machine cannot hold one node's share of the job on `nodes` nodes. Data is read and the model
-  /// laid out once, on a thread of its own.
+  /// Prepares the job as its settings say, and calls `then` with it, or with an Error, as where
+  /// this machine cannot hold one node's share of the job on `nodes` nodes. Its data are read and
+  /// its model is laid out once, on a thread of its own.
   void prepare(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes,
                OnPrepared then) {
-    if (const auto plan = find(id)) return then(plan);
+    if (const auto job = find(id)) return then(job);
     if (auto fits = check(settings); !fits) return then(std::move(fits).error());
     const bool is_read = is_reading(id);
     if (is_read && !preparing_.contains(id))
@@ -87,7 +87,7 @@ class Plans {
     auto& waiting = preparing_[id];
     waiting.push_back(std::move(then));
     if (waiting.size() > 1) return;
-    const auto begun = guarded([&] { return begin(id, settings, nodes); });
+    const auto begun = catch_errors([&] { return start_reader(id, settings, nodes); });
     if (!begun) return take(id, begun.error());
     loop_.post_after(read_within + late_after, [this, id] { give_up_on(id); });
   }
@@ -106,23 +106,23 @@ class Plans {
   }
   /// Whether it is prepared, or is being prepared.
   [[nodiscard]] bool knows(wire::JobId id) const {
-    return plans_.contains(id) || preparing_.contains(id);
+    return prepared_.contains(id) || preparing_.contains(id);
   }
   /// nullptr where it is not prepared.
-  [[nodiscard]] std::shared_ptr<const JobPlan> find(wire::JobId id) const {
-    const auto plan = plans_.find(id);
-    return plan == plans_.end() ? nullptr : plan->second;
+  [[nodiscard]] std::shared_ptr<const PreparedJob> find(wire::JobId id) const {
+    const auto job = prepared_.find(id);
+    return job == prepared_.end() ? nullptr : job->second;
   }
 
-  /// Gives the plan of job `from` to job `to`.
-  void hand_on(wire::JobId from, wire::JobId to) {
-    const auto plan = plans_.extract(from);
-    if (plan) plans_[to] = plan.mapped();
+  /// Gives what was prepared for job `from` to job `to`, which is the same job under a new number.
+  void rename_job(wire::JobId from, wire::JobId to) {
+    const auto job = prepared_.extract(from);
+    if (job) prepared_[to] = job.mapped();
   }
 
-  /// Ends the reading for the job, and drops its plan.
+  /// Ends the reading for the job, and discards what was prepared.
   void forget(wire::JobId id) {
-    plans_.erase(id);
+    prepared_.erase(id);
     preparing_.erase(id);
     const std::lock_guard lock{readers_->mutex};
     if (const auto reader = readers_->all.find(id); reader != readers_->all.end())
@@ -146,7 +146,7 @@ class Plans {
     bool has_ended = false;
     std::jthread thread{};
   };
-  /// State that readers share with Plans; it outlives Plans where a reader hangs.
+  /// State that readers share with PreparedJobs; it outlives PreparedJobs where a reader hangs.
   struct Readers {
     explicit Readers(EventLoop* l) : loop(l) {}
     std::mutex mutex;
@@ -162,14 +162,14 @@ class Plans {
     return reader != readers_->all.end() && !reader->second.has_ended;
   }
 
-  Result<void> begin(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes) {
+  Result<void> start_reader(wire::JobId id, const wire::JobSettings& settings, std::size_t nodes) {
     const std::lock_guard lock{readers_->mutex};
     std::erase_if(readers_->all, [](const auto& reader) { return reader.second.has_ended; });
     if (readers_->loop == nullptr) return {};
     Reader& reader = readers_->all[id];
     try {
       reader.thread =
-          std::jthread{[this, id, make = ready_plan(make_, settings, nodes), shared = readers_](
+          std::jthread{[this, id, make = preparation(make_, settings, nodes), shared = readers_](
                            const std::stop_token& stop) { read(this, id, make, shared, stop); }};
     } catch (...) {
       readers_->all.erase(id);
@@ -178,32 +178,33 @@ class Plans {
     return {};
   }
 
-  using Make = std::function<Result<std::shared_ptr<const JobPlan>>()>;
+  using Make = std::function<Result<std::shared_ptr<const PreparedJob>>()>;
 
-  /// Makes the plan and lays it out, where it fits.
-  static Make ready_plan(const PlanMaker& make, const wire::JobSettings& settings,
-                         std::size_t nodes) {
-    return [make, settings, nodes]() -> Result<std::shared_ptr<const JobPlan>> {
-      auto plan = make(settings);
-      if (!plan) return plan;
-      if (auto fits = (*plan)->fits_one_of(std::max<std::size_t>(1, nodes)); !fits)
+  /// Returns what a reader runs: it makes the job and, where this machine can hold it, lays out its
+  /// model.
+  static Make preparation(const JobPreparer& make, const wire::JobSettings& settings,
+                          std::size_t nodes) {
+    return [make, settings, nodes]() -> Result<std::shared_ptr<const PreparedJob>> {
+      auto job = make(settings);
+      if (!job) return job;
+      if (auto fits = (*job)->fits_one_of(std::max<std::size_t>(1, nodes)); !fits)
         return std::move(fits).error();
-      if (auto laid = (*plan)->lay_out(); !laid) return std::move(laid).error();
-      return plan;
+      if (auto laid = (*job)->lay_out(); !laid) return std::move(laid).error();
+      return job;
     };
   }
 
-  /// On a reader's thread. `plans` may be gone, unless there is a loop.
-  static void read(Plans* plans, wire::JobId id, const Make& make,
+  /// On a reader's thread. `owner` is destroyed where there is no loop any more.
+  static void read(PreparedJobs* owner, wire::JobId id, const Make& make,
                    const std::shared_ptr<Readers>& shared, const std::stop_token& stop) {
     const ReadScope scope{{.regular_only = true,
                            .memory_max = 0,
                            .stop = stop,
                            .deadline = EventLoop::Clock::now() + read_within}};
-    auto made = guarded(make);
+    auto made = catch_errors(make);
     const std::lock_guard lock{shared->mutex};
     if (shared->loop != nullptr)
-      shared->loop->post([plans, id, made = std::move(made)] { plans->take(id, made); });
+      shared->loop->post([owner, id, made = std::move(made)] { owner->take(id, made); });
     if (const auto own = shared->all.find(id); own != shared->all.end())
       own->second.has_ended = true;
     shared->ended.notify_all();
@@ -221,16 +222,16 @@ class Plans {
     take(id, Error{"its data were not read within 5 minutes"});
   }
 
-  void take(wire::JobId id, const Result<std::shared_ptr<const JobPlan>>& made) {
+  void take(wire::JobId id, const Result<std::shared_ptr<const PreparedJob>>& made) {
     const auto waiting = preparing_.extract(id);
     if (!waiting) return;
-    if (made) plans_[id] = *made;
+    if (made) prepared_[id] = *made;
     for (const auto& one : waiting.mapped()) one(made);
   }
 
   EventLoop& loop_;
-  const PlanMaker make_;
-  std::map<wire::JobId, std::shared_ptr<const JobPlan>> plans_;
+  const JobPreparer make_;
+  std::map<wire::JobId, std::shared_ptr<const PreparedJob>> prepared_;
   std::map<wire::JobId, std::vector<OnPrepared>> preparing_;
   const std::shared_ptr<Readers> readers_;
 };

@@ -1,4 +1,4 @@
-#include "starling/tools/cluster/plan.hpp"
+#include "starling/tools/cluster/job_preparer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,9 +13,9 @@
 namespace starling::program {
 namespace {
 
-class TrainingPlan final : public actor::JobPlan {
+class PreparedTraining final : public actor::PreparedJob {
  public:
-  explicit TrainingPlan(Prepared ready)
+  explicit PreparedTraining(Prepared ready)
       : ready_(std::move(ready)),
         fingerprint_(program::fingerprint(ready_.data.train) ^
                      program::fingerprint(ready_.running.options.resume)) {}
@@ -81,16 +81,17 @@ Result<Settings> from_wire(const wire::JobSettings& told) {
   return settings;
 }
 
-actor::PlanMaker plan_maker(const Registry& registry) {
+actor::JobPreparer job_preparer(const Registry& registry) {
   return [&registry](
-             const wire::JobSettings& told) -> Result<std::shared_ptr<const actor::JobPlan>> {
+             const wire::JobSettings& told) -> Result<std::shared_ptr<const actor::PreparedJob>> {
     auto read = from_wire(told);
     if (!read) return std::move(read).error();
     Settings settings = *std::move(read);
     settings.push_back({"quiet", "true", "--quiet"});
     auto ready = prepare(registry, settings, "");
     if (!ready) return std::move(ready).error();
-    return std::shared_ptr<const actor::JobPlan>{std::make_shared<TrainingPlan>(*std::move(ready))};
+    return std::shared_ptr<const actor::PreparedJob>{
+        std::make_shared<PreparedTraining>(*std::move(ready))};
   };
 }
 
