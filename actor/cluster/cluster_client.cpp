@@ -39,16 +39,16 @@ class ClusterClient::Inbox {
     // A request whose reply takes long is not repeated before the reply can have come.
     const std::chrono::milliseconds again_after =
         std::holds_alternative<wire::ReadRanges>(body) ? 5'000ms : 500ms;
-    const auto give_up = std::chrono::steady_clock::now() + within;
+    const auto deadline = std::chrono::steady_clock::now() + within;
     std::unique_lock lock{mutex_};
     for (const std::string& address : addresses) questions_.push_back({++number_, address, {}});
     all_asked_.insert(addresses.begin(), addresses.end());
     const auto is_answered = [](const Question& question) { return question.reply.has_value(); };
     const auto all_are = [&] { return std::ranges::all_of(questions_, is_answered); };
-    while (!all_are() && std::chrono::steady_clock::now() < give_up) {
+    while (!all_are() && std::chrono::steady_clock::now() < deadline) {
       for (const Question& question : questions_)
         if (!question.reply) send(question.address, question.number, body);
-      const auto until = std::min(std::chrono::steady_clock::now() + again_after, give_up);
+      const auto until = std::min(std::chrono::steady_clock::now() + again_after, deadline);
       came_.wait_until(lock, until, all_are);
     }
     std::vector<std::optional<wire::ReplyBody>> replies;

@@ -7,8 +7,8 @@
 
 namespace starling::actor {
 
-Result<void> ClusterJob::begin(const core::ConfigurationPtr& now, bool founded) {
-  learn_routes(*now);
+Result<void> ClusterJob::start(const core::ConfigurationPtr& configuration, bool founded) {
+  learn_routes(*configuration);
   LocalJobOptions options;
   options.send = [this](const std::vector<core::Envelope>& envelopes) { send(envelopes); };
   auto local = prepared_->make_local_job(std::move(options));
@@ -16,14 +16,14 @@ Result<void> ClusterJob::begin(const core::ConfigurationPtr& now, bool founded) 
   {
     const std::lock_guard lock{mutex_};
     local_ = *std::move(local);
-    configuration_ = now;
+    configuration_ = configuration;
   }
   if (!founded) return {};
   std::vector<core::Member> here;
-  for (const core::Member& member : now->members)
+  for (const core::Member& member : configuration->members)
     if (member.node == node_) here.push_back(member);
   for (const core::Member& member : here) keep_role(member);
-  local_->found(here, now);
+  local_->found(here, configuration);
   return {};
 }
 
@@ -113,21 +113,21 @@ wire::JobStatus ClusterJob::status() {
 }
 
 wire::JobRecord ClusterJob::record(const std::optional<wire::JobSummary>& summary) {
-  const wire::JobStatus now = status();
+  const wire::JobStatus current = status();
   wire::JobRecord record;
   record.job = id_;
   record.name = name();
   record.what = summary_of(settings_);
   record.client = client_;
-  record.began_ms = now.since_ms;
+  record.began_ms = current.since_ms;
   record.ended_ms = utc_now_us() / 1000;
-  record.steps_total = now.steps_total;
-  for (const wire::MemberStatus& member : now.here) {
+  record.steps_total = current.steps_total;
+  for (const wire::MemberStatus& member : current.here) {
     record.updates += std::min<std::uint64_t>(member.step, member.losses);
     record.step_max = std::max(record.step_max, member.step);
   }
   record.is_told = summary.has_value();
-  record.summary = summary ? *summary : outcome(now);
+  record.summary = summary ? *summary : outcome(current);
   return record;
 }
 
@@ -157,16 +157,16 @@ wire::Ranges ClusterJob::read(core::RangeId from, bool whole) {
   return reply;
 }
 
-wire::JobSummary ClusterJob::outcome(const wire::JobStatus& now) {
+wire::JobSummary ClusterJob::outcome(const wire::JobStatus& status) {
   using State = actor::MemberReport::State;
-  if (!now.failure.empty()) return {wire::JobState::failed, now.failure};
+  if (!status.failure.empty()) return {wire::JobState::failed, status.failure};
   bool all_done = true;
-  for (const wire::MemberStatus& member : now.here) {
+  for (const wire::MemberStatus& member : status.here) {
     if (member.state == static_cast<std::uint8_t>(State::failed))
       return {wire::JobState::failed, member.why};
     all_done = all_done && member.state == static_cast<std::uint8_t>(State::done);
   }
-  if (now.state != wire::JobState::running) return {now.state};
+  if (status.state != wire::JobState::running) return {status.state};
   if (all_done) return {wire::JobState::done};
   return {wire::JobState::stopped, "dropped before its end"};
 }
@@ -184,12 +184,12 @@ bool ClusterJob::have_ended(const std::vector<actor::MemberReport>& reports) {
 }
 
 void ClusterJob::join(std::vector<core::Member> roles, Random& random) {
-  const auto now = configuration();
+  const auto current = configuration();
   std::vector<core::MemberId> seeds;
-  for (const core::Member& other : now->members)
+  for (const core::Member& other : current->members)
     if (other.node != node_) seeds.push_back(other.id);
   const auto members_max = static_cast<core::MemberId>(LocalJobOptions{}.members_max);
-  for (const core::Member& member : newcomers(std::move(roles), *now, members_max, random)) {
+  for (const core::Member& member : newcomers(std::move(roles), *current, members_max, random)) {
     keep_role(member);
     local_->join(member, seeds);
   }
@@ -200,9 +200,9 @@ void ClusterJob::keep_role(const core::Member& member) {
   roles_[member.id] = member;
 }
 
-void ClusterJob::learn_routes(const core::Configuration& now) {
+void ClusterJob::learn_routes(const core::Configuration& configuration) {
   const std::lock_guard lock{mutex_};
-  for (const core::Member& member : now.members) routes_[member.id] = member.node;
+  for (const core::Member& member : configuration.members) routes_[member.id] = member.node;
 }
 
 void ClusterJob::send(const std::vector<core::Envelope>& envelopes) {

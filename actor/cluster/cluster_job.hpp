@@ -41,9 +41,9 @@ class ClusterJob {
         send_frames_(std::move(send_frames)),
         founded_(Clock::now() - std::clamp(age, std::chrono::milliseconds{}, age_max)) {}
 
-  /// Requires: called once, before anything else. `now` is the job's first configuration where the
-  /// job is `founded`, else any one of it.
-  Result<void> begin(const core::ConfigurationPtr& now, bool founded);
+  /// Requires: called once, before anything else. `configuration` is the job's first one where the
+  /// job is founded here and now (`founded`), else any later one.
+  Result<void> start(const core::ConfigurationPtr& configuration, bool founded);
 
   /// Lets `workers` workers of this node, and the other members that it brings, ask to join.
   void join(std::size_t workers, Random& random);
@@ -57,24 +57,24 @@ class ClusterJob {
   /// Notifies members here of which others are dead, as far as `lives(node)` knows.
   template <class Lives>
   void judge(Lives lives) {
-    const auto now = refresh();
-    for (const core::Member& member : now->members) {
+    const auto current = refresh();
+    for (const core::Member& member : current->members) {
       const std::optional<bool> alive = lives(member.node);
       if (member.node != node_ && alive) local_->judge({member.id, member.incarnation, !*alive});
     }
   }
 
-  /// Checks whether enough nodes are there of which `is_heard(node)` holds; to be called several
-  /// times a second. Returns the lines to log: that the job waits and for which nodes, that it goes
-  /// on, or that it is given up, once it has waited for JobOptions::wait_for_nodes.
-  template <class IsHeard, class NameOf>
+  /// Checks whether enough nodes are there of which `is_responsive(node)` holds; to be called
+  /// several times a second. Returns the lines to log: that the job waits and for which nodes, that
+  /// it goes on, or that it is given up, once it has waited for JobOptions::wait_for_nodes.
+  template <class IsResponsive, class NameOf>
   [[nodiscard]] std::vector<std::string> look_for_hindrance(
-      const std::vector<actor::MemberReport>& reports, IsHeard is_heard, NameOf name_of) {
+      const std::vector<actor::MemberReport>& reports, IsResponsive is_responsive, NameOf name_of) {
     const auto now = Clock::now();
     std::vector<std::string> news;
     if (given_up_ && *given_up_ < configuration()->epoch) given_up_.reset();  // others went on
     const bool is_over = !given_up_ && have_ended(reports);
-    hindrance_ = is_over ? std::string{} : hindrance(is_heard, name_of);
+    hindrance_ = is_over ? std::string{} : hindrance(is_responsive, name_of);
     if (hindrance_.empty()) {
       free_at_ = now;
       if (std::exchange(waiting_told_, false)) news.emplace_back("goes on");
@@ -88,7 +88,7 @@ class ClusterJob {
     const auto patience = prepared_->options().wait_for_nodes;
     const core::ConfigurationPtr known = configuration();
     // Where ranges are lost, a majority ends the job itself, and notifies every node.
-    const auto grace = is_majority_heard_ ? majority_ends_within : std::chrono::seconds{};
+    const auto grace = is_majority_responsive_ ? majority_ends_within : std::chrono::seconds{};
     if (now < free_at_ + patience + grace || given_up_ == known->epoch) return news;
     given_up_ = known->epoch;
     failure_ = "given up after " + std::to_string(patience / std::chrono::seconds{1}) +
@@ -138,7 +138,7 @@ class ClusterJob {
   using Clock = std::chrono::steady_clock;
 
   /// How a job that is closed in this state has ended.
-  static wire::JobSummary outcome(const wire::JobStatus& now);
+  static wire::JobSummary outcome(const wire::JobStatus& status);
 
   [[nodiscard]] std::chrono::milliseconds age() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - founded_);
@@ -148,37 +148,38 @@ class ClusterJob {
   [[nodiscard]] bool have_ended(const std::vector<actor::MemberReport>& reports);
 
   /// Why the job cannot change its members now, or lacks ranges; empty where neither holds.
-  template <class IsHeard, class NameOf>
-  [[nodiscard]] std::string hindrance(IsHeard is_heard, NameOf name_of) {
-    const auto now = configuration();
-    const auto heard = [&](core::MemberId id) {
-      const core::Member* member = now->find(id);
-      return member != nullptr && (member->node == node_ || is_heard(member->node));
+  template <class IsResponsive, class NameOf>
+  [[nodiscard]] std::string hindrance(IsResponsive is_responsive, NameOf name_of) {
+    const auto current = configuration();
+    const auto member_responds = [&](core::MemberId id) {
+      const core::Member* member = current->find(id);
+      return member != nullptr && (member->node == node_ || is_responsive(member->node));
     };
     std::vector<core::MemberId> voters;
-    std::ranges::copy_if(now->council, std::back_inserter(voters), heard);
-    is_majority_heard_ = core::is_quorum(now->council, voters);
-    if (!is_majority_heard_)
-      return "no majority: of the " + std::to_string(now->council.size()) +
+    std::ranges::copy_if(current->council, std::back_inserter(voters), member_responds);
+    is_majority_responsive_ = core::is_quorum(current->council, voters);
+    if (!is_majority_responsive_)
+      return "no majority: of the " + std::to_string(current->council.size()) +
              " members that decide only " + std::to_string(voters.size()) +
              (voters.size() == 1 ? " answers" : " answer") + "; waits for " +
-             names_of(*now, is_heard, name_of);
-    const auto lost = std::ranges::count_if(now->ranges, [&](const core::Ownership& range) {
-      return std::ranges::none_of(range.owners, heard, &core::RangeOwner::id);
+             names_of(*current, is_responsive, name_of);
+    const auto lost = std::ranges::count_if(current->ranges, [&](const core::Ownership& range) {
+      return std::ranges::none_of(range.owners, member_responds, &core::RangeOwner::id);
     });
     if (lost == 0) return {};
-    return std::to_string(lost) + " of the model's " + std::to_string(now->ranges.size()) +
+    return std::to_string(lost) + " of the model's " + std::to_string(current->ranges.size()) +
            " ranges are on nodes that do not answer; waits for " +
-           names_of(*now, is_heard, name_of);
+           names_of(*current, is_responsive, name_of);
   }
 
-  /// The names of the other nodes with members of the job of which `is_heard(node)` does not hold.
-  template <class IsHeard, class NameOf>
-  [[nodiscard]] std::string names_of(const core::Configuration& now, IsHeard is_heard,
-                                     NameOf name_of) const {
+  /// The names of the other nodes with members of the job of which `is_responsive(node)` does not
+  /// hold.
+  template <class IsResponsive, class NameOf>
+  [[nodiscard]] std::string names_of(const core::Configuration& configuration,
+                                     IsResponsive is_responsive, NameOf name_of) const {
     std::set<std::string> names;
-    for (const core::Member& member : now.members)
-      if (member.node != node_ && !is_heard(member.node)) names.insert(name_of(member.node));
+    for (const core::Member& member : configuration.members)
+      if (member.node != node_ && !is_responsive(member.node)) names.insert(name_of(member.node));
     std::string all;
     for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
     return all;
@@ -186,7 +187,7 @@ class ClusterJob {
 
   void join(std::vector<core::Member> roles, Random& random);
   void keep_role(const core::Member& member);
-  void learn_routes(const core::Configuration& now);
+  void learn_routes(const core::Configuration& configuration);
 
   /// Frames of one traffic class to one node.
   struct Parcel {
@@ -232,11 +233,11 @@ class ClusterJob {
   std::string hindrance_;
   Clock::time_point free_at_ = Clock::now();
   bool waiting_told_ = false;
-  bool is_majority_heard_ = true;
+  bool is_majority_responsive_ = true;
   /// The epoch in which it was given up, and why.
   std::optional<core::Epoch> given_up_;
   std::string failure_;
-  /// Set once, by begin(). Last: its members send until they have ended.
+  /// Set once, by start(). Last: its members send until they have ended.
   std::unique_ptr<LocalJob> local_;
 };
 

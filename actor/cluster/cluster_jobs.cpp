@@ -2,18 +2,18 @@
 // those that have ended.
 #include <utility>
 
-#include "starling/actor/cluster/cluster_node_running.hpp"
+#include "starling/actor/cluster/cluster_node_impl.hpp"
 #include "starling/base/utc.hpp"
 
 namespace starling::actor {
 
-std::string ClusterNode::Running::name_of_job(JobId id) const {
+std::string ClusterNode::Impl::name_of_job(JobId id) const {
   if (const JobPtr job = find(id)) return job->name();
   const auto* slot = slots_.find(id);
   return actor::name_of(slot == nullptr ? wire::JobSettings{} : slot->settings, id);
 }
 
-wire::NodeStatus ClusterNode::Running::make_status() {
+wire::NodeStatus ClusterNode::Impl::make_status() {
   wire::NodeStatus status;
   status.self = membership_->self();
   status.others = nodes_.all();
@@ -24,7 +24,7 @@ wire::NodeStatus ClusterNode::Running::make_status() {
   return status;
 }
 
-std::vector<wire::JobStatus> ClusterNode::Running::preparing() const {
+std::vector<wire::JobStatus> ClusterNode::Impl::preparing() const {
   std::vector<wire::JobStatus> some;
   for (const auto& [id, slot] : slots_.all()) {
     if (find(id) || closed_.contains(id)) continue;
@@ -40,32 +40,32 @@ std::vector<wire::JobStatus> ClusterNode::Running::preparing() const {
   return some;
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::AskLog& request) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::AskLog& request) {
   reply(requester, log_buffer_.read(request.from));
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::AskJobs&) {
-  reply(requester, history_.all());
+void ClusterNode::Impl::answer(const Requester& requester, const wire::AskJobs&) {
+  reply(requester, history_.records());
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::StopJob& request) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::StopJob& request) {
   if (const JobPtr job = find(request.job)) job->stop(request.is_done);
   reply(requester, wire::Done{});
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::CloseJob& request) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::CloseJob& request) {
   submissions_.close(request.job);
-  if (request.summary) history_.end(request.job, *request.summary, now());
+  if (request.summary) history_.set_outcome(request.job, *request.summary, now());
   // A node need not remember the end of a job that it never knew.
-  if (find(request.job) || prepared_.knows(request.job) || considered_.contains(request.job))
-    end(request.job, request.summary);
+  if (find(request.job) || prepared_.knows(request.job) || join_attempts_.contains(request.job))
+    close_job(request.job, request.summary);
   drop_preparations(request.job);
   reply(requester, wire::Done{});
 }
 
-void ClusterNode::Running::end(JobId id, const std::optional<wire::JobSummary>& summary) {
+void ClusterNode::Impl::close_job(JobId id, const std::optional<wire::JobSummary>& summary) {
   if (const JobPtr job = find(id)) history_.add(job->record(summary), now());
-  drop(id);
+  tear_down(id);
 }
 
 }  // namespace starling::actor

@@ -4,21 +4,21 @@
 #include <shared_mutex>
 #include <utility>
 
-#include "starling/actor/cluster/cluster_node_running.hpp"
+#include "starling/actor/cluster/cluster_node_impl.hpp"
 
 namespace starling::actor {
 
-void ClusterNode::Running::execute(core::MembershipSend& send) {
+void ClusterNode::Impl::execute(core::MembershipSend& send) {
   this->send(send.address, std::move(send.message), wire::TrafficClass::control);
 }
 
-void ClusterNode::Running::execute(const core::SetTimer& timer) {
+void ClusterNode::Impl::execute(const core::SetTimer& timer) {
   loop_.post_after(timer.at - now(), [this] {
     run_membership([](core::Membership& m, const auto& c) { m.on_timer(c); });
   });
 }
 
-void ClusterNode::Running::execute(const core::MemberChanged& changed) {
+void ClusterNode::Impl::execute(const core::MemberChanged& changed) {
   const core::NodeRecord& record = changed.record;
   if (!nodes_.note(record, now())) return;
   const char* what = core::is_live(record.state)             ? " is here"
@@ -33,15 +33,15 @@ void ClusterNode::Running::execute(const core::MemberChanged& changed) {
   sweep_jobs();
 }
 
-void ClusterNode::Running::execute(const core::NameRefused& refused) {
-  const std::unique_lock lock{shared_};
+void ClusterNode::Impl::execute(const core::NameRefused& refused) {
+  const std::unique_lock lock{jobs_mutex_};
   if (!refusal_.empty()) return;
   refusal_ = "refused: a node called " + name_ + " is there already, at " +
              wire::place_of(refused.holder.address) +
              "; each needs a name of its own, and where there are keys a key file of its own";
 }
 
-void ClusterNode::Running::execute(const core::MemberRefused& refused) {
+void ClusterNode::Impl::execute(const core::MemberRefused& refused) {
   if (!refused_.insert(refused.record.id).second) return;
   if (refused_.size() > refused_max) refused_.erase(refused_.begin());
   log("node " + refused.record.name + " at " + wire::place_of(refused.record.address) +
@@ -49,7 +49,7 @@ void ClusterNode::Running::execute(const core::MemberRefused& refused) {
       wire::place_of(refused.holder.address));
 }
 
-void ClusterNode::Running::on_revoked(const security::Merged& merged) {
+void ClusterNode::Impl::on_revoked(const security::Merged& merged) {
   for (const security::Revocation& revocation : merged.added)
     log("certificate " + security::print_serial(revocation.serial) + " is revoked");
   for (const auto& node : nodes_.all()) {
@@ -62,7 +62,7 @@ void ClusterNode::Running::on_revoked(const security::Merged& merged) {
   if (options_.on_revoked) options_.on_revoked(merged.added);
 }
 
-void ClusterNode::Running::tell_loneliness() {
+void ClusterNode::Impl::tell_loneliness() {
   if (membership_->joined() || now() < lonely_told_ + tell_loneliness_every) return;
   lonely_told_ = now();
   log("no answer from " + wire::place_of(options_.seeds.front()) +
@@ -70,7 +70,7 @@ void ClusterNode::Running::tell_loneliness() {
       " yet: on its own; tries again and again");
 }
 
-std::vector<core::NodeRecord> ClusterNode::Running::live_nodes() const {
+std::vector<core::NodeRecord> ClusterNode::Impl::live_nodes() const {
   std::vector<core::NodeRecord> all = nodes_.live();
   all.insert(all.begin(), membership_->self());
   return all;

@@ -3,11 +3,11 @@
 #include <utility>
 #include <variant>
 
-#include "starling/actor/cluster/cluster_node_running.hpp"
+#include "starling/actor/cluster/cluster_node_impl.hpp"
 
 namespace starling::actor {
 
-void ClusterNode::Running::receive(const wire::FrameView& frame, const security::Sender& sender) {
+void ClusterNode::Impl::receive(const wire::FrameView& frame, const security::Sender& sender) {
   if (!is_open_) return;
   const auto kind = wire::kind_of(frame);
   if (!kind) return refuse(kind.error().message);
@@ -31,27 +31,27 @@ void ClusterNode::Running::receive(const wire::FrameView& frame, const security:
   });
 }
 
-void ClusterNode::Running::refuse(const std::string& why) {
+void ClusterNode::Impl::refuse(const std::string& why) {
   if (now() < refused_at_ + refusals_apart) return;
   refused_at_ = now();
   log("drops messages: " + why);
 }
 
-bool ClusterNode::Running::is_from(NodeId node, const security::Sender& sender) {
+bool ClusterNode::Impl::is_from(NodeId node, const security::Sender& sender) {
   if (!sender.key) return true;
   bool may_be = false;
   nodes_.with(node, [&](const auto& known) { may_be = sender.may_be_at(known.address); });
   return may_be;
 }
 
-bool ClusterNode::Running::is_for_clients(const wire::ControlMessage& message) {
+bool ClusterNode::Impl::is_for_clients(const wire::ControlMessage& message) {
   const auto* request = std::get_if<wire::Request>(&message.body);
   return request != nullptr && !std::holds_alternative<wire::PrepareJob>(request->body) &&
          !std::holds_alternative<wire::StartJob>(request->body);
 }
 
-void ClusterNode::Running::take(const wire::ControlMessage& message,
-                                const std::optional<security::Key>& key) {
+void ClusterNode::Impl::take(const wire::ControlMessage& message,
+                             const std::optional<security::Key>& key) {
   if (key && !endpoint_->admits(*key)) return;  // it was revoked while this waited
   if (const auto* news = std::get_if<core::MembershipMessage>(&message.body)) {
     if (news->from.address != message.address) return;
@@ -64,8 +64,8 @@ void ClusterNode::Running::take(const wire::ControlMessage& message,
   }
 }
 
-std::string ClusterNode::Running::client_of(const std::string& address,
-                                            const std::optional<security::Key>& key) const {
+std::string ClusterNode::Impl::client_of(const std::string& address,
+                                         const std::optional<security::Key>& key) const {
   if (key) return endpoint_->name_of(*key);
   const std::string place = wire::place_of(address);
   const auto host = place.find("//");
@@ -73,16 +73,16 @@ std::string ClusterNode::Running::client_of(const std::string& address,
                       place.rfind(':') - (host == std::string::npos ? 0 : host + 2));
 }
 
-void ClusterNode::Running::reply(const Requester& requester, wire::ReplyBody body) {
+void ClusterNode::Impl::reply(const Requester& requester, wire::ReplyBody body) {
   const auto traffic_class = std::holds_alternative<wire::Ranges>(body)
                                  ? wire::TrafficClass::data
                                  : wire::TrafficClass::control;
   send(requester.address, wire::Reply{requester.number, std::move(body)}, traffic_class);
 }
 
-void ClusterNode::Running::send_frames(NodeId node, wire::TrafficClass traffic_class,
-                                       std::span<wire::Frame> frames) {
-  const std::shared_lock lock{shared_};
+void ClusterNode::Impl::send_frames(NodeId node, wire::TrafficClass traffic_class,
+                                    std::span<wire::Frame> frames) {
+  const std::shared_lock lock{jobs_mutex_};
   if (!endpoint_) return;
   nodes_.with(node,
               [&](const auto& known) { endpoint_->send(known.address, traffic_class, frames); });

@@ -107,9 +107,9 @@ class ClusterNode {
   std::size_t end_readers();
 
  private:
-  class Running;
-  explicit ClusterNode(std::unique_ptr<Running> running);
-  std::unique_ptr<Running> running_;
+  class Impl;
+  explicit ClusterNode(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace starling::actor

@@ -1,5 +1,5 @@
 // How a node answers requests, and how it finds jobs to join.
-#include "starling/actor/cluster/cluster_node_running.hpp"
+#include "starling/actor/cluster/cluster_node_impl.hpp"
 #include "starling/base/text.hpp"
 
 namespace starling::actor {
@@ -9,8 +9,8 @@ using namespace std::chrono_literals;
 
 /// The longest pause: a client may be gone before it asks the workers to continue.
 constexpr std::chrono::milliseconds pause_max = 10s;
-/// The most jobs that were dropped and have not ended yet; beyond it no job is accepted.
-constexpr std::size_t ending_max = 4;
+/// The most closed jobs that may be being torn down; beyond it no job is accepted.
+constexpr std::size_t teardowns_max = 4;
 
 wire::Refused unknown(wire::JobId id) {
   return wire::Refused{"job " + std::to_string(id) + ": is not known here"};
@@ -18,14 +18,14 @@ wire::Refused unknown(wire::JobId id) {
 
 }  // namespace
 
-void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddress& target) {
+void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddress& target) {
   const bool runs = std::ranges::any_of(job.here, [](const wire::MemberStatus& member) {
     return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
   });
   if (closed_.contains(job.job))  // it may have missed the job's end in a partition
     return ask(target, wire::CloseJob{job.job}, 2s, [](const auto&) {});
   if (!runs || !job.failure.empty() || find(job.job) || leaving_ || prepared_.is_busy()) return;
-  if (!considered_.emplace(job.job, now()).second) return;
+  if (!join_attempts_.emplace(job.job, now()).second) return;
   if (auto reserved = slots_.reserve(job.job, job.settings, job.client, now()); !reserved)
     return log_buffer_.add("does not join: " + reserved.error().message,
                            actor::name_of(job.settings, job.job));
@@ -34,34 +34,34 @@ void ClusterNode::Running::consider(const wire::JobStatus& job, const NodeAddres
         auto reserved =
             prepared ? reserve_threads(job.job, **prepared) : Result<void>{prepared.error()};
         if (leaving_ || !reserved) {
-          if (!reserved) log_of(job.job, reserved.error().message);
+          if (!reserved) log_for_job(job.job, reserved.error().message);
           return drop_preparations(job.job);
         }
-        ask(target, wire::AskJob{job.job}, 10s, [this, id = job.job](auto heard) {
-          const auto* facts = heard ? std::get_if<wire::JobFacts>(&*heard) : nullptr;
+        ask(target, wire::AskJob{job.job}, 10s, [this, id = job.job](auto reply) {
+          const auto* facts = reply ? std::get_if<wire::JobFacts>(&*reply) : nullptr;
           if (find(id)) return;
           if (facts == nullptr || leaving_) {
-            considered_.erase(id);
+            join_attempts_.erase(id);
             return drop_preparations(id);
           }
-          const auto begun =
-              begin(id, facts->configuration, std::chrono::milliseconds{facts->age_ms});
-          if (!begun) {
-            log_of(id, begun.error().message);
+          const auto started =
+              start_job(id, facts->configuration, std::chrono::milliseconds{facts->age_ms});
+          if (!started) {
+            log_for_job(id, started.error().message);
             return drop_preparations(id);
           }
-          (*begun)->join(options_.workers, random_);
+          (*started)->join(options_.workers, random_);
         });
       });
 }
 
 // --- requests ---
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::AskStatus&) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::AskStatus&) {
   reply(requester, make_status());
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::PrepareJob& request) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::PrepareJob& request) {
   if (leaving_ || closed_.contains(request.job))
     return reply(requester, wire::Refused{leaving_ ? "is leaving" : "the job is closed"});
   if (auto fits = PreparedJobs::check(request.settings); !fits)
@@ -83,92 +83,95 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Prepar
       });
 }
 
-Result<void> ClusterNode::Running::reserve_slot(const wire::PrepareJob& request) {
-  // Jobs that are ending still hold memory and threads.
-  if (const std::size_t ending = reaper_->count(); ending >= ending_max)
-    return Error{"ends " + std::to_string(ending) + " jobs that were dropped; valid: to try again"};
+Result<void> ClusterNode::Impl::reserve_slot(const wire::PrepareJob& request) {
+  // Closed jobs that are being torn down still hold memory and threads.
+  if (const std::size_t teardowns = reaper_->count(); teardowns >= teardowns_max)
+    return Error{"is still tearing down " + std::to_string(teardowns) +
+                 " closed jobs; valid: to try again"};
   return slots_.reserve(request.job, request.settings, request.client, now());
 }
 
-Result<void> ClusterNode::Running::reserve_threads(JobId id, const PreparedJob& prepared) {
+Result<void> ClusterNode::Impl::reserve_threads(JobId id, const PreparedJob& prepared) {
   return slots_.reserve_threads(id, compute_threads(prepared.options()));
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::StartJob& request) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob& request) {
   if (closed_.contains(request.job)) return reply(requester, wire::Refused{"the job is closed"});
   if (!find(request.job))
-    for (const JobId former : request.former) replace(former, request.job);
-  considered_[request.job] = now();
-  const auto begun = begin(request.job, request.first, std::nullopt);
-  reply(requester, begun ? wire::ReplyBody{wire::Done{}}
-                         : wire::ReplyBody{wire::Refused{begun.error().message}});
+    for (const JobId previous_id : request.former) replace(previous_id, request.job);
+  join_attempts_[request.job] = now();
+  const auto started = start_job(request.job, request.first, std::nullopt);
+  reply(requester, started ? wire::ReplyBody{wire::Done{}}
+                           : wire::ReplyBody{wire::Refused{started.error().message}});
 }
 
-Result<ClusterNode::Running::JobPtr> ClusterNode::Running::begin(
-    JobId id, const core::ConfigurationPtr& now, std::optional<std::chrono::milliseconds> age) {
+Result<ClusterNode::Impl::JobPtr> ClusterNode::Impl::start_job(
+    JobId id, const core::ConfigurationPtr& configuration,
+    std::optional<std::chrono::milliseconds> age) {
   if (JobPtr known = find(id)) return known;
   const auto prepared = prepared_.find(id);
   const auto* slot = slots_.find(id);
   if (!prepared || slot == nullptr) return Error{"the job was not prepared here"};
-  if (!now || (!age && now->epoch != 1) ||
-      !core::is_sound(now, static_cast<core::MemberId>(LocalJobOptions{}.members_max)) ||
-      now->ranges.size() != prepared->ranges() ||
-      now->coordinator.has_value() != core::keeps_steps_centrally(prepared->options().mode))
+  if (!configuration || (!age && configuration->epoch != 1) ||
+      !core::is_sound(configuration, static_cast<core::MemberId>(LocalJobOptions{}.members_max)) ||
+      configuration->ranges.size() != prepared->ranges() ||
+      configuration->coordinator.has_value() !=
+          core::keeps_steps_centrally(prepared->options().mode))
     return Error{"the job's configuration does not fit its model"};
   auto job = std::make_shared<ClusterJob>(
       id, id_, slot->settings, slot->client, prepared, age.value_or(std::chrono::milliseconds{}),
       [this](NodeId node, wire::TrafficClass traffic_class, std::span<wire::Frame> frames) {
         send_frames(node, traffic_class, frames);
       });
-  auto begun = catch_errors([&] { return job->begin(now, !age); });
-  if (!begun) return std::move(begun).error();
+  auto started = catch_errors([&] { return job->start(configuration, !age); });
+  if (!started) return std::move(started).error();
   {
-    const std::unique_lock lock{shared_};
+    const std::unique_lock lock{jobs_mutex_};
     jobs_[id] = job;
   }
-  log_of(id, age ? "joining" : "begins");
+  log_for_job(id, age ? "joining" : "begins");
   return job;
 }
 
-void ClusterNode::Running::replace(JobId former, JobId job) {
-  prepared_.rename_job(former, job);
-  slots_.rename_job(former, job);
-  drop(former);
+void ClusterNode::Impl::replace(JobId previous_id, JobId job) {
+  prepared_.rename_job(previous_id, job);
+  slots_.rename_job(previous_id, job);
+  tear_down(previous_id);
 }
 
-void ClusterNode::Running::drop(JobId id) {
+void ClusterNode::Impl::tear_down(JobId id) {
   closed_[id] = now();
   JobPtr job = find(id);
   if (!job) return;
   {
-    const std::unique_lock lock{shared_};
+    const std::unique_lock lock{jobs_mutex_};
     jobs_.erase(id);
   }
   log_buffer_.add("closed", job->name());
   reaper_->end(std::move(job));
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::AskJob& request) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::AskJob& request) {
   const JobPtr job = find(request.job);
   if (!job) return reply(requester, unknown(request.job));
   reply(requester, job->facts());
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::ReadRanges& request) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::ReadRanges& request) {
   const JobPtr job = find(request.job);
   if (!job) return reply(requester, unknown(request.job));
   reply(requester, job->read(request.from, request.whole));
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::PauseJob& request) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::PauseJob& request) {
   const JobPtr job = find(request.job);
   if (!job) return reply(requester, unknown(request.job));
   job->local().pause(std::min(std::chrono::milliseconds{request.milliseconds}, pause_max));
   reply(requester, wire::Done{});
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::SubmitJob& request) {
-  if (submissions_.ask_again(requester, request.job)) return;
+void ClusterNode::Impl::answer(const Requester& requester, const wire::SubmitJob& request) {
+  if (submissions_.answer_if_known(requester, request.job)) return;
   if (leaving_) return reply(requester, wire::Refused{"this node is leaving"});
   if (auto free = slots_.check(requester.client); !free)
     return reply(requester, wire::Refused{"node " + name_ + " " + free.error().message});
@@ -187,13 +190,13 @@ void ClusterNode::Running::answer(const Requester& requester, const wire::Submit
                   actor::name_of(request.settings, request.job));
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::LeaveCluster&) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::LeaveCluster&) {
   if (!is_asked_to_leave_.exchange(true))
     log("asked to leave by " + wire::place_of(requester.address));
   reply(requester, wire::Done{});
 }
 
-void ClusterNode::Running::answer(const Requester& requester, const wire::Farewell&) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::Farewell&) {
   endpoint_->forget(requester.address);
 }
 

@@ -1,7 +1,8 @@
-/// The jobs that a node took part in and that have ended. Internal to the cluster's node.
+/// Records of the jobs that a node took part in and that were closed. Internal to the cluster's
+/// node.
 ///
-/// The history is kept in memory alone: every node of a job keeps it, so that a node's death loses
-/// nothing that another node has not, and no node needs a disk.
+/// Every node of a job keeps a copy, so that the death of one node loses none. Copies are kept in
+/// memory, not on disk.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +20,11 @@ namespace starling::actor {
 class JobHistory {
  public:
   static constexpr std::size_t jobs_max = 200;
-  static constexpr core::Time kept_for = std::chrono::hours{24};
+  /// Records older than this are deleted.
+  static constexpr core::Time retention = std::chrono::hours{24};
 
-  /// Adds a record. A follower's summary of a job replaces what the node itself saw; nothing else
-  /// does.
+  /// Adds a record. Where the job has one already, only the outcome that a client reports is taken
+  /// over, once: it replaces the one that the node itself saw.
   void add(wire::JobRecord record, core::Time now) {
     shorten(record);
     const auto known = all_.find(record.job);
@@ -33,38 +35,40 @@ class JobHistory {
       return;
     }
     all_[record.job] = {std::move(record), now};
-    forget(now);
+    expire(now);
   }
 
-  /// Adds a follower's summary of a job that is known already.
-  void end(wire::JobId job, const wire::JobSummary& summary, core::Time now) {
+  /// Sets the outcome that a client reports of a job that has a record; no effect for other jobs.
+  void set_outcome(wire::JobId job, const wire::JobSummary& summary, core::Time now) {
     if (!all_.contains(job)) return;
-    wire::JobRecord told;
-    told.job = job;
-    told.summary = summary;
-    told.is_told = true;
-    add(std::move(told), now);
+    wire::JobRecord reported;
+    reported.job = job;
+    reported.summary = summary;
+    reported.is_told = true;
+    add(std::move(reported), now);
   }
 
-  void forget(core::Time now) {
-    std::erase_if(all_, [&](const auto& kept) { return now > kept.second.since + kept_for; });
+  /// Deletes old records and, beyond `jobs_max`, the oldest ones.
+  void expire(core::Time now) {
+    std::erase_if(all_,
+                  [&](const auto& kept) { return now > kept.second.recorded_at + retention; });
     while (all_.size() > jobs_max)
-      all_.erase(
-          std::ranges::min_element(all_, {}, [](const auto& kept) { return kept.second.since; }));
+      all_.erase(std::ranges::min_element(
+          all_, {}, [](const auto& kept) { return kept.second.recorded_at; }));
   }
 
   /// All records, in the order in which the jobs ended.
-  [[nodiscard]] wire::JobRecords all() const {
-    wire::JobRecords some;
-    for (const auto& [job, kept] : all_) some.jobs.push_back(kept.record);
-    std::ranges::sort(some.jobs, {}, &wire::JobRecord::ended_ms);
-    return some;
+  [[nodiscard]] wire::JobRecords records() const {
+    wire::JobRecords records;
+    for (const auto& [job, kept] : all_) records.jobs.push_back(kept.record);
+    std::ranges::sort(records.jobs, {}, &wire::JobRecord::ended_ms);
+    return records;
   }
 
  private:
   struct Kept {
     wire::JobRecord record;
-    core::Time since{};
+    core::Time recorded_at{};
   };
   static constexpr std::size_t text_max = 500;
   static constexpr std::size_t figures_max = 32;

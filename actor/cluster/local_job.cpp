@@ -71,12 +71,12 @@ class LocalJobImpl final : public LocalJob {
 
   void found(const std::vector<core::Member>& here, const core::ConfigurationPtr& first) override {
     for (const core::Member& member : here) spawn(member, first, {});
-    for (const core::Member& member : here) begin(member.id);
+    for (const core::Member& member : here) start_member(member.id);
   }
 
   void join(const core::Member& self, const std::vector<core::MemberId>& seeds) override {
     spawn(self, nullptr, seeds);
-    begin(self.id);
+    start_member(self.id);
   }
 
   void deliver(core::Envelope envelope, bool at_once) override {
@@ -201,7 +201,7 @@ class LocalJobImpl final : public LocalJob {
     members_[self.id] = {member, fate};
   }
 
-  void begin(core::MemberId id) { actor::post(find(id), actor::start_atom_v); }
+  void start_member(core::MemberId id) { actor::post(find(id), actor::start_atom_v); }
 
   /// The member with this id here, or empty. An excluded member does not count: a member of another
   /// node may have its id.

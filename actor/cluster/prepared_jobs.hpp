@@ -89,7 +89,7 @@ class PreparedJobs {
     if (waiting.size() > 1) return;
     const auto begun = catch_errors([&] { return start_reader(id, settings, nodes); });
     if (!begun) return take(id, begun.error());
-    loop_.post_after(read_within + late_after, [this, id] { give_up_on(id); });
+    loop_.post_after(read_within + late_after, [this, id] { fail_hanging_reader(id); });
   }
 
   /// Whether no more jobs may be read now. Each job whose data is being read may fill much memory,
@@ -211,7 +211,7 @@ class PreparedJobs {
   }
 
   /// Calls back with an Error for a reader that hangs.
-  void give_up_on(wire::JobId id) {
+  void fail_hanging_reader(wire::JobId id) {
     {
       const std::lock_guard lock{readers_->mutex};
       const auto reader = readers_->all.find(id);

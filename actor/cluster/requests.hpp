@@ -74,7 +74,7 @@ class Requests {
     NodeAddress target;
     wire::RequestBody body;
     OnReply on_reply;
-    EventLoop::Clock::time_point give_up;
+    EventLoop::Clock::time_point deadline;
   };
   static constexpr std::chrono::milliseconds again_after{500};
 
@@ -82,7 +82,7 @@ class Requests {
     const auto found = pending_.find(number);
     if (found == pending_.end()) return;
     Pending& pending = found->second;
-    if (EventLoop::Clock::now() > pending.give_up)
+    if (EventLoop::Clock::now() > pending.deadline)
       return end(number, Error{"no answer from " + wire::place_of(pending.target.address)});
     send_(pending.target.address, wire::Request{number, pending.body});
     loop_.post_after(again_after, [this, number] { send(number); });

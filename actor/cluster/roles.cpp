@@ -38,21 +38,21 @@ std::vector<Member> roles_of_newcomer(core::Mode mode, std::uint64_t node, std::
   return all;
 }
 
-std::vector<Member> newcomers(std::vector<Member> roles, const core::Configuration& now,
+std::vector<Member> newcomers(std::vector<Member> roles, const core::Configuration& configuration,
                               MemberId members_max, Random& random) {
   std::vector<core::MemberIncarnation> fresh;
-  std::vector<core::MemberIncarnation> former;
+  std::vector<core::MemberIncarnation> departed_before;
   for (MemberId id = 0; id < members_max; ++id) {
-    if (now.find(id) != nullptr) continue;
-    const auto gone = std::ranges::find(now.departed, id, &core::MemberIncarnation::id);
-    if (gone == now.departed.end())
+    if (configuration.find(id) != nullptr) continue;
+    const auto gone = std::ranges::find(configuration.departed, id, &core::MemberIncarnation::id);
+    if (gone == configuration.departed.end())
       fresh.push_back({id, 0});
     else if (gone->incarnation < UINT32_MAX)
-      former.push_back(*gone);
+      departed_before.push_back(*gone);
   }
   std::vector<Member> all;
   for (Member& member : roles) {
-    auto& free = fresh.empty() ? former : fresh;
+    auto& free = fresh.empty() ? departed_before : fresh;
     if (free.empty()) break;
     std::swap(free[random.below(free.size())], free.back());
     const core::MemberIncarnation last = free.back();

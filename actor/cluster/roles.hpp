@@ -28,12 +28,12 @@ namespace starling::actor {
 [[nodiscard]] std::vector<core::Member> roles_of_newcomer(core::Mode mode, std::uint64_t node,
                                                           std::size_t workers);
 
-/// Returns `roles` in new incarnations, under ids below `members_max` that no member has in `now`,
-/// nor had, as long as there are such ids. They are drawn at random: nodes that join at the same
-/// time do not know of each other, and of two members with one id the council takes the later for a
-/// restart of the former. Fewer where there are no more ids.
+/// Returns `roles` in new incarnations, with ids below `members_max` that no member of
+/// `configuration` has or, as long as there are such ids, ever had; fewer roles where the ids run
+/// out. The ids are drawn at random: nodes that join at the same time do not know of each other,
+/// and where two new members have one id, the council takes the second for a restart of the first.
 [[nodiscard]] std::vector<core::Member> newcomers(std::vector<core::Member> roles,
-                                                  const core::Configuration& now,
+                                                  const core::Configuration& configuration,
                                                   core::MemberId members_max, Random& random);
 
 }  // namespace starling::actor

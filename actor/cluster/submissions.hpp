@@ -1,8 +1,8 @@
 /// Jobs that a node was asked to start on all nodes. Internal to the cluster's node.
 ///
-/// A node that dies or leaves before a job has begun is left out: the others prepare on, and where
-/// the job's start was sent already it is started anew, under another number, so that no message of
-/// the former start's members is taken for one of the later start's.
+/// A node that dies or leaves before a job has started is left out, and the others go on. Where
+/// they were asked already to start the job, it is started again under a new number, so that no
+/// message of the first start's members is taken for one of the second start's.
 #pragma once
 
 #include <algorithm>
@@ -46,9 +46,9 @@ class Submissions {
         log_(std::move(log)),
         on_refused_(std::move(on_refused)) {}
 
-  /// True where the job was submitted before: its requester is answered once it has begun, or at
-  /// once.
-  bool ask_again(const Requester& requester, wire::JobId job) {
+  /// Answers a requester whose job was submitted before: at once, or when the job has started.
+  /// False where the job was not submitted yet.
+  bool answer_if_known(const Requester& requester, wire::JobId job) {
     const auto known = all_.find(job);
     if (known == all_.end()) return false;
     if (known->second.outcome)
@@ -74,8 +74,8 @@ class Submissions {
     for (const auto& node : nodes)
       ask_({node.id, node.address}, wire::PrepareJob{request.job, request.settings, count, client},
            prepare_within,
-           [this, id = request.job, target = NodeAddress{node.id, node.address}](auto heard) {
-             on_prepared(id, target, std::move(heard));
+           [this, id = request.job, target = NodeAddress{node.id, node.address}](auto reply) {
+             on_prepared(id, target, std::move(reply));
            });
   }
 
@@ -85,7 +85,7 @@ class Submissions {
         std::ranges::count_if(all_, [](const auto& one) { return !one.second.outcome; }));
   }
 
-  /// Leaves nodes out that are gone. To be called several times a second.
+  /// Leaves out nodes that are gone. To be called several times a second.
   void look_for_losses() {
     std::vector<JobId> open;
     for (const auto& [id, submission] : all_)
@@ -129,9 +129,9 @@ class Submissions {
     std::vector<std::string> lost;
     /// Set from the first start on.
     std::shared_ptr<const PreparedJob> prepared_job;
-    /// The number of the latest start, and those before.
+    /// The job's number since its latest start, and its earlier ones.
     JobId run = 0;
-    std::vector<JobId> former;
+    std::vector<JobId> previous_ids;
     std::optional<wire::ReplyBody> outcome;
     EventLoop::Clock::time_point concluded{};
 
@@ -155,21 +155,21 @@ class Submissions {
     return found == all_.end() || found->second.outcome ? nullptr : &found->second;
   }
 
-  void on_prepared(JobId id, const NodeAddress& target, Result<wire::ReplyBody> heard) {
+  void on_prepared(JobId id, const NodeAddress& target, Result<wire::ReplyBody> reply) {
     Submission* submission = open_one(id);
-    if (submission == nullptr && was_refused(id) && heard &&
-        std::holds_alternative<wire::JobPrepared>(*heard))
+    if (submission == nullptr && was_refused(id) && reply &&
+        std::holds_alternative<wire::JobPrepared>(*reply))
       // The node received CloseJob before it had prepared the job.
       ask_(target, wire::CloseJob{id}, close_within, [](const auto&) {});
     const wire::NodeId node = target.node;
     Participant* at = submission == nullptr ? nullptr : submission->find(node);
     if (at == nullptr) return;
-    if (!heard && is_gone_(node)) return leave_out_the_gone(id);
+    if (!reply && is_gone_(node)) return leave_out_the_gone(id);
     const std::string place = "node at " + wire::place_of(at->target.address) + ": ";
-    if (!heard) return conclude(id, wire::Refused{place + heard.error().message});
-    if (const auto* refused = std::get_if<wire::Refused>(&*heard))
+    if (!reply) return conclude(id, wire::Refused{place + reply.error().message});
+    if (const auto* refused = std::get_if<wire::Refused>(&*reply))
       return conclude(id, wire::Refused{place + refused->why, refused->is_name_taken});
-    const auto* answer = std::get_if<wire::JobPrepared>(&*heard);
+    const auto* answer = std::get_if<wire::JobPrepared>(&*reply);
     if (answer == nullptr) return conclude(id, wire::Refused{place + "answered another question"});
     at->prepared = *answer;
     start_where_prepared(id);
@@ -212,7 +212,7 @@ class Submissions {
   void start(JobId id) {
     Submission& submission = all_.at(id);
     if (submission.prepared_job) {
-      submission.former.push_back(submission.run);
+      submission.previous_ids.push_back(submission.run);
       submission.run = wire::draw_id();
     } else {
       submission.prepared_job = prepared_.find(id);
@@ -225,27 +225,27 @@ class Submissions {
       node.has_begun = false;
       nodes.push_back(node.target.node);
     }
-    const auto first = std::make_shared<const core::Configuration>(
+    const auto initial = std::make_shared<const core::Configuration>(
         core::first_configuration(founders(job.mode, job.workers, owners_wanted(job), nodes),
                                   submission.nodes.front().prepared->ranges, job.copies,
                                   core::keeps_steps_centrally(job.mode)));
     const JobId run = submission.run;
-    const wire::StartJob request{run, first, submission.former};
+    const wire::StartJob request{run, initial, submission.previous_ids};
     for (const Participant& node : std::vector<Participant>{submission.nodes})
       ask_(node.target, request, start_within,
-           [this, id, run, at = node.target.node](auto heard) { on_begun(id, run, at, heard); });
+           [this, id, run, at = node.target.node](auto reply) { on_begun(id, run, at, reply); });
   }
 
-  void on_begun(JobId id, JobId run, wire::NodeId node, const Result<wire::ReplyBody>& heard) {
+  void on_begun(JobId id, JobId run, wire::NodeId node, const Result<wire::ReplyBody>& reply) {
     Submission* submission = open_one(id);
     Participant* at = submission == nullptr ? nullptr : submission->find(node);
     if (at == nullptr || submission->run != run) return;
-    if (!heard && is_gone_(node)) return leave_out_the_gone(id);
-    if (const auto* refused = heard ? std::get_if<wire::Refused>(&*heard) : nullptr)
+    if (!reply && is_gone_(node)) return leave_out_the_gone(id);
+    if (const auto* refused = reply ? std::get_if<wire::Refused>(&*reply) : nullptr)
       return conclude(id, *refused);
-    if (!heard)
+    if (!reply)
       return conclude(id, wire::Refused{"node at " + wire::place_of(at->target.address) + ": " +
-                                        heard.error().message});
+                                        reply.error().message});
     at->has_begun = true;
     if (std::ranges::all_of(submission->nodes, &Participant::has_begun))
       conclude(id, wire::JobBegun{run, submission->lost});

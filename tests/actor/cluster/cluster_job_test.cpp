@@ -55,7 +55,7 @@ TEST(ClusterJob, HearsOfAMemberFromNoOtherNodeThanItsOwn) {
       {{0, 1, true, true, own}, {1, 1, true, true, theirs}}, 1, 2, false));
   std::vector<core::MemberId> heard;
   ClusterJob job{1, own, {}, {}, std::make_shared<PreparedListeningJob>(heard, first), {}, {}};
-  ASSERT_TRUE(job.begin(first, true));
+  ASSERT_TRUE(job.start(first, true));
   const auto say = [&](wire::NodeId node, core::MemberId from, core::Incarnation incarnation) {
     core::Envelope envelope;
     envelope.from = from;

@@ -104,32 +104,32 @@ TEST(JobHistory, PrefersWhatTheFollowerSaid) {
   JobHistory history;
   history.add(record(1, wire::JobState::stopped), 0s);
   history.add(record(1, wire::JobState::failed), 1s);
-  EXPECT_EQ(history.all().jobs.at(0).summary.state, wire::JobState::stopped);
-  history.end(1, {wire::JobState::done, "", {{"test_accuracy", 0.9}}}, 2s);
-  ASSERT_EQ(history.all().jobs.size(), 1U);
-  EXPECT_EQ(history.all().jobs[0].summary.state, wire::JobState::done);
-  EXPECT_EQ(history.all().jobs[0].summary.figures.size(), 1U);
-  EXPECT_EQ(history.all().jobs[0].name, "job-1");
-  history.end(1, {wire::JobState::failed}, 3s);
-  EXPECT_EQ(history.all().jobs[0].summary.state, wire::JobState::done);
-  history.end(7, {wire::JobState::done}, 3s);
-  EXPECT_EQ(history.all().jobs.size(), 1U);
+  EXPECT_EQ(history.records().jobs.at(0).summary.state, wire::JobState::stopped);
+  history.set_outcome(1, {wire::JobState::done, "", {{"test_accuracy", 0.9}}}, 2s);
+  ASSERT_EQ(history.records().jobs.size(), 1U);
+  EXPECT_EQ(history.records().jobs[0].summary.state, wire::JobState::done);
+  EXPECT_EQ(history.records().jobs[0].summary.figures.size(), 1U);
+  EXPECT_EQ(history.records().jobs[0].name, "job-1");
+  history.set_outcome(1, {wire::JobState::failed}, 3s);
+  EXPECT_EQ(history.records().jobs[0].summary.state, wire::JobState::done);
+  history.set_outcome(7, {wire::JobState::done}, 3s);
+  EXPECT_EQ(history.records().jobs.size(), 1U);
 }
 
 TEST(JobHistory, KeepsADayAndSoManyOfBoundedSize) {
   JobHistory history;
   history.add(record(1, wire::JobState::done), 0s);
   history.add(record(2, wire::JobState::done), 1h);
-  history.forget(24h + 1s);
-  ASSERT_EQ(history.all().jobs.size(), 1U);
-  EXPECT_EQ(history.all().jobs[0].job, 2U);
+  history.expire(24h + 1s);
+  ASSERT_EQ(history.records().jobs.size(), 1U);
+  EXPECT_EQ(history.records().jobs[0].job, 2U);
   for (wire::JobId job = 10; job < 10 + 2 * JobHistory::jobs_max; ++job) {
     auto one = record(job, wire::JobState::done, true);
     one.summary.why = std::string(100'000, 'x');
     one.summary.figures.resize(10'000, {"figure", 1.0});
     history.add(std::move(one), 2h + std::chrono::seconds{job});
   }
-  const auto all = history.all();
+  const auto all = history.records();
   ASSERT_EQ(all.jobs.size(), JobHistory::jobs_max);
   for (const wire::JobRecord& one : all.jobs) {
     EXPECT_GE(one.job, 10 + JobHistory::jobs_max);

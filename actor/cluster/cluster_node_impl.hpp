@@ -1,5 +1,5 @@
-/// The implementation of ClusterNode: its loop, and all that runs on it. Internal to the cluster's
-/// node.
+/// The implementation of ClusterNode: its event loop, and all that runs on it. Internal to the
+/// cluster's node.
 #pragma once
 
 #include <atomic>
@@ -25,18 +25,18 @@
 namespace starling::actor {
 
 /// Runs on the loop's thread, except where a comment says otherwise.
-class ClusterNode::Running {
+class ClusterNode::Impl {
  public:
   using JobId = wire::JobId;
   using NodeId = wire::NodeId;
 
-  explicit Running(ClusterOptions options)
+  explicit Impl(ClusterOptions options)
       : options_(std::move(options)), id_(wire::draw_id()), random_(wire::draw_id()) {}
 
-  ~Running();
+  ~Impl();
 
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   /// Any thread but the loop's.
   std::size_t end_readers() { return hanging_ += prepared_.close(); }
@@ -47,7 +47,7 @@ class ClusterNode::Running {
   [[nodiscard]] NodeId id() const { return id_; }
   [[nodiscard]] bool is_asked_to_leave() const { return is_asked_to_leave_; }
   [[nodiscard]] std::string refusal() const {
-    const std::shared_lock lock{shared_};
+    const std::shared_lock lock{jobs_mutex_};
     return refusal_;
   }
 
@@ -63,7 +63,7 @@ class ClusterNode::Running {
   using JobPtr = std::shared_ptr<ClusterJob>;
 
   void log(const std::string& line) { log_buffer_.add(line); }
-  void log_of(JobId job, const std::string& line) { log_buffer_.add(line, name_of_job(job)); }
+  void log_for_job(JobId job, const std::string& line) { log_buffer_.add(line, name_of_job(job)); }
   /// The job's name, or its number where this node does not know the job.
   [[nodiscard]] std::string name_of_job(JobId job) const;
 
@@ -135,12 +135,12 @@ class ClusterNode::Running {
 
   /// Any thread.
   JobPtr find(JobId id) const {
-    const std::shared_lock lock{shared_};
+    const std::shared_lock lock{jobs_mutex_};
     const auto job = jobs_.find(id);
     return job == jobs_.end() ? nullptr : job->second;
   }
   std::map<JobId, JobPtr> all_jobs() const {
-    const std::shared_lock lock{shared_};
+    const std::shared_lock lock{jobs_mutex_};
     return jobs_;
   }
 
@@ -151,7 +151,7 @@ class ClusterNode::Running {
   void sweep_jobs();
   /// Whether the node is alive and not suspected: a node that is partitioned off suspects the
   /// others long before it declares them dead.
-  [[nodiscard]] bool is_heard(NodeId node) const;
+  [[nodiscard]] bool is_responsive(NodeId node) const;
   [[nodiscard]] std::string name_of(NodeId node) const;
   /// Lets members that were wrongly declared dead join again, in a new incarnation.
   void rejoin(ClusterJob& job, const std::vector<actor::MemberReport>& reports);
@@ -175,27 +175,29 @@ class ClusterNode::Running {
   void answer(const Requester& requester, const wire::AskJobs&);
   void answer(const Requester& requester, const wire::StopJob& request);
   void answer(const Requester& requester, const wire::CloseJob& request);
-  /// Drops the job, and keeps a record of how it ended.
-  void end(JobId id, const std::optional<wire::JobSummary>& summary);
+  /// Keeps a record of how the job ended, and tears it down.
+  void close_job(JobId id, const std::optional<wire::JobSummary>& summary);
 
   // --- requests (cluster_requests.cpp) ---
 
-  /// Joins a job that runs without this node.
-  void consider(const wire::JobStatus& job, const NodeAddress& target);
-  /// Begins a prepared job: a new one or, with an `age`, one that runs elsewhere and is that old. A
+  /// Tries to join a job that runs without this node, unless it has tried before.
+  void try_to_join(const wire::JobStatus& job, const NodeAddress& target);
+  /// Starts a prepared job: a new one or, with an `age`, one that runs elsewhere and is that old. A
   /// job that is known already is left as it is.
-  Result<JobPtr> begin(JobId id, const core::ConfigurationPtr& now,
-                       std::optional<std::chrono::milliseconds> age);
+  Result<JobPtr> start_job(JobId id, const core::ConfigurationPtr& configuration,
+                           std::optional<std::chrono::milliseconds> age);
   void answer(const Requester& requester, const wire::AskStatus&);
   void answer(const Requester& requester, const wire::PrepareJob& request);
   Result<void> reserve_slot(const wire::PrepareJob& request);
   /// Reserves compute threads for the job; an Error where its limits leave too few.
   Result<void> reserve_threads(JobId id, const PreparedJob& prepared);
   void answer(const Requester& requester, const wire::StartJob& request);
-  /// Ends job `former`, and gives the data read for it to `job`.
-  void replace(JobId former, JobId job);
-  /// Ends the job here and remembers that it is closed.
-  void drop(JobId id);
+  /// Gives what was prepared and reserved for job `previous_id` to `job`, the same job under a new
+  /// number, and tears the former one down.
+  void replace(JobId previous_id, JobId job);
+  /// Remembers that the job is closed, and has its actors ended by the reaper: until they have, it
+  /// is being torn down.
+  void tear_down(JobId id);
   void answer(const Requester& requester, const wire::AskJob& request);
   void answer(const Requester& requester, const wire::ReadRanges& request);
   void answer(const Requester& requester, const wire::PauseJob& request);
@@ -213,10 +215,11 @@ class ClusterNode::Running {
   /// How often a node that no seed node answers logs it; for the first time after 3 s.
   static constexpr core::Time tell_loneliness_every = std::chrono::seconds{30};
   static constexpr auto look_for_jobs_every = std::chrono::seconds{1};
-  /// A job that could not be joined is tried again after this; a concluded submission is forgotten.
-  static constexpr core::Time considered_for = std::chrono::minutes{10};
-  /// A prepared job that has not begun after this is dropped: the node that asked for it has died,
-  /// or has left this node out.
+  /// How long an attempt to join a job is remembered, so that it is not repeated sooner; and how
+  /// long a concluded submission is.
+  static constexpr core::Time attempt_retention = std::chrono::minutes{10};
+  /// A prepared job that has not started after this is dropped: the node that asked for it has
+  /// died, or has left this node out.
   static constexpr core::Time prepared_for = std::chrono::minutes{10};
   /// The most nodes that are remembered as refused for another's name, each of which is logged
   /// once.
@@ -265,15 +268,15 @@ class ClusterNode::Running {
   NodeTable nodes_;
   /// Nodes that were refused for their names.
   std::set<NodeId> refused_;
-  /// The jobs that this node has been in, or has tried to join, and when.
-  std::map<JobId, core::Time> considered_;
+  /// When this node started each of its jobs, or tried to join a job.
+  std::map<JobId, core::Time> join_attempts_;
   std::map<JobId, core::Time> closed_;
   JobHistory history_;
   /// Known nodes whose certificate was revoked.
   std::set<NodeId> revoked_;
 
-  /// Other threads read these; the loop's thread writes them.
-  mutable std::shared_mutex shared_;
+  /// Guards jobs_, refusal_ and endpoint_, which other threads read; the loop's thread writes them.
+  mutable std::shared_mutex jobs_mutex_;
   std::atomic<bool> is_open_ = false;
   std::atomic<std::size_t> waiting_bytes_ = 0;
   std::map<JobId, JobPtr> jobs_;
