@@ -20,7 +20,7 @@ class ClusterClient::Inbox {
   /// Sends a farewell: else the nodes that were asked would try to reach this client until it has
   /// been silent for long.
   ~Inbox() {
-    for (const std::string& address : all_asked_) send(address, ++number_, wire::Farewell{});
+    for (const std::string& address : all_asked_) send(address, ++number_, wire::Disconnect{});
   }
 
   Result<void> open(security::EndpointOptions network) {

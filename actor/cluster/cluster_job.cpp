@@ -74,7 +74,7 @@ void ClusterJob::keep_time(const std::vector<actor::MemberReport>& reports) {
     loss_sum += report.worker.loss_sum;
   }
   recent_.note(Clock::now() - founded_, steps, loss_sum);
-  if (std::exchange(steps_, steps) < steps) worked_ = age();
+  if (std::exchange(steps_, steps) < steps) last_step_age_ = age();
 }
 
 core::ConfigurationPtr ClusterJob::refresh() {
@@ -89,12 +89,12 @@ core::ConfigurationPtr ClusterJob::refresh() {
 
 wire::JobStatus ClusterJob::status() {
   wire::JobStatus status{
-      id_,     settings_, {}, refresh(), static_cast<std::uint64_t>(worked_.count()),
-      client_, hindrance_};
+      id_,     settings_,      {}, refresh(), static_cast<std::uint64_t>(last_step_age_.count()),
+      client_, blocked_reason_};
   // In a later epoch the others have gone on, and may take this node's members in again.
-  if (given_up_ == status.configuration->epoch) status.failure = failure_;
+  if (given_up_ == status.configuration->epoch) status.give_up_reason = give_up_reason_;
   for (const auto& report : local_->reports())
-    status.here.push_back(
+    status.local_members.push_back(
         {report.member, report.incarnation, static_cast<std::uint8_t>(report.state), report.why,
          report.worker.step, report.worker.samples, report.worker.waited.count(),
          report.worker.loss_sum, report.worker.losses, report.worker.draws, report.worker.passes,
@@ -103,12 +103,12 @@ wire::JobStatus ClusterJob::status() {
   status.state = state_;
   status.since_ms = utc_now_us() / 1000 - age().count();
   status.steps_total = options.steps == barrier::finished ? 0 : options.steps;
-  status.steps_in_epoch = prepared_->steps_per_epoch();
+  status.steps_per_pass = prepared_->steps_per_epoch();
   if (options.time)
-    status.time_max_ms = static_cast<std::uint64_t>(*options.time / std::chrono::milliseconds{1});
+    status.time_limit_ms = static_cast<std::uint64_t>(*options.time / std::chrono::milliseconds{1});
   status.updates_per_s = recent_.updates_per_s();
   status.loss = recent_.loss();
-  status.losses = recent_.losses();
+  status.loss_count = recent_.loss_count();
   return status;
 }
 
@@ -117,33 +117,33 @@ wire::JobRecord ClusterJob::record(const std::optional<wire::JobSummary>& summar
   wire::JobRecord record;
   record.job = id_;
   record.name = name();
-  record.what = summary_of(settings_);
+  record.description = summary_of(settings_);
   record.client = client_;
   record.began_ms = current.since_ms;
   record.ended_ms = utc_now_us() / 1000;
   record.steps_total = current.steps_total;
-  for (const wire::MemberStatus& member : current.here) {
-    record.updates += std::min<std::uint64_t>(member.step, member.losses);
+  for (const wire::MemberStatus& member : current.local_members) {
+    record.updates += std::min<std::uint64_t>(member.step, member.loss_count);
     record.step_max = std::max(record.step_max, member.step);
   }
-  record.is_told = summary.has_value();
+  record.is_from_client = summary.has_value();
   record.summary = summary ? *summary : outcome(current);
   return record;
 }
 
-wire::JobFacts ClusterJob::facts() {
+wire::JobDescription ClusterJob::description() {
   return {settings_, static_cast<std::uint32_t>(prepared_->options().workers), refresh(),
           static_cast<std::uint64_t>(age().count()), client_};
 }
 
-wire::Ranges ClusterJob::read(core::RangeId from, bool whole) {
+wire::Ranges ClusterJob::read(core::RangeId from, bool with_state) {
   constexpr std::size_t bytes_max = std::size_t{4} << 20U;
   wire::Ranges reply;
   std::size_t bytes = 0;
   auto all = local_->ranges({from, bytes_max});
   std::ranges::sort(all, {}, &core::RangeState::range);
   for (auto& state : all) {
-    if (!whole) {
+    if (!with_state) {
       state.slots = {};
       state.ledger.clear();
     }
@@ -159,9 +159,9 @@ wire::Ranges ClusterJob::read(core::RangeId from, bool whole) {
 
 wire::JobSummary ClusterJob::outcome(const wire::JobStatus& status) {
   using State = actor::MemberReport::State;
-  if (!status.failure.empty()) return {wire::JobState::failed, status.failure};
+  if (!status.give_up_reason.empty()) return {wire::JobState::failed, status.give_up_reason};
   bool all_done = true;
-  for (const wire::MemberStatus& member : status.here) {
+  for (const wire::MemberStatus& member : status.local_members) {
     if (member.state == static_cast<std::uint8_t>(State::failed))
       return {wire::JobState::failed, member.why};
     all_done = all_done && member.state == static_cast<std::uint8_t>(State::done);

@@ -68,32 +68,32 @@ class ClusterJob {
   /// several times a second. Returns the lines to log: that the job waits and for which nodes, that
   /// it goes on, or that it is given up, once it has waited for JobOptions::wait_for_nodes.
   template <class IsResponsive, class NameOf>
-  [[nodiscard]] std::vector<std::string> look_for_hindrance(
+  [[nodiscard]] std::vector<std::string> check_blocked(
       const std::vector<actor::MemberReport>& reports, IsResponsive is_responsive, NameOf name_of) {
     const auto now = Clock::now();
     std::vector<std::string> news;
     if (given_up_ && *given_up_ < configuration()->epoch) given_up_.reset();  // others went on
     const bool is_over = !given_up_ && have_ended(reports);
-    hindrance_ = is_over ? std::string{} : hindrance(is_responsive, name_of);
-    if (hindrance_.empty()) {
-      free_at_ = now;
+    blocked_reason_ = is_over ? std::string{} : why_blocked(is_responsive, name_of);
+    if (blocked_reason_.empty()) {
+      unblocked_at_ = now;
       if (std::exchange(waiting_told_, false)) news.emplace_back("goes on");
       return news;
     }
-    if (now < free_at_ + tell_after) {
-      hindrance_.clear();
+    if (now < unblocked_at_ + tell_after) {
+      blocked_reason_.clear();
       return news;
     }
-    if (!std::exchange(waiting_told_, true)) news.push_back("waits: " + hindrance_);
+    if (!std::exchange(waiting_told_, true)) news.push_back("waits: " + blocked_reason_);
     const auto patience = prepared_->options().wait_for_nodes;
     const core::ConfigurationPtr known = configuration();
     // Where ranges are lost, a majority ends the job itself, and notifies every node.
     const auto grace = is_majority_responsive_ ? majority_ends_within : std::chrono::seconds{};
-    if (now < free_at_ + patience + grace || given_up_ == known->epoch) return news;
+    if (now < unblocked_at_ + patience + grace || given_up_ == known->epoch) return news;
     given_up_ = known->epoch;
-    failure_ = "given up after " + std::to_string(patience / std::chrono::seconds{1}) +
-               " s (--wait-for-nodes): " + hindrance_;
-    news.push_back(failure_);
+    give_up_reason_ = "given up after " + std::to_string(patience / std::chrono::seconds{1}) +
+                      " s (--wait-for-nodes): " + blocked_reason_;
+    news.push_back(give_up_reason_);
     local_->stop();
     return news;
   }
@@ -121,11 +121,11 @@ class ClusterJob {
   [[nodiscard]] wire::JobRecord record(const std::optional<wire::JobSummary>& summary);
 
   /// Returns all that a node needs to join the job.
-  [[nodiscard]] wire::JobFacts facts();
+  [[nodiscard]] wire::JobDescription description();
 
   /// Returns ranges that members here are primary of, from number `from` on, up to about 4 MiB:
-  /// where `whole`, with the state from which a job can go on, else the values alone.
-  [[nodiscard]] wire::Ranges read(core::RangeId from, bool whole);
+  /// where `with_state`, with the state from which a job can go on, else the values alone.
+  [[nodiscard]] wire::Ranges read(core::RangeId from, bool with_state);
 
   [[nodiscard]] LocalJob& local() noexcept { return *local_; }
   [[nodiscard]] const PreparedJob& prepared() const noexcept { return *prepared_; }
@@ -149,7 +149,7 @@ class ClusterJob {
 
   /// Why the job cannot change its members now, or lacks ranges; empty where neither holds.
   template <class IsResponsive, class NameOf>
-  [[nodiscard]] std::string hindrance(IsResponsive is_responsive, NameOf name_of) {
+  [[nodiscard]] std::string why_blocked(IsResponsive is_responsive, NameOf name_of) {
     const auto current = configuration();
     const auto member_responds = [&](core::MemberId id) {
       const core::Member* member = current->find(id);
@@ -199,7 +199,7 @@ class ClusterJob {
   void send(const std::vector<core::Envelope>& envelopes);
   std::optional<wire::NodeId> route_to(core::MemberId member);
 
-  /// A hindrance that lasts less than this is not reported.
+  /// A job that is blocked for less than this is not reported.
   static constexpr std::chrono::milliseconds tell_after{500};
   static constexpr std::chrono::seconds majority_ends_within{5};
   /// Longer than any job has run; bounds the age that other nodes report.
@@ -215,10 +215,10 @@ class ClusterJob {
   const std::shared_ptr<const PreparedJob> prepared_;
   const SendFrames send_frames_;
   const Clock::time_point founded_;
-  /// Used by the loop's thread only: the steps that workers here have made, and the job's age when
-  /// they were last seen to have made one.
+  /// Used by the loop's thread only: the steps that workers here have completed, and the job's age
+  /// when one was last seen to have completed one.
   std::uint64_t steps_ = 0;
-  std::chrono::milliseconds worked_{};
+  std::chrono::milliseconds last_step_age_{};
   RecentFigures recent_;
   /// `done` or `stopped` once its workers were asked to end.
   wire::JobState state_ = wire::JobState::running;
@@ -228,15 +228,15 @@ class ClusterJob {
   /// The roles of this node's members, present and former.
   std::map<core::MemberId, core::Member> roles_;
   core::ConfigurationPtr configuration_;
-  /// Used by the loop's thread only: what hinders the job, when nothing did last, and whether that
+  /// Used by the loop's thread only: why the job is blocked, when it last was not, and whether that
   /// was logged.
-  std::string hindrance_;
-  Clock::time_point free_at_ = Clock::now();
+  std::string blocked_reason_;
+  Clock::time_point unblocked_at_ = Clock::now();
   bool waiting_told_ = false;
   bool is_majority_responsive_ = true;
   /// The epoch in which it was given up, and why.
   std::optional<core::Epoch> given_up_;
-  std::string failure_;
+  std::string give_up_reason_;
   /// Set once, by start(). Last: its members send until they have ended.
   std::unique_ptr<LocalJob> local_;
 };

@@ -40,11 +40,11 @@ std::vector<wire::JobStatus> ClusterNode::Impl::preparing() const {
   return some;
 }
 
-void ClusterNode::Impl::answer(const Requester& requester, const wire::AskLog& request) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::GetLog& request) {
   reply(requester, log_buffer_.read(request.from));
 }
 
-void ClusterNode::Impl::answer(const Requester& requester, const wire::AskJobs&) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::GetJobRecords&) {
   reply(requester, history_.records());
 }
 

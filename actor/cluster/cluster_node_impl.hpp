@@ -171,8 +171,8 @@ class ClusterNode::Impl {
   wire::NodeStatus make_status();
   /// Jobs that have a slot and have not started.
   [[nodiscard]] std::vector<wire::JobStatus> preparing() const;
-  void answer(const Requester& requester, const wire::AskLog& request);
-  void answer(const Requester& requester, const wire::AskJobs&);
+  void answer(const Requester& requester, const wire::GetLog& request);
+  void answer(const Requester& requester, const wire::GetJobRecords&);
   void answer(const Requester& requester, const wire::StopJob& request);
   void answer(const Requester& requester, const wire::CloseJob& request);
   /// Keeps a record of how the job ended, and tears it down.
@@ -186,7 +186,7 @@ class ClusterNode::Impl {
   /// job that is known already is left as it is.
   Result<JobPtr> start_job(JobId id, const core::ConfigurationPtr& configuration,
                            std::optional<std::chrono::milliseconds> age);
-  void answer(const Requester& requester, const wire::AskStatus&);
+  void answer(const Requester& requester, const wire::GetStatus&);
   void answer(const Requester& requester, const wire::PrepareJob& request);
   Result<void> reserve_slot(const wire::PrepareJob& request);
   /// Reserves compute threads for the job; an Error where its limits leave too few.
@@ -198,12 +198,12 @@ class ClusterNode::Impl {
   /// Remembers that the job is closed, and has its actors ended by the reaper: until they have, it
   /// is being torn down.
   void tear_down(JobId id);
-  void answer(const Requester& requester, const wire::AskJob& request);
+  void answer(const Requester& requester, const wire::GetJob& request);
   void answer(const Requester& requester, const wire::ReadRanges& request);
   void answer(const Requester& requester, const wire::PauseJob& request);
   void answer(const Requester& requester, const wire::SubmitJob& request);
   void answer(const Requester& requester, const wire::LeaveCluster&);
-  void answer(const Requester& requester, const wire::Farewell&);
+  void answer(const Requester& requester, const wire::Disconnect&);
 
   static constexpr auto sweep_every = std::chrono::milliseconds{250};
   /// The longest time that a leaving node without replacement waits for what is being handed over.

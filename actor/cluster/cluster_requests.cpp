@@ -19,12 +19,13 @@ wire::Refused unknown(wire::JobId id) {
 }  // namespace
 
 void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddress& target) {
-  const bool runs = std::ranges::any_of(job.here, [](const wire::MemberStatus& member) {
+  const bool runs = std::ranges::any_of(job.local_members, [](const wire::MemberStatus& member) {
     return member.state == static_cast<std::uint8_t>(actor::MemberReport::State::running);
   });
   if (closed_.contains(job.job))  // it may have missed the job's end in a partition
     return ask(target, wire::CloseJob{job.job}, 2s, [](const auto&) {});
-  if (!runs || !job.failure.empty() || find(job.job) || leaving_ || prepared_.is_busy()) return;
+  if (!runs || !job.give_up_reason.empty() || find(job.job) || leaving_ || prepared_.is_busy())
+    return;
   if (!join_attempts_.emplace(job.job, now()).second) return;
   if (auto reserved = slots_.reserve(job.job, job.settings, job.client, now()); !reserved)
     return log_buffer_.add("does not join: " + reserved.error().message,
@@ -37,15 +38,15 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
           if (!reserved) log_for_job(job.job, reserved.error().message);
           return drop_preparations(job.job);
         }
-        ask(target, wire::AskJob{job.job}, 10s, [this, id = job.job](auto reply) {
-          const auto* facts = reply ? std::get_if<wire::JobFacts>(&*reply) : nullptr;
+        ask(target, wire::GetJob{job.job}, 10s, [this, id = job.job](auto reply) {
+          const auto* description = reply ? std::get_if<wire::JobDescription>(&*reply) : nullptr;
           if (find(id)) return;
-          if (facts == nullptr || leaving_) {
+          if (description == nullptr || leaving_) {
             join_attempts_.erase(id);
             return drop_preparations(id);
           }
-          const auto started =
-              start_job(id, facts->configuration, std::chrono::milliseconds{facts->age_ms});
+          const auto started = start_job(id, description->configuration,
+                                         std::chrono::milliseconds{description->age_ms});
           if (!started) {
             log_for_job(id, started.error().message);
             return drop_preparations(id);
@@ -57,7 +58,7 @@ void ClusterNode::Impl::try_to_join(const wire::JobStatus& job, const NodeAddres
 
 // --- requests ---
 
-void ClusterNode::Impl::answer(const Requester& requester, const wire::AskStatus&) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::GetStatus&) {
   reply(requester, make_status());
 }
 
@@ -98,9 +99,9 @@ Result<void> ClusterNode::Impl::reserve_threads(JobId id, const PreparedJob& pre
 void ClusterNode::Impl::answer(const Requester& requester, const wire::StartJob& request) {
   if (closed_.contains(request.job)) return reply(requester, wire::Refused{"the job is closed"});
   if (!find(request.job))
-    for (const JobId previous_id : request.former) replace(previous_id, request.job);
+    for (const JobId previous_id : request.previous_ids) replace(previous_id, request.job);
   join_attempts_[request.job] = now();
-  const auto started = start_job(request.job, request.first, std::nullopt);
+  const auto started = start_job(request.job, request.initial, std::nullopt);
   reply(requester, started ? wire::ReplyBody{wire::Done{}}
                            : wire::ReplyBody{wire::Refused{started.error().message}});
 }
@@ -151,16 +152,16 @@ void ClusterNode::Impl::tear_down(JobId id) {
   reaper_->end(std::move(job));
 }
 
-void ClusterNode::Impl::answer(const Requester& requester, const wire::AskJob& request) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::GetJob& request) {
   const JobPtr job = find(request.job);
   if (!job) return reply(requester, unknown(request.job));
-  reply(requester, job->facts());
+  reply(requester, job->description());
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::ReadRanges& request) {
   const JobPtr job = find(request.job);
   if (!job) return reply(requester, unknown(request.job));
-  reply(requester, job->read(request.from, request.whole));
+  reply(requester, job->read(request.from, request.with_state));
 }
 
 void ClusterNode::Impl::answer(const Requester& requester, const wire::PauseJob& request) {
@@ -196,7 +197,7 @@ void ClusterNode::Impl::answer(const Requester& requester, const wire::LeaveClus
   reply(requester, wire::Done{});
 }
 
-void ClusterNode::Impl::answer(const Requester& requester, const wire::Farewell&) {
+void ClusterNode::Impl::answer(const Requester& requester, const wire::Disconnect&) {
   endpoint_->forget(requester.address);
 }
 

@@ -18,7 +18,7 @@ void ClusterNode::Impl::sweep_jobs() {
     const auto reports = job->local().reports();
     job->keep_time(reports);
     if (!leaving_) rejoin(*job, reports);
-    for (const std::string& news : job->look_for_hindrance(
+    for (const std::string& news : job->check_blocked(
              reports, [this](NodeId node) { return is_responsive(node); },
              [this](NodeId node) { return name_of(node); }))
       log_for_job(id, news);
@@ -73,7 +73,7 @@ void ClusterNode::Impl::look_for_jobs() {
     const auto& other = nodes[1 + random_.below(nodes.size() - 1)];
     endpoint_->compare_revocations(other.address);
     const NodeAddress target{other.id, other.address};
-    ask(target, wire::AskStatus{}, std::chrono::seconds{2}, [this, target](auto reply) {
+    ask(target, wire::GetStatus{}, std::chrono::seconds{2}, [this, target](auto reply) {
       if (!reply) return;
       if (const auto* status = std::get_if<wire::NodeStatus>(&*reply))
         for (const auto& job : status->jobs) try_to_join(job, target);

@@ -29,9 +29,9 @@ class JobHistory {
     shorten(record);
     const auto known = all_.find(record.job);
     if (known != all_.end()) {
-      if (known->second.record.is_told || !record.is_told) return;
+      if (known->second.record.is_from_client || !record.is_from_client) return;
       known->second.record.summary = std::move(record.summary);
-      known->second.record.is_told = true;
+      known->second.record.is_from_client = true;
       return;
     }
     all_[record.job] = {std::move(record), now};
@@ -44,7 +44,7 @@ class JobHistory {
     wire::JobRecord reported;
     reported.job = job;
     reported.summary = summary;
-    reported.is_told = true;
+    reported.is_from_client = true;
     add(std::move(reported), now);
   }
 
@@ -75,7 +75,8 @@ class JobHistory {
 
   /// Shortens texts that clients choose freely.
   static void shorten(wire::JobRecord& record) {
-    for (std::string* text : {&record.name, &record.what, &record.client, &record.summary.why})
+    for (std::string* text :
+         {&record.name, &record.description, &record.client, &record.summary.why})
       if (text->size() > text_max) text->resize(text_max);
     auto& figures = record.summary.figures;
     if (figures.size() > figures_max) figures.resize(figures_max);

@@ -20,7 +20,7 @@ class RecentFigures {
     if (!looks_.empty() && updates > looks_.back().updates) {
       const Look& from = looks_.front();
       loss_ = (loss_sum - from.loss_sum) / static_cast<double>(updates - from.updates);
-      losses_ = updates - from.updates;
+      loss_count_ = updates - from.updates;
     }
     looks_.push_back({now, updates, loss_sum});
     while (looks_.size() > 2 && looks_[1].at <= now - window) looks_.pop_front();
@@ -34,7 +34,7 @@ class RecentFigures {
   }
   /// The mean loss of the batches of the last seconds in which there were any, and their number.
   [[nodiscard]] double loss() const { return loss_; }
-  [[nodiscard]] std::uint64_t losses() const { return losses_; }
+  [[nodiscard]] std::uint64_t loss_count() const { return loss_count_; }
 
   static constexpr std::chrono::seconds window{5};
 
@@ -46,7 +46,7 @@ class RecentFigures {
   };
   std::deque<Look> looks_;
   double loss_ = 0;
-  std::uint64_t losses_ = 0;
+  std::uint64_t loss_count_ = 0;
 };
 
 }  // namespace starling::actor

@@ -256,7 +256,7 @@ class Submissions {
     wire::JobRecord record;
     record.job = id;
     record.name = name_of(submission.settings, id);
-    record.what = summary_of(submission.settings);
+    record.description = summary_of(submission.settings);
     record.client = submission.client;
     record.summary = std::move(summary);
     record.began_ms = submission.since_ms;

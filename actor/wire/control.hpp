@@ -54,20 +54,21 @@ struct PrepareJob {
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.settings, m.nodes, m.client); }
 };
-/// Starts a prepared job with the members of `first`, some of which are the receiver's.
+/// Starts a prepared job with the members of its initial configuration, some of which are the
+/// receiver's.
 struct StartJob {
   JobId job = 0;
-  core::ConfigurationPtr first;
-  /// Earlier numbers of the job, under which it was prepared, or started with members that have
-  /// died since: those jobs end, and this one takes over the data read for them.
-  std::vector<JobId> former = {};
+  core::ConfigurationPtr initial;
+  /// Earlier numbers of the same job, under which it was prepared, or started with members that
+  /// have died since. Jobs of these numbers end, and this one takes over the data read for them.
+  std::vector<JobId> previous_ids = {};
 
-  static constexpr auto fields(auto& m) { return std::tie(m.job, m.first, m.former); }
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.initial, m.previous_ids); }
 };
-/// Asks for the nodes that the receiver knows, the jobs that it runs, and their progress.
-struct AskStatus {};
-/// Asks for all that a node needs to join a job.
-struct AskJob {
+/// Asks for a NodeStatus: the nodes that the receiver knows, the jobs that it runs, their progress.
+struct GetStatus {};
+/// Asks for a JobDescription, which is all that a node needs to join a job.
+struct GetJob {
   JobId job = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.job); }
 };
@@ -76,10 +77,10 @@ struct AskJob {
 struct ReadRanges {
   JobId job = 0;
   core::RangeId from = 0;
-  /// Asks for the whole state, from which a job can go on, instead of the values alone.
-  bool whole = false;
+  /// Asks for the whole state, from which a job can go on, and not for the values alone.
+  bool with_state = false;
 
-  static constexpr auto fields(auto& m) { return std::tie(m.job, m.from, m.whole); }
+  static constexpr auto fields(auto& m) { return std::tie(m.job, m.from, m.with_state); }
 };
 /// Asks workers to begin no update for this long from now, so that the model can be read between
 /// two updates of each worker; 0: they go on.
@@ -104,20 +105,20 @@ struct CloseJob {
 
   static constexpr auto fields(auto& m) { return std::tie(m.job, m.summary); }
 };
-/// Asks for the ended jobs that the receiver took part in.
-struct AskJobs {};
+/// Asks for JobRecords: the ended jobs that the receiver took part in.
+struct GetJobRecords {};
 /// Asks for the receiver's log, from line number `from` on.
-struct AskLog {
+struct GetLog {
   std::uint64_t from = 0;
   static constexpr auto fields(auto& m) { return std::tie(m.from); }
 };
 /// Asks the receiver to hand over what it owns, and to leave.
 struct LeaveCluster {};
 /// The sender has no more requests: the receiver closes its connections to it. There is no reply.
-struct Farewell {};
+struct Disconnect {};
 using RequestBody =
-    std::variant<SubmitJob, PrepareJob, StartJob, AskStatus, AskJob, ReadRanges, StopJob, CloseJob,
-                 PauseJob, AskLog, LeaveCluster, Farewell, AskJobs>;
+    std::variant<SubmitJob, PrepareJob, StartJob, GetStatus, GetJob, ReadRanges, StopJob, CloseJob,
+                 PauseJob, GetLog, LeaveCluster, Disconnect, GetJobRecords>;
 
 // --- replies ------------------------------------------------------------------------------------
 
@@ -154,8 +155,9 @@ struct MemberStatus {
   core::Step step = 0;
   std::uint64_t samples = 0;
   std::int64_t waited_ns = 0;
+  /// The sum of the losses of all batches, and their number.
   double loss_sum = 0;
-  std::uint64_t losses = 0;
+  std::uint64_t loss_count = 0;
   std::uint64_t draws = 0;
   std::uint64_t passes = 0;
   std::uint64_t drawn = 0;
@@ -166,22 +168,24 @@ struct MemberStatus {
 
   static constexpr auto fields(auto& m) {
     return std::tie(m.member, m.incarnation, m.state, m.why, m.step, m.samples, m.waited_ns,
-                    m.loss_sum, m.losses, m.draws, m.passes, m.drawn, m.is_paused, m.held);
+                    m.loss_sum, m.loss_count, m.draws, m.passes, m.drawn, m.is_paused, m.held);
   }
 };
 struct JobStatus {
   JobId job = 0;
   JobSettings settings;
-  std::vector<MemberStatus> here;
+  /// The members on the sender's node.
+  std::vector<MemberStatus> local_members;
   core::ConfigurationPtr configuration;
-  /// The job's age, in ms, when a worker here was last seen to have made a step; 0 where none has.
-  std::uint64_t worked_ms = 0;
+  /// The job's age, in ms, when the sender last saw one of its own workers complete a step; 0 where
+  /// none has.
+  std::uint64_t last_step_ms = 0;
   /// The client that submitted it.
   std::string client = {};
-  /// Why it cannot go on now, and which nodes it waits for; empty where it can.
-  std::string hindrance = {};
-  /// Why it was given up; empty where it was not.
-  std::string failure = {};
+  /// Why the job cannot go on now, and which nodes it waits for; empty where it can.
+  std::string blocked_reason = {};
+  /// Why the job was given up; empty where it was not.
+  std::string give_up_reason = {};
   /// The state as this node knows it: `done` or `stopped` as soon as its workers were asked to end.
   JobState state = JobState::running;
   /// When it began or, before that, when this node accepted it, by this node's clock: ms since
@@ -189,21 +193,21 @@ struct JobStatus {
   std::int64_t since_ms = 0;
   /// The steps that each worker is to make; 0 where steps do not end the job.
   core::Step steps_total = 0;
-  /// Steps of each worker in a pass over the training data; 0 where nobody knows yet.
-  core::Step steps_in_epoch = 0;
+  /// Steps that each worker makes in a pass over the training data; 0 where nobody knows yet.
+  core::Step steps_per_pass = 0;
   /// The job's time limit in ms; 0 where it has none.
-  std::uint64_t time_max_ms = 0;
+  std::uint64_t time_limit_ms = 0;
   /// Updates per second of the workers here, over the last 5 s.
   double updates_per_s = 0;
-  /// The mean loss of the batches of the workers here, over the last seconds in which there were
-  /// any, and the number of these batches.
+  /// The mean loss of the latest batches of the workers here, and the number of these batches:
+  /// those of the last seconds in which there were any.
   double loss = 0;
-  std::uint64_t losses = 0;
+  std::uint64_t loss_count = 0;
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.job, m.settings, m.here, m.configuration, m.worked_ms, m.client, m.hindrance,
-                    m.failure, m.since_ms, m.steps_total, m.steps_in_epoch, m.time_max_ms,
-                    m.updates_per_s, m.loss, m.losses, m.state);
+    return std::tie(m.job, m.settings, m.local_members, m.configuration, m.last_step_ms, m.client,
+                    m.blocked_reason, m.give_up_reason, m.since_ms, m.steps_total, m.steps_per_pass,
+                    m.time_limit_ms, m.updates_per_s, m.loss, m.loss_count, m.state);
   }
 };
 struct NodeStatus {
@@ -223,12 +227,13 @@ struct JobRecord {
   JobId job = 0;
   std::string name = {};
   /// Its model, data, mode and barrier.
-  std::string what = {};
+  std::string description = {};
   /// The client that submitted it.
   std::string client = {};
   JobSummary summary = {};
-  /// `summary` comes from a client that followed the job to its end.
-  bool is_told = false;
+  /// Whether `summary` comes from a client that followed the job to its end; else this node made
+  /// it.
+  bool is_from_client = false;
   /// By the node's clock: ms since 1970, UTC.
   std::int64_t began_ms = 0;
   std::int64_t ended_ms = 0;
@@ -238,15 +243,16 @@ struct JobRecord {
   core::Step steps_total = 0;
 
   static constexpr auto fields(auto& m) {
-    return std::tie(m.job, m.name, m.what, m.client, m.summary, m.is_told, m.began_ms, m.ended_ms,
-                    m.updates, m.step_max, m.steps_total);
+    return std::tie(m.job, m.name, m.description, m.client, m.summary, m.is_from_client, m.began_ms,
+                    m.ended_ms, m.updates, m.step_max, m.steps_total);
   }
 };
 struct JobRecords {
   std::vector<JobRecord> jobs;
   static constexpr auto fields(auto& m) { return std::tie(m.jobs); }
 };
-struct JobFacts {
+/// The reply to GetJob.
+struct JobDescription {
   JobSettings settings;
   /// The number of workers that the job was founded with.
   std::uint32_t workers = 0;
@@ -285,8 +291,8 @@ struct LogLines {
 
   static constexpr auto fields(auto& m) { return std::tie(m.from, m.lines, m.next); }
 };
-using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobFacts, Ranges, LogLines,
-                               JobBegun, JobRecords>;
+using ReplyBody = std::variant<Refused, Done, JobPrepared, NodeStatus, JobDescription, Ranges,
+                               LogLines, JobBegun, JobRecords>;
 
 /// `number` is the requester's, and comes back with the reply.
 struct Request {

@@ -10,8 +10,8 @@ namespace {
 
 /// Whatever configuration a message brings, is_sound() can judge it.
 void judge(const core::ConfigurationPtr& configuration) { (void)core::is_sound(configuration, 16); }
-void judge(const wire::StartJob& start) { judge(start.first); }
-void judge(const wire::JobFacts& facts) { judge(facts.configuration); }
+void judge(const wire::StartJob& start) { judge(start.initial); }
+void judge(const wire::JobDescription& description) { judge(description.configuration); }
 void judge(const wire::NodeStatus& status) {
   for (const wire::JobStatus& job : status.jobs) judge(job.configuration);
 }
@@ -19,7 +19,7 @@ void judge(const wire::Request& request) {
   if (const auto* start = std::get_if<wire::StartJob>(&request.body)) judge(*start);
 }
 void judge(const wire::Reply& reply) {
-  if (const auto* facts = std::get_if<wire::JobFacts>(&reply.body)) judge(*facts);
+  if (const auto* description = std::get_if<wire::JobDescription>(&reply.body)) judge(*description);
   if (const auto* status = std::get_if<wire::NodeStatus>(&reply.body)) judge(*status);
 }
 /// membership_fuzz.cpp

@@ -50,7 +50,8 @@ double updates_of(const wire::JobRecord& job) {
 }
 
 std::string text_of(const wire::JobRecord& job) {
-  std::string text = fmt::format("{}  {}  {}\n", job.name, print(job.summary.state), job.what);
+  std::string text =
+      fmt::format("{}  {}  {}\n", job.name, print(job.summary.state), job.description);
   text += fmt::format("  by {}, began {}", job.client, print_utc(job.began_ms * 1000));
   if (job.ended_ms > 0)
     text += fmt::format(", closed after {}",
@@ -70,7 +71,7 @@ nlohmann::ordered_json json_of(const wire::JobRecord& job) {
                              {"name", job.name},
                              {"state", print(job.summary.state)},
                              {"why", job.summary.why},
-                             {"what", job.what},
+                             {"what", job.description},
                              {"client", job.client},
                              {"began", print_utc(job.began_ms * 1000)}};
   if (job.ended_ms > 0) {
@@ -92,7 +93,7 @@ Result<void> choose_from(std::vector<wire::JobRecord>& jobs, const Settings& set
   for (const wire::JobRecord& job : jobs) {
     const bool is_known = std::ranges::count(candidates, job.name, &JobCandidate::name) > 0;
     // A name may be another job's once the first has ended.
-    candidates.push_back({job.job, is_known ? std::to_string(job.job) : job.name, job.what});
+    candidates.push_back({job.job, is_known ? std::to_string(job.job) : job.name, job.description});
   }
   const auto chosen =
       choose(text_of(settings, "job"), candidates, "no job has run on these nodes within a day");

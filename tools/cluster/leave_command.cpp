@@ -24,12 +24,12 @@ bool is_gone(Access& access, const wire::NodeStatus& leaving) {
   for (const core::NodeRecord& other : leaving.others) {
     if (!core::is_live(other.state)) continue;
     const auto seen =
-        access.client->ask_for<wire::NodeStatus>(other.address, wire::AskStatus{}, 2s);
+        access.client->ask_for<wire::NodeStatus>(other.address, wire::GetStatus{}, 2s);
     if (!seen) continue;
     const auto known = std::ranges::find(seen->others, leaving.self.id, &core::NodeRecord::id);
     return known == seen->others.end() || !core::is_live(known->state);
   }
-  return !access.client->ask(access.seed, wire::AskStatus{}, reply_within);
+  return !access.client->ask(access.seed, wire::GetStatus{}, reply_within);
 }
 
 }  // namespace

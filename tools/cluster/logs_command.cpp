@@ -59,7 +59,7 @@ class LogReader {
     const std::size_t before = lines.size();
     while (lines.size() < before + lines_max) {
       const auto said =
-          access_.client->ask_for<wire::LogLines>(node.address, wire::AskLog{next}, log_within);
+          access_.client->ask_for<wire::LogLines>(node.address, wire::GetLog{next}, log_within);
       if (!said || said->lines.empty() || said->next <= next) return;
       next = said->next;
       for (const wire::LogLine& line : said->lines) lines.push_back({line, node.name});
@@ -90,7 +90,7 @@ Result<std::string> job_name(Access& access, const Settings& settings,
       all.push_back({id, name, what});
   };
   for (const auto& [id, job] : view->jobs) add(id, job.name, actor::summary_of(job.settings));
-  for (const auto& [id, job] : ended_jobs(access, *view)) add(id, job.name, job.what);
+  for (const auto& [id, job] : ended_jobs(access, *view)) add(id, job.name, job.description);
   for (const NodeLine& one : lines) add(0, printable(one.line.job), {});
   const auto chosen =
       choose(text_of(settings, "job"), all, "the nodes have said nothing of any job");

@@ -81,8 +81,8 @@ std::string text_of(const ClusterView& view, const JobView& job) {
   text += configuration_of(job) + copies_of(view, job);
   if (const auto steps = job.steps(); !steps.empty())
     text += fmt::format("  steps {}-{}-{}\n", steps.front(), steps[steps.size() / 2], steps.back());
-  if (!job.hindrance.empty() && job.why().empty())
-    text += fmt::format("  waits: {}\n", job.hindrance);
+  if (!job.blocked_reason.empty() && job.why().empty())
+    text += fmt::format("  waits: {}\n", job.blocked_reason);
   for (const auto& [member, seen] : job.members)
     text += fmt::format("  member {}: step {}, {}, on {}{}{}\n", member, seen.status.step,
                         state_of(seen.status), seen.node,
@@ -134,8 +134,8 @@ nlohmann::ordered_json json_of(wire::JobId id, const ClusterView& view) {
   add_progress(all, job);
   add_configuration(all, view, job);
   all["client"] = job.client;
-  all["waits"] = job.hindrance;
-  all["failure"] = job.failure;
+  all["waits"] = job.blocked_reason;
+  all["failure"] = job.give_up_reason;
   all["members"] = nlohmann::json::array();
   for (const auto& [member, seen] : job.members)
     all["members"].push_back({{"member", member},

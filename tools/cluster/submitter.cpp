@@ -71,7 +71,7 @@ class Submitter {
   }
 
   bool is_door_there() {
-    const auto reply = ask(wire::AskStatus{});
+    const auto reply = ask(wire::GetStatus{});
     if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
       learn(*status);
     return Clock::now() < heard_ + silence_max;
@@ -103,7 +103,7 @@ class Submitter {
     drop();
     others_.erase(seed_);
     const std::vector<std::string> asked{others_.begin(), others_.end()};
-    const auto replies = client_.ask_all(asked, wire::AskStatus{}, close_within);
+    const auto replies = client_.ask_all(asked, wire::GetStatus{}, close_within);
     for (std::size_t i = 0; i < asked.size(); ++i) {
       const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
       if (status == nullptr) continue;

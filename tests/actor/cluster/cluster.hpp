@@ -72,7 +72,8 @@ class Cluster : public testing::Test {
       if (!node) continue;
       const auto status = node->status();
       for (const auto& job : status.jobs)
-        if (job.job == job_) all.insert(all.end(), job.here.begin(), job.here.end());
+        if (job.job == job_)
+          all.insert(all.end(), job.local_members.begin(), job.local_members.end());
     }
     return all;
   }

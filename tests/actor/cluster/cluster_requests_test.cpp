@@ -177,9 +177,9 @@ TEST_F(Cluster, TellsNewcomersHowOldAJobIs) {
   add(2);
   ASSERT_TRUE(submit(0, counting("peer", "asp", "2", "100000", "5")));
   const auto age = [&](std::size_t node) -> std::uint64_t {
-    const auto facts =
-        client_->ask_for<wire::JobFacts>(nodes_[node]->address(), wire::AskJob{job_}, 5s);
-    return facts ? facts->age_ms : 0;
+    const auto description =
+        client_->ask_for<wire::JobDescription>(nodes_[node]->address(), wire::GetJob{job_}, 5s);
+    return description ? description->age_ms : 0;
   };
   ASSERT_TRUE(wait_until([&] { return age(0) >= 1000; }));
   const std::size_t newcomer = add();
@@ -228,7 +228,7 @@ TEST(KeyedCluster, DoesNotLetClientsSpeakAsNodes) {
   say(wire::Request{2, wire::StartJob{42, nullptr}});
   say(wire::Reply{3, wire::Done{}});
   // Requests of one connection are taken in order.
-  say(wire::Request{4, wire::AskStatus{}});
+  say(wire::Request{4, wire::GetStatus{}});
   ASSERT_TRUE(wait_until([&] {
     const std::lock_guard lock{mutex};
     return std::ranges::count(answered, 4U) > 0;
@@ -275,7 +275,7 @@ TEST_F(Cluster, DoesNotWaitForClientsThatHaveGone) {
   add();
   const auto ask = [&] {
     const auto client = ClusterClient::open({}).value();
-    EXPECT_TRUE(client->ask(nodes_[0]->address(), wire::AskStatus{}, 10s));
+    EXPECT_TRUE(client->ask(nodes_[0]->address(), wire::GetStatus{}, 10s));
   };
   ask();
   const auto before = descriptors();

@@ -210,7 +210,7 @@ TEST(Node, SaysThatItDoesNotHearAnotherVersion) {
   }
   // Frames of one connection are taken in order.
   send(
-      wire::encode(wire::ControlMessage{0, other->address(), wire::Request{1, wire::AskStatus{}}}));
+      wire::encode(wire::ControlMessage{0, other->address(), wire::Request{1, wire::GetStatus{}}}));
   ASSERT_TRUE(wait_until([&] { return has_answered.load(); })) << "the node answers what it hears";
   EXPECT_EQ(said(), std::vector<std::string>{"drops messages: a frame is of version " +
                                              std::to_string(wire::version + 1) +

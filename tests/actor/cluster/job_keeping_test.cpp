@@ -17,12 +17,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-wire::JobRecord record(wire::JobId job, wire::JobState state, bool is_told = false) {
+wire::JobRecord record(wire::JobId job, wire::JobState state, bool is_from_client = false) {
   wire::JobRecord one;
   one.job = job;
   one.name = "job-" + std::to_string(job);
   one.summary.state = state;
-  one.is_told = is_told;
+  one.is_from_client = is_from_client;
   return one;
 }
 
@@ -64,7 +64,7 @@ TEST(JobSlots, RefuseTheNameOfAnotherJob) {
 TEST(RecentFigures, AreThoseOfTheLastSeconds) {
   RecentFigures figures;
   EXPECT_EQ(figures.updates_per_s(), 0);
-  EXPECT_EQ(figures.losses(), 0U);
+  EXPECT_EQ(figures.loss_count(), 0U);
   // 10 updates a second at loss 4 for 20 s, then 100 a second at loss 1.
   std::uint64_t updates = 0;
   double loss_sum = 0;

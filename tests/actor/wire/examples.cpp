@@ -144,17 +144,17 @@ std::vector<ControlMessage> example_control_messages() {
   ask(SubmitJob{1, settings});
   ask(PrepareJob{1, settings, 3, "alice"});
   ask(StartJob{1, founding(), {2, 3}});
-  ask(AskStatus{});
-  ask(AskJob{1});
+  ask(GetStatus{});
+  ask(GetJob{1});
   ask(ReadRanges{1, 7, true});
   ask(StopJob{1, true});
   ask(CloseJob{1});
   ask(CloseJob{1, JobSummary{JobState::failed, "why", {{"test_accuracy", 0.9}}}});
-  ask(AskJobs{});
+  ask(GetJobRecords{});
   ask(PauseJob{1, 250});
-  ask(AskLog{17});
+  ask(GetLog{17});
   ask(LeaveCluster{});
-  ask(Farewell{});
+  ask(Disconnect{});
   const auto answer = [&](ReplyBody body) { add(Reply{12, std::move(body)}); };
   answer(Refused{"no", true});
   answer(Done{});
@@ -179,7 +179,7 @@ std::vector<ControlMessage> example_control_messages() {
                       0.25,
                       77}},
                     {78}});
-  answer(JobFacts{settings, 4, founding(), 60000, "alice"});
+  answer(JobDescription{settings, 4, founding(), 60000, "alice"});
   answer(Ranges{{state}, 9});
   answer(LogLines{4, {{1'700'000'000'123'456, "x", "one"}, {-1, "", "two"}}, 6});
   JobRecord ended{1, "x", "softmax on digits", "alice", {JobState::done, "", {{"loss", 0.5}}}};

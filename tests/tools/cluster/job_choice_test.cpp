@@ -140,15 +140,15 @@ JobView job_of_two(std::uint8_t state) {
     member.incarnation = 1;
     member.state = state;
     member.step = id == 0 ? 40 : 60;
-    member.losses = member.step;
+    member.loss_count = member.step;
     job.members[id] = {member, "a"};
   }
   job.steps_total = 100;
-  job.steps_in_epoch = 50;
+  job.steps_per_pass = 50;
   job.updates_per_s = 20;
   job.loss_sum = 5;
-  job.losses = 10;
-  job.worked_ms = 2000;
+  job.loss_count = 10;
+  job.last_step_ms = 2000;
   job.since_ms = 1000;
   return job;
 }
@@ -173,10 +173,10 @@ TEST(JobProgress, SaysHowFarAJobIsAndHowLongItTakesYet) {
 TEST(JobProgress, KnowsTheTimeThatEndsIt) {
   JobView job = job_of_two(running);
   job.steps_total = 0;
-  job.time_max_ms = 10'000;
+  job.time_limit_ms = 10'000;
   EXPECT_DOUBLE_EQ(progress_of(job, 3000).left_s.value(), 8);
   EXPECT_DOUBLE_EQ(progress_of(job, 3000).share.value(), 0.2);
-  job.time_max_ms = 0;
+  job.time_limit_ms = 0;
   EXPECT_FALSE(progress_of(job, 3000).left_s);
   EXPECT_FALSE(progress_of(job, 3000).share);
 }

@@ -26,24 +26,26 @@ core::NodeRecord showable(core::NodeRecord node) {
   return node;
 }
 
-void add_hindrance(JobView& job, const wire::JobStatus& told) {
+void add_reasons(JobView& job, const wire::JobStatus& told) {
   const core::Epoch epoch = told.configuration ? told.configuration->epoch : 0;
   if (epoch < job.told_epoch) return;
-  if (epoch > job.told_epoch || job.hindrance.empty()) job.hindrance = printable(told.hindrance);
-  if (epoch > job.told_epoch || job.failure.empty()) job.failure = printable(told.failure);
+  if (epoch > job.told_epoch || job.blocked_reason.empty())
+    job.blocked_reason = printable(told.blocked_reason);
+  if (epoch > job.told_epoch || job.give_up_reason.empty())
+    job.give_up_reason = printable(told.give_up_reason);
   job.told_epoch = epoch;
 }
 
 void add_figures(JobView& job, const wire::JobStatus& told) {
   job.told = std::max(job.told, told.state);
   job.since_ms = job.since_ms == 0 ? told.since_ms : std::min(job.since_ms, told.since_ms);
-  job.worked_ms = std::max(job.worked_ms, told.worked_ms);
+  job.last_step_ms = std::max(job.last_step_ms, told.last_step_ms);
   job.steps_total = std::max(job.steps_total, told.steps_total);
-  job.steps_in_epoch = std::max(job.steps_in_epoch, told.steps_in_epoch);
-  job.time_max_ms = std::max(job.time_max_ms, told.time_max_ms);
+  job.steps_per_pass = std::max(job.steps_per_pass, told.steps_per_pass);
+  job.time_limit_ms = std::max(job.time_limit_ms, told.time_limit_ms);
   job.updates_per_s += told.updates_per_s;
-  job.loss_sum += told.loss * static_cast<double>(told.losses);
-  job.losses += told.losses;
+  job.loss_sum += told.loss * static_cast<double>(told.loss_count);
+  job.loss_count += told.loss_count;
 }
 
 void add(JobView& job, const wire::JobStatus& told, const std::string& node) {
@@ -57,9 +59,9 @@ void add(JobView& job, const wire::JobStatus& told, const std::string& node) {
       (!job.configuration || told.configuration->epoch > job.configuration->epoch))
     job.configuration = told.configuration;
   job.client = printable(told.client);
-  add_hindrance(job, told);
+  add_reasons(job, told);
   add_figures(job, told);
-  for (wire::MemberStatus member : told.here) {
+  for (wire::MemberStatus member : told.local_members) {
     member.why = printable(std::move(member.why));
     const auto known = job.members.find(member.member);
     // The later incarnation counts; the former may not know yet that it has ended.
@@ -86,7 +88,7 @@ void forget_former_lives(std::vector<core::NodeRecord>& nodes) {
 }
 
 wire::JobRecord showable(wire::JobRecord record) {
-  for (std::string* text : {&record.name, &record.what, &record.client, &record.summary.why})
+  for (std::string* text : {&record.name, &record.description, &record.client, &record.summary.why})
     *text = printable(std::move(*text));
   for (auto& [name, value] : record.summary.figures) name = printable(std::move(name));
   return record;
@@ -99,10 +101,10 @@ void merge(wire::JobRecord& into, const wire::JobRecord& other) {
   into.ended_ms = std::max(into.ended_ms, other.ended_ms);
   into.step_max = std::max(into.step_max, other.step_max);
   into.steps_total = std::max(into.steps_total, other.steps_total);
-  const bool knows_better = other.is_told || other.summary.state > into.summary.state;
-  if (!into.is_told && knows_better) {
+  const bool knows_better = other.is_from_client || other.summary.state > into.summary.state;
+  if (!into.is_from_client && knows_better) {
     into.summary = other.summary;
-    into.is_told = other.is_told;
+    into.is_from_client = other.is_from_client;
   }
 }
 
@@ -129,13 +131,13 @@ std::string JobView::why() const {
     if (is_in(member.status, Member::failed) && configuration &&
         configuration->contains(id, member.status.incarnation))
       return member.status.why.empty() ? "a member has failed" : member.status.why;
-  return failure;
+  return give_up_reason;
 }
 
 std::uint64_t JobView::updates() const {
   std::uint64_t sum = 0;
   for (const auto& [id, member] : members)
-    sum += std::min<std::uint64_t>(member.status.step, member.status.losses);
+    sum += std::min<std::uint64_t>(member.status.step, member.status.loss_count);
   return sum;
 }
 
@@ -151,8 +153,8 @@ std::vector<core::Step> JobView::steps() const {
 }
 
 std::optional<double> JobView::loss() const {
-  if (losses == 0) return std::nullopt;
-  return loss_sum / static_cast<double>(losses);
+  if (loss_count == 0) return std::nullopt;
+  return loss_sum / static_cast<double>(loss_count);
 }
 
 std::vector<std::string> ClusterView::live_addresses() const {
@@ -183,7 +185,7 @@ Result<ClusterView> look_at(Access& access, bool here, std::chrono::milliseconds
   std::vector<std::string> others = view.live_addresses();
   std::erase(others, seed->self.address);
   if (here) others.clear();
-  for (const auto& reply : access.client->ask_all(others, wire::AskStatus{}, within))
+  for (const auto& reply : access.client->ask_all(others, wire::GetStatus{}, within))
     if (const auto* status = reply ? std::get_if<wire::NodeStatus>(&*reply) : nullptr)
       add(view, *status);
   return view;
@@ -205,7 +207,7 @@ std::map<wire::JobId, wire::JobRecord> ended_jobs(Access& access, const ClusterV
   std::vector<std::string> heard;
   for (const core::NodeRecord& node : view.nodes)
     if (view.counts.contains(node.id)) heard.push_back(node.address);
-  for (const auto& reply : access.client->ask_all(heard, wire::AskJobs{}, 1s)) {
+  for (const auto& reply : access.client->ask_all(heard, wire::GetJobRecords{}, 1s)) {
     const auto* told = reply ? std::get_if<wire::JobRecords>(&*reply) : nullptr;
     if (told == nullptr) continue;
     for (const wire::JobRecord& one : told->jobs) {

@@ -30,20 +30,20 @@ struct JobView {
   /// The epoch of the latest report, why the job waits, and why it was given up, as nodes of that
   /// epoch report; the texts are empty where it does not and was not.
   core::Epoch told_epoch = 0;
-  std::string hindrance;
-  std::string failure;
+  std::string blocked_reason;
+  std::string give_up_reason;
   /// The state that its nodes report: `done` and `stopped` are what workers were told to become.
   wire::JobState told = wire::JobState::preparing;
   /// When it began, or was accepted: ms since 1970, UTC.
   std::int64_t since_ms = 0;
-  std::uint64_t worked_ms = 0;
+  std::uint64_t last_step_ms = 0;
   core::Step steps_total = 0;
-  core::Step steps_in_epoch = 0;
-  std::uint64_t time_max_ms = 0;
+  core::Step steps_per_pass = 0;
+  std::uint64_t time_limit_ms = 0;
   /// Sums over all nodes, for the last few seconds.
   double updates_per_s = 0;
   double loss_sum = 0;
-  std::uint64_t losses = 0;
+  std::uint64_t loss_count = 0;
 
   [[nodiscard]] wire::JobState state() const;
   /// Returns why it has failed; empty where it has not.

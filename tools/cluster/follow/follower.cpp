@@ -34,10 +34,10 @@ Result<JobNews> Follower::look() {
   heard_now_.clear();
   is_known_ = false;
   told_epoch_ = 0;
-  hindrance_.clear();
-  failure_.clear();
+  blocked_reason_.clear();
+  give_up_reason_.clear();
   const auto asked = addresses_to_ask();
-  const auto replies = client_.ask_all(asked, wire::AskStatus{}, answer_within);
+  const auto replies = client_.ask_all(asked, wire::GetStatus{}, answer_within);
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const auto* status = replies[i] ? std::get_if<wire::NodeStatus>(&*replies[i]) : nullptr;
     if (status != nullptr)
@@ -129,8 +129,8 @@ std::string Follower::missing() const {
 
 void Follower::receive(const wire::JobStatus& status) {
   // The job may have begun before this follower did.
-  if (status.worked_ms > 0 && status.worked_ms < worked_max)
-    began_ = std::min(began_, Clock::now() - std::chrono::milliseconds{status.worked_ms});
+  if (status.last_step_ms > 0 && status.last_step_ms < worked_max)
+    began_ = std::min(began_, Clock::now() - std::chrono::milliseconds{status.last_step_ms});
   const auto members_max = static_cast<core::MemberId>(actor::LocalJobOptions{}.members_max);
   if (status.configuration && core::is_sound(status.configuration, members_max) &&
       (!configuration_ || status.configuration->epoch > configuration_->epoch)) {
@@ -142,14 +142,14 @@ void Follower::receive(const wire::JobStatus& status) {
   // Nodes of an older epoch may wait, and give up, while the others go on.
   if (status.configuration && status.configuration->epoch > told_epoch_) {
     told_epoch_ = status.configuration->epoch;
-    hindrance_.clear();
-    failure_.clear();
+    blocked_reason_.clear();
+    give_up_reason_.clear();
   }
   if (status.configuration && status.configuration->epoch == told_epoch_) {
-    if (hindrance_.empty()) hindrance_ = printable(status.hindrance);
-    if (failure_.empty()) failure_ = printable(status.failure);
+    if (blocked_reason_.empty()) blocked_reason_ = printable(status.blocked_reason);
+    if (give_up_reason_.empty()) give_up_reason_ = printable(status.give_up_reason);
   }
-  for (const auto& member : status.here) {
+  for (const auto& member : status.local_members) {
     const auto known = members_.find(member.member);
     if (known == members_.end() || known->second.incarnation <= member.incarnation ||
         (configuration_ && configuration_->contains(member.member, member.incarnation)))
@@ -176,10 +176,10 @@ JobNews Follower::news() {
         news.failure.empty())
       news.failure = member.why.empty() ? "a member has failed" : member.why;
     // A worker that joined later began at the step of others, and has made fewer steps.
-    progress.updates += std::min(member.step, member.losses);
+    progress.updates += std::min(member.step, member.loss_count);
     progress.draws += member.draws;
     progress.passes += member.passes;
-    losses += member.losses;
+    losses += member.loss_count;
     loss_sum += member.loss_sum;
   }
   if (configuration_)
@@ -214,13 +214,13 @@ JobNews Follower::news() {
   news.is_paused = all_paused && !steps.empty();
   news.workers_lost = workers_lost_;
   news.missing = missing();
-  news.hindrance = hindrance_;
+  news.blocked_reason = blocked_reason_;
   if (heard_now_.empty() && Clock::now() > heard_ + silence_told_after)
-    news.hindrance = "none of its nodes answers";
+    news.blocked_reason = "none of its nodes answers";
   // A failure that only nodes of an older epoch report does not end the job.
-  if (!failure_.empty() && configuration_ && told_epoch_ == configuration_->epoch &&
+  if (!give_up_reason_.empty() && configuration_ && told_epoch_ == configuration_->epoch &&
       news.failure.empty() && !news.done)
-    news.failure = failure_;
+    news.failure = give_up_reason_;
   return news;
 }
 

@@ -32,7 +32,7 @@ struct JobNews {
   /// there are none.
   std::string missing;
   /// Why it waits now, and for which nodes; empty where it does not wait.
-  std::string hindrance;
+  std::string blocked_reason;
 };
 
 /// How long a caller waits for a model.
@@ -102,8 +102,8 @@ class Follower {
                      const actor::JobOptions& options);
   /// Returns the incarnation, step and samples of each worker.
   [[nodiscard]] std::map<core::MemberId, core::LedgerEntry> standing() const;
-  [[nodiscard]] Result<std::vector<core::RangeState>> read(const core::Layout& layout, bool whole,
-                                                           Patience patience);
+  [[nodiscard]] Result<std::vector<core::RangeState>> read(const core::Layout& layout,
+                                                           bool with_state, Patience patience);
   [[nodiscard]] JobNews news();
   [[nodiscard]] bool is_member(const wire::MemberStatus& member) const;
   /// Returns the address of the primary of `range`; empty where it is unknown.
@@ -123,8 +123,8 @@ class Follower {
   bool is_known_ = false;
   /// The latest epoch that nodes report at this look, and why its nodes wait or have given up.
   core::Epoch told_epoch_ = 0;
-  std::string hindrance_;
-  std::string failure_;
+  std::string blocked_reason_;
+  std::string give_up_reason_;
   /// Addresses by node.
   std::map<wire::NodeId, std::string> nodes_;
   /// The latest record that any node has sent of each.

@@ -137,7 +137,7 @@ void Follower::settle(std::vector<core::RangeState>& states,
   }
 }
 
-Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout, bool whole,
+Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout, bool with_state,
                                                      Patience patience) {
   const std::size_t ranges = layout.ranges.size();
   std::map<core::RangeId, core::RangeState> found;
@@ -156,9 +156,9 @@ Result<std::vector<core::RangeState>> Follower::read(const core::Layout& layout,
       if (address.empty() || silent_.contains(address)) continue;
       core::RangeId from = 0;
       do {
-        if (whole && Clock::now() > paused_at_ + pause_again_after && !pause(pause_for))
+        if (with_state && Clock::now() > paused_at_ + pause_again_after && !pause(pause_for))
           return Error{"not all nodes answer"};
-        auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from, whole},
+        auto some = client_.ask_for<wire::Ranges>(address, wire::ReadRanges{job_, from, with_state},
                                                   patience.for_one);
         if (!some) break;
         for (auto& state : some->states) {

@@ -13,8 +13,8 @@ std::optional<double> seconds_left(const JobView& job, const JobProgress& progre
                                    double worked_s) {
   if (job.state() != wire::JobState::running) return std::nullopt;
   std::optional<double> left;
-  if (job.time_max_ms > 0)
-    left = std::max(0.0, static_cast<double>(job.time_max_ms) / 1000 - worked_s);
+  if (job.time_limit_ms > 0)
+    left = std::max(0.0, static_cast<double>(job.time_limit_ms) / 1000 - worked_s);
   const double workers = static_cast<double>(job.steps().size());
   if (job.steps_total > 0 && job.updates_per_s > 0 && workers > 0) {
     const auto to_go = job.steps_total - std::min(job.steps_total, progress.step);
@@ -30,20 +30,20 @@ JobProgress progress_of(const JobView& job, std::int64_t now_ms) {
   if (job.state() == wire::JobState::preparing) return progress;
   if (const auto steps = job.steps(); !steps.empty()) progress.step = steps[steps.size() / 2];
   const auto step = static_cast<double>(progress.step);
-  if (job.steps_in_epoch > 0) progress.epoch = step / static_cast<double>(job.steps_in_epoch);
+  if (job.steps_per_pass > 0) progress.epoch = step / static_cast<double>(job.steps_per_pass);
   const bool runs = job.state() == wire::JobState::running;
   const double age_s = static_cast<double>(std::max<std::int64_t>(0, now_ms - job.since_ms)) / 1000;
-  const double worked_s = runs ? age_s : static_cast<double>(job.worked_ms) / 1000;
+  const double worked_s = runs ? age_s : static_cast<double>(job.last_step_ms) / 1000;
   if (job.steps_total > 0) progress.share = step / static_cast<double>(job.steps_total);
-  if (job.time_max_ms > 0)
+  if (job.time_limit_ms > 0)
     progress.share =
         std::max(progress.share.value_or(0),
-                 std::min(1.0, 1000 * worked_s / static_cast<double>(job.time_max_ms)));
+                 std::min(1.0, 1000 * worked_s / static_cast<double>(job.time_limit_ms)));
   if (runs)
     progress.updates_per_s = job.updates_per_s;
-  else if (job.worked_ms > 0)
+  else if (job.last_step_ms > 0)
     progress.updates_per_s =
-        1000.0 * static_cast<double>(job.updates()) / static_cast<double>(job.worked_ms);
+        1000.0 * static_cast<double>(job.updates()) / static_cast<double>(job.last_step_ms);
   progress.left_s = seconds_left(job, progress, worked_s);
   return progress;
 }

@@ -46,7 +46,7 @@ Watch::End Watch::follow() {
     if (news) take(*news);
     if (news && news->begun && !std::exchange(has_begun_, true)) begin_at(news->mean_step);
     for (const std::string& line : follower_.take_news()) recorder_.warn(line);
-    if (news) tell_hindrance(news->hindrance);
+    if (news) report_blocked(news->blocked_reason);
     if (!news || !news->failure.empty()) {
       outcome_.end = actor::Outcome::End::failed;
       outcome_.error = news ? news->failure : news.error().message;
@@ -78,13 +78,13 @@ std::chrono::nanoseconds Watch::pause() {
                     look_every);
 }
 
-void Watch::tell_hindrance(const std::string& hindrance) {
-  if (hindrance == hindrance_) return;
-  if (!hindrance.empty())
-    recorder_.warn("waits: " + hindrance);
+void Watch::report_blocked(const std::string& reason) {
+  if (reason == blocked_reason_) return;
+  if (!reason.empty())
+    recorder_.warn("waits: " + reason);
   else
     recorder_.warn("goes on");
-  hindrance_ = hindrance;
+  blocked_reason_ = reason;
 }
 
 void Watch::take(const JobNews& news) {

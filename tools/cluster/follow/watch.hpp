@@ -44,8 +44,8 @@ class Watch {
   void take(const JobNews& news);
   /// Skips the milestones before `step`, the first that is seen, of a job that others have begun.
   void begin_at(double step);
-  /// Warns of a hindrance once, until it changes.
-  void tell_hindrance(const std::string& hindrance);
+  /// Warns that the job is blocked, once for each reason.
+  void report_blocked(const std::string& reason);
   [[nodiscard]] bool is_time_up() const;
   void end();
   void stop(actor::Outcome::End why);
@@ -84,7 +84,7 @@ class Watch {
   Clock::time_point save_again_{};
   /// The last error that kept a checkpoint from being written.
   std::string last_error_;
-  std::string hindrance_;
+  std::string blocked_reason_;
   /// The model that reached the target.
   States reached_;
   actor::Outcome outcome_;

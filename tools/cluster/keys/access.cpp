@@ -83,7 +83,7 @@ Result<void> try_connection(const std::string& place) {
 /// Returns the first of `seeds` that answers, else the first of all; they have one HOST:PORT.
 std::string find_seed(actor::ClusterClient& client, const std::vector<std::string>& seeds) {
   if (seeds.size() == 1 || !try_connection(wire::place_of(seeds[0]))) return seeds[0];
-  const auto replies = client.ask_all(seeds, wire::AskStatus{}, doubt_after);
+  const auto replies = client.ask_all(seeds, wire::GetStatus{}, doubt_after);
   const auto first = std::ranges::find_if(replies, [](const auto& r) { return r.has_value(); });
   return first == replies.end() ? seeds[0]
                                 : seeds[static_cast<std::size_t>(first - replies.begin())];
@@ -175,11 +175,11 @@ Result<Access> open_access(const Settings& settings) {
 }
 
 Result<wire::NodeStatus> Access::ask_status() const {
-  auto status = client->ask_for<wire::NodeStatus>(seed, wire::AskStatus{}, doubt_after);
+  auto status = client->ask_for<wire::NodeStatus>(seed, wire::GetStatus{}, doubt_after);
   if (status) return status;
   const std::string place = wire::place_of(seed);
   if (auto taken = try_connection(place); !taken) return std::move(taken).error();
-  status = client->ask_for<wire::NodeStatus>(seed, wire::AskStatus{}, view_within);
+  status = client->ask_for<wire::NodeStatus>(seed, wire::GetStatus{}, view_within);
   if (!status) return silence_of(place, has_keys);
   return status;
 }
